@@ -1,0 +1,1 @@
+"""The values everything else speaks of: ids, states, errors, limits, graph. Nothing here acts."""

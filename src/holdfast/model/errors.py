@@ -1,0 +1,201 @@
+"""Every error a user or program can meet, each with a stable code.
+
+The CLI prints `hold: message (code); hint` and exits with `exit_status`; the wire carries code,
+message, hint and `retryable`. Subclasses exist so that Python callers can catch by kind; `code`
+is the name for everybody else. docs/errors.md lists them and a test keeps that list complete.
+"""
+
+from __future__ import annotations
+
+
+class HoldfastError(Exception):
+    """Base. `hint` says what to do next; `retryable` that the same call may succeed later."""
+
+    code = "internal"
+    exit_status = 70
+    retryable = False
+
+    def __init__(self, message: str, *, hint: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+
+class InvalidArgument(HoldfastError):
+    """A value is out of range or not of the right form."""
+
+    code = "invalid_argument"
+    exit_status = 64
+
+
+class ProtocolViolation(HoldfastError):
+    """The peer sent something that is not our protocol; the connection is closed."""
+
+    code = "protocol_violation"
+    exit_status = 76
+
+
+class VersionMismatch(HoldfastError):
+    """The peers share no protocol version."""
+
+    code = "version_mismatch"
+    exit_status = 76
+
+
+class HostDown(HoldfastError):
+    """Nothing listens here: no host runs for this user and home."""
+
+    code = "host_down"
+    exit_status = 69
+    retryable = True
+
+
+class HostLost(HoldfastError):
+    """The connection ended and did not come back within the time allowed."""
+
+    code = "host_lost"
+    exit_status = 69
+    retryable = True
+
+
+class AlreadyUp(HoldfastError):
+    """A host already runs here."""
+
+    code = "already_up"
+    exit_status = 75
+
+
+class SessionsLive(HoldfastError):
+    """The host will not stop while sessions live."""
+
+    code = "sessions_live"
+    exit_status = 75
+
+
+class NoSuchSession(HoldfastError):
+    """No session has this name or id prefix (or it is not yours to see)."""
+
+    code = "no_such_session"
+    exit_status = 66
+
+
+class AmbiguousName(HoldfastError):
+    """More than one session id starts with this prefix."""
+
+    code = "ambiguous_name"
+    exit_status = 66
+
+
+class NameTaken(HoldfastError):
+    """A live session already has this name."""
+
+    code = "name_taken"
+    exit_status = 73
+
+
+class SessionEnded(HoldfastError):
+    """The session has ended; only its tombstone is left."""
+
+    code = "session_ended"
+    exit_status = 74
+
+
+class SessionBusy(HoldfastError):
+    """The session's shell is not at its prompt, so it cannot take a command line."""
+
+    code = "session_busy"
+    exit_status = 75
+    retryable = True
+
+
+class SessionHalted(HoldfastError):
+    """The session is frozen; input is refused, not buffered."""
+
+    code = "session_halted"
+    exit_status = 75
+    retryable = True
+
+
+class NoShellIntegration(HoldfastError):
+    """The session's main program is not a shell that reports its commands."""
+
+    code = "no_shell_integration"
+    exit_status = 69
+
+
+class CommandNotFound(HoldfastError):
+    """The program to run does not exist or cannot be executed."""
+
+    code = "command_not_found"
+    exit_status = 127
+
+
+class LaunchFailed(HoldfastError):
+    """The session could not be started; nothing of it is left behind."""
+
+    code = "launch_failed"
+    exit_status = 71
+
+
+class LevelUnavailable(HoldfastError):
+    """This host cannot give the level asked for."""
+
+    code = "level_unavailable"
+    exit_status = 69
+
+
+class NotPermitted(HoldfastError):
+    """The unix user asking may not do this."""
+
+    code = "not_permitted"
+    exit_status = 77
+
+
+class LimitReached(HoldfastError):
+    """A named limit of the host is reached."""
+
+    code = "limit_reached"
+    exit_status = 75
+
+
+class InputUnknown(HoldfastError):
+    """The connection was lost before the host said whether it took the input. Never 'done'."""
+
+    code = "input_unknown"
+    exit_status = 75
+
+
+class TimedOut(HoldfastError):
+    """The wait ended before what was waited for; whatever ran goes on."""
+
+    code = "timed_out"
+    exit_status = 124
+    retryable = True
+
+
+class StorageFailed(HoldfastError):
+    """The state directory cannot be written."""
+
+    code = "storage_failed"
+    exit_status = 74
+
+
+class Unsupported(HoldfastError):
+    """This host or version does not know the request."""
+
+    code = "unsupported"
+    exit_status = 69
+
+
+def _all(kind: type[HoldfastError]) -> list[type[HoldfastError]]:
+    return [kind, *(leaf for sub in kind.__subclasses__() for leaf in _all(sub))]
+
+
+def by_code() -> dict[str, type[HoldfastError]]:
+    """Every error class by its code."""
+    return {kind.code: kind for kind in _all(HoldfastError)}
+
+
+def from_code(code: str, message: str, hint: str) -> HoldfastError:
+    """The error a peer named; an unknown code (a newer peer) becomes the base class."""
+    return by_code().get(code, HoldfastError)(message, hint=hint)

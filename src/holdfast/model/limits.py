@@ -1,0 +1,50 @@
+"""Every bound in the product: its unit is in its name, its reason beside it, and what happens at
+the bound. A queue without a line here is a bug."""
+
+from __future__ import annotations
+
+# -- the wire ---------------------------------------------------------------------------------
+FRAME_MAX_BYTES = 1 << 20  # one message; more is a protocol violation and ends the connection
+INPUT_MAX_BYTES = 64 << 10  # one input; a client splits a longer paste, a script gets an error
+OUTPUT_CHUNK_BYTES = (
+    64 << 10
+)  # one output frame: large enough to be cheap, small enough to interleave
+EVENT_BACKLOG = 256  # events held for one operator that does not read; then it is told of a gap
+REQUESTS_IN_FLIGHT = 64  # unanswered requests of one connection; more are not read until one ends
+OPERATORS_MAX = 1024  # connections to one host; further ones are refused with limit_reached
+
+# -- sessions ---------------------------------------------------------------------------------
+SESSIONS_MAX = 2048  # live sessions of one host; further ones are refused with limit_reached
+TOMBSTONES_LISTED = 50  # ended sessions shown by `hold ls --all`; older ones stay on disk
+NAME_MAX_CHARS = 64
+ARGV_MAX_BYTES = 128 << 10  # command and environment together: the kernel's own bound on one string
+SIZE_MAX_CELLS_PER_SIDE = 1000  # a screen is kept in memory; 1000x1000 is beyond any real terminal
+
+# -- output: PTY -> conduit -> ring -----------------------------------------------------------
+RING_DEFAULT_BYTES = 1 << 20  # output held for a reader that comes back (M1); older bytes roll off
+RING_MIN_BYTES = 64 << 10  # below this one burst would roll over a whole resume
+RING_MAX_BYTES = 1 << 30
+SCROLLBACK_MAX_LINES = 2000  # kept by the screen for views; what tmux keeps by default
+UNFED_MAX_BYTES = 256 << 10  # output the screen may lag behind (it is fed lazily, see host.view)
+
+# -- input: ledger of who sent what, kept in the session's shared page -------------------------
+LEDGER_OPERATORS = 64  # operators whose last input sequence survives a daemon crash; LRU beyond
+INPUT_PENDING_BYTES = 256 << 10  # input accepted for a PTY that does not drain; then refused
+
+# -- custody ----------------------------------------------------------------------------------
+DEPOSIT_BLOB_MAX_BYTES = 64 << 10  # a session's state blob at the keeper
+EXITS_REMEMBERED = 1024  # exit statuses the keeper holds for sessions it does not know yet
+RESTART_BACKOFF_MAX_S = 2.0  # between starts of a daemon that never became ready
+
+# -- shell reports ----------------------------------------------------------------------------
+COMMANDS_REMEMBERED = 200  # command records kept per session; older ones roll off
+COMMAND_TEXT_MAX_BYTES = 16 << 10  # of one command line as reported by the shell; then cut, marked
+
+# -- waiting ----------------------------------------------------------------------------------
+STATE_SETTLE_S = 0.03  # quiet time after output before a watched session's state is looked at
+STATE_RECHECK_MAX_S = (
+    1.0  # a *watched* session is looked at at least this often, never faster than:
+)
+STATE_RECHECK_MIN_S = 0.05
+RECONNECT_DEADLINE_S = 30.0  # how long a client tries to get back to a restarting daemon
+END_GRACE_S = 3.0  # between asking a tree to end (SIGHUP, SIGTERM) and ending it (SIGKILL)

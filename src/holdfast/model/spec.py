@@ -1,0 +1,33 @@
+"""What is asked for when a session is started, and what came of it."""
+
+from __future__ import annotations
+
+from holdfast.model.ids import SessionId
+from holdfast.model.record import Record
+from holdfast.model.size import Size
+from holdfast.model.state import Level
+
+
+class LaunchSpec(Record):
+    """Everything the launch needs; complete, so that the launcher decides nothing."""
+
+    session: SessionId
+    argv: tuple[str, ...]
+    env: dict[str, str]
+    cwd: str
+    uid: int
+    gid: int
+    groups: tuple[int, ...]
+    size: Size
+    level: Level
+    hostname: str = ""  # inside the session's own uts namespace; "" keeps the host's
+
+
+class Place(Record):
+    """Where a launched session lives on this host: what is needed to observe, freeze, dump it."""
+
+    pid: int  # of the session's first process (its init), in the host's numbering
+    shell_pid: int  # of the main process the init started; 0 when there is no init of ours
+    tty: str  # the slave's path as the session sees it
+    cgroup: str  # absolute directory; "" at level plain
+    mounts: tuple[str, ...] = ()  # host mounts bound into the session, for a later checkpoint

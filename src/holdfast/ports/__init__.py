@@ -1,0 +1,1 @@
+"""What the host needs from outside, as small Protocols. Adapters provide them; tests may too."""

@@ -1,0 +1,23 @@
+"""Starting a session at the level asked for."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from holdfast.model.record import Record
+from holdfast.model.spec import LaunchSpec, Place
+
+
+class Launched(Record):
+    """A running session: where it is, and the descriptors that now are the caller's."""
+
+    place: Place
+    master: int  # PTY master, non-blocking, close-on-exec
+    pidfd: int  # of place.pid
+
+
+class Launch(Protocol):
+    """Raises CommandNotFound, LaunchFailed, LevelUnavailable or NotPermitted; leaves nothing behind."""
+
+    async def launch(self, spec: LaunchSpec, inherit: dict[int, int]) -> Launched:
+        """`inherit` maps a descriptor number inside the session to one of the caller's."""

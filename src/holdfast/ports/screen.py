@@ -1,0 +1,37 @@
+"""The screen state of one session: fed with output, asked for views."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from holdfast.model.size import Size
+
+
+class Screen(Protocol):
+    """A terminal emulator's state. `feed` is the only way in; nothing here reads a clock."""
+
+    def feed(self, data: bytes | memoryview) -> bytes:
+        """Take output, always ending between escape sequences (the caller sees to it).
+
+        Gives what a real terminal would answer to queries in it; the caller decides whether
+        the emulator is the one to answer."""
+
+    def resize(self, size: Size) -> None: ...
+
+    def snapshot(self) -> bytes:
+        """VT text that brings a fresh terminal of the same size to this very state: both
+        screens, scrollback, modes, scrolling region, cursor, keyboard and mouse modes, title."""
+
+    def text(self, *, scrollback: bool = False) -> str:
+        """The visible lines (and those above them) as plain text, trailing blanks removed."""
+
+    def cursor(self) -> tuple[int, int]:
+        """Column and row, from 0."""
+
+    @property
+    def title(self) -> str: ...
+
+    def mode(self, number: int) -> bool:
+        """Whether a DEC private mode is set (1 application cursor keys, 2004 bracketed paste...)."""
+
+    def close(self) -> None: ...
