@@ -43,9 +43,10 @@ class Socket(Record):
     inode: int
     family: str  # inet, inet6, unix, netlink, other
     kind: str  # tcp, udp, stream, dgram, seqpacket, raw, other
-    state: str  # listen, established, syn-sent, ..., unconnected
+    state: str  # listen, established, syn-sent, ..., unconnected, unknown
     local: str = ""
     remote: str = ""
+    peer: int = 0  # inode of the other end of a connected unix socket
 
 
 class Process(Record):
@@ -66,7 +67,9 @@ class Process(Record):
     rss_bytes: int
     threads: int
     foreground: bool  # in the terminal's foreground process group
-    waits_for: str = ""  # tty, pipe, socket, child, file, timer, futex; "" when running or unknown
+    # tty (to read it), output (to write it), pipe, socket, child, file, timer, futex, signal,
+    # event; "" when running or unknown.
+    waits_for: str = ""
     files: tuple[OpenFile, ...] = ()
     pipes: tuple[Pipe, ...] = ()
     sockets: tuple[Socket, ...] = ()
@@ -86,7 +89,7 @@ class Terminal(Record):
 
 
 class Graph(Record):
-    """The whole of a session's live execution. `truncated` names what a permission hid."""
+    """A session's whole live execution. `truncated` names what permissions or limits hid."""
 
     root: int
     processes: tuple[Process, ...]
@@ -96,9 +99,13 @@ class Graph(Record):
 
 
 class Evidence(Record):
-    """What the state of a session is judged from; each field is a kernel fact."""
+    """What the state of a session is judged from; each field is a kernel fact.
 
-    alive: bool  # the root process exists and is not a zombie
+    Taken in one look: the terminal's settings are the same before and after the processes were
+    asked, so the two belong together.
+    """
+
+    alive: bool  # the main process exists and is not a zombie
     frozen: bool  # the cgroup says `frozen 1`
     canonical: bool
     echo: bool
@@ -107,5 +114,15 @@ class Evidence(Record):
     foreground_pgid: int  # 0 when the terminal has none
     foreground_stopped: bool  # every process of the foreground group is stopped
     tty_waiters: tuple[int, ...]  # pids blocked reading or polling the session's terminal
-    shell_is_shell: bool  # the main program is an interactive shell
-    unread_input: int = 0
+    # The session was started as a shell and its main process still runs a shell's executable:
+    # after `exec vim` it is no longer one.
+    shell_is_shell: bool
+    # The terminal is set as line editors set it: raw, no echo, Return told apart from newline.
+    # A one-key `read -n1` leaves Return alone, which is what tells it from a prompt.
+    line_editor: bool = False
+    # False for shells that let the kernel edit their command line (dash).
+    shell_edits_lines: bool = True
+    # The shell asks for one byte at a time, as POSIX wants of the `read` builtin.
+    shell_reads_bytes: bool = False
+    # Foreground pids that sleep, in a way the kernel does not show us (setuid programs, Yama).
+    unseen: tuple[int, ...] = ()

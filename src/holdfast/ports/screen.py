@@ -18,7 +18,7 @@ class Screen(Protocol):
 
     def resize(self, size: Size) -> None: ...
 
-    def snapshot(self) -> bytes:
+    def snapshot(self, *, scrollback: bool = True) -> bytes:
         """VT text that brings a fresh terminal of the same size to this very state: both
         screens, scrollback, modes, scrolling region, cursor, keyboard and mouse modes, title."""
 

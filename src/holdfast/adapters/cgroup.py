@@ -1,0 +1,194 @@
+"""Version 2 control groups: one per session, to hold, freeze and end its whole tree.
+
+They lie at `<where this process is>/holdfast-<instance>/<session>`. No controller is enabled, so
+the rule against processes in inner groups does not apply, whatever group the daemon runs in.
+
+Deliberately does not use controllers (no limits on memory or CPU) nor version 1 hierarchies.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import select
+import signal
+import time
+
+FREEZE_TIMEOUT_S = 2.0  # a tree freezes within milliseconds; a task in the kernel's D state later
+KILL_TIMEOUT_S = 5.0
+_PREFIX = "holdfast-"
+
+
+def locate(mountinfo: str, membership: str) -> str | None:
+    """The directory of the caller's own v2 group, from the texts of /proc/self/mountinfo and
+    /proc/self/cgroup. None when this host has no v2 hierarchy mounted."""
+    own = next((line[3:] for line in membership.splitlines() if line.startswith("0::")), None)
+    if own is None:
+        return None
+    for line in mountinfo.splitlines():
+        before, _, after = line.partition(" - ")
+        if after.split(" ", 1)[0] != "cgroup2":
+            continue
+        root, point = (unescaped(field) for field in before.split(" ")[3:5])
+        return _below(point, root, own)
+    return None
+
+
+def _below(point: str, root: str, own: str) -> str:
+    if root != "/" and (own + "/").startswith(root + "/"):
+        own = own[len(root) :]
+    if own.startswith("/.."):  # outside of what is mounted here: the mount itself must do
+        own = ""
+    return point.rstrip("/") + own.rstrip("/")
+
+
+def unescaped(field: str) -> str:
+    """A path of mountinfo, where blanks and backslashes are written in octal."""
+    if "\\" not in field:
+        return field
+    first, *rest = os.fsencode(field).split(b"\\")
+    return os.fsdecode(first + b"".join(bytes([int(r[:3], 8)]) + r[3:] for r in rest))
+
+
+def home(instance: str) -> str | None:
+    """The directory that holds this instance's sessions; it need not exist yet."""
+    own = locate(_read("/proc/self/mountinfo"), _read("/proc/self/cgroup"))
+    return None if own is None else f"{own}/{_PREFIX}{instance}"
+
+
+def unavailable() -> str:
+    """Why no group can be made here; "" when one can."""
+    own = locate(_read("/proc/self/mountinfo"), _read("/proc/self/cgroup"))
+    if own is None:
+        return "no cgroup v2 hierarchy is mounted"
+    if not os.access(own, os.W_OK):
+        return f"{own} cannot be written"
+    return ""
+
+
+def create(home: str, session: str) -> str:
+    """Make the session's group; gives its directory. Left-over processes in one of the same name
+    would be taken for the session's: an existing populated group is refused."""
+    directory = f"{home}/{session}"
+    os.makedirs(directory, exist_ok=True)
+    if processes(directory):
+        raise FileExistsError(errno.EEXIST, "cgroup is populated", directory)
+    return directory
+
+
+def processes(directory: str) -> list[int]:
+    """Pids in the group and the groups below it, in the caller's numbering."""
+    found = []
+    for where, _, _ in os.walk(directory):
+        try:
+            found += [int(pid) for pid in _read(f"{where}/cgroup.procs").split()]
+        except (FileNotFoundError, OSError):
+            continue  # removed while we looked
+    return found
+
+
+def frozen(directory: str) -> bool:
+    return _event(_read(f"{directory}/cgroup.events"), "frozen")
+
+
+def populated(directory: str) -> bool:
+    return _event(_read(f"{directory}/cgroup.events"), "populated")
+
+
+def freeze(directory: str, timeout_s: float = FREEZE_TIMEOUT_S) -> bool:
+    """Stop every task of the tree. False: not all had stopped in time; the wish stays in force."""
+    _write(f"{directory}/cgroup.freeze", "1")
+    return _wait(directory, "frozen", True, timeout_s)
+
+
+def thaw(directory: str, timeout_s: float = FREEZE_TIMEOUT_S) -> bool:
+    _write(f"{directory}/cgroup.freeze", "0")
+    return _wait(directory, "frozen", False, timeout_s)
+
+
+def kill(directory: str, timeout_s: float = KILL_TIMEOUT_S) -> bool:
+    """SIGKILL to the whole tree, frozen or not; True when nothing runs any more."""
+    try:
+        _write(f"{directory}/cgroup.kill", "1")
+    except FileNotFoundError:  # a kernel before 5.14, or the group is gone
+        if not os.path.exists(directory):
+            return True
+        return _kill_one_by_one(directory, timeout_s)
+    return _wait(directory, "populated", False, timeout_s)
+
+
+def _kill_one_by_one(directory: str, timeout_s: float) -> bool:
+    """Freezing first, so that nothing forks away; a fatal signal reaches frozen tasks."""
+    deadline = time.monotonic() + timeout_s
+    freeze(directory, timeout_s / 2)
+    for pid in processes(directory):
+        try:
+            os.kill(pid, signal.SIGKILL)
+        except ProcessLookupError:
+            continue
+    _write(f"{directory}/cgroup.freeze", "0")
+    return _wait(directory, "populated", False, deadline - time.monotonic())
+
+
+def remove(directory: str) -> bool:
+    """Remove an empty group and those below it; False when tasks are left in one of them."""
+    gone = True
+    for where, _, _ in os.walk(directory, topdown=False):
+        try:
+            os.rmdir(where)
+        except FileNotFoundError:
+            continue
+        except OSError:
+            gone = False
+    return gone
+
+
+def leftovers(home: str) -> list[str]:
+    """Names of the sessions that have a group under `home`."""
+    try:
+        return sorted(entry.name for entry in os.scandir(home) if entry.is_dir())
+    except FileNotFoundError:
+        return []
+
+
+def _wait(directory: str, what: str, wanted: bool, timeout_s: float) -> bool:
+    """Wait for a line of cgroup.events; the kernel reports a change as POLLPRI."""
+    deadline = time.monotonic() + timeout_s
+    try:
+        fd = os.open(f"{directory}/cgroup.events", os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return what == "populated" and not wanted  # removed: nothing runs in it
+    try:
+        poll = select.poll()
+        poll.register(fd, select.POLLPRI)
+        while True:
+            # Read before each wait: a change between writing and polling must not be missed.
+            if _event(os.pread(fd, 4096, 0).decode(), what) == wanted:
+                return True
+            left = deadline - time.monotonic()
+            if left <= 0:
+                return False
+            poll.poll(left * 1000)
+    except OSError as error:
+        if error.errno == errno.ENODEV:  # removed while we waited
+            return what == "populated" and not wanted
+        raise
+    finally:
+        os.close(fd)
+
+
+def _event(text: str, name: str) -> bool:
+    return f"{name} 1" in text.splitlines()
+
+
+def _read(path: str) -> str:
+    with open(path, encoding="utf-8", errors="surrogateescape") as file:
+        return file.read()
+
+
+def _write(path: str, text: str) -> None:
+    fd = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
+    try:
+        os.write(fd, text.encode())
+    finally:
+        os.close(fd)

@@ -1,0 +1,162 @@
+"""Terminals: opening a PTY pair, and asking and telling the pair through its master.
+
+At level contained the pair is on a devpts instance of its own, reached by descriptor only: the
+session's terminal is always /dev/pts/0, and index numbers of inner terminals are free again when
+a checkpoint is restored elsewhere.
+
+Deliberately does no reading or writing of what is typed or shown.
+"""
+
+from __future__ import annotations
+
+import array
+import fcntl
+import os
+import struct
+import termios
+
+from holdfast.adapters import linux
+from holdfast.model.record import Record
+from holdfast.model.size import Size
+
+TIOCGPTPEER = 0x5441
+TIOCSPTLCK = 0x4004_5431
+TIOCGPTN = 0x8004_5430
+_IUTF8 = 0x4000  # termios does not name it
+_TTY_GID_USUAL = 5
+
+
+class Terminal(Record):
+    """A fresh pair. Whoever opens it closes `slave` (else it never hangs up) and `devpts`."""
+
+    master: int
+    slave: int
+    path: str  # of the slave, as its users see it
+    devpts: int = -1  # the private instance, mounted nowhere yet
+
+    def close(self) -> None:
+        for fd in (self.master, self.slave, self.devpts):
+            if fd >= 0:
+                os.close(fd)
+
+
+def open_plain(size: Size, uid: int) -> Terminal:
+    """A pair on the host's own devpts."""
+    master = os.open("/dev/ptmx", os.O_RDWR | os.O_NOCTTY | os.O_CLOEXEC)
+    return _prepared(master, -1, size, uid)
+
+
+def open_private(size: Size, uid: int) -> Terminal:
+    """A pair on a devpts instance of its own. Needs root."""
+    options = {"ptmxmode": "0666", "mode": "0620", "gid": str(tty_gid())}
+    devpts = linux.mount_by_descriptor("devpts", options)
+    try:
+        flags = os.O_RDWR | os.O_NOCTTY | os.O_CLOEXEC
+        master = os.open("ptmx", flags, dir_fd=devpts)
+    except OSError:
+        os.close(devpts)
+        raise
+    return _prepared(master, devpts, size, uid)
+
+
+def _prepared(master: int, devpts: int, size: Size, uid: int) -> Terminal:
+    try:
+        fcntl.ioctl(master, TIOCSPTLCK, struct.pack("i", 0))
+        index = struct.unpack("i", fcntl.ioctl(master, TIOCGPTN, bytes(4)))[0]
+        slave = open_slave(master)
+        try:
+            set_size(master, size)
+            _expect_utf8(slave)
+            if uid != os.geteuid():
+                os.fchown(slave, uid, tty_gid())
+                os.fchmod(slave, 0o620)
+            os.set_blocking(master, False)
+        except OSError:
+            os.close(slave)
+            raise
+    except OSError:
+        os.close(master)
+        if devpts >= 0:
+            os.close(devpts)
+        raise
+    return Terminal(master, slave, f"/dev/pts/{index}", devpts)
+
+
+def open_slave(master: int, flags: int = 0) -> int:
+    """The other end, reached without its path: that may lie in another mount namespace."""
+    return fcntl.ioctl(master, TIOCGPTPEER, os.O_RDWR | os.O_NOCTTY | os.O_CLOEXEC | flags)
+
+
+def tty_gid() -> int:
+    """The group that may write to terminals (`wall`, `write`)."""
+    import grp  # here: only root launching for others asks
+
+    try:
+        return grp.getgrnam("tty").gr_gid
+    except KeyError:
+        return _TTY_GID_USUAL
+
+
+def _expect_utf8(slave: int) -> None:
+    """Erasing one character of a line then takes all of its bytes. What sshd and tmux do."""
+    settings = termios.tcgetattr(slave)
+    settings[0] |= _IUTF8
+    termios.tcsetattr(slave, termios.TCSANOW, settings)
+
+
+def set_size(master: int, size: Size) -> None:
+    """The kernel sends SIGWINCH to the foreground group when this changes anything."""
+    fcntl.ioctl(master, termios.TIOCSWINSZ, struct.pack("HHHH", size.rows, size.cols, 0, 0))
+
+
+def size(master: int) -> Size:
+    rows, cols, _, _ = struct.unpack("HHHH", fcntl.ioctl(master, termios.TIOCGWINSZ, bytes(8)))
+    return Size(cols, rows)
+
+
+def foreground_pgid(master: int) -> int | None:
+    """Process group in the foreground, in the caller's numbering; None when there is none."""
+    return _process_id(master, termios.TIOCGPGRP)
+
+
+def leader_pid(master: int) -> int | None:
+    """Leader of the session the terminal controls, in the caller's numbering."""
+    return _process_id(master, 0x5429)  # TIOCGSID
+
+
+def _process_id(master: int, request: int) -> int | None:
+    try:
+        found: int = struct.unpack("i", fcntl.ioctl(master, request, bytes(4)))[0]
+    except OSError:  # no session has this terminal (yet, or any more)
+        return None
+    return found or None
+
+
+def settings(master: int) -> list[int | list[bytes | int]]:
+    """The termios of the pair, as `termios.tcgetattr` gives it."""
+    return termios.tcgetattr(master)  # type: ignore[return-value]
+
+
+def unread_output(master: int) -> int:
+    """Bytes the session wrote that wait to be read from the master."""
+    return _count(master)
+
+
+def unread_input(master: int) -> int | None:
+    """Bytes typed that no program has read; None when the terminal is gone.
+
+    In line mode the kernel counts finished lines only: a half-typed line shows as 0."""
+    try:
+        slave = open_slave(master, os.O_NONBLOCK)
+    except OSError:
+        return None
+    try:
+        return _count(slave)
+    finally:
+        os.close(slave)
+
+
+def _count(fd: int) -> int:
+    count = array.array("i", [0])
+    fcntl.ioctl(fd, termios.FIONREAD, count)
+    return count[0]

@@ -1,0 +1,46 @@
+"""Which input is new, which a repeat, and what is refused.
+
+Every operator numbers its inputs to a session from 1 upwards. A number not above the last one taken
+is a repeat (the answer was lost, not the input): it is answered as accepted and not typed again.
+"""
+
+from __future__ import annotations
+
+from holdfast.model.errors import InvalidArgument, LimitReached
+from holdfast.model.ids import OperatorId
+from holdfast.model.limits import INPUT_MAX_BYTES, INPUT_PENDING_BYTES
+
+
+class Intake:
+    """The last number taken from each operator, and how much waits to be taken."""
+
+    def __init__(self, taken: dict[OperatorId, int]) -> None:
+        self._taken = dict(taken)
+        self._pending_bytes = 0
+
+    def last(self, operator: OperatorId) -> int:
+        return self._taken.get(operator, 0)
+
+    def offer(self, operator: OperatorId, seq: int, size: int) -> bool:
+        """Whether this input is new. It then counts as pending until `taken`."""
+        if seq < 1:
+            raise InvalidArgument("input sequence numbers start at 1")
+        if size > INPUT_MAX_BYTES:
+            raise InvalidArgument(
+                f"an input of {size} bytes is over the limit of {INPUT_MAX_BYTES}",
+                hint="send it in pieces",
+            )
+        if seq <= self.last(operator):
+            return False
+        if self._pending_bytes + size > INPUT_PENDING_BYTES:
+            raise LimitReached(
+                "the program does not read its input, and what waits for it fills the limit",
+                hint="wait until it reads, or interrupt it with `hold keys NAME C-c`",
+            )
+        self._pending_bytes += size
+        self._taken[operator] = seq
+        return True
+
+    def taken(self, size: int) -> None:
+        """A pending input is in custody now."""
+        self._pending_bytes -= size

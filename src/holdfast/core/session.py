@@ -1,0 +1,213 @@
+"""The one mutator of a session: an event in, effects out.
+
+Everything done to a session by anybody comes through `Session.handle`, one event at a time, and
+so has one order (A1, A3). A refused event raises a typed error and changes nothing. Bulk output does
+not come here: PTY -> ring -> operators is its own short path.
+"""
+
+from __future__ import annotations
+
+from holdfast.core.attachment import Attachments, Seat
+from holdfast.core.intake import Intake
+from holdfast.core.lifecycle import TRANSITIONS, Phase, Step
+from holdfast.model.errors import SessionEnded, SessionHalted
+from holdfast.model.ids import OperatorId
+from holdfast.model.record import Record
+from holdfast.model.size import Size
+from holdfast.model.state import Ending
+
+# -- events -----------------------------------------------------------------------------------
+
+
+class Event(Record):
+    """Something that happened or is asked for."""
+
+
+class Opened(Event):
+    """An operator opened a channel; `size` is its terminal's, if it may set the canonical one."""
+
+    seat: Seat
+    size: Size | None = None
+
+
+class Left(Event):
+    """A channel is closed, for whatever reason."""
+
+    operator: OperatorId
+    channel: int
+
+
+class Offered(Event):
+    """An input, numbered by its operator."""
+
+    operator: OperatorId
+    seq: int
+    data: bytes
+
+
+class SizeAsked(Event):
+    """The canonical size shall be this."""
+
+    size: Size
+
+
+class SignalAsked(Event):
+    """A signal for the foreground process group."""
+
+    signal: int
+
+
+class EndAsked(Event):
+    """Somebody permitted asks for the end."""
+
+
+class MainEnded(Event):
+    """The main process is gone, this is how."""
+
+    ending: Ending
+
+
+class Froze(Event):
+    """The kernel confirmed that the tree is frozen, or that it is not any more."""
+
+    frozen: bool
+
+
+# -- effects ----------------------------------------------------------------------------------
+
+
+class Effect(Record):
+    """Something the shell around this machine must do, in the order given."""
+
+
+class Take(Effect):
+    """Put this input into custody and from there into the PTY."""
+
+    operator: OperatorId
+    seq: int
+    data: bytes
+
+
+class Repeat(Effect):
+    """This input was taken before: say so, type nothing."""
+
+    seq: int
+
+
+class SetSize(Effect):
+    size: Size
+
+
+class SendSignal(Effect):
+    signal: int
+
+
+class TakeDown(Effect):
+    """Hang up the terminal, end the tree."""
+
+
+class Bury(Effect):
+    """Write the tombstone, tell everybody, give back what was held."""
+
+    ending: Ending
+
+
+class Answerer(Effect):
+    """From now on this seat's terminal answers queries; None: the emulator."""
+
+    seat: Seat | None
+
+
+class Announce(Effect):
+    """Operators or size changed: tell those who watch."""
+
+
+# -- the machine ------------------------------------------------------------------------------
+
+
+class Session:
+    """Lifecycle, attachments and intake of one incarnation."""
+
+    def __init__(self, size: Size, taken: dict[OperatorId, int] | None = None) -> None:
+        self.phase = Phase.RUNNING
+        self.size = size
+        self.frozen = False
+        self.ending: Ending | None = None
+        self.attachments = Attachments()
+        self.intake = Intake(taken or {})
+
+    def handle(self, event: Event) -> list[Effect]:
+        """The only way in."""
+        match event:
+            case Opened(seat=seat, size=size):
+                return self._opened(seat, size)
+            case Left(operator=operator, channel=channel):
+                return self._left(operator, channel)
+            case Offered(operator=operator, seq=seq, data=data):
+                return self._offered(operator, seq, data)
+            case SizeAsked(size=size):
+                self._must_run()
+                return self._resize(size)
+            case SignalAsked(signal=number):
+                self._must_run()
+                return [SendSignal(number)]
+            case EndAsked():
+                return self._end_asked()
+            case MainEnded(ending=ending):
+                return self._main_ended(ending)
+            case Froze(frozen=frozen):
+                self.frozen = frozen
+                return [Announce()]
+        raise TypeError(f"not an event: {event!r}")
+
+    def _opened(self, seat: Seat, size: Size | None) -> list[Effect]:
+        before = self.attachments.answerer()
+        resized = [] if seat.observe or size is None else self._resize(size)
+        self.attachments.open(seat)
+        return [*resized, *self._answerer_since(before), Announce()]
+
+    def _left(self, operator: OperatorId, channel: int) -> list[Effect]:
+        before = self.attachments.answerer()
+        if self.attachments.close(operator, channel) is None:
+            return []
+        return [*self._answerer_since(before), Announce()]
+
+    def _offered(self, operator: OperatorId, seq: int, data: bytes) -> list[Effect]:
+        if seq > self.intake.last(operator):
+            self._must_run()
+        if not self.intake.offer(operator, seq, len(data)):
+            return [Repeat(seq)]
+        before = self.attachments.answerer()
+        self.attachments.typed(operator)
+        return [*self._answerer_since(before), Take(operator, seq, data)]
+
+    def _resize(self, size: Size) -> list[Effect]:
+        size.checked()
+        if size == self.size or self.phase is Phase.ENDED:
+            return []
+        self.size = size
+        return [SetSize(size), Announce()]
+
+    def _end_asked(self) -> list[Effect]:
+        if self.phase is Phase.ENDED:
+            return []
+        self.phase = TRANSITIONS[self.phase, Step.END_ASKED]
+        return [TakeDown()]
+
+    def _main_ended(self, ending: Ending) -> list[Effect]:
+        if self.phase is Phase.ENDED:
+            return []
+        step = Step.HOST_LOST if ending.lost is not None else Step.MAIN_ENDED
+        self.phase = TRANSITIONS[self.phase, step]
+        self.ending = ending
+        return [Bury(ending)]
+
+    def _answerer_since(self, before: Seat | None) -> list[Effect]:
+        now = self.attachments.answerer()
+        return [] if now == before else [Answerer(now)]
+
+    def _must_run(self) -> None:
+        if self.phase is Phase.ENDED:
+            raise SessionEnded(f"the session has ended: {self.ending}")
+        if self.frozen:
+            raise SessionHalted("the session is halted; input is refused, not kept for later")

@@ -1,0 +1,106 @@
+"""The daemon's end of the channel to the keeper."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import Callable
+from typing import Any
+
+from holdfast.keeper import channel
+from holdfast.model.ids import SessionId
+from holdfast.model.record import Record
+from holdfast.model.state import Ending
+
+
+class Collected(Record):
+    """A session an earlier daemon left in custody."""
+
+    session: SessionId
+    fds: dict[str, int]
+    blob: bytes
+    ending: Ending | None
+
+
+class KeeperLink:
+    """Deposits and news. Sending blocks for at most the keeper's turn of its loop: it does nothing
+    slow, and an unanswered keeper means there is no host any more."""
+
+    def __init__(self, fd: int) -> None:
+        self._sock = socket.socket(fileno=fd)
+        self._sock.setblocking(True)
+        self.keeper_pid = 0
+
+    def collect(self) -> list[Collected]:
+        """Everything in custody. Before `listen`."""
+        found: list[Collected] = []
+        after: str | None = None
+        while True:
+            channel.send(self._sock, {"do": "collect", "after": after})
+            parcel = channel.receive(self._sock)
+            if parcel is None:
+                raise ConnectionError("the keeper is gone")
+            if parcel.head["news"] == "ended":
+                continue  # the deposit that follows says it too
+            if parcel.head["news"] == "all":
+                self.keeper_pid = parcel.head["keeper_pid"]
+                return found
+            after = parcel.head["session"]
+            status = parcel.head["status"]
+            found.append(
+                Collected(
+                    SessionId(after),
+                    dict(zip(parcel.head["names"], parcel.fds, strict=True)),
+                    parcel.blob,
+                    None if status is None else Ending(**status),
+                )
+            )
+
+    def listen(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        ended: Callable[[SessionId, Ending], None],
+        terminate: Callable[[], None],
+        lost: Callable[[], None],
+    ) -> None:
+        """News from now on."""
+        self._sock.setblocking(False)
+
+        def on_readable() -> None:
+            try:
+                parcel = channel.receive(self._sock)
+            except BlockingIOError:
+                return
+            if parcel is None:
+                loop.remove_reader(self._sock)
+                lost()
+            elif parcel.head["news"] == "ended":
+                ended(SessionId(parcel.head["session"]), Ending(**parcel.head["status"]))
+            elif parcel.head["news"] == "terminate":
+                terminate()
+
+        loop.add_reader(self._sock, on_readable)
+
+    def deposit(self, session: SessionId, pid: int, fds: dict[str, int], blob: bytes) -> None:
+        self._send({"do": "deposit", "session": session, "pid": pid, "names": list(fds)}, blob, fds)
+
+    def update(self, session: SessionId, blob: bytes) -> None:
+        self._send({"do": "update", "session": session}, blob)
+
+    def release(self, session: SessionId) -> None:
+        self._send({"do": "release", "session": session})
+
+    def ready(self) -> None:
+        self._send({"do": "ready"})
+
+    def stop(self) -> None:
+        self._send({"do": "stop"})
+
+    def _send(
+        self, head: dict[str, Any], blob: bytes = b"", fds: dict[str, int] | None = None
+    ) -> None:
+        self._sock.setblocking(True)
+        try:
+            channel.send(self._sock, head, blob, *(fds or {}).values())
+        finally:
+            self._sock.setblocking(False)

@@ -1,0 +1,153 @@
+"""What a host keeps on disk: per session its key, its spec, and at the end its tombstone and last
+output. Everything is written beside and renamed, so a crash leaves the old or the new, never half.
+
+    STATE/sessions/<id>/session.key     the private key the id is derived from
+    STATE/sessions/<id>/spec.json       what was asked for
+    STATE/sessions/<id>/tombstone.json  how it ended; its presence means the id never lives again
+    STATE/sessions/<id>/output          the output held at the end, from tombstone.held_from on
+    STATE/sessions/<id>/screen          the last screen as text
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+from collections.abc import Iterator
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from holdfast.model.errors import StorageFailed
+from holdfast.model.ids import SessionId
+from holdfast.model.info import SessionInfo
+from holdfast.model.record import Malformed, Record
+
+
+class Stored(Record):
+    """A session's directory: what is known without the session being alive."""
+
+    info: SessionInfo
+    uid: int
+
+
+class Store:
+    """The state directory of one host."""
+
+    def __init__(self, state: str) -> None:
+        self._root = f"{state}/sessions"
+        try:
+            os.makedirs(self._root, mode=0o700, exist_ok=True)
+            os.chmod(state, 0o700)
+        except OSError as error:
+            raise _failed(error) from error
+
+    def create(self) -> SessionId:
+        """A new identity: a key pair, its directory, nothing else yet."""
+        key = Ed25519PrivateKey.generate()
+        session = SessionId.of_key(key.public_key().public_bytes_raw())
+        try:
+            os.mkdir(self._dir(session), 0o700)
+            self._write(session, "session.key", key.private_bytes_raw())
+        except OSError as error:
+            self.forget(session)
+            raise _failed(error) from error
+        return session
+
+    def forget(self, session: SessionId) -> None:
+        """A session that never began leaves nothing behind."""
+        shutil.rmtree(self._dir(session), ignore_errors=True)
+
+    def save_spec(self, stored: Stored) -> None:
+        try:
+            self._write_json(stored.info.id, "spec.json", stored)
+        except OSError as error:
+            raise _failed(error) from error
+
+    def bury(self, stored: Stored, output: bytes, screen: str) -> None:
+        """The tombstone, last; with it the identity is dead for ever."""
+        session = stored.info.id
+        try:
+            os.makedirs(self._dir(session), mode=0o700, exist_ok=True)
+            with contextlib.suppress(OSError):  # the end itself matters more than its last words
+                self._write(session, "output", output)
+                self._write(session, "screen", screen.encode())
+            self._write_json(session, "tombstone.json", stored)
+        except OSError as error:
+            raise _failed(error) from error
+
+    def unburied(self) -> Iterator[Stored]:
+        """Sessions begun and never ended: alive in custody, or lost with the host."""
+        for session in self._sessions():
+            if not os.path.exists(f"{self._dir(session)}/tombstone.json"):
+                stored = self._read(session, "spec.json")
+                if stored is not None:
+                    yield stored
+                else:
+                    self.forget(session)  # a start that was cut off before its spec
+
+    def tombstones(self, limit: int) -> list[Stored]:
+        """The latest ends, newest first."""
+        dated = []
+        for session in self._sessions():
+            with contextlib.suppress(OSError):
+                path = f"{self._dir(session)}/tombstone.json"
+                dated.append((os.stat(path).st_mtime, session))
+        dated.sort(reverse=True)
+        found = (self._read(session, "tombstone.json") for _, session in dated[:limit])
+        return [stored for stored in found if stored is not None]
+
+    def output(self, session: SessionId) -> bytes:
+        return self._bytes(session, "output")
+
+    def screen(self, session: SessionId) -> str:
+        return self._bytes(session, "screen").decode(errors="replace")
+
+    # -- files --------------------------------------------------------------------------------
+
+    def _dir(self, session: SessionId) -> str:
+        return f"{self._root}/{session}"
+
+    def _sessions(self) -> list[SessionId]:
+        found = []
+        for name in os.listdir(self._root):
+            with contextlib.suppress(ValueError):
+                found.append(SessionId(name))
+        return found
+
+    def _bytes(self, session: SessionId, name: str) -> bytes:
+        try:
+            with open(f"{self._dir(session)}/{name}", "rb") as file:
+                return file.read()
+        except FileNotFoundError:
+            return b""
+
+    def _read(self, session: SessionId, name: str) -> Stored | None:
+        try:
+            return Stored.unpack(json.loads(self._bytes(session, name)))
+        except (ValueError, Malformed, OSError):
+            return None
+
+    def _write_json(self, session: SessionId, name: str, value: Record) -> None:
+        self._write(session, name, json.dumps(value.pack(), indent=1).encode())
+
+    def _write(self, session: SessionId, name: str, data: bytes) -> None:
+        path = f"{self._dir(session)}/{name}"
+        fd = os.open(f"{path}.new", os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+        try:
+            with open(fd, "wb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(fd)
+            os.rename(f"{path}.new", path)
+        except OSError:
+            with contextlib.suppress(OSError):
+                os.unlink(f"{path}.new")
+            raise
+
+
+def _failed(error: OSError) -> StorageFailed:
+    return StorageFailed(
+        f"cannot write the state directory: {error.strerror} ({error.filename})",
+        hint="free space or make it writable; `hold doctor` shows where it is",
+    )

@@ -1,0 +1,67 @@
+"""The deposits: per session its descriptors by name, its state blob, its pid and, once known, its
+end."""
+
+from __future__ import annotations
+
+import os
+from collections import OrderedDict
+from typing import Any
+
+Status = dict[str, Any]  # {"code": 7} or {"signal": 9}
+
+UNCLAIMED_MAX = 1024  # ends of processes no deposit names (yet); the oldest is forgotten first
+
+
+class Deposit:
+    """What is held for one session."""
+
+    def __init__(self, pid: int, fds: dict[str, int], blob: bytes) -> None:
+        self.pid = pid
+        self.fds = fds
+        self.blob = blob
+        self.status: Status | None = None
+
+    def close(self) -> None:
+        for fd in self.fds.values():
+            os.close(fd)
+        self.fds = {}
+
+
+class Custody:
+    """All deposits of this keeper."""
+
+    def __init__(self) -> None:
+        self.deposits: dict[str, Deposit] = {}
+        # A session may end before its deposit arrives (the daemon died in between, or a command
+        # that lasts no time): its status waits here.
+        self._unclaimed: OrderedDict[int, Status] = OrderedDict()
+
+    def deposit(self, session: str, pid: int, fds: dict[str, int], blob: bytes) -> Deposit:
+        """Take or replace. A status that came first is attached."""
+        old = self.deposits.pop(session, None)
+        if old is not None:
+            old.close()
+        new = Deposit(pid, fds, blob)
+        new.status = self._unclaimed.pop(pid, None)
+        self.deposits[session] = new
+        return new
+
+    def update(self, session: str, blob: bytes) -> None:
+        if session in self.deposits:
+            self.deposits[session].blob = blob
+
+    def release(self, session: str) -> None:
+        old = self.deposits.pop(session, None)
+        if old is not None:
+            old.close()
+
+    def ended(self, pid: int, status: Status) -> str | None:
+        """Record an end; gives the session it belongs to, if a deposit names it."""
+        for session, deposit in self.deposits.items():
+            if deposit.pid == pid and deposit.status is None:
+                deposit.status = status
+                return session
+        self._unclaimed[pid] = status
+        while len(self._unclaimed) > UNCLAIMED_MAX:
+            self._unclaimed.popitem(last=False)
+        return None

@@ -1,0 +1,58 @@
+"""Where a host keeps its state, configuration and sockets: a pure function of environment and
+user, so that client and host agree without talking."""
+
+from __future__ import annotations
+
+from holdfast.model.errors import InvalidArgument
+from holdfast.model.record import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_SOCKET_PATH_MAX = 107  # bytes in sun_path, less its terminating zero
+
+
+class Home(Record):
+    """The three places. `HOLDFAST_HOME` puts them all under one directory, so that several hosts
+    can run side by side."""
+
+    state: str
+    config: str
+    run: str
+
+    @property
+    def socket(self) -> str:
+        return f"{self.run}/hold.sock"
+
+    @property
+    def log(self) -> str:
+        return f"{self.state}/host.log"
+
+    def checked(self) -> Home:
+        if len(self.socket.encode()) > _SOCKET_PATH_MAX:
+            raise InvalidArgument(
+                f"the socket path {self.socket} is longer than the kernel allows",
+                hint="set HOLDFAST_HOME to a shorter directory",
+            )
+        return self
+
+
+SYSTEM = Home("/var/lib/holdfast", "/etc/holdfast/config.toml", "/run/holdfast")
+
+
+def home_of(environment: Mapping[str, str], uid: int) -> Home:
+    """The home this user's commands start and look for a host in."""
+    chosen = environment.get("HOLDFAST_HOME")
+    if chosen:
+        if not chosen.startswith("/"):
+            raise InvalidArgument("HOLDFAST_HOME must be an absolute path")
+        chosen = chosen.rstrip("/") or "/"
+        return Home(chosen, f"{chosen}/config.toml", f"{chosen}/run").checked()
+    if uid == 0:
+        return SYSTEM
+    user = environment.get("HOME", f"/tmp/holdfast-{uid}")
+    state = environment.get("XDG_STATE_HOME", f"{user}/.local/state") + "/holdfast"
+    config = environment.get("XDG_CONFIG_HOME", f"{user}/.config") + "/holdfast/config.toml"
+    runtime = environment.get("XDG_RUNTIME_DIR")
+    return Home(state, config, f"{runtime}/holdfast" if runtime else f"{state}/run").checked()

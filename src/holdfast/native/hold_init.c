@@ -1,0 +1,274 @@
+/* hold-init: the first process of a session.
+ *
+ *   hold-init [--status-fd N] [--subreaper] -- /absolute/program argv0 [arg...]
+ *
+ * Starts the program as leader of a new terminal session on descriptor 0, reaps whatever becomes
+ * its child, and ends when the program ends, telling the true status:
+ *
+ *   ended by itself     name "hold:exit",   exit status = the program's
+ *   ended by signal N   name "hold:sig<N>", exit status = 128 + N
+ *
+ * The name is this process's comm, readable in /proc/PID/comm while it is a zombie. An exit status
+ * alone cannot tell `exit 137` from SIGKILL, and pid 1 of a pid namespace cannot die by a signal
+ * to show it.
+ *
+ * On the status descriptor (a socket) the child writes a zero int right before execve, so that
+ * the kernel's SCM_CREDENTIALS tell the reader its pid in the reader's own numbering, and errno
+ * if execve fails. End of file means that the program runs.
+ *
+ * Deliberately absent: libc (12 kB resident instead of 700, and one program for every
+ * distribution), forwarding of signals (the layer signals what it means, never through here),
+ * configuration.
+ */
+#include <asm/unistd.h>
+
+typedef long word;
+
+enum {
+	ST_CLOEXEC = 1,
+	F_SETFD_ = 2,
+	O_RDWR_ = 2,
+	AT_FDCWD_ = -100,
+	TIOCSCTTY_ = 0x540E,
+	PR_SET_NAME_ = 15,
+	PR_SET_CHILD_SUBREAPER_ = 36,
+	WNOHANG_ = 1,
+	WALL_ = 0x40000000,
+	SIGHUP_ = 1,
+	SIGKILL_ = 9,
+	SIGCHLD_ = 17,
+	SIGCONT_ = 18,
+	EINTR_ = 4,
+	ECHILD_ = 10,
+};
+
+enum {
+	GRACE_STEPS = 20,	/* times STEP_NS: what is left of a tree gets 200 ms after SIGHUP */
+	KILL_ROUNDS = 500,	/* times STEP_NS: a tree that forks faster than it dies is given up */
+	STEP_NS = 10000000,
+	CHILDREN_BYTES = 4096,	/* of the children list read per round; the rest comes in the next */
+};
+
+#if defined(__x86_64__)
+static word sys5(word n, word a, word b, word c, word d, word e)
+{
+	word r;
+	register word r10 __asm__("r10") = d;
+	register word r8 __asm__("r8") = e;
+	__asm__ volatile("syscall" : "=a"(r) : "a"(n), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8)
+			 : "rcx", "r11", "memory");
+	return r;
+}
+__asm__(".globl _start\n_start:\n xor %ebp,%ebp\n mov %rsp,%rdi\n and $-16,%rsp\n call start\n hlt\n");
+#elif defined(__aarch64__)
+static word sys5(word n, word a, word b, word c, word d, word e)
+{
+	register word x8 __asm__("x8") = n;
+	register word x0 __asm__("x0") = a;
+	register word x1 __asm__("x1") = b;
+	register word x2 __asm__("x2") = c;
+	register word x3 __asm__("x3") = d;
+	register word x4 __asm__("x4") = e;
+	__asm__ volatile("svc #0" : "+r"(x0) : "r"(x8), "r"(x1), "r"(x2), "r"(x3), "r"(x4)
+			 : "memory", "cc");
+	return x0;
+}
+__asm__(".globl _start\n_start:\n mov x29,#0\n mov x0,sp\n bl start\n");
+#else
+#error "hold-init knows x86_64 and aarch64"
+#endif
+
+#define sys(n, a, b, c, d) sys5(n, (word)(a), (word)(b), (word)(c), (word)(d), 0)
+
+static void leave(int status)
+{
+	for (;;)
+		sys(__NR_exit_group, status, 0, 0, 0);
+}
+
+static int equal(const char *a, const char *b)
+{
+	while (*a && *a == *b)
+		a++, b++;
+	return *a == *b;
+}
+
+static int number(const char *text)
+{
+	int value = 0;
+	if (!*text)
+		return -1;
+	for (; *text; text++) {
+		if (*text < '0' || *text > '9' || value > 1000000)
+			return -1;
+		value = value * 10 + (*text - '0');
+	}
+	return value;
+}
+
+static void pause_step(void)
+{
+	word step[2] = { 0, STEP_NS };
+	sys(__NR_nanosleep, step, 0, 0, 0);
+}
+
+/* The terminal and everything inherited belong to the program. Kept open here, the terminal would
+ * never hang up and a pipe to the program would never end. */
+static void let_go_of_descriptors(void)
+{
+	word null = sys(__NR_openat, AT_FDCWD_, "/dev/null", O_RDWR_, 0);
+	for (int fd = 0; fd < 3; fd++) {
+		if (null < 0)
+			sys(__NR_close, fd, 0, 0, 0);
+		else if (null != fd)
+			sys(__NR_dup3, null, fd, 0, 0);
+	}
+	if (sys(__NR_close_range, 3, ~0U, 0, 0) < 0)
+		for (int fd = 3; fd < 1024; fd++)
+			sys(__NR_close, fd, 0, 0, 0);
+}
+
+/* A stray signal must not take the init away before its program: nobody could then tell how the
+ * program ended. SIGKILL remains. Done after the fork, so the program has the defaults. */
+static void ignore_signals(void)
+{
+	static const unsigned char ignored[] = { 1, 2, 3, 10, 12, 13, 14, 15, 20, 21, 22 };
+	for (unsigned i = 0; i < sizeof ignored; i++) {
+		word action[4] = { 1 /* SIG_IGN */, 0, 0, 0 };
+		sys(__NR_rt_sigaction, ignored[i], action, 0, 8);
+	}
+}
+
+/* Signal every direct child; gives how many could be signalled. Orphans of the tree are direct
+ * children, because this process is their subreaper: nothing outside the tree is ever in the list. */
+static int signal_children(int first, int second)
+{
+	char list[CHILDREN_BYTES];
+	int reached = 0, pid = 0;
+	word fd = sys(__NR_openat, AT_FDCWD_, "/proc/thread-self/children", 0, 0);
+	if (fd < 0)
+		return 0;
+	word length = sys(__NR_read, fd, list, sizeof list, 0);
+	sys(__NR_close, fd, 0, 0, 0);
+	for (word i = 0; i < length; i++) {
+		if (list[i] >= '0' && list[i] <= '9') {
+			pid = pid * 10 + (list[i] - '0');
+			continue;
+		}
+		/* A number without its blank was cut off by the buffer: never used. */
+		if (pid > 1 && sys(__NR_kill, pid, first, 0, 0) == 0) {
+			reached++;
+			if (second)
+				sys(__NR_kill, pid, second, 0, 0);
+		}
+		pid = 0;
+	}
+	return reached;
+}
+
+/* Reaps what is dead; true when no child is left. */
+static int reaped_all(void)
+{
+	int status;
+	for (;;) {
+		word pid = sys(__NR_wait4, -1, &status, WNOHANG_ | WALL_, 0);
+		if (pid == -ECHILD_)
+			return 1;
+		if (pid <= 0 && pid != -EINTR_)
+			return 0;
+	}
+}
+
+/* In a pid namespace the kernel does this when pid 1 ends; without one it is ours to do. A child
+ * that may not be signalled (a setuid program) is left to the next subreaper. */
+static void end_the_rest(void)
+{
+	if (reaped_all())
+		return;
+	signal_children(SIGHUP_, SIGCONT_);
+	for (int step = 0; step < GRACE_STEPS; step++) {
+		if (reaped_all())
+			return;
+		pause_step();
+	}
+	for (int round = 0; round < KILL_ROUNDS && signal_children(SIGKILL_, 0); round++) {
+		if (reaped_all())
+			return;
+		pause_step();
+	}
+}
+
+static void tell_and_leave(int status)
+{
+	char name[16] = "hold:exit";
+	int by = status & 0x7f;
+	if (by) {
+		char *end = name + 5;
+		*end++ = 's', *end++ = 'i', *end++ = 'g';
+		if (by >= 10)
+			*end++ = '0' + by / 10;
+		*end++ = '0' + by % 10;
+		*end = 0;
+	}
+	sys(__NR_prctl, PR_SET_NAME_, name, 0, 0);
+	leave(by ? 128 + by : (status >> 8) & 0xff);
+}
+
+static void become_program(int status_fd, char **program, char **environment)
+{
+	int report = 0;
+	sys(__NR_setsid, 0, 0, 0, 0);
+	sys(__NR_ioctl, 0, TIOCSCTTY_, 0, 0);
+	if (status_fd >= 0)
+		sys(__NR_write, status_fd, &report, sizeof report, 0);
+	report = -sys(__NR_execve, program[0], program + 1, environment, 0);
+	if (status_fd >= 0)
+		sys(__NR_write, status_fd, &report, sizeof report, 0);
+	leave(127);
+}
+
+__attribute__((used, noreturn)) static void start(word *stack)
+{
+	int count = (int)stack[0], at = 1, status_fd = -1, subreaper = 0, status = 0;
+	char **arguments = (char **)(stack + 1), **environment = arguments + count + 1;
+
+	for (; at < count && !equal(arguments[at], "--"); at++) {
+		if (equal(arguments[at], "--subreaper"))
+			subreaper = 1;
+		else if (equal(arguments[at], "--status-fd") && at + 1 < count)
+			status_fd = number(arguments[++at]);
+		else
+			leave(64);
+	}
+	if (at + 2 >= count)
+		leave(64);
+	/* Started by descriptor, the name would be a number. */
+	sys(__NR_prctl, PR_SET_NAME_, "hold-init", 0, 0);
+	if (subreaper)
+		sys(__NR_prctl, PR_SET_CHILD_SUBREAPER_, 1, 0, 0);
+	if (status_fd >= 0)
+		sys(__NR_fcntl, status_fd, F_SETFD_, ST_CLOEXEC, 0);
+
+	word program = sys(__NR_clone, SIGCHLD_, 0, 0, 0);
+	if (program == 0)
+		become_program(status_fd, arguments + at + 1, environment);
+	if (program < 0) {
+		int report = -program;
+		if (status_fd >= 0)
+			sys(__NR_write, status_fd, &report, sizeof report, 0);
+		leave(71);
+	}
+	ignore_signals();
+	let_go_of_descriptors();
+	for (;;) {
+		word pid = sys(__NR_wait4, -1, &status, WALL_, 0);
+		if (pid == program)
+			break;
+		if (pid == -ECHILD_)	/* cannot be: the program is ours until reaped */
+			leave(71);
+	}
+	if (subreaper)
+		end_the_rest();
+	tell_and_leave(status);
+	__builtin_unreachable();
+}

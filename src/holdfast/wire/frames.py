@@ -1,0 +1,83 @@
+"""Messages to bytes and back: a 4-byte big-endian length, then one msgpack map.
+
+Sans-IO: `Decoder.feed` takes whatever arrived and gives whole messages. Anything that is not the
+protocol raises ProtocolViolation, after which the connection is of no more use.
+"""
+
+from __future__ import annotations
+
+import struct
+
+import msgpack
+
+from holdfast.model.errors import ProtocolViolation
+from holdfast.model.limits import FRAME_MAX_BYTES
+from holdfast.model.record import Malformed
+from holdfast.wire.messages import BY_TAG, Message
+
+_LENGTH = struct.Struct(">I")
+_OUTPUT_TAIL = struct.Struct(">BI")
+_BIN32 = 0xC6
+
+
+def encode(message: Message) -> bytes:
+    """One frame."""
+    body: bytes = msgpack.packb({"t": message.tag, **message.pack()}, use_bin_type=True)
+    return _LENGTH.pack(len(body)) + body
+
+
+def output_head(channel: int, offset: int, size: int) -> bytes:
+    """All of an Output frame but its data, so that the data can go out straight from the ring."""
+    head = msgpack.packb({"t": "output", "channel": channel, "offset": offset, "data": None})
+    # The packed None (one byte, last) becomes the header of a byte string.
+    body = bytes(head[:-1]) + _OUTPUT_TAIL.pack(_BIN32, size)
+    return _LENGTH.pack(len(body) + size) + body
+
+
+def decode(body: bytes | bytearray | memoryview) -> Message:
+    """The message in one frame's body."""
+    try:
+        data = msgpack.unpackb(body, strict_map_key=True)
+    except (ValueError, msgpack.UnpackException, RecursionError) as error:
+        raise ProtocolViolation(f"not a message: {error}") from error
+    kind = BY_TAG.get(str(data.get("t"))) if isinstance(data, dict) else None
+    if kind is None:
+        raise ProtocolViolation("not a message we know")
+    try:
+        return kind.unpack(data, kind.tag)
+    except Malformed as error:
+        raise ProtocolViolation(str(error)) from error
+
+
+class Decoder:
+    """Puts frames together from pieces."""
+
+    def __init__(self, limit: int = FRAME_MAX_BYTES) -> None:
+        self._limit = limit
+        self._held = bytearray()
+
+    def feed(self, data: bytes | memoryview) -> list[Message]:
+        """Messages completed by `data`, in order."""
+        held = self._held
+        held += data
+        messages = []
+        start = 0
+        while len(held) - start >= 4:
+            (size,) = _LENGTH.unpack_from(held, start)
+            if size > self._limit:
+                raise ProtocolViolation(
+                    f"a frame of {size} bytes is over the limit of {self._limit}"
+                )
+            if len(held) - start - 4 < size:
+                break
+            with memoryview(held) as view, view[start + 4 : start + 4 + size] as body:
+                messages.append(decode(body))
+            start += 4 + size
+        if start:
+            del held[:start]
+        return messages
+
+    @property
+    def mid_frame(self) -> bool:
+        """Whether a frame was begun and is not complete."""
+        return bool(self._held)
