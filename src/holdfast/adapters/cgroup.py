@@ -14,14 +14,21 @@ import select
 import signal
 import time
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 FREEZE_TIMEOUT_S = 2.0  # a tree freezes within milliseconds; a task in the kernel's D state later
 KILL_TIMEOUT_S = 5.0
 _PREFIX = "holdfast-"
 
 
-def locate(mountinfo: str, membership: str) -> str | None:
+def locate(
+    mountinfo: str, membership: str, reachable: Callable[[str], bool] = lambda _: True
+) -> str | None:
     """The directory of the caller's own v2 group, from the texts of /proc/self/mountinfo and
-    /proc/self/cgroup. None when this host has no v2 hierarchy mounted."""
+    /proc/self/cgroup. None when this host has no v2 hierarchy mounted, or all that it has are
+    hidden under other mounts."""
     own = next((line[3:] for line in membership.splitlines() if line.startswith("0::")), None)
     if own is None:
         return None
@@ -30,7 +37,9 @@ def locate(mountinfo: str, membership: str) -> str | None:
         if after.split(" ", 1)[0] != "cgroup2":
             continue
         root, point = (unescaped(field) for field in before.split(" ")[3:5])
-        return _below(point, root, own)
+        found = _below(point, root, own)
+        if reachable(found):
+            return found
     return None
 
 
@@ -52,13 +61,21 @@ def unescaped(field: str) -> str:
 
 def home(instance: str) -> str | None:
     """The directory that holds this instance's sessions; it need not exist yet."""
-    own = locate(_read("/proc/self/mountinfo"), _read("/proc/self/cgroup"))
+    own = _own()
     return None if own is None else f"{own}/{_PREFIX}{instance}"
+
+
+def _own() -> str | None:
+    return locate(_read("/proc/self/mountinfo"), _read("/proc/self/cgroup"), _is_group)
+
+
+def _is_group(directory: str) -> bool:
+    return os.path.exists(f"{directory}/cgroup.procs")
 
 
 def unavailable() -> str:
     """Why no group can be made here; "" when one can."""
-    own = locate(_read("/proc/self/mountinfo"), _read("/proc/self/cgroup"))
+    own = _own()
     if own is None:
         return "no cgroup v2 hierarchy is mounted"
     if not os.access(own, os.W_OK):

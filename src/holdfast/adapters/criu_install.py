@@ -24,7 +24,14 @@ from holdfast.adapters import criu
 DEFAULT_SUITE = "sid"
 COMMAND_TIMEOUT_S = 300.0  # one apt or dpkg call; a slow mirror is waited for, a dead one is not
 _NOT_NEEDED = ("debconf", "perl", "python", "cdebconf")  # used by maintainer scripts and `crit`
-_RELATIONS = ("no-recommends", "no-suggests", "no-conflicts", "no-breaks", "no-replaces")
+_RELATIONS = (
+    "no-recommends",
+    "no-suggests",
+    "no-conflicts",
+    "no-breaks",
+    "no-replaces",
+    "no-enhances",
+)
 
 
 class Unavailable(Exception):
@@ -60,7 +67,8 @@ def _fetch(work: Path, suite: str) -> Path:
     parts = work / "sources.d"
     packages = work / "packages"
     unpacked = work / "prefix"
-    for made in (parts, packages, unpacked, work / "lists/partial", work / "cache/archives/partial"):
+    lists, archives = work / "lists/partial", work / "cache/archives/partial"
+    for made in (parts, packages, unpacked, lists, archives):
         made.mkdir(parents=True)
     name, text = source_entry(_apt_files(), _codename(), suite)
     (parts / name).write_text(text)
@@ -96,9 +104,9 @@ def _apt_options(work: Path, parts: Path) -> list[str]:
 
 
 def _closure(options: list[str]) -> list[str]:
+    only_depends = [f"--{relation}" for relation in _RELATIONS]
     listing = _run(
-        ["apt-cache", *options, "depends", "--recurse", *(f"--{r}" for r in _RELATIONS)]
-        + ["--no-enhances", "criu"],
+        ["apt-cache", *options, "depends", "--recurse", *only_depends, "criu"],
         "the suite has no criu",
     )
     # Names at the start of a line are packages; indented ones are relations between them.
@@ -177,7 +185,8 @@ def _rewritten_stanza(stanza: str, codename: str, suite: str) -> str | None:
     usable = codename in value.get("suites", ()) and "main" in value.get("components", ())
     if not usable or "deb" not in value.get("types", ()) or value.get("enabled") == ["no"]:
         return None
-    replaced = {"suites": f"Suites: {suite}", "components": "Components: main", "types": "Types: deb"}
+    replaced = {"suites": f"Suites: {suite}"}
+    replaced |= {"components": "Components: main", "types": "Types: deb"}
     return "\n".join(replaced.get(line.split(":", 1)[0].lower(), line) for line in lines) + "\n"
 
 

@@ -57,12 +57,14 @@ def _text(value: str | None) -> bytes | None:
 
 
 def mount(
-    source: str | None, target: str, kind: str | None = None, flags: int = 0, data: str | None = None
+    source: str | None,
+    target: str,
+    kind: str | None = None,
+    flags: int = 0,
+    data: str | None = None,
 ) -> None:
     _checked(
-        _libc.mount(
-            _text(source), _text(target), _text(kind), ctypes.c_ulong(flags), _text(data)
-        ),
+        _libc.mount(_text(source), _text(target), _text(kind), ctypes.c_ulong(flags), _text(data)),
         f"mount {kind or source or ''} on {target}",
     )
 

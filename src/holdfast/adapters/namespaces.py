@@ -27,8 +27,29 @@ SESSION_NAMESPACES = (
 
 # Kernel interfaces, not places to keep files; the session gets its own of those it needs.
 _NOT_REAL = frozenset(
-    "proc sysfs devpts devtmpfs cgroup cgroup2 mqueue debugfs securityfs bpf tracefs autofs "
-    "configfs fusectl pstore efivarfs hugetlbfs binfmt_misc nsfs rpc_pipefs selinuxfs".split()
+    (
+        "proc",
+        "sysfs",
+        "devpts",
+        "devtmpfs",
+        "cgroup",
+        "cgroup2",
+        "mqueue",
+        "debugfs",
+        "securityfs",
+        "bpf",
+        "tracefs",
+        "autofs",
+        "configfs",
+        "fusectl",
+        "pstore",
+        "efivarfs",
+        "hugetlbfs",
+        "binfmt_misc",
+        "nsfs",
+        "rpc_pipefs",
+        "selinuxfs",
+    )
 )
 _OWN = ("/proc", "/sys", "/dev")
 
@@ -54,27 +75,39 @@ _LINKS = {
 _HOST_NODES = ("fuse", "kvm", "net/tun")  # harmless where the host has them, sorely missed if not
 
 
-def host_mounts(mountinfo: str) -> tuple[str, ...]:
-    """Paths where the host has a real file system mounted, parents first, without / itself."""
-    paths = set()
+def host_mounts(mountinfo: str) -> dict[str, set[int]]:
+    """Paths where the host has a real file system mounted, parents first, without / itself; with
+    the kernel's ids of the mounts stacked there."""
+    found: dict[str, set[int]] = {}
     for line in mountinfo.splitlines():
         before, _, after = line.partition(" - ")
-        path = unescaped(before.split(" ")[4])
+        fields = before.split(" ")
+        path = unescaped(fields[4])
         if path == "/" or after.split(" ", 1)[0] in _NOT_REAL:
             continue
         if not any(path == own or path.startswith(own + "/") for own in _OWN):
-            paths.add(path)
-    return tuple(sorted(paths, key=lambda path: path.split("/")))
-
-
-def visible(paths: Iterable[str]) -> tuple[str, ...]:
-    """Those of `paths` that can be reached: a mount over their parent hides the others."""
-    return tuple(path for path in paths if os.path.ismount(path) or os.path.isfile(path))
+            found.setdefault(path, set()).add(int(fields[0]))
+    return {path: found[path] for path in sorted(found, key=lambda path: path.split("/"))}
 
 
 def current_mounts() -> tuple[str, ...]:
+    """The host's real mounts that can be reached: one mounted over their parent hides others."""
     with open("/proc/self/mountinfo", encoding="utf-8", errors="surrogateescape") as file:
-        return visible(host_mounts(file.read()))
+        candidates = host_mounts(file.read())
+    return tuple(path for path, ids in candidates.items() if _mount_at(path) in ids)
+
+
+def _mount_at(path: str) -> int | None:
+    """Id of the mount the path leads to. (`os.path.ismount` misses binds within one device.)"""
+    try:
+        fd = os.open(path, os.O_PATH | os.O_CLOEXEC)
+    except OSError:
+        return None
+    try:
+        with open(f"/proc/self/fdinfo/{fd}", encoding="ascii") as file:
+            return next(int(line[7:]) for line in file if line.startswith("mnt_id:"))
+    finally:
+        os.close(fd)
 
 
 def build_root(devpts: int, mounts: Iterable[str], skipped: Callable[[str, OSError], None]) -> None:

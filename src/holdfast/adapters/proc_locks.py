@@ -12,7 +12,7 @@ _KINDS = {"POSIX": "posix", "FLOCK": "flock", "OFDLCK": "ofd", "LEASE": "lease",
 
 
 def parse_lock(line: str) -> Lock | None:
-    """`lock:\\t1: POSIX  ADVISORY  WRITE 4242 00:2f:77 0 EOF`, or None for a kind we do not know."""
+    """`lock:\\t1: POSIX  ADVISORY  WRITE 4242 00:2f:77 0 EOF`, or None if unknown."""
     words = line.split()
     if len(words) < 8 or words[2] not in _KINDS:
         return None

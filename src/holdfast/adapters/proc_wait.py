@@ -25,10 +25,10 @@ _POLLIN = 1
 
 
 class Wait(NamedTuple):
-    """`on` as in Process.waits_for; `count` is how many bytes a read asked for, 0 if not known."""
+    """`on` as in Process.waits_for; `asked` is how many bytes a read is for, 0 if not known."""
 
     on: str
-    count: int = 0
+    asked: int = 0
 
 
 RUNNING = Wait("")

@@ -134,7 +134,7 @@ def _process_id(master: int, request: int) -> int | None:
 
 def settings(master: int) -> list[int | list[bytes | int]]:
     """The termios of the pair, as `termios.tcgetattr` gives it."""
-    return termios.tcgetattr(master)  # type: ignore[return-value]
+    return termios.tcgetattr(master)
 
 
 def unread_output(master: int) -> int:

@@ -138,10 +138,14 @@ class Ring:
         at = PAGE + slot * CHECKPOINT_SLOT_BYTES
         return offset, bytes(self.view[at : at + size])
 
-    def close(self) -> None:
+    def unmap(self) -> None:
+        """Let go of the memory, not of the descriptors."""
         self._words.release()
         self.view.release()
         self._map.close()
+
+    def close(self) -> None:
+        self.unmap()
         os.close(self.memfd)
         os.close(self.conduit)
 

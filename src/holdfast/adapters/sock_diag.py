@@ -23,8 +23,11 @@ _RECEIVE_BYTES = 64 << 10
 _HEADER = struct.Struct("=IHHII")
 _INET_REQUEST = struct.Struct("=BBBBI48x")
 _INET_ANSWER = struct.Struct("=BBBB2s2s16s16s4x8x4x4x4x4xI")
-_UNIX_REQUEST = struct.Struct("=BBHIIII4x")
+_UNIX_REQUEST = struct.Struct("=BBHIII8x")
 _UNIX_ANSWER = struct.Struct("=BBBxI8x")
+_IPPROTO_MPTCP = 262
+_INET_WIDE_PROTOCOL = struct.Struct("=HHI")  # attribute for what does not fit the request's byte
+_INET_REQ_PROTOCOL = 3
 _UNIX_SHOW_NAME_AND_PEER = 1 | 4
 _UNIX_NAME, _UNIX_PEER = 0, 2
 
@@ -64,8 +67,9 @@ _INET = {
     "TCPv6": (socket.AF_INET6, socket.IPPROTO_TCP, "inet6", "tcp"),
     "UDP": (socket.AF_INET, socket.IPPROTO_UDP, "inet", "udp"),
     "UDPv6": (socket.AF_INET6, socket.IPPROTO_UDP, "inet6", "udp"),
-    "MPTCP": (socket.AF_INET, socket.IPPROTO_TCP, "inet", "tcp"),
-    "MPTCPv6": (socket.AF_INET6, socket.IPPROTO_TCP, "inet6", "tcp"),
+    # Go programs listen with MPTCP by default; to its user it is a TCP port.
+    "MPTCP": (socket.AF_INET, _IPPROTO_MPTCP, "inet", "tcp"),
+    "MPTCPv6": (socket.AF_INET6, _IPPROTO_MPTCP, "inet6", "tcp"),
 }
 
 
@@ -99,7 +103,10 @@ def look_up(protocols: Collection[str], inodes: Collection[int]) -> dict[int, Fo
 def _inet(
     netlink: socket.socket, family: int, protocol: int, name: str, kind: str, wanted: set[int]
 ) -> Iterator[tuple[int, Found]]:
-    for body in _dump(netlink, _INET_REQUEST.pack(family, protocol, 0, 0, _ALL_STATES)):
+    request = _INET_REQUEST.pack(family, protocol & 0xFF, 0, 0, _ALL_STATES)
+    if protocol > 0xFF:
+        request += _INET_WIDE_PROTOCOL.pack(8, _INET_REQ_PROTOCOL, protocol)
+    for body in _dump(netlink, request):
         _, state, _, _, sport, dport, source, target, inode = _INET_ANSWER.unpack_from(body)
         if inode not in wanted:
             continue
@@ -111,9 +118,7 @@ def _inet(
 
 
 def _unix(netlink: socket.socket, wanted: set[int]) -> Iterator[tuple[int, Found]]:
-    request = _UNIX_REQUEST.pack(
-        socket.AF_UNIX, 0, 0, _ALL_STATES, 0, _UNIX_SHOW_NAME_AND_PEER, 0xFFFFFFFF
-    )
+    request = _UNIX_REQUEST.pack(socket.AF_UNIX, 0, 0, _ALL_STATES, 0, _UNIX_SHOW_NAME_AND_PEER)
     names: dict[int, str] = {}
     ours: dict[int, tuple[str, str, int]] = {}
     for body in _dump(netlink, request):
@@ -132,7 +137,10 @@ def _unix(netlink: socket.socket, wanted: set[int]) -> Iterator[tuple[int, Found
     for inode, (kind_name, shown, peer) in ours.items():
         if shown == "close":
             shown = "established" if peer else "unconnected"
-        yield inode, Found("unix", kind_name, shown, names.get(inode, ""), names.get(peer, ""), peer)
+        yield (
+            inode,
+            Found("unix", kind_name, shown, names.get(inode, ""), names.get(peer, ""), peer),
+        )
 
 
 def _dump(netlink: socket.socket, request: bytes) -> Iterator[bytes]:

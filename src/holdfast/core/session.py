@@ -91,6 +91,7 @@ class Take(Effect):
 class Repeat(Effect):
     """This input was taken before: say so, type nothing."""
 
+    operator: OperatorId
     seq: int
 
 
@@ -176,7 +177,7 @@ class Session:
         if seq > self.intake.last(operator):
             self._must_run()
         if not self.intake.offer(operator, seq, len(data)):
-            return [Repeat(seq)]
+            return [Repeat(operator, seq)]
         before = self.attachments.answerer()
         self.attachments.typed(operator)
         return [*self._answerer_since(before), Take(operator, seq, data)]

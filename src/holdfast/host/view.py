@@ -96,18 +96,19 @@ class View:
         """Of the screen as far as it was fed; asking does not feed it."""
         return self._screen.title if self._screen is not None else ""
 
-    def checkpoint(self, *, scrollback: bool = False) -> None:
-        """Put the state into shared memory. Without scrollback: it is taken often."""
-        data = self._screen_now().snapshot(scrollback=scrollback)
+    def checkpoint(self) -> None:
+        """Put the state into shared memory. Without scrollback: it is taken often, and what is
+        above the screen is in the ring."""
+        data = self._screen_now().snapshot(scrollback=False)
         if self._ring.save_checkpoint(self.offset, data):
             self._checkpoint = self.offset
 
     def close(self, *, keep: bool = False) -> None:
-        """Drop the screen; with `keep`, after a last full checkpoint for the next daemon."""
+        """Drop the screen; with `keep`, after a last checkpoint for the next daemon."""
         if self._screen is not None:
             if keep:
                 self.catch_up()
-                self.checkpoint(scrollback=True)
+                self.checkpoint()
             self._screen.close()
             self._screen = None
 
@@ -119,10 +120,10 @@ class View:
                 # What is still held from before the checkpoint fills the scrollback; then the
                 # checkpoint paints the screen exactly.
                 offset, painted = checkpoint
-                before = self._ring.copy(min(self._ring.tail, offset), offset)
-                self._screen.feed(before[: complete_prefix(before, len(before))])
+                if offset > self._ring.tail:
+                    before = self._ring.copy(self._ring.tail, offset)
+                    self._screen.feed(before[: complete_prefix(before, len(before))])
                 self._screen.feed(painted)
                 self.offset = offset
-            else:
-                self.offset = 0 if self._ring.tail == 0 else self._ring.tail
+            self.offset = max(self.offset, self._ring.tail)
         return self._screen

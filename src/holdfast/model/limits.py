@@ -48,3 +48,4 @@ STATE_RECHECK_MAX_S = (
 STATE_RECHECK_MIN_S = 0.05
 RECONNECT_DEADLINE_S = 30.0  # how long a client tries to get back to a restarting daemon
 END_GRACE_S = 3.0  # between asking a tree to end (SIGHUP, SIGTERM) and ending it (SIGKILL)
+SNAPSHOT_MAX_BYTES = 16 << 20  # a message from a host: a screen with all its scrollback fits

@@ -1,0 +1,53 @@
+"""Option parsing, alike for every verb: examples in the help, errors as our own one line."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import NoReturn
+
+EXIT_USAGE = 64
+
+
+class Parser(argparse.ArgumentParser):
+    """argparse with our error line and our exit status."""
+
+    def error(self, message: str) -> NoReturn:
+        print(f"{self.prog}: {message} (usage); see `{self.prog} --help`", file=sys.stderr)
+        sys.exit(EXIT_USAGE)
+
+
+def verb_parser(verb: str, summary: str, examples: str = "", **options: str) -> Parser:
+    """A parser for `hold VERB`. `examples` are shown as they are."""
+    return Parser(
+        prog=f"hold {verb}",
+        description=summary,
+        epilog=f"examples:\n{examples}" if examples else None,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+        **options,  # type: ignore[arg-type]
+    )
+
+
+def add_session(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("session", metavar="NAME", help="a session's name, id or start of its id")
+
+
+def add_json(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--json", action="store_true", help="print JSON with stable fields")
+
+
+def seconds(text: str) -> float:
+    """A duration option: seconds, or with s, m, h after it."""
+    factor = {"s": 1.0, "m": 60.0, "h": 3600.0}.get(text[-1:], 0.0)
+    number = text[:-1] if factor else text
+    try:
+        value = float(number) * (factor or 1.0)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"not a duration: {text!r}") from None
+    if not 0 <= value < 1e9:
+        raise argparse.ArgumentTypeError(f"out of range: {text!r}")
+    return value

@@ -1,0 +1,82 @@
+"""From the command line to the verb, and from an error to one readable line."""
+
+from __future__ import annotations
+
+import os
+import sys
+from importlib import import_module
+
+from holdfast import __version__
+from holdfast.model.errors import HoldfastError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import ModuleType
+
+# In the order of `hold --help`. A verb's file is its name; `import` keywords would need another.
+GROUPS = {
+    "Sessions": ("run", "ls", "attach", "show", "end"),
+    "Acting on one": ("exec", "send", "keys", "signal", "resize"),
+    "Looking at one": ("screen", "tail", "wait", "watch", "graph"),
+    "The host": ("up", "down", "daemon", "doctor", "completion"),
+}
+VERBS = tuple(verb for verbs in GROUPS.values() for verb in verbs)
+
+EXIT_INTERRUPTED = 130
+EXIT_PIPE_CLOSED = 141
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """The entry point of `hold`."""
+    words = sys.argv[1:] if arguments is None else arguments
+    if not words or words[0] in ("-h", "--help", "help"):
+        if len(words) > 1 and words[1] in VERBS:
+            return main([words[1], "--help"])
+        print(_overview())
+        return 0 if words else 64
+    if words[0] in ("-V", "--version"):
+        print(f"hold {__version__}")
+        return 0
+    if words[0] not in VERBS:
+        return _say(HoldfastError(f"there is no verb {words[0]!r}", hint="see `hold --help`"), 64)
+    try:
+        verb = load(words[0])
+        status: int = verb.run(verb.parser().parse_args(words[1:]))
+        sys.stdout.flush()
+        return status
+    except HoldfastError as error:
+        return _say(error, error.exit_status)
+    except KeyboardInterrupt:
+        return EXIT_INTERRUPTED
+    except BrokenPipeError:
+        # Our reader is gone (`hold ls | head -1`): say nothing, as other tools do.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return EXIT_PIPE_CLOSED
+
+
+def load(verb: str) -> ModuleType:
+    return import_module(f"holdfast.cli.verbs.{verb}")
+
+
+def _say(error: HoldfastError, status: int) -> int:
+    hint = f"; {error.hint}" if error.hint else ""
+    code = f" ({error.code})" if error.code != "internal" else ""
+    print(f"hold: {error.message}{code}{hint}", file=sys.stderr)
+    return status
+
+
+def _overview() -> str:
+    lines = [
+        "usage: hold VERB [OPTIONS]",
+        "",
+        "Keeps live executions alive as sessions nobody owns: attach, watch, write, leave.",
+    ]
+    for group, verbs in GROUPS.items():
+        lines += ["", f"{group}:"]
+        lines += [f"  {verb:<11} {load(verb).SUMMARY}" for verb in verbs]
+    lines += [
+        "",
+        "A session is named by its name, its id, or a unique beginning of its id.",
+        "`hold VERB --help` tells more, with examples. HOLDFAST_HOME moves everything elsewhere.",
+    ]
+    return "\n".join(lines)

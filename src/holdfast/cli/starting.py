@@ -1,0 +1,90 @@
+"""Starting a host: the keeper, detached from whoever asked for it."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from holdfast.model.errors import AlreadyUp, HostDown, StorageFailed
+from holdfast.model.home import Home, home_of
+
+_START_TIMEOUT_S = 20.0
+
+
+def start_host(home: Home | None = None) -> None:
+    """Start keeper and daemon, and return once they serve. Raises AlreadyUp when they do."""
+    home = home or home_of(os.environ, os.getuid())
+    _make_places(home)
+    reader, writer = os.pipe()
+    _spawn_keeper(home, writer)
+    os.close(writer)
+    answer = _read_line(reader)
+    os.close(reader)
+    if answer == "already up":
+        raise AlreadyUp("a host already runs here", hint="`hold ls` lists its sessions")
+    if answer != "ready":
+        raise HostDown(
+            f"the host did not start: {answer or 'no word from it'}{_last_words(home.log)}",
+            hint=f"its log is {home.log}",
+        )
+
+
+def _make_places(home: Home) -> None:
+    try:
+        os.makedirs(home.state, mode=0o700, exist_ok=True)
+        # Others connect to a system host, so they must be able to reach its socket.
+        os.makedirs(home.run, mode=0o755 if os.getuid() == 0 else 0o700, exist_ok=True)
+    except OSError as error:
+        raise StorageFailed(
+            f"cannot make {error.filename}: {error.strerror}",
+            hint="set HOLDFAST_HOME to a directory you can write",
+        ) from error
+
+
+def _spawn_keeper(home: Home, ready: int) -> None:
+    """Double fork with a session of its own: the keeper belongs to no terminal and no login, so
+    closing either changes nothing for it."""
+    if (pid := os.fork()) > 0:
+        os.waitpid(pid, 0)
+        return
+    try:
+        os.setsid()
+        if os.fork() > 0:
+            os._exit(0)
+        log = os.open(home.log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        null = os.open(os.devnull, os.O_RDONLY)
+        for source, target in ((null, 0), (log, 1), (log, 2), (ready, 3)):
+            os.dup2(source, target, inheritable=True)
+        os.closerange(4, os.sysconf("SC_OPEN_MAX"))
+        os.chdir("/")
+        os.umask(0o077)
+        mode = "0666" if os.getuid() == 0 else "0600"
+        arguments = ["--run-dir", home.run, "--socket-mode", mode, "--ready-fd", "3"]
+        os.execv(sys.executable, [sys.executable, "-m", "holdfast.keeper", *arguments])
+    except BaseException as error:
+        os.write(ready, f"{error}\n".encode())
+    finally:
+        os._exit(71)
+
+
+def _read_line(fd: int) -> str:
+    import select
+
+    text = b""
+    while not text.endswith(b"\n"):
+        if not select.select([fd], [], [], _START_TIMEOUT_S)[0]:
+            return "it took too long"
+        piece = os.read(fd, 4096)
+        if not piece:
+            break
+        text += piece
+    return text.decode(errors="replace").strip()
+
+
+def _last_words(path: str) -> str:
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            lines = file.read().splitlines()
+    except OSError:
+        return ""
+    return f" [{lines[-1][:200]}]" if lines else ""

@@ -1,0 +1,105 @@
+"""`hold run`: start a session."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from holdfast.cli.arguments import Parser, verb_parser
+from holdfast.cli.starting import start_host
+from holdfast.model.errors import AlreadyUp, HostDown, InvalidArgument
+from holdfast.model.size import Size
+from holdfast.model.state import Level
+from holdfast.sdk.client import Host
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import argparse
+
+SUMMARY = "start a session and attach to it"
+
+
+def parser() -> Parser:
+    parser = verb_parser(
+        "run",
+        "Start a session running CMD (default: your shell) with this environment and directory, and "
+        "attach to it. The session is nobody's: closing this terminal only detaches.",
+        "  hold run                          your shell, attached\n"
+        "  hold run --name build -d -- make  in the background; prints the session's id\n"
+        "  hold run --size 120x40 --env DEBUG=1 -- ./server --port 3000",
+        usage="hold run [OPTIONS] [-- CMD...]",
+    )
+    parser.add_argument("--name", default="", help="a name; default: made from the command")
+    parser.add_argument("-d", "--detach", action="store_true", help="do not attach; print the id")
+    parser.add_argument("--user", default="", help="run as this unix user (root only)")
+    parser.add_argument("--cwd", default="", help="working directory; default: this one")
+    parser.add_argument(
+        "--env", action="append", default=[], metavar="K=V", help="set a variable; may be repeated"
+    )
+    parser.add_argument("--size", type=_size, help="terminal size, COLSxROWS")
+    parser.add_argument(
+        "--level", choices=[str(level) for level in Level], help="default: the highest there is"
+    )
+    parser.add_argument("--ring", type=int, default=0, metavar="BYTES", help="output to hold")
+    parser.add_argument("command", nargs="*", metavar="CMD", help="the program and its arguments")
+    return parser
+
+
+def run(options: argparse.Namespace) -> int:
+    size = options.size or _terminal_size()
+    with _host() as host:
+        info = host.run(
+            options.command,
+            name=options.name,
+            cwd=os.path.abspath(options.cwd) if options.cwd or not options.user else "",
+            env=_environment(options),
+            size=size,
+            user=options.user,
+            level=Level(options.level) if options.level else None,
+            ring_bytes=options.ring,
+        )
+        if options.detach or not (sys.stdin.isatty() and sys.stdout.isatty()):
+            print(info.id)
+            return 0
+    from holdfast.cli.terminal import attach_terminal
+
+    return attach_terminal(info.id)
+
+
+def _host() -> Host:
+    """The host here, started if there is none."""
+    try:
+        return Host(client="hold run")
+    except HostDown:
+        try:
+            start_host()
+        except AlreadyUp:
+            pass  # somebody else started it meanwhile
+        return Host(client="hold run")
+
+
+def _environment(options: argparse.Namespace) -> dict[str, str]:
+    base = {} if options.user else dict(os.environ)
+    for pair in options.env:
+        key, equals, value = pair.partition("=")
+        if not (key and equals):
+            raise InvalidArgument(f"not K=V: {pair[:80]!r}")
+        base[key] = value
+    return base
+
+
+def _size(text: str) -> Size:
+    import argparse
+
+    try:
+        return Size.parse(text)
+    except InvalidArgument as error:
+        raise argparse.ArgumentTypeError(f"{error.message}; {error.hint}") from None
+
+
+def _terminal_size() -> Size | None:
+    try:
+        cols, rows = os.get_terminal_size(sys.stdout.fileno())
+    except OSError:
+        return None
+    return Size(cols, rows) if cols and rows else None

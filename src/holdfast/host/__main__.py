@@ -1,0 +1,55 @@
+"""The daemon's start. Only the keeper runs this; it hands over two descriptors."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import logging
+import os
+import signal
+import socket
+import sys
+
+import uvloop
+
+from holdfast.host.custody import KeeperLink
+from holdfast.host.daemon import Daemon
+from holdfast.model.errors import HoldfastError
+from holdfast.model.home import home_of
+
+
+async def serve() -> None:
+    keeper_fd = int(os.environ.pop("HOLDFAST_KEEPER_FD"))
+    listen_fd = int(os.environ.pop("HOLDFAST_LISTEN_FD"))
+    starts = int(os.environ.pop("HOLDFAST_STARTS", "0"))
+    for fd in (keeper_fd, listen_fd):
+        os.set_inheritable(fd, False)
+    home = home_of(os.environ, os.getuid())
+    daemon = Daemon(home, KeeperLink(keeper_fd), socket.socket(fileno=listen_fd), starts)
+    # A signal is no way to end a host's daemon: the keeper restarts it, sessions carry on.
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, daemon.stop)
+    # What was loaded to get here lives for ever; looking at it again and again is waste.
+    gc.collect()
+    gc.freeze()
+    await daemon.run()
+
+
+def main() -> int:
+    if "HOLDFAST_KEEPER_FD" not in os.environ:
+        print("holdfast.host is started by the keeper; use `hold up`", file=sys.stderr)
+        return 64
+    logging.basicConfig(
+        level=logging.INFO, format="%(asctime)s %(name)s: %(message)s", stream=sys.stderr
+    )
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        uvloop.run(serve())
+    except HoldfastError as error:
+        logging.error("%s (%s) %s", error.message, error.code, error.hint)
+        return error.exit_status
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

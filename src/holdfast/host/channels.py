@@ -1,0 +1,90 @@
+"""What flows to one operator on one channel. Each is *pulled*: the operator asks for the next piece
+when its socket takes more, so nothing is queued for a reader that does not read. A reader that
+fell behind what the ring holds is resynced."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+from holdfast.model.limits import OUTPUT_CHUNK_BYTES
+from holdfast.wire import messages as m
+from holdfast.wire.frames import encode, output_head
+
+if TYPE_CHECKING:
+    from holdfast.host.live import LiveSession
+
+Piece = list["bytes | memoryview"]
+
+class Channel(Protocol):
+    """A flow of frames. `number` is what the operator calls it."""
+
+    number: int
+    live: LiveSession
+
+    def next_piece(self) -> Piece | None:
+        """The next frame, in parts to be sent together; None when there is nothing now."""
+
+    def finished(self) -> bool:
+        """Whether nothing will ever come again."""
+
+
+class _RingChannel:
+    """The bytes of the ring from a cursor on, then the end. What to do when the cursor's bytes are
+    no longer held is the subclass's matter."""
+
+    def __init__(self, live: LiveSession, number: int, cursor: int) -> None:
+        self.live = live
+        self.number = number
+        self.cursor = cursor
+        self._closed = False
+
+    def next_piece(self) -> Piece | None:
+        ring = self.live.ring
+        if self.cursor < ring.tail:
+            return [encode(self.missed())]
+        if self.cursor < ring.head:
+            end = min(self.cursor + OUTPUT_CHUNK_BYTES, ring.head)
+            start, self.cursor = self.cursor, end
+            return [output_head(self.number, start, end - start), *ring.read(start, end)]
+        if self.live.ending is not None and not self._closed:
+            self._closed = True
+            return [encode(m.Closed(self.number, self.live.ending))]
+        return None
+
+    def finished(self) -> bool:
+        return self._closed
+
+    def missed(self) -> m.Message:
+        raise NotImplementedError
+
+
+class ViewChannel(_RingChannel):
+    """Output for a terminal: a screen first (unless resuming), then the bytes."""
+
+    def __init__(self, live: LiveSession, number: int, since: int | None) -> None:
+        ring = live.ring
+        resumable = since is not None and ring.tail <= since <= ring.head
+        self._shown_to = ring.head if since is None else since
+        # A cursor before everything asks for the screen.
+        super().__init__(live, number, since if since is not None and resumable else -1)
+
+    def next_piece(self) -> Piece | None:
+        return [encode(self.missed())] if self.cursor < 0 else super().next_piece()
+
+    def missed(self) -> m.Message:
+        offset, data = self.live.view.snapshot()
+        skipped = offset - (self._shown_to if self.cursor < 0 else self.cursor)
+        self.cursor = offset
+        return m.Resync(self.number, offset, self.live.core.size, max(0, skipped), data)
+
+
+class RawChannel(_RingChannel):
+    """Output for a program that wants every byte: a Gap tells what it missed."""
+
+    def __init__(self, live: LiveSession, number: int, since: int | None) -> None:
+        super().__init__(live, number, live.ring.head if since is None else min(since, live.ring.head))
+
+    def missed(self) -> m.Message:
+        tail = self.live.ring.tail
+        skipped, self.cursor = tail - self.cursor, tail
+        return m.Gap(self.number, tail, skipped)

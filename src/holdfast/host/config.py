@@ -1,0 +1,54 @@
+"""config.toml: what a user may set. Unknown names are an error, so that a typo is seen."""
+
+from __future__ import annotations
+
+import tomllib
+
+from holdfast.model.errors import InvalidArgument
+from holdfast.model.limits import (
+    RING_DEFAULT_BYTES,
+    RING_MAX_BYTES,
+    RING_MIN_BYTES,
+    SCROLLBACK_MAX_LINES,
+)
+from holdfast.model.record import Malformed, Record
+from holdfast.model.state import Level
+
+
+class Config(Record):
+    """Settings of a host; docs/configuration.md documents each."""
+
+    ring_bytes: int = RING_DEFAULT_BYTES  # output held per session
+    scrollback_lines: int = SCROLLBACK_MAX_LINES  # lines above the screen kept for views
+    level: Level | None = None  # the highest level to use; default: the highest there is
+    shell: str = ""  # default shell of new sessions; default: the user's own
+
+    def checked(self) -> Config:
+        check_ring(self.ring_bytes)
+        if not 0 <= self.scrollback_lines <= 1_000_000:
+            raise InvalidArgument("scrollback_lines must be 0 to 1000000")
+        return self
+
+
+def check_ring(size: int) -> int:
+    if not RING_MIN_BYTES <= size <= RING_MAX_BYTES:
+        raise InvalidArgument(f"a ring must be {RING_MIN_BYTES} to {RING_MAX_BYTES} bytes")
+    return size
+
+
+def load(path: str) -> Config:
+    """The configuration, or the defaults when there is no file."""
+    try:
+        with open(path, "rb") as file:
+            data = tomllib.load(file)
+    except FileNotFoundError:
+        return Config()
+    except (OSError, tomllib.TOMLDecodeError) as error:
+        raise InvalidArgument(f"cannot read {path}: {error}") from error
+    unknown = set(data) - set(Config._fields)
+    if unknown:
+        raise InvalidArgument(f"{path}: unknown setting {sorted(unknown)[0]!r}")
+    try:
+        return Config.unpack(data, path).checked()
+    except Malformed as error:
+        raise InvalidArgument(str(error)) from error

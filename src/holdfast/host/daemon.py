@@ -1,0 +1,292 @@
+"""The daemon: every session and operator of this host, and what ties them together."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+import pwd
+import socket
+import time
+import zlib
+
+from holdfast import __version__
+from holdfast.adapters import cgroup
+from holdfast.adapters.ghostty import GhosttyScreen
+from holdfast.adapters.launcher import Launcher
+from holdfast.adapters.proc import ProcObservation
+from holdfast.core import session as core
+from holdfast.core.attachment import Seat
+from holdfast.core.waiting import judge
+from holdfast.host import config, levels
+from holdfast.host.channels import Channel
+from holdfast.host.custody import Collected, KeeperLink
+from holdfast.host.live import Descriptors, LiveSession
+from holdfast.host.operator import Operator
+from holdfast.host.registry import Registry
+from holdfast.host.requests import Requests
+from holdfast.host.store import Store, Stored
+from holdfast.model.errors import LimitReached, StorageFailed
+from holdfast.model.home import Home
+from holdfast.model.ids import SessionId
+from holdfast.model.info import HostInfo
+from holdfast.model.limits import OPERATORS_MAX
+from holdfast.model.size import Size
+from holdfast.model.state import Ending, SessionState
+from holdfast.ports.screen import Screen
+from holdfast.wire import messages as m
+
+log = logging.getLogger(__name__)
+
+_LINGER_S = 30.0  # an ended session's output waits this long for a slow reader
+_BURY_RETRY_S = 5.0  # a tombstone that could not be written is tried again
+
+
+class Daemon:
+    """One host."""
+
+    def __init__(self, home: Home, keeper: KeeperLink, listener: socket.socket, starts: int) -> None:
+        self.home = home
+        self.keeper = keeper
+        self.config = config.load(home.config)
+        self.store = Store(home.state)
+        self.registry = Registry(self.store)
+        self.requests = Requests(self)
+        self.observation = ProcObservation(judge)
+        nofile = int(os.environ.get("HOLDFAST_NOFILE_SOFT", "0"))
+        # One name per home, the same for every daemon of it: it names our cgroup directory.
+        self.instance = f"{os.getuid()}-{zlib.crc32(home.state.encode()):08x}"
+        self.launcher = Launcher(self.instance, nofile=nofile)
+        self.operators: set[Operator] = set()
+        self.uid = os.getuid()
+        self._listener = listener
+        self._started_at = time.time()
+        self._restarts = starts
+        self._stopped = asyncio.get_running_loop().create_future()
+        self._leaving: asyncio.Task[None] | None = None
+
+    # -- life ---------------------------------------------------------------------------------
+
+    async def run(self) -> None:
+        """Carry on what an earlier daemon left, then serve until told to stop."""
+        loop = asyncio.get_running_loop()
+        for collected in self.keeper.collect():
+            self._carry_on(collected)
+        self._bury_the_lost()
+        self.keeper.listen(loop, self._session_ended, self._terminate, self._keeper_lost)
+        self._listener.setblocking(False)
+        loop.add_reader(self._listener, self._on_connection)
+        self.keeper.ready()
+        log.info("daemon %d ready, %d sessions", os.getpid(), len(self.registry.live))
+        try:
+            await self._stopped
+        finally:
+            loop.remove_reader(self._listener)
+            for operator in list(self.operators):
+                operator.close()
+            for live in list(self.registry.live.values()):
+                live.close(keep=True)
+            await self.launcher.close()
+
+    def stop(self) -> None:
+        """Leave; the keeper starts a new daemon unless it was told to stop as well."""
+        if not self._stopped.done():
+            self._stopped.set_result(None)
+
+    def _carry_on(self, collected: Collected) -> None:
+        live = LiveSession(self, LiveSession.unpack(collected.blob), Descriptors(**collected.fds))
+        self.registry.add(live)
+        if collected.ending is not None:
+            asyncio.get_running_loop().call_soon(live.main_ended, collected.ending)
+
+    def _bury_the_lost(self) -> None:
+        """Sessions on disk that nobody holds: they died with their keeper or their machine."""
+        for stored in self.store.unburied():
+            if stored.info.id in self.registry.live:
+                continue
+            info = stored.info.replace(
+                state=SessionState.ENDED,
+                pid=0,
+                ending=Ending(lost="its host died"),
+                ended_at=time.time(),
+            )
+            with contextlib.suppress(StorageFailed):
+                self.store.bury(Stored(info, stored.uid), b"", "")
+            self.registry.remember(Stored(info, stored.uid))
+            log.warning("session %s (%s) was lost with its host", info.id, info.name)
+        levels.clear_leftovers(self.instance, self.home, set(self.registry.live))
+
+    def _terminate(self) -> None:
+        log.info("the keeper was asked to go: ending the sessions")
+        self._leaving = asyncio.get_running_loop().create_task(self.end_all_and_stop())
+
+    async def end_all_and_stop(self) -> None:
+        lives = list(self.registry.live.values())
+        for live in lives:
+            live.handle(core.EndAsked())
+        if lives:
+            await asyncio.wait([live.buried for live in lives], timeout=2 * _BURY_RETRY_S)
+        self.keeper.stop()
+        self.stop()
+
+    def _keeper_lost(self) -> None:
+        """Without the keeper nobody can learn a session's end or carry it on: this is host death,
+        and it is better said than left half alive."""
+        log.error("the keeper is gone; its sessions end with it")
+        for live in list(self.registry.live.values()):
+            live.kill()
+            live.main_ended(Ending(lost="its keeper died"))
+        with contextlib.suppress(OSError):
+            os.unlink(self.home.socket)
+        self.stop()
+
+    # -- operators ----------------------------------------------------------------------------
+
+    def _on_connection(self) -> None:
+        try:
+            sock, _ = self._listener.accept()
+        except (BlockingIOError, OSError):
+            return
+        operator = Operator(self, sock)
+        if operator.uid not in (0, self.uid) and self.uid != 0:
+            operator.close()  # the socket's mode forbids it already
+            return
+        self.operators.add(operator)
+        if len(self.operators) > OPERATORS_MAX:
+            operator.refuse(LimitReached("this host serves its limit of operators", hint="later"))
+
+    def operator_left(self, operator: Operator) -> None:
+        self.operators.discard(operator)
+        for live in self.registry.live.values():
+            self._update_watching(live)
+
+    def welcome(self) -> m.Welcome:
+        return m.Welcome(m.PROTOCOL_VERSION, socket.gethostname(), os.getpid())
+
+    def join(self, operator: Operator, channel: Channel) -> None:
+        operator.channels[channel.number] = channel
+        channel.live.audience[operator] = channel.live.audience.get(operator, 0) + 1
+
+    def leave(self, operator: Operator, channel: Channel) -> None:
+        """A channel ended, by either side."""
+        if operator.channels.pop(channel.number, None) is None:
+            return
+        live = channel.live
+        live.audience[operator] -= 1
+        if not live.audience[operator]:
+            del live.audience[operator]
+        if operator.id is not None:
+            live.handle(core.Left(operator.id, channel.number))
+        if live.ending is not None and not live.audience:
+            self._lay_to_rest(live)
+
+    # -- what sessions tell -------------------------------------------------------------------
+
+    def make_screen(self, size: Size) -> Screen:
+        return GhosttyScreen(size, self.config.scrollback_lines)
+
+    def output_came(self, live: LiveSession) -> None:
+        for operator in tuple(live.audience):
+            operator.pump()
+
+    def session_began(self, live: LiveSession) -> None:
+        self._update_watching(live)
+
+    def tell_answerer(self, live: LiveSession, seat: Seat | None) -> None:
+        for operator in tuple(live.audience):
+            for channel in operator.channels.values():
+                if channel.live is live and channel.number >= 0:
+                    answers = seat is not None and (seat.operator, seat.channel) == (
+                        operator.id,
+                        channel.number,
+                    )
+                    operator.event(m.Answering(channel.number, answers))
+
+    def announce(self, live: LiveSession) -> None:
+        seats = live.core.attachments
+        event = m.OperatorEvent(live.spec.id, seats.count(), seats.observers(), live.core.size)
+        for operator in tuple({*live.audience, *self._watchers(live)}):
+            operator.event(event)
+
+    def state_changed(self, live: LiveSession, state: SessionState) -> None:
+        event = self.state_event(live, state)
+        for operator in self._watchers(live):
+            operator.event(event)
+
+    def state_event(self, live: LiveSession, state: SessionState) -> m.StateEvent:
+        line = live.waiting_line(state)
+        return m.StateEvent(live.spec.id, live.spec.name, state, time.time(), line, live.ending)
+
+    def watch(self, operator: Operator, session: str) -> None:
+        operator.watches.add(session)
+        for live in self.registry.live.values():
+            self._update_watching(live)
+
+    def _watchers(self, live: LiveSession) -> list[Operator]:
+        return [
+            operator
+            for operator in self.operators
+            if operator.watches & {"", live.spec.id} and self.registry.may_see(operator.uid, live)
+        ]
+
+    def _update_watching(self, live: LiveSession) -> None:
+        live.watching.set_watched(bool(self._watchers(live)))
+
+    # -- the end of a session -----------------------------------------------------------------
+
+    def _session_ended(self, session: SessionId, ending: Ending) -> None:
+        live = self.registry.live.get(session)
+        if live is not None:
+            live.main_ended(ending)
+
+    def bury(self, live: LiveSession) -> None:
+        """Tombstone first; only then is the custody given up."""
+        stored = Stored(live.info(), live.spec.uid)
+        output, screen = live.ring.copy(live.ring.tail, live.ring.head), live.view.text()
+        try:
+            self.store.bury(stored, output, screen)
+        except StorageFailed as error:
+            log.error("tombstone of %s: %s; trying again", live.spec.id, error)
+            asyncio.get_running_loop().call_later(_BURY_RETRY_S, self.bury, live)
+            return
+        self.registry.ended(live, stored)
+        self.keeper.release(live.spec.id)
+        if live.spec.place.cgroup:
+            cgroup.remove(live.spec.place.cgroup)
+        levels.remove_bell(self.home, live.spec.id)
+        self.state_changed(live, SessionState.ENDED)
+        if not live.buried.done():
+            live.buried.set_result(stored)
+        self.output_came(live)
+        if not live.audience:
+            self._lay_to_rest(live)
+        else:
+            asyncio.get_running_loop().call_later(_LINGER_S, self._dismiss, live)
+
+    def _dismiss(self, live: LiveSession) -> None:
+        for operator in tuple(live.audience):
+            for channel in list(operator.channels.values()):
+                if channel.live is live:
+                    self.leave(operator, channel)
+
+    def _lay_to_rest(self, live: LiveSession) -> None:
+        if live.buried.done():
+            live.close(keep=False)
+
+    # -- what it is ---------------------------------------------------------------------------
+
+    async def host_info(self) -> HostInfo:
+        findings = await asyncio.to_thread(levels.findings, self.home)
+        return HostInfo(
+            version=__version__,
+            daemon_pid=os.getpid(),
+            keeper_pid=self.keeper.keeper_pid,
+            started_at=self._started_at,
+            restarts=self._restarts,
+            user=pwd.getpwuid(self.uid).pw_name,
+            level=levels.highest(),
+            home=self.home.state,
+            sessions=len(self.registry.live),
+            findings=tuple(findings),
+        )

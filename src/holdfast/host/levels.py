@@ -1,0 +1,137 @@
+"""What this host can do, found out once and shown by `hold doctor`; and the tidying after hosts
+that died."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import os
+import platform
+import resource
+import shutil
+
+from holdfast.adapters import cgroup, criu, native
+from holdfast.model.home import Home
+from holdfast.model.ids import SessionId
+from holdfast.model.info import Finding
+from holdfast.model.state import Level
+
+
+@functools.cache
+def highest() -> Level:
+    """The best level a session can be started at here. Movable is found out by asking CRIU, which
+    takes a moment, so it counts only once `findings` has looked."""
+    if os.getuid() != 0 or cgroup.unavailable() or not _own_init():
+        return Level.PLAIN
+    return Level.CONTAINED
+
+
+def findings(home: Home) -> list[Finding]:
+    """Every line of the doctor."""
+    return [
+        Finding("python", True, platform.python_version()),
+        Finding("kernel", True, platform.release()),
+        _init_finding(),
+        _cgroup_finding(),
+        _root_finding(),
+        _criu_finding(),
+        _storage_finding(home),
+        _descriptors_finding(),
+        *(_shell_finding(name) for name in ("bash", "zsh", "fish")),
+    ]
+
+
+def bell_path(home: Home, session: SessionId) -> str:
+    """The FIFO on which a session's shell reports its commands."""
+    return f"{home.run}/bells/{session}"
+
+
+def remove_bell(home: Home, session: SessionId) -> None:
+    with contextlib.suppress(OSError):
+        os.unlink(bell_path(home, session))
+
+
+def clear_leftovers(instance: str, home: Home, living: set[SessionId]) -> None:
+    """What hosts that died left behind: FIFOs, and trees in our cgroup that nobody holds."""
+    os.makedirs(f"{home.run}/bells", mode=0o711, exist_ok=True)
+    for name in os.listdir(f"{home.run}/bells"):
+        if name not in living:
+            with contextlib.suppress(OSError):
+                os.unlink(f"{home.run}/bells/{name}")
+    directory = cgroup.home(instance)
+    if os.getuid() == 0 and directory is not None and os.path.isdir(directory):
+        for group in cgroup.leftovers(directory):
+            if os.path.basename(group) not in living:
+                cgroup.kill(group)
+                cgroup.remove(group)
+
+
+def _own_init() -> bool:
+    command = native.init_command()
+    return not isinstance(command, str)
+
+
+def _init_finding() -> Finding:
+    command = native.init_command()
+    if isinstance(command, str):
+        return Finding("init", False, command, "apt-get install gcc, or dumb-init")
+    if not native.is_ours(command):
+        return Finding(
+            "init",
+            True,
+            f"{command[0]}: a death by signal shows as exit 128+n",
+            "apt-get install gcc, then `hold daemon restart`",
+        )
+    return Finding("init", True, "our own, exact statuses")
+
+
+def _cgroup_finding() -> Finding:
+    missing = cgroup.unavailable()
+    return Finding(
+        "cgroup v2", not missing, missing or "usable", "mount it, or run the host as root" if missing else ""
+    )
+
+
+def _root_finding() -> Finding:
+    root = os.getuid() == 0
+    return Finding(
+        "contained sessions",
+        highest().reaches(Level.CONTAINED),
+        "own namespaces and cgroup" if root else "this host does not run as root",
+        "" if root else "start the host with sudo hold up -d",
+    )
+
+
+def _criu_finding() -> Finding:
+    found = criu.find() if os.getuid() == 0 else "needs root"
+    if isinstance(found, str):
+        return Finding("movable sessions", False, found, "python -m holdfast.adapters.criu_install")
+    return Finding("movable sessions", True, f"CRIU {found.version}")
+
+
+def _storage_finding(home: Home) -> Finding:
+    try:
+        free = shutil.disk_usage(home.state).free
+        writable = os.access(home.state, os.W_OK)
+    except OSError as error:
+        return Finding("state", False, str(error), "make the directory writable")
+    detail = f"{home.state}, {free >> 20} MiB free"
+    ok = writable and free > 16 << 20
+    return Finding("state", ok, detail, "" if ok else "free some space")
+
+
+def _descriptors_finding() -> Finding:
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    sessions = max(0, soft - 200) // 7
+    return Finding(
+        "descriptors",
+        soft >= 1024,
+        f"limit {soft}, enough for about {sessions} sessions",
+        "" if soft >= 1024 else "raise ulimit -n before `hold up`",
+    )
+
+
+def _shell_finding(name: str) -> Finding:
+    path = shutil.which(name)
+    detail = f"{path}, `hold exec` works" if path else "not installed"
+    return Finding(f"shell {name}", True, detail)

@@ -1,0 +1,357 @@
+"""One live session: the shell around core.session. It owns the descriptors, moves the bytes and
+carries out the effects; it decides nothing."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+import signal
+import time
+from collections import deque
+from typing import TYPE_CHECKING
+
+import msgpack
+
+from holdfast.adapters import cgroup, pty
+from holdfast.adapters.ledger import Ledger
+from holdfast.adapters.ring import Hangup, Ring
+from holdfast.core import session as core
+from holdfast.core.waiting import judge
+from holdfast.host.commands import Commands
+from holdfast.host.view import View
+from holdfast.host.watching import Watching
+from holdfast.model.graph import Graph
+from holdfast.model.ids import OperatorId, SessionId
+from holdfast.model.info import CommandRecord, SessionInfo
+from holdfast.model.limits import END_GRACE_S
+from holdfast.model.record import Record
+from holdfast.model.size import Size
+from holdfast.model.spec import Place
+from holdfast.model.state import Ending, Level, SessionState
+
+if TYPE_CHECKING:
+    from holdfast.host.daemon import Daemon
+    from holdfast.host.operator import Operator
+    from holdfast.host.store import Stored
+
+log = logging.getLogger(__name__)
+
+_PUMP_BUDGET_BYTES = 256 << 10  # one session's output before the others get their turn
+_REOPEN_CHECK_S = 1.0  # a terminal nobody has open may be opened again by a live process
+# What the emulator answers to a program is an input like any other, by this operator.
+EMULATOR = OperatorId("0" * 31 + "e")
+
+
+class Spec(Record):
+    """What never changes in a session's life; with `kept`, all a new daemon needs to carry on."""
+
+    id: SessionId
+    name: str
+    uid: int
+    user: str
+    argv: tuple[str, ...]
+    cwd: str
+    level: Level
+    epoch: int
+    created_at: float
+    place: Place
+    shell: str  # bash, zsh, fish when it reports its commands, else ""
+    is_shell: bool  # the main program is an interactive shell, reporting or not
+    nonce: str
+
+
+class Kept(Record):
+    """The state blob in the keeper's custody."""
+
+    spec: Spec
+    size: Size
+    commands: tuple[CommandRecord, ...] = ()
+    emulator_seq: int = 0
+
+
+class Descriptors(Record):
+    """What is in custody, by name. `bell` is the shell's report FIFO, -1 when there is none."""
+
+    master: int
+    pidfd: int
+    ring: int
+    output: int
+    input: int
+    bell: int = -1
+
+    def named(self) -> dict[str, int]:
+        return {name: fd for name, fd in self.pack().items() if fd >= 0}
+
+
+class LiveSession:
+    """A running incarnation."""
+
+    def __init__(self, daemon: Daemon, kept: Kept, fds: Descriptors) -> None:
+        self.daemon = daemon
+        self.spec = kept.spec
+        self.fds = fds
+        self.ring = Ring(fds.ring, fds.output)
+        self.ledger = Ledger(self.ring, fds.input)
+        self.core = core.Session(kept.size, self.ledger.operators())
+        self.view = View(self.ring, kept.size, daemon.make_screen)
+        self.commands = Commands(self, kept.commands)
+        self.watching = Watching(self)
+        self.last_output_at: float | None = None
+        self.audience: dict[Operator, int] = {}  # who has channels here, and how many
+        self.buried: asyncio.Future[Stored] = asyncio.get_running_loop().create_future()
+        self._loop = asyncio.get_running_loop()
+        self._pending: deque[tuple[core.Take, asyncio.Future[int]]] = deque()
+        self._typing = False
+        self._reading = False
+        self._emulator_seq = max(kept.emulator_seq, self.core.intake.last(EMULATOR))
+        self._read_output(True)
+        self._type()
+
+    # -- events in, effects out ---------------------------------------------------------------
+
+    def handle(self, event: core.Event) -> asyncio.Future[int] | None:
+        """The one ingest. For an input, a future of the output offset at which it was taken
+        (-1: it had been taken before)."""
+        answer: asyncio.Future[int] | None = None
+        for effect in self.core.handle(event):
+            match effect:
+                case core.Take():
+                    answer = self._loop.create_future()
+                    self._pending.append((effect, answer))
+                    self._type()
+                case core.Repeat(operator=operator, seq=seq):
+                    answer = self._taken_before(operator, seq)
+                case core.SetSize(size=size):
+                    pty.set_size(self.fds.master, size)
+                    self.view.resize(size)
+                    self.keep()
+                case core.SendSignal(signal=number):
+                    self._signal_foreground(number)
+                case core.TakeDown():
+                    self._take_down()
+                case core.Answerer(seat=seat):
+                    self.daemon.tell_answerer(self, seat)
+                case core.Announce():
+                    self.daemon.announce(self)
+                case core.Bury(ending=ending):
+                    self._bury(ending)
+        return answer
+
+    def _taken_before(self, operator: OperatorId, seq: int) -> asyncio.Future[int]:
+        """A repeat is answered when the first one is: it may still be waiting for custody."""
+        for take, answer in self._pending:
+            if (take.operator, take.seq) == (operator, seq) and not answer.cancelled():
+                return answer
+        known = self._loop.create_future()
+        known.set_result(-1)
+        return known
+
+    # -- output -------------------------------------------------------------------------------
+
+    def _read_output(self, wanted: bool) -> None:
+        if wanted and not self._reading:
+            self._loop.add_reader(self.fds.master, self._on_output)
+        elif not wanted and self._reading:
+            self._loop.remove_reader(self.fds.master)
+        self._reading = wanted
+
+    def _on_output(self) -> None:
+        try:
+            moved = self.ring.pump(self.fds.master, _PUMP_BUDGET_BYTES)
+        except Hangup:
+            self._read_output(False)
+            self._loop.call_later(_REOPEN_CHECK_S, self._reopened)
+            return
+        if moved:
+            self._output_came()
+
+    def _reopened(self) -> None:
+        if self.core.ending is None:
+            self._read_output(True)
+
+    def _output_came(self) -> None:
+        self.last_output_at = time.time()
+        self.view.output_came()
+        if self.core.attachments.answerer() is None:
+            self._answer_queries()
+        self.daemon.output_came(self)
+        self.commands.output_came()
+        self.watching.stirred()
+
+    def drain(self) -> None:
+        """Take all the output there is now."""
+        with contextlib.suppress(Hangup, OSError):
+            while self.ring.pump(self.fds.master, _PUMP_BUDGET_BYTES):
+                self._output_came()
+
+    def _answer_queries(self) -> None:
+        answers = self.view.answer_queries()
+        if answers and self.core.ending is None:
+            self._emulator_seq += 1
+            self.handle(core.Offered(EMULATOR, self._emulator_seq, answers))
+
+    # -- input --------------------------------------------------------------------------------
+
+    def _type(self) -> None:
+        """Take pending inputs into custody, in order, and from there into the PTY."""
+        while self._pending and self.ledger.room() >= len(self._pending[0][0].data):
+            take, answer = self._pending.popleft()
+            self.ledger.take(take.operator, take.seq, take.data)
+            self.core.intake.taken(len(take.data))
+            if take.operator != EMULATOR:
+                self.commands.typed()
+            if not answer.done():
+                answer.set_result(self.ring.head)
+        try:
+            done = self.ledger.type_into(self.fds.master)
+        except OSError:  # hung up: nobody is left to read it
+            done = True
+        if done and self._pending:
+            self._type()
+            return
+        self._await_typing(not done)
+        self.watching.stirred()
+
+    def _await_typing(self, wanted: bool) -> None:
+        if wanted and not self._typing:
+            self._loop.add_writer(self.fds.master, self._type)
+        elif not wanted and self._typing:
+            self._loop.remove_writer(self.fds.master)
+        self._typing = wanted
+
+    # -- signals and the end ------------------------------------------------------------------
+
+    def _signal_foreground(self, number: int) -> None:
+        group = pty.foreground_pgid(self.fds.master)
+        if group is not None and group > 1:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(group, number)
+
+    def _take_down(self) -> None:
+        """Hang up, as a terminal that is closed would; then kill what did not go."""
+        self._signal_main(signal.SIGHUP)
+        self._signal_main(signal.SIGCONT)
+        self._signal_foreground(signal.SIGHUP)
+        self._signal_foreground(signal.SIGCONT)
+        self._loop.call_later(END_GRACE_S, self.kill)
+
+    def _signal_main(self, number: int) -> None:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.kill(self.spec.place.shell_pid or self.spec.place.pid, number)
+
+    def kill(self) -> None:
+        """End the tree now, whatever it does. The end is told by the keeper."""
+        if self.core.ending is not None:
+            return
+        if self.spec.place.cgroup:
+            cgroup.kill(self.spec.place.cgroup)
+            return
+        # At level plain the init outlives the main process by a moment and takes the rest down.
+        self._signal_main(signal.SIGKILL)
+
+    def main_ended(self, ending: Ending) -> None:
+        """The keeper reaped the session's first process."""
+        self.drain()
+        self.handle(core.MainEnded(ending))
+
+    def _bury(self, ending: Ending) -> None:
+        self._read_output(False)
+        self._await_typing(False)
+        for _, answer in self._pending:
+            if not answer.done():
+                answer.cancel()
+        self._pending.clear()
+        self.commands.session_ended(ending)
+        self.watching.stop()
+        self.daemon.bury(self)
+
+    def close(self, *, keep: bool) -> None:
+        """Give back what this daemon holds. `keep`: the session lives on in custody."""
+        self._read_output(False)
+        self._await_typing(False)
+        self.watching.stop()
+        self.commands.close()
+        self.view.close(keep=keep)
+        self.ledger.close()
+        self.ring.close()
+        os.close(self.fds.master)
+        os.close(self.fds.pidfd)
+
+    # -- what it is ---------------------------------------------------------------------------
+
+    @property
+    def ending(self) -> Ending | None:
+        return self.core.ending
+
+    def state(self) -> SessionState:
+        if self.core.ending is not None:
+            return SessionState.ENDED
+        return judge(
+            self.daemon.observation.evidence(
+                self.spec.place, self.fds.master, shell_is_shell=self.spec.is_shell
+            )
+        )
+
+    def graph(self) -> Graph:
+        return self.daemon.observation.graph(
+            self.spec.place, self.fds.master, shell_is_shell=self.spec.is_shell
+        )
+
+    def waiting_line(self, state: SessionState) -> str:
+        """The line the cursor is on, when a program waits there."""
+        if state not in (SessionState.INPUT, SessionState.SECRET):
+            return ""
+        _, row = self.view.cursor()
+        lines = self.view.text().split("\n")
+        return lines[row].strip()[:200] if row < len(lines) else ""
+
+    def info(self) -> SessionInfo:
+        state = self.state()
+        ended = state is SessionState.ENDED
+        return SessionInfo(
+            id=self.spec.id,
+            name=self.spec.name,
+            state=state,
+            level=self.spec.level,
+            epoch=self.spec.epoch,
+            user=self.spec.user,
+            argv=self.spec.argv,
+            cwd=self.spec.cwd if ended else self._cwd(),
+            size=self.core.size,
+            created_at=self.spec.created_at,
+            pid=0 if ended else self.spec.place.shell_pid or self.spec.place.pid,
+            operators=self.core.attachments.count(),
+            observers=self.core.attachments.observers(),
+            output_offset=self.ring.head,
+            held_from=self.ring.tail,
+            last_output_at=self.last_output_at,
+            title=self.view.title,
+            waiting_line=self.waiting_line(state),
+            shell=self.spec.shell,
+            last_command=self.commands.last,
+            ending=self.core.ending,
+            ended_at=time.time() if ended else None,
+        )
+
+    def _cwd(self) -> str:
+        try:
+            return os.readlink(f"/proc/{self.spec.place.shell_pid or self.spec.place.pid}/cwd")
+        except OSError:
+            return self.spec.cwd
+
+    # -- custody ------------------------------------------------------------------------------
+
+    def blob(self) -> bytes:
+        kept = Kept(self.spec, self.core.size, tuple(self.commands.recent(20)), self._emulator_seq)
+        data: bytes = msgpack.packb(kept.pack())
+        return data
+
+    def keep(self) -> None:
+        """What the keeper holds is brought up to date."""
+        self.daemon.keeper.update(self.spec.id, self.blob())
+
+    @staticmethod
+    def unpack(blob: bytes) -> Kept:
+        return Kept.unpack(msgpack.unpackb(blob))

@@ -1,0 +1,248 @@
+"""One connection: an operator, its requests, its channels.
+
+Output is pulled from the channels when the socket takes it; answers and events wait in queues with
+named limits. A connection that breaks the protocol, or its limits, is told why and closed; nobody
+else notices.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import socket
+import struct
+from collections import deque
+from collections.abc import Awaitable
+from typing import TYPE_CHECKING
+
+from holdfast.host.channels import Channel
+from holdfast.model.errors import HoldfastError, ProtocolViolation, VersionMismatch
+from holdfast.model.ids import OperatorId
+from holdfast.model.limits import EVENT_BACKLOG, REQUESTS_IN_FLIGHT
+from holdfast.wire import messages as m
+from holdfast.wire.frames import Decoder, encode
+
+if TYPE_CHECKING:
+    from holdfast.host.daemon import Daemon
+
+log = logging.getLogger(__name__)
+
+_READ_BYTES = 64 << 10
+_PIECES_PER_WAKE = 8  # frames sent before other connections get their turn
+
+
+class Operator:
+    """An actor's client, attached to this host over one socket."""
+
+    def __init__(self, daemon: Daemon, sock: socket.socket) -> None:
+        self.daemon = daemon
+        self.sock = sock
+        sock.setblocking(False)
+        credentials = sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
+        self.peer_pid, self.uid, self.gid = struct.unpack("3i", credentials)
+        self.id: OperatorId | None = None  # until its Hello
+        self.client = ""
+        self.channels: dict[int, Channel] = {}
+        self.watches: set[str] = set()  # session ids; "" is all
+        self._loop = asyncio.get_running_loop()
+        self._decoder = Decoder()
+        self._requests: set[asyncio.Task[None]] = set()
+        self._answers: deque[bytes] = deque()
+        self._events: deque[bytes] = deque()
+        self._dropped = 0
+        self._rest: list[bytes | memoryview] = []  # of a frame partly sent
+        self._awaiting_room = False
+        self._reading = False
+        self._closing = False
+        self.closed = False
+        self._read_more(True)
+
+    # -- in -----------------------------------------------------------------------------------
+
+    def _read_more(self, wanted: bool) -> None:
+        if wanted and not self._reading and not self.closed:
+            self._loop.add_reader(self.sock, self._on_readable)
+        elif not wanted and self._reading:
+            self._loop.remove_reader(self.sock)
+        self._reading = wanted
+
+    def _on_readable(self) -> None:
+        try:
+            data = self.sock.recv(_READ_BYTES)
+        except BlockingIOError:
+            return
+        except OSError:
+            data = b""
+        if not data:
+            self.close()
+            return
+        try:
+            for message in self._decoder.feed(data):
+                self._on_message(message)
+                if self.closed:
+                    return
+        except ProtocolViolation as error:
+            self.refuse(error)
+
+    def _on_message(self, message: m.Message) -> None:
+        if isinstance(message, m.Hello):
+            self._on_hello(message)
+        elif not isinstance(message, m.Request):
+            raise ProtocolViolation(f"an operator does not send {message.tag}")
+        elif self.id is None:
+            raise ProtocolViolation("the first message must be hello")
+        else:
+            self._on_request(message)
+
+    def _on_hello(self, hello: m.Hello) -> None:
+        if self.id is not None:
+            raise ProtocolViolation("hello was said already")
+        if m.PROTOCOL_VERSION not in hello.versions:
+            self.refuse(
+                VersionMismatch(
+                    f"this host speaks protocol version {m.PROTOCOL_VERSION} only",
+                    hint="`hold daemon restart` after an upgrade brings both to one version",
+                )
+            )
+            return
+        self.id, self.client = hello.operator, hello.client[:64]
+        self.answer(self.daemon.welcome())
+
+    def _on_request(self, request: m.Request) -> None:
+        """Most requests are answered on the spot; those that wait run as tasks, so that one slow
+        answer holds up nothing else of this operator."""
+        try:
+            answer = self.daemon.requests.answer(self, request)
+        except HoldfastError as error:
+            self.fail(request.id, error)
+            return
+        except Exception:
+            log.exception("request %s", request.tag)
+            self.fail(request.id, HoldfastError("the host failed; its log says why"))
+            return
+        if isinstance(answer, m.Answer):
+            self.answer(answer)
+        elif answer is not None:
+            task = self._loop.create_task(self._finish(request, answer))
+            self._requests.add(task)
+            task.add_done_callback(self._request_done)
+            if len(self._requests) >= REQUESTS_IN_FLIGHT:
+                self._read_more(False)
+
+    async def _finish(
+        self, request: m.Request, answer: Awaitable[m.Answer]
+    ) -> None:
+        try:
+            self.answer(await answer)
+        except HoldfastError as error:
+            self.fail(request.id, error)
+        except Exception:
+            log.exception("request %s", request.tag)
+            self.fail(request.id, HoldfastError("the host failed; its log says why"))
+
+    def _request_done(self, task: asyncio.Task[None]) -> None:
+        self._requests.discard(task)
+        if not self.closed and not self._closing:
+            self._read_more(True)
+
+    # -- out ----------------------------------------------------------------------------------
+
+    def answer(self, message: m.Message) -> None:
+        self._answers.append(encode(message))
+        self.pump()
+
+    def fail(self, request: int, error: HoldfastError) -> None:
+        self.answer(m.Failed(request, error.code, error.message, error.hint, error.retryable))
+
+    def event(self, message: m.Message) -> None:
+        """Tell of something unasked. Never grows: the oldest goes, and a Dropped says how many."""
+        if self.closed:
+            return
+        if len(self._events) >= EVENT_BACKLOG:
+            self._events.popleft()
+            self._dropped += 1
+        self._events.append(encode(message))
+        self.pump()
+
+    def pump(self) -> None:
+        """Send what there is, as far as the socket takes it."""
+        if self.closed or self._awaiting_room:
+            return
+        try:
+            for _ in range(_PIECES_PER_WAKE):
+                piece = self._rest or self._next_piece()
+                if not piece:
+                    break
+                self._send(piece)
+            else:
+                self._await_room()  # more to send, but others' turn first
+        except BlockingIOError:
+            self._await_room()
+        except OSError:
+            self.close()
+            return
+        if self._closing and not (self._rest or self._answers):
+            self.close()
+
+    def _next_piece(self) -> list[bytes | memoryview] | None:
+        if self._answers:
+            return [self._answers.popleft()]
+        if self._dropped:
+            dropped, self._dropped = self._dropped, 0
+            return [encode(m.Dropped(dropped))]
+        if self._events:
+            return [self._events.popleft()]
+        for channel in list(self.channels.values()):
+            piece = channel.next_piece()
+            if channel.finished():
+                self.daemon.leave(self, channel)
+            elif piece and len(self.channels) > 1:
+                self.channels[channel.number] = self.channels.pop(channel.number)  # fair turns
+            if piece:
+                return piece
+        return None
+
+    def _send(self, piece: list[bytes | memoryview]) -> None:
+        # Kept until the socket has taken it: a refusal must not lose the frame. Ring memory may
+        # change under a view, so what is kept is a copy.
+        self._rest = piece
+        try:
+            sent = self.sock.sendmsg(piece)
+        except BlockingIOError:
+            self._rest = [bytes(part) for part in piece]
+            raise
+        total = sum(len(part) for part in piece)
+        self._rest = [] if sent == total else [b"".join(piece)[sent:]]
+
+    def _await_room(self) -> None:
+        if not self._awaiting_room:
+            self._awaiting_room = True
+            self._loop.add_writer(self.sock, self._on_writable)
+
+    def _on_writable(self) -> None:
+        self._loop.remove_writer(self.sock)
+        self._awaiting_room = False
+        self.pump()
+
+    # -- the end ------------------------------------------------------------------------------
+
+    def refuse(self, error: HoldfastError) -> None:
+        """Say why, then close. Nothing more is read."""
+        self._read_more(False)
+        self._closing = True
+        self.fail(0, error)
+
+    def close(self) -> None:
+        if self.closed:
+            return
+        self.closed = True
+        self._read_more(False)
+        self._loop.remove_writer(self.sock)
+        for task in self._requests:
+            task.cancel()
+        for channel in list(self.channels.values()):
+            self.daemon.leave(self, channel)
+        self.daemon.operator_left(self)
+        with contextlib.suppress(OSError):
+            self.sock.close()

@@ -1,0 +1,281 @@
+"""Each request, and what it does. One method per message; authority is checked by finding: a
+session the asker may not see is not there."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any
+
+from holdfast.core import session as core
+from holdfast.core.attachment import Seat
+from holdfast.core.keys import key_bytes
+from holdfast.host.channels import RawChannel, ViewChannel
+from holdfast.host.commands import ExecChannel, command_bytes
+from holdfast.host.live import LiveSession
+from holdfast.host.starting import start
+from holdfast.host.store import Stored
+from holdfast.model.errors import (
+    InvalidArgument,
+    NotPermitted,
+    ProtocolViolation,
+    SessionEnded,
+    SessionsLive,
+    Unsupported,
+)
+from holdfast.model.ids import OperatorId
+from holdfast.wire import messages as m
+
+if TYPE_CHECKING:
+    from holdfast.host.daemon import Daemon
+    from holdfast.host.operator import Operator
+
+_SIGNALS = range(1, 65)
+
+
+class Requests:
+    """Answers for one daemon."""
+
+    def __init__(self, daemon: Daemon) -> None:
+        self._daemon = daemon
+        self._by_tag: dict[str, Callable[[Operator, Any], Any]] = {
+            "run": self._run,
+            "list": self._list,
+            "show": self._show,
+            "graph": self._graph,
+            "screen": self._screen,
+            "attach": self._attach,
+            "detach": self._detach,
+            "input": self._input,
+            "submit": self._submit,
+            "keys": self._keys,
+            "exec": self._exec,
+            "resize": self._resize,
+            "signal": self._signal,
+            "watch": self._watch,
+            "end": self._end,
+            "host": self._host,
+            "restart_daemon": self._restart,
+            "shutdown": self._shutdown,
+        }
+
+    def answer(self, operator: Operator, request: m.Request) -> m.Answer | Awaitable[m.Answer] | None:
+        """The answer, or what will become it, or None when a channel answers later."""
+        method = self._by_tag.get(request.tag)
+        if method is None:
+            raise Unsupported(f"this host does not know {request.tag!r}")
+        answer: m.Answer | Awaitable[m.Answer] | None = method(operator, request)
+        return answer
+
+    # -- sessions -----------------------------------------------------------------------------
+
+    async def _run(self, operator: Operator, run: m.Run) -> m.Answer:
+        live = await start(self._daemon, operator.uid, run)
+        return m.Shown(run.id, live.info())
+
+    def _list(self, operator: Operator, request: m.ListSessions) -> m.Answer:
+        registry = self._daemon.registry
+        infos = [live.info() for live in registry.seen_live(operator.uid)]
+        if request.ended:
+            infos += [stored.info for stored in registry.seen_ended(operator.uid)]
+        return m.Sessions(request.id, tuple(infos))
+
+    def _show(self, operator: Operator, request: m.Show) -> m.Answer:
+        found = self._daemon.registry.find(operator.uid, request.session)
+        info = found.info() if isinstance(found, LiveSession) else found.info
+        return m.Shown(request.id, info)
+
+    def _graph(self, operator: Operator, request: m.GetGraph) -> m.Answer:
+        return m.GraphShown(request.id, self._live(operator, request.session).graph())
+
+    def _screen(self, operator: Operator, request: m.GetScreen) -> m.Answer:
+        found = self._daemon.registry.find(operator.uid, request.session)
+        if isinstance(found, Stored):
+            info, text = found.info, self._daemon.store.screen(found.info.id)
+            return m.ScreenShown(
+                request.id, text, 0, 0, info.size, info.title, info.output_offset
+            )
+        col, row = found.view.cursor()
+        return m.ScreenShown(
+            request.id,
+            found.view.text(scrollback=request.scrollback),
+            col,
+            row,
+            found.core.size,
+            found.view.title,
+            found.view.offset,
+        )
+
+    def _end(self, operator: Operator, request: m.End) -> Awaitable[m.Answer] | m.Answer:
+        found = self._daemon.registry.find(operator.uid, request.session)
+        if isinstance(found, Stored):
+            raise SessionEnded(f"the session has ended already: {found.info.ending}")
+        found.handle(core.EndAsked())
+
+        async def ended() -> m.Answer:
+            stored: Stored = await asyncio.shield(found.buried)
+            return m.Shown(request.id, stored.info)
+
+        return ended()
+
+    # -- channels -----------------------------------------------------------------------------
+
+    def _attach(self, operator: Operator, attach: m.Attach) -> m.Answer | None:
+        live = self._live(operator, attach.session)
+        if attach.channel < 0 or attach.channel in operator.channels:
+            raise InvalidArgument(f"channel {attach.channel} is in use or negative")
+        if attach.since is not None and not 0 <= attach.since <= live.ring.head:
+            raise InvalidArgument(
+                f"offset {attach.since} is beyond the output, which ends at {live.ring.head}"
+            )
+        who = _identity(operator)
+        if attach.size is not None:
+            attach.size.checked()
+        kind = RawChannel if attach.raw else ViewChannel
+        channel = kind(live, attach.channel, attach.since)
+        offset = channel.cursor if channel.cursor >= 0 else live.ring.head
+        self._daemon.join(operator, channel)
+        operator.answer(
+            m.Attached(attach.id, attach.channel, live.info(), offset, live.ledger.last_seq(who))
+        )
+        live.handle(core.Opened(Seat(who, attach.channel, attach.observe, attach.raw), attach.size))
+        operator.pump()
+        return None
+
+    def _detach(self, operator: Operator, detach: m.Detach) -> m.Answer:
+        channel = operator.channels.get(detach.channel)
+        if channel is None:
+            raise InvalidArgument(f"channel {detach.channel} is not open")
+        self._daemon.leave(operator, channel)
+        return m.Done(detach.id)
+
+    def _watch(self, operator: Operator, watch: m.Watch) -> m.Answer:
+        session = ""
+        lives = self._daemon.registry.seen_live(operator.uid)
+        if watch.session:
+            found = self._daemon.registry.find(operator.uid, watch.session)
+            if isinstance(found, Stored):
+                info = found.info
+                operator.event(
+                    m.StateEvent(
+                        info.id, info.name, info.state, info.ended_at or 0.0, "", info.ending
+                    )
+                )
+                return m.Done(watch.id)
+            session, lives = found.spec.id, [found]
+        for live in lives:
+            operator.event(self._daemon.state_event(live, live.state()))
+        self._daemon.watch(operator, session)
+        return m.Done(watch.id)
+
+    # -- input --------------------------------------------------------------------------------
+
+    def _input(self, operator: Operator, request: m.Input) -> m.Answer | Awaitable[m.Answer]:
+        return self._offer(operator, request, request.data)
+
+    def _submit(self, operator: Operator, request: m.Submit) -> m.Answer | Awaitable[m.Answer]:
+        data = request.text.encode()
+        if len(data) > 1 and self._live(operator, request.session).view.mode(2004):
+            data = b"\x1b[200~" + data.replace(b"\x1b[201~", b"") + b"\x1b[201~"
+        return self._offer(operator, request, data + (b"\r" if request.enter else b""))
+
+    def _keys(self, operator: Operator, request: m.Keys) -> m.Answer | Awaitable[m.Answer]:
+        application = self._live(operator, request.session).view.mode(1)
+        data = b"".join(key_bytes(name, application_cursor=application) for name in request.keys)
+        return self._offer(operator, request, data)
+
+    def _offer(
+        self, operator: Operator, request: m.Input | m.Submit | m.Keys, data: bytes
+    ) -> m.Answer | Awaitable[m.Answer]:
+        live = self._live(operator, request.session)
+        taken = live.handle(core.Offered(_identity(operator), request.seq, data))
+        assert taken is not None
+        if taken.done():
+            return _accepted(request.id, request.seq, live, taken.result())
+
+        async def accepted() -> m.Answer:
+            try:
+                return _accepted(request.id, request.seq, live, await asyncio.shield(taken))
+            except asyncio.CancelledError:
+                if live.ending is not None:
+                    raise SessionEnded("the session ended before it took the input") from None
+                raise
+
+        return accepted()
+
+    def _exec(self, operator: Operator, request: m.Exec) -> None:
+        live = self._live(operator, request.session)
+        live.commands.check_free()
+        data = command_bytes(request.command, bracketed=live.view.mode(2004))
+        live.drain()
+        channel = ExecChannel(live, -1 - request.id, request.id)
+        taken = live.handle(core.Offered(_identity(operator), request.seq, data))
+        if taken is not None and taken.done() and taken.result() < 0:
+            raise InvalidArgument("this command was submitted before; its result is not kept")
+        live.commands.exec = channel
+        channel.wake = operator.pump
+        self._daemon.join(operator, channel)
+
+    def _resize(self, operator: Operator, request: m.Resize) -> m.Answer:
+        self._live(operator, request.session).handle(core.SizeAsked(request.size))
+        return m.Done(request.id)
+
+    def _signal(self, operator: Operator, request: m.Signal) -> m.Answer:
+        if request.signal not in _SIGNALS:
+            raise InvalidArgument(f"not a signal: {request.signal}")
+        self._live(operator, request.session).handle(core.SignalAsked(request.signal))
+        return m.Done(request.id)
+
+    # -- the host -----------------------------------------------------------------------------
+
+    async def _host(self, operator: Operator, request: m.GetHost) -> m.Answer:
+        return m.HostShown(request.id, await self._daemon.host_info())
+
+    def _restart(self, operator: Operator, request: m.RestartDaemon) -> m.Answer:
+        self._administer(operator)
+        asyncio.get_running_loop().call_soon(self._daemon.stop)
+        return m.Done(request.id)
+
+    def _shutdown(self, operator: Operator, request: m.Shutdown) -> m.Answer | Awaitable[m.Answer]:
+        self._administer(operator)
+        count = len(self._daemon.registry.live)
+        if count and not request.end_sessions:
+            raise SessionsLive(
+                f"{count} session{'s live' if count > 1 else ' lives'} here",
+                hint="end them first, or `hold down --end-sessions`",
+            )
+
+        async def down() -> m.Answer:
+            await self._daemon.end_all_and_stop()
+            return m.Done(request.id)
+
+        return down()
+
+    # -- common to several --------------------------------------------------------------------
+
+    def _live(self, operator: Operator, session: str) -> LiveSession:
+        found = self._daemon.registry.find(operator.uid, session)
+        if isinstance(found, Stored):
+            raise SessionEnded(
+                f"the session {found.info.name} has ended: {found.info.ending}",
+                hint=f"`hold screen {found.info.id[:8]}` shows its last screen",
+            )
+        return found
+
+    def _administer(self, operator: Operator) -> None:
+        if operator.uid not in (0, self._daemon.uid):
+            raise NotPermitted("only the user this host runs as may do that")
+
+
+def _identity(operator: Operator) -> OperatorId:
+    if operator.id is None:
+        raise ProtocolViolation("the first message must be hello")
+    return operator.id
+
+
+def _accepted(request: int, seq: int, live: LiveSession, offset: int) -> m.Accepted:
+    if offset < 0:
+        return m.Accepted(request, seq, live.ring.head, repeated=True)
+    return m.Accepted(request, seq, offset)
+
+

@@ -1,0 +1,210 @@
+"""A `run` request becomes a live session, or an error with nothing left behind."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pwd
+import secrets
+import signal
+import time
+from typing import TYPE_CHECKING
+
+from holdfast.adapters import cgroup, shell
+from holdfast.adapters.ring import Ring, make_conduit
+from holdfast.host import config, levels
+from holdfast.host.live import Descriptors, Kept, LiveSession, Spec
+from holdfast.host.store import Stored
+from holdfast.model.errors import (
+    InvalidArgument,
+    LevelUnavailable,
+    LimitReached,
+    NotPermitted,
+)
+from holdfast.model.ids import SessionId
+from holdfast.model.limits import ARGV_MAX_BYTES, SESSIONS_MAX
+from holdfast.model.size import DEFAULT_SIZE
+from holdfast.model.spec import LaunchSpec
+from holdfast.model.state import Level
+from holdfast.ports.launch import Launched
+from holdfast.wire.messages import Run
+
+if TYPE_CHECKING:
+    from holdfast.host.daemon import Daemon
+
+_FIRST_EPOCH = 1
+_NONCE_FD = 9  # where the shell finds its nonce: the highest number every shell can name
+_SHELLS = {"bash", "zsh", "fish", "sh", "dash", "ksh", "mksh", "tcsh", "csh"}
+# The client's own terminal and multiplexer are not the session's.
+_NOT_INHERITED = {
+    "TMUX", "TMUX_PANE", "STY", "WINDOW", "WINDOWID", "COLUMNS", "LINES", "TERM_PROGRAM",
+    "TERM_PROGRAM_VERSION", "TERM_SESSION_ID", "SSH_TTY", "TERMCAP", "OLDPWD", "SHLVL", "_",
+}  # fmt: skip
+
+
+async def start(daemon: Daemon, uid: int, run: Run) -> LiveSession:
+    """Start what was asked for, as the user who asked."""
+    if len(daemon.registry.live) >= SESSIONS_MAX:
+        raise LimitReached(f"this host has its limit of {SESSIONS_MAX} sessions")
+    user = _user(daemon, uid, run.user)
+    argv = run.argv or (_default_shell(daemon, user, run),)
+    _check(run, argv)
+    level = _level(daemon, run.level)
+    name = daemon.registry.reserve(user.pw_uid, run.name, argv[0])
+    try:
+        return await _start(daemon, run, user, argv, level, name)
+    finally:
+        daemon.registry.settle(user.pw_uid, name)
+
+
+async def _start(
+    daemon: Daemon,
+    run: Run,
+    user: pwd.struct_passwd,
+    argv: tuple[str, ...],
+    level: Level,
+    name: str,
+) -> LiveSession:
+    session = daemon.store.create()
+    ring_bytes = config.check_ring(run.ring_bytes or daemon.config.ring_bytes)
+    size = (run.size or DEFAULT_SIZE).checked()
+    cwd = run.cwd or user.pw_dir
+    env = _environment(run, user, session, name, daemon)
+    with contextlib.ExitStack() as undo:
+        undo.callback(daemon.store.forget, session)
+        bell, nonce = -1, ""
+        inherit: dict[int, int] = {}
+        bell_path = levels.bell_path(daemon.home, session)
+        integration = shell.integrate(argv, env, bell_path, _NONCE_FD)
+        if integration is not None:
+            nonce = secrets.token_hex(16)
+            bell = shell.make_fifo(bell_path, user.pw_uid, user.pw_gid)
+            undo.callback(levels.remove_bell, daemon.home, session)
+            undo.callback(os.close, bell)
+            inherit[_NONCE_FD] = shell.nonce_pipe(nonce)
+        spec = LaunchSpec(
+            session=session,
+            argv=integration.argv if integration else argv,
+            env={**env, **(integration.env if integration else {})},
+            cwd=cwd,
+            uid=user.pw_uid,
+            gid=user.pw_gid,
+            groups=tuple(os.getgrouplist(user.pw_name, user.pw_gid)),
+            size=size,
+            level=level,
+        )
+        try:
+            launched = await daemon.launcher.launch(spec, inherit)
+        finally:
+            for fd in inherit.values():
+                os.close(fd)
+        undo.callback(_abandon, launched)
+        ring, input_conduit = Ring.create(ring_bytes), make_conduit()
+        fds = Descriptors(
+            launched.master, launched.pidfd, ring.memfd, ring.conduit, input_conduit, bell
+        )
+        ring.unmap()
+        known = Spec(
+            id=session,
+            name=name,
+            uid=user.pw_uid,
+            user=user.pw_name,
+            argv=argv,
+            cwd=cwd,
+            level=level,
+            epoch=_FIRST_EPOCH,
+            created_at=time.time(),
+            place=launched.place,
+            shell=integration.kind if integration else "",
+            is_shell=len(argv) == 1 and _program(argv) in _SHELLS or integration is not None,
+            nonce=nonce,
+        )
+        live = LiveSession(daemon, Kept(known, size), fds)
+        daemon.store.save_spec(Stored(live.info(), user.pw_uid))
+        daemon.keeper.deposit(session, launched.place.pid, fds.named(), live.blob())
+        undo.pop_all()
+    daemon.registry.add(live)
+    daemon.session_began(live)
+    return live
+
+
+def _abandon(launched: Launched) -> None:
+    """The start failed after the launch: the tree must not outlive it."""
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(launched.place.shell_pid or launched.place.pid, signal.SIGKILL)
+    if launched.place.cgroup:
+        cgroup.kill(launched.place.cgroup)
+        cgroup.remove(launched.place.cgroup)
+
+
+def _user(daemon: Daemon, uid: int, wanted: str) -> pwd.struct_passwd:
+    try:
+        user = pwd.getpwnam(wanted) if wanted else pwd.getpwuid(uid)
+    except KeyError:
+        raise InvalidArgument(f"there is no unix user {wanted or uid!r}") from None
+    if uid not in (0, user.pw_uid):
+        raise NotPermitted(f"only root may start a session as {user.pw_name}")
+    if daemon.uid not in (0, user.pw_uid):
+        raise NotPermitted(
+            f"this host runs as uid {daemon.uid} and cannot become {user.pw_name}",
+            hint="a host started by root can",
+        )
+    return user
+
+
+def _default_shell(daemon: Daemon, user: pwd.struct_passwd, run: Run) -> str:
+    own = run.env.get("SHELL", "") if not run.user else ""
+    return daemon.config.shell or own or user.pw_shell or "/bin/sh"
+
+
+def _check(run: Run, argv: tuple[str, ...]) -> None:
+    words = [*argv, *run.env, *run.env.values(), run.cwd]
+    if any("\0" in word for word in words):
+        raise InvalidArgument("a command or environment cannot contain a zero byte")
+    if any(not key or "=" in key for key in run.env):
+        raise InvalidArgument("an environment name is empty or contains '='")
+    if not argv[0]:
+        raise InvalidArgument("the command is empty")
+    if sum(len(os.fsencode(word)) + 1 for word in words) > ARGV_MAX_BYTES:
+        raise LimitReached(f"command and environment are over {ARGV_MAX_BYTES} bytes")
+    if run.cwd and not run.cwd.startswith("/"):
+        raise InvalidArgument("the working directory must be an absolute path")
+
+
+def _level(daemon: Daemon, wanted: Level | None) -> Level:
+    highest = levels.highest()
+    if daemon.config.level is not None and highest.reaches(daemon.config.level):
+        highest = daemon.config.level
+    if wanted is not None and not highest.reaches(wanted):
+        raise LevelUnavailable(
+            f"this host cannot start a session at level {wanted}; its highest is {highest}",
+            hint="`hold doctor` says what is missing and how to add it",
+        )
+    return wanted or highest
+
+
+def _environment(
+    run: Run, user: pwd.struct_passwd, session: SessionId, name: str, daemon: Daemon
+) -> dict[str, str]:
+    if run.env and not run.user:
+        base = {key: value for key, value in run.env.items() if key not in _NOT_INHERITED}
+    else:
+        base = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", **run.env}
+    return {
+        **base,
+        "HOME": user.pw_dir if run.user else base.get("HOME", user.pw_dir),
+        "USER": user.pw_name,
+        "LOGNAME": user.pw_name,
+        "SHELL": base.get("SHELL") or user.pw_shell or "/bin/sh",
+        "TERM": "xterm-256color",
+        "COLORTERM": "truecolor",
+        "HOLDFAST_SESSION": session,
+        "HOLDFAST_NAME": name,
+        "HOLDFAST_EPOCH": str(_FIRST_EPOCH),
+    }
+
+
+def _program(argv: tuple[str, ...]) -> str:
+    return argv[0].rsplit("/", 1)[-1].lstrip("-")
+
+

@@ -1,0 +1,154 @@
+"""One connection to a host: connect, greet, ask, listen.
+
+Messages that nobody asked for (output, events) are kept in order for `receive`; answers go to
+whoever asked. A lost connection raises HostLost; getting back is the caller's decision, because
+only the caller knows what may be sent again.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import socket
+import time
+from collections import deque
+
+from holdfast.model.errors import HostDown, HostLost, ProtocolViolation, TimedOut, from_code
+from holdfast.model.home import SYSTEM, Home, home_of
+from holdfast.model.ids import OperatorId
+from holdfast.model.limits import SNAPSHOT_MAX_BYTES
+from holdfast.wire.frames import Decoder, encode
+from holdfast.wire.messages import PROTOCOL_VERSION, Answer, Failed, Hello, Message, Request, Welcome
+
+_READ_BYTES = 256 << 10
+GREETING_TIMEOUT_S = 10.0  # a daemon that is being restarted answers well within this
+
+
+def socket_path() -> str:
+    """Where this user's host listens: their own, else the system's if it runs."""
+    own: Home = home_of(os.environ, os.getuid())
+    if "HOLDFAST_HOME" in os.environ or os.path.exists(own.socket):
+        return own.socket
+    return SYSTEM.socket if os.path.exists(SYSTEM.socket) else own.socket
+
+
+def new_operator() -> OperatorId:
+    return OperatorId(os.urandom(16).hex())
+
+
+class Connection:
+    """A greeted connection."""
+
+    def __init__(self, path: str, operator: OperatorId, client: str) -> None:
+        self.operator = operator
+        self._unasked: deque[Message] = deque()
+        self._answers: dict[int, deque[Answer]] = {}
+        self._decoder = Decoder(SNAPSHOT_MAX_BYTES)
+        self._last_id = 0
+        self.sock = _connect(path)
+        try:
+            self.send(Hello((PROTOCOL_VERSION,), operator, client))
+            self.welcome = self._greeting()
+        except BaseException:
+            self.sock.close()
+            raise
+
+    def fileno(self) -> int:
+        return self.sock.fileno()
+
+    def next_id(self) -> int:
+        self._last_id += 1
+        return self._last_id
+
+    def send(self, message: Message) -> None:
+        try:
+            self.sock.sendall(encode(message))
+        except OSError as error:
+            raise HostLost("the connection to the host was lost") from error
+
+    def ask(self, request: Request, timeout: float | None = None) -> Answer:
+        """Send and wait for the answer. A Failed is raised as the error it names."""
+        self.send(request)
+        return self.answer_to(request.id, timeout)
+
+    def answer_to(self, request: int, timeout: float | None = None) -> Answer:
+        """The next answer to a request already sent."""
+        deadline = None if timeout is None else time.monotonic() + timeout
+        while not self._answers.get(request):
+            self._read(deadline)
+        answer = self._answers[request].popleft()
+        if isinstance(answer, Failed):
+            raise from_code(answer.code, answer.message, answer.hint)
+        return answer
+
+    def receive(self, timeout: float | None = None) -> Message:
+        """The next message of any kind."""
+        deadline = None if timeout is None else time.monotonic() + timeout
+        while True:
+            message = self.take()
+            if message is not None:
+                return message
+            self._read(deadline)
+
+    def take(self) -> Message | None:
+        """A message that is here already."""
+        if self._unasked:
+            return self._unasked.popleft()
+        for waiting in self._answers.values():
+            if waiting:
+                return waiting.popleft()
+        return None
+
+    def read_available(self) -> None:
+        """One read; `take` then gives what came. For callers that wait by themselves."""
+        try:
+            data = self.sock.recv(_READ_BYTES)
+        except BlockingIOError:
+            return
+        except OSError as error:
+            raise HostLost("the connection to the host was lost") from error
+        if not data:
+            raise HostLost("the host closed the connection")
+        for message in self._decoder.feed(data):
+            if isinstance(message, Failed) and message.id == 0:
+                raise from_code(message.code, message.message, message.hint)
+            if isinstance(message, Answer):
+                self._answers.setdefault(message.id, deque()).append(message)
+            else:
+                self._unasked.append(message)
+
+    def close(self) -> None:
+        self.sock.close()
+
+    def _read(self, deadline: float | None) -> None:
+        if deadline is not None:
+            left = deadline - time.monotonic()
+            if left <= 0 or not select.select([self.sock], [], [], left)[0]:
+                raise TimedOut("the host did not answer in time")
+        self.read_available()
+
+    def _greeting(self) -> Welcome:
+        try:
+            message = self.receive(GREETING_TIMEOUT_S)
+        except TimedOut as error:
+            raise HostDown(
+                "a host listens but does not answer", hint="see its log: `hold doctor`"
+            ) from error
+        if not isinstance(message, Welcome):
+            raise ProtocolViolation("the host did not greet")
+        return message
+
+
+def _connect(path: str) -> socket.socket:
+    sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        sock.connect(path)
+    except (FileNotFoundError, ConnectionRefusedError) as error:
+        sock.close()
+        raise HostDown("no host is running here", hint="start one with `hold up -d`") from error
+    except OSError as error:
+        sock.close()
+        raise HostDown(
+            f"cannot reach the host at {path}: {error.strerror}", hint="start one with `hold up -d`"
+        ) from error
+    return sock

@@ -1,0 +1,163 @@
+# holdfast's side of an interactive zsh: says over a private FIFO when a command line begins and
+# ends, with what status, where, and when the prompt is back.
+#
+# zsh finds this file because holdfast.adapters.shell.integrate() set ZDOTDIR. It is the only file
+# here on purpose: it gives the user's ZDOTDIR back before anything else, so that zsh itself reads
+# the user's .zprofile, .zshrc and .zlogin, in its own order. They are never edited.
+#
+# What it deliberately does not do: keep a descriptor open between reports (a checkpoint would
+# meet it), export anything, load functions, or wait for anybody.
+#
+# Names start with __hold_ because this file shares its name space with the user.
+
+if [[ -n ${HOLD_SHELL_ZDOTDIR+set} ]]; then
+    builtin export ZDOTDIR=$HOLD_SHELL_ZDOTDIR
+else
+    builtin unset ZDOTDIR
+fi
+
+() {
+    builtin emulate -L zsh
+    builtin typeset -g __hold_fifo=${HOLD_SHELL_FIFO-} __hold_nonce=
+    local __hold_fd=${HOLD_SHELL_NONCE_FD-}
+    if [[ $__hold_fd == <-> ]]; then
+        # Before the user's files, so that nothing started by them finds the secret in the pipe.
+        IFS= builtin read -r __hold_nonce <&$__hold_fd
+        builtin exec {__hold_fd}<&-
+    fi
+    builtin typeset -gr __hold_fifo __hold_nonce
+}
+builtin unset HOLD_SHELL_FIFO HOLD_SHELL_NONCE_FD HOLD_SHELL_ZDOTDIR
+
+# zsh/system is what writes without blocking; a zsh built without it is left alone.
+if [[ -o interactive && -n $__hold_nonce ]] && builtin zmodload zsh/system 2>/dev/null; then
+    builtin typeset -gi __hold_seq=1 # of the next command line
+    builtin typeset -gi __hold_ran=0 # whether it has begun
+    builtin typeset -g __hold_line=  # as typed, also when it does not parse
+    builtin typeset -g __hold_tail=  # what was added to PS1 last
+
+    # At the head of each hook: none of the user's options, and bytes instead of characters.
+    builtin typeset -gra __hold_options=(-o no_multibyte -o no_aliases -o no_xtrace -o unset
+        -o no_err_exit -o no_err_return -o no_all_export)
+
+    # __hold_send BODY...: each body becomes one record in one write. A FIFO that is full or has
+    # no reader loses the report rather than the prompt.
+    __hold_send() {
+        [[ -p $__hold_fifo ]] || return 0
+        local __hold_body __hold_out
+        builtin sysopen -w -o nonblock,cloexec -u __hold_out -- $__hold_fifo || return 0
+        for __hold_body; do
+            builtin syswrite -o $__hold_out -- $'\0HOLD1 '"$__hold_nonce $__hold_body"$'\0'
+        done
+        builtin exec {__hold_out}>&-
+    }
+
+    __hold_tty() {
+        builtin print -rn -- $1 >/dev/tty
+    }
+
+    # __hold_encode TEXT: the text without newlines, in REPLY.
+    __hold_encode() {
+        REPLY=${1//[%]/%25}
+        REPLY=${REPLY//$'\n'/%0A}
+    }
+
+    # The working directory, encoded; empty when it does not fit a record (the kernel is asked).
+    __hold_where() {
+        __hold_encode "$PWD"
+        (( $#REPLY <= 800 )) || REPLY=
+    }
+
+    # __hold_report FLAG TEXT [BODY]: the beginning of a command line, and what follows on it.
+    __hold_report() {
+        local flag=$1 text=$2 cwd REPLY
+        local -i pieces=0
+        local -a bodies
+        __hold_where
+        cwd=$REPLY
+        if (( $#text > 16384 )); then
+            text=${text[1,16384]}
+            [[ $flag != whole ]] || flag=cut
+        fi
+        __hold_encode "$text"
+        while [[ -n $REPLY ]]; do
+            bodies+=("T $__hold_seq $pieces ${REPLY[1,800]}")
+            REPLY=${REPLY[801,-1]}
+            (( pieces += 1 ))
+        done
+        __hold_send "${bodies[@]}" "B $__hold_seq $pieces $flag $cwd" "${@:3}"
+    }
+
+    # Every line that was entered, also one that does not parse (there is no preexec for that).
+    __hold_typed() {
+        __hold_line=${1%$'\n'}
+        return 0
+    }
+
+    __hold_begin() {
+        { builtin emulate -L zsh $__hold_options; } 2>/dev/null
+        local text=${1:-$3}
+        __hold_ran=1
+        {
+            __hold_report ${${text:+whole}:-unknown} "$text"
+            __hold_tty $'\e]133;C;hold='$__hold_seq$'\a'
+        } 2>/dev/null
+        return 0
+    }
+
+    __hold_end() {
+        local __hold_status=$?
+        { builtin emulate -L zsh $__hold_options; } 2>/dev/null
+        local line=$__hold_line REPLY
+        __hold_line=
+        # Nothing ran: an empty line, a comment, ^C; or a line that does not parse.
+        (( __hold_ran )) ||
+            [[ $line == *[^[:space:]]* && $line != [[:space:]]#\#* && $__hold_status != 0 ]] ||
+            return 0
+        {
+            # The mark is on its way before the report: who has the report can wait for the mark.
+            __hold_tty $'\e]133;D;'$__hold_status';hold='$__hold_seq$'\a'
+            __hold_where
+            if (( __hold_ran )); then
+                __hold_send "E $__hold_seq $__hold_status $REPLY"
+            else
+                __hold_report unparsed "$line" "E $__hold_seq $__hold_status $REPLY"
+            fi
+        } 2>/dev/null
+        __hold_ran=0
+        (( __hold_seq += 1 ))
+        return 0
+    }
+
+    __hold_prompt() {
+        local __hold_status=$?
+        { builtin emulate -L zsh $__hold_options; } 2>/dev/null
+        local REPLY
+        # Literal, because PS1 is not expanded for variables unless the user asked for it.
+        PS1=${PS1%$__hold_tail}
+        __hold_tail=$'%{\e]133;B;hold='$__hold_seq$'\a%}'
+        PS1+=$__hold_tail
+        {
+            __hold_tty $'\e]133;A;hold='$__hold_seq$'\a'
+            __hold_where
+            __hold_send "P $__hold_seq $__hold_status $REPLY"
+        } 2>/dev/null
+        return 0
+    }
+
+    # At the first prompt, when the user's files have added their hooks: ours go around them, so
+    # that what theirs print is not taken for output of a command.
+    __hold_install() {
+        { builtin emulate -L zsh $__hold_options; } 2>/dev/null
+        precmd_functions=(__hold_end ${precmd_functions:#__hold_install} __hold_prompt)
+        preexec_functions+=(__hold_begin)
+        zshaddhistory_functions=(__hold_typed $zshaddhistory_functions)
+        __hold_line=
+        { __hold_send "R 0 $$ zsh $ZSH_VERSION"; } 2>/dev/null
+        __hold_prompt
+    }
+    builtin typeset -ga precmd_functions preexec_functions zshaddhistory_functions
+    precmd_functions+=(__hold_install)
+fi
+
+[[ ! -r ${ZDOTDIR-$HOME}/.zshenv ]] || builtin source ${ZDOTDIR-$HOME}/.zshenv

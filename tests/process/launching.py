@@ -1,0 +1,175 @@
+"""Real sessions for tests, started by the real launcher and reaped here as the keeper would."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import uuid
+from types import TracebackType
+from typing import Self
+
+from waiting import PATIENCE_S, read_until, wait_ended
+
+from holdfast.adapters import cgroup, linux
+from holdfast.adapters.launcher import Launcher, end
+from holdfast.model.ids import SessionId
+from holdfast.model.size import Size
+from holdfast.model.spec import LaunchSpec
+from holdfast.model.state import Ending, Level
+from holdfast.ports.launch import Launched
+
+PATH = "/usr/local/bin:/usr/bin:/bin"
+
+
+def spec(
+    *argv: str,
+    level: Level,
+    cwd: str = "/",
+    env: dict[str, str] | None = None,
+    uid: int | None = None,
+    gid: int | None = None,
+    groups: tuple[int, ...] = (),
+    hostname: str = "",
+) -> LaunchSpec:
+    return LaunchSpec(
+        session=SessionId.of_key(os.urandom(32)),
+        argv=argv,
+        env={"PATH": PATH, "TERM": "xterm", "PS1": "$ ", "LC_ALL": "C", **(env or {})},
+        cwd=cwd,
+        uid=os.geteuid() if uid is None else uid,
+        gid=os.getegid() if gid is None else gid,
+        groups=groups,
+        size=Size(100, 30),
+        level=level,
+        hostname=hostname,
+    )
+
+
+class Running:
+    """One launched session and what a test does with it."""
+
+    def __init__(self, launched: Launched) -> None:
+        self.place = launched.place
+        self.master = launched.master
+        self.pidfd = launched.pidfd
+        self.ended: Ending | None = None
+        self._marks = 0
+
+    def type(self, line: str) -> None:
+        os.write(self.master, line.encode() + b"\n")
+
+    def until(self, wanted: str) -> str:
+        return read_until(self.master, wanted.encode()).decode(errors="replace")
+
+    def ask(self, command: str) -> str:
+        """What a shell at its prompt prints for a command. The marks are split by quotes where
+        they are echoed, so only the printed ones match."""
+        self._marks += 1
+        begin, end = f"<{self._marks}:", f":{self._marks}>"
+        self.type(f"echo '{begin[0]}''{begin[1:]}'; {command}; echo '{end[0]}''{end[1:]}'")
+        seen = self.until(end)
+        return seen.partition(begin)[2].partition(end)[0].replace("\r\n", "\n").strip()
+
+    def finish(self) -> Ending:
+        """Wait for the end and reap, reading the true status as the keeper does."""
+        if self.ended is None:
+            wait_ended(self.pidfd)
+            with open(f"/proc/{self.place.pid}/comm", encoding="utf-8") as file:
+                name = file.read().strip()
+            _, status = os.waitpid(self.place.pid, 0)
+            self.ended = _ending(name, status)
+        return self.ended
+
+    def close(self) -> None:
+        if self.ended is None:
+            end(self.place)
+            self.finish()
+        os.close(self.master)
+        os.close(self.pidfd)
+        if self.place.cgroup:
+            assert cgroup.kill(self.place.cgroup, PATIENCE_S)
+            assert cgroup.remove(self.place.cgroup)
+
+
+def _ending(name: str, status: int) -> Ending:
+    by_signal = re.fullmatch(r"hold:sig(\d+)", name)
+    if by_signal:
+        return Ending(signal=int(by_signal[1]))
+    if name == "hold:exit":
+        return Ending(code=os.waitstatus_to_exitcode(status))
+    return Ending(lost=f"the init ended as {name} with {status}")
+
+
+class Sessions:
+    """A launcher under a subreaper, and everything it started, cleaned up at the end."""
+
+    def __init__(self, level: Level, *, nofile: int = 0) -> None:
+        linux.become_subreaper()
+        self.level = level
+        self.instance = f"test-{uuid.uuid4().hex[:8]}"
+        self.running: list[Running] = []
+        self._runner = asyncio.Runner()
+        self._launcher = self._runner.run(_make(self.instance, nofile))
+
+    def launch(
+        self,
+        *argv: str,
+        inherit: dict[int, int] | None = None,
+        cwd: str = "/",
+        env: dict[str, str] | None = None,
+        uid: int | None = None,
+        gid: int | None = None,
+        groups: tuple[int, ...] = (),
+        hostname: str = "",
+    ) -> Running:
+        wanted = spec(
+            *argv,
+            level=self.level,
+            cwd=cwd,
+            env=env,
+            uid=uid,
+            gid=gid,
+            groups=groups,
+            hostname=hostname,
+        )
+        return self.adopt(self._runner.run(self._launcher.launch(wanted, inherit or {})))
+
+    def launch_many(self, count: int, *argv: str) -> list[Running]:
+        async def all_at_once() -> list[Launched]:
+            asked = (self._launcher.launch(spec(*argv, level=self.level), {}) for _ in range(count))
+            return list(await asyncio.gather(*asked))
+
+        return [self.adopt(launched) for launched in self._runner.run(all_at_once())]
+
+    def adopt(self, launched: Launched) -> Running:
+        self.running.append(Running(launched))
+        return self.running[-1]
+
+    def launcher_pid(self) -> int:
+        process = self._launcher._process
+        assert process is not None
+        return process.pid
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        for session in self.running:
+            session.close()
+        self._runner.run(self._launcher.close())
+        self._runner.close()
+        home = cgroup.home(self.instance)
+        if home is not None and os.path.isdir(home):
+            left = cgroup.leftovers(home)
+            cgroup.remove(home)
+            assert left == [], "groups were left behind"
+
+
+async def _make(instance: str, nofile: int) -> Launcher:
+    return Launcher(instance, nofile=nofile)

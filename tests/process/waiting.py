@@ -1,0 +1,63 @@
+"""Waiting in tests: always for an event, always with an end."""
+
+from __future__ import annotations
+
+import os
+import select
+import time
+
+PATIENCE_S = 15.0  # far beyond what anything here takes; reached only when it never comes
+
+
+class HungUpError(AssertionError):
+    """The terminal hung up before what was waited for was seen."""
+
+
+def read_until(master: int, wanted: bytes, timeout_s: float = PATIENCE_S) -> bytes:
+    """Output of the terminal up to and including the first read that has `wanted` in it."""
+    seen = b""
+    while wanted not in seen:
+        piece = _read(master, timeout_s, seen)
+        if not piece:
+            raise HungUpError(f"{wanted!r} was not in {seen!r}")
+        seen += piece
+    return seen
+
+
+def read_all(master: int, timeout_s: float = PATIENCE_S) -> bytes:
+    """Output of the terminal until it hangs up."""
+    seen = b""
+    while piece := _read(master, timeout_s, seen):
+        seen += piece
+    return seen
+
+
+def _read(master: int, timeout_s: float, seen: bytes) -> bytes:
+    poll = select.poll()
+    poll.register(master, select.POLLIN)
+    if not poll.poll(timeout_s * 1000):
+        raise AssertionError(f"nothing more within {timeout_s} s after {seen!r}")
+    try:
+        return os.read(master, 65536)
+    except OSError:  # EIO: no process has the other end open
+        return b""
+
+
+def wait_ended(pidfd: int, timeout_s: float = PATIENCE_S) -> None:
+    """Until the process has ended; it is not reaped."""
+    poll = select.poll()
+    poll.register(pidfd, select.POLLIN)
+    assert poll.poll(timeout_s * 1000), f"the process had not ended within {timeout_s} s"
+
+
+def wait_reparented(pid: int, parent: int, timeout_s: float = PATIENCE_S) -> None:
+    """Until the process is a child of `parent`. The kernel has no event for it: looked at often."""
+    deadline = time.monotonic() + timeout_s
+    while parent_of(pid) != parent:
+        assert time.monotonic() < deadline, f"{pid} is not a child of {parent}"
+        os.sched_yield()
+
+
+def parent_of(pid: int) -> int:
+    with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
+        return int(file.read().rpartition(")")[2].split()[1])

@@ -1,0 +1,200 @@
+"""A snapshot fed into a fresh screen gives the same screen, whatever programs have done before."""
+
+from __future__ import annotations
+
+import os
+import pty
+import select
+import shutil
+import subprocess
+import time
+from dataclasses import dataclass, field
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from holdfast.adapters.ghostty import GhosttyScreen
+from holdfast.core.vt_boundary import complete_prefix
+from holdfast.model.size import Size
+
+MODES = [1, 5, 6, 7, 9, 25, 45, 47, 66, 69, 1000, 1002, 1003, 1004, 1005, 1006, 1007, 1015]
+MODES += [1047, 1049, 2004, 2026, 2027, 2031]
+
+
+def csi(template: str, *bounds: int) -> st.SearchStrategy[bytes]:
+    """A control sequence whose `%d`s are small numbers."""
+    numbers = st.tuples(*(st.integers(0, bound) for bound in bounds))
+    return numbers.map(lambda n: ("\x1b[" + template % n).encode())
+
+
+WORDS = [
+    "a",
+    "word ",
+    "0123456789",
+    "x" * 25,
+    "漢字",
+    "e\u0301",
+    "é",
+    " ",
+    "   ",
+    "🎉",
+    "क्षि",
+    "👍🏽",
+    "❤️",
+]
+TEXT = st.sampled_from(WORDS).map(str.encode)
+LINES = st.sampled_from([b"\r\n", b"\r", b"\n", b"\b", b"\t", b"\x1bM", b"\x1bD", b"\x1bE"])
+COLOURS = st.one_of(
+    csi("%dm", 9), csi("3%dm", 7), csi("4%dm", 7), csi("38;5;%dm", 255),
+    csi("48;2;%d;%d;9m", 255, 255),
+    st.sampled_from([b"\x1b[m", b"\x1b[4:3m", b"\x1b[58;5;9m", b"\x1b[0;7m"]),
+)  # fmt: skip
+MOVES = st.one_of(
+    csi("%d;%dH", 9, 24), csi("%dA", 5), csi("%dB", 9), csi("%dC", 24), csi("%dD", 9),
+    csi("%dG", 24),
+    st.sampled_from([b"\x1b7", b"\x1b8", b"\x1b[s", b"\x1b[u"]),
+)  # fmt: skip
+EDITS = st.one_of(
+    csi("%dJ", 2), csi("%dK", 2), csi("%dX", 12), csi("%dP", 5), csi("%d@", 5), csi("%dL", 3),
+    csi("%dM", 3), csi("%dS", 3), csi("%dT", 3), csi("%dr", 4), csi("%d;%dr", 3, 8), csi("%db", 9),
+    st.sampled_from([b"\x1b[r", b"\x1b#8", b"\x1bH", b"\x1b[3g", b"\x1b[0g"]),
+)  # fmt: skip
+SWITCHED = [number for number in MODES if number not in (47, 1047, 1049, 2027)]
+SWITCHES = st.one_of(
+    st.tuples(st.sampled_from(SWITCHED), st.sampled_from([b"h", b"l"])).map(
+        lambda mode: b"\x1b[?%d%s" % mode
+    ),
+    st.sampled_from([
+        b"\x1b[?1049h", b"\x1b[?1049h", b"\x1b[?1049l", b"\x1b[4h", b"\x1b[4l", b"\x1b=", b"\x1b>",
+        b"\x1b[3;15s", b"\x1b(0", b"\x1b(B", b"\x0e", b"\x0f", b"\x1b)0", b"\x1b[5 q", b"\x1b[2 q",
+        b"\x1b[>1u", b"\x1b[>5u", b"\x1b[<u", b"\x1b[=3;1u", b"\x1b[>4;2m", b"\x1b[>4;0m",
+        b"\x1b]2;title\x07", b"\x1b]8;;http://a/b\x1b\\", b"\x1b]8;id=i;http://c\x1b\\",
+        b"\x1b]8;;\x1b\\",
+    ]),
+)  # fmt: skip
+SIZES = st.sampled_from([Size(20, 6), Size(12, 4), Size(33, 9), Size(2, 2)])
+STEPS = st.lists(st.one_of(TEXT, TEXT, LINES, COLOURS, MOVES, EDITS, SWITCHES, SIZES), max_size=40)
+
+
+def seen(screen: GhosttyScreen) -> dict[str, object]:
+    """All an operator or a program could notice, as the port tells it."""
+    return {
+        "text": screen.text(scrollback=True),
+        "visible": screen.text(),
+        "cursor": screen.cursor(),
+        "title": screen.title,
+        "modes": [number for number in MODES if screen.mode(number)],
+        "keys": screen.feed(b"\x1b[?u"),
+        "pen": screen.feed(b"\x1bP$qm\x1b\\"),
+        "margins": screen.feed(b"\x1bP$qr\x1b\\"),
+        "shape": screen.feed(b"\x1bP$q q\x1b\\"),
+    }
+
+
+def check_round_trip(screen: GhosttyScreen) -> GhosttyScreen:
+    before = screen.image()
+    snapshot = screen.snapshot()
+    assert screen.image() == before, "taking a snapshot changed the live screen"
+    fresh = GhosttyScreen(screen.size)
+    assert fresh.feed(snapshot) == b"", "a snapshot asks nothing"
+    assert fresh.snapshot() == snapshot
+    assert seen(fresh) == seen(screen)
+    return fresh
+
+
+@settings(derandomize=True, max_examples=250, deadline=None)
+@given(STEPS)
+def test_any_output_round_trips(steps: list[bytes | Size]) -> None:
+    screen = GhosttyScreen(Size(20, 6))
+    for step in steps:
+        if isinstance(step, Size):
+            screen.resize(step)
+        else:
+            screen.feed(step)
+    check_round_trip(screen)
+
+
+@settings(derandomize=True, max_examples=80, deadline=None)
+@given(STEPS, st.lists(st.one_of(TEXT, LINES, COLOURS, MOVES), max_size=15))
+def test_both_go_on_alike_after_it(steps: list[bytes | Size], later: list[bytes]) -> None:
+    screen = GhosttyScreen(Size(20, 6))
+    screen.feed(b"".join(step for step in steps if isinstance(step, bytes)))
+    fresh = check_round_trip(screen)
+    for step in [*later, b"\x1b[?1049l", b"end", b"\x1b8", b"saved"]:
+        screen.feed(step)
+        fresh.feed(step)
+    assert seen(fresh) == seen(screen)
+
+
+@dataclass
+class Program:
+    """A real one, with what is typed into it, and what must have shown up by then."""
+
+    argv: list[str]
+    until: bytes
+    typed: list[tuple[bytes, bytes]] = field(default_factory=list)
+
+    def __str__(self) -> str:
+        return self.argv[0]
+
+
+PROGRAMS = [
+    Program(["vim", "-u", "NONE", "-N", "/etc/services"], b"service",
+            [(b":set nu\r", b"1 "), (b"Gihi", b"hi")]),
+    Program(["less", "/etc/services"], b"service", [(b" ", b":")]),
+    Program(["top", "-d", "9"], b"COMMAND"),
+    Program(["ls", "-la", "--color=always", "/etc"], b"passwd"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("program", PROGRAMS, ids=str)
+def test_a_real_programs_screen_round_trips(program: Program) -> None:
+    if shutil.which(program.argv[0]) is None:
+        pytest.skip(f"{program.argv[0]} is not installed")
+    screen = GhosttyScreen(Size(80, 24))
+    screen.feed(b"$ " + program.argv[0].encode() + b"\r\n")
+    for output in captured(program):
+        screen.feed(output)
+    check_round_trip(screen)
+    screen.resize(Size(60, 20))
+    check_round_trip(screen)
+
+
+def captured(program: Program) -> list[bytes]:
+    """Its output in pieces that end between sequences."""
+    master, slave = pty.openpty()
+    child = subprocess.Popen(
+        program.argv,
+        stdin=slave,
+        stdout=slave,
+        stderr=slave,
+        start_new_session=True,
+        env={**os.environ, "TERM": "xterm-256color", "LESS": "", "LINES": "24", "COLUMNS": "80"},
+    )
+    os.close(slave)
+    try:
+        got = [_read(master, program.until)]
+        for typed, until in program.typed:
+            os.write(master, typed)
+            got.append(_read(master, until))
+    finally:
+        child.kill()
+        child.wait()
+        os.close(master)
+    whole = b"".join(got)
+    return [whole[: complete_prefix(whole, 4096)]]
+
+
+def _read(master: int, until: bytes) -> bytes:
+    """Until it has said `until` and then nothing for a moment; or five seconds."""
+    data, deadline = b"", time.monotonic() + 5
+    while time.monotonic() < deadline:
+        ready, _, _ = select.select([master], [], [], 0.15)
+        if not ready and until in data:
+            break
+        try:
+            data += os.read(master, 65536) if ready else b""
+        except OSError:  # the program has ended
+            break
+    return data
