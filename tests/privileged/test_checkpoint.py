@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -131,7 +133,7 @@ def test_a_refused_dump_says_why_and_the_session_runs_on(
     before = shell(sessions)
     before.type("unshare --fork --pid sh -c 'echo nest''ed; exec sleep 1000' &")
     before.until("nested")
-    with pytest.raises(criu.DumpRefused, match="nested pid namespace"):
+    with pytest.raises(criu.DumpError, match="nested pid namespace"):
         criu.dump(before.place, before.master, str(tmp_path))
     assert before.ask("echo alive") == "alive"
 
@@ -147,3 +149,45 @@ def test_a_failed_restore_leaves_nothing(sessions: Sessions, tmp_path: Path) -> 
     home = cgroup.home(sessions.instance)
     assert home is not None
     assert len(cgroup.leftovers(home)) == 1  # the first session's own, until the test ends
+
+
+# Runs in a mount namespace of its own, on a host with separate /run, /mnt and a bound file.
+_MANY_MOUNTS = """
+import os, sys
+sys.path.insert(0, sys.argv[1])
+from holdfast.adapters import criu, linux
+linux.unshare(linux.CLONE_NEWNS)
+linux.mount(None, "/", None, linux.MS_REC | linux.MS_PRIVATE)
+linux.mount("tmpfs", "/run", "tmpfs")
+linux.mount("tmpfs", "/mnt", "tmpfs")
+open("/mnt/file", "w").close()
+linux.mount("/etc/hostname", "/mnt/file", None, linux.MS_BIND)
+from launching import Sessions
+from holdfast.model.ids import SessionId
+from holdfast.model.state import Level
+with Sessions(Level.MOVABLE) as sessions:
+    before = sessions.launch("bash", "--norc", "--noprofile", "-i", cwd="/mnt")
+    before.ask("exec 5>/run/log; echo one >&5")
+    assert set(before.place.mounts) >= {"/run", "/mnt", "/mnt/file"}, before.place
+    criu.dump(before.place, before.master, sys.argv[2])
+    before.finish()
+    session = SessionId.of_key(os.urandom(32))
+    after = sessions.adopt(criu.restore(sys.argv[2], session, sessions.instance))
+    after.ask("echo two >&5")
+    assert after.ask("pwd; cat file") == "/mnt\\n" + open("/etc/hostname").read().strip()
+    assert open("/run/log").read() == "one\\ntwo\\n"
+print("fine")
+"""
+
+
+def test_a_session_on_a_host_with_many_mounts_comes_back_to_them(
+    sessions: Sessions, tmp_path: Path
+) -> None:
+    here = Path(__file__).parent.parent / "process"
+    done = subprocess.run(
+        [sys.executable, "-c", _MANY_MOUNTS, str(here), str(tmp_path)],
+        capture_output=True,
+        text=True,
+        timeout=90,
+    )
+    assert done.stdout.strip() == "fine", done.stderr

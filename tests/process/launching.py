@@ -142,6 +142,21 @@ class Sessions:
 
         return [self.adopt(launched) for launched in self._runner.run(all_at_once())]
 
+    def cancel_launch(self, *argv: str) -> None:
+        """Ask for a session, and go away before it is there."""
+
+        async def changed_mind() -> None:
+            asked = asyncio.ensure_future(
+                self._launcher.launch(spec(*argv, level=self.level), {}),
+            )
+            await asyncio.sleep(0)  # let it be asked for
+            asked.cancel()
+            await asyncio.gather(asked, return_exceptions=True)
+            # Queued behind it: when this one is there, the other has been dealt with.
+            self.adopt(await self._launcher.launch(spec("true", level=self.level), {}))
+
+        self._runner.run(changed_mind())
+
     def adopt(self, launched: Launched) -> Running:
         self.running.append(Running(launched))
         return self.running[-1]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import resource
+import shutil
 import signal
 from collections.abc import Iterator
 from itertools import pairwise
@@ -13,8 +14,8 @@ import pytest
 from launching import Sessions
 from waiting import parent_of, read_all, wait_ended
 
-from holdfast.adapters import pty
-from holdfast.model.errors import CommandNotFound, LaunchFailed, NotPermitted
+from holdfast.adapters import native, pty
+from holdfast.model.errors import CommandNotFound, LaunchFailed, LevelUnavailable, NotPermitted
 from holdfast.model.size import Size
 from holdfast.model.state import Ending, Level
 
@@ -180,6 +181,15 @@ def test_a_failed_launch_leaves_no_process_and_no_descriptor(sessions: Sessions)
         assert [int(pid) for pid in file.read().split()] == [launcher]
 
 
+def test_a_session_whose_caller_went_away_is_ended(sessions: Sessions) -> None:
+    sessions.launch("true").finish()
+    before = sorted(os.listdir("/proc/self/fd"))
+    sessions.cancel_launch("sleep", "1000")
+    orphan, _ = os.waitpid(-1, 0)  # its init, which nobody else will reap
+    assert orphan not in (sessions.running[-1].place.pid, sessions.launcher_pid())
+    assert len(os.listdir("/proc/self/fd")) == len(before) + 2, "only the second session's"
+
+
 def test_a_launcher_that_died_is_replaced(sessions: Sessions) -> None:
     first = sessions.launch("sleep", "1000")
     old = sessions.launcher_pid()
@@ -217,3 +227,22 @@ def test_only_root_starts_sessions_for_others(sessions: Sessions) -> None:
         pytest.skip("this is root")
     with pytest.raises(NotPermitted):
         sessions.launch("true", uid=0)
+    with Sessions(Level.CONTAINED) as higher, pytest.raises(LevelUnavailable, match="needs root"):
+        higher.launch("true")
+
+
+def test_without_a_compiler_dumb_init_serves(monkeypatch: pytest.MonkeyPatch) -> None:
+    fallback = shutil.which("dumb-init")
+    if fallback is None:
+        pytest.skip("needs dumb-init")
+    monkeypatch.setattr(native, "build", lambda name, into=None: "no compiler")
+    with Sessions(Level.PLAIN) as sessions:
+        running = sessions.launch("sh", "-c", "tty; read x; exit 7")
+        running.until(running.place.tty)
+        assert running.place.shell_pid == 0
+        running.type("")
+        wait_ended(running.pidfd)
+        assert os.waitstatus_to_exitcode(os.waitpid(running.place.pid, 0)[1]) == 7
+        running.ended = Ending(code=7)
+        with pytest.raises(CommandNotFound):
+            sessions.launch("nosuch-command")

@@ -67,7 +67,7 @@ SWITCHES = st.one_of(
     ),
     st.sampled_from([
         b"\x1b[?1049h", b"\x1b[?1049h", b"\x1b[?1049l", b"\x1b[4h", b"\x1b[4l", b"\x1b=", b"\x1b>",
-        b"\x1b[3;15s", b"\x1b(0", b"\x1b(B", b"\x0e", b"\x0f", b"\x1b)0", b"\x1b[5 q", b"\x1b[2 q",
+        b"\x1b[3;15s", b"\x1b(0lqqk\x1b(B", b"\x1b)0\x0eqq\x0f", b"\x1b[5 q", b"\x1b[2 q",
         b"\x1b[>1u", b"\x1b[>5u", b"\x1b[<u", b"\x1b[=3;1u", b"\x1b[>4;2m", b"\x1b[>4;0m",
         b"\x1b]2;title\x07", b"\x1b]8;;http://a/b\x1b\\", b"\x1b]8;id=i;http://c\x1b\\",
         b"\x1b]8;;\x1b\\",

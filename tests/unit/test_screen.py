@@ -178,6 +178,15 @@ def test_the_keyboard_stack_is_kept_to_its_depth() -> None:
     assert answers == [b"\x1b[?7u", b"\x1b[?0u", b"\x1b[?1u", b"\x1b[?0u"]
 
 
+@pytest.mark.parametrize("charset", ["\x1b(0", "\x1b)0\x0e", "\x1b(A", "\x1b)0"])
+def test_character_sets_stay_chosen(charset: str) -> None:
+    screen = fed("a", charset, "q")
+    fresh = again(screen)
+    for each in (screen, fresh):
+        each.feed(b"#q\x0fq\x0eq")
+    assert fresh.text() == screen.text()
+
+
 @pytest.mark.parametrize("shape", range(7))
 def test_the_cursor_has_its_shape_or_the_operators(shape: int) -> None:
     snapshot = fed(f"\x1b[{shape} q").snapshot()
@@ -274,6 +283,15 @@ def test_clusters_made_before_mode_2027_was_switched() -> None:
     for each in (screen, fresh):
         each.feed(b"\x1b[1;3HX")  # where the b is if the family is one character
     assert fresh.text() == screen.text() == FAMILY + "X"
+
+
+@pytest.mark.xfail(strict=True, reason="the library keeps a wide blank, which cannot be printed")
+def test_wide_characters_printed_in_the_line_drawing_set() -> None:
+    screen = fed("\x1b(0", "漢", "\x1b(B", "b")
+    fresh = again(screen)
+    for each in (screen, fresh):
+        each.feed(b"\x1b[1;3HX")  # where the b is
+    assert fresh.text() == screen.text()
 
 
 @pytest.mark.xfail(strict=True, reason="the export has no hyperlinks; only visible ones are added")

@@ -45,7 +45,7 @@ _OUTER_TTY = os.makedev(136, 0)  # /dev/pts/0 of the session's own devpts
 _CTTY = os.makedev(5, 0)
 
 
-class DumpRefused(Exception):
+class DumpError(Exception):
     """CRIU could not take the session. It runs on as before; the text is CRIU's reason."""
 
 
@@ -166,7 +166,7 @@ def _usable() -> Criu:
 def dump(place: Place, master: int, directory: str, *, leave_running: bool = False) -> None:
     """Write an image of the session into `directory`, which is made if need be.
 
-    Without `leave_running` the session's processes are gone afterwards. Raises DumpRefused with
+    Without `leave_running` the session's processes are gone afterwards. Raises DumpError with
     the session running on, or LevelUnavailable."""
     found = _usable()
     os.makedirs(directory, mode=0o700, exist_ok=True)
@@ -191,9 +191,9 @@ def dump(place: Place, master: int, directory: str, *, leave_running: bool = Fal
     try:
         done = _run(found, tuple(words), timeout_s=DUMP_TIMEOUT_S)
     except subprocess.TimeoutExpired:
-        raise DumpRefused(f"CRIU did not end within {DUMP_TIMEOUT_S:.0f} s") from None
+        raise DumpError(f"CRIU did not end within {DUMP_TIMEOUT_S:.0f} s") from None
     if done.returncode != 0:
-        raise DumpRefused(_why(f"{directory}/dump.log", done))
+        raise DumpError(_why(f"{directory}/dump.log", done))
     with open(f"{directory}/{_MANIFEST}", "w", encoding="utf-8") as file:
         json.dump(manifest.pack(), file)
 
@@ -339,7 +339,7 @@ def _restore_into(
             tuple(words),
             timeout_s=RESTORE_TIMEOUT_S,
             pass_fds=(terminal.slave, second, terminal.devpts),
-            environment={"HOLDFAST_CTTY": f"{manifest.program_pid}:{terminal.path}"},
+            environment={"HOLDFAST_CTTX": f"{manifest.program_pid}:{terminal.path}"},
             mounts=list(manifest.mounts),
             devpts=terminal.devpts,
             cgroup=group,

@@ -34,20 +34,20 @@ _RELATIONS = (
 )
 
 
-class Unavailable(Exception):
+class UnavailableError(Exception):
     """Why this machine gets no CRIU from here; a plain sentence."""
 
 
 def install(*, suite: str = DEFAULT_SUITE, directory: Path | None = None) -> str:
     """Make a working CRIU present; gives a sentence saying what there is now."""
     if os.geteuid() != 0:
-        raise Unavailable("CRIU needs root, and this is not root")
+        raise UnavailableError("CRIU needs root, and this is not root")
     found = criu.find()
     if isinstance(found, criu.Criu):
         return f"CRIU {found.version()} works already ({found.program})"
     for tool in ("apt-get", "apt-cache", "dpkg-deb"):
         if shutil.which(tool) is None:
-            raise Unavailable(f"{found}; and there is no {tool} to get another with")
+            raise UnavailableError(f"{found}; and there is no {tool} to get another with")
     target = directory or criu.prefix()
     target.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".installing-", dir=target.parent) as work:
@@ -59,7 +59,7 @@ def install(*, suite: str = DEFAULT_SUITE, directory: Path | None = None) -> str
     now = criu.find()
     if isinstance(now, criu.Criu):
         return f"CRIU {now.version()} unpacked into {target}"
-    raise Unavailable(f"CRIU was unpacked into {target}, but: {now}")
+    raise UnavailableError(f"CRIU was unpacked into {target}, but: {now}")
 
 
 def _fetch(work: Path, suite: str) -> Path:
@@ -126,10 +126,10 @@ def _run(command: list[str], problem: str, cwd: Path | None = None) -> str:
             env={**os.environ, "LC_ALL": "C", "DEBIAN_FRONTEND": "noninteractive"},
         )
     except subprocess.TimeoutExpired:
-        raise Unavailable(f"{problem}: no end after {COMMAND_TIMEOUT_S:.0f} s") from None
+        raise UnavailableError(f"{problem}: no end after {COMMAND_TIMEOUT_S:.0f} s") from None
     if done.returncode != 0:
         last = (done.stderr.strip() or done.stdout.strip() or "no reason given").splitlines()[-1]
-        raise Unavailable(f"{problem}: {last}")
+        raise UnavailableError(f"{problem}: {last}")
     return done.stdout
 
 
@@ -137,7 +137,9 @@ def _codename() -> str:
     facts = _os_release()
     if facts.get("ID") != "debian":
         name = facts.get("PRETTY_NAME", "this system")
-        raise Unavailable(f"a newer CRIU is only known how to get on Debian, and this is {name}")
+        raise UnavailableError(
+            f"a newer CRIU is only known how to get on Debian, and this is {name}"
+        )
     return facts.get("VERSION_CODENAME", "")
 
 
@@ -175,7 +177,7 @@ def source_entry(files: dict[str, str], codename: str, suite: str) -> tuple[str,
             rewritten = _rewritten_line(line, codename, suite)
             if rewritten:
                 return "newer.list", rewritten
-    raise Unavailable(f"no package source of this machine carries {codename or 'its release'}")
+    raise UnavailableError(f"no package source of this machine carries {codename or 'its release'}")
 
 
 def _rewritten_stanza(stanza: str, codename: str, suite: str) -> str | None:
@@ -205,7 +207,7 @@ def main(arguments: list[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     try:
         print(install(suite=options.suite))
-    except (Unavailable, OSError) as why:
+    except (UnavailableError, OSError) as why:
         print(f"no CRIU: {why}")
         print("without it sessions cannot be checkpointed, moved or forked; all else works")
         return 1 if options.require else 0

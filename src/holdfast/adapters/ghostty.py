@@ -2,6 +2,7 @@
 
 What a snapshot does not bring back, each with a test that says so (tests/unit/test_screen.py):
 - emoji joined or split under the other setting of mode 2027 (grapheme clusters) than the present;
+- a wide character printed in the line drawing set: the library keeps a wide blank for it;
 - hyperlinks and coloured rows without text, once they have scrolled off into scrollback;
 - the explicit id of a hyperlink (the address is kept);
 - modifyOtherKeys 1 (the library knows only 2), and modes it does not know;

@@ -155,8 +155,12 @@ def _links(native: Native, y: int, cols: int) -> list[bytes]:
     for start, end in _runs(links):
         if links[start]:
             text = native.format(area=native.area((start, y), (end - 1, y)))
-            parts += [_go(start, y), b"\x1b]8;;", links[start], b"\x1b\\", text, b"\x1b]8;;\x1b\\"]
+            parts += [_go(start, y), _linked(links[start], text)]
     return parts
+
+
+def _linked(link: bytes, text: bytes) -> bytes:
+    return b"\x1b]8;;" + link + b"\x1b\\" + text + b"\x1b]8;;\x1b\\" if link else text
 
 
 def _colours(native: Native, y: int, cells: bytes) -> list[bytes]:
@@ -192,8 +196,8 @@ def _cursor(native: Native) -> _Cursor:
 def _last_cell(native: Native, x: int, y: int) -> bytes:
     """Printing the last cell of the line again is the only way to have a wrap pending."""
     tail = native.is_tail(x, y)
-    cell = native.format(area=native.area((x - tail, y), (x, y)))
-    return b"\b" * tail + (cell or b" ")
+    cell = native.format(area=native.area((x - tail, y), (x, y))) or b" "
+    return b"\b" * tail + _linked(native.link(x, y), cell)
 
 
 def _save(cursor: _Cursor, then: bytes = b"") -> bytes:

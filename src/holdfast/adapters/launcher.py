@@ -145,7 +145,7 @@ async def _receive(channel: socket.socket) -> tuple[dict[str, Any], list[int]]:
         await readable
     finally:
         loop.remove_reader(channel.fileno())
-    data, fds, _, _ = socket.recv_fds(channel, REPLY_MAX_BYTES, 2)
+    data, fds, _, _ = socket.recv_fds(channel, REPLY_MAX_BYTES, 2, socket.MSG_CMSG_CLOEXEC)
     if not data:
         raise EOFError("the launcher closed its end")
     return json.loads(data), list(fds)
@@ -157,8 +157,6 @@ def _launched(reply: dict[str, Any], fds: list[int]) -> Launched:
     for path, why in reply["skipped"].items():
         _log.warning("host mount %s is not in the session: %s", path, why)
     master, pidfd = fds
-    for fd in fds:
-        os.set_inheritable(fd, False)
     return Launched(Place.unpack(reply["place"]), master, pidfd)
 
 

@@ -18,7 +18,6 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
-import resource
 import signal
 import socket
 import stat
@@ -38,8 +37,8 @@ REPORT_SKIPPED = b"k"  # a host mount that could not be bound
 REPORT_FAILED = b"f"  # errno, stage, what failed
 
 DEFAULT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-UMASK = 0o022
 _REPORT_TEXT_MAX_BYTES = 4096
+_DESCRIPTORS_END = 1 << 20  # the kernel's own default bound; one call, or a loop before 5.9
 
 
 class Order(Record):
@@ -54,7 +53,6 @@ class Order(Record):
     mounts: tuple[str, ...]
     inside: tuple[int, ...]  # numbers inside the session ...
     outside: tuple[int, ...]  # ... and the descriptors that go there
-    nofile: int  # soft limit on open files, 0 to leave it
 
 
 def help_launch(order: Order, status: socket.socket, verdict: int) -> NoReturn:
@@ -99,7 +97,6 @@ def _first_process(order: Order, status: socket.socket) -> NoReturn:
         stage = "descriptors"
         os.setsid()
         status, init = _arrange_descriptors(order, status, init)
-        _reset_process(order.nofile)
         stage = "identity"
         _become(spec)
         stage = "cwd"
@@ -144,22 +141,9 @@ def _arrange_descriptors(
     for number, source in zip(order.inside, sources, strict=True):
         os.dup2(source, number)
     kept = sorted({0, 1, 2, *order.inside, new_status, new_init})
-    for below, following in zip(kept, [*kept[1:], 1 << 30], strict=True):
+    for below, following in zip(kept, [*kept[1:], _DESCRIPTORS_END], strict=True):
         os.closerange(below + 1, following)
     return socket.socket(fileno=new_status), new_init
-
-
-def _reset_process(nofile: int) -> None:
-    """What a process inherits besides descriptors, as a program from a login would find it."""
-    for number in signal.valid_signals():
-        if number not in (signal.SIGKILL, signal.SIGSTOP):
-            signal.signal(number, signal.SIG_DFL)
-    signal.pthread_sigmask(signal.SIG_SETMASK, ())
-    os.umask(UMASK)
-    if nofile > 0:
-        _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-        soft = nofile if hard == resource.RLIM_INFINITY else min(nofile, hard)
-        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
 def _become(spec: LaunchSpec) -> None:

@@ -14,6 +14,8 @@ import errno
 import gc
 import json
 import os
+import resource
+import signal
 import socket
 import struct
 import sys
@@ -41,8 +43,10 @@ from holdfast.model.state import Level
 
 LAUNCH_TIMEOUT_S = 10.0  # from fork to exec; a home directory on a dead server must not hold us
 REPLY_MAX_BYTES = 128 << 10  # place and mounts as JSON; a host with thousands of mounts fits
+UMASK = 0o022  # files of a session are readable by others unless it says otherwise
 INHERIT_MAX = 32  # descriptors one launch may hand into the session
 _REPORT_MAX_BYTES = 8192
+_CLOEXEC = socket.MSG_CMSG_CLOEXEC
 
 
 class Settings(Record):
@@ -65,11 +69,26 @@ class _Progress:
         self.failure: tuple[int, str, str] | None = None
 
 
+def settle(nofile: int) -> None:
+    """Make this process's inheritable state what a program from a login would find. Done once and
+    here, since every system call made between fork and exec is paid at each launch."""
+    for number in signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}:
+        signal.signal(number, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_SETMASK, ())
+    os.umask(UMASK)
+    if nofile > 0:
+        _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        soft = nofile if hard == resource.RLIM_INFINITY else min(nofile, hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
 def serve(daemon: socket.socket, settings: Settings) -> None:
+    # A collection in a child would unshare every page it looks at, only to exec right after.
     gc.collect()
-    gc.freeze()  # what lives now lives on: collections would only unshare pages from children
+    gc.freeze()
+    gc.disable()
     while True:
-        data, fds, _, _ = socket.recv_fds(daemon, 64, INHERIT_MAX + 1)
+        data, fds, _, _ = socket.recv_fds(daemon, 64, INHERIT_MAX + 1, _CLOEXEC)
         if not data:
             return
         sent: list[int] = []
@@ -87,9 +106,12 @@ def serve(daemon: socket.socket, settings: Settings) -> None:
         finally:
             for fd in sent:
                 os.close(fd)
+        gc.collect()  # now, while nobody waits
 
 
 def _answer(settings: Settings, fds: list[int]) -> tuple[dict[str, object], list[int]]:
+    if not fds:
+        raise LaunchFailed("the launcher has no descriptors left")
     with open(fds[0], encoding="ascii", closefd=False) as file:
         request = json.load(file)
     spec = LaunchSpec.unpack(request["spec"])
@@ -138,7 +160,6 @@ def _launch(
             mounts=namespaces.current_mounts() if contained else (),
             inside=inside,
             outside=outside,
-            nofile=settings.nofile,
         )
         progress = _run(order, terminal.master)
         kept = terminal.master
@@ -187,7 +208,7 @@ def _run(order: Order, master: int) -> _Progress:
     os.close(verdict_out)
     try:
         _follow(ours, progress)
-        problem = _problem(order.spec, progress)
+        problem = _problem(order, progress)
         if problem is None:
             os.write(verdict_in, b"k")
     finally:
@@ -209,7 +230,7 @@ def _follow(status: socket.socket, progress: _Progress) -> None:
         left = deadline - time.monotonic()
         status.settimeout(max(left, 0.001))
         try:
-            data, controls, _, _ = status.recvmsg(_REPORT_MAX_BYTES, space)
+            data, controls, _, _ = status.recvmsg(_REPORT_MAX_BYTES, space, _CLOEXEC)
         except TimeoutError:
             progress.failure = (errno.ETIMEDOUT, "process", "")
             return
@@ -242,10 +263,12 @@ def _take(data: bytes, controls: list[tuple[int, int, bytes]], progress: _Progre
         progress.failure = (number, first, second)
 
 
-def _problem(spec: LaunchSpec, progress: _Progress) -> HoldfastError | None:
+def _problem(order: Order, progress: _Progress) -> HoldfastError | None:
     """The error a launch ended with, in the user's words."""
+    spec = order.spec
     if progress.failure is None:
-        if progress.pid and progress.pidfd >= 0:
+        told = progress.pid and (progress.program_pid or not order.init_is_ours)
+        if told and progress.pidfd >= 0:
             return None
         return LaunchFailed("the new process ended before it said anything")
     number, stage, text = progress.failure
@@ -281,9 +304,11 @@ def _unreachable(cwd: str, number: int) -> str:
 
 def main(arguments: list[str]) -> int:
     fd, settings = arguments
+    told = Settings.unpack(json.loads(settings))
+    settle(told.nofile)
     with socket.socket(fileno=int(fd)) as daemon:
         daemon.set_inheritable(False)
-        serve(daemon, Settings.unpack(json.loads(settings)))
+        serve(daemon, told)
     return 0
 
 

@@ -4,6 +4,7 @@ session the asker may not see is not there."""
 from __future__ import annotations
 
 import asyncio
+import signal
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from holdfast.host.operator import Operator
 
 _SIGNALS = range(1, 65)
+_ALTERNATE_SCREEN, _BRACKETED_PASTE, _APPLICATION_CURSOR = 1049, 2004, 1  # DEC private modes
 
 
 class Requests:
@@ -85,8 +87,10 @@ class Requests:
         info = found.info() if isinstance(found, LiveSession) else found.info
         return m.Shown(request.id, info)
 
-    def _graph(self, operator: Operator, request: m.GetGraph) -> m.Answer:
-        return m.GraphShown(request.id, self._live(operator, request.session).graph())
+    async def _graph(self, operator: Operator, request: m.GetGraph) -> m.Answer:
+        live = self._live(operator, request.session)
+        # A large tree takes tens of milliseconds to look at: not on the loop.
+        return m.GraphShown(request.id, await asyncio.to_thread(live.graph))
 
     def _screen(self, operator: Operator, request: m.GetScreen) -> m.Answer:
         found = self._daemon.registry.find(operator.uid, request.session)
@@ -138,7 +142,11 @@ class Requests:
         operator.answer(
             m.Attached(attach.id, attach.channel, live.info(), offset, live.ledger.last_seq(who))
         )
+        same_size = attach.size == live.core.size
         live.handle(core.Opened(Seat(who, attach.channel, attach.observe, attach.raw), attach.size))
+        if same_size and not attach.observe and live.view.mode(_ALTERNATE_SCREEN):
+            # A full-screen program that dozed off while nobody watched is nudged to repaint.
+            live.handle(core.SignalAsked(signal.SIGWINCH))
         operator.pump()
         return None
 
@@ -175,12 +183,12 @@ class Requests:
 
     def _submit(self, operator: Operator, request: m.Submit) -> m.Answer | Awaitable[m.Answer]:
         data = request.text.encode()
-        if len(data) > 1 and self._live(operator, request.session).view.mode(2004):
+        if len(data) > 1 and self._live(operator, request.session).view.mode(_BRACKETED_PASTE):
             data = b"\x1b[200~" + data.replace(b"\x1b[201~", b"") + b"\x1b[201~"
         return self._offer(operator, request, data + (b"\r" if request.enter else b""))
 
     def _keys(self, operator: Operator, request: m.Keys) -> m.Answer | Awaitable[m.Answer]:
-        application = self._live(operator, request.session).view.mode(1)
+        application = self._live(operator, request.session).view.mode(_APPLICATION_CURSOR)
         data = b"".join(key_bytes(name, application_cursor=application) for name in request.keys)
         return self._offer(operator, request, data)
 
@@ -206,7 +214,7 @@ class Requests:
     def _exec(self, operator: Operator, request: m.Exec) -> None:
         live = self._live(operator, request.session)
         live.commands.check_free()
-        data = command_bytes(request.command, bracketed=live.view.mode(2004))
+        data = command_bytes(request.command, bracketed=live.view.mode(_BRACKETED_PASTE))
         live.drain()
         channel = ExecChannel(live, -1 - request.id, request.id)
         taken = live.handle(core.Offered(_identity(operator), request.seq, data))

@@ -37,8 +37,9 @@ if [[ -o interactive && -n $__hold_nonce ]] && builtin zmodload zsh/system 2>/de
     builtin typeset -g __hold_tail=  # what was added to PS1 last
 
     # At the head of each hook: none of the user's options, and bytes instead of characters.
-    builtin typeset -gra __hold_options=(-o no_multibyte -o no_aliases -o no_xtrace -o unset
+    __hold_options=(-o no_multibyte -o no_aliases -o no_xtrace -o unset
         -o no_err_exit -o no_err_return -o no_all_export)
+    builtin typeset -gr __hold_options
 
     # __hold_send BODY...: each body becomes one record in one write. A FIFO that is full or has
     # no reader loses the report rather than the prompt.

@@ -1,0 +1,65 @@
+# `make up` and `make test` do everything that is needed first; see scripts/setup for what that is.
+
+VENV := .venv
+BIN := $(VENV)/bin
+# What a setup depends on: change one of these and the next call sets up again.
+INPUTS := pyproject.toml scripts/setup $(wildcard src/holdfast/native/*.c)
+
+# GNU make tells its recipes how it was called by these; a session must not inherit them.
+FORGET := unset MAKEFLAGS MFLAGS MAKELEVEL MAKEFILES MAKE_TERMOUT MAKE_TERMERR
+
+.DEFAULT_GOAL := help
+.PHONY: help up test check bench setup diagrams clean
+
+help: ## show this list
+	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | while IFS="$$(printf '\t')" read -r name text; \
+		do printf '  make %-9s %s\n' "$$name" "$$text"; done
+
+up: $(VENV)/.ready-runtime ## start holdfast with a first session called main, and attach to it
+	@$(FORGET); hold=$(CURDIR)/$(BIN)/hold; \
+	said=$$($$hold up -d 2>&1) || [ $$? -eq 75 ] || { echo "$$said" >&2; exit 1; }; \
+	said=$$(cd && $$hold run -d --name main 2>&1) || [ $$? -eq 73 ] || { echo "$$said" >&2; exit 1; }; \
+	if [ -t 0 ] && [ -t 1 ]; then exec $$hold attach main; fi; \
+	echo "holdfast is up, with a session called main."; \
+	echo "  attach to it    $$hold attach main"; \
+	echo "  run in it       $$hold exec main -- uname -a"; \
+	echo "  list sessions   $$hold ls"; \
+	echo "  stop            $$hold down --end-sessions"
+
+test: $(VENV)/.ready-test ## run the whole test suite
+	@cat $(VENV)/.missing-test 2>/dev/null || true
+	$(BIN)/python -m pytest
+
+check: $(VENV)/.ready-test ## format, lint, types, layering
+	$(BIN)/ruff format --check . scripts/diagrams
+	$(BIN)/ruff check . scripts/diagrams
+	$(BIN)/mypy
+	$(BIN)/python -m pytest -q tests/unit/test_layering.py
+
+bench: $(VENV)/.ready-bench ## measure against tmux, screen and dtach
+	@cat $(VENV)/.missing-bench 2>/dev/null || true
+	$(BIN)/python -m bench
+
+setup: ## set up again, whatever was done before
+	@rm -f $(VENV)/.ready-*
+	@$(MAKE) --no-print-directory $(VENV)/.ready-test
+
+diagrams: $(VENV)/.ready-test ## redraw the generated diagrams of ARCHITECTURE.md
+	$(BIN)/python scripts/diagrams
+
+clean: ## remove what was made here, but for running sessions and their state
+	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	find src tests bench scripts -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# A setup for tests has all that running needs, and so on.
+$(VENV)/.ready-runtime: $(INPUTS)
+	@scripts/setup runtime
+	@touch $@
+
+$(VENV)/.ready-test: $(INPUTS)
+	@scripts/setup test
+	@touch $(VENV)/.ready-runtime $@
+
+$(VENV)/.ready-bench: $(INPUTS)
+	@scripts/setup bench
+	@touch $(VENV)/.ready-runtime $(VENV)/.ready-test $@

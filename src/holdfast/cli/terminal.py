@@ -1,0 +1,388 @@
+"""An operator at a terminal: `hold attach`.
+
+The session's bytes go to the operator's terminal as they are; the operator's keys go to the session
+as numbered inputs. When the daemon is replaced, or the connection is lost, the client comes back by
+itself: output continues at the next offset, and inputs the host had not taken are sent again under
+their old numbers, so nothing is lost or typed twice.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import signal
+import socket
+import time
+from collections import deque
+
+from holdfast.cli.rawmode import RawTerminal, write_all
+from holdfast.model.errors import HostDown, HostLost, InvalidArgument
+from holdfast.model.limits import RECONNECT_DEADLINE_S
+from holdfast.model.size import Size
+from holdfast.model.state import Ending
+from holdfast.sdk.connection import Connection, new_operator, socket_path
+from holdfast.wire import messages as m
+from holdfast.wire.queries import strip_queries
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+PREFIX = 0x1C  # C-\ : no program of note uses it, and no text contains it
+HINT = "C-\\ d detaches"
+_HELP = "d detach   \\ send C-\\   r repaint   ? this line"
+_READ_BYTES = 16 << 10
+_WINDOW_BYTES = 64 << 10  # keys sent and not yet taken; beyond it we stop reading the keyboard
+_RETRY_S = 0.05
+_HINT_S = 2.5
+_SAY_AFTER_S = 1.0  # a reconnect shorter than this needs no words
+
+
+class Detached(Exception):
+    """The operator leaves; the session stays."""
+
+    def __init__(self, why: str = "") -> None:
+        super().__init__(why)
+        self.why = why
+
+
+class Ended(Exception):
+    """The session ended while we were attached."""
+
+    def __init__(self, ending: Ending) -> None:
+        super().__init__(str(ending))
+        self.ending = ending
+
+
+def attach_terminal(session: str, *, observe: bool = False) -> int:
+    """Attach this terminal until the operator detaches or the session ends. Gives the exit status:
+    0 after detaching, the session's own when it ended."""
+    if not (os.isatty(0) and os.isatty(1)):
+        raise InvalidArgument(
+            "attach needs a terminal on standard input and output",
+            hint="scripts use `hold exec`, `hold send`, `hold screen` and `hold tail`",
+        )
+    client = TerminalClient(session, observe)
+    client.connect()
+    name = client.name
+    try:
+        with RawTerminal(0) as terminal:
+            client.serve(terminal)
+    except Detached as left:
+        print(f"\r\n[detached from {name}{left.why}; `hold attach {name}` comes back]")
+        return 0
+    except Ended as end:
+        print(f"\r\n[{name} ended: {end.ending}]")
+        return exit_status(end.ending)
+    raise AssertionError("unreachable")
+
+
+def exit_status(ending: Ending) -> int:
+    """A session's end as this command's exit status, the way shells do it."""
+    if ending.signal is not None:
+        return 128 + ending.signal
+    return ending.code if ending.code is not None else 70
+
+
+class TerminalClient:
+    """State of one attachment: what was shown, what was typed and not yet taken."""
+
+    def __init__(self, session: str, observe: bool) -> None:
+        self.name = session
+        self._session = session
+        self._observe = observe
+        self._operator = new_operator()
+        self._connection: Connection
+        self._channel = 0
+        self._offset: int | None = None  # of the next output byte to show
+        self._live_from = 0  # output before this was printed before we came: its queries are old
+        self._answers = False
+        self._seq = 0
+        self._untaken: deque[tuple[int, bytes]] = deque()
+        self._untaken_bytes = 0
+        self._prefix = False
+        self._painted = False
+        self._hint = ""
+        self._hint_until: float | None = None
+        self._size: Size | None = None
+
+    # -- the connection -----------------------------------------------------------------------
+
+    def connect(self) -> None:
+        """Connect and open the channel, from where we were if we were."""
+        self._connection = Connection(socket_path(), self._operator, "hold attach")
+        attached = self._open(self._offset)
+        self.name, self._session = attached.info.name, attached.info.id
+        while self._untaken and self._untaken[0][0] <= attached.input_seq:
+            self._forget()
+        for seq, data in self._untaken:
+            self._send_input(seq, data)
+
+    def _open(self, since: int | None) -> m.Attached:
+        self._channel += 1
+        self._size = None if self._observe else _size()
+        request = m.Attach(
+            self._connection.next_id(),
+            self._session,
+            self._channel,
+            observe=self._observe,
+            since=since,
+            size=self._size,
+        )
+        answer = self._connection.ask(request)
+        if not isinstance(answer, m.Attached):
+            raise HostLost("the host did not attach us")
+        self._live_from = answer.info.output_offset
+        return answer
+
+    def _come_back(self, terminal: RawTerminal) -> None:
+        """The connection is gone; the session most likely is not."""
+        self._connection.close()
+        started = time.monotonic()
+        said = False
+        while True:
+            try:
+                self.connect()
+                if said:
+                    self._repaint()
+                return
+            except (HostDown, HostLost) as error:
+                waited = time.monotonic() - started
+                if waited > RECONNECT_DEADLINE_S:
+                    raise Detached(f": {error.message}") from error
+                if waited > _SAY_AFTER_S and not said:
+                    said = True
+                    self._show_line("the host is away; waiting for it (C-\\ d detaches)")
+                self._wait_away()
+
+    def _wait_away(self) -> None:
+        """Keys while the host is away are kept in order, up to the window."""
+        if select.select([0], [], [], _RETRY_S)[0]:
+            if self._untaken_bytes < _WINDOW_BYTES:
+                self._on_keys()
+            else:
+                time.sleep(_RETRY_S)
+
+    # -- the loop -----------------------------------------------------------------------------
+
+    def serve(self, terminal: RawTerminal) -> None:
+        """Until Detached or Ended is raised."""
+        woken = _signals()
+        while True:
+            try:
+                self._serve_connection(terminal, woken)
+            except HostLost:
+                self._come_back(terminal)
+
+    def _serve_connection(self, terminal: RawTerminal, woken: socket.socket) -> None:
+        connection = self._connection
+        poll = select.poll()
+        poll.register(connection, select.POLLIN)
+        poll.register(woken, select.POLLIN)
+        reading_keys = False
+        if not self._painted:
+            self._show_hint()
+        while True:
+            wanted = self._untaken_bytes < _WINDOW_BYTES
+            if wanted != reading_keys:
+                poll.register(0, select.POLLIN) if wanted else poll.unregister(0)
+                reading_keys = wanted
+            while (message := connection.take()) is not None:
+                self._on_message(message)
+            for fd, _ in poll.poll(self._hint_timeout()):
+                if fd == 0:
+                    self._on_keys()
+                elif fd == connection.fileno():
+                    connection.read_available()
+                else:
+                    self._on_signals(woken.recv(256), terminal)
+            if self._hint_until is not None and time.monotonic() >= self._hint_until:
+                self._repaint()
+
+    # -- from the host ------------------------------------------------------------------------
+
+    def _on_message(self, message: m.Message) -> None:
+        if isinstance(message, m.Output):
+            if message.channel == self._channel:
+                self._on_output(message)
+        elif isinstance(message, m.Accepted):
+            while self._untaken and self._untaken[0][0] <= message.seq:
+                self._forget()
+        elif isinstance(message, m.Resync):
+            if message.channel == self._channel:
+                self._on_resync(message)
+        elif isinstance(message, m.Answering):
+            if message.channel == self._channel:
+                self._answers = message.answers
+        elif isinstance(message, m.Closed):
+            raise Ended(message.ending)
+        elif isinstance(message, m.Failed):
+            # A refused input will be refused again: drop it, and say why.
+            if self._untaken:
+                self._forget()
+            self._show_line(message.message)
+
+    def _on_output(self, message: m.Output) -> None:
+        data = message.data
+        if self._offset is not None and message.offset < self._offset:
+            data = data[self._offset - message.offset :]  # a repeat: harmless by its offset
+        if not self._answers or message.offset < self._live_from:
+            data = strip_queries(data)
+        self._offset = message.offset + len(message.data)
+        write_all(1, data)
+
+    def _on_resync(self, message: m.Resync) -> None:
+        if not self._painted:
+            # What the operator had on the screen moves up into the terminal's own scrollback.
+            rows = (_size() or message.size).rows
+            write_all(1, b"\r\n" * rows)
+            self._painted = True
+        write_all(1, message.data)
+        self._offset = message.offset
+        if self._hint_until is not None:
+            self._draw_hint()
+
+    # -- from the operator --------------------------------------------------------------------
+
+    def _on_keys(self) -> None:
+        data = os.read(0, _READ_BYTES)
+        if not data:
+            raise Detached(": the terminal is gone")
+        if self._prefix or PREFIX in data:
+            data = self._commands(data)
+        if not data:
+            return
+        if self._observe:
+            self._show_line(f"observing: keys are not sent; {HINT}")
+            return
+        self._seq += 1
+        self._untaken.append((self._seq, data))
+        self._untaken_bytes += len(data)
+        self._send_input(self._seq, data)
+
+    def _send_input(self, seq: int, data: bytes) -> None:
+        # A lost connection is noticed by the loop; the input waits in `_untaken` and goes again.
+        with contextlib.suppress(HostLost):
+            self._connection.send(
+                m.Input(self._connection.next_id(), self._session, seq, data)
+            )
+
+    def _forget(self) -> None:
+        _, data = self._untaken.popleft()
+        self._untaken_bytes -= len(data)
+
+    def _commands(self, data: bytes) -> bytes:
+        """Take the prefix and the key after it out of what was typed."""
+        kept = bytearray()
+        for byte in data:
+            if self._prefix:
+                self._prefix = False
+                self._command(byte, kept)
+            elif byte == PREFIX:
+                self._prefix = True
+                self._show_line(_HELP)
+            else:
+                kept.append(byte)
+        return bytes(kept)
+
+    def _command(self, byte: int, kept: bytearray) -> None:
+        if byte in b"dD\x04":
+            raise Detached
+        if byte in (PREFIX, ord("\\")):
+            kept.append(PREFIX)
+            self._repaint()
+        elif byte in b"rR\x12":
+            self._repaint()
+        elif byte == ord("?"):
+            self._show_line(_HELP)
+        else:
+            kept += bytes((PREFIX, byte))  # not a command of ours: it was meant for the program
+            self._repaint()
+
+    # -- the one line we draw over the session's screen -----------------------------------------
+
+    def _show_hint(self) -> None:
+        verb = "observing" if self._observe else "attached to"
+        self._show_line(f"{verb} {self.name}; {HINT}", draw=False)
+
+    def _show_line(self, text: str, *, draw: bool = True) -> None:
+        self._hint = text
+        self._hint_until = time.monotonic() + _HINT_S
+        if draw:
+            self._draw_hint()
+
+    def _draw_hint(self) -> None:
+        size = _size()
+        if size is None:
+            return
+        text = f" {self._hint} "[: size.cols].encode()
+        place = b"\x1b[%d;%dH" % (size.rows, max(1, size.cols - len(text) + 1))
+        write_all(1, b"\x1b7\x1b[?6l\x1b[0;7m" + place + text + b"\x1b[0m\x1b8")
+
+    def _hint_timeout(self) -> float | None:
+        if self._hint_until is None:
+            return None
+        return max(0.0, self._hint_until - time.monotonic()) * 1000
+
+    def _repaint(self) -> None:
+        """Ask for the whole screen again, on a new channel; the old one is closed."""
+        self._hint_until = None
+        old = self._channel
+        connection = self._connection
+        connection.send(m.Detach(connection.next_id(), old))
+        self._channel += 1
+        connection.send(
+            m.Attach(
+                connection.next_id(),
+                self._session,
+                self._channel,
+                observe=self._observe,
+                size=None if self._observe else _size(),
+            )
+        )
+        self._offset = None
+
+    # -- signals ------------------------------------------------------------------------------
+
+    def _on_signals(self, numbers: bytes, terminal: RawTerminal) -> None:
+        for number in set(numbers):
+            if number == signal.SIGWINCH:
+                self._resized()
+            elif number == signal.SIGCONT:
+                terminal.make_raw()
+                self._repaint()
+            else:
+                raise Detached(f": {signal.Signals(number).name}")
+
+    def _resized(self) -> None:
+        size = _size()
+        if self._observe or size is None or size == self._size:
+            return
+        self._size = size
+        request = m.Resize(self._connection.next_id(), self._session, size)
+        self._connection.send(request)
+
+
+def _size() -> Size | None:
+    try:
+        cols, rows = os.get_terminal_size(1)
+    except OSError:
+        return None
+    return Size(cols, rows) if cols and rows else None
+
+
+def _signals() -> socket.socket:
+    """Signals as bytes on a socket, so that one poll waits for everything."""
+    reader, writer = socket.socketpair()
+    for end in (reader, writer):
+        end.setblocking(False)
+    signal.set_wakeup_fd(writer.fileno(), warn_on_full_buffer=False)
+    _signals.__dict__["kept"] = writer  # the descriptor must outlive this function
+
+    def note(_number: int, _frame: Any) -> None:
+        """The wakeup descriptor does the work."""
+
+    for number in (signal.SIGWINCH, signal.SIGCONT, signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
+        signal.signal(number, note)
+    return reader
