@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import os
 import re
+import signal
 import uuid
 from types import TracebackType
 from typing import Self
 
-from waiting import PATIENCE_S, read_until, wait_ended
+from waiting import PATIENCE_S, read_until, wait_child, wait_ended
 
 from holdfast.adapters import cgroup, linux
 from holdfast.adapters.launcher import Launcher, end
@@ -156,6 +157,26 @@ class Sessions:
             self.adopt(await self._launcher.launch(spec("true", level=self.level), {}))
 
         self._runner.run(changed_mind())
+
+    def break_launch(self, *argv: str) -> None:
+        """Kill the launcher in the middle of a launch: after it forked, before it answered. Gives
+        only when its helper has been reaped here."""
+
+        async def broken() -> None:
+            asked = asyncio.ensure_future(
+                self._launcher.launch(spec(*argv, level=self.level), {}),
+            )
+            await asyncio.sleep(0)
+            await asyncio.sleep(0)
+            helper = wait_child(wait_child(os.getpid()))
+            wait_child(helper)
+            os.kill(self.launcher_pid(), signal.SIGKILL)
+            try:
+                await asked
+            finally:
+                os.waitpid(helper, 0)
+
+        self._runner.run(broken())
 
     def adopt(self, launched: Launched) -> Running:
         self.running.append(Running(launched))

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from launching import Sessions
-from waiting import parent_of, read_all, wait_ended
+from waiting import children_of, parent_of, read_all, wait_ended
 
 from holdfast.adapters import native, pty
 from holdfast.model.errors import CommandNotFound, LaunchFailed, LevelUnavailable, NotPermitted
@@ -169,7 +169,8 @@ def test_a_directory_that_is_not_there_is_named(sessions: Sessions) -> None:
 
 
 def test_a_failed_launch_leaves_no_process_and_no_descriptor(sessions: Sessions) -> None:
-    sessions.launch("true").finish()
+    with pytest.raises(CommandNotFound):
+        sessions.launch("nosuch-command")
     launcher = sessions.launcher_pid()
     before = sorted(os.listdir("/proc/self/fd")), sorted(os.listdir(f"/proc/{launcher}/fd"))
     for _ in range(3):
@@ -177,8 +178,7 @@ def test_a_failed_launch_leaves_no_process_and_no_descriptor(sessions: Sessions)
             sessions.launch("nosuch-command")
     after = sorted(os.listdir("/proc/self/fd")), sorted(os.listdir(f"/proc/{launcher}/fd"))
     assert after == before
-    with open(f"/proc/self/task/{os.getpid()}/children", encoding="ascii") as file:
-        assert [int(pid) for pid in file.read().split()] == [launcher]
+    assert children_of(os.getpid()) == [launcher]
 
 
 def test_a_session_whose_caller_went_away_is_ended(sessions: Sessions) -> None:
@@ -188,6 +188,18 @@ def test_a_session_whose_caller_went_away_is_ended(sessions: Sessions) -> None:
     orphan, _ = os.waitpid(-1, 0)  # its init, which nobody else will reap
     assert orphan not in (sessions.running[-1].place.pid, sessions.launcher_pid())
     assert len(os.listdir("/proc/self/fd")) == len(before) + 2, "only the second session's"
+
+
+def test_a_launch_whose_launcher_dies_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    never = tmp_path / "init"
+    os.mkfifo(never)  # opening it waits for a writer that does not come
+    monkeypatch.setattr(native, "build", lambda name, into=None: never)
+    with Sessions(Level.PLAIN) as sessions:
+        with pytest.raises(LaunchFailed, match="the launcher died"):
+            sessions.break_launch("true")
+        assert children_of(os.getpid()) == []
 
 
 def test_a_launcher_that_died_is_replaced(sessions: Sessions) -> None:

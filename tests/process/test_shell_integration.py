@@ -90,6 +90,9 @@ class Shell:
     def raw(self) -> bool:
         return not termios.tcgetattr(self.master)[3] & termios.ICANON
 
+    def asleep(self) -> bool:
+        return Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()[0] == "S"
+
     def prompts(self) -> list[PromptShown]:
         return [report for report in self.reports if isinstance(report, PromptShown)]
 
@@ -99,10 +102,11 @@ class Shell:
         return self.prompts()[-1]
 
     def abandon(self) -> None:
-        """Type half a line, see it echoed (so the line editor has the keyboard), and ^C it."""
+        """Type half a line, see it echoed, and ^C it."""
         prompts, at = len(self.prompts()), len(self.output)
         self.type("aban")
-        self.until(lambda: b"aban" in self.output[at:])
+        # Asleep again: bash 5.2 half loses a ^C that comes while it is still echoing.
+        self.until(lambda: b"aban" in self.output[at:] and self.asleep())
         self.type(b"\x03")
         self.at_prompt(prompts + 1)
 
@@ -252,8 +256,7 @@ def test_empty_lines_and_an_abandoned_line_use_up_no_number(kind: str, start: St
     seen = len(shell.reports)
     for count in range(3):
         shell.type(shell._enter)
-        if kind != "fish":  # fish draws no prompt for it, and has nothing to say
-            shell.at_prompt(count + 3)
+        shell.at_prompt(count + 3)
     shell.abandon()
     assert all(isinstance(report, PromptShown) for report in shell.reports[seen:])
     assert shell.prompts()[-1].seq == end.seq + 1
@@ -264,10 +267,10 @@ def test_empty_lines_and_an_abandoned_line_use_up_no_number(kind: str, start: St
 @pytest.mark.parametrize("kind", SHELLS)
 def test_quotes_newlines_percents_and_utf8_arrive_as_typed(kind: str, start: Start) -> None:
     shell = start(kind)
-    line = """echo "it's" '100% %0A %s \\n' grün 漢字 🦀"""
+    line = """printf '%s ' "it's" '100% %0A %s \\n' grün 漢字 🦀"""
     begin, end = shell.run(line)
     assert begin.text == line
-    assert shell.shown(end.seq) == "it's 100% %0A %s \\n grün 漢字 🦀\n"
+    assert shell.shown(end.seq) == "it's 100% %0A %s \\n grün 漢字 🦀 "
     begin, end = shell.run("echo 'a\nb'")
     assert begin.text == "echo 'a\nb'"
     assert shell.shown(end.seq) == "a\nb\n"

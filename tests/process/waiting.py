@@ -50,12 +50,19 @@ def wait_ended(pidfd: int, timeout_s: float = PATIENCE_S) -> None:
     assert poll.poll(timeout_s * 1000), f"the process had not ended within {timeout_s} s"
 
 
-def wait_reparented(pid: int, parent: int, timeout_s: float = PATIENCE_S) -> None:
-    """Until the process is a child of `parent`. The kernel has no event for it: looked at often."""
+def wait_child(pid: int, timeout_s: float = PATIENCE_S) -> int:
+    """The process's newest child, once it has one. The kernel has no event for it to us: looked
+    at until it is so."""
     deadline = time.monotonic() + timeout_s
-    while parent_of(pid) != parent:
-        assert time.monotonic() < deadline, f"{pid} is not a child of {parent}"
+    while not (found := children_of(pid)):
+        assert time.monotonic() < deadline, f"{pid} has no child"
         os.sched_yield()
+    return found[-1]
+
+
+def children_of(pid: int) -> list[int]:
+    with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as file:
+        return [int(child) for child in file.read().split()]
 
 
 def parent_of(pid: int) -> int:

@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import time
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -140,7 +141,7 @@ class Program:
 
 
 PROGRAMS = [
-    Program(["vim", "-u", "NONE", "-N", "/etc/services"], b"service",
+    Program(["vim", "-u", "NONE", "-N", "-n", "/etc/services"], b"service",
             [(b":set nu\r", b"1 "), (b"Gihi", b"hi")]),
     Program(["less", "/etc/services"], b"service", [(b" ", b":")]),
     Program(["top", "-d", "9"], b"COMMAND"),
@@ -159,6 +160,43 @@ def test_a_real_programs_screen_round_trips(program: Program) -> None:
     check_round_trip(screen)
     screen.resize(Size(60, 20))
     check_round_trip(screen)
+
+
+@pytest.mark.skipif(shutil.which("tmux") is None, reason="needs another terminal: tmux")
+@pytest.mark.parametrize("program", [PROGRAMS[0], None], ids=str)
+def test_a_terminal_not_of_our_library_shows_the_same(
+    program: Program | None, tmp_path: Path
+) -> None:
+    """Both ends of the other tests are one library; its mistakes would cancel out."""
+    screen = GhosttyScreen(Size(80, 24))
+    screen.feed(b"$ before\r\n" * 30)
+    if program is None:
+        screen.feed("\x1b[44m\x1b[2Jtop\x1b[3;1H\x1b[0m漢字 é ".encode() + b"0123456789" * 9)
+        screen.feed(b"\x1b[10;12r\x1b[?6h\x1b[2;5Hhere")
+    for output in captured(program) if program else []:
+        screen.feed(output)
+    (tmp_path / "snapshot").write_bytes(screen.snapshot())
+    tmux = ["tmux", "-S", str(tmp_path / "socket"), "-f", "/dev/null"]
+    show = "stty raw -echo; cat snapshot; sleep 60"
+    subprocess.run(
+        [*tmux, "new-session", "-d", "-x", "80", "-y", "24", show], cwd=tmp_path, check=True
+    )
+    try:
+        expected = (screen.text(), ",".join(map(str, screen.cursor())))
+        deadline = time.monotonic() + 10
+        while (shown := in_tmux(tmux)) != expected and time.monotonic() < deadline:
+            time.sleep(0.05)
+        assert shown == expected
+    finally:
+        subprocess.run([*tmux, "kill-server"], check=False)
+
+
+def in_tmux(tmux: list[str]) -> tuple[str, str]:
+    text = subprocess.run([*tmux, "capture-pane", "-p"], capture_output=True, check=True).stdout
+    where = [*tmux, "display", "-p", "#{cursor_x},#{cursor_y}"]
+    cursor = subprocess.run(where, capture_output=True, check=True).stdout
+    lines = [line.rstrip() for line in text.decode().split("\n")]
+    return "\n".join(lines).rstrip("\n"), cursor.decode().strip()
 
 
 def captured(program: Program) -> list[bytes]:

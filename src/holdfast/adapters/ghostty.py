@@ -47,7 +47,7 @@ class GhosttyScreen:
         if size.checked() != self.size:
             self._replies.size = size
             if self._native is not None:
-                self._native.resize(size)
+                self._native.resize(size, self._scrollback_lines)
 
     def snapshot(self, *, scrollback: bool = True) -> bytes:
         """See the port. Without `scrollback` it repaints a terminal that has been following, and

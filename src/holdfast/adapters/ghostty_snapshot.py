@@ -6,8 +6,8 @@ pieces are taken one by one and put in the order in which they hold. What can on
 changing a terminal (the saved cursor, the keyboard stack, the screen not shown) is learned from a
 copy: the live terminal is read, never written.
 
-A painted screen is replayed into a spare terminal and compared before it is believed; if joining
-soft-wrapped lines does not give the same rows, the rows are sent one by one instead.
+Lines that were soft-wrapped are sent joined, so that they wrap again. That is first tried on a
+spare terminal; if it does not give the same rows there, the rows are sent one by one instead.
 
 It does not clear the operator's scrollback (no RIS, no `CSI 3 J`), set colours of the palette, or
 send what a terminal would answer. What does not come back is listed in `ghostty`."""
@@ -122,14 +122,15 @@ def _paint(native: Native, size: Size, *, scrollback: bool) -> bytes:
     # The export ends with the last row that has text; the blank ones after it scroll as well.
     plain, joined = native.format(plain=True, area=area), native.format(unwrap=True, area=area)
     missing = b"\x1b[0m" + b"\r\n" * (rows - plain.count(b"\n") - 1)
-    if not _replays(native, joined + missing, size, (plain, joined)):
+    wrapped = native.format(plain=True, unwrap=True, area=area).count(b"\n") < plain.count(b"\n")
+    if wrapped and not _replays(native, joined + missing, size, (plain, joined)):
         joined = native.format(area=area)
     return joined + missing + _overlay(native, size)
 
 
 def _replays(native: Native, body: bytes, size: Size, exports: tuple[bytes, bytes]) -> bool:
     """Whether joined lines break where they did, and with nothing coloured by the breaking."""
-    spare = Native.new(size, native.number("TOTAL_ROWS"))
+    spare = Native.new(size, None)
     try:
         spare.write(b"\x1b[?2027h" * native.mode(2027) + body)
         return exports == (spare.format(plain=True), spare.format(unwrap=True))

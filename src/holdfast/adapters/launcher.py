@@ -20,10 +20,11 @@ import subprocess
 import sys
 from typing import Any
 
-from holdfast.adapters import native
+from holdfast.adapters import cgroup, native
 from holdfast.adapters.launcher_process import INHERIT_MAX, LAUNCH_TIMEOUT_S, REPLY_MAX_BYTES
 from holdfast.model.errors import LaunchFailed, from_code
 from holdfast.model.spec import LaunchSpec, Place
+from holdfast.model.state import Level
 from holdfast.ports.launch import Launched
 
 # The launcher has its own, shorter bound; past this one it is itself stuck and is replaced.
@@ -65,6 +66,7 @@ class Launcher:
                 reply, fds = await asyncio.wait_for(_receive(channel), ANSWER_TIMEOUT_S)
             except (OSError, TimeoutError, EOFError) as error:
                 self._stop()
+                await asyncio.to_thread(_clear_group, self._instance, spec)
                 why = "took too long" if isinstance(error, TimeoutError) else "died"
                 raise LaunchFailed(
                     f"the launcher {why}", hint="try again; it is started anew"
@@ -120,6 +122,15 @@ class Launcher:
                 except subprocess.TimeoutExpired:
                     self._stop()
                 self._process = None
+
+
+def _clear_group(instance: str, spec: LaunchSpec) -> None:
+    """What a launcher that died could not clean up any more; its helper ended the processes."""
+    home = cgroup.home(instance)
+    if spec.level is not Level.PLAIN and home is not None:
+        directory = f"{home}/{spec.session}"
+        cgroup.kill(directory)
+        cgroup.remove(directory)
 
 
 def _send(channel: socket.socket, spec: LaunchSpec, inherit: dict[int, int]) -> None:

@@ -58,23 +58,42 @@ class Order(Record):
 def help_launch(order: Order, status: socket.socket, verdict: int) -> NoReturn:
     """The helper: start the first process, tell of it, wait for the verdict."""
     try:
+        linux.become_subreaper()  # else the program, orphaned by a failure, would be the keeper's
         if order.devpts >= 0:
             pid, pidfd = linux.clone3(namespaces.SESSION_NAMESPACES, order.cgroup)
         else:
             pid = os.fork()
             pidfd = os.pidfd_open(pid) if pid else -1
-        if pid == 0:
-            os.close(verdict)
-            _first_process(order, status)
-        started = REPORT_STARTED + struct.pack("i", pid)
-        socket.send_fds(status, [started], [pidfd])
-        status.close()
-        if not os.read(verdict, 1):
-            os.kill(pid, signal.SIGKILL)
-            os.waitpid(pid, 0)
     except OSError as error:
         _fail(status, "process", error)
+        os._exit(71)
+    if pid == 0:
+        os.close(verdict)
+        _first_process(order, status)
+    if not _approved(pid, pidfd, status, verdict):
+        _end_and_reap(pid)
     os._exit(0)
+
+
+def _end_and_reap(pid: int) -> None:
+    """End the first process, then what it leaves to us, until nothing is left."""
+    left = [pid]
+    while left:
+        for child in left:
+            os.kill(child, signal.SIGKILL)
+            os.waitpid(child, 0)
+        with open("/proc/thread-self/children", encoding="ascii") as file:
+            left = [int(child) for child in file.read().split()]
+
+
+def _approved(pid: int, pidfd: int, status: socket.socket, verdict: int) -> bool:
+    """Tell of the new process and wait; a launcher that is gone approves of nothing."""
+    try:
+        socket.send_fds(status, [REPORT_STARTED + struct.pack("i", pid)], [pidfd])
+        status.close()
+        return os.read(verdict, 1) != b""
+    except OSError:
+        return False
 
 
 def _fail(status: socket.socket, stage: str, error: OSError) -> None:
@@ -97,6 +116,8 @@ def _first_process(order: Order, status: socket.socket) -> NoReturn:
         stage = "descriptors"
         os.setsid()
         status, init = _arrange_descriptors(order, status, init)
+        # Ignored until here: a report to a launcher that died must be an error, not the end.
+        signal.signal(signal.SIGPIPE, signal.SIG_DFL)
         stage = "identity"
         _become(spec)
         stage = "cwd"

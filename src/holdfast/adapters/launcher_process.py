@@ -74,6 +74,7 @@ def settle(nofile: int) -> None:
     here, since every system call made between fork and exec is paid at each launch."""
     for number in signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}:
         signal.signal(number, signal.SIG_DFL)
+    signal.signal(signal.SIGPIPE, signal.SIG_IGN)  # the new processes undo this one
     signal.pthread_sigmask(signal.SIG_SETMASK, ())
     os.umask(UMASK)
     if nofile > 0:

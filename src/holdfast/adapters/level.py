@@ -9,7 +9,7 @@ from holdfast.model.state import Level
 
 
 def best() -> tuple[Level, str]:
-    """The level, and why not the next (""at the highest). Runs CRIU's check: up to a second."""
+    """The level, and why not the next ("" at the highest). Runs CRIU's check: up to a second."""
     if os.geteuid() != 0:
         return Level.PLAIN, "level contained needs root"
     why = cgroup.unavailable()

@@ -73,14 +73,14 @@ class Ring:
         return max(0, self.head - self.capacity)
 
     def pump(self, master: int, budget: int) -> int:
-        """Move what the PTY has, up to about `budget` bytes. Gives the number moved; raises Hangup
+        """Move what the PTY has, at most `budget` bytes (or a page). Gives the number moved; raises Hangup
         when there is nothing and never will be until somebody opens the terminal again."""
         moved = 0
-        while moved < budget:
+        while moved == 0 or moved + PAGE <= budget:
             burst = 0
             hangup = False
             try:
-                for _ in range(_BURST_READS):
+                for _ in range(max(1, min(_BURST_READS, (budget - moved) // PAGE))):
                     count = os.splice(master, self.conduit, PAGE)
                     if count == 0:
                         hangup = True

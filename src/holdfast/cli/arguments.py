@@ -9,6 +9,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import NoReturn
 
+    from holdfast.model.size import Size
+
 EXIT_USAGE = 64
 
 
@@ -20,9 +22,11 @@ class Parser(argparse.ArgumentParser):
         sys.exit(EXIT_USAGE)
 
 
-def verb_parser(verb: str, summary: str, examples: str = "", **options: str) -> Parser:
+def verb_parser(
+    verb: str, summary: str, examples: str = "", kind: type[Parser] = Parser, **options: str
+) -> Parser:
     """A parser for `hold VERB`. `examples` are shown as they are."""
-    return Parser(
+    return kind(
         prog=f"hold {verb}",
         description=summary,
         epilog=f"examples:\n{examples}" if examples else None,
@@ -33,11 +37,40 @@ def verb_parser(verb: str, summary: str, examples: str = "", **options: str) -> 
 
 
 def add_session(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("session", metavar="NAME", help="a session's name, id or start of its id")
+    parser.add_argument(
+        "session", metavar="NAME", type=utf8, help="a session's name, id or start of its id"
+    )
 
 
 def add_json(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print JSON with stable fields")
+
+
+def utf8(text: str) -> str:
+    """Text that can travel: a shell may hand over any bytes, our messages carry UTF-8."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise argparse.ArgumentTypeError(f"not UTF-8: {ascii(text)[:80]}") from None
+    return text
+
+
+def count(text: str) -> int:
+    """A number of things: 0 or more."""
+    if not text.isdecimal() or len(text) > 18:
+        raise argparse.ArgumentTypeError(f"not a number: {text[:40]!r}")
+    return int(text)
+
+
+def size(text: str) -> Size:
+    """A terminal size, COLSxROWS."""
+    from holdfast.model.errors import InvalidArgument
+    from holdfast.model.size import Size
+
+    try:
+        return Size.parse(text)
+    except InvalidArgument as error:
+        raise argparse.ArgumentTypeError(f"{error.message}; {error.hint}") from None
 
 
 def seconds(text: str) -> float:

@@ -62,8 +62,10 @@ def complete_prefix(data: bytes | memoryview, limit: int) -> int:
     while start and data[start - 1] == _ESC:  # never into the middle of a run of ESCs
         start -= 1
     window = bytes(data[start:])
-    end = len(window) - _open_character(window)
+    end = len(window)
     while True:
+        while opened := _open_character(window, end):
+            end -= opened
         begun = _unfinished(window, end)
         if begun is None:
             return start + end
@@ -104,10 +106,10 @@ def _run_start(window: bytes, last: int) -> int:
     return last
 
 
-def _open_character(window: bytes) -> int:
-    """How many bytes at the end are the beginning of a UTF-8 character."""
-    for back in range(1, min(3, len(window)) + 1):
-        byte = window[-back]
+def _open_character(window: bytes, end: int) -> int:
+    """How many bytes before `end` are the beginning of a UTF-8 character."""
+    for back in range(1, min(3, end) + 1):
+        byte = window[end - back]
         if byte < 0x80 or byte > 0xF4:
             return 0
         if byte >= 0xC2:

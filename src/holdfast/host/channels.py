@@ -4,7 +4,7 @@ fell behind what the ring holds is resynced."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, BinaryIO, Protocol
 
 from holdfast.model.limits import OUTPUT_CHUNK_BYTES
 from holdfast.wire import messages as m
@@ -12,14 +12,19 @@ from holdfast.wire.frames import encode, output_head
 
 if TYPE_CHECKING:
     from holdfast.host.live import LiveSession
+    from holdfast.model.info import SessionInfo
 
 Piece = list["bytes | memoryview"]
+
 
 class Channel(Protocol):
     """A flow of frames. `number` is what the operator calls it."""
 
     number: int
-    live: LiveSession
+
+    @property
+    def live(self) -> LiveSession | None:
+        """Whose it is; None when the session has ended."""
 
     def next_piece(self) -> Piece | None:
         """The next frame, in parts to be sent together; None when there is nothing now."""
@@ -82,9 +87,49 @@ class RawChannel(_RingChannel):
     """Output for a program that wants every byte: a Gap tells what it missed."""
 
     def __init__(self, live: LiveSession, number: int, since: int | None) -> None:
-        super().__init__(live, number, live.ring.head if since is None else min(since, live.ring.head))
+        super().__init__(
+            live, number, live.ring.head if since is None else min(since, live.ring.head)
+        )
 
     def missed(self) -> m.Message:
         tail = self.live.ring.tail
         skipped, self.cursor = tail - self.cursor, tail
         return m.Gap(self.number, tail, skipped)
+
+
+class StoredChannel:
+    """The output an ended session left behind, then its ending. What its tombstone counts and the
+    file no longer has (the disk was full) is a Gap."""
+
+    live = None
+
+    def __init__(self, info: SessionInfo, file: BinaryIO, number: int, since: int | None) -> None:
+        self.number = number
+        self._info = info
+        self._file = file
+        self.cursor = info.output_offset if since is None else since
+        self._closed = False
+
+    def next_piece(self) -> Piece | None:
+        start, end = self._info.held_from, self._info.output_offset
+        if self.cursor < start:
+            return self._gap(start)
+        if self.cursor < end:
+            self._file.seek(self.cursor - start)
+            data = self._file.read(min(OUTPUT_CHUNK_BYTES, end - self.cursor))
+            if not data:
+                return self._gap(end)
+            at, self.cursor = self.cursor, self.cursor + len(data)
+            return [output_head(self.number, at, len(data)), data]
+        if self._closed or self._info.ending is None:
+            return None
+        self._closed = True
+        self._file.close()
+        return [encode(m.Closed(self.number, self._info.ending))]
+
+    def _gap(self, to: int) -> Piece:
+        skipped, self.cursor = to - self.cursor, to
+        return [encode(m.Gap(self.number, to, skipped))]
+
+    def finished(self) -> bool:
+        return self._closed

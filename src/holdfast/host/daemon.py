@@ -166,13 +166,16 @@ class Daemon:
 
     def join(self, operator: Operator, channel: Channel) -> None:
         operator.channels[channel.number] = channel
-        channel.live.audience[operator] = channel.live.audience.get(operator, 0) + 1
+        if channel.live is not None:
+            channel.live.audience[operator] = channel.live.audience.get(operator, 0) + 1
 
     def leave(self, operator: Operator, channel: Channel) -> None:
         """A channel ended, by either side."""
         if operator.channels.pop(channel.number, None) is None:
             return
         live = channel.live
+        if live is None:
+            return
         live.audience[operator] -= 1
         if not live.audience[operator]:
             del live.audience[operator]

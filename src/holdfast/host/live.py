@@ -159,13 +159,16 @@ class LiveSession:
 
     def _on_output(self) -> None:
         try:
-            moved = self.ring.pump(self.fds.master, _PUMP_BUDGET_BYTES)
+            moved = self._pump()
         except Hangup:
             self._read_output(False)
             self._loop.call_later(_REOPEN_CHECK_S, self._reopened)
             return
         if moved:
             self._output_came()
+
+    def _pump(self) -> int:
+        return self.ring.pump(self.fds.master, min(_PUMP_BUDGET_BYTES, self.view.room()))
 
     def _reopened(self) -> None:
         if self.core.ending is None:
@@ -183,7 +186,7 @@ class LiveSession:
     def drain(self) -> None:
         """Take all the output there is now."""
         with contextlib.suppress(Hangup, OSError):
-            while self.ring.pump(self.fds.master, _PUMP_BUDGET_BYTES):
+            while self._pump():
                 self._output_came()
 
     def _answer_queries(self) -> None:

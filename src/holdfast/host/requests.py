@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from holdfast.core import session as core
 from holdfast.core.attachment import Seat
 from holdfast.core.keys import key_bytes
-from holdfast.host.channels import RawChannel, ViewChannel
+from holdfast.host.channels import RawChannel, StoredChannel, ViewChannel
 from holdfast.host.commands import ExecChannel, command_bytes
 from holdfast.host.live import LiveSession
 from holdfast.host.starting import start
@@ -25,6 +25,7 @@ from holdfast.model.errors import (
     Unsupported,
 )
 from holdfast.model.ids import OperatorId
+from holdfast.model.info import SessionInfo
 from holdfast.wire import messages as m
 
 if TYPE_CHECKING:
@@ -61,7 +62,9 @@ class Requests:
             "shutdown": self._shutdown,
         }
 
-    def answer(self, operator: Operator, request: m.Request) -> m.Answer | Awaitable[m.Answer] | None:
+    def answer(
+        self, operator: Operator, request: m.Request
+    ) -> m.Answer | Awaitable[m.Answer] | None:
         """The answer, or what will become it, or None when a channel answers later."""
         method = self._by_tag.get(request.tag)
         if method is None:
@@ -96,9 +99,7 @@ class Requests:
         found = self._daemon.registry.find(operator.uid, request.session)
         if isinstance(found, Stored):
             info, text = found.info, self._daemon.store.screen(found.info.id)
-            return m.ScreenShown(
-                request.id, text, 0, 0, info.size, info.title, info.output_offset
-            )
+            return m.ScreenShown(request.id, text, 0, 0, info.size, info.title, info.output_offset)
         col, row = found.view.cursor()
         return m.ScreenShown(
             request.id,
@@ -125,9 +126,13 @@ class Requests:
     # -- channels -----------------------------------------------------------------------------
 
     def _attach(self, operator: Operator, attach: m.Attach) -> m.Answer | None:
-        live = self._live(operator, attach.session)
         if attach.channel < 0 or attach.channel in operator.channels:
             raise InvalidArgument(f"channel {attach.channel} is in use or negative")
+        found = self._daemon.registry.find(operator.uid, attach.session)
+        if attach.raw and isinstance(found, Stored):
+            self._attach_stored(operator, attach, found.info)
+            return None
+        live = self._live(operator, attach.session)
         if attach.since is not None and not 0 <= attach.since <= live.ring.head:
             raise InvalidArgument(
                 f"offset {attach.since} is beyond the output, which ends at {live.ring.head}"
@@ -149,6 +154,17 @@ class Requests:
             live.handle(core.SignalAsked(signal.SIGWINCH))
         operator.pump()
         return None
+
+    def _attach_stored(self, operator: Operator, attach: m.Attach, info: SessionInfo) -> None:
+        if attach.since is not None and not 0 <= attach.since <= info.output_offset:
+            raise InvalidArgument(
+                f"offset {attach.since} is beyond the output, which ends at {info.output_offset}"
+            )
+        file = self._daemon.store.open_output(info.id)
+        channel = StoredChannel(info, file, attach.channel, attach.since)
+        operator.answer(m.Attached(attach.id, attach.channel, info, channel.cursor, 0))
+        self._daemon.join(operator, channel)
+        operator.pump()
 
     def _detach(self, operator: Operator, detach: m.Detach) -> m.Answer:
         channel = operator.channels.get(detach.channel)
@@ -285,5 +301,3 @@ def _accepted(request: int, seq: int, live: LiveSession, offset: int) -> m.Accep
     if offset < 0:
         return m.Accepted(request, seq, live.ring.head, repeated=True)
     return m.Accepted(request, seq, offset)
-
-

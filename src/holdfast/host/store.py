@@ -11,10 +11,12 @@ output. Everything is written beside and renamed, so a crash leaves the old or t
 from __future__ import annotations
 
 import contextlib
+import io
 import json
 import os
 import shutil
 from collections.abc import Iterator
+from typing import BinaryIO
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
@@ -97,8 +99,12 @@ class Store:
         found = (self._read(session, "tombstone.json") for _, session in dated[:limit])
         return [stored for stored in found if stored is not None]
 
-    def output(self, session: SessionId) -> bytes:
-        return self._bytes(session, "output")
+    def open_output(self, session: SessionId) -> BinaryIO:
+        """To be read in pieces: it may be as large as a ring."""
+        try:
+            return open(f"{self._dir(session)}/output", "rb")
+        except OSError:
+            return io.BytesIO()
 
     def screen(self, session: SessionId) -> str:
         return self._bytes(session, "screen").decode(errors="replace")

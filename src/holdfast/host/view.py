@@ -1,13 +1,14 @@
 """The screen of a session, fed lazily from its ring.
 
 Output is not parsed as it comes: the ring holds it, and the screen catches up when somebody needs
-a view, or when the lag reaches UNFED_MAX_BYTES. A session that prints little never has a screen
-at all. The screen always stands between escape sequences, so a snapshot plus the bytes that follow
-its offset is the whole truth.
+a view, or when much of it waits. A session that prints little never has a screen at all, and a
+flood of plain lines is mostly skipped (see core.flood): what scrolled by cannot be seen any more.
+The screen always stands between escape sequences, so a snapshot plus the bytes that follow its
+offset is the whole truth.
 
 A screen is daemon memory, so it dies with the daemon. Its state is therefore checkpointed into the
-session's shared memory every half ring of output and at each resize: a new daemon paints the
-checkpoint and feeds the rest.
+session's shared memory before the output it came from rolls off, and at each resize: a new daemon
+paints the checkpoint and feeds the rest.
 """
 
 from __future__ import annotations
@@ -15,12 +16,16 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from holdfast.adapters.ring import Ring
-from holdfast.core.vt_boundary import complete_prefix, find_queries
-from holdfast.model.limits import OUTPUT_CHUNK_BYTES, UNFED_MAX_BYTES
+from holdfast.core import flood
+from holdfast.core.vt_boundary import complete_prefix
+from holdfast.model.limits import OUTPUT_CHUNK_BYTES
 from holdfast.model.size import Size
 from holdfast.ports.screen import Screen
+from holdfast.wire.queries import find_queries
 
 _QUERY_MAX_BYTES = 64  # a query split over two bursts is still seen
+# Go to the last row of a blank screen: the lines skipped had filled it.
+_JUMP = b"\x1b[0m\x1b[2J\x1b[3J\x1b[999;1H"
 
 
 class View:
@@ -32,15 +37,21 @@ class View:
         self._make = make
         self._screen: Screen | None = None
         self._scanned = ring.head  # output before this was looked at for queries
-        self._lag_max = min(UNFED_MAX_BYTES, ring.capacity // 2)
+        self._base = b""  # what the screen was when last fed; made when first needed, see `_skip`
+        self._pen = b""
         checkpoint = ring.load_checkpoint()
         self._checkpoint = checkpoint[0] if checkpoint else 0
         self.offset = self._checkpoint  # of the screen; without a screen, where feeding will begin
+        self._looked = self.offset  # output from `offset` to here is known to only scroll
 
     def output_came(self) -> None:
-        """New output is in the ring: catch up only if the lag is at its limit."""
-        if self._ring.head - self.offset > self._lag_max:
-            self.catch_up()
+        """New output is in the ring: make room for more when most of it waits for the screen."""
+        if self._ring.head - self.offset > self._ring.capacity * 5 // 8:
+            self._skip() or self.catch_up()
+
+    def room(self) -> int:
+        """Output the ring can take before it would overwrite what the screen still needs."""
+        return self._ring.capacity - (self._ring.head - self.offset)
 
     def answer_queries(self) -> bytes:
         """What a terminal would answer to the queries in the newest output."""
@@ -53,6 +64,8 @@ class View:
     def catch_up(self) -> bytes:
         """Feed the screen all complete output; gives the emulator's answers to queries in it."""
         screen = self._screen_now()
+        if self.offset < self._ring.head:
+            self._base = b""
         answers = b""
         while self.offset < self._ring.head:
             end = min(self.offset + OUTPUT_CHUNK_BYTES, self._ring.head)
@@ -63,8 +76,8 @@ class View:
                 break
             answers += screen.feed(chunk[:whole])
             self.offset += whole
-            if self.offset - self._checkpoint >= self._ring.capacity // 2:
-                self.checkpoint()
+        if self.offset - self._checkpoint >= self._ring.capacity // 2:
+            self.checkpoint()
         return answers
 
     def resize(self, size: Size) -> None:
@@ -97,11 +110,9 @@ class View:
         return self._screen.title if self._screen is not None else ""
 
     def checkpoint(self) -> None:
-        """Put the state into shared memory. Without scrollback: it is taken often, and what is
-        above the screen is in the ring."""
-        data = self._screen_now().snapshot(scrollback=False)
-        if self._ring.save_checkpoint(self.offset, data):
-            self._checkpoint = self.offset
+        """Put the state into shared memory. Without scrollback: what is above the screen is in the
+        ring."""
+        self._save(self._screen_now().snapshot(scrollback=False))
 
     def close(self, *, keep: bool = False) -> None:
         """Drop the screen; with `keep`, after a last checkpoint for the next daemon."""
@@ -112,18 +123,56 @@ class View:
             self._screen.close()
             self._screen = None
 
+    # -- floods -------------------------------------------------------------------------------
+
+    def _skip(self) -> bool:
+        """Leave output that only scrolls out of the screen, if that makes no difference to it."""
+        ring = self._ring
+        start = max(self._looked, self.offset)
+        new = ring.copy(start, ring.head)
+        whole = complete_prefix(new, OUTPUT_CHUNK_BYTES // 2)
+        if not flood.only_scrolls(new[:whole]):
+            return False
+        self._looked = start + whole
+        passed = ring.copy(self.offset, ring.head - ring.capacity // 4)
+        line_end = flood.last_line_end(passed)
+        kept = ring.copy(self.offset + line_end, ring.head)
+        if passed.count(b"\n", 0, line_end) < self._size.rows or kept.count(b"\n") < self._size.rows:
+            return False
+        screen = self._screen_now()
+        if not self._base:
+            self._base, self._pen = screen.snapshot(scrollback=False), b""
+            if not flood.is_usual(self._base):
+                self._base = b""
+                return False
+        pen = flood.pen_after(self._pen, passed[:line_end])
+        if pen is None:
+            return False
+        self._pen = pen
+        self.offset += line_end
+        screen.feed(_JUMP + pen)
+        self._save(self._base + _JUMP + pen)
+        return True
+
+    # -- the screen and its checkpoint ----------------------------------------------------------
+
+    def _save(self, data: bytes) -> None:
+        if self._ring.save_checkpoint(self.offset, data):
+            self._checkpoint = self.offset
+
     def _screen_now(self) -> Screen:
-        if self._screen is None:
-            self._screen = self._make(self._size)
-            checkpoint = self._ring.load_checkpoint()
-            if checkpoint is not None:
-                # What is still held from before the checkpoint fills the scrollback; then the
-                # checkpoint paints the screen exactly.
-                offset, painted = checkpoint
-                if offset > self._ring.tail:
-                    before = self._ring.copy(self._ring.tail, offset)
-                    self._screen.feed(before[: complete_prefix(before, len(before))])
-                self._screen.feed(painted)
-                self.offset = offset
-            self.offset = max(self.offset, self._ring.tail)
-        return self._screen
+        if self._screen is not None:
+            return self._screen
+        self._screen = screen = self._make(self._size)
+        checkpoint = self._ring.load_checkpoint()
+        if checkpoint is not None:
+            # What is still held from before the checkpoint fills the scrollback; then the
+            # checkpoint paints the screen exactly.
+            offset, painted = checkpoint
+            if offset > self._ring.tail:
+                before = self._ring.copy(self._ring.tail, offset)
+                screen.feed(before[: complete_prefix(before, len(before))])
+            screen.feed(painted)
+            self.offset = offset
+        self.offset = max(self.offset, self._ring.tail)
+        return screen

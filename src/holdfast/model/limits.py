@@ -25,7 +25,6 @@ RING_DEFAULT_BYTES = 1 << 20  # output held for a reader that comes back (M1); o
 RING_MIN_BYTES = 64 << 10  # below this one burst would roll over a whole resume
 RING_MAX_BYTES = 1 << 30
 SCROLLBACK_MAX_LINES = 2000  # kept by the screen for views; what tmux keeps by default
-UNFED_MAX_BYTES = 256 << 10  # output the screen may lag behind (it is fed lazily, see host.view)
 
 # -- input: ledger of who sent what, kept in the session's shared page -------------------------
 LEDGER_OPERATORS = 64  # operators whose last input sequence survives a daemon crash; LRU beyond

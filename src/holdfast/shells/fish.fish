@@ -13,7 +13,8 @@
 set -g __hold_fifo $HOLD_SHELL_FIFO
 set -g __hold_nonce
 if string match -qr '^\d+$' -- "$HOLD_SHELL_NONCE_FD"
-    read -g __hold_nonce <&$HOLD_SHELL_NONCE_FD
+    # Through cat: a builtin of fish does not take its input from a descriptor by number.
+    command cat <&$HOLD_SHELL_NONCE_FD | read -g __hold_nonce
 end
 set -e HOLD_SHELL_FIFO
 set -e HOLD_SHELL_NONCE_FD
@@ -37,9 +38,10 @@ function __hold_tty
     printf '\e]133;%s;hold=%s\a' $argv >/dev/tty 2>/dev/null
 end
 
-# The text without newlines.
+# The text without newlines, except that those at its end are lost.
 function __hold_encode
-    string replace -a % %25 -- $argv[1] | string collect -N | string replace -a \n %0A | string collect -N
+    set -l text (string replace -a % %25 -- $argv[1] | string collect)
+    string replace -a \n %0A -- $text | string collect
 end
 
 # The working directory, encoded; empty when it does not fit a record (then the kernel is asked).
@@ -54,7 +56,7 @@ function __hold_report
     set -l flag $argv[1]
     set -l text $argv[2]
     if test (string length -- "$text") -gt 16384
-        set text (string sub -l 16384 -- "$text" | string collect -N)
+        set text (string sub -l 16384 -- "$text" | string collect)
         test $flag = whole; and set flag cut
     end
     set -l rest (__hold_encode "$text")

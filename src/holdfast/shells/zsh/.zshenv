@@ -35,8 +35,10 @@ if [[ -o interactive && -n $__hold_nonce ]] && builtin zmodload zsh/system 2>/de
     builtin typeset -gi __hold_ran=0 # whether it has begun
     builtin typeset -g __hold_line=  # as typed, also when it does not parse
     builtin typeset -g __hold_tail=  # what was added to PS1 last
+    builtin typeset -g __hold_eol_had=0 __hold_eol_was= __hold_eol_set= # of PROMPT_EOL_MARK
 
-    # At the head of each hook: none of the user's options, and bytes instead of characters.
+    # At the head of each hook, as "${...[@]}" because the user may have set KSH_ARRAYS: none of the
+    # user's options from there on, and bytes instead of characters.
     __hold_options=(-o no_multibyte -o no_aliases -o no_xtrace -o unset
         -o no_err_exit -o no_err_return -o no_all_export)
     builtin typeset -gr __hold_options
@@ -91,14 +93,41 @@ if [[ -o interactive && -n $__hold_nonce ]] && builtin zmodload zsh/system 2>/de
 
     # Every line that was entered, also one that does not parse (there is no preexec for that).
     __hold_typed() {
+        { builtin emulate -L zsh "${__hold_options[@]}"; } 2>/dev/null
         __hold_line=${1%$'\n'}
         return 0
     }
 
+    # The end mark. zsh prints its mark for an unfinished line (PROMPT_SP), and calls the user's
+    # own precmd, before any hook of ours; so ours is printed in front of that mark, by zsh, which
+    # writes the status for %?.
+    __hold_eol() {
+        __hold_eol_had=${+PROMPT_EOL_MARK}
+        __hold_eol_was=${PROMPT_EOL_MARK-'%B%S%#%s%b'}
+        __hold_eol_set=$'%{\e]133;D;%?;hold='$__hold_seq$'\a%}'$__hold_eol_was
+        PROMPT_EOL_MARK=$__hold_eol_set
+    }
+
+    # Gives PROMPT_EOL_MARK back; true if zsh has printed ours. The user may have set another.
+    __hold_eol_done() {
+        local -i shown=$(( $1 && __hold_ran ))
+        if (( __hold_ran )) && [[ ${PROMPT_EOL_MARK-} == "$__hold_eol_set" ]]; then
+            if (( __hold_eol_had )); then
+                PROMPT_EOL_MARK=$__hold_eol_was
+            else
+                builtin unset PROMPT_EOL_MARK
+            fi
+        else
+            shown=0
+        fi
+        (( shown ))
+    }
+
     __hold_begin() {
-        { builtin emulate -L zsh $__hold_options; } 2>/dev/null
+        { builtin emulate -L zsh "${__hold_options[@]}"; } 2>/dev/null
         local text=${1:-$3}
         __hold_ran=1
+        __hold_eol
         {
             __hold_report ${${text:+whole}:-unknown} "$text"
             __hold_tty $'\e]133;C;hold='$__hold_seq$'\a'
@@ -108,7 +137,9 @@ if [[ -o interactive && -n $__hold_nonce ]] && builtin zmodload zsh/system 2>/de
 
     __hold_end() {
         local __hold_status=$?
-        { builtin emulate -L zsh $__hold_options; } 2>/dev/null
+        local -i __hold_sp=0
+        { [[ -o promptsp && -o promptcr ]] && __hold_sp=1; } 2>/dev/null
+        { builtin emulate -L zsh "${__hold_options[@]}"; } 2>/dev/null
         local line=$__hold_line REPLY
         __hold_line=
         # Nothing ran: an empty line, a comment, ^C; or a line that does not parse.
@@ -117,7 +148,8 @@ if [[ -o interactive && -n $__hold_nonce ]] && builtin zmodload zsh/system 2>/de
             return 0
         {
             # The mark is on its way before the report: who has the report can wait for the mark.
-            __hold_tty $'\e]133;D;'$__hold_status';hold='$__hold_seq$'\a'
+            __hold_eol_done $__hold_sp ||
+                __hold_tty $'\e]133;D;'$__hold_status';hold='$__hold_seq$'\a'
             __hold_where
             if (( __hold_ran )); then
                 __hold_send "E $__hold_seq $__hold_status $REPLY"
@@ -132,7 +164,7 @@ if [[ -o interactive && -n $__hold_nonce ]] && builtin zmodload zsh/system 2>/de
 
     __hold_prompt() {
         local __hold_status=$?
-        { builtin emulate -L zsh $__hold_options; } 2>/dev/null
+        { builtin emulate -L zsh "${__hold_options[@]}"; } 2>/dev/null
         local REPLY
         # Literal, because PS1 is not expanded for variables unless the user asked for it.
         PS1=${PS1%$__hold_tail}
@@ -149,7 +181,7 @@ if [[ -o interactive && -n $__hold_nonce ]] && builtin zmodload zsh/system 2>/de
     # At the first prompt, when the user's files have added their hooks: ours go around them, so
     # that what theirs print is not taken for output of a command.
     __hold_install() {
-        { builtin emulate -L zsh $__hold_options; } 2>/dev/null
+        { builtin emulate -L zsh "${__hold_options[@]}"; } 2>/dev/null
         precmd_functions=(__hold_end ${precmd_functions:#__hold_install} __hold_prompt)
         preexec_functions+=(__hold_begin)
         zshaddhistory_functions=(__hold_typed $zshaddhistory_functions)

@@ -1,0 +1,221 @@
+"""Completion scripts, made from the verbs' own parsers, so that they cannot go stale.
+
+What can be completed is the same in the three shells: the verb; its options; and for each place
+behind it a list of words, the names of sessions, or files.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+
+from holdfast.cli.dispatch import VERBS, load
+from holdfast.model.record import Record
+
+# The light way to the names: one column of the listing, no JSON to parse.
+_NAMES = "hold ls 2>/dev/null | awk 'NR > 1 { print $1 }'"
+_FILES, _SESSIONS = "@files", "@sessions"
+_WAIT_FOR = ("prompt", "input", "secret", "stopped", "exit", "text:")
+
+
+class _Option(Record):
+    """One option: all its spellings, its help, and what its value may be ("" takes none)."""
+
+    flags: tuple[str, ...]
+    help: str
+    value: str
+
+
+class _Verb(Record):
+    name: str
+    summary: str
+    options: tuple[_Option, ...]
+    places: tuple[str, ...]  # what each positional may be, in order
+
+
+def script(shell: str) -> str:
+    """The whole script for one shell."""
+    verbs = [_describe(name) for name in VERBS]
+    return {"bash": _bash, "zsh": _zsh, "fish": _fish}[shell](verbs)
+
+
+def _describe(name: str) -> _Verb:
+    module = load(name)
+    options, places = [], []
+    for action in module.parser()._actions:
+        if action.option_strings:
+            value = "" if action.nargs == 0 else _values(action)
+            options.append(_Option(tuple(action.option_strings), action.help or "", value))
+        else:
+            places.append(_values(action))
+    return _Verb(name, module.SUMMARY, tuple(options), tuple(places))
+
+
+def _values(action: argparse.Action) -> str:
+    if action.choices is not None:
+        return " ".join(str(choice) for choice in action.choices)
+    if action.dest == "session":
+        return _SESSIONS
+    if action.dest == "wanted":
+        return " ".join(_WAIT_FOR)
+    return _FILES
+
+
+# -- bash -------------------------------------------------------------------------------------
+
+
+def _bash(verbs: list[_Verb]) -> str:
+    cases = "\n".join(_bash_case(verb) for verb in verbs)
+    return f"""\
+# bash completion for hold
+_hold() {{
+    local word=${{COMP_WORDS[COMP_CWORD]}} previous=${{COMP_WORDS[COMP_CWORD-1]}}
+    local options= values= places=() place=0 index
+    COMPREPLY=()
+    if (( COMP_CWORD == 1 )); then
+        COMPREPLY=($(compgen -W "{" ".join(verb.name for verb in verbs)}" -- "$word"))
+        return
+    fi
+    case ${{COMP_WORDS[1]}} in
+{cases}
+        *) return ;;
+    esac
+    if [[ -z $values ]]; then
+        if [[ $word == -* ]]; then
+            COMPREPLY=($(compgen -W "$options" -- "$word"))
+            return
+        fi
+        for (( index = 2; index < COMP_CWORD; index++ )); do
+            [[ ${{COMP_WORDS[index]}} == -* ]] || (( place++ ))
+        done
+        values=${{places[place]}}
+    fi
+    case $values in
+        {_SESSIONS}) COMPREPLY=($(compgen -W "$({_NAMES})" -- "$word")) ;;
+        {_FILES}|"") COMPREPLY=($(compgen -f -- "$word")) ;;
+        *) COMPREPLY=($(compgen -W "$values" -- "$word")) ;;
+    esac
+}}
+complete -F _hold hold
+"""
+
+
+def _bash_case(verb: _Verb) -> str:
+    flags = " ".join(flag for option in verb.options for flag in option.flags)
+    places = " ".join(shlex.quote(place) for place in verb.places)
+    lines = [f"        {verb.name})", f"            options='{flags}'; places=({places})"]
+    taking = [option for option in verb.options if option.value]
+    if taking:
+        lines.append("            case $previous in")
+        lines += [
+            f"                {'|'.join(option.flags)}) values='{option.value}' ;;"
+            for option in taking
+        ]
+        lines.append("            esac")
+    return "\n".join([*lines, "            ;;"])
+
+
+# -- zsh --------------------------------------------------------------------------------------
+
+
+def _zsh(verbs: list[_Verb]) -> str:
+    summaries = "\n".join(f"        {_q(f'{verb.name}:{verb.summary}')}" for verb in verbs)
+    cases = "\n".join(_zsh_case(verb) for verb in verbs)
+    return f"""\
+#compdef hold
+# zsh completion for hold
+_hold_sessions() {{
+    local -a names
+    names=(${{(f)"$({_NAMES})"}})
+    compadd -a names
+}}
+_hold() {{
+    local -a verbs
+    verbs=(
+{summaries}
+    )
+    if (( CURRENT == 2 )); then
+        _describe verb verbs
+        return
+    fi
+    local verb=$words[2]
+    shift words
+    (( CURRENT-- ))
+    case $verb in
+{cases}
+    esac
+}}
+if [[ ${{funcstack[1]}} == _hold ]]; then _hold "$@"; else compdef _hold hold; fi
+"""
+
+
+def _zsh_case(verb: _Verb) -> str:
+    specs = []
+    for option in verb.options:
+        value = f":value:{_zsh_values(option.value)}" if option.value else ""
+        specs += [_q(f"{flag}[{_zsh_help(option.help)}]{value}") for flag in option.flags]
+    specs += [
+        _q(f"{place}:argument:{_zsh_values(values)}") for place, values in enumerate(verb.places, 1)
+    ]
+    return f"        {verb.name}) _arguments {' '.join(specs)} ;;"
+
+
+def _zsh_values(values: str) -> str:
+    if values == _SESSIONS:
+        return "_hold_sessions"
+    return "_files" if values == _FILES else f"({values.replace(':', chr(92) + ':')})"
+
+
+def _zsh_help(text: str) -> str:
+    return "".join(f"\\{c}" if c in "[]:\\" else c for c in text)
+
+
+def _q(text: str) -> str:
+    return shlex.quote(text)
+
+
+# -- fish -------------------------------------------------------------------------------------
+
+
+def _fish(verbs: list[_Verb]) -> str:
+    lines = [
+        "# fish completion for hold",
+        "function __hold_sessions",
+        f"    {_NAMES}",
+        "end",
+        "function __hold_place  # whether the word to complete is in this place behind this verb",
+        "    set -l words (string match -v -- '-*' (commandline -opc))",
+        '    test (count $words) -eq $argv[2]; and test "$words[2]" = $argv[1]',
+        "end",
+        "complete -c hold -f",
+    ]
+    for verb in verbs:
+        lines.append(
+            f"complete -c hold -n __fish_use_subcommand -a {verb.name} -d {_fish_q(verb.summary)}"
+        )
+        lines += [_fish_option(verb.name, option) for option in verb.options]
+        lines += [
+            f"complete -c hold -n '__hold_place {verb.name} {place}' {_fish_values(values)}"
+            for place, values in enumerate(verb.places, 2)
+        ]
+    return "\n".join(lines) + "\n"
+
+
+def _fish_option(verb: str, option: _Option) -> str:
+    flags = " ".join(
+        f"-l {flag[2:]}" if flag.startswith("--") else f"-s {flag[1:]}" for flag in option.flags
+    )
+    value = f" -r {_fish_values(option.value)}" if option.value else ""
+    when = f"-n '__fish_seen_subcommand_from {verb}'"
+    return f"complete -c hold {when} {flags}{value} -d {_fish_q(option.help)}"
+
+
+def _fish_values(values: str) -> str:
+    if values == _SESSIONS:
+        return "-a '(__hold_sessions)'"
+    return "-F" if values == _FILES else f"-a {_fish_q(values)}"
+
+
+def _fish_q(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace("'", "\\'")
+    return f"'{escaped}'"

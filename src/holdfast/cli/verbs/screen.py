@@ -1,0 +1,40 @@
+"""`hold screen`: what a session's terminal shows, as text."""
+
+from __future__ import annotations
+
+from holdfast.cli.arguments import Parser, add_json, add_session, verb_parser
+from holdfast.sdk.client import Host
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import argparse
+
+SUMMARY = "print what its terminal shows now"
+
+
+def parser() -> Parser:
+    parser = verb_parser(
+        "screen",
+        "Print the session's screen as plain text. An ended session shows its last one.",
+        "  hold screen build\n  hold screen build --scrollback | less\n"
+        "  hold screen build --json | jq -r .title",
+    )
+    parser.add_argument("--scrollback", action="store_true", help="with the lines above the screen")
+    add_json(parser)
+    add_session(parser)
+    return parser
+
+
+def run(options: argparse.Namespace) -> int:
+    with Host(client="hold screen") as host:
+        shown = host.screen(options.session, scrollback=options.scrollback)
+    if options.json:
+        import json
+
+        # `id` numbers the request on this connection; it means nothing outside of it.
+        fields = {key: value for key, value in shown.pack().items() if key != "id"}
+        print(json.dumps(fields, indent=1))
+    else:
+        text = shown.text.rstrip("\n")
+        print(text, end="\n" if text else "")
+    return 0

@@ -1,0 +1,101 @@
+"""`hold show`: one session on one sheet."""
+
+from __future__ import annotations
+
+import time
+
+from holdfast.cli.arguments import Parser, add_json, add_session, verb_parser
+from holdfast.cli.table import ago
+from holdfast.sdk.client import Host
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Iterator
+
+    from holdfast.model.info import CommandRecord, SessionInfo
+
+SUMMARY = "tell all about one session"
+
+_LINE_CHARS = 200  # of a program's own words on one line
+
+
+def parser() -> Parser:
+    parser = verb_parser(
+        "show",
+        "Tell what is known of one session, live or ended: who it is, what it does or waits for, "
+        "what output is held, the last command its shell ran, how it ended.",
+        "  hold show build\n  hold show build --json | jq .last_command.status",
+    )
+    add_json(parser)
+    add_session(parser)
+    return parser
+
+
+def run(options: argparse.Namespace) -> int:
+    with Host(client="hold show") as host:
+        info = host.show(options.session)
+    if options.json:
+        import json
+
+        print(json.dumps(info.pack(), indent=1))
+        return 0
+    for name, value in _sheet(info, time.time()):
+        print(f"{name:<10}{value}")
+    return 0
+
+
+def _sheet(info: SessionInfo, now: float) -> Iterator[tuple[str, str]]:
+    yield "name", info.name
+    yield "id", info.id
+    yield "state", _state(info, now)
+    yield "command", _plain(" ".join(info.argv))
+    yield "cwd", _plain(info.cwd)
+    if info.pid:
+        yield "pid", str(info.pid)
+    yield "user", info.user
+    yield "level", f"{info.level}, epoch {info.epoch}"
+    yield "created", f"{_clock(info.created_at)}, {ago(now - info.created_at)} ago"
+    yield "terminal", f"{info.size}{f', titled {_plain(info.title)}' if info.title else ''}"
+    yield "operators", _operators(info)
+    yield "output", _output(info, now)
+    if info.shell:
+        yield "shell", f"{info.shell}, reports its commands"
+    if info.last_command is not None:
+        yield "last", _command(info.last_command, now)
+
+
+def _state(info: SessionInfo, now: float) -> str:
+    if info.ending is not None:
+        when = f", {ago(now - info.ended_at)} ago" if info.ended_at else ""
+        return f"ended: {info.ending}{when}"
+    return f"{info.state}: {_plain(info.waiting_line)}" if info.waiting_line else str(info.state)
+
+
+def _operators(info: SessionInfo) -> str:
+    observing = f", {info.observers} of them observing" if info.observers else ""
+    return f"{info.operators}{observing}"
+
+
+def _output(info: SessionInfo, now: float) -> str:
+    held = info.output_offset - info.held_from
+    last = f", the last {ago(now - info.last_output_at)} ago" if info.last_output_at else ""
+    rolled = f", {info.held_from} rolled off" if info.held_from else ""
+    return f"{info.output_offset} bytes, {held} held{rolled}{last}"
+
+
+def _command(command: CommandRecord, now: float) -> str:
+    text = _plain(command.text)
+    if command.status is None or command.ended_at is None:
+        return f"{text}  (runs, since {ago(now - command.began_at)})"
+    seconds = command.ended_at - command.began_at
+    return f"{text}  (status {command.status}, {seconds:.1f} s, {ago(now - command.ended_at)} ago)"
+
+
+def _clock(at: float) -> str:
+    return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(at))
+
+
+def _plain(text: str) -> str:
+    """Made harmless: a program chose these words, and must not speak to the reader's terminal."""
+    return "".join(c if c.isprintable() else "·" for c in text[:_LINE_CHARS])

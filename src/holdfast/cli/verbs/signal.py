@@ -1,0 +1,43 @@
+"""`hold signal`: a signal for what runs in the foreground."""
+
+from __future__ import annotations
+
+from holdfast.cli.arguments import Parser, add_session, verb_parser
+from holdfast.sdk.client import Host
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import argparse
+
+SUMMARY = "signal what runs in its foreground"
+
+
+def parser() -> Parser:
+    parser = verb_parser(
+        "signal",
+        "Send a signal to the session's foreground job, as the kernel names it now: what ^C and ^Z "
+        "would reach, also when the program does not listen to the terminal.",
+        "  hold signal build INT\n  hold signal build SIGTERM\n  hold signal build 9",
+    )
+    add_session(parser)
+    parser.add_argument("signal", metavar="SIG", type=_number, help="a name or a number")
+    return parser
+
+
+def run(options: argparse.Namespace) -> int:
+    with Host(client="hold signal") as host:
+        host.signal(options.session, options.signal)
+    return 0
+
+
+def _number(text: str) -> int:
+    import argparse
+    from signal import SIGRTMAX, Signals
+
+    name = text.upper()
+    known = Signals.__members__.get(name if name.startswith("SIG") else f"SIG{name}")
+    if known is not None:
+        return int(known)
+    if text.isdecimal() and 1 <= int(text) <= SIGRTMAX:
+        return int(text)
+    raise argparse.ArgumentTypeError(f"no signal is called {text[:40]!r}")

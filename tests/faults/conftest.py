@@ -1,0 +1,43 @@
+"""A host for each test that wants one."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+import pytest
+
+from faults.hosting import FaultHost
+from holdfast.adapters import cgroup
+from holdfast.model.state import Level
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "requirement(*ids): contract ids this test shows holding")
+
+
+@pytest.fixture
+def host() -> Iterator[FaultHost]:
+    host = FaultHost()
+    try:
+        yield host.up()
+    finally:
+        host.down()
+
+
+@pytest.fixture(scope="module")
+def shared_host() -> Iterator[FaultHost]:
+    """One host for tests that each leave it as it was."""
+    host = FaultHost()
+    try:
+        yield host.up()
+    finally:
+        host.down()
+
+
+@pytest.fixture(params=[Level.PLAIN, Level.CONTAINED])
+def level(request: pytest.FixtureRequest) -> Level:
+    wanted: Level = request.param
+    if wanted is Level.CONTAINED and (os.getuid() != 0 or cgroup.unavailable()):
+        pytest.skip("level contained needs root and cgroup v2")
+    return wanted

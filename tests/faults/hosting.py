@@ -1,0 +1,213 @@
+"""A host of the test's own: its home is a short temporary directory, nothing of it outlives the
+test. `HOLDFAST_HOME` is set for its processes only, never in the tests' own environment, so no
+test can reach another host by mistake."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import zlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NamedTuple, TypeVar
+
+from holdfast.adapters import cgroup
+from holdfast.model.errors import HoldfastError
+from holdfast.sdk.client import Host
+from holdfast.wire import messages as m
+
+HOLD = str(Path(sys.executable).with_name("hold"))
+PATIENCE_S = 20.0  # far beyond what anything takes here, on two busy cores
+_LOOK_S = 0.01
+
+T = TypeVar("T")
+
+
+class ProcessKey(NamedTuple):
+    """A process for ever: a pid alone may be given to another."""
+
+    pid: int
+    started: int
+
+
+class FaultHost:
+    """Keeper and daemon under one home."""
+
+    def __init__(self, environment: dict[str, str] | None = None) -> None:
+        self.home = Path(tempfile.mkdtemp(prefix="hf", dir="/tmp"))
+        self.work = Path(tempfile.mkdtemp(prefix="hw", dir="/tmp"))
+        self.socket = f"{self.home}/run/hold.sock"
+        self.environment = {
+            **{key: value for key, value in os.environ.items() if not key.startswith("HOLDFAST")},
+            **(environment or {}),
+            "HOLDFAST_HOME": str(self.home),
+        }
+        self._clients: list[Host] = []
+
+    # -- life ---------------------------------------------------------------------------------
+
+    def up(self) -> FaultHost:
+        done = self.hold("up", "-d")
+        assert done.returncode == 0, done.stderr + self.log()
+        return self
+
+    def hold(self, *words: str, timeout_s: float = 40.0) -> subprocess.CompletedProcess[str]:
+        """A `hold` command against this host."""
+        return subprocess.run(
+            [HOLD, *words],
+            env=self.environment,
+            capture_output=True,
+            text=True,
+            timeout=timeout_s,
+            stdin=subprocess.DEVNULL,
+            check=False,
+        )
+
+    def client(self) -> Host:
+        client = Host(path=self.socket)
+        self._clients.append(client)
+        return client
+
+    def log(self) -> str:
+        with contextlib.suppress(OSError):
+            return (self.home / "host.log").read_text(errors="replace")
+        return ""
+
+    def down(self) -> None:
+        """End everything, by asking if it answers, by force if not."""
+        for client in self._clients:
+            client.close()
+        known = self.processes()
+        with contextlib.suppress(HoldfastError, OSError), Host(path=self.socket) as client:
+            request = m.Shutdown(client.connection.next_id(), end_sessions=True)
+            client.connection.ask(request, timeout=10)
+            until("the keeper left", lambda: not self.keeper_alive(), 10)
+        for process in {*known, *self.processes()}:
+            kill_process(process)
+        for group in self.groups():
+            cgroup.kill(str(group))
+            cgroup.remove(str(group))
+        with contextlib.suppress(OSError):
+            self.group_home().rmdir()
+        shutil.rmtree(self.home, ignore_errors=True)
+        shutil.rmtree(self.work, ignore_errors=True)
+
+    # -- its processes ------------------------------------------------------------------------
+
+    def keeper_pid(self) -> int:
+        return int((self.home / "run/keeper.lock").read_text())
+
+    def keeper_alive(self) -> bool:
+        with contextlib.suppress(OSError, ValueError):
+            return str(self.home) in command_line(self.keeper_pid())
+        return False
+
+    def daemon_pid(self) -> int | None:
+        """The daemon there is at this instant, ready or not."""
+        return next(
+            (
+                pid
+                for pid in children(self.keeper_pid())
+                if "holdfast.host" in command_line(pid)
+            ),
+            None,
+        )
+
+    def kill_daemon(self) -> int:
+        pid = until("there is a daemon", self.daemon_pid)
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+        return pid
+
+    def wait_new_daemon(self, old: int) -> int:
+        """The pid of a daemon that serves, and is not `old`."""
+
+        def look() -> int | None:
+            with contextlib.suppress(HoldfastError), Host(path=self.socket) as client:
+                pid = client.connection.welcome.daemon_pid
+                return pid if pid != old else None
+            return None
+
+        return until("a new daemon serves", look)
+
+    def processes(self) -> set[ProcessKey]:
+        """Keeper, daemon, launcher and every process of every session."""
+        if not self.keeper_alive():
+            return set()
+        pids = [self.keeper_pid(), *descendants(self.keeper_pid())]
+        return {key for pid in pids if (key := process_key(pid)) is not None}
+
+    # -- its control groups -------------------------------------------------------------------
+
+    def group_home(self) -> Path:
+        where = cgroup.home(f"{os.getuid()}-{zlib.crc32(str(self.home).encode()):08x}")
+        return Path(where or "/nonexistent")
+
+    def groups(self) -> list[Path]:
+        home = self.group_home()
+        return [path for path in home.iterdir() if path.is_dir()] if home.is_dir() else []
+
+
+def until(what: str, look: Callable[[], T | None], timeout_s: float = PATIENCE_S) -> T:
+    """The first true thing `look` gives. For what the kernel has no event for."""
+    deadline = time.monotonic() + timeout_s
+    while True:
+        found = look()
+        if found:
+            return found
+        assert time.monotonic() < deadline, f"not within {timeout_s} s: {what}"
+        time.sleep(_LOOK_S)
+
+
+def children(pid: int) -> list[int]:
+    with contextlib.suppress(OSError):
+        return [int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    return []
+
+
+def descendants(pid: int) -> Iterator[int]:
+    for child in children(pid):
+        yield child
+        yield from descendants(child)
+
+
+def command_line(pid: int) -> str:
+    with contextlib.suppress(OSError):
+        return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode("utf-8", "replace")
+    return ""
+
+
+def process_key(pid: int) -> ProcessKey | None:
+    """None when there is no such process, or only its unreaped remains."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()
+    except OSError:
+        return None
+    return None if fields[0] in "ZX" else ProcessKey(pid, int(fields[19]))
+
+
+def is_alive(process: ProcessKey) -> bool:
+    return process_key(process.pid) == process
+
+
+def kill_process(process: ProcessKey) -> None:
+    if is_alive(process):
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(process.pid, signal.SIGKILL)
+
+
+def resident_bytes(pid: int) -> int:
+    for line in Path(f"/proc/{pid}/status").read_text().splitlines():
+        if line.startswith("VmRSS:"):
+            return int(line.split()[1]) << 10
+    raise AssertionError(f"no process {pid}")
+
+
+def descriptor_count(pid: int) -> int:
+    return len(os.listdir(f"/proc/{pid}/fd"))

@@ -1,0 +1,58 @@
+"""What a host left behind that belongs to no live session."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from pathlib import Path
+
+from faults.hosting import FaultHost, children, command_line, process_key
+from holdfast.sdk.client import Host
+
+
+def leftovers(host: FaultHost, client: Host) -> list[str]:
+    """Everything that should not be there. Empty when the host is in order."""
+    live = {str(info.id) for info in client.sessions()}
+    found = [f"a control group of {group.name}" for group in host.groups() if group.name not in live]
+    bells = host.home / "run/bells"
+    if bells.is_dir():
+        found += [f"a bell of {name}" for name in os.listdir(bells) if name not in live]
+    for directory in (host.home / "sessions").iterdir():
+        names = {path.name for path in directory.iterdir()}
+        if not names & {"spec.json", "tombstone.json"}:
+            found.append(f"a directory of {directory.name} with {sorted(names)}")
+        elif "tombstone.json" not in names and directory.name not in live:
+            found.append(f"an unburied session that is not listed: {directory.name}")
+        found += [f"an unfinished file {name}" for name in names if name.endswith(".new")]
+    found += stray_processes(host, live)
+    return found
+
+
+def stray_processes(host: FaultHost, live: set[str]) -> list[str]:
+    """Processes started by this host for sessions that are not `live`, by what the kernel has of
+    their environment; and children of the keeper that are neither its daemon nor a session's."""
+    found = []
+    for pid, environment in environments():
+        session = environment.get(b"HOLDFAST_SESSION", b"").decode()
+        home = environment.get(b"HOLDFAST_TEST_HOME", b"").decode()
+        if home == str(host.home) and session not in live:
+            found.append(f"process {pid} of {session}: {command_line(pid)[:80]}")
+    inits = [
+        pid
+        for pid in children(host.keeper_pid())
+        if process_key(pid) is not None and "-m holdfast." not in command_line(pid)
+    ]
+    if len(inits) != len(live):
+        texts = [f"{pid} {command_line(pid)[:60]}" for pid in inits]
+        found.append(f"{len(live)} live sessions, but the keeper's children are {texts}")
+    return found
+
+
+def environments() -> list[tuple[int, dict[bytes, bytes]]]:
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdecimal():
+            with contextlib.suppress(OSError):
+                pairs = (entry / "environ").read_bytes().split(b"\0")
+                found.append((int(entry.name), dict(p.split(b"=", 1) for p in pairs if b"=" in p)))
+    return found

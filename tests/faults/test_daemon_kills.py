@@ -1,0 +1,81 @@
+"""S1, S3, M1, M6: the daemon dies again and again, and nobody can tell from the session."""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+
+import pytest
+
+from faults.hosting import FaultHost, is_alive
+from faults.leftovers import leftovers
+from faults.numbered import (
+    CarefulOperator,
+    Follower,
+    NumberedSession,
+    SdkOperator,
+    input_faults,
+    stream_faults,
+)
+from faults.bystanders import Attacher, Executor, Runner
+from faults.hosting import until
+from holdfast.model.state import Level
+
+KILLS = 50
+SEED = 20_251_115
+
+
+@pytest.mark.requirement("S1", "S3", "M1", "M6")
+@pytest.mark.timeout(150)
+def test_fifty_kills_of_the_daemon_lose_and_repeat_nothing(host: FaultHost) -> None:
+    chance = random.Random(SEED)
+    sessions = [
+        NumberedSession.start(host, level, seed)
+        for seed, level in enumerate((Level.PLAIN, Level.CONTAINED))
+    ]
+    operators = {
+        session.id: [
+            SdkOperator(host, session.id, f"sdk{index}"),
+            SdkOperator(host, session.id, f"too{index}"),
+            CarefulOperator(host, session.id, f"careful{index}"),
+        ]
+        for index, session in enumerate(sessions)
+    }
+    followers = [Follower(host, session.id) for session in sessions]
+    others = [Runner(host), Attacher(host, sessions[1].id), Executor(host)]
+    threads: list[threading.Thread] = [
+        *(operator for group in operators.values() for operator in group),
+        *followers,
+        *others,
+    ]
+    for thread in threads:
+        thread.start()
+    for _ in range(KILLS):
+        killed = host.kill_daemon()
+        if chance.random() < 0.8:  # else the next dies while it starts
+            host.wait_new_daemon(killed)
+        time.sleep(chance.uniform(0, 0.25))  # the instant of the kill is what is random here
+    for group in operators.values():
+        for operator in group:
+            operator.stop.set()
+    for other in others:
+        other.stop.set()
+    client = host.client()
+    for operator in (o for group in operators.values() for o in group):
+        operator.join(45)
+        assert not operator.is_alive() and not operator.fault, operator.fault
+    for session, follower in zip(sessions, followers, strict=True):
+        held = session.stop_printing(client)
+        assert stream_faults(held) == []
+        follower.join(30)
+        assert follower.fault == "" and follower.held == held
+        assert is_alive(session.process) and client.show(session.id).pid == session.process.pid
+        diaries = [operator.diary for operator in operators[session.id]]
+        assert input_faults(session.lines, diaries) == []
+        assert sum(len(diary.acknowledged) for diary in diaries) > KILLS
+    for other in others:
+        other.join(30)
+        assert not other.is_alive() and other.faults() == []
+    assert client.host().restarts >= KILLS
+    until("nothing half started is left", lambda: not leftovers(host, client) or None)

@@ -1,0 +1,40 @@
+"""The diagrams of ARCHITECTURE.md say what the tables in the code say."""
+
+from __future__ import annotations
+
+import importlib.util
+from importlib.machinery import SourceFileLoader
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from holdfast.core.lifecycle import TRANSITIONS, Phase
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture
+def diagrams() -> ModuleType:
+    loader = SourceFileLoader("diagrams", str(ROOT / "scripts" / "diagrams"))
+    spec = importlib.util.spec_from_loader("diagrams", loader)
+    assert spec is not None
+    module = importlib.util.module_from_spec(spec)
+    loader.exec_module(module)
+    return module
+
+
+def test_the_document_has_the_diagrams_of_today(diagrams: ModuleType) -> None:
+    text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    assert text == diagrams.redrawn(text), "run `make diagrams`"
+
+
+def test_every_phase_and_step_is_drawn(diagrams: ModuleType) -> None:
+    drawn = diagrams.lifecycle()
+    assert all(f"{a} --> {b}: {step}" in drawn for (a, step), b in TRANSITIONS.items())
+    assert all(phase in drawn for phase in Phase)
+
+
+def test_a_missing_marker_is_an_error_not_a_silent_pass(diagrams: ModuleType) -> None:
+    with pytest.raises(SystemExit):
+        diagrams.redrawn("no diagram here")

@@ -1,0 +1,151 @@
+"""Who may import whom. The table is the one of ARCHITECTURE.md; the imports are read, not run."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(__file__).resolve().parents[2] / "src" / "holdfast"
+
+# Package -> the packages of ours it may import besides itself.
+MAY_IMPORT: dict[str, set[str]] = {
+    "model": set(),
+    "core": {"model"},
+    "wire": {"model"},
+    "ports": {"model"},
+    "adapters": {"model", "ports", "wire"},
+    "keeper": set(),
+    "host": {"model", "core", "wire", "ports", "adapters", "keeper"},
+    "sdk": {"model", "wire"},
+    "cli": {"model", "wire", "sdk"},
+    "native": set(),  # C sources only
+    "shells": set(),  # shell scripts only
+}
+
+# What a machine without clock, randomness, I/O or logging may still use. A list of what is allowed:
+# a list of what is forbidden would always be one module short.
+_PURE = {
+    "__future__", "abc", "bisect", "collections", "dataclasses", "enum", "functools", "hashlib",
+    "heapq", "itertools", "math", "operator", "re", "string", "struct", "types", "typing",
+}  # fmt: skip
+MAY_IMPORT_OUTSIDE: dict[str, set[str]] = {
+    "core": _PURE,
+    "wire": _PURE | {"msgpack"},
+    # `signal` for the names of signals, `sys` to find the module of a record's annotations.
+    "model": _PURE | {"signal", "sys"},
+    "ports": _PURE,
+    "keeper": set(sys.stdlib_module_names),
+    "sdk": set(sys.stdlib_module_names),
+    "cli": set(sys.stdlib_module_names),
+}
+
+# Module -> what it imports against the table, and why that is right.
+EXCEPTIONS: dict[str, dict[str, str]] = {}
+
+LINES_MAX = 400
+
+
+def modules() -> list[Path]:
+    return sorted(SOURCE.rglob("*.py"))
+
+
+def name_of(path: Path) -> str:
+    parts = ("holdfast", *path.relative_to(SOURCE).with_suffix("").parts)
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def imports(path: Path) -> Iterator[str]:
+    """Every module a file names in an import, wherever in the file: in a function, under
+    TYPE_CHECKING, or to be run. Only the text of a type is no import, and it cannot stand alone."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: a relative import; write the whole name"
+            yield from _imported_from(node)
+
+
+def _imported_from(node: ast.ImportFrom) -> Iterator[str]:
+    """`from holdfast import wire` names the package wire; `from holdfast import __version__`
+    names nothing of ours."""
+    assert node.module is not None
+    if node.module != "holdfast":
+        yield node.module
+        return
+    for alias in node.names:
+        if (SOURCE / alias.name).is_dir():
+            yield f"holdfast.{alias.name}"
+
+
+def package_of(module: str) -> str:
+    """`holdfast.core.session` is of package core; modules of others have no package of ours."""
+    words = module.split(".")
+    return words[1] if words[0] == "holdfast" and len(words) > 1 else ""
+
+
+def violations(path: Path) -> list[str]:
+    module = name_of(path)
+    package = package_of(module)
+    found = []
+    for imported in imports(path):
+        if imported in EXCEPTIONS.get(module, {}):
+            continue
+        theirs = package_of(imported)
+        if theirs:
+            allowed = theirs == package or theirs in MAY_IMPORT[package]
+        elif package in MAY_IMPORT_OUTSIDE:
+            allowed = imported.split(".")[0] in MAY_IMPORT_OUTSIDE[package]
+        else:
+            allowed = True
+        if not allowed:
+            found.append(f"{module} imports {imported}")
+    return found
+
+
+def test_every_package_is_in_the_table() -> None:
+    packages = {path.name for path in SOURCE.iterdir() if (path / "__init__.py").is_file()}
+    assert packages == set(MAY_IMPORT)
+
+
+@pytest.mark.parametrize("package", MAY_IMPORT)
+def test_a_package_imports_only_what_the_table_allows(package: str) -> None:
+    found = [line for path in sorted((SOURCE / package).rglob("*.py")) for line in violations(path)]
+    assert not found, "\n".join(found)
+
+
+def test_the_top_of_the_package_imports_nothing() -> None:
+    assert list(imports(SOURCE / "__init__.py")) == []
+
+
+def test_no_exception_outlives_its_reason() -> None:
+    for module, excused in EXCEPTIONS.items():
+        path = SOURCE.joinpath(*module.split(".")[1:]).with_suffix(".py")
+        assert set(excused) <= set(imports(path)), f"{module} no longer needs its exception"
+
+
+def test_a_forbidden_import_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(globals(), "SOURCE", tmp_path)
+    (tmp_path / "core").mkdir()
+    bad = tmp_path / "core" / "bad.py"
+    bad.write_text("def f() -> None:\n    import time\n    from holdfast.wire import frames\n")
+    assert violations(bad) == [
+        "holdfast.core.bad imports time",
+        "holdfast.core.bad imports holdfast.wire",
+    ]
+
+
+def test_no_source_file_is_longer_than_one_reading() -> None:
+    files = [path for path in SOURCE.rglob("*") if path.is_file() and path.suffix in _WRITTEN]
+    long = {
+        str(path.relative_to(SOURCE)): lines
+        for path in files
+        if (lines := len(path.read_text(encoding="utf-8").splitlines())) > LINES_MAX
+    }
+    assert not long, f"over {LINES_MAX} lines: look for the second idea inside"
+
+
+_WRITTEN = {".py", ".c", ".sh", ".fish"}
