@@ -19,7 +19,7 @@ up: $(VENV)/.ready-runtime ## start holdfast with a first session called main, a
 	@$(FORGET); hold=$(CURDIR)/$(BIN)/hold; \
 	said=$$($$hold up -d 2>&1) || [ $$? -eq 75 ] || { echo "$$said" >&2; exit 1; }; \
 	said=$$(cd && $$hold run -d --name main 2>&1) || [ $$? -eq 73 ] || { echo "$$said" >&2; exit 1; }; \
-	if [ -t 0 ] && [ -t 1 ]; then exec $$hold attach main; fi; \
+	if [ -t 0 ] && [ -t 1 ]; then $$hold attach main || true; exit 0; fi; \
 	echo "holdfast is up, with a session called main."; \
 	echo "  attach to it    $$hold attach main"; \
 	echo "  run in it       $$hold exec main -- uname -a"; \
@@ -44,7 +44,7 @@ setup: ## set up again, whatever was done before
 	@rm -f $(VENV)/.ready-*
 	@$(MAKE) --no-print-directory $(VENV)/.ready-test
 
-diagrams: $(VENV)/.ready-test ## redraw the generated diagrams of ARCHITECTURE.md
+diagrams: $(VENV)/.ready-test ## redraw the generated parts of ARCHITECTURE.md
 	$(BIN)/python scripts/diagrams
 
 clean: ## remove what was made here, but for running sessions and their state

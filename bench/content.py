@@ -24,10 +24,34 @@ while read -r verb number; do
     [ "$verb" = keys ] && exec cat
 done
 """
-_WORDS = (
-    "compiling linking module session keeper ring offset cursor attach resync custody wire frame "
-    "daemon launch gate turn lease warning error note src/holdfast tests build target cached"
-).split()
+_WORDS = [
+    "compiling",
+    "linking",
+    "module",
+    "session",
+    "keeper",
+    "ring",
+    "offset",
+    "cursor",
+    "attach",
+    "resync",
+    "custody",
+    "wire",
+    "frame",
+    "daemon",
+    "launch",
+    "gate",
+    "turn",
+    "lease",
+    "warning",
+    "error",
+    "note",
+    "src/holdfast",
+    "tests",
+    "build",
+    "target",
+    "cached",
+]
 _PING_EVERY_S = 0.3
 _numbers = count(1)
 

@@ -15,7 +15,7 @@ from bench.sampling import interleaved, medians
 from bench.stage import Stage
 from bench.terminal import Terminal
 
-_TIMEOUT_S = 120.0
+_TIMEOUT_S = 15.0
 _SCREEN_REPETITIONS = 2  # informational, and slow
 
 

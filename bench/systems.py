@@ -54,7 +54,7 @@ class System(ABC):
     def end(self, name: str) -> None:
         """End one session."""
 
-    def begin(self) -> None:
+    def begin(self) -> None:  # noqa: B027 - two of four have no server
         """Have the server running, if there is one."""
 
     def start(self, name: str, argv: Sequence[str], env: Mapping[str, str] | None = None) -> None:
@@ -190,9 +190,9 @@ class Dtach(System):
 
     def end(self, name: str) -> None:
         """dtach has no word for it: it ends with the session's program."""
-        with contextlib.suppress(OSError, ValueError):
-            with open(self.pid_file(name), encoding="ascii") as file:
-                os.kill(int(file.read()), signal.SIGKILL)
+        pid_file = self.pid_file(name)
+        with contextlib.suppress(OSError, ValueError), open(pid_file, encoding="ascii") as file:
+            os.kill(int(file.read()), signal.SIGKILL)
 
     def close(self) -> None:
         for name in self.known:

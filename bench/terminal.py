@@ -79,7 +79,7 @@ class Terminal:
     def _read(self, deadline: float, text: bytes) -> bytes:
         left = deadline - time.monotonic()
         if left <= 0 or not select.select([self.master], [], [], left)[0]:
-            raise Silent(f"{self._argv[0]}: no {text!r} in time")
+            raise Silent(f"{self._argv[0]}: no {text!r} in time, got {self.received} bytes")
         try:
             data = os.read(self.master, _READ_BYTES)
         except OSError as error:

@@ -8,7 +8,7 @@ from collections import Counter
 from faults.hosting import FaultHost, until
 from holdfast.model.errors import HoldfastError, HostDown, HostLost
 from holdfast.model.info import SessionInfo
-from holdfast.model.state import Level, SessionState
+from holdfast.model.state import Level
 from holdfast.sdk.client import Host
 from holdfast.wire import messages as m
 
@@ -69,7 +69,7 @@ class Runner(Bystander):
 
     def _ended(self, session: str) -> SessionInfo | None:
         shown = self.client.show(session)
-        return shown if shown.state is SessionState.ENDED else None
+        return shown if shown.ending is not None else None
 
     def faults(self) -> list[str]:
         # A start whose answer was lost may be whole: then it is listed, and can be ended.

@@ -111,11 +111,7 @@ class FaultHost:
     def daemon_pid(self) -> int | None:
         """The daemon there is at this instant, ready or not."""
         return next(
-            (
-                pid
-                for pid in children(self.keeper_pid())
-                if "holdfast.host" in command_line(pid)
-            ),
+            (pid for pid in children(self.keeper_pid()) if "holdfast.host" in command_line(pid)),
             None,
         )
 
@@ -179,7 +175,12 @@ def descendants(pid: int) -> Iterator[int]:
 
 def command_line(pid: int) -> str:
     with contextlib.suppress(OSError):
-        return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode("utf-8", "replace")
+        return (
+            Path(f"/proc/{pid}/cmdline")
+            .read_bytes()
+            .replace(b"\0", b" ")
+            .decode("utf-8", "replace")
+        )
     return ""
 
 

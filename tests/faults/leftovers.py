@@ -13,7 +13,9 @@ from holdfast.sdk.client import Host
 def leftovers(host: FaultHost, client: Host) -> list[str]:
     """Everything that should not be there. Empty when the host is in order."""
     live = {str(info.id) for info in client.sessions()}
-    found = [f"a control group of {group.name}" for group in host.groups() if group.name not in live]
+    found = [
+        f"a control group of {group.name}" for group in host.groups() if group.name not in live
+    ]
     bells = host.home / "run/bells"
     if bells.is_dir():
         found += [f"a bell of {name}" for name in os.listdir(bells) if name not in live]

@@ -222,7 +222,9 @@ def input_faults(lines: Path, diaries: list[Diary]) -> list[str]:
     for diary in diaries:
         sure = [*diary.acknowledged, *diary.resolved_taken]
         faults += [f"acknowledged and lost: {line}" for line in sure if not counts[line]]
-        faults += [f"said not taken, yet applied: {x}" for x in diary.resolved_not_taken if counts[x]]
+        faults += [
+            f"said not taken, yet applied: {x}" for x in diary.resolved_not_taken if counts[x]
+        ]
         expected |= {*sure, *diary.resolved_not_taken, *diary.unknown}
     faults += [f"nobody sent this: {line!r}" for line in counts if line not in expected]
     last: dict[str, int] = {}
@@ -232,5 +234,3 @@ def input_faults(lines: Path, diaries: list[Diary]) -> list[str]:
             faults.append(f"out of order: {line} after {tag}:{last[tag]}")
         last[tag] = int(number) if number.isdecimal() else 0
     return faults[:20]
-
-

@@ -2,7 +2,8 @@
 for. `test_manifest.py` keeps this true in both directions.
 
 A requirement has `tests` (pytest ids, without parameters), or `open` (what will bring it), or both
-when a part of it stands and a part does not.
+when a part of it stands and a part does not. `files` are the sources to read first. The table of
+guarantees in ARCHITECTURE.md is made from this: run `make diagrams` after a change.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ class Requirement(NamedTuple):
     promise: str
     tests: tuple[str, ...] = ()
     open: str = ""
+    files: tuple[str, ...] = ()  # below src/holdfast
 
 
 # What open promises wait for.
@@ -47,24 +49,28 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "Nobody owns a session: it ends by its own end or by a permitted `end`, never because a "
         "client, its creator, a login or the daemon went away.",
         open=SESSION,
+        files=("keeper/__main__.py", "cli/starting.py", "core/lifecycle.py"),
     ),
     Requirement(
         "S2",
         "A session's id is derived from its own key and names it for as long as there is memory of "
         "it, whatever client, daemon or transport is used.",
         open=SESSION,
+        files=("model/ids.py", "host/store.py", "host/registry.py"),
     ),
     Requirement(
         "S3",
         "Any number of operators attach, leave and come back; the execution is not restarted or "
         "disturbed, and its pids stay.",
         open=SESSION,
+        files=("core/attachment.py", "host/channels.py", "cli/terminal.py"),
     ),
     Requirement(
         "S4",
         "A client killed at any instant is replaced by another of any kind that knows nothing but "
         "the session's id.",
         open=SESSION,
+        files=("host/operator.py", "host/channels.py", "wire/messages.py"),
     ),
     Requirement(
         "S5",
@@ -78,6 +84,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
             _SCREEN + "test_a_screen_is_bounded_and_its_memory_comes_back",
         ),
         open=SESSION,
+        files=("host/view.py", "adapters/ghostty_snapshot.py"),
     ),
     Requirement(
         "S6",
@@ -92,6 +99,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
             _GRAPH + "test_an_orphan_that_keeps_the_kernel_session_stays_in_the_graph",
             _OBSERVED_CONTAINED + "test_processes_carry_both_numbers_and_orphans_stay",
         ),
+        files=("adapters/proc.py", "adapters/sock_diag.py"),
     ),
     Requirement(
         "S7",
@@ -108,6 +116,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
             _OBSERVED + "test_an_ended_session_is_ended_before_and_after_it_is_reaped",
             _OBSERVED_CONTAINED + "test_a_frozen_session_is_halted_and_back_where_it_was",
         ),
+        files=("core/waiting.py", "adapters/proc_wait.py", "host/watching.py"),
     ),
     # -- A. Many actors, one state ------------------------------------------------------------
     Requirement(
@@ -161,6 +170,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
             _CONTAINED + "test_an_end_by_signal_is_told_from_an_exit_with_the_same_number",
         ),
         open=SESSION,
+        files=("keeper/reaping.py", "native/hold_init.c", "host/store.py"),
     ),
     # -- M. Failure modes ---------------------------------------------------------------------
     Requirement(
@@ -168,6 +178,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "A client that disconnects loses nothing: the view comes back, and the output of the gap "
         "is held up to a named bound; what rolled off is counted.",
         open=SESSION,
+        files=("adapters/ring.py", "host/channels.py"),
     ),
     Requirement(
         "M2",
@@ -195,6 +206,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "After a crash an input is known as taken, or reported as unknown; never as done when it "
         "may not be, and never applied twice.",
         open=SESSION,
+        files=("adapters/ledger.py", "core/intake.py", "sdk/client.py"),
     ),
     Requirement(
         "M7",

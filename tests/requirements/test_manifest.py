@@ -76,6 +76,8 @@ def test_a_promise_has_a_sentence_and_is_shown_or_open(requirement: Requirement)
     assert requirement.promise.endswith(".")
     assert requirement.tests or requirement.open
     assert len(set(requirement.tests)) == len(requirement.tests)
+    assert all((ROOT / "src/holdfast" / name).is_file() for name in requirement.files)
+    assert requirement.files or not requirement.tests, "say where what is tested is to be read"
 
 
 def test_every_test_the_manifest_names_exists() -> None:

@@ -1,6 +1,7 @@
 """The screen of a session, kept by libghostty-vt (implements `holdfast.ports.screen.Screen`).
 
-What a snapshot does not bring back, each with a test that says so (tests/unit/test_screen.py):
+What a snapshot does not bring back; tests/unit/test_screen.py has a test that fails for each but
+pictures and unknown modes:
 - emoji joined or split under the other setting of mode 2027 (grapheme clusters) than the present;
 - a wide character printed in the line drawing set: the library keeps a wide blank for it;
 - hyperlinks and coloured rows without text, once they have scrolled off into scrollback;

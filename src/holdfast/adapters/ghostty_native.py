@@ -1,17 +1,15 @@
 """One terminal of libghostty-vt, as a handle: make, write, ask, format, copy, free.
 
-This is the only file that knows the library's C interface (through `pyghostty`'s raw cffi layer:
-its ergonomic wrapper has no VT export and no copy). It decides nothing: what a snapshot consists
-of is in `ghostty_snapshot`, what a session's screen is in `ghostty`. It does no locking: a handle
-is used by one thread at a time, which the caller sees to."""
+This is the only file that knows the library's C interface (raw, through `ghostty_abi`: the
+ergonomic wrapper of `pyghostty` has no VT export and no copy). It decides nothing: what a snapshot
+consists of is in `ghostty_snapshot`, what a session's screen is in `ghostty`. It does no locking: a
+handle is used by one thread at a time, which the caller sees to."""
 
 from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from pyghostty._ffi import check, ffi, lib, union_fn
-from pyghostty.core import init_sized
-
+from holdfast.adapters.ghostty_abi import check, ffi, lib, taking_point, with_sizes
 from holdfast.model.size import Size
 
 # The library drops scrollback by whole pages of some 400 kB. Over a limit in bytes it uses the
@@ -30,7 +28,7 @@ _FOREGROUND, _BACKGROUND = (0xE5, 0xE5, 0xE5), (0, 0, 0)
 _CELL_PX = (8, 16)
 
 _POINTS = {"active": lib.GHOSTTY_POINT_TAG_ACTIVE, "screen": lib.GHOSTTY_POINT_TAG_SCREEN}
-_grid_ref = union_fn(
+_grid_ref = taking_point(
     "ghostty_terminal_grid_ref", "GhosttyResult(*)(GhosttyTerminal, GhosttyPointS, GhosttyGridRef*)"
 )
 
@@ -42,7 +40,7 @@ def _sized(ctype: str) -> Any:
     """A struct with its size fields filled in. The library's helper walks the type each time,
     which was a third of a snapshot's time in Python."""
     if ctype not in _templates:
-        _templates[ctype] = init_sized(ctype)
+        _templates[ctype] = with_sizes(ctype)
     return ffi.new(ctype + "*", _templates[ctype][0])
 
 

@@ -1,4 +1,4 @@
-"""The launcher: `python -m holdfast.adapters.launcher_process FD INIT... `, one small process that
+"""The launcher: `python -m holdfast.adapters.launcher_process FD SETTINGS`, one small process that
 forks, so that the daemon, threaded and large, never does.
 
 Serves one request after another from the socket FD (SEQPACKET) and exits when the daemon's end

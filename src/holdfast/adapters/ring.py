@@ -73,8 +73,8 @@ class Ring:
         return max(0, self.head - self.capacity)
 
     def pump(self, master: int, budget: int) -> int:
-        """Move what the PTY has, at most `budget` bytes (or a page). Gives the number moved; raises Hangup
-        when there is nothing and never will be until somebody opens the terminal again."""
+        """Move what the PTY has, at most `budget` bytes (or a page). Gives the number moved; raises
+        Hangup when there is nothing and never will be until somebody opens the terminal again."""
         moved = 0
         while moved == 0 or moved + PAGE <= budget:
             burst = 0

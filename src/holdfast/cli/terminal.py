@@ -337,6 +337,7 @@ class TerminalClient:
                 self._channel,
                 observe=self._observe,
                 size=None if self._observe else _size(),
+                scrollback=False,
             )
         )
         self._offset = None

@@ -1,76 +1,67 @@
 """A command's output as a stream: what lies between its begin mark and its end mark.
 
-The marks travel in the output itself, so a command can print a false one. The first begin mark
-after the command line was typed is the true one (nothing of the command runs before it); of the
-end marks the *last* one before the shell reported the end out of band is true. So output is passed
-on up to anything that looks like an end mark, which is held back until more is known.
+The marks travel in the output itself (see core.marks), so a command can print a false one. The
+first begin mark after the command line was typed is the true one: nothing of the command runs
+before it. Of the end marks the *last* one there when the shell has reported the end out of band
+counts. So output is passed on up to anything that looks like an end mark, and that is held back
+until more is known. The mark may arrive a moment after the report: terminal and report channel are
+two ways.
 """
 
 from __future__ import annotations
 
-MARK = b"\x1b]133;"
-_HELD_MAX = 64 << 10  # a "mark" followed by this much output was not the end
+import re
 
-
-def begin_mark(seq: int) -> bytes:
-    return b"\x1b]133;C;hold=%d" % seq
-
-
-def end_mark(seq: int) -> bytes:
-    return b"\x1b]133;D;hold=%d" % seq
+_HELD_MAX = 64 << 10  # a "mark" followed by this much output, and no report, was not the end
+_MARK_MAX = 64  # bytes; a mark of ours is shorter
 
 
 class ExecOutput:
     """Feed it the stream from where the command line was typed; it gives the command's own."""
 
-    def __init__(self, seq: int) -> None:
-        self._begin = begin_mark(seq)
-        self._end = end_mark(seq)
+    def __init__(self, seq: int, *, parsed: bool = True) -> None:
+        # A line the shell refused to parse has no begin mark: its complaint follows the echo.
+        begin = rb"\x1b\]133;C;[^\x00-\x1f]*?hold=%d(?:\x07|\x1b\\)" % seq if parsed else rb"\n"
+        self._begin = re.compile(begin)
+        self._end = re.compile(rb"\x1b\]133;D;[^\x00-\x1f]*?hold=%d(?:\x07|\x1b\\)" % seq)
         self._begun = False
+        self._reported = False
         self._held = b""
+        self.complete = False  # the end is reported and its mark was found
 
     def feed(self, data: bytes) -> bytes:
         """What of the command's output is certain by now."""
         self._held += data
-        if not self._begun and not self._find_begin():
-            return b""
-        at = self._held.find(self._end)
-        if at < 0:
-            at = _partial_suffix(self._held, self._end)
-        elif len(self._held) - at > _HELD_MAX:
-            at = len(self._held) - _HELD_MAX
-        passed, self._held = self._held[:at], self._held[at:]
+        if not self._begun:
+            begin = self._begin.search(self._held)
+            if begin is None:
+                return b""
+            self._begun = True
+            self._held = self._held[begin.end() :]
+        return self._pass_on()
+
+    def end_reported(self) -> bytes:
+        """The shell said that the command has ended; what that makes certain."""
+        self._reported = True
+        return self._pass_on() if self._begun else b""
+
+    def _pass_on(self) -> bytes:
+        marks = list(self._end.finditer(self._held))
+        if marks and self._reported:
+            self.complete = True
+            cut = marks[-1].start()
+        elif marks and len(self._held) - marks[0].start() <= _HELD_MAX:
+            cut = marks[0].start()
+        else:
+            cut = self._possible_mark()
+        passed, self._held = self._held[:cut], self._held[cut:]
         return passed
 
-    def finish(self, data: bytes) -> bytes:
-        """The rest, when the shell has reported the end and all output before it was fed."""
-        passed = self.feed(data)
-        at = self._held.rfind(self._end)
-        return passed + (self._held[:at] if at >= 0 else b"")
-
-    def _find_begin(self) -> bool:
-        at = self._held.find(self._begin)
-        end = _mark_end(self._held, at) if at >= 0 else -1
-        if end < 0:
-            return False
-        self._held = self._held[end:]
-        self._begun = True
-        return True
-
-
-def _mark_end(data: bytes, at: int) -> int:
-    """The position after the mark that begins at `at`, or -1 when its end is not there yet."""
-    ends = [
-        found + len(terminator)
-        for terminator in (b"\x07", b"\x1b\\")
-        if (found := data.find(terminator, at + 2)) >= 0
-    ]
-    return min(ends, default=-1)
-
-
-def _partial_suffix(data: bytes, mark: bytes) -> int:
-    """Where a beginning of `mark` at the very end of `data` starts; its length when there is none."""
-    for size in range(min(len(mark) - 1, len(data)), 0, -1):
-        if data.endswith(mark[:size]):
-            return len(data) - size
-    return len(data)
+    def _possible_mark(self) -> int:
+        """Where a mark may be beginning at the very end; the whole length when none is."""
+        at = self._held.rfind(b"\x1b", max(0, len(self._held) - _MARK_MAX))
+        if at < 0:
+            return len(self._held)
+        start = self._held[at:]
+        known = b"\x1b]133;D;"
+        return at if start.startswith(known[: len(start)]) else len(self._held)

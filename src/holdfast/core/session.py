@@ -1,8 +1,8 @@
 """The one mutator of a session: an event in, effects out.
 
 Everything done to a session by anybody comes through `Session.handle`, one event at a time, and
-so has one order (A1, A3). A refused event raises a typed error and changes nothing. Bulk output does
-not come here: PTY -> ring -> operators is its own short path.
+so has one order (A1, A3). A refused event raises a typed error and changes nothing. Bulk output
+does not come here: PTY -> ring -> operators is its own short path.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Where output may be cut, and which parts of it ask the terminal something.
+"""Where output may be cut.
 
 Output is cut between sequences and characters, so that a snapshot can be put in between and a
 reader can begin there. Only the end of a piece is looked at: an ESC begins a new sequence whatever
@@ -30,27 +30,6 @@ _WHOLE = re.compile(
 _DCS = re.compile(rb"\x1b" + _STRAY + rb"P[^\x18\x1a]*+\Z", re.DOTALL)
 _ESC = 0x1B
 
-# What terminals answer.
-_QUERY = re.compile(
-    rb"\x1b(?:"
-    rb"\[(?:"
-    rb"[>=]?+0?+c"  # DA1, DA2, DA3
-    rb"|[?\d][\d;]*+(?:n|\$p)"  # DSR and CPR, DECRQM
-    rb"|>0?+q|\?u|\?4m|[01]?+x|\?[\d;]++S"  # XTVERSION, kitty keys, XTQMODKEYS, DECREQTPARM, pixels
-    rb"|1[1345689](?:;\d)?+t|2[01]t"  # reports of the window
-    rb")"
-    rb"|\](?:4(?:;\d++;\?)++|[15]\d?+(?:;\?)++|52;[^;\x07\x1b]*+;\?)(?:\x07|\x1b\\)"  # colours
-    rb"|P[+$]q[^\x1b]*+\x1b\\"  # XTGETTCAP, DECRQSS
-    rb"|_G[^;\x1b]*?a=q[^\x1b]*+\x1b\\"  # kitty graphics: can you?
-    rb"|Z"  # DECID
-    rb")",
-    re.DOTALL,
-)
-# Trying that at each of the thousands of ESCs in coloured text takes longer than drawing it. So
-# numbers and colours are dropped first, which is cheap, and this looks at the ESCs that remain.
-_NUMBERS, _COLOUR = b"0123456789;", b"\x1b[m"
-_MAYBE_QUERY = re.compile(rb"\x1b(?:\[(?:[>=]?+c|\??+(?:n|\$p)|>q|\?[umS]|[xt])|[\]P_Z])")
-
 
 def complete_prefix(data: bytes | memoryview, limit: int) -> int:
     """The length of the longest beginning of `data` that ends between sequences and characters.
@@ -70,17 +49,6 @@ def complete_prefix(data: bytes | memoryview, limit: int) -> int:
         if begun is None:
             return start + end
         end = begun
-
-
-def find_queries(data: bytes | memoryview) -> bool:
-    """Whether there is something in it that a terminal may answer."""
-    bare = bytes(data).translate(None, _NUMBERS).replace(_COLOUR, b"")
-    return _MAYBE_QUERY.search(bare) is not None and _QUERY.search(data) is not None
-
-
-def strip_queries(data: bytes) -> bytes:
-    """`data` without the questions, for a terminal that is not the one to answer."""
-    return _QUERY.sub(b"", data) if find_queries(data) else data
 
 
 def _unfinished(window: bytes, end: int) -> int | None:

@@ -66,8 +66,11 @@ class _RingChannel:
 class ViewChannel(_RingChannel):
     """Output for a terminal: a screen first (unless resuming), then the bytes."""
 
-    def __init__(self, live: LiveSession, number: int, since: int | None) -> None:
+    def __init__(
+        self, live: LiveSession, number: int, since: int | None, *, scrollback: bool = True
+    ) -> None:
         ring = live.ring
+        self._scrollback = scrollback  # wanted, and not sent yet
         resumable = since is not None and ring.tail <= since <= ring.head
         self._shown_to = ring.head if since is None else since
         # A cursor before everything asks for the screen.
@@ -77,7 +80,8 @@ class ViewChannel(_RingChannel):
         return [encode(self.missed())] if self.cursor < 0 else super().next_piece()
 
     def missed(self) -> m.Message:
-        offset, data = self.live.view.snapshot()
+        offset, data = self.live.view.snapshot(scrollback=self._scrollback)
+        self._scrollback = False
         skipped = offset - (self._shown_to if self.cursor < 0 else self.cursor)
         self.cursor = offset
         return m.Resync(self.number, offset, self.live.core.size, max(0, skipped), data)

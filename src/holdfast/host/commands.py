@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from holdfast.host.live import LiveSession
 
 _BELL_READ_BYTES = 64 << 10
+_MARK_WAIT_S = 1.0  # for the end mark to arrive after the report of the end
 
 
 class Commands:
@@ -56,10 +57,6 @@ class Commands:
         """Something was typed: the prompt may hold text that is nobody's command yet."""
         self._typed_since_prompt = True
 
-    def output_came(self) -> None:
-        if self.exec is not None:
-            self.exec.stirred()
-
     def check_free(self) -> None:
         """Raise unless the shell can take a command line now."""
         live = self._live
@@ -68,6 +65,7 @@ class Commands:
                 f"the session runs {live.spec.argv[0]}, which does not report its commands",
                 hint="type with `hold send` and look with `hold wait` and `hold screen`",
             )
+        self._on_bell()  # what was reported and not yet read counts
         if self.exec is not None:
             raise SessionBusy("another exec is running in this session")
         state = live.state()
@@ -97,7 +95,7 @@ class Commands:
         if isinstance(report, CommandBegin):
             self._records.append(CommandRecord(report.seq, report.text, report.cwd, now, head))
             if self.exec is not None:
-                self.exec.begins(report.seq)
+                self.exec.begins(report)
         elif isinstance(report, CommandEnd):
             for index, record in enumerate(self._records):
                 if record.seq == report.seq and record.status is None:
@@ -110,8 +108,8 @@ class Commands:
         elif isinstance(report, PromptShown):
             self._typed_since_prompt = False
             if self.exec is not None and self.exec.seq is None:
-                # Back at the prompt and nothing began: the shell refused the line itself.
-                self.exec.refused(report.status, report.cwd)
+                # Back at the prompt and nothing began: the shell took the line for no command.
+                self.exec.ends(report.status, report.cwd)
                 self.exec = None
         self._live.keep()
         self._live.watching.stirred()
@@ -135,56 +133,44 @@ class ExecChannel:
         self.live = live
         self.number = number
         self.seq: int | None = None
+        self.wake: Callable[[], None] = lambda: None
         self._request = request
         self._cursor = live.ring.head
         self._started = time.monotonic()
-        self._filter: ExecOutput | None = None
-        self._end_at: int | None = None
-        self._last: m.Answer | None = None
-        self._lost = 0
+        self._output: ExecOutput | None = None
         self._ready: deque[m.Answer] = deque()
+        self._last: m.Answer | None = None  # to be sent when the output is complete
+        self._mark_deadline = 0.0
+        self._lost = 0
         self._finished = False
-        self.wake: Callable[[], None] = lambda: None
 
-    def begins(self, seq: int) -> None:
+    def begins(self, report: CommandBegin) -> None:
         if self.seq is None:
-            self.seq = seq
-            self._filter = ExecOutput(seq)
-            self._ready.append(m.ExecBegan(self._request, seq))
+            self.seq = report.seq
+            self._output = ExecOutput(report.seq, parsed=report.parsed)
+            self._ready.append(m.ExecBegan(self._request, report.seq))
             self.wake()
 
     def ends(self, status: int, cwd: str) -> None:
-        self._end_at = self.live.ring.head
         seconds = time.monotonic() - self._started
         self._last = m.ExecEnded(self._request, status, cwd, seconds)
+        if self._output is not None:
+            self._say(self._output.end_reported())
+        # The end mark follows within the kernel's time to move it, unless the ring lost it.
+        self._mark_deadline = time.monotonic() + _MARK_WAIT_S
+        asyncio.get_running_loop().call_later(_MARK_WAIT_S, lambda: self.wake())
         self.wake()
 
-    def refused(self, status: int, cwd: str) -> None:
-        self._filter = None
-        self.ends(status, cwd)
-
     def fails(self, error: HoldfastError) -> None:
-        self._end_at = self.live.ring.head
+        self._output = None
         self._last = m.Failed(self._request, error.code, error.message, error.hint)
         self.wake()
 
-    def stirred(self) -> None:
-        self.wake()
-
     def next_piece(self) -> Piece | None:
+        self._read_on()
         if self._ready:
             return [encode(self._ready.popleft())]
-        if self._finished:
-            return None
-        ring = self.live.ring
-        limit = ring.head if self._end_at is None else self._end_at
-        while self._filter is not None and self._cursor < limit:
-            data = self._read(limit)
-            complete = self._end_at is not None and self._cursor >= limit
-            out = self._filter.finish(data) if complete else self._filter.feed(data)
-            if out:
-                return [encode(m.ExecOutput(self._request, out))]
-        if self._last is None:
+        if self._finished or self._last is None or not self._complete():
             return None
         self._finished = True
         last = self._last
@@ -195,15 +181,26 @@ class ExecChannel:
     def finished(self) -> bool:
         return self._finished and not self._ready
 
-    def _read(self, limit: int) -> bytes:
+    def _complete(self) -> bool:
+        output = self._output
+        return output is None or output.complete or time.monotonic() >= self._mark_deadline
+
+    def _read_on(self) -> None:
+        """Take from the ring until there is something to send: a reader that does not read leaves
+        the rest there."""
         ring = self.live.ring
-        if self._cursor < ring.tail:
-            self._lost += ring.tail - self._cursor
-            self._cursor = ring.tail
-        end = min(self._cursor + OUTPUT_CHUNK_BYTES, limit)
-        data = ring.copy(self._cursor, end)
-        self._cursor = end
-        return data
+        while self._output and not self._ready and self._cursor < ring.head:
+            if self._cursor < ring.tail:
+                self._lost += ring.tail - self._cursor
+                self._cursor = ring.tail
+            end = min(self._cursor + OUTPUT_CHUNK_BYTES, ring.head)
+            data = ring.copy(self._cursor, end)
+            self._cursor = end
+            self._say(self._output.feed(data))
+
+    def _say(self, data: bytes) -> None:
+        if data:
+            self._ready.append(m.ExecOutput(self._request, data))
 
 
 def command_bytes(command: str, *, bracketed: bool) -> bytes:

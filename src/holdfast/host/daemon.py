@@ -46,7 +46,9 @@ _BURY_RETRY_S = 5.0  # a tombstone that could not be written is tried again
 class Daemon:
     """One host."""
 
-    def __init__(self, home: Home, keeper: KeeperLink, listener: socket.socket, starts: int) -> None:
+    def __init__(
+        self, home: Home, keeper: KeeperLink, listener: socket.socket, starts: int
+    ) -> None:
         self.home = home
         self.keeper = keeper
         self.config = config.load(home.config)

@@ -10,7 +10,7 @@ import platform
 import resource
 import shutil
 
-from holdfast.adapters import cgroup, criu, native
+from holdfast.adapters import cgroup, criu, level, native
 from holdfast.model.home import Home
 from holdfast.model.ids import SessionId
 from holdfast.model.info import Finding
@@ -19,11 +19,9 @@ from holdfast.model.state import Level
 
 @functools.cache
 def highest() -> Level:
-    """The best level a session can be started at here. Movable is found out by asking CRIU, which
-    takes a moment, so it counts only once `findings` has looked."""
-    if os.getuid() != 0 or cgroup.unavailable() or not _own_init():
-        return Level.PLAIN
-    return Level.CONTAINED
+    """The best level a session can be started at here. Asking CRIU takes a moment, so the daemon
+    asks once, off its loop, when it starts."""
+    return level.best()[0]
 
 
 def findings(home: Home) -> list[Finding]:
@@ -66,11 +64,6 @@ def clear_leftovers(instance: str, home: Home, living: set[SessionId]) -> None:
                 cgroup.remove(group)
 
 
-def _own_init() -> bool:
-    command = native.init_command()
-    return not isinstance(command, str)
-
-
 def _init_finding() -> Finding:
     command = native.init_command()
     if isinstance(command, str):
@@ -88,7 +81,10 @@ def _init_finding() -> Finding:
 def _cgroup_finding() -> Finding:
     missing = cgroup.unavailable()
     return Finding(
-        "cgroup v2", not missing, missing or "usable", "mount it, or run the host as root" if missing else ""
+        "cgroup v2",
+        not missing,
+        missing or "usable",
+        "mount it, or run the host as root" if missing else "",
     )
 
 
@@ -106,7 +102,7 @@ def _criu_finding() -> Finding:
     found = criu.find() if os.getuid() == 0 else "needs root"
     if isinstance(found, str):
         return Finding("movable sessions", False, found, "python -m holdfast.adapters.criu_install")
-    return Finding("movable sessions", True, f"CRIU {found.version}")
+    return Finding("movable sessions", True, f"CRIU {found.version()}")
 
 
 def _storage_finding(home: Home) -> Finding:

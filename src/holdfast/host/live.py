@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 
 import msgpack
 
-from holdfast.adapters import cgroup, pty
+from holdfast.adapters import pty
+from holdfast.adapters.launcher import end as end_tree
 from holdfast.adapters.ledger import Ledger
 from holdfast.adapters.ring import Hangup, Ring
 from holdfast.core import session as core
@@ -180,7 +181,6 @@ class LiveSession:
         if self.core.attachments.answerer() is None:
             self._answer_queries()
         self.daemon.output_came(self)
-        self.commands.output_came()
         self.watching.stirred()
 
     def drain(self) -> None:
@@ -248,11 +248,7 @@ class LiveSession:
         """End the tree now, whatever it does. The end is told by the keeper."""
         if self.core.ending is not None:
             return
-        if self.spec.place.cgroup:
-            cgroup.kill(self.spec.place.cgroup)
-            return
-        # At level plain the init outlives the main process by a moment and takes the rest down.
-        self._signal_main(signal.SIGKILL)
+        end_tree(self.spec.place)
 
     def main_ended(self, ending: Ending) -> None:
         """The keeper reaped the session's first process."""

@@ -130,9 +130,7 @@ class Operator:
             if len(self._requests) >= REQUESTS_IN_FLIGHT:
                 self._read_more(False)
 
-    async def _finish(
-        self, request: m.Request, answer: Awaitable[m.Answer]
-    ) -> None:
+    async def _finish(self, request: m.Request, answer: Awaitable[m.Answer]) -> None:
         try:
             self.answer(await answer)
         except HoldfastError as error:

@@ -97,9 +97,9 @@ class Registry:
         if live is not None:
             return live
         for stored in self._recent:
-            if self.may_see(uid, stored) and text:
-                if stored.info.name == text or stored.info.id.startswith(text):
-                    return stored
+            named = stored.info.name == text or stored.info.id.startswith(text)
+            if text and named and self.may_see(uid, stored):
+                return stored
         raise NoSuchSession(
             f"there is no session {text[:80]!r}", hint="`hold ls --all` lists live and ended ones"
         )

@@ -140,8 +140,11 @@ class Requests:
         who = _identity(operator)
         if attach.size is not None:
             attach.size.checked()
-        kind = RawChannel if attach.raw else ViewChannel
-        channel = kind(live, attach.channel, attach.since)
+        channel: RawChannel | ViewChannel
+        if attach.raw:
+            channel = RawChannel(live, attach.channel, attach.since)
+        else:
+            channel = ViewChannel(live, attach.channel, attach.since, scrollback=attach.scrollback)
         offset = channel.cursor if channel.cursor >= 0 else live.ring.head
         self._daemon.join(operator, channel)
         operator.answer(

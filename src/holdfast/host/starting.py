@@ -6,11 +6,11 @@ import contextlib
 import os
 import pwd
 import secrets
-import signal
 import time
 from typing import TYPE_CHECKING
 
 from holdfast.adapters import cgroup, shell
+from holdfast.adapters.launcher import end as end_tree
 from holdfast.adapters.ring import Ring, make_conduit
 from holdfast.host import config, levels
 from holdfast.host.live import Descriptors, Kept, LiveSession, Spec
@@ -116,7 +116,7 @@ async def _start(
             created_at=time.time(),
             place=launched.place,
             shell=integration.kind if integration else "",
-            is_shell=len(argv) == 1 and _program(argv) in _SHELLS or integration is not None,
+            is_shell=(len(argv) == 1 and _program(argv) in _SHELLS) or integration is not None,
             nonce=nonce,
         )
         live = LiveSession(daemon, Kept(known, size), fds)
@@ -130,8 +130,9 @@ async def _start(
 
 def _abandon(launched: Launched) -> None:
     """The start failed after the launch: the tree must not outlive it."""
-    with contextlib.suppress(ProcessLookupError):
-        os.kill(launched.place.shell_pid or launched.place.pid, signal.SIGKILL)
+    end_tree(launched.place)
+    os.close(launched.master)
+    os.close(launched.pidfd)
     if launched.place.cgroup:
         cgroup.kill(launched.place.cgroup)
         cgroup.remove(launched.place.cgroup)
@@ -206,5 +207,3 @@ def _environment(
 
 def _program(argv: tuple[str, ...]) -> str:
     return argv[0].rsplit("/", 1)[-1].lstrip("-")
-
-

@@ -47,7 +47,8 @@ class View:
     def output_came(self) -> None:
         """New output is in the ring: make room for more when most of it waits for the screen."""
         if self._ring.head - self.offset > self._ring.capacity * 5 // 8:
-            self._skip() or self.catch_up()
+            if not self._skip():
+                self.catch_up()
 
     def room(self) -> int:
         """Output the ring can take before it would overwrite what the screen still needs."""
@@ -87,10 +88,10 @@ class View:
             self._screen_now().resize(size)
             self.checkpoint()
 
-    def snapshot(self) -> tuple[int, bytes]:
+    def snapshot(self, *, scrollback: bool = True) -> tuple[int, bytes]:
         """The view as terminal text, and the offset it is true at."""
         self.catch_up()
-        return self.offset, self._screen_now().snapshot()
+        return self.offset, self._screen_now().snapshot(scrollback=scrollback)
 
     def text(self, *, scrollback: bool = False) -> str:
         self.catch_up()
@@ -137,7 +138,10 @@ class View:
         passed = ring.copy(self.offset, ring.head - ring.capacity // 4)
         line_end = flood.last_line_end(passed)
         kept = ring.copy(self.offset + line_end, ring.head)
-        if passed.count(b"\n", 0, line_end) < self._size.rows or kept.count(b"\n") < self._size.rows:
+        if (
+            passed.count(b"\n", 0, line_end) < self._size.rows
+            or kept.count(b"\n") < self._size.rows
+        ):
             return False
         screen = self._screen_now()
         if not self._base:

@@ -255,14 +255,16 @@ def _listen(path: str, mode: int) -> socket.socket:
 def _raise_descriptor_limit() -> int:
     """Raise our soft limit as far as we may; gives the old one, which sessions get back."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = _DESCRIPTORS_WANTED if hard == resource.RLIM_INFINITY else min(hard, _DESCRIPTORS_WANTED)
+    wanted = (
+        _DESCRIPTORS_WANTED if hard == resource.RLIM_INFINITY else min(hard, _DESCRIPTORS_WANTED)
+    )
     if soft < wanted:
         resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
     return soft
 
 
 def _lock(run_dir: str) -> int | None:
-    """The lock that makes this the only keeper here; held for life. Descriptor, or None if taken."""
+    """The lock that makes this the only keeper here, held for life; None if another has it."""
     fd = os.open(f"{run_dir}/keeper.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)

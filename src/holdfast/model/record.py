@@ -137,7 +137,7 @@ def _readers_of(cls: type[Record]) -> dict[str, Callable[[Any, str], Any]]:
         if not isinstance(owner, _RecordMeta):
             continue
         scope = vars(sys.modules[owner.__module__])
-        for field, kind in owner.__dict__.get("__annotations__", {}).items():
+        for field, kind in vars(owner).get("__annotations__", {}).items():
             if field in cls._fields:
                 readers[field] = _reader(eval(kind, scope) if isinstance(kind, str) else kind)
     return readers

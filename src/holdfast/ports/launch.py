@@ -17,7 +17,7 @@ class Launched(Record):
 
 
 class Launch(Protocol):
-    """Raises CommandNotFound, LaunchFailed, LevelUnavailable or NotPermitted; leaves nothing behind."""
+    """Raises CommandNotFound, LaunchFailed, LevelUnavailable or NotPermitted, with nothing left."""
 
     async def launch(self, spec: LaunchSpec, inherit: dict[int, int]) -> Launched:
         """`inherit` maps a descriptor number inside the session to one of the caller's."""

@@ -32,6 +32,6 @@ class Screen(Protocol):
     def title(self) -> str: ...
 
     def mode(self, number: int) -> bool:
-        """Whether a DEC private mode is set (1 application cursor keys, 2004 bracketed paste...)."""
+        """Whether a DEC private mode is set (1 application cursor keys, 2004 bracketed paste)."""
 
     def close(self) -> None: ...

@@ -18,7 +18,15 @@ from holdfast.model.home import SYSTEM, Home, home_of
 from holdfast.model.ids import OperatorId
 from holdfast.model.limits import SNAPSHOT_MAX_BYTES
 from holdfast.wire.frames import Decoder, encode
-from holdfast.wire.messages import PROTOCOL_VERSION, Answer, Failed, Hello, Message, Request, Welcome
+from holdfast.wire.messages import (
+    PROTOCOL_VERSION,
+    Answer,
+    Failed,
+    Hello,
+    Message,
+    Request,
+    Welcome,
+)
 
 _READ_BYTES = 256 << 10
 GREETING_TIMEOUT_S = 10.0  # a daemon that is being restarted answers well within this

@@ -48,12 +48,14 @@ builtin declare +x __hold_seq __hold_count __hold_last __hold_hist __hold_fifo _
 # __hold_send BODY...: each body becomes one record in one write. Bash writes line by line through
 # a buffer of 1024 bytes, so a record has no newline in it and is shorter than that; then the
 # kernel keeps it whole. A FIFO that is not drained (no daemon just now) might be full, and bash
-# cannot write without blocking: dd can, and loses the report rather than the prompt.
+# cannot write without blocking: dd can, and loses the report rather than the prompt. Starting dd
+# costs more than all the rest, so a reader that is merely a little late gets some 0.3 ms first.
 __hold_send() {
     [[ -p $__hold_fifo ]] || builtin return 0 # `<>` would make a plain file of it
-    local __hold_body
+    local __hold_body __hold_try=30
     {
-        if builtin read -t 0; then
+        while builtin read -t 0 && (( __hold_try -= 1 )); do builtin :; done
+        if (( ! __hold_try )); then
             for __hold_body; do
                 builtin printf '\0HOLD1 %s %s\0' "$__hold_nonce" "$__hold_body" |
                     builtin command -p dd bs=4096 conv=notrunc,nocreat oflag=nonblock \

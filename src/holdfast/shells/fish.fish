@@ -35,7 +35,7 @@ function __hold_send
 end
 
 function __hold_tty
-    printf '\e]133;%s;hold=%s\a' $argv >/dev/tty 2>/dev/null
+    printf '\e]133;%s;hold=%s\a' $argv[1] $__hold_seq >/dev/tty 2>/dev/null
 end
 
 # The text without newlines, except that those at its end are lost.

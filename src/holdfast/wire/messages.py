@@ -107,7 +107,8 @@ class Attach(Request):
     """Open a channel: output from `since` (an offset) on, or a Resync and what follows it.
 
     `raw` never resyncs with a screen: a reader that fell behind gets a Gap instead (for `tail`).
-    `size` sets the canonical size, unless `observe`. Answered by Attached."""
+    `size` sets the canonical size, unless `observe`. `scrollback`: the first Resync brings the
+    lines above the screen too; later ones never do, the terminal has them. Answered by Attached."""
 
     tag = "attach"
     session: str
@@ -116,6 +117,7 @@ class Attach(Request):
     raw: bool = False
     since: int | None = None
     size: Size | None = None
+    scrollback: bool = True
 
 
 class Detach(Request):

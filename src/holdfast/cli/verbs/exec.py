@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import time
 
 from holdfast.cli import bytes_out
 from holdfast.cli.arguments import Parser, add_session, seconds, utf8, verb_parser
+from holdfast.cli.awaiting import await_state
 from holdfast.cli.resuming import come_back
 from holdfast.model.errors import HoldfastError, HostDown, HostLost, InputUnknown, TimedOut
+from holdfast.model.state import SessionState
 from holdfast.sdk.client import Host
 from holdfast.wire import messages as m
 
@@ -24,6 +27,7 @@ SUMMARY = "run one command line in its shell, with output and status"
 
 EXIT_INTERRUPTED = 130
 _STATUS_CHANNEL = 1
+_PROMPT_S = 5.0  # a shell with heavy startup files is still within this
 
 
 class _ExecParser(Parser):
@@ -71,7 +75,10 @@ def parser() -> Parser:
 def run(options: argparse.Namespace) -> int:
     with Host(client="hold exec") as host:
         # By id from here on: the name may be another session's when we have to come back.
-        command = _Command(host, host.show(options.session), _line(options.command))
+        info = host.show(options.session)
+        if _about_to_prompt(info):
+            _await_prompt(info, options.timeout)
+        command = _Command(host, info, _line(options.command))
         try:
             return command.run(options.timeout)
         except KeyboardInterrupt:
@@ -85,6 +92,21 @@ def _line(words: list[str]) -> str:
     import shlex
 
     return shlex.join(words)
+
+
+def _about_to_prompt(info: SessionInfo) -> bool:
+    """Whether the shell runs nothing, by its own reports, and yet is not at its prompt: it is
+    starting, or between the end of a command and the prompt. Not worth a `session_busy`."""
+    last = info.last_command
+    between = last is None or last.status is not None
+    return bool(info.shell) and info.state is SessionState.WORKING and between
+
+
+def _await_prompt(info: SessionInfo, timeout: float | None) -> None:
+    """By a connection of its own: events would pile up beside the command's output."""
+    patience = _PROMPT_S if timeout is None else min(_PROMPT_S, timeout)
+    with Host(client="hold exec") as watcher, contextlib.suppress(TimedOut):
+        await_state(watcher, info.id, SessionState.PROMPT, time.monotonic() + patience)
 
 
 class _Command:

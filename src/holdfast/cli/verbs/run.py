@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 
@@ -22,8 +23,8 @@ SUMMARY = "start a session and attach to it"
 def parser() -> Parser:
     parser = verb_parser(
         "run",
-        "Start a session running CMD (default: your shell) with this environment and directory, and "
-        "attach to it. The session is nobody's: closing this terminal only detaches.",
+        "Start a session running CMD (default: your shell) with this environment and directory, "
+        "and attach to it. The session is nobody's: closing this terminal only detaches.",
         "  hold run                          your shell, attached\n"
         "  hold run --name build -d -- make  in the background; prints the session's id\n"
         "  hold run --size 120x40 --env DEBUG=1 -- ./server --port 3000",
@@ -71,10 +72,8 @@ def _host() -> Host:
     try:
         return Host(client="hold run")
     except HostDown:
-        try:
+        with contextlib.suppress(AlreadyUp):  # somebody else started it meanwhile
             start_host()
-        except AlreadyUp:
-            pass  # somebody else started it meanwhile
         return Host(client="hold run")
 
 

@@ -57,12 +57,13 @@ def _sheet(info: SessionInfo, now: float) -> Iterator[tuple[str, str]]:
     yield "level", f"{info.level}, epoch {info.epoch}"
     yield "created", f"{_clock(info.created_at)}, {ago(now - info.created_at)} ago"
     yield "terminal", f"{info.size}{f', titled {_plain(info.title)}' if info.title else ''}"
-    yield "operators", _operators(info)
+    if info.ending is None:
+        yield "operators", _operators(info)
     yield "output", _output(info, now)
     if info.shell:
         yield "shell", f"{info.shell}, reports its commands"
     if info.last_command is not None:
-        yield "last", _command(info.last_command, now)
+        yield "last", _command(info.last_command, now, ended=info.ending is not None)
 
 
 def _state(info: SessionInfo, now: float) -> str:
@@ -84,8 +85,10 @@ def _output(info: SessionInfo, now: float) -> str:
     return f"{info.output_offset} bytes, {held} held{rolled}{last}"
 
 
-def _command(command: CommandRecord, now: float) -> str:
+def _command(command: CommandRecord, now: float, *, ended: bool) -> str:
     text = _plain(command.text)
+    if command.status is None and ended:
+        return f"{text}  (it had not ended when the session did)"
     if command.status is None or command.ended_at is None:
         return f"{text}  (runs, since {ago(now - command.began_at)})"
     seconds = command.ended_at - command.began_at

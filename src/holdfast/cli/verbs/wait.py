@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 
 from holdfast.cli.arguments import Parser, add_session, count, seconds, utf8, verb_parser
-from holdfast.cli.resuming import come_back
-from holdfast.model.errors import HostLost, InvalidArgument, SessionEnded, TimedOut
+from holdfast.cli.awaiting import await_state
+from holdfast.model.errors import InvalidArgument, SessionEnded, TimedOut
 from holdfast.model.state import SessionState
 from holdfast.sdk.client import Host
 from holdfast.wire import messages as m
@@ -92,23 +92,11 @@ def _chosen(options: argparse.Namespace) -> Wait:
 
 
 def _for_state(host: Host, options: argparse.Namespace, deadline: float | None) -> int:
-    wanted, session = STATES[options.wanted], options.session
-    host.watch(session)
-    while True:
-        try:
-            left = None if deadline is None else max(0.0, deadline - time.monotonic())
-            event = host.connection.receive(left)
-        except HostLost:
-            come_back(host)
-            host.watch(session)
-            continue
-        if not isinstance(event, m.StateEvent):
-            continue
-        session = event.session  # the name may be another session's when we have to come back
-        if event.state is wanted:
-            return _ending(event, options.status) if event.ending is not None else 0
-        if event.ending is not None:
-            raise SessionEnded(f"{event.name} ended before that: {event.ending}")
+    wanted = STATES[options.wanted]
+    event = await_state(host, options.session, wanted, deadline)
+    if event.state is not wanted:
+        raise SessionEnded(f"{event.name} ended before that: {event.ending}")
+    return _ending(event, options.status) if event.ending is not None else 0
 
 
 def _ending(event: m.StateEvent, with_status: bool) -> int:

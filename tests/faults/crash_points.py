@@ -1,0 +1,171 @@
+"""A daemon that dies at a chosen line, or that has a chosen fault.
+
+A `sitecustomize` on the host's PYTHONPATH changes the daemon's own code as it starts, nothing on
+disk. A crash point is *armed* by a file and works once: the daemon removes the file and kills
+itself with SIGKILL, before or after the call named. A fault stays. Both name real attributes, so
+a renamed one fails loudly in the host's log instead of testing nothing.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from faults.hosting import FaultHost
+
+# name -> (module, class or "", attribute)
+CALLS = {
+    "create": ("holdfast.host.store", "Store", "create"),
+    "launch": ("holdfast.adapters.launcher", "", "_launched"),
+    "make_ring": ("holdfast.adapters.ring", "Ring", "unmap"),
+    "save_spec": ("holdfast.host.store", "Store", "save_spec"),
+    "deposit": ("holdfast.host.custody", "KeeperLink", "deposit"),
+    "bury": ("holdfast.host.store", "Store", "bury"),
+    "release": ("holdfast.host.custody", "KeeperLink", "release"),
+    "note": ("holdfast.adapters.ledger", "Ledger", "_note"),
+    "type": ("holdfast.adapters.ledger", "Ledger", "type_into"),
+    "drain": ("holdfast.adapters.ring", "Ring", "_drain_conduit"),
+    "checkpoint": ("holdfast.adapters.ring", "Ring", "save_checkpoint"),
+    "collect": ("holdfast.host.custody", "KeeperLink", "collect"),
+    "ready": ("holdfast.host.custody", "KeeperLink", "ready"),
+}
+
+_CRASH = """
+import functools, importlib, os, signal
+ARMED = {armed!r}
+def dies(point, call):
+    @functools.wraps(call)
+    def wrapped(*args, **kwargs):
+        for side in ("before", "after"):
+            if side == "after":
+                result = call(*args, **kwargs)
+            try:
+                os.unlink(f"{{ARMED}}/{{side}}-{{point}}")
+            except FileNotFoundError:
+                continue
+            os.kill(os.getpid(), signal.SIGKILL)
+        return result
+    return wrapped
+for point, (module, owner, name) in {calls!r}.items():
+    place = importlib.import_module(module)
+    place = getattr(place, owner) if owner else place
+    setattr(place, name, dies(point, getattr(place, name)))
+"""
+
+# What a careless implementation would do. Each must be caught by the judges in numbered.py.
+FAULTS = {
+    # Output through the daemon's own memory: what was read and not yet stored dies with it.
+    "ring reads, then stores": """
+import errno, os
+from holdfast.adapters import ring
+def pump(self, master, budget):
+    moved, held = 0, []
+    try:
+        while moved < budget:
+            data = os.read(master, 4096)
+            held.append(data)
+            moved += len(data)
+    except BlockingIOError:
+        pass
+    except OSError as error:
+        if error.errno != errno.EIO: raise
+        if not moved: raise ring.Hangup from None
+    for data in held:
+        os.write(self.conduit, data)
+        self._drain_conduit()
+    return moved
+assert ring.Ring.pump and ring.Ring._drain_conduit
+ring.Ring.pump = pump
+""",
+    # The file position is forgotten: output stored but not noted is overwritten.
+    "ring trusts only its noted head": """
+from holdfast.adapters import ring
+import os
+assert ring.Ring._recover_head and ring.Ring._drain_conduit
+def recover(self):
+    head = self._words[ring._HEAD]
+    os.lseek(self.memfd, ring._DATA_AT + head % self.capacity, os.SEEK_SET)
+    return head
+def drain(self):
+    waiting = ring.unread(self.conduit)
+    while waiting:
+        at = self.head % self.capacity
+        if at == 0: os.lseek(self.memfd, ring._DATA_AT, os.SEEK_SET)
+        count = os.splice(self.conduit, self.memfd, min(waiting, self.capacity - at))
+        self.head += count
+        waiting -= count
+        self._burst = getattr(self, "_burst", 0) + 1
+        if self._burst % 8 == 0: self._words[ring._HEAD] = self.head
+ring.Ring._recover_head = recover
+ring.Ring._drain_conduit = drain
+""",
+    # The ledger is never written: a repeat after a crash looks new, and is typed twice.
+    "ledger notes nothing": """
+from holdfast.adapters import ledger
+assert ledger.Ledger._note
+ledger.Ledger._note = lambda self, operator, seq: None
+""",
+    # Noted before it is in custody: a crash in between loses an input that counts as taken.
+    "ledger notes first": """
+import os
+from holdfast.adapters import ledger
+assert ledger.Ledger.take
+def take(self, operator, seq, data):
+    self._note(operator, seq)
+    os.sched_yield()
+    os.write(self.conduit, data)
+ledger.Ledger.take = take
+""",
+    # Typed straight from memory after the acknowledgement: a crash loses what was acknowledged.
+    "acknowledges before it takes": """
+import os
+from holdfast.adapters import ledger
+assert ledger.Ledger.take and ledger.Ledger.type_into
+def take(self, operator, seq, data):
+    self._note(operator, seq)
+    self.__dict__.setdefault("later", []).append(data)
+def type_into(self, master):
+    import asyncio
+    later = self.__dict__.setdefault("later", [])
+    def now():
+        while later: os.write(self.conduit, later.pop(0))
+        real(self, master)
+    asyncio.get_running_loop().call_later(0.01, now)
+    return True
+real = ledger.Ledger.type_into
+ledger.Ledger.take, ledger.Ledger.type_into = take, type_into
+""",
+}
+
+
+def crashing_host() -> FaultHost:
+    """A host whose daemon dies where it is told to."""
+    host = FaultHost()
+    armed = host.work / "armed"
+    armed.mkdir()
+    _customize(host, _CRASH.format(armed=str(armed), calls=CALLS))
+    return host
+
+
+def arm(host: FaultHost, point: str) -> Path:
+    """`before-NAME` or `after-NAME`. The file is gone once it happened."""
+    side, _, name = point.partition("-")
+    assert side in ("before", "after") and name in CALLS
+    path = host.work / "armed" / point
+    path.touch()
+    return path
+
+
+def faulty_host(fault: str) -> FaultHost:
+    """A host whose daemon has one of FAULTS."""
+    host = FaultHost()
+    _customize(host, FAULTS[fault])
+    return host
+
+
+def _customize(host: FaultHost, source: str) -> None:
+    directory = host.work / "site"
+    directory.mkdir()
+    only_daemon = "import os\nif 'HOLDFAST_KEEPER_FD' in os.environ:\n"
+    body = "".join(f"    {line}\n" for line in source.splitlines())
+    (directory / "sitecustomize.py").write_text(only_daemon + body)
+    host.environment["PYTHONPATH"] = str(directory)

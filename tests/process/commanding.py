@@ -1,0 +1,112 @@
+"""The real `hold` as a subprocess, against a host in a home of its own."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import select
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+HOLD = str(Path(sys.executable).with_name("hold"))
+PATIENCE_S = 40.0  # far beyond what any command here takes
+
+_ERROR = re.compile(r"hold[^\n]*?: .+ \((?P<code>[a-z_]+)\)(?:; .+)?\n")
+
+
+class Hold:
+    """Commands with one HOLDFAST_HOME. Short, because a socket's path must be."""
+
+    def __init__(self, home: str | None = None) -> None:
+        self.made = tempfile.mkdtemp(prefix="hf-", dir="/tmp")
+        self.home = home or self.made
+        self.env = {**os.environ, "HOLDFAST_HOME": self.home, "PS1": "$ ", "LC_ALL": "C.UTF-8"}
+
+    def __call__(
+        self, *words: str | bytes, stdin: bytes = b"", **options: Any
+    ) -> subprocess.CompletedProcess[str]:
+        done = subprocess.run(
+            [HOLD, *words],
+            env=self.env,
+            input=stdin,
+            capture_output=True,
+            timeout=PATIENCE_S,
+            **options,
+        )
+        answer = subprocess.CompletedProcess(
+            done.args, done.returncode, done.stdout.decode(), done.stderr.decode()
+        )
+        assert "Traceback" not in answer.stderr, answer.stderr
+        return answer
+
+    def ok(self, *words: str | bytes, stdin: bytes = b"") -> str:
+        """What it printed; it must succeed and complain of nothing."""
+        done = self(*words, stdin=stdin)
+        assert (done.returncode, done.stderr) == (0, ""), done
+        return done.stdout
+
+    def json(self, *words: str) -> Any:
+        return json.loads(self.ok(*words, "--json"))
+
+    def fails(self, code: str, *words: str | bytes, stdin: bytes = b"", **options: Any) -> str:
+        """The one line it complains with, which must name the code."""
+        done = self(*words, stdin=stdin, **options)
+        said = _ERROR.fullmatch(done.stderr)
+        assert done.returncode != 0 and said is not None, done
+        assert said["code"] == code, done
+        return done.stderr
+
+    def start(self, *words: str) -> subprocess.Popen[bytes]:
+        """A command that goes on; the caller ends it."""
+        return subprocess.Popen(
+            [HOLD, *words], env=self.env, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        )
+
+    def shell(self, name: str) -> str:
+        """A bash session at its prompt; gives its id."""
+        session = self.ok("run", "-d", "--name", name, "--", "bash", "--norc").strip()
+        self.ok("wait", name, "--for", "prompt", "--timeout", "20")
+        return session
+
+    def close(self) -> None:
+        """Nothing stays: asked first, then told by signal, and the directory goes too."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            subprocess.run(
+                [HOLD, "down", "--end-sessions"],
+                env=self.env,
+                capture_output=True,
+                timeout=PATIENCE_S,
+            )
+        for keeper in _keepers(self.home):
+            _end(keeper)
+        shutil.rmtree(self.made, ignore_errors=True)
+
+
+def _keepers(home: str) -> list[int]:
+    """Keepers of this home that still run: by their own command line, never by name alone."""
+    found = []
+    for pid in filter(str.isdecimal, os.listdir("/proc")):
+        with contextlib.suppress(OSError):
+            words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+            if b"holdfast.keeper" in words and f"{home}/run".encode() in words:
+                found.append(int(pid))
+    return found
+
+
+def _end(pid: int) -> None:
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        with contextlib.suppress(ProcessLookupError):
+            handle = os.pidfd_open(pid)
+            try:
+                signal.pidfd_send_signal(handle, number)
+                if select.select([handle], [], [], 10)[0]:
+                    return
+            finally:
+                os.close(handle)

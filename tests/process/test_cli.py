@@ -1,0 +1,371 @@
+"""Each verb as people use it: the real command, a real host, real shells."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+from commanding import HOLD, Hold
+
+from holdfast.cli.dispatch import VERBS
+from holdfast.model.info import HostInfo, SessionInfo
+from holdfast.wire import messages as m
+
+READ_VERBS = ("ls", "show", "screen", "tail", "wait", "watch", "graph", "send", "keys")
+
+
+# -- the command itself -----------------------------------------------------------------------
+
+
+def test_every_verb_has_help_with_examples() -> None:
+    for verb in VERBS:
+        done = subprocess.run([HOLD, verb, "--help"], capture_output=True, text=True, timeout=30)
+        assert done.returncode == 0, done
+        assert f"usage: hold {verb}" in done.stdout
+        assert "examples:" in done.stdout, verb
+
+
+def test_the_overview_lists_every_verb() -> None:
+    done = subprocess.run([HOLD, "--help"], capture_output=True, text=True, timeout=30)
+    assert done.returncode == 0
+    for verb in VERBS:
+        assert f"  {verb} " in done.stdout
+
+
+def test_an_unknown_verb_or_option_is_a_usage_error(fresh_home: Hold) -> None:
+    for words in (("frobnicate",), ("ls", "--frobnicate"), ("show",), ("wait", "x")):
+        done = fresh_home(*words)
+        assert done.returncode == 64, done
+        assert done.stderr.startswith("hold") and done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("verb", READ_VERBS)
+def test_a_verb_that_reads_starts_without_heavy_modules(verb: str) -> None:
+    program = (
+        "import sys; from holdfast.cli.dispatch import load; load(sys.argv[1]).parser();"
+        "print(*sorted({'asyncio', 'msgspec', 'dataclasses', 'typing', 'inspect', 'subprocess'}"
+        " & set(sys.modules)))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-S", "-c", program, verb],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        capture_output=True,
+        text=True,
+        timeout=30,
+    )
+    assert (done.returncode, done.stdout.strip()) == (0, ""), done
+
+
+# -- sessions ---------------------------------------------------------------------------------
+
+
+def test_a_session_is_listed_shown_and_ended_with_its_true_ending(host_home: Hold) -> None:
+    session = host_home.shell("life")
+    assert session[:8] in host_home.ok("ls")
+    listed = [info for info in host_home.json("ls") if info["id"] == session]
+    shown = host_home.json("show", "life")
+    assert set(listed[0]) == set(shown) == set(SessionInfo._fields)
+    assert (shown["name"], shown["state"], shown["shell"]) == ("life", "prompt", "bash")
+    sheet = host_home.ok("show", session[:8])
+    assert session in sheet and "prompt" in sheet
+    said = host_home.ok("end", "life")
+    assert said.startswith(f"life ({session[:8]}) ended: ")
+    after = host_home.json("show", session)
+    assert after["state"] == "ended" and after["ending"] is not None
+    assert session not in host_home.ok("ls", "--json")
+    assert session in host_home.ok("ls", "--all", "--json")
+    host_home.fails("session_ended", "end", session)
+
+
+def test_exec_prints_output_and_exits_with_the_status(host_home: Hold) -> None:
+    host_home.shell("exec")
+    assert host_home.ok("exec", "exec", "--", "echo one; echo two") == "one\ntwo\n"
+    done = host_home("exec", "exec", "--", "sh", "-c", "echo 'a  b'; exit 7")
+    assert (done.returncode, done.stdout) == (7, "a  b\n")
+    host_home.ok("exec", "exec", "--", "cd /usr; kept=here")
+    assert host_home.ok("exec", "exec", "--", "pwd; echo $kept") == "/usr\nhere\n"
+    shown = host_home.json("show", "exec")
+    assert shown["cwd"] == "/usr"
+    assert shown["last_command"]["status"] == 0
+
+
+def test_exec_leaves_the_command_running_after_its_timeout(host_home: Hold) -> None:
+    host_home.shell("slow")
+    line = host_home.fails(
+        "timed_out", "exec", "slow", "--timeout", "0.3", "--", "read answer; echo got $answer"
+    )
+    assert "goes on in slow" in line
+    host_home.fails("session_busy", "exec", "slow", "--", "true")
+    host_home.ok("wait", "slow", "--for", "input", "--timeout", "20")
+    host_home.ok("send", "slow", "--enter", "yes")
+    host_home.ok("wait", "slow", "--for", "text:^got yes", "--timeout", "20")
+
+
+def test_interrupting_exec_leaves_the_command_running(host_home: Hold) -> None:
+    host_home.shell("sturdy")
+    process = host_home.start("exec", "sturdy", "--", "echo begun; read answer")
+    assert process.stdout is not None
+    assert process.stdout.readline() == b"begun\n"
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=20)
+    assert process.returncode == 130
+    assert b"goes on in sturdy" in said
+    host_home.ok("wait", "sturdy", "--for", "input", "--timeout", "20")
+
+
+def test_exec_tells_the_truth_when_the_daemon_is_replaced(host_home: Hold) -> None:
+    host_home.shell("torn")
+    process = host_home.start("exec", "torn", "--", "echo begun; read answer")
+    assert process.stdout is not None
+    assert process.stdout.readline() == b"begun\n"
+    host_home.ok("daemon", "restart")
+    _, said = process.communicate(timeout=30)
+    assert process.returncode == 69, said
+    assert b"it is still running (host_lost); `hold wait torn --for prompt`" in said
+    host_home.ok("wait", "torn", "--for", "input", "--timeout", "20")
+
+
+def test_send_types_text_and_presses_enter_only_when_asked(host_home: Hold) -> None:
+    host_home.ok("run", "-d", "--name", "typed", "--", "cat")
+    host_home.ok("wait", "typed", "--for", "input", "--timeout", "20")
+    host_home.ok("send", "typed", "half ")
+    accepted = json.loads(host_home.ok("send", "typed", "--enter", "--json", "line"))
+    assert set(accepted) == set(m.Accepted._fields) - {"id"}
+    host_home.ok("wait", "typed", "--for", r"text:half line\nhalf line", "--timeout", "20")
+    host_home.ok("send", "typed", "--enter", "-", stdin="von Stdin ü".encode())
+    host_home.ok("wait", "typed", "--for", r"text:von Stdin ü\nvon Stdin ü", "--timeout", "20")
+    host_home.ok("send", "typed", "--enter", "--", "--dash")
+    host_home.ok("wait", "typed", "--for", r"text:--dash\n--dash", "--timeout", "20")
+    host_home.ok("keys", "typed", "C-d")
+    assert host_home.ok("wait", "typed", "--for", "exit", "--timeout", "20") == "exit 0\n"
+
+
+def test_a_signal_reaches_the_foreground(host_home: Hold) -> None:
+    host_home.shell("signal")
+    host_home("exec", "signal", "--timeout", "0.2", "--", "sleep 1000")
+    host_home.ok("signal", "signal", "INT")
+    host_home.ok("wait", "signal", "--for", "prompt", "--timeout", "20")
+    assert host_home.json("show", "signal")["last_command"]["status"] == 130
+
+
+def test_resize_sets_the_size_for_programs(host_home: Hold) -> None:
+    host_home.shell("sized")
+    host_home.ok("resize", "sized", "101x37")
+    assert host_home.ok("exec", "sized", "--", "stty size") == "37 101\n"
+    assert host_home.json("show", "sized")["size"] == {"cols": 101, "rows": 37}
+
+
+# -- looking ----------------------------------------------------------------------------------
+
+
+def test_screen_shows_text_and_with_scrollback_what_scrolled_off(host_home: Hold) -> None:
+    host_home.shell("screen")
+    host_home.ok("exec", "screen", "--", "seq 1 100")
+    lines = host_home.ok("screen", "screen").split("\n")
+    assert "100" in lines and "1" not in lines
+    assert "1" in host_home.ok("screen", "screen", "--scrollback").split("\n")
+    assert set(host_home.json("screen", "screen")) == set(m.ScreenShown._fields) - {"id"}
+
+
+def test_tail_prints_what_is_held_from_an_offset_and_by_lines(host_home: Hold) -> None:
+    host_home.ok("run", "-d", "--name", "tail", "--", "sh", "-c", "seq 1 50; exec cat")
+    host_home.ok("wait", "tail", "--for", "text:^50$", "--timeout", "20")
+    everything = host_home.ok("tail", "tail")
+    assert everything == "".join(f"{n}\r\n" for n in range(1, 51))
+    assert host_home.ok("tail", "tail", "--since", "3") == everything[3:]
+    assert host_home.ok("tail", "tail", "-n", "2", "--plain") == "49\n50\n"
+    host_home.fails("invalid_argument", "tail", "tail", "--since", "999999")
+
+
+def test_tail_tells_of_output_that_rolled_off(host_home: Hold) -> None:
+    words = ("--ring", "65536", "--", "sh", "-c", "seq 1 30000; exec cat")
+    host_home.ok("run", "-d", "--name", "rolled", *words)
+    host_home.ok("wait", "rolled", "--for", "text:^30000$", "--timeout", "20")
+    done = host_home("tail", "rolled", "-n", "1")
+    assert (done.returncode, done.stdout) == (0, "30000\r\n")
+    assert "are no longer held" in done.stderr and done.stderr.count("\n") == 1
+
+
+def test_tail_follows_across_a_daemon_restart_until_the_end(host_home: Hold) -> None:
+    host_home.ok("run", "-d", "--name", "follow", "--", "sh", "-c", "read a; read b; exit 5")
+    follower = host_home.start("tail", "-f", "follow")
+    host_home.ok("send", "follow", "--enter", "before")
+    host_home.ok("wait", "follow", "--for", "text:before", "--timeout", "20")
+    host_home.ok("daemon", "restart")
+    host_home.ok("send", "follow", "--enter", "after")
+    out, said = follower.communicate(timeout=30)
+    assert (follower.returncode, out, said) == (0, b"before\r\nafter\r\n", b"")
+    # The ended session still tells what it printed.
+    assert host_home.ok("tail", "follow") == "before\r\nafter\r\n"
+    assert host_home.ok("tail", "-f", "follow", "-n", "1") == "after\r\n"
+
+
+def test_wait_tells_states_apart_and_the_end_with_its_status(host_home: Hold) -> None:
+    host_home.shell("wait")
+    host_home.ok("send", "wait", "--enter", "read -s word; read word; sh -c 'kill -9 $PPID'")
+    host_home.ok("wait", "wait", "--for", "secret", "--timeout", "20")
+    host_home.ok("send", "wait", "--enter", "hush")
+    host_home.ok("wait", "wait", "--for", "input", "--timeout", "20")
+    host_home.fails("timed_out", "wait", "wait", "--for", "prompt", "--timeout", "0.2")
+    assert host_home("wait", "wait", "--for", "exit", "--timeout", "0.1").returncode == 124
+    host_home.ok("send", "wait", "--enter", "die")
+    done = host_home("wait", "wait", "--for", "exit", "--status", "--timeout", "20")
+    assert (done.returncode, done.stdout) == (128 + 9, "signal SIGKILL\n")
+    host_home.fails("session_ended", "wait", "wait", "--for", "prompt")
+    host_home.fails("session_ended", "wait", "wait", "--for", "text:hush")
+    assert host_home.ok("wait", "wait", "--for", "exit") == "signal SIGKILL\n"
+
+
+def test_wait_goes_on_after_a_daemon_restart(host_home: Hold) -> None:
+    host_home.ok("run", "-d", "--name", "patient", "--", "sh", "-c", "read a; exit 4")
+    for_exit = host_home.start("wait", "patient", "--for", "exit", "--status", "--timeout", "30")
+    for_text = host_home.start("wait", "patient", "--for", "text:now", "--timeout", "30")
+    host_home.ok("daemon", "restart")
+    assert for_exit.poll() is None and for_text.poll() is None
+    host_home.ok("send", "patient", "--enter", "now")
+    assert for_text.wait(20) == 0
+    assert for_exit.wait(20) == 4
+    for process in (for_exit, for_text):
+        process.communicate()
+
+
+def test_wait_for_text_sees_output_that_scrolls_by_and_screens(host_home: Hold) -> None:
+    host_home.shell("text")
+    waiter = host_home.start("wait", "text", "--for", "text:^num 7$", "--timeout", "30")
+    host_home.ok(
+        "exec", "text", "--", r"i=0; while [ $i -lt 5000 ]; do echo num $i; i=$((i+1)); done"
+    )
+    assert waiter.wait(20) == 0
+    waiter.communicate()
+    # Drawn out of order, as full-screen programs do: never in the output as one text.
+    host_home.ok("exec", "text", "--", r"printf '\033[2J\033[5;3Hbc\033[5;2Ha\033[8;1H'")
+    host_home.ok("wait", "text", "--for", "text:^ abc$", "--timeout", "20")
+
+
+def test_watch_prints_states_until_the_end(host_home: Hold) -> None:
+    host_home.ok("run", "-d", "--name", "watched", "--", "sh", "-c", "read a; exit 2")
+    host_home.ok("wait", "watched", "--for", "input", "--timeout", "20")
+    watcher = host_home.start("watch", "watched", "--json")
+    assert watcher.stdout is not None
+    first = json.loads(watcher.stdout.readline())
+    assert set(first) == set(m.StateEvent._fields)
+    assert (first["name"], first["state"]) == ("watched", "input")
+    host_home.ok("send", "watched", "--enter", "x")
+    rest, _ = watcher.communicate(timeout=20)
+    last = json.loads(rest.splitlines()[-1])
+    assert (last["state"], last["ending"]["code"]) == ("ended", 2)
+    assert ": exit 2" in host_home.ok("watch", "watched")
+
+
+def test_graph_shows_the_processes_of_now(host_home: Hold) -> None:
+    host_home.shell("graph")
+    host_home.ok("exec", "graph", "--", "sleep 4321 & true")
+    assert "sleep 4321" in host_home.ok("graph", "graph")
+    graph = host_home.json("graph", "graph")
+    assert ["sleep", "4321"] in [process["argv"] for process in graph["processes"]]
+    assert graph["terminal"]["size"] == {"cols": 80, "rows": 24}
+
+
+# -- the host ---------------------------------------------------------------------------------
+
+
+def test_daemon_restart_replaces_the_daemon_and_nothing_else(host_home: Hold) -> None:
+    host_home.shell("upgrade")
+    pid = host_home.json("show", "upgrade")["pid"]
+    before = host_home.json("daemon", "status")
+    assert set(before) == set(HostInfo._fields)
+    restarted = host_home.json("daemon", "restart")
+    after = host_home.json("daemon", "status")
+    assert (restarted["old_pid"], restarted["new_pid"]) == (
+        before["daemon_pid"],
+        after["daemon_pid"],
+    )
+    assert after["daemon_pid"] != before["daemon_pid"]
+    assert after["keeper_pid"] == before["keeper_pid"]
+    assert after["restarts"] == before["restarts"] + 1
+    assert host_home.json("show", "upgrade")["pid"] == pid
+    assert host_home.ok("exec", "upgrade", "--", "echo $$").strip()
+
+
+def test_doctor_reports_with_and_without_a_host(host_home: Hold, fresh_home: Hold) -> None:
+    assert "ok  state: " in host_home.ok("doctor")
+    report = host_home.json("doctor")
+    assert report["up"] is True
+    assert {"name", "ok", "detail", "remedy"} == set(report["findings"][0])
+    done = fresh_home("doctor")
+    assert done.returncode == 1
+    assert "!!  host: no host is running here" in done.stdout
+    without = json.loads(fresh_home("doctor", "--json").stdout)
+    assert without["up"] is False and without["findings"]
+
+
+def test_down_is_refused_while_sessions_live_and_then_leaves_nothing(fresh_home: Hold) -> None:
+    fresh_home.ok("up", "-d")
+    fresh_home.fails("already_up", "up", "-d")
+    fresh_home.ok("run", "-d", "--", "sleep", "1000")
+    line = fresh_home.fails("sessions_live", "down")
+    assert "--end-sessions" in line
+    keeper = fresh_home.json("daemon", "status")["keeper_pid"]
+    assert fresh_home.ok("down", "--end-sessions") == "the host is down\n"
+    assert not os.path.exists(f"/proc/{keeper}/cwd")
+    assert not os.path.exists(f"{fresh_home.home}/run/hold.sock")
+    fresh_home.fails("host_down", "ls")
+    fresh_home.fails("host_down", "down")
+
+
+def test_a_follower_is_told_at_once_when_the_host_is_stopped(fresh_home: Hold) -> None:
+    fresh_home.ok("up", "-d")
+    watcher = fresh_home.start("watch", "--json")
+    fresh_home.ok("run", "-d", "--name", "x", "--", "sh", "-c", "echo; read a")
+    assert watcher.stdout is not None and watcher.stdout.readline()
+    fresh_home.ok("down", "--end-sessions")
+    _, said = watcher.communicate(timeout=20)
+    assert watcher.returncode == 69
+    assert b"(host_lost)" in said and said.count(b"\n") == 1
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_scripts_parse_and_know_every_verb_and_option(shell: str) -> None:
+    import shutil
+
+    from holdfast.cli.dispatch import load
+
+    done = subprocess.run([HOLD, "completion", shell], capture_output=True, text=True, timeout=30)
+    assert done.returncode == 0
+    for verb in VERBS:
+        assert verb in done.stdout
+        for action in load(verb).parser()._actions:
+            for flag in action.option_strings:
+                assert flag.lstrip("-") in done.stdout
+    if shutil.which(shell) is None:
+        pytest.skip(f"{shell} is not installed")
+    parsed = subprocess.run(
+        [shell, "-n"], input=done.stdout, capture_output=True, text=True, timeout=30
+    )
+    assert (parsed.returncode, parsed.stderr) == (0, "")
+
+
+def test_bash_completes_verbs_options_and_session_names(host_home: Hold) -> None:
+    host_home.ok("run", "-d", "--name", "findme", "--", "cat")
+    script = subprocess.run([HOLD, "completion", "bash"], capture_output=True, timeout=30).stdout
+    ask = (
+        b'\ncomplete_it() { COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _hold; '
+        b'echo "${COMPREPLY[*]}"; }\n'
+        b"complete_it hold scr\ncomplete_it hold screen --scr\ncomplete_it hold screen find\n"
+        b"complete_it hold wait x --for pro\ncomplete_it hold daemon re\n"
+    )
+    env = {**host_home.env, "PATH": os.path.dirname(HOLD) + ":" + host_home.env["PATH"]}
+    done = subprocess.run(
+        ["bash", "--norc"], input=script + ask, env=env, capture_output=True, timeout=30
+    )
+    assert done.stdout.decode().split("\n")[:5] == [
+        "screen",
+        "--scrollback",
+        "findme",
+        "prompt",
+        "restart",
+    ], done

@@ -1,0 +1,162 @@
+"""What people and scripts get wrong: one clear line with a code, nothing lost, nothing left."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+from pathlib import Path
+
+import pytest
+from commanding import HOLD, Hold
+
+NAMED = {
+    "attach": (),
+    "show": (),
+    "end": (),
+    "exec": ("--", "true"),
+    "send": ("text",),
+    "keys": ("Enter",),
+    "signal": ("INT",),
+    "resize": ("80x24",),
+    "screen": (),
+    "tail": (),
+    "wait": ("--for", "exit"),
+    "watch": (),
+    "graph": (),
+}
+
+
+@pytest.mark.parametrize("verb", sorted(set(NAMED) - {"attach"}))
+def test_an_unknown_name(host_home: Hold, verb: str) -> None:
+    host_home.fails("no_such_session", verb, "nobody", *NAMED[verb])
+
+
+@pytest.mark.parametrize("verb", sorted(NAMED))
+def test_a_name_that_is_not_utf8(host_home: Hold, verb: str) -> None:
+    host_home.fails("usage", verb, b"\xff\xfe", *NAMED[verb])
+
+
+def test_an_ambiguous_prefix(host_home: Hold) -> None:
+    first: dict[str, str] = {}
+    for _ in range(33):  # an id begins with one of 32 characters: two must meet
+        session = host_home.ok("run", "-d", "--level", "plain", "--", "cat").strip()
+        if session[0] in first:
+            break
+        first[session[0]] = session
+    host_home.fails("ambiguous_name", "show", session[0])
+    assert host_home.json("show", session)["id"] == session
+
+
+def test_a_name_already_taken_and_names_that_are_none(host_home: Hold) -> None:
+    host_home.ok("run", "-d", "--name", "taken", "--", "cat")
+    host_home.fails("name_taken", "run", "-d", "--name", "taken", "--", "cat")
+    host_home.fails("invalid_argument", "run", "-d", "--name", "a b", "--", "cat")
+    host_home.fails("invalid_argument", "run", "-d", "--name", "x" * 65, "--", "cat")
+
+
+def test_a_command_that_does_not_exist_is_no_session(host_home: Hold) -> None:
+    before = host_home.json("ls", "--all")
+    host_home.fails("command_not_found", "run", "-d", "--", "/no/such/program")
+    host_home.fails("command_not_found", "run", "-d", "--", "no-such-program-anywhere")
+    assert len(host_home.json("ls", "--all")) == len(before)
+
+
+def test_sizes_signals_and_durations_out_of_range(host_home: Hold) -> None:
+    host_home.ok("run", "-d", "--name", "ranges", "--", "cat")
+    for size in ("0x0", "80", "axb", "100000x1", "80x-1"):
+        host_home.fails("usage", "resize", "ranges", size)
+        host_home.fails("usage", "run", "-d", "--size", size, "--", "cat")
+    for number in ("0", "65", "SIGNOPE", "-9"):
+        assert host_home("signal", "ranges", number).returncode == 64
+    for duration in ("soon", "-1", "nan", "1e400", ""):
+        done = host_home("wait", "ranges", "--for", "exit", f"--timeout={duration}")
+        assert done.returncode == 64, done
+
+
+def test_what_cannot_be_waited_for(host_home: Hold) -> None:
+    host_home.ok("run", "-d", "--name", "hopeless", "--", "cat")
+    line = host_home.fails("invalid_argument", "wait", "hopeless", "--for", "text:(")
+    assert "not a regular expression" in line
+    host_home.fails("invalid_argument", "wait", "hopeless", "--for", "godot")
+
+
+def test_input_that_is_too_long_or_not_text(host_home: Hold) -> None:
+    host_home.ok("run", "-d", "--name", "flood", "--", "cat")
+    host_home.fails("invalid_argument", "send", "flood", "-", stdin=b"x" * 70_000)
+    host_home.fails("invalid_argument", "send", "flood", "-", stdin=b"\xff\xfe")
+    host_home.fails("usage", "send", "flood", b"\xff")
+    host_home.fails("invalid_argument", "keys", "flood", "C-Hyper")
+    host_home.fails("no_shell_integration", "exec", "flood", "--", "true")
+
+
+def test_exec_needs_a_command(host_home: Hold) -> None:
+    host_home.shell("bare")
+    host_home.fails("usage", "exec", "bare")
+    host_home.fails("usage", "exec", "bare", "--")
+    host_home.fails("invalid_argument", "exec", "bare", "--", " ")
+    host_home.fails("usage", "exec", "bare", "--", b"\xff")
+
+
+def test_a_reader_that_closes_early_gets_no_traceback(host_home: Hold) -> None:
+    host_home.ok("run", "-d", "--name", "pipe", "--", "sh", "-c", "seq 1 100000; exec cat")
+    host_home.ok("wait", "pipe", "--for", "text:^100000$", "--timeout", "30")
+    for command in ("ls", "tail pipe", "screen pipe", "ls --json"):
+        done = subprocess.run(
+            ["sh", "-c", f"{HOLD} {command} | head -1"],
+            env=host_home.env,
+            capture_output=True,
+            text=True,
+            timeout=30,
+        )
+        assert done.returncode == 0
+        said = [line for line in done.stderr.splitlines() if "no longer held" not in line]
+        assert said == [], command
+        assert done.stdout.count("\n") == 1
+
+
+def test_a_stale_socket_is_no_host_and_does_not_hinder_one(fresh_home: Hold) -> None:
+    run = Path(fresh_home.home, "run")
+    run.mkdir(parents=True)
+    with socket.socket(socket.AF_UNIX) as stale:
+        stale.bind(str(run / "hold.sock"))
+    fresh_home.fails("host_down", "ls")
+    assert "left by a host that died" in fresh_home("doctor").stdout
+    fresh_home.ok("up", "-d")
+    assert fresh_home.json("ls") == []
+
+
+def test_a_state_directory_that_cannot_be_made(fresh_home: Hold) -> None:
+    blocker = Path(fresh_home.made, "file")
+    blocker.write_text("in the way")
+    fresh_home.env["HOLDFAST_HOME"] = f"{blocker}/home"
+    line = fresh_home.fails("storage_failed", "up", "-d")
+    assert "HOLDFAST_HOME" in line
+    fresh_home.fails("host_down", "ls")
+    assert fresh_home("doctor").returncode == 1
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can become another user")
+def test_a_state_directory_that_is_not_ours(fresh_home: Hold) -> None:
+    os.chmod(fresh_home.made, 0o755)
+    try:
+        subprocess.run([HOLD, "-V"], user=65534, group=65534, check=True, timeout=30)
+    except (OSError, subprocess.CalledProcessError):
+        pytest.skip("another user cannot run this installation")
+    fresh_home.fails("storage_failed", "up", "-d", user=65534, group=65534)
+    assert os.listdir(fresh_home.made) == []
+
+
+def test_a_home_too_long_or_relative(fresh_home: Hold) -> None:
+    for home in (f"{fresh_home.made}/{'x' * 100}", "relative/home"):
+        fresh_home.env["HOLDFAST_HOME"] = home
+        for words in (("up", "-d"), ("ls",), ("run", "-d", "--", "true")):
+            line = fresh_home.fails("invalid_argument", *words)
+            assert "HOLDFAST_HOME" in line
+    assert os.listdir(fresh_home.made) == []
+
+
+def test_a_mistake_in_the_configuration_is_told(fresh_home: Hold) -> None:
+    Path(fresh_home.home, "config.toml").write_text("ring_bites = 7\n")
+    assert "ring_bites" in fresh_home.fails("host_down", "up", "-d")
+    fresh_home.fails("host_down", "ls")
