@@ -24,34 +24,11 @@ while read -r verb number; do
     [ "$verb" = keys ] && exec cat
 done
 """
-_WORDS = [
-    "compiling",
-    "linking",
-    "module",
-    "session",
-    "keeper",
-    "ring",
-    "offset",
-    "cursor",
-    "attach",
-    "resync",
-    "custody",
-    "wire",
-    "frame",
-    "daemon",
-    "launch",
-    "gate",
-    "turn",
-    "lease",
-    "warning",
-    "error",
-    "note",
-    "src/holdfast",
-    "tests",
-    "build",
-    "target",
-    "cached",
-]
+_TEXT = """
+    compiling linking module session keeper ring offset cursor attach resync custody wire frame
+    daemon launch gate turn lease warning error note src/holdfast tests build target cached
+"""
+_WORDS = _TEXT.split()
 _PING_EVERY_S = 0.3
 _numbers = count(1)
 

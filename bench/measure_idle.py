@@ -1,6 +1,7 @@
 """500 idle shells: memory of keeper and daemon for each, and the CPU they all take together.
 
-Memory is what keeper and daemon grew by over an empty host (proportional set size), per session.
+Memory is what keeper and daemon grew by over an empty host (proportional set size of anonymous and
+shared memory; libraries do not grow with sessions), per session.
 That leaves out pages of a session's ring which the daemon has not mapped, so those are noted too.
 The shells' own memory is the same under any system and is not counted. For tmux: its server."""
 
@@ -57,7 +58,7 @@ def _holdfast(stage: Stage, down: contextlib.ExitStack) -> tuple[float, float, s
     started_ms = (time.perf_counter() - began) / count * 1000
     time.sleep(_SETTLE_S)
     each = (proportional_kb(pids) - before) / count
-    unmapped = memfd_kb(pids) - rings - proportional_kb(pids, "Pss_Shmem")
+    unmapped = memfd_kb(pids) - rings - proportional_kb(pids, ("Shmem",))
     note = (
         f"with ring pages not mapped: {each + max(0.0, unmapped) / count:.0f} kB; "
         f"started one after the other, {started_ms:.0f} ms each"

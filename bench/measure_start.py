@@ -16,30 +16,22 @@ from functools import partial
 from itertools import count
 
 from bench.results import Row, Target
-from bench.sampling import interleaved, medians
+from bench.sampling import Samples, interleaved, medians
 from bench.stage import Stage
 from bench.systems import System
 
 _TIMEOUT_S = 20.0
 _SKELETON = "/etc/skel/.bashrc"  # what a new user's bash reads on Debian
+_numbers = count(1)
 
 
 def measure(stage: Stage) -> list[Row]:
-    fifo = stage.path("prompt")
-    os.mkfifo(fifo)
-    bell = os.open(fifo, os.O_RDWR | os.O_NONBLOCK)
-    # The shell tells its pid too: how the sessions of dtach are ended.
-    env = {"PROMPT_COMMAND": f"echo $$ > {fifo}"}
-    numbers = count(1)
-    try:
-        bare = _interleaved(stage, ["bash", "--norc"], env, bell, numbers)
-        home = stage.path("home")
-        os.makedirs(home)
-        if os.path.exists(_SKELETON):
-            shutil.copy(_SKELETON, os.path.join(home, ".bashrc"))
-        with_rc = _interleaved(stage, ["bash"], {**env, "HOME": home}, bell, numbers)
-    finally:
-        os.close(bell)
+    home = stage.path("home")
+    os.makedirs(home, exist_ok=True)
+    if os.path.exists(_SKELETON):
+        shutil.copy(_SKELETON, os.path.join(home, ".bashrc"))
+    bare = _interleaved(stage, ["bash", "--norc"], {})
+    with_rc = _interleaved(stage, ["bash"], {"HOME": home})
     level = "contained" if os.geteuid() == 0 else "plain"
     return [
         Row(
@@ -55,20 +47,29 @@ def measure(stage: Stage) -> list[Row]:
     ]
 
 
-def _interleaved(
-    stage: Stage, argv: list[str], env: dict[str, str], bell: int, numbers: count[int]
-) -> dict[str, list[float]]:
-    actions = {
-        system.name: partial(_start, system, argv, env, bell, numbers) for system in stage.systems()
-    }
+def _interleaved(stage: Stage, argv: list[str], env: dict[str, str]) -> Samples:
+    actions = {system.name: partial(_start, stage, system, argv, env) for system in stage.systems()}
     return interleaved(actions, stage.scale.start_repetitions, warm_up=2)
 
 
-def _start(
-    system: System, argv: list[str], env: dict[str, str], bell: int, numbers: count[int]
+def _start(stage: Stage, system: System, argv: list[str], env: dict[str, str]) -> float:
+    name = f"start{next(_numbers)}"
+    # A FIFO for each: a second prompt of the one before must not count as this one's first.
+    fifo = stage.path(name)
+    os.mkfifo(fifo)
+    bell = os.open(fifo, os.O_RDWR | os.O_NONBLOCK)
+    # It tells its pid, by which the sessions of dtach are ended.
+    env = {**env, "PROMPT_COMMAND": f"echo $$ > {fifo}"}
+    try:
+        return _until_bell(system, name, system.start_command(name, argv, env), env, bell)
+    finally:
+        os.close(bell)
+        os.unlink(fifo)
+
+
+def _until_bell(
+    system: System, name: str, command: list[str], env: dict[str, str], bell: int
 ) -> float:
-    name = f"start{next(numbers)}"
-    command = system.start_command(name, argv, env)
     began = time.perf_counter()
     client = subprocess.Popen(
         command,

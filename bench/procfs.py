@@ -6,12 +6,17 @@ import os
 from collections.abc import Iterable
 
 
-def proportional_kb(pids: Iterable[int], field: str = "Pss") -> float:
-    """Proportional set size: memory shared by n processes counts 1/n for each."""
+def proportional_kb(pids: Iterable[int], kinds: Iterable[str] = ("Anon", "Shmem")) -> float:
+    """Proportional set size: memory shared by n processes counts 1/n for each.
+
+    Without pages of files unless asked for: libraries are the same with any number of sessions,
+    and their share changes whenever an unrelated process that uses them comes or goes."""
+    fields = {f"Pss_{kind}:" for kind in kinds}
     total = 0
     for pid in pids:
         with open(f"/proc/{pid}/smaps_rollup", encoding="ascii") as file:
-            total += sum(int(line.split()[1]) for line in file if line.startswith(f"{field}:"))
+            words = (line.split() for line in file)
+            total += sum(int(word[1]) for word in words if word[0] in fields)
     return float(total)
 
 

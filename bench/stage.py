@@ -51,6 +51,7 @@ class Stage:
 
     scale: Scale
     directory: str
+    env: dict[str, str]
     holdfast: Holdfast
     tmux: Tmux
     dtach: Dtach
@@ -98,6 +99,7 @@ def staged(scale: Scale) -> Iterator[Stage]:
     stage = Stage(
         scale,
         directory,
+        env,
         Holdfast(directory, env),
         Tmux(directory, env),
         Dtach(directory, env),

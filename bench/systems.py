@@ -88,6 +88,7 @@ class Holdfast(System):
 
     name = "holdfast"
     program = os.path.join(os.path.dirname(sys.executable), "hold")
+    ring_bytes = 0  # the default
 
     def __init__(self, directory: str, env: Mapping[str, str]) -> None:
         super().__init__(directory, env)
@@ -114,8 +115,14 @@ class Holdfast(System):
 
     def start(self, name: str, argv: Sequence[str], env: Mapping[str, str] | None = None) -> None:
         with self.host() as host:
-            environment = {**self.env, **(env or {})}
-            host.run(argv, name=name, cwd="/", env=environment, size=Size(COLS, ROWS))
+            host.run(
+                argv,
+                name=name,
+                cwd="/",
+                env={**self.env, **(env or {})},
+                size=Size(COLS, ROWS),
+                ring_bytes=self.ring_bytes,
+            )
 
     def start_command(self, name: str, argv: Sequence[str], env: Mapping[str, str]) -> list[str]:
         size = f"{COLS}x{ROWS}"

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import os
+import signal
+import time
 from pathlib import Path
 
 from faults.hosting import FaultHost, children, command_line, process_key
@@ -28,6 +30,25 @@ def leftovers(host: FaultHost, client: Host) -> list[str]:
         found += [f"an unfinished file {name}" for name in names if name.endswith(".new")]
     found += stray_processes(host, live)
     return found
+
+
+def assert_in_order(host: FaultHost, client: Host, timeout_s: float = 8.0) -> None:
+    """Nothing is left behind, or soon will not be. Strays are ended either way, so that the next
+    test starts clean."""
+    deadline = time.monotonic() + timeout_s
+    while found := leftovers(host, client):
+        if time.monotonic() >= deadline:
+            _end_strays(host, {str(info.id) for info in client.sessions()})
+            raise AssertionError(f"left behind: {found}")
+        time.sleep(0.05)
+
+
+def _end_strays(host: FaultHost, live: set[str]) -> None:
+    for pid, environment in environments():
+        ours = environment.get(b"HOLDFAST_TEST_HOME", b"").decode() == str(host.home)
+        if ours and environment.get(b"HOLDFAST_SESSION", b"").decode() not in live:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
 
 
 def stray_processes(host: FaultHost, live: set[str]) -> list[str]:

@@ -21,7 +21,7 @@ from holdfast.wire import messages as m
 
 PROGRAM = str(Path(__file__).with_name("programs") / "numbered.py")
 RING_BYTES = 96 << 20  # holds all that is printed while a test runs, so nothing may be missing
-_CHANNEL = 1
+_ASKING, _READING = 1, 2  # channels: output still under way on one is not the other's
 
 
 @dataclass
@@ -65,16 +65,16 @@ class NumberedSession:
 def read_ring(client: Host, session: str, last: bytes) -> bytes:
     """Everything from offset 0 up to `last`, by the offsets the host gives."""
     connection = client.connection
-    request = m.Attach(connection.next_id(), session, _CHANNEL, observe=True, raw=True, since=0)
+    request = m.Attach(connection.next_id(), session, _READING, observe=True, raw=True, since=0)
     connection.ask(request, timeout=20)
     held = bytearray()
     while not held.endswith(last):
         message = connection.receive(timeout=20)
         assert not isinstance(message, m.Gap), f"the ring is too small for this test: {message}"
-        if isinstance(message, m.Output):
+        if isinstance(message, m.Output) and message.channel == _READING:
             assert message.offset == len(held), "output out of order"
             held += message.data
-    connection.ask(m.Detach(connection.next_id(), _CHANNEL), timeout=20)
+    connection.ask(m.Detach(connection.next_id(), _READING), timeout=20)
     return bytes(held)
 
 
@@ -193,10 +193,10 @@ class CarefulOperator(threading.Thread):
 
 def taken_of(connection: Connection, session: str) -> int:
     """The last input of this operator the session took."""
-    request = m.Attach(connection.next_id(), session, _CHANNEL, observe=True, raw=True)
+    request = m.Attach(connection.next_id(), session, _ASKING, observe=True, raw=True)
     answer = connection.ask(request)
     assert isinstance(answer, m.Attached)
-    connection.ask(m.Detach(connection.next_id(), _CHANNEL))
+    connection.ask(m.Detach(connection.next_id(), _ASKING))
     return answer.input_seq
 
 

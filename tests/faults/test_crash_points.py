@@ -10,7 +10,7 @@ import pytest
 
 from faults.crash_points import arm, crashing_host
 from faults.hosting import FaultHost, is_alive, process_key, until
-from faults.leftovers import leftovers
+from faults.leftovers import assert_in_order
 from faults.numbered import PROGRAM, Diary, input_faults, read_ring, stream_faults, taken_of
 from faults.raw_socket import RawSocket, frame
 from holdfast.model.errors import HoldfastError, HostLost, SessionEnded
@@ -56,7 +56,7 @@ def test_a_start_cut_off_by_a_kill_leaves_a_whole_session_or_none(
             client.signal(info.id, 9)
             end = until("its end is known", lambda info=info: client.show(info.id).ending)
             assert end.signal == 9
-        until("nothing is left", lambda: not leftovers(host, client) or None, 8)
+        assert_in_order(host, client)
 
 
 @pytest.mark.requirement("A9", "S1")
@@ -75,7 +75,7 @@ def test_an_end_cut_off_by_a_kill_is_still_recorded_truly(
         assert (end.code, end.signal, end.lost) == (7, None, None)
         with pytest.raises(SessionEnded):
             client.connection.ask(m.Attach(client.connection.next_id(), info.id, 1), 10)
-        until("nothing is left", lambda: not leftovers(host, client) or None, 8)
+        assert_in_order(host, client)
 
 
 @pytest.mark.requirement("M6", "S1")
@@ -122,7 +122,7 @@ def test_output_cut_off_by_a_kill_is_in_the_ring_once(armed_host: FaultHost, poi
     with host.client() as client:
         program = [sys.executable, "-S", PROGRAM, str(host.work / f"o-{point}"), "2"]
         # A checkpoint is taken every half ring.
-        info = client.run(program, ring_bytes=4 << 20)
+        info = client.run(program, ring_bytes=256 << 10)
         until("it prints", lambda: client.show(info.id).output_offset)
         gone = arm(host, point)
         until("the daemon died", lambda: not gone.exists() or None)

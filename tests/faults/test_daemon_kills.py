@@ -10,7 +10,7 @@ import pytest
 
 from faults.bystanders import Attacher, Executor, Runner
 from faults.hosting import FaultHost, is_alive, until
-from faults.leftovers import leftovers
+from faults.leftovers import assert_in_order
 from faults.numbered import (
     CarefulOperator,
     Follower,
@@ -78,4 +78,4 @@ def test_fifty_kills_of_the_daemon_lose_and_repeat_nothing(host: FaultHost) -> N
         assert not other.is_alive()
     assert [fault for other in others for fault in other.faults()] == []
     assert client.host().restarts >= KILLS
-    until("nothing half started is left", lambda: not leftovers(host, client) or None)
+    assert_in_order(host, client)

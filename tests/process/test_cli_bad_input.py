@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import socket
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -139,11 +140,21 @@ def test_a_state_directory_that_cannot_be_made(fresh_home: Hold) -> None:
 @pytest.mark.skipif(os.getuid() != 0, reason="only root can become another user")
 def test_a_state_directory_that_is_not_ours(fresh_home: Hold) -> None:
     os.chmod(fresh_home.made, 0o755)
-    try:
-        subprocess.run([HOLD, "-V"], user=65534, group=65534, check=True, timeout=30)
-    except (OSError, subprocess.CalledProcessError):
-        pytest.skip("another user cannot run this installation")
-    fresh_home.fails("storage_failed", "up", "-d", user=65534, group=65534)
+    # Loaded as root, because another user may not be able to read this installation.
+    program = (
+        "import os, sys; from holdfast.cli.dispatch import load, main; load('up');"
+        "os.setgroups([]); os.setresgid(65534, 65534, 65534); os.setresuid(65534, 65534, 65534);"
+        "sys.exit(main(['up', '-d']))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        env=fresh_home.env,
+        capture_output=True,
+        text=True,
+        timeout=30,
+    )
+    assert done.returncode == 74, done
+    assert done.stderr.startswith("hold: cannot make ") and "(storage_failed)" in done.stderr
     assert os.listdir(fresh_home.made) == []
 
 

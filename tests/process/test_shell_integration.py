@@ -92,8 +92,12 @@ class Shell:
     def raw(self) -> bool:
         return not termios.tcgetattr(self.master)[3] & termios.ICANON
 
-    def asleep(self) -> bool:
-        return Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()[0] == "S"
+    def quiet(self) -> bool:
+        """Nothing comes for a tenth of a second, and the shell is asleep."""
+        before = len(self.output)
+        self.pump(0.1)
+        state = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()[0]
+        return len(self.output) == before and state == "S"
 
     def prompts(self) -> list[PromptShown]:
         return [report for report in self.reports if isinstance(report, PromptShown)]
@@ -107,8 +111,8 @@ class Shell:
         """Type half a line, see it echoed, and ^C it."""
         prompts, at = len(self.prompts()), len(self.output)
         self.type("aban")
-        # Asleep again: bash 5.2 half loses a ^C that comes while it is still echoing.
-        self.until(lambda: b"aban" in self.output[at:] and self.asleep())
+        # Bash 5.2 and fish 3.6 half lose a ^C that comes while they are still drawing the line.
+        self.until(lambda: b"aban" in self.output[at:] and self.quiet())
         self.type(b"\x03")
         self.at_prompt(prompts + 1)
 

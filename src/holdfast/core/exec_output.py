@@ -14,6 +14,11 @@ import re
 
 _HELD_MAX = 64 << 10  # a "mark" followed by this much output, and no report, was not the end
 _MARK_MAX = 64  # bytes; a mark of ours is shorter
+# What shells themselves write as a command begins: leave bracketed paste, set the title, reset the
+# colours. It is not the command's.
+_PREAMBLE = re.compile(
+    rb"(?:\x1b\[\?2004l|\x1b\][012];[^\x07\x1b]*\x07|\x1b\[30m\x1b\(B\x1b\[m|\r(?!\n))+"
+)
 
 
 class ExecOutput:
@@ -37,7 +42,9 @@ class ExecOutput:
             if begin is None:
                 return b""
             self._begun = True
-            self._held = self._held[begin.end() :]
+            rest = self._held[begin.end() :]
+            preamble = _PREAMBLE.match(rest)
+            self._held = rest[preamble.end() :] if preamble else rest
         return self._pass_on()
 
     def end_reported(self) -> bytes:

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from holdfast.host.live import LiveSession
 
 _BELL_READ_BYTES = 64 << 10
+_CLEAR_LINE = b"\x03"
 _MARK_WAIT_S = 1.0  # for the end mark to arrive after the report of the end
 
 
@@ -104,6 +105,9 @@ class Commands:
                     )
             if self.exec is not None and self.exec.seq == report.seq:
                 self.exec.ends(report.status, report.cwd)
+                if not self.exec.parsed and self._live.spec.shell == "fish":
+                    self._live.type_for_layer(_CLEAR_LINE)  # fish leaves a refused line standing
+                    self._typed_since_prompt = False
                 self.exec = None
         elif isinstance(report, PromptShown):
             self._typed_since_prompt = False
@@ -133,6 +137,7 @@ class ExecChannel:
         self.live = live
         self.number = number
         self.seq: int | None = None
+        self.parsed = True
         self.wake: Callable[[], None] = lambda: None
         self._request = request
         self._cursor = live.ring.head
@@ -147,6 +152,7 @@ class ExecChannel:
     def begins(self, report: CommandBegin) -> None:
         if self.seq is None:
             self.seq = report.seq
+            self.parsed = report.parsed
             self._output = ExecOutput(report.seq, parsed=report.parsed)
             self._ready.append(m.ExecBegan(self._request, report.seq))
             self.wake()

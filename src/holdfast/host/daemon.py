@@ -33,7 +33,7 @@ from holdfast.model.ids import SessionId
 from holdfast.model.info import HostInfo
 from holdfast.model.limits import OPERATORS_MAX
 from holdfast.model.size import Size
-from holdfast.model.state import Ending, SessionState
+from holdfast.model.state import Ending, Level, SessionState
 from holdfast.ports.screen import Screen
 from holdfast.wire import messages as m
 
@@ -67,6 +67,7 @@ class Daemon:
         self._restarts = starts
         self._stopped = asyncio.get_running_loop().create_future()
         self._leaving: asyncio.Task[None] | None = None
+        self._level: asyncio.Task[Level]
 
     # -- life ---------------------------------------------------------------------------------
 
@@ -79,6 +80,8 @@ class Daemon:
         self.keeper.listen(loop, self._session_ended, self._terminate, self._keeper_lost)
         self._listener.setblocking(False)
         loop.add_reader(self._listener, self._on_connection)
+        # Asking CRIU takes a moment: meanwhile the sessions there are served already.
+        self._level = loop.create_task(asyncio.to_thread(levels.highest))
         self.keeper.ready()
         log.info("daemon %d ready, %d sessions", os.getpid(), len(self.registry.live))
         try:
@@ -281,6 +284,9 @@ class Daemon:
 
     # -- what it is ---------------------------------------------------------------------------
 
+    async def highest_level(self) -> Level:
+        return await asyncio.shield(self._level)
+
     async def host_info(self) -> HostInfo:
         findings = await asyncio.to_thread(levels.findings, self.home)
         return HostInfo(
@@ -290,7 +296,7 @@ class Daemon:
             started_at=self._started_at,
             restarts=self._restarts,
             user=pwd.getpwuid(self.uid).pw_name,
-            level=levels.highest(),
+            level=await self.highest_level(),
             home=self.home.state,
             sessions=len(self.registry.live),
             findings=tuple(findings),

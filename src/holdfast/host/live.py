@@ -41,8 +41,8 @@ log = logging.getLogger(__name__)
 
 _PUMP_BUDGET_BYTES = 256 << 10  # one session's output before the others get their turn
 _REOPEN_CHECK_S = 1.0  # a terminal nobody has open may be opened again by a live process
-# What the emulator answers to a program is an input like any other, by this operator.
-EMULATOR = OperatorId("0" * 31 + "e")
+# What the layer itself types (the emulator's answers) is an input like any other, by this operator.
+LAYER = OperatorId("0" * 32)
 
 
 class Spec(Record):
@@ -69,7 +69,7 @@ class Kept(Record):
     spec: Spec
     size: Size
     commands: tuple[CommandRecord, ...] = ()
-    emulator_seq: int = 0
+    layer_seq: int = 0
 
 
 class Descriptors(Record):
@@ -106,7 +106,7 @@ class LiveSession:
         self._pending: deque[tuple[core.Take, asyncio.Future[int]]] = deque()
         self._typing = False
         self._reading = False
-        self._emulator_seq = max(kept.emulator_seq, self.core.intake.last(EMULATOR))
+        self._layer_seq = max(kept.layer_seq, self.core.intake.last(LAYER))
         self._read_output(True)
         self._type()
 
@@ -191,9 +191,14 @@ class LiveSession:
 
     def _answer_queries(self) -> None:
         answers = self.view.answer_queries()
-        if answers and self.core.ending is None:
-            self._emulator_seq += 1
-            self.handle(core.Offered(EMULATOR, self._emulator_seq, answers))
+        if answers:
+            self.type_for_layer(answers)
+
+    def type_for_layer(self, data: bytes) -> None:
+        """Input that no operator sent: an emulator's answer. One ingest for it as for all."""
+        if self.core.ending is None:
+            self._layer_seq += 1
+            self.handle(core.Offered(LAYER, self._layer_seq, data))
 
     # -- input --------------------------------------------------------------------------------
 
@@ -203,7 +208,7 @@ class LiveSession:
             take, answer = self._pending.popleft()
             self.ledger.take(take.operator, take.seq, take.data)
             self.core.intake.taken(len(take.data))
-            if take.operator != EMULATOR:
+            if take.operator != LAYER:
                 self.commands.typed()
             if not answer.done():
                 answer.set_result(self.ring.head)
@@ -343,7 +348,7 @@ class LiveSession:
     # -- custody ------------------------------------------------------------------------------
 
     def blob(self) -> bytes:
-        kept = Kept(self.spec, self.core.size, tuple(self.commands.recent(20)), self._emulator_seq)
+        kept = Kept(self.spec, self.core.size, tuple(self.commands.recent(20)), self._layer_seq)
         data: bytes = msgpack.packb(kept.pack())
         return data
 

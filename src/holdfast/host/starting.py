@@ -49,7 +49,7 @@ async def start(daemon: Daemon, uid: int, run: Run) -> LiveSession:
     user = _user(daemon, uid, run.user)
     argv = run.argv or (_default_shell(daemon, user, run),)
     _check(run, argv)
-    level = _level(daemon, run.level)
+    level = _level(daemon, run.level, await daemon.highest_level())
     name = daemon.registry.reserve(user.pw_uid, run.name, argv[0])
     try:
         return await _start(daemon, run, user, argv, level, name)
@@ -172,8 +172,7 @@ def _check(run: Run, argv: tuple[str, ...]) -> None:
         raise InvalidArgument("the working directory must be an absolute path")
 
 
-def _level(daemon: Daemon, wanted: Level | None) -> Level:
-    highest = levels.highest()
+def _level(daemon: Daemon, wanted: Level | None, highest: Level) -> Level:
     if daemon.config.level is not None and highest.reaches(daemon.config.level):
         highest = daemon.config.level
     if wanted is not None and not highest.reaches(wanted):

@@ -46,9 +46,8 @@ class View:
 
     def output_came(self) -> None:
         """New output is in the ring: make room for more when most of it waits for the screen."""
-        if self._ring.head - self.offset > self._ring.capacity * 5 // 8:
-            if not self._skip():
-                self.catch_up()
+        if self._ring.head - self.offset > self._ring.capacity * 5 // 8 and not self._skip():
+            self.catch_up()
 
     def room(self) -> int:
         """Output the ring can take before it would overwrite what the screen still needs."""

@@ -21,7 +21,8 @@ def parser() -> Parser:
     parser = verb_parser(
         "up",
         "Start this user's host. It belongs to no terminal: it stays when you log out, and "
-        "sessions end only by their own end or `hold end`. `hold run` starts one by itself if none runs.",
+        "sessions end only by their own end or `hold end`. `hold run` starts one by itself if "
+        "none runs.",
         "  hold up -d           start and return\n"
         "  hold up              start, then follow its log; ^C stops following, not the host\n"
         "  HOLDFAST_HOME=/tmp/x hold up -d     a second one beside it",

@@ -1,0 +1,83 @@
+"""Skipping a flood changes nothing that can be seen."""
+
+from __future__ import annotations
+
+import os
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from holdfast.adapters.ghostty import GhosttyScreen
+from holdfast.adapters.ring import Ring
+from holdfast.core import flood
+from holdfast.host.view import View
+from holdfast.model.size import Size
+
+SIZE = Size(80, 24)
+RING = 64 << 10
+
+words = st.sampled_from(
+    [b"plain", b"\x1b[31mred\x1b[0m", b"\x1b[1;4m", b"\x1b[m", "wide 世界".encode(), b"x" * 130]
+)
+line_ends = st.sampled_from([b"\r\n", b"\r\n", b"\r\n", b" ", b"\t"])
+acts = st.sampled_from(
+    [b"\x1b[?2004h", b"\x1b]2;title\x07", b"\x1b[5;10r", b"\x1b[r", b"\x1b[H\x1b[2J",
+     b"\x1b[?1049h", b"\x1b[?1049l", b"\x1b[?25l", b"\x1b(0", b"\x1b(B", b"\x08"]
+)  # fmt: skip
+floods = st.builds(
+    lambda pattern, times: b"".join(pattern) * times,
+    st.lists(st.builds(lambda a, b: a + b, words, line_ends), min_size=1, max_size=12),
+    st.integers(1, 900),
+)
+
+
+def feed_both(view: View, ring: Ring, whole: GhosttyScreen, data: bytes) -> None:
+    for start in range(0, len(data), 8192):
+        piece = data[start : start + 8192]
+        assert os.write(ring.conduit, piece) == len(piece)
+        ring._drain_conduit()
+        whole.feed(piece)
+        view.output_came()
+
+
+@settings(max_examples=40, derandomize=True, deadline=None)
+@given(st.lists(floods | acts, min_size=1, max_size=8))
+def test_a_view_that_skips_shows_what_one_that_does_not_shows(output: list[bytes]) -> None:
+    ring = Ring.create(RING)
+    view, whole = View(ring, SIZE, GhosttyScreen), GhosttyScreen(SIZE)
+    for data in output:
+        feed_both(view, ring, whole, data)
+    _, shown = view.snapshot(scrollback=False)
+    assert shown == whole.snapshot(scrollback=False)
+    again = View(ring, SIZE, GhosttyScreen)  # a new daemon: from checkpoint and ring alone
+    assert again.text() == whole.text()
+    assert again.cursor() == whole.cursor()
+    view.close()
+    again.close()
+    ring.close()
+
+
+def test_a_long_flood_is_really_skipped() -> None:
+    ring = Ring.create(RING)
+    fed = 0
+
+    class Counting(GhosttyScreen):
+        def feed(self, data: bytes | memoryview) -> bytes:
+            nonlocal fed
+            fed += len(data)
+            return super().feed(data)
+
+    view, whole = View(ring, SIZE, Counting), GhosttyScreen(SIZE)
+    feed_both(view, ring, whole, b"\x1b[32mok\x1b[0m a line of a build\r\n" * 40_000)
+    assert view.text() == whole.text()
+    assert fed < ring.head / 4
+
+
+@given(st.binary(max_size=400))
+def test_only_scrolling_output_has_no_control_but_line_ends_and_colours(data: bytes) -> None:
+    if flood.only_scrolls(data):
+        rest = data
+        for allowed in (b"\r", b"\n", b"\t"):
+            rest = rest.replace(allowed, b"")
+        assert all(byte >= 0x20 or byte == 0x1B for byte in rest)
+        assert 0x7F not in rest

@@ -1,0 +1,30 @@
+"""The documents refer to things that exist."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
+
+_LINK = re.compile(r"\]\((?!https?://|#)([^)#\s]+)[^)]*\)")
+_PATH = re.compile(
+    r"`((?:src|tests|docs|scripts|bench|core|host|adapters|keeper|model|wire|cli|sdk)/[\w./-]+)`"
+)
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_every_link_leads_somewhere(document: Path) -> None:
+    links = _LINK.findall(document.read_text(encoding="utf-8"))
+    assert [link for link in links if not (document.parent / link).exists()] == []
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_every_path_named_exists(document: Path) -> None:
+    """Paths are written from the root, or from src/holdfast."""
+    named = _PATH.findall(document.read_text(encoding="utf-8"))
+    places = (ROOT, ROOT / "src" / "holdfast")
+    assert [name for name in named if not any((place / name).exists() for place in places)] == []

@@ -1,0 +1,66 @@
+"""A command's output is cut out of the stream exactly, whatever the command prints."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from holdfast.core.exec_output import ExecOutput
+
+BEGIN, END = b"\x1b]133;C;hold=4\x07", b"\x1b]133;D;0;hold=4\x07"
+PROMPT = b"\x1b]133;A;hold=5\x07$ "
+
+
+def run(pieces: list[bytes], report_after: int) -> tuple[bytes, bool]:
+    """Feed the pieces, reporting the end after so many of them."""
+    output, got = ExecOutput(4), b""
+    for index, piece in enumerate(pieces):
+        if index == report_after:
+            got += output.end_reported()
+        got += output.feed(piece)
+    if report_after >= len(pieces):
+        got += output.end_reported()
+    return got, output.complete
+
+
+@given(st.binary(max_size=300), st.lists(st.integers(1, 60), max_size=20), st.integers(0, 25))
+def test_any_output_comes_out_whole_however_it_is_cut(
+    output: bytes, cuts: list[int], report_after: int
+) -> None:
+    stream = b"echo hi\r\n" + BEGIN + b"|" + output + END + PROMPT
+    pieces, at = [], 0
+    for cut in cuts:
+        pieces.append(stream[at : at + cut])
+        at += cut
+    pieces.append(stream[at:])
+    got, complete = run(pieces, report_after)
+    assert (got, complete) == (b"|" + output, True)
+
+
+def test_a_forged_end_mark_before_the_report_cuts_nothing() -> None:
+    stream = BEGIN + b"one" + END + b"two" + END + PROMPT
+    assert run([stream], 5) == (b"one" + END + b"two", True)
+
+
+def test_a_long_output_is_passed_on_before_the_end() -> None:
+    output = ExecOutput(4)
+    assert output.feed(BEGIN + b"x" * 10_000) == b"x" * 10_000
+    assert not output.complete
+
+
+def test_output_after_a_false_mark_is_not_held_for_ever() -> None:
+    output = ExecOutput(4)
+    got = output.feed(BEGIN + END + b"y" * 100_000)
+    assert got.endswith(b"y" * 30_000)
+
+
+def test_a_line_the_shell_refused_gives_its_complaint() -> None:
+    output = ExecOutput(4, parsed=False)
+    got = output.feed(b"echo )\r\n\x1b[?2004l\rbash: syntax error\r\n" + END)
+    assert got + output.end_reported() == b"bash: syntax error\r\n"
+
+
+@pytest.mark.parametrize("noise", [b"\x1b[?2004l\r", b"\x1b]0;title\x07\x1b[30m\x1b(B\x1b[m\r"])
+def test_what_the_shell_itself_writes_at_the_start_is_left_out(noise: bytes) -> None:
+    assert run([BEGIN + noise + b"hi" + END], 1) == (b"hi", True)
