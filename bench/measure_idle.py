@@ -7,7 +7,6 @@ The shells' own memory is the same under any system and is not counted. For tmux
 
 from __future__ import annotations
 
-import contextlib
 import time
 from collections.abc import Sequence
 
@@ -24,15 +23,14 @@ def measure(stage: Stage) -> list[Row]:
     count = stage.scale.idle_sessions
     memory: dict[str, float] = {}
     cpu: dict[str, float] = {}
-    with contextlib.ExitStack() as down:
-        memory["holdfast"], cpu["holdfast"], note = _holdfast(stage, down)
-        if stage.systems(("tmux",)):
-            pids = (stage.tmux.server_pid(),)
-            before = proportional_kb(pids)
-            _start(stage.tmux, count, down)
-            time.sleep(_SETTLE_S)
-            memory["tmux"] = (proportional_kb(pids) - before) / count
-            cpu["tmux"] = _cpu_percent(pids, stage.scale.idle_seconds)
+    memory["holdfast"], cpu["holdfast"], note = _holdfast(stage)
+    if stage.systems(("tmux",)):
+        pids = (stage.tmux.server_pid(),)
+        before = proportional_kb(pids)
+        _start(stage.tmux, count)
+        time.sleep(_SETTLE_S)
+        memory["tmux"] = (proportional_kb(pids) - before) / count
+        cpu["tmux"] = _cpu_percent(pids, stage.scale.idle_seconds)
     name = f"{count} idle sessions"
     return [
         Row(
@@ -46,7 +44,7 @@ def measure(stage: Stage) -> list[Row]:
     ]
 
 
-def _holdfast(stage: Stage, down: contextlib.ExitStack) -> tuple[float, float, str]:
+def _holdfast(stage: Stage) -> tuple[float, float, str]:
     hold, count = stage.holdfast, stage.scale.idle_sessions
     hold.start("idle-first", _SHELL)  # the launcher, and what the first session brings in
     hold.end("idle-first")
@@ -54,7 +52,7 @@ def _holdfast(stage: Stage, down: contextlib.ExitStack) -> tuple[float, float, s
     pids = hold.processes()
     before, rings = proportional_kb(pids), memfd_kb(pids)
     began = time.perf_counter()
-    _start(hold, count, down)
+    _start(hold, count)
     started_ms = (time.perf_counter() - began) / count * 1000
     time.sleep(_SETTLE_S)
     each = (proportional_kb(pids) - before) / count
@@ -66,15 +64,10 @@ def _holdfast(stage: Stage, down: contextlib.ExitStack) -> tuple[float, float, s
     return each, _cpu_percent(pids, stage.scale.idle_seconds), note
 
 
-def _start(system: System, count: int, down: contextlib.ExitStack) -> None:
+# They are not ended one by one: leaving the stage ends them all at once.
+def _start(system: System, count: int) -> None:
     for number in range(count):
         system.start(f"idle{number}", _SHELL)
-        down.callback(_end, system, f"idle{number}")
-
-
-def _end(system: System, name: str) -> None:
-    with contextlib.suppress(Exception):
-        system.end(name)
 
 
 def _cpu_percent(pids: Sequence[int], seconds: float) -> float:

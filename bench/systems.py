@@ -21,7 +21,7 @@ from holdfast.model.size import Size
 from holdfast.sdk.client import Host
 
 COMMAND_TIMEOUT_S = 30.0
-_GONE_TIMEOUT_S = 10.0
+_GONE_TIMEOUT_S = 60.0  # five hundred sessions are ended first
 
 
 class System(ABC):

@@ -12,6 +12,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 from typing import Any
 
@@ -74,6 +75,13 @@ class Hold:
         session = self.ok("run", "-d", "--name", name, "--", "bash", "--norc").strip()
         self.ok("wait", name, "--for", "prompt", "--timeout", "20")
         return session
+
+    def attached(self, name: str, operators: int = 1) -> None:
+        """Return once so many operators are attached; a command started beside us may take its
+        time. Each look is a command of its own, so this does not spin."""
+        deadline = time.monotonic() + PATIENCE_S
+        while self.json("show", name)["operators"] < operators:
+            assert time.monotonic() < deadline, f"nobody attached to {name}"
 
     def close(self) -> None:
         """Nothing stays: asked first, then told by signal, and the directory goes too."""

@@ -193,6 +193,7 @@ def test_tail_tells_of_output_that_rolled_off(host_home: Hold) -> None:
 def test_tail_follows_across_a_daemon_restart_until_the_end(host_home: Hold) -> None:
     host_home.ok("run", "-d", "--name", "follow", "--", "sh", "-c", "read a; read b; exit 5")
     follower = host_home.start("tail", "-f", "follow")
+    host_home.attached("follow")
     host_home.ok("send", "follow", "--enter", "before")
     host_home.ok("wait", "follow", "--for", "text:before", "--timeout", "20")
     host_home.ok("daemon", "restart")
@@ -224,8 +225,10 @@ def test_wait_goes_on_after_a_daemon_restart(host_home: Hold) -> None:
     host_home.ok("run", "-d", "--name", "patient", "--", "sh", "-c", "read a; exit 4")
     for_exit = host_home.start("wait", "patient", "--for", "exit", "--status", "--timeout", "30")
     for_text = host_home.start("wait", "patient", "--for", "text:now", "--timeout", "30")
+    host_home.attached("patient")
     host_home.ok("daemon", "restart")
     assert for_exit.poll() is None and for_text.poll() is None
+    host_home.attached("patient")
     host_home.ok("send", "patient", "--enter", "now")
     assert for_text.wait(20) == 0
     assert for_exit.wait(20) == 4
@@ -236,6 +239,7 @@ def test_wait_goes_on_after_a_daemon_restart(host_home: Hold) -> None:
 def test_wait_for_text_sees_output_that_scrolls_by_and_screens(host_home: Hold) -> None:
     host_home.shell("text")
     waiter = host_home.start("wait", "text", "--for", "text:^num 7$", "--timeout", "30")
+    host_home.attached("text")
     host_home.ok(
         "exec", "text", "--", r"i=0; while [ $i -lt 5000 ]; do echo num $i; i=$((i+1)); done"
     )

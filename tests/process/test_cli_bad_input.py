@@ -142,7 +142,7 @@ def test_a_state_directory_that_is_not_ours(fresh_home: Hold) -> None:
     os.chmod(fresh_home.made, 0o755)
     # Loaded as root, because another user may not be able to read this installation.
     program = (
-        "import os, sys; from holdfast.cli.dispatch import load, main; load('up');"
+        "import os, sys; from holdfast.cli.dispatch import load, main; load('up').parser();"
         "os.setgroups([]); os.setresgid(65534, 65534, 65534); os.setresuid(65534, 65534, 65534);"
         "sys.exit(main(['up', '-d']))"
     )

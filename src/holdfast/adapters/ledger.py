@@ -10,6 +10,7 @@ filling the pipe and noting the sequence, is settled by the length of the pipe b
 
 from __future__ import annotations
 
+import functools
 import os
 
 from holdfast.adapters.ring import LEDGER_AT, PAGE, Ring, unread
@@ -32,52 +33,50 @@ class Ledger:
     def __init__(self, ring: Ring, conduit: int) -> None:
         self.conduit = conduit
         self._words = ring.view[LEDGER_AT:PAGE].cast("Q")
+        self._rows = self._read_rows()
         if self._words[_STAGING]:
             self._settle()
+        # Only this process fills and empties the conduit, so it need not ask how full it is.
+        self._waiting = unread(conduit)
 
     def last_seq(self, operator: OperatorId) -> int:
         """The last input of this operator that was taken; 0 when none is remembered."""
-        row = self._find(operator)
+        row = self._rows.get(operator)
         return 0 if row is None else int(self._words[row + 2])
 
     def room(self) -> int:
         """Bytes the conduit surely takes now."""
-        waiting = unread(self.conduit)
+        if not self._waiting:
+            return CONDUIT_BYTES
         # The first page of what waits may be partly typed, the last partly filled.
-        pages = -(-waiting // PAGE) + 1 if waiting else 0
-        return max(0, CONDUIT_BYTES - pages * PAGE)
+        return max(0, CONDUIT_BYTES - (-(-self._waiting // PAGE) + 1) * PAGE)
 
     def take(self, operator: OperatorId, seq: int, data: bytes) -> None:
         """Put one input into custody, whole. The caller has checked that there is room."""
         words = self._words
-        words[_BEFORE] = unread(self.conduit)
+        words[_BEFORE] = self._waiting
         words[_LENGTH] = len(data)
         words[_SEQ] = seq
         words[_WHO], words[_WHO + 1] = _split(operator)
         words[_STAGING] = 1
         if data and os.write(self.conduit, data) != len(data):
             raise AssertionError("the input conduit had less room than it said")
+        self._waiting += len(data)
         self._note(operator, seq)
         words[_STAGING] = 0
 
     def type_into(self, master: int) -> bool:
         """Move what is in custody into the PTY. Whether nothing is left to move."""
-        waiting = unread(self.conduit)
-        while waiting:
+        while self._waiting:
             try:
-                waiting -= os.splice(self.conduit, master, waiting)
+                self._waiting -= os.splice(self.conduit, master, self._waiting)
             except BlockingIOError:
                 return False
         return True
 
     def operators(self) -> dict[OperatorId, int]:
         """Every operator remembered, with its last sequence."""
-        found = {}
-        for index in range(LEDGER_OPERATORS):
-            row = _TABLE_AT + index * _ROW
-            if self._words[row + 3]:
-                found[_join(self._words[row], self._words[row + 1])] = int(self._words[row + 2])
-        return found
+        return {operator: int(self._words[row + 2]) for operator, row in self._rows.items()}
 
     def close(self) -> None:
         self._words.release()
@@ -91,28 +90,31 @@ class Ledger:
         words[_STAGING] = 0
 
     def _note(self, operator: OperatorId, seq: int) -> None:
-        row = self._find(operator)
+        words = self._words
+        row = self._rows.get(operator)
         if row is None:
-            row = self._oldest()
-            self._words[row + 3] = 0
-            self._words[row], self._words[row + 1] = _split(operator)
-        self._words[row + 2] = seq
-        self._words[_CLOCK] += 1
-        self._words[row + 3] = self._words[_CLOCK]
+            row = self._free_row()
+            words[row + 3] = 0
+            words[row], words[row + 1] = _split(operator)
+            self._rows[operator] = row
+        words[row + 2] = seq
+        words[_CLOCK] += 1
+        words[row + 3] = words[_CLOCK]
 
-    def _find(self, operator: OperatorId) -> int | None:
-        high, low = _split(operator)
-        for index in range(LEDGER_OPERATORS):
-            row = _TABLE_AT + index * _ROW
-            if self._words[row] == high and self._words[row + 1] == low and self._words[row + 3]:
-                return row
-        return None
+    def _read_rows(self) -> dict[OperatorId, int]:
+        words = self._words
+        every = range(_TABLE_AT, _TABLE_AT + _ROW * LEDGER_OPERATORS, _ROW)
+        return {_join(words[row], words[row + 1]): row for row in every if words[row + 3]}
 
-    def _oldest(self) -> int:
-        rows = range(_TABLE_AT, _TABLE_AT + _ROW * LEDGER_OPERATORS, _ROW)
-        return min(rows, key=lambda row: self._words[row + 3])
+    def _free_row(self) -> int:
+        """A row never used, else that of the operator who typed longest ago."""
+        if len(self._rows) < LEDGER_OPERATORS:
+            return _TABLE_AT + _ROW * len(self._rows)
+        oldest = min(self._rows, key=lambda operator: self._words[self._rows[operator] + 3])
+        return self._rows.pop(oldest)
 
 
+@functools.lru_cache(maxsize=1024)
 def _split(operator: OperatorId) -> tuple[int, int]:
     return int(operator[:16], 16), int(operator[16:], 16)
 

@@ -34,6 +34,7 @@ LEDGER_AT = 512  # bytes from here to the end of the header page are the input l
 
 # The PTY gives at most one page per read, and a pipe has 16 slots of a page.
 _BURST_READS = 15
+_SHORT_READ = PAGE // 2  # a read this short means that the PTY has no more
 
 
 class Hangup(Exception):
@@ -77,29 +78,34 @@ class Ring:
         Hangup when there is nothing and never will be until somebody opens the terminal again."""
         moved = 0
         while moved == 0 or moved + PAGE <= budget:
-            burst = 0
-            hangup = False
-            try:
-                for _ in range(max(1, min(_BURST_READS, (budget - moved) // PAGE))):
-                    count = os.splice(master, self.conduit, PAGE)
-                    if count == 0:
-                        hangup = True
-                        break
-                    burst += count
-            except BlockingIOError:
-                pass
-            except OSError as error:
-                if error.errno != errno.EIO:
-                    raise
-                hangup = True
+            burst, dry = self._burst(master, max(1, min(_BURST_READS, (budget - moved) // PAGE)))
             if burst:
-                self._drain_conduit()
+                self._drain(burst)
                 moved += burst
-            elif hangup and not moved:
+            elif dry is Hangup and not moved:
                 raise Hangup
-            if burst < PAGE:
+            if dry is not None:
                 break
         return moved
+
+    def _burst(self, master: int, reads: int) -> tuple[int, type[Exception] | None]:
+        """Fill the conduit. Gives the bytes moved and, when the PTY has no more, why."""
+        burst = 0
+        try:
+            for _ in range(reads):
+                count = os.splice(master, self.conduit, PAGE)
+                burst += count
+                if count == 0:
+                    return burst, Hangup
+                if count < _SHORT_READ:
+                    return burst, BlockingIOError  # most likely; if not, we are called again
+        except BlockingIOError:
+            return burst, BlockingIOError
+        except OSError as error:
+            if error.errno != errno.EIO:
+                raise
+            return burst, Hangup
+        return burst, None
 
     def read(self, start: int, end: int) -> list[memoryview]:
         """Views of the bytes [start, end): one piece, or two when they wrap. Valid until the ring
@@ -157,7 +163,10 @@ class Ring:
         return noted + (position - noted) % self.capacity
 
     def _drain_conduit(self) -> None:
-        waiting = unread(self.conduit)
+        """Take what an earlier daemon left on the way."""
+        self._drain(unread(self.conduit))
+
+    def _drain(self, waiting: int) -> None:
         while waiting:
             at = self.head % self.capacity
             if at == 0:

@@ -34,6 +34,11 @@ class Attachments:
     def close(self, operator: OperatorId, channel: int) -> Seat | None:
         return self._seats.pop((operator, channel), None)
 
+    def latest_is(self, operator: OperatorId) -> bool:
+        """Whether this operator was the latest to be active already."""
+        latest = next(reversed(self._seats), None)
+        return latest is not None and latest[0] == operator
+
     def typed(self, operator: OperatorId) -> None:
         """This operator is active now: its seats move to the end."""
         for key in [key for key in self._seats if key[0] == operator]:

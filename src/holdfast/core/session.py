@@ -140,12 +140,12 @@ class Session:
     def handle(self, event: Event) -> list[Effect]:
         """The only way in."""
         match event:
+            case Offered(operator=operator, seq=seq, data=data):  # by far the most frequent
+                return self._offered(operator, seq, data)
             case Opened(seat=seat, size=size):
                 return self._opened(seat, size)
             case Left(operator=operator, channel=channel):
                 return self._left(operator, channel)
-            case Offered(operator=operator, seq=seq, data=data):
-                return self._offered(operator, seq, data)
             case SizeAsked(size=size):
                 self._must_run()
                 return self._resize(size)
@@ -178,9 +178,12 @@ class Session:
             self._must_run()
         if not self.intake.offer(operator, seq, len(data)):
             return [Repeat(operator, seq)]
+        take = Take(operator, seq, data)
+        if self.attachments.latest_is(operator):
+            return [take]
         before = self.attachments.answerer()
         self.attachments.typed(operator)
-        return [*self._answerer_since(before), Take(operator, seq, data)]
+        return [*self._answerer_since(before), take]
 
     def _resize(self, size: Size) -> list[Effect]:
         size.checked()

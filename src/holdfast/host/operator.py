@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 _READ_BYTES = 64 << 10
+_COMPANY_S = 0.002
+_FRAMES_TOGETHER = 16
 _PIECES_PER_WAKE = 8  # frames sent before other connections get their turn
 
 
@@ -51,6 +53,7 @@ class Operator:
         self._answers: deque[bytes] = deque()
         self._events: deque[bytes] = deque()
         self._dropped = 0
+        self._soon = False
         self._rest: list[bytes | memoryview] = []  # of a frame partly sent
         self._awaiting_room = False
         self._reading = False
@@ -86,14 +89,14 @@ class Operator:
             self.refuse(error)
 
     def _on_message(self, message: m.Message) -> None:
-        if isinstance(message, m.Hello):
-            self._on_hello(message)
-        elif not isinstance(message, m.Request):
-            raise ProtocolViolation(f"an operator does not send {message.tag}")
-        elif self.id is None:
-            raise ProtocolViolation("the first message must be hello")
-        else:
+        if isinstance(message, m.Request):
+            if self.id is None:
+                raise ProtocolViolation("the first message must be hello")
             self._on_request(message)
+        elif isinstance(message, m.Hello):
+            self._on_hello(message)
+        else:
+            raise ProtocolViolation(f"an operator does not send {message.tag}")
 
     def _on_hello(self, hello: m.Hello) -> None:
         if self.id is not None:
@@ -121,7 +124,9 @@ class Operator:
             log.exception("request %s", request.tag)
             self.fail(request.id, HoldfastError("the host failed; its log says why"))
             return
-        if isinstance(answer, m.Answer):
+        if isinstance(answer, m.Accepted):
+            self.answer_soon(answer)
+        elif isinstance(answer, m.Answer):
             self.answer(answer)
         elif answer is not None:
             task = self._loop.create_task(self._finish(request, answer))
@@ -148,6 +153,18 @@ class Operator:
 
     def answer(self, message: m.Message) -> None:
         self._answers.append(encode(message))
+        self.pump()
+
+    def answer_soon(self, message: m.Message) -> None:
+        """An answer that may wait a moment for company: what a key press prints follows its
+        acknowledgement within that moment, and one send wakes the client once instead of twice."""
+        self._answers.append(encode(message))
+        if not self._soon:
+            self._soon = True
+            self._loop.call_later(_COMPANY_S, self._pump_soon)
+
+    def _pump_soon(self) -> None:
+        self._soon = False
         self.pump()
 
     def fail(self, request: int, error: HoldfastError) -> None:
@@ -185,12 +202,19 @@ class Operator:
 
     def _next_piece(self) -> list[bytes | memoryview] | None:
         if self._answers:
-            return [self._answers.popleft()]
+            together = list(self._answers)[:_FRAMES_TOGETHER]
+            for _ in together:
+                self._answers.popleft()
+            # Whatever a channel has goes along in the same send.
+            return [*together, *(self._next_output() or ())]
         if self._dropped:
             dropped, self._dropped = self._dropped, 0
             return [encode(m.Dropped(dropped))]
         if self._events:
             return [self._events.popleft()]
+        return self._next_output()
+
+    def _next_output(self) -> list[bytes | memoryview] | None:
         for channel in list(self.channels.values()):
             piece = channel.next_piece()
             if channel.finished():

@@ -78,8 +78,11 @@ class Registry:
         return uid in (0, owner)
 
     def find_live(self, uid: int, text: str) -> LiveSession | None:
-        """By name (the asker's own first), id, or unique prefix of an id; None when only ended
+        """By id, name (the asker's own first), or unique prefix of an id; None when only ended
         sessions match."""
+        exact: LiveSession | None = self.live.get(text)  # type: ignore[call-overload]
+        if exact is not None and self.may_see(uid, exact):
+            return exact
         found = self._by_name(uid, text)
         if found is not None:
             return found

@@ -148,7 +148,7 @@ __hold_tty() {
 
 # First in PROMPT_COMMAND: the end of a command, before the user's own prompt commands print.
 __hold_end() {
-    local __hold_status=$?
+    local __hold_status=$? __hold_flags=$-
     {
         local -
         builtin set +aefuvx
@@ -166,14 +166,14 @@ __hold_end() {
             __hold_send "${__hold_report[@]}"
         fi
     fi
-    # An old bash runs all in one string, where the next command sees what this returns. A new one
-    # restores the status itself, and returning it would end a shell under `set -e`.
-    (( __hold_arrays )) || builtin return "$__hold_status"
+    # An old bash runs all in one string, where the next command sees what this returns; except
+    # under `set -e`, where it would end the shell. A new one restores the status itself.
+    (( __hold_arrays )) || [[ $__hold_flags == *e* ]] || builtin return "$__hold_status"
 }
 
 # Last in PROMPT_COMMAND: about to show the prompt.
 __hold_prompt() {
-    local __hold_status=$?
+    local __hold_status=$? __hold_flags=$-
     {
         local -
         builtin set +aefuvx
@@ -190,7 +190,7 @@ __hold_prompt() {
     fi
     __hold_tty "$__hold_mark"$'\e]133;A;hold='$__hold_seq$'\a'
     __hold_send "${__hold_report[@]}" "P $__hold_seq $__hold_status $__hold_encoded"
-    (( __hold_arrays )) || builtin return "$__hold_status"
+    (( __hold_arrays )) || [[ $__hold_flags == *e* ]] || builtin return "$__hold_status"
 }
 
 builtin readonly -f __hold_send __hold_encode __hold_where __hold_begin __hold_close \
