@@ -22,11 +22,11 @@ class Scale:
     """How much is done: the full run, or a quick one to see that all works."""
 
     text_blocks: int = 47  # of 1 MB, to one attached terminal
-    text_repetitions: int = 7
+    text_repetitions: int = 5
     keys: int = 1000
     long_output_blocks: int = 1000  # before the attach
     attach_repetitions: int = 15
-    stalled_repetitions: int = 9
+    stalled_repetitions: int = 7
     idle_sessions: int = 500
     idle_seconds: float = 10.0
     start_repetitions: int = 25

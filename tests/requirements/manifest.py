@@ -32,15 +32,10 @@ GROUPS = "groups of sessions"
 REAPING = "reaping of idle sessions"
 AUTONOMY = "structured actions of agents"
 
-_LAUNCH = "tests/process/test_launch.py::"
-_CONTAINED = "tests/privileged/test_launch_contained.py::"
-_OBSERVED = "tests/process/test_observation.py::"
-_OBSERVED_CONTAINED = "tests/privileged/test_observation_contained.py::"
-_GRAPH = "tests/process/test_observation_graph.py::"
-_SCREEN = "tests/unit/test_screen.py::"
-_ROUNDTRIP = "tests/properties/test_screen_roundtrip.py::"
-_RULES = "tests/unit/test_waiting_rules.py::"
-_TOTAL = "tests/properties/test_waiting_total.py::"
+
+def _in(directory_and_file: str, *names: str) -> tuple[str, ...]:
+    return tuple(f"tests/{directory_and_file}.py::{name}" for name in names)
+
 
 REQUIREMENTS: tuple[Requirement, ...] = (
     # -- S. The session as an object ----------------------------------------------------------
@@ -48,7 +43,25 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "S1",
         "Nobody owns a session: it ends by its own end or by a permitted `end`, never because a "
         "client, its creator, a login or the daemon went away.",
-        open=SESSION,
+        tests=(
+            *_in(
+                "faults/test_daemon_kills",
+                "test_fifty_kills_of_the_daemon_lose_and_repeat_nothing",
+            ),
+            *_in(
+                "faults/test_crash_points",
+                "test_a_start_cut_off_by_a_kill_leaves_a_whole_session_or_none",
+                "test_an_end_cut_off_by_a_kill_is_still_recorded_truly",
+                "test_an_input_cut_off_by_a_kill_is_typed_once_or_known_not_to_be",
+                "test_output_cut_off_by_a_kill_is_in_the_ring_once",
+                "test_a_daemon_killed_twice_while_it_starts_carries_on_at_the_third",
+            ),
+            *_in(
+                "process/test_cli",
+                "test_daemon_restart_replaces_the_daemon_and_nothing_else",
+                "test_down_is_refused_while_sessions_live_and_then_leaves_nothing",
+            ),
+        ),
         files=("keeper/__main__.py", "cli/starting.py", "core/lifecycle.py"),
     ),
     Requirement(
@@ -62,7 +75,26 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "S3",
         "Any number of operators attach, leave and come back; the execution is not restarted or "
         "disturbed, and its pids stay.",
-        open=SESSION,
+        tests=(
+            *_in(
+                "faults/test_daemon_kills",
+                "test_fifty_kills_of_the_daemon_lose_and_repeat_nothing",
+            ),
+            *_in(
+                "faults/test_crash_points",
+                "test_a_frame_half_sent_to_a_daemon_that_dies_is_not_applied",
+            ),
+            *_in(
+                "faults/test_bad_input",
+                "test_a_stranger_is_told_why_and_shown_the_door",
+                "test_a_wrong_request_gets_its_typed_error_and_the_connection_goes_on",
+                "test_a_message_of_the_wrong_shape_ends_the_connection_with_a_reason",
+                "test_an_id_beyond_64_bits_or_negative_is_survived",
+                "test_clients_that_leave_in_the_middle_of_a_frame_are_forgotten",
+                "test_a_hundred_thousand_frames_at_once_are_answered_and_hold_nobody_up",
+                "test_a_thousand_mutated_frames_do_not_move_the_daemon",
+            ),
+        ),
         files=("core/attachment.py", "host/channels.py", "cli/terminal.py"),
     ),
     Requirement(
@@ -76,14 +108,23 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "S5",
         "One execution, many views; building one is bounded work, however long the session ran.",
         tests=(
-            _ROUNDTRIP + "test_any_output_round_trips",
-            _ROUNDTRIP + "test_both_go_on_alike_after_it",
-            _ROUNDTRIP + "test_a_real_programs_screen_round_trips",
-            _SCREEN + "test_while_the_alternate_screen_is_shown_the_primary_one_comes_along",
-            _SCREEN + "test_text_is_what_is_seen_and_scrollback_what_was",
-            _SCREEN + "test_a_screen_is_bounded_and_its_memory_comes_back",
+            *_in(
+                "properties/test_screen_roundtrip",
+                "test_any_output_round_trips",
+                "test_both_go_on_alike_after_it",
+                "test_a_real_programs_screen_round_trips",
+            ),
+            *_in(
+                "properties/test_flood",
+                "test_a_view_that_skips_shows_what_one_that_does_not_shows",
+            ),
+            *_in(
+                "unit/test_screen",
+                "test_while_the_alternate_screen_is_shown_the_primary_one_comes_along",
+                "test_text_is_what_is_seen_and_scrollback_what_was",
+                "test_a_screen_is_bounded_and_its_memory_comes_back",
+            ),
         ),
-        open=SESSION,
         files=("host/view.py", "adapters/ghostty_snapshot.py"),
     ),
     Requirement(
@@ -91,13 +132,23 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "The live graph (processes, terminal, files, sockets) is answered from the kernel, never "
         "from memory of what was launched.",
         tests=(
-            _GRAPH + "test_who_listens_on_a_port_is_answered_with_the_process_and_its_parent",
-            _GRAPH + "test_sockets_of_every_family_are_named",
-            _GRAPH + "test_open_files_carry_mode_offset_and_locks",
-            _GRAPH + "test_the_ends_of_a_pipe_are_the_same_pipe",
-            _GRAPH + "test_the_terminal_and_the_lineage_are_the_kernels",
-            _GRAPH + "test_an_orphan_that_keeps_the_kernel_session_stays_in_the_graph",
-            _OBSERVED_CONTAINED + "test_processes_carry_both_numbers_and_orphans_stay",
+            *_in(
+                "process/test_observation_graph",
+                "test_who_listens_on_a_port_is_answered_with_the_process_and_its_parent",
+                "test_sockets_of_every_family_are_named",
+                "test_open_files_carry_mode_offset_and_locks",
+                "test_the_ends_of_a_pipe_are_the_same_pipe",
+                "test_the_terminal_and_the_lineage_are_the_kernels",
+                "test_an_orphan_that_keeps_the_kernel_session_stays_in_the_graph",
+            ),
+            *_in(
+                "privileged/test_observation_contained",
+                "test_processes_carry_both_numbers_and_orphans_stay",
+            ),
+            *_in(
+                "process/test_cli",
+                "test_graph_shows_the_processes_of_now",
+            ),
         ),
         files=("adapters/proc.py", "adapters/sock_diag.py"),
     ),
@@ -106,15 +157,35 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "Working, at the prompt, waiting for input, waiting for a secret, stopped, halted and "
         "ended are told apart from kernel evidence.",
         tests=(
-            _RULES + "test_the_evidence_shows_the_state",
-            _RULES + "test_every_rule_is_the_answer_to_some_case",
-            _TOTAL + "test_there_is_always_a_state_and_a_reason",
-            _OBSERVED + "test_a_shell_that_waits_for_a_command_is_at_its_prompt",
-            _OBSERVED + "test_a_builtin_of_the_shell_that_reads_is_told_from_its_prompt",
-            _OBSERVED + "test_programs_are_seen_to_wait_for_what_they_wait_for",
-            _OBSERVED + "test_a_stopped_foreground_program_is_stopped_and_goes_on",
-            _OBSERVED + "test_an_ended_session_is_ended_before_and_after_it_is_reaped",
-            _OBSERVED_CONTAINED + "test_a_frozen_session_is_halted_and_back_where_it_was",
+            *_in(
+                "unit/test_waiting_rules",
+                "test_the_evidence_shows_the_state",
+                "test_every_rule_is_the_answer_to_some_case",
+            ),
+            *_in(
+                "properties/test_waiting_total",
+                "test_there_is_always_a_state_and_a_reason",
+            ),
+            *_in(
+                "process/test_observation",
+                "test_a_shell_that_waits_for_a_command_is_at_its_prompt",
+                "test_a_builtin_of_the_shell_that_reads_is_told_from_its_prompt",
+                "test_programs_are_seen_to_wait_for_what_they_wait_for",
+                "test_a_stopped_foreground_program_is_stopped_and_goes_on",
+                "test_an_ended_session_is_ended_before_and_after_it_is_reaped",
+            ),
+            *_in(
+                "privileged/test_observation_contained",
+                "test_a_frozen_session_is_halted_and_back_where_it_was",
+            ),
+            *_in(
+                "faults/test_crash_points",
+                "test_a_session_shown_as_ended_always_has_its_ending",
+            ),
+            *_in(
+                "process/test_cli",
+                "test_wait_tells_states_apart_and_the_end_with_its_status",
+            ),
         ),
         files=("core/waiting.py", "adapters/proc_wait.py", "host/watching.py"),
     ),
@@ -166,10 +237,28 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "An ended session leaves a tombstone with its true exit status, and its id never lives "
         "again.",
         tests=(
-            _LAUNCH + "test_an_end_by_signal_is_told_from_an_exit_with_the_same_number",
-            _CONTAINED + "test_an_end_by_signal_is_told_from_an_exit_with_the_same_number",
+            *_in(
+                "process/test_launch",
+                "test_an_end_by_signal_is_told_from_an_exit_with_the_same_number",
+            ),
+            *_in(
+                "privileged/test_launch_contained",
+                "test_an_end_by_signal_is_told_from_an_exit_with_the_same_number",
+            ),
+            *_in(
+                "properties/test_session_core",
+                "test_nothing_leads_out_of_the_ended_phase",
+            ),
+            *_in(
+                "process/test_cli",
+                "test_a_session_is_listed_shown_and_ended_with_its_true_ending",
+            ),
+            *_in(
+                "faults/test_crash_points",
+                "test_an_end_cut_off_by_a_kill_is_still_recorded_truly",
+                "test_a_session_shown_as_ended_always_has_its_ending",
+            ),
         ),
-        open=SESSION,
         files=("keeper/reaping.py", "native/hold_init.c", "host/store.py"),
     ),
     # -- M. Failure modes ---------------------------------------------------------------------
@@ -177,7 +266,28 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "M1",
         "A client that disconnects loses nothing: the view comes back, and the output of the gap "
         "is held up to a named bound; what rolled off is counted.",
-        open=SESSION,
+        tests=(
+            *_in(
+                "unit/test_ring",
+                "test_what_was_printed_is_at_its_offset_until_it_rolls_off",
+                "test_a_daemon_killed_between_conduit_and_ring_loses_nothing",
+                "test_a_daemon_killed_before_noting_the_head_loses_nothing",
+            ),
+            *_in(
+                "process/test_cli",
+                "test_tail_tells_of_output_that_rolled_off",
+                "test_tail_follows_across_a_daemon_restart_until_the_end",
+            ),
+            *_in(
+                "faults/test_crash_points",
+                "test_output_cut_off_by_a_kill_is_in_the_ring_once",
+            ),
+            *_in(
+                "faults/test_daemon_kills",
+                "test_fifty_kills_of_the_daemon_lose_and_repeat_nothing",
+            ),
+            *_in("faults/test_mutants", "test_the_judge_of_output_catches_a_ring_that_loses_bytes"),
+        ),
         files=("adapters/ring.py", "host/channels.py"),
     ),
     Requirement(
@@ -205,7 +315,28 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "M6",
         "After a crash an input is known as taken, or reported as unknown; never as done when it "
         "may not be, and never applied twice.",
-        open=SESSION,
+        tests=(
+            *_in(
+                "unit/test_ring",
+                "test_a_new_daemon_types_what_the_old_one_took_and_did_not_type",
+                "test_a_kill_while_staging_is_settled_by_the_length_of_the_pipe",
+                "test_inputs_reach_the_terminal_in_order_and_are_remembered",
+            ),
+            *_in(
+                "faults/test_crash_points",
+                "test_an_input_cut_off_by_a_kill_is_typed_once_or_known_not_to_be",
+            ),
+            *_in(
+                "faults/test_daemon_kills",
+                "test_fifty_kills_of_the_daemon_lose_and_repeat_nothing",
+            ),
+            *_in(
+                "process/test_cli",
+                "test_exec_tells_the_truth_when_the_daemon_is_replaced",
+            ),
+            *_in("faults/test_mutants", "test_the_judge_of_inputs_catches_a_ledger_that_forgets"),
+        ),
+        open=f"{JOURNAL}: a report of what was in flight",
         files=("adapters/ledger.py", "core/intake.py", "sdk/client.py"),
     ),
     Requirement(

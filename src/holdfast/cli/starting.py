@@ -15,6 +15,7 @@ def start_host(home: Home | None = None) -> None:
     """Start keeper and daemon, and return once they serve. Raises AlreadyUp when they do."""
     home = home or home_of(os.environ, os.getuid())
     _make_places(home)
+    log_began = os.path.getsize(home.log) if os.path.exists(home.log) else 0
     reader, writer = os.pipe()
     _spawn_keeper(home, writer)
     os.close(writer)
@@ -24,7 +25,7 @@ def start_host(home: Home | None = None) -> None:
         raise AlreadyUp("a host already runs here", hint="`hold ls` lists its sessions")
     if answer != "ready":
         raise HostDown(
-            f"the host did not start: {answer or 'no word from it'}{_last_words(home.log)}",
+            f"the host did not start: {answer or 'no word from it'}{_last_words(home.log, log_began)}",
             hint=f"its log is {home.log}",
         )
 
@@ -81,10 +82,14 @@ def _read_line(fd: int) -> str:
     return text.decode(errors="replace").strip()
 
 
-def _last_words(path: str) -> str:
+def _last_words(path: str, since: int) -> str:
+    """The daemon's own last line of this start. The keeper's, which only count the failures, may
+    come after it."""
     try:
-        with open(path, encoding="utf-8", errors="replace") as file:
-            lines = file.read().splitlines()
+        with open(path, "rb") as file:
+            file.seek(since)
+            lines = file.read().decode(errors="replace").splitlines()
     except OSError:
         return ""
+    lines = [line for line in lines if " keeper: " not in line]
     return f" [{lines[-1][:200]}]" if lines else ""

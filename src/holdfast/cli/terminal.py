@@ -17,7 +17,8 @@ import time
 from collections import deque
 
 from holdfast.cli.rawmode import RawTerminal, write_all
-from holdfast.model.errors import HostDown, HostLost, InvalidArgument
+from holdfast.cli.statusline import StatusLine
+from holdfast.model.errors import HostDown, HostLost, InvalidArgument, SessionEnded
 from holdfast.model.limits import RECONNECT_DEADLINE_S
 from holdfast.model.size import Size
 from holdfast.model.state import Ending
@@ -35,7 +36,6 @@ _HELP = "d detach   \\ send C-\\   r repaint   ? this line"
 _READ_BYTES = 16 << 10
 _WINDOW_BYTES = 64 << 10  # keys sent and not yet taken; beyond it we stop reading the keyboard
 _RETRY_S = 0.05
-_HINT_S = 2.5
 _SAY_AFTER_S = 1.0  # a reconnect shorter than this needs no words
 
 
@@ -103,8 +103,7 @@ class TerminalClient:
         self._untaken_bytes = 0
         self._prefix = False
         self._painted = False
-        self._hint = ""
-        self._hint_until: float | None = None
+        self._line = StatusLine()
         self._size: Size | None = None
 
     # -- the connection -----------------------------------------------------------------------
@@ -114,6 +113,8 @@ class TerminalClient:
         self._connection = Connection(socket_path(), self._operator, "hold attach")
         attached = self._open(self._offset)
         self.name, self._session = attached.info.name, attached.info.id
+        if os.environ.get("HOLDFAST_SESSION") == self._session:
+            raise InvalidArgument("this terminal is inside that very session")
         while self._untaken and self._untaken[0][0] <= attached.input_seq:
             self._forget()
         for seq, data in self._untaken:
@@ -147,14 +148,22 @@ class TerminalClient:
                 if said:
                     self._repaint()
                 return
+            except SessionEnded:
+                raise Ended(self._ending()) from None
             except (HostDown, HostLost) as error:
                 waited = time.monotonic() - started
                 if waited > RECONNECT_DEADLINE_S:
                     raise Detached(f": {error.message}") from error
                 if waited > _SAY_AFTER_S and not said:
                     said = True
-                    self._show_line("the host is away; waiting for it (C-\\ d detaches)")
+                    self._say("the host is away; waiting for it (C-\\ d detaches)")
                 self._wait_away()
+
+    def _ending(self) -> Ending:
+        """How the session ended while we were away."""
+        answer = self._connection.ask(m.Show(self._connection.next_id(), self._session))
+        ending = answer.info.ending if isinstance(answer, m.Shown) else None
+        return ending or Ending(lost="unknown")
 
     def _wait_away(self) -> None:
         """Keys while the host is away are kept in order, up to the window."""
@@ -182,7 +191,8 @@ class TerminalClient:
         poll.register(woken, select.POLLIN)
         reading_keys = False
         if not self._painted:
-            self._show_hint()
+            verb = "observing" if self._observe else "attached to"
+            self._line.show(f"{verb} {self.name}; {HINT}", time.monotonic())
         while True:
             wanted = self._untaken_bytes < _WINDOW_BYTES
             if wanted != reading_keys:
@@ -190,14 +200,14 @@ class TerminalClient:
                 reading_keys = wanted
             while (message := connection.take()) is not None:
                 self._on_message(message)
-            for fd, _ in poll.poll(self._hint_timeout()):
+            for fd, _ in poll.poll(self._line.timeout_ms(time.monotonic())):
                 if fd == 0:
                     self._on_keys()
                 elif fd == connection.fileno():
                     connection.read_available()
                 else:
                     self._on_signals(woken.recv(256), terminal)
-            if self._hint_until is not None and time.monotonic() >= self._hint_until:
+            if self._line.expired(time.monotonic()):
                 self._repaint()
 
     # -- from the host ------------------------------------------------------------------------
@@ -221,7 +231,7 @@ class TerminalClient:
             # A refused input will be refused again: drop it, and say why.
             if self._untaken:
                 self._forget()
-            self._show_line(message.message)
+            self._say(message.message)
 
     def _on_output(self, message: m.Output) -> None:
         data = message.data
@@ -240,8 +250,7 @@ class TerminalClient:
             self._painted = True
         write_all(1, message.data)
         self._offset = message.offset
-        if self._hint_until is not None:
-            self._draw_hint()
+        self._line.draw(_size())
 
     # -- from the operator --------------------------------------------------------------------
 
@@ -254,7 +263,7 @@ class TerminalClient:
         if not data:
             return
         if self._observe:
-            self._show_line(f"observing: keys are not sent; {HINT}")
+            self._say(f"observing: keys are not sent; {HINT}")
             return
         self._seq += 1
         self._untaken.append((self._seq, data))
@@ -279,7 +288,7 @@ class TerminalClient:
                 self._command(byte, kept)
             elif byte == PREFIX:
                 self._prefix = True
-                self._show_line(_HELP)
+                self._say(_HELP)
             else:
                 kept.append(byte)
         return bytes(kept)
@@ -293,39 +302,20 @@ class TerminalClient:
         elif byte in b"rR\x12":
             self._repaint()
         elif byte == ord("?"):
-            self._show_line(_HELP)
+            self._say(_HELP)
         else:
             kept += bytes((PREFIX, byte))  # not a command of ours: it was meant for the program
             self._repaint()
 
     # -- the one line we draw over the session's screen -----------------------------------------
 
-    def _show_hint(self) -> None:
-        verb = "observing" if self._observe else "attached to"
-        self._show_line(f"{verb} {self.name}; {HINT}", draw=False)
-
-    def _show_line(self, text: str, *, draw: bool = True) -> None:
-        self._hint = text
-        self._hint_until = time.monotonic() + _HINT_S
-        if draw:
-            self._draw_hint()
-
-    def _draw_hint(self) -> None:
-        size = _size()
-        if size is None:
-            return
-        text = f" {self._hint} "[: size.cols].encode()
-        place = b"\x1b[%d;%dH" % (size.rows, max(1, size.cols - len(text) + 1))
-        write_all(1, b"\x1b7\x1b[?6l\x1b[0;7m" + place + text + b"\x1b[0m\x1b8")
-
-    def _hint_timeout(self) -> float | None:
-        if self._hint_until is None:
-            return None
-        return max(0.0, self._hint_until - time.monotonic()) * 1000
+    def _say(self, text: str) -> None:
+        self._line.show(text, time.monotonic())
+        self._line.draw(_size())
 
     def _repaint(self) -> None:
         """Ask for the whole screen again, on a new channel; the old one is closed."""
-        self._hint_until = None
+        self._line.hide()
         old = self._channel
         connection = self._connection
         connection.send(m.Detach(connection.next_id(), old))

@@ -51,8 +51,10 @@ class Commands:
     def last(self) -> CommandRecord | None:
         return self._records[-1] if self._records else None
 
-    def recent(self, count: int) -> list[CommandRecord]:
-        return list(self._records)[-count:]
+    def recent(self, count: int, *, text_chars: int) -> tuple[CommandRecord, ...]:
+        """The latest, each with the beginning of its text."""
+        latest = list(self._records)[-count:]
+        return tuple(record.replace(text=record.text[:text_chars]) for record in latest)
 
     def typed(self) -> None:
         """Something was typed: the prompt may hold text that is nobody's command yet."""

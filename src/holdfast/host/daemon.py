@@ -40,6 +40,7 @@ from holdfast.wire import messages as m
 log = logging.getLogger(__name__)
 
 _LINGER_S = 30.0  # an ended session's output waits this long for a slow reader
+_ACCEPT_RETRY_S = 0.5
 _BURY_RETRY_S = 5.0  # a tombstone that could not be written is tried again
 
 
@@ -151,7 +152,14 @@ class Daemon:
     def _on_connection(self) -> None:
         try:
             sock, _ = self._listener.accept()
-        except (BlockingIOError, OSError):
+        except BlockingIOError:
+            return
+        except OSError as error:
+            # Out of descriptors, most likely: let those who wait wait, do not spin.
+            log.error("cannot accept: %s", error)
+            loop = asyncio.get_running_loop()
+            loop.remove_reader(self._listener)
+            loop.call_later(_ACCEPT_RETRY_S, loop.add_reader, self._listener, self._on_connection)
             return
         operator = Operator(self, sock)
         if operator.uid not in (0, self.uid) and self.uid != 0:

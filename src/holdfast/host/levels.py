@@ -58,10 +58,10 @@ def clear_leftovers(instance: str, home: Home, living: set[SessionId]) -> None:
                 os.unlink(f"{home.run}/bells/{name}")
     directory = cgroup.home(instance)
     if os.getuid() == 0 and directory is not None and os.path.isdir(directory):
-        for group in cgroup.leftovers(directory):
-            if os.path.basename(group) not in living:
-                cgroup.kill(group)
-                cgroup.remove(group)
+        for name in cgroup.leftovers(directory):
+            if name not in living:
+                cgroup.kill(f"{directory}/{name}")
+                cgroup.remove(f"{directory}/{name}")
 
 
 def _init_finding() -> Finding:

@@ -40,6 +40,8 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 _PUMP_BUDGET_BYTES = 256 << 10  # one session's output before the others get their turn
+# Of the command records, so many and so much of each are in the state blob, which is small.
+_COMMANDS_KEPT, _TEXT_KEPT_CHARS = 10, 500
 _REOPEN_CHECK_S = 1.0  # a terminal nobody has open may be opened again by a live process
 # What the layer itself types (the emulator's answers) is an input like any other, by this operator.
 LAYER = OperatorId("0" * 32)
@@ -70,6 +72,7 @@ class Kept(Record):
     size: Size
     commands: tuple[CommandRecord, ...] = ()
     layer_seq: int = 0
+    last_output_at: float | None = None
 
 
 class Descriptors(Record):
@@ -99,7 +102,7 @@ class LiveSession:
         self.view = View(self.ring, kept.size, daemon.make_screen)
         self.commands = Commands(self, kept.commands)
         self.watching = Watching(self)
-        self.last_output_at: float | None = None
+        self.last_output_at = kept.last_output_at
         self.audience: dict[Operator, int] = {}  # who has channels here, and how many
         self.buried: asyncio.Future[Stored] = asyncio.get_running_loop().create_future()
         self._loop = asyncio.get_running_loop()
@@ -161,7 +164,9 @@ class LiveSession:
     def _on_output(self) -> None:
         try:
             moved = self._pump()
-        except Hangup:
+        except (Hangup, OSError) as error:
+            if not isinstance(error, Hangup):
+                log.exception("output of %s", self.spec.id)
             self._read_output(False)
             self._loop.call_later(_REOPEN_CHECK_S, self._reopened)
             return
@@ -273,6 +278,8 @@ class LiveSession:
 
     def close(self, *, keep: bool) -> None:
         """Give back what this daemon holds. `keep`: the session lives on in custody."""
+        if keep:
+            self.keep()
         self._read_output(False)
         self._await_typing(False)
         self.watching.stop()
@@ -348,7 +355,13 @@ class LiveSession:
     # -- custody ------------------------------------------------------------------------------
 
     def blob(self) -> bytes:
-        kept = Kept(self.spec, self.core.size, tuple(self.commands.recent(20)), self._layer_seq)
+        kept = Kept(
+            self.spec,
+            self.core.size,
+            self.commands.recent(_COMMANDS_KEPT, text_chars=_TEXT_KEPT_CHARS),
+            self._layer_seq,
+            self.last_output_at,
+        )
         data: bytes = msgpack.packb(kept.pack())
         return data
 

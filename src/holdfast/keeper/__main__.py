@@ -21,6 +21,7 @@ import socket
 import subprocess
 import sys
 import time
+import traceback
 from collections import deque
 from typing import Any
 
@@ -96,7 +97,11 @@ class Keeper:
             self.channel = None
             self.outgoing.clear()
             return
-        self.obey(parcel)
+        try:
+            self.obey(parcel)
+        except Exception:
+            # A daemon's mistake must never be a session's death.
+            _log(f"not obeyed: {parcel.head}\n{traceback.format_exc()}")
 
     def obey(self, parcel: channel.Parcel) -> None:
         head = parcel.head
@@ -278,7 +283,8 @@ def _lock(run_dir: str) -> int | None:
 
 
 def _log(text: str) -> None:
-    print(f"{time.strftime('%Y-%m-%d %H:%M:%S')} keeper: {text}", file=sys.stderr, flush=True)
+    with contextlib.suppress(OSError):  # a full disk silences the log, nothing else
+        print(f"{time.strftime('%Y-%m-%d %H:%M:%S')} keeper: {text}", file=sys.stderr, flush=True)
 
 
 def main() -> int:

@@ -1,8 +1,8 @@
 """One connection to a host: connect, greet, ask, listen.
 
-Messages that nobody asked for (output, events) are kept in order for `receive`; answers go to
-whoever asked. A lost connection raises HostLost; getting back is the caller's decision, because
-only the caller knows what may be sent again.
+Messages are kept in the order they came; `answer_to` picks the answer it waits for, `receive` and
+`take` give what is next. A lost connection raises HostLost; getting back is the caller's decision,
+because only the caller knows what may be sent again.
 """
 
 from __future__ import annotations
@@ -49,8 +49,7 @@ class Connection:
 
     def __init__(self, path: str, operator: OperatorId, client: str) -> None:
         self.operator = operator
-        self._unasked: deque[Message] = deque()
-        self._answers: dict[int, deque[Answer]] = {}
+        self._received: deque[Message] = deque()
         self._decoder = Decoder(SNAPSHOT_MAX_BYTES)
         self._last_id = 0
         self.sock = _connect(path)
@@ -82,12 +81,14 @@ class Connection:
     def answer_to(self, request: int, timeout: float | None = None) -> Answer:
         """The next answer to a request already sent."""
         deadline = None if timeout is None else time.monotonic() + timeout
-        while not self._answers.get(request):
+        while True:
+            for message in self._received:
+                if isinstance(message, Answer) and message.id == request:
+                    self._received.remove(message)
+                    if isinstance(message, Failed):
+                        raise from_code(message.code, message.message, message.hint)
+                    return message
             self._read(deadline)
-        answer = self._answers[request].popleft()
-        if isinstance(answer, Failed):
-            raise from_code(answer.code, answer.message, answer.hint)
-        return answer
 
     def receive(self, timeout: float | None = None) -> Message:
         """The next message of any kind."""
@@ -100,12 +101,7 @@ class Connection:
 
     def take(self) -> Message | None:
         """A message that is here already."""
-        if self._unasked:
-            return self._unasked.popleft()
-        for waiting in self._answers.values():
-            if waiting:
-                return waiting.popleft()
-        return None
+        return self._received.popleft() if self._received else None
 
     def read_available(self) -> None:
         """One read; `take` then gives what came. For callers that wait by themselves."""
@@ -120,10 +116,7 @@ class Connection:
         for message in self._decoder.feed(data):
             if isinstance(message, Failed) and message.id == 0:
                 raise from_code(message.code, message.message, message.hint)
-            if isinstance(message, Answer):
-                self._answers.setdefault(message.id, deque()).append(message)
-            else:
-                self._unasked.append(message)
+            self._received.append(message)
 
     def close(self) -> None:
         self.sock.close()

@@ -1,0 +1,39 @@
+"""The one line an attached client draws over the session's screen, at the bottom right: a hint, an
+error, the keys. It goes away by itself; the session's own screen is then painted again."""
+
+from __future__ import annotations
+
+from holdfast.cli.rawmode import write_all
+from holdfast.model.size import Size
+
+_SHOWN_S = 2.5
+
+
+class StatusLine:
+    """Text and until when; the caller has the clock."""
+
+    def __init__(self) -> None:
+        self._text = ""
+        self._until: float | None = None
+
+    def show(self, text: str, now: float) -> None:
+        self._text = text
+        self._until = now + _SHOWN_S
+
+    def hide(self) -> None:
+        self._until = None
+
+    def expired(self, now: float) -> bool:
+        return self._until is not None and now >= self._until
+
+    def timeout_ms(self, now: float) -> float | None:
+        """How long to wait before looking again; None for ever."""
+        return None if self._until is None else max(0.0, self._until - now) * 1000
+
+    def draw(self, size: Size | None) -> None:
+        """In reverse, with the cursor put back; nothing when there is nothing to show."""
+        if self._until is None or size is None:
+            return
+        text = f" {self._text} "[: size.cols].encode()
+        place = b"\x1b[%d;%dH" % (size.rows, max(1, size.cols - len(text) + 1))
+        write_all(1, b"\x1b7\x1b[?6l\x1b[0;7m" + place + text + b"\x1b[0m\x1b8")
