@@ -78,10 +78,12 @@ class SessionMachine(RuleBasedStateMachine):
         effects = self.send(core.Offered(who, seq, data))
         if any(isinstance(effect, core.Take) for effect in effects):
             assert running, "input reached a session that does not run"
+            own = [seat for seat in self.seats.values() if seat.operator == who]
+            assert not own or not all(seat.observe for seat in own), "an observer wrote"
 
-    @rule(size=sizes)
-    def resize(self, size: Size) -> None:
-        self.send(core.SizeAsked(size))
+    @rule(who=operators, size=sizes)
+    def resize(self, who: OperatorId, size: Size) -> None:
+        self.send(core.SizeAsked(who, size))
 
     @rule(frozen=st.booleans())
     def freeze(self, frozen: bool) -> None:

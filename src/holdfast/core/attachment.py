@@ -44,6 +44,11 @@ class Attachments:
         for key in [key for key in self._seats if key[0] == operator]:
             self._seats[key] = self._seats.pop(key)
 
+    def only_observes(self, operator: OperatorId) -> bool:
+        """Whether this operator is here, and only to watch."""
+        seats = [seat for seat in self._seats.values() if seat.operator == operator]
+        return bool(seats) and all(seat.observe for seat in seats)
+
     def answerer(self) -> Seat | None:
         """The seat whose terminal answers queries, or None: then the emulator does."""
         for seat in reversed(self._seats.values()):

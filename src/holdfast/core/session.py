@@ -10,7 +10,7 @@ from __future__ import annotations
 from holdfast.core.attachment import Attachments, Seat
 from holdfast.core.intake import Intake
 from holdfast.core.lifecycle import TRANSITIONS, Phase, Step
-from holdfast.model.errors import SessionEnded, SessionHalted
+from holdfast.model.errors import NotPermitted, SessionEnded, SessionHalted
 from holdfast.model.ids import OperatorId
 from holdfast.model.record import Record
 from holdfast.model.size import Size
@@ -48,12 +48,14 @@ class Offered(Event):
 class SizeAsked(Event):
     """The canonical size shall be this."""
 
+    operator: OperatorId
     size: Size
 
 
 class SignalAsked(Event):
     """A signal for the foreground process group."""
 
+    operator: OperatorId
     signal: int
 
 
@@ -146,11 +148,11 @@ class Session:
                 return self._opened(seat, size)
             case Left(operator=operator, channel=channel):
                 return self._left(operator, channel)
-            case SizeAsked(size=size):
-                self._must_run()
+            case SizeAsked(operator=operator, size=size):
+                self._may_write(operator)
                 return self._resize(size)
-            case SignalAsked(signal=number):
-                self._must_run()
+            case SignalAsked(operator=operator, signal=number):
+                self._may_write(operator)
                 return [SendSignal(number)]
             case EndAsked():
                 return self._end_asked()
@@ -175,7 +177,7 @@ class Session:
 
     def _offered(self, operator: OperatorId, seq: int, data: bytes) -> list[Effect]:
         if seq > self.intake.last(operator):
-            self._must_run()
+            self._may_write(operator)
         if not self.intake.offer(operator, seq, len(data)):
             return [Repeat(operator, seq)]
         take = Take(operator, seq, data)
@@ -210,7 +212,11 @@ class Session:
         now = self.attachments.answerer()
         return [] if now == before else [Answerer(now)]
 
-    def _must_run(self) -> None:
+    def _may_write(self, operator: OperatorId) -> None:
+        if self.attachments.only_observes(operator):
+            raise NotPermitted(
+                "this operator only observes", hint="attach without --observe to write"
+            )
         if self.phase is Phase.ENDED:
             raise SessionEnded(f"the session has ended: {self.ending}")
         if self.frozen:

@@ -30,18 +30,15 @@ class KeeperLink:
         self._sock = socket.socket(fileno=fd)
         self._sock.setblocking(True)
         self.keeper_pid = 0
+        self._early: list[channel.Parcel] = []  # news that came while collecting
 
     def collect(self) -> list[Collected]:
-        """Everything in custody. Before `listen`."""
+        """Everything in custody. Before `listen`; news that comes meanwhile is kept for it."""
         found: list[Collected] = []
         after: str | None = None
         while True:
             channel.send(self._sock, {"do": "collect", "after": after})
-            parcel = channel.receive(self._sock)
-            if parcel is None:
-                raise ConnectionError("the keeper is gone")
-            if parcel.head["news"] == "ended":
-                continue  # the deposit that follows says it too
+            parcel = self._answer()
             if parcel.head["news"] == "all":
                 self.keeper_pid = parcel.head["keeper_pid"]
                 return found
@@ -56,6 +53,17 @@ class KeeperLink:
                 )
             )
 
+    def _answer(self) -> channel.Parcel:
+        """The keeper's next answer. A session may end while we collect: that is news, not the
+        answer, and asking again would collect the next session twice."""
+        while True:
+            parcel = channel.receive(self._sock)
+            if parcel is None:
+                raise ConnectionError("the keeper is gone")
+            if parcel.head["news"] in ("deposit", "all"):
+                return parcel
+            self._early.append(parcel)
+
     def listen(
         self,
         loop: asyncio.AbstractEventLoop,
@@ -66,6 +74,12 @@ class KeeperLink:
         """News from now on."""
         self._sock.setblocking(False)
 
+        def on_news(parcel: channel.Parcel) -> None:
+            if parcel.head["news"] == "ended":
+                ended(SessionId(parcel.head["session"]), Ending(**parcel.head["status"]))
+            elif parcel.head["news"] == "terminate":
+                terminate()
+
         def on_readable() -> None:
             try:
                 parcel = channel.receive(self._sock)
@@ -74,12 +88,13 @@ class KeeperLink:
             if parcel is None:
                 loop.remove_reader(self._sock)
                 lost()
-            elif parcel.head["news"] == "ended":
-                ended(SessionId(parcel.head["session"]), Ending(**parcel.head["status"]))
-            elif parcel.head["news"] == "terminate":
-                terminate()
+            else:
+                on_news(parcel)
 
         loop.add_reader(self._sock, on_readable)
+        for parcel in self._early:
+            loop.call_soon(on_news, parcel)
+        self._early.clear()
 
     def deposit(self, session: SessionId, pid: int, fds: dict[str, int], blob: bytes) -> None:
         self._send({"do": "deposit", "session": session, "pid": pid, "names": list(fds)}, blob, fds)

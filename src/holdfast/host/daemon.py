@@ -133,6 +133,7 @@ class Daemon:
             live.handle(core.EndAsked())
         if lives:
             await asyncio.wait([live.buried for live in lives], timeout=2 * _BURY_RETRY_S)
+        levels.remove_cgroup_home(self.instance)
         self.keeper.stop()
         self.stop()
 

@@ -49,6 +49,13 @@ def remove_bell(home: Home, session: SessionId) -> None:
         os.unlink(bell_path(home, session))
 
 
+def remove_cgroup_home(instance: str) -> None:
+    """Our cgroup directory, empty now that no session is left."""
+    directory = cgroup.home(instance)
+    if directory is not None and os.path.isdir(directory):
+        cgroup.remove(directory)
+
+
 def clear_leftovers(instance: str, home: Home, living: set[SessionId]) -> None:
     """What hosts that died left behind: FIFOs, and trees in our cgroup that nobody holds."""
     os.makedirs(f"{home.run}/bells", mode=0o711, exist_ok=True)

@@ -154,7 +154,7 @@ class Requests:
         live.handle(core.Opened(Seat(who, attach.channel, attach.observe, attach.raw), attach.size))
         if same_size and not attach.observe and live.view.mode(_ALTERNATE_SCREEN):
             # A full-screen program that dozed off while nobody watched is nudged to repaint.
-            live.handle(core.SignalAsked(signal.SIGWINCH))
+            live.handle(core.SignalAsked(who, signal.SIGWINCH))
         operator.pump()
         return None
 
@@ -244,13 +244,17 @@ class Requests:
         self._daemon.join(operator, channel)
 
     def _resize(self, operator: Operator, request: m.Resize) -> m.Answer:
-        self._live(operator, request.session).handle(core.SizeAsked(request.size))
+        self._live(operator, request.session).handle(
+            core.SizeAsked(_identity(operator), request.size)
+        )
         return m.Done(request.id)
 
     def _signal(self, operator: Operator, request: m.Signal) -> m.Answer:
         if request.signal not in _SIGNALS:
             raise InvalidArgument(f"not a signal: {request.signal}")
-        self._live(operator, request.session).handle(core.SignalAsked(request.signal))
+        self._live(operator, request.session).handle(
+            core.SignalAsked(_identity(operator), request.signal)
+        )
         return m.Done(request.id)
 
     # -- the host -----------------------------------------------------------------------------

@@ -54,5 +54,6 @@ def home_of(environment: Mapping[str, str], uid: int) -> Home:
     user = environment.get("HOME", f"/tmp/holdfast-{uid}")
     state = environment.get("XDG_STATE_HOME", f"{user}/.local/state") + "/holdfast"
     config = environment.get("XDG_CONFIG_HOME", f"{user}/.config") + "/holdfast/config.toml"
-    runtime = environment.get("XDG_RUNTIME_DIR")
-    return Home(state, config, f"{runtime}/holdfast" if runtime else f"{state}/run").checked()
+    # Not $XDG_RUNTIME_DIR: it is removed at the user's last logout, and a session that survives
+    # the logout must stay reachable (S1).
+    return Home(state, config, f"{state}/run").checked()
