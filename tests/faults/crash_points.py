@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from faults.hosting import FaultHost
+from faults.hosting import FaultHost, until
 
 # name -> (module, class or "", attribute)
 CALLS = {
@@ -51,46 +51,40 @@ for point, (module, owner, name) in {calls!r}.items():
     setattr(place, name, dies(point, getattr(place, name)))
 """
 
-# What a careless implementation would do. Each must be caught by the judges in numbered.py.
+# What a careless implementation would do. Each must be caught by the judges in numbered.py. Where a
+# kill does the harm, `moment()` marks the spot: the daemon dies there once, when armed.
 FAULTS = {
     # Output through the daemon's own memory: what was read and not yet stored dies with it.
     "ring reads, then stores": """
-import errno, os
 from holdfast.adapters import ring
 def pump(self, master, budget):
-    moved, held = 0, []
     try:
-        while moved < budget:
-            data = os.read(master, 4096)
-            held.append(data)
-            moved += len(data)
+        data = os.read(master, 4096)
     except BlockingIOError:
-        pass
-    except OSError as error:
-        if error.errno != errno.EIO: raise
-        if not moved: raise ring.Hangup from None
-    for data in held:
-        os.write(self.conduit, data)
-        self._drain_conduit()
-    return moved
-assert ring.Ring.pump and ring.Ring._drain_conduit
+        return 0
+    except OSError:
+        raise ring.Hangup from None
+    moment()
+    os.write(self.conduit, data)
+    self._drain(len(data))
+    return len(data)
+assert ring.Ring.pump and ring.Ring._drain
 ring.Ring.pump = pump
 """,
-    # The head is noted rarely and the file position not asked: stored output is overwritten.
+    # The head is not noted and the file position not asked: stored output is overwritten.
     "ring trusts only its noted head": """
 from holdfast.adapters import ring
-import os
 assert ring.Ring._recover_head and ring.Ring._drain
 def recover(self):
-    self._bursts = 0
     head = self._words[ring._HEAD]
     os.lseek(self.memfd, ring._DATA_AT + head % self.capacity, os.SEEK_SET)
     return head
 def drain(self, waiting):
     noted = self._words[ring._HEAD]
     real(self, waiting)
-    self._bursts += 1
-    if self._bursts % 8: self._words[ring._HEAD] = noted
+    stored, self._words[ring._HEAD] = self._words[ring._HEAD], noted
+    moment()
+    self._words[ring._HEAD] = stored
 real = ring.Ring._drain
 ring.Ring._recover_head = recover
 ring.Ring._drain = drain
@@ -98,40 +92,37 @@ ring.Ring._drain = drain
     # The ledger is never written: a repeat after a crash looks new, and is typed twice.
     "ledger notes nothing": """
 from holdfast.adapters import ledger
-assert ledger.Ledger._note
+assert ledger.Ledger.take and ledger.Ledger._note
 ledger.Ledger._note = lambda self, operator, seq: None
+def typed(self, master):
+    done = real(self, master)
+    moment()
+    return done
+real = ledger.Ledger.type_into
+ledger.Ledger.type_into = typed
 """,
     # Noted before it is in custody: a crash in between loses an input that counts as taken.
     "ledger notes first": """
-import os
 from holdfast.adapters import ledger
-assert ledger.Ledger.take
+assert ledger.Ledger.take and ledger.Ledger._note
 def take(self, operator, seq, data):
     self._note(operator, seq)
-    os.sched_yield()
+    moment()
     os.write(self.conduit, data)
 ledger.Ledger.take = take
 """,
-    # Typed straight from memory after the acknowledgement: a crash loses what was acknowledged.
-    "acknowledges before it takes": """
-import os
-from holdfast.adapters import ledger
-assert ledger.Ledger.take and ledger.Ledger.type_into
-def take(self, operator, seq, data):
-    self._note(operator, seq)
-    self.__dict__.setdefault("later", []).append(data)
-def type_into(self, master):
-    import asyncio
-    later = self.__dict__.setdefault("later", [])
-    def now():
-        while later: os.write(self.conduit, later.pop(0))
-        real(self, master)
-    asyncio.get_running_loop().call_later(0.01, now)
-    return True
-real = ledger.Ledger.type_into
-ledger.Ledger.take, ledger.Ledger.type_into = take, type_into
-""",
 }
+
+_MOMENT = """
+import os, signal
+ARMED = {armed!r}
+def moment():
+    try:
+        os.unlink(ARMED + "/moment")
+    except FileNotFoundError:
+        return
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
 
 
 def crashing_host() -> FaultHost:
@@ -155,8 +146,17 @@ def arm(host: FaultHost, point: str) -> Path:
 def faulty_host(fault: str) -> FaultHost:
     """A host whose daemon has one of FAULTS."""
     host = FaultHost()
-    _customize(host, FAULTS[fault])
+    armed = host.work / "armed"
+    armed.mkdir()
+    _customize(host, _MOMENT.format(armed=str(armed)) + FAULTS[fault])
     return host
+
+
+def kill_at_the_moment(host: FaultHost) -> None:
+    """The daemon of a faulty host dies where its fault does harm."""
+    path = host.work / "armed" / "moment"
+    path.touch()
+    until("the moment came", lambda: not path.exists() or None)
 
 
 def _customize(host: FaultHost, source: str) -> None:

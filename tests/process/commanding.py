@@ -108,6 +108,19 @@ def _keepers(home: str) -> list[int]:
     return found
 
 
+def keepers_end(home: str) -> bool:
+    """Whether every keeper of this home ends by itself, soon."""
+    for pid in _keepers(home):
+        with contextlib.suppress(ProcessLookupError):
+            handle = os.pidfd_open(pid)
+            try:
+                if not select.select([handle], [], [], 10)[0]:
+                    return False
+            finally:
+                os.close(handle)
+    return True
+
+
 def _end(pid: int) -> None:
     for number in (signal.SIGTERM, signal.SIGKILL):
         with contextlib.suppress(ProcessLookupError):

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from commanding import HOLD, Hold
+from commanding import HOLD, Hold, keepers_end
 
 NAMED = {
     "attach": (),
@@ -170,4 +170,5 @@ def test_a_home_too_long_or_relative(fresh_home: Hold) -> None:
 def test_a_mistake_in_the_configuration_is_told(fresh_home: Hold) -> None:
     Path(fresh_home.home, "config.toml").write_text("ring_bites = 7\n")
     assert "ring_bites" in fresh_home.fails("host_down", "up", "-d")
+    assert keepers_end(fresh_home.home), "a host that could not start is still there"
     fresh_home.fails("host_down", "ls")

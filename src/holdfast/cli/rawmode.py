@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import select
 import termios
 
 TYPE_CHECKING = False
@@ -54,11 +55,9 @@ class RawTerminal:
 
 def write_all(fd: int, data: bytes) -> None:
     """All of it, also where the descriptor was left non-blocking by somebody else."""
-    view = memoryview(data)
-    while view:
+    sent = 0
+    while sent < len(data):
         try:
-            view = view[os.write(fd, view) :]
+            sent += os.write(fd, data[sent:] if sent else data)
         except BlockingIOError:
-            import select
-
             select.select([], [fd], [])

@@ -24,8 +24,9 @@ def start_host(home: Home | None = None) -> None:
     if answer == "already up":
         raise AlreadyUp("a host already runs here", hint="`hold ls` lists its sessions")
     if answer != "ready":
+        why = (answer or "no word from it") + _last_words(home.log, log_began)
         raise HostDown(
-            f"the host did not start: {answer or 'no word from it'}{_last_words(home.log, log_began)}",
+            f"the host did not start: {why}",
             hint=f"its log is {home.log}",
         )
 

@@ -21,44 +21,42 @@ class Seat(Record):
 
 
 class Attachments:
-    """The seats, in order of activity: the latest last."""
+    """The seats, in order of activity: the latest last. What every key press asks for is kept
+    ready: who answers, and who may only watch."""
 
     def __init__(self) -> None:
         self._seats: dict[tuple[OperatorId, int], Seat] = {}
+        self.answerer: Seat | None = None  # whose terminal answers; None: the emulator does
+        self.only_observing: frozenset[OperatorId] = frozenset()  # here, and only to watch
+        self.latest: OperatorId | None = None  # to be active
 
     def open(self, seat: Seat) -> None:
         key = (seat.operator, seat.channel)
         self._seats.pop(key, None)
         self._seats[key] = seat
+        self._changed()
 
     def close(self, operator: OperatorId, channel: int) -> Seat | None:
-        return self._seats.pop((operator, channel), None)
-
-    def latest_is(self, operator: OperatorId) -> bool:
-        """Whether this operator was the latest to be active already."""
-        latest = next(reversed(self._seats), None)
-        return latest is not None and latest[0] == operator
+        seat = self._seats.pop((operator, channel), None)
+        self._changed()
+        return seat
 
     def typed(self, operator: OperatorId) -> None:
         """This operator is active now: its seats move to the end."""
         for key in [key for key in self._seats if key[0] == operator]:
             self._seats[key] = self._seats.pop(key)
-
-    def only_observes(self, operator: OperatorId) -> bool:
-        """Whether this operator is here, and only to watch."""
-        seats = [seat for seat in self._seats.values() if seat.operator == operator]
-        return bool(seats) and all(seat.observe for seat in seats)
-
-    def answerer(self) -> Seat | None:
-        """The seat whose terminal answers queries, or None: then the emulator does."""
-        for seat in reversed(self._seats.values()):
-            if not (seat.observe or seat.raw):
-                return seat
-        return None
+        self._changed()
 
     def count(self) -> int:
         return len({seat.operator for seat in self._seats.values()})
 
     def observers(self) -> int:
-        writers = {seat.operator for seat in self._seats.values() if not seat.observe}
-        return len({seat.operator for seat in self._seats.values()} - writers)
+        return len(self.only_observing)
+
+    def _changed(self) -> None:
+        seats = list(self._seats.values())
+        answering = [seat for seat in seats if not (seat.observe or seat.raw)]
+        self.answerer = answering[-1] if answering else None
+        self.latest = seats[-1].operator if seats else None
+        writers = {seat.operator for seat in seats if not seat.observe}
+        self.only_observing = frozenset(seat.operator for seat in seats) - writers

@@ -7,6 +7,9 @@ does not come here: PTY -> ring -> operators is its own short path.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 from holdfast.core.attachment import Attachments, Seat
 from holdfast.core.intake import Intake
 from holdfast.core.lifecycle import TRANSITIONS, Phase, Step
@@ -141,51 +144,44 @@ class Session:
 
     def handle(self, event: Event) -> list[Effect]:
         """The only way in."""
-        match event:
-            case Offered(operator=operator, seq=seq, data=data):  # by far the most frequent
-                return self._offered(operator, seq, data)
-            case Opened(seat=seat, size=size):
-                return self._opened(seat, size)
-            case Left(operator=operator, channel=channel):
-                return self._left(operator, channel)
-            case SizeAsked(operator=operator, size=size):
-                self._may_write(operator)
-                return self._resize(size)
-            case SignalAsked(operator=operator, signal=number):
-                self._may_write(operator)
-                return [SendSignal(number)]
-            case EndAsked():
-                return self._end_asked()
-            case MainEnded(ending=ending):
-                return self._main_ended(ending)
-            case Froze(frozen=frozen):
-                self.frozen = frozen
-                return [Announce()]
-        raise TypeError(f"not an event: {event!r}")
+        return _HANDLERS[type(event)](self, event)
 
-    def _opened(self, seat: Seat, size: Size | None) -> list[Effect]:
-        before = self.attachments.answerer()
-        resized = [] if seat.observe or size is None else self._resize(size)
-        self.attachments.open(seat)
+    def _opened(self, event: Opened) -> list[Effect]:
+        before = self.attachments.answerer
+        resized = [] if event.seat.observe or event.size is None else self._resize(event.size)
+        self.attachments.open(event.seat)
         return [*resized, *self._answerer_since(before), Announce()]
 
-    def _left(self, operator: OperatorId, channel: int) -> list[Effect]:
-        before = self.attachments.answerer()
-        if self.attachments.close(operator, channel) is None:
+    def _left(self, event: Left) -> list[Effect]:
+        before = self.attachments.answerer
+        if self.attachments.close(event.operator, event.channel) is None:
             return []
         return [*self._answerer_since(before), Announce()]
 
-    def _offered(self, operator: OperatorId, seq: int, data: bytes) -> list[Effect]:
+    def _offered(self, event: Offered) -> list[Effect]:
+        operator, seq, data = event.operator, event.seq, event.data
         if seq > self.intake.last(operator):
             self._may_write(operator)
         if not self.intake.offer(operator, seq, len(data)):
             return [Repeat(operator, seq)]
         take = Take(operator, seq, data)
-        if self.attachments.latest_is(operator):
+        if self.attachments.latest == operator:
             return [take]
-        before = self.attachments.answerer()
+        before = self.attachments.answerer
         self.attachments.typed(operator)
         return [*self._answerer_since(before), take]
+
+    def _size_asked(self, event: SizeAsked) -> list[Effect]:
+        self._may_write(event.operator)
+        return self._resize(event.size)
+
+    def _signal_asked(self, event: SignalAsked) -> list[Effect]:
+        self._may_write(event.operator)
+        return [SendSignal(event.signal)]
+
+    def _froze(self, event: Froze) -> list[Effect]:
+        self.frozen = event.frozen
+        return [Announce()]
 
     def _resize(self, size: Size) -> list[Effect]:
         size.checked()
@@ -194,13 +190,14 @@ class Session:
         self.size = size
         return [SetSize(size), Announce()]
 
-    def _end_asked(self) -> list[Effect]:
+    def _end_asked(self, _event: EndAsked) -> list[Effect]:
         if self.phase is Phase.ENDED:
             return []
         self.phase = TRANSITIONS[self.phase, Step.END_ASKED]
         return [TakeDown()]
 
-    def _main_ended(self, ending: Ending) -> list[Effect]:
+    def _main_ended(self, event: MainEnded) -> list[Effect]:
+        ending = event.ending
         if self.phase is Phase.ENDED:
             return []
         step = Step.HOST_LOST if ending.lost is not None else Step.MAIN_ENDED
@@ -209,11 +206,11 @@ class Session:
         return [Bury(ending)]
 
     def _answerer_since(self, before: Seat | None) -> list[Effect]:
-        now = self.attachments.answerer()
+        now = self.attachments.answerer
         return [] if now == before else [Answerer(now)]
 
     def _may_write(self, operator: OperatorId) -> None:
-        if self.attachments.only_observes(operator):
+        if operator in self.attachments.only_observing:
             raise NotPermitted(
                 "this operator only observes", hint="attach without --observe to write"
             )
@@ -221,3 +218,15 @@ class Session:
             raise SessionEnded(f"the session has ended: {self.ending}")
         if self.frozen:
             raise SessionHalted("the session is halted; input is refused, not kept for later")
+
+
+_HANDLERS: dict[type[Event], Callable[[Session, Any], list[Effect]]] = {
+    Offered: Session._offered,
+    Opened: Session._opened,
+    Left: Session._left,
+    SizeAsked: Session._size_asked,
+    SignalAsked: Session._signal_asked,
+    EndAsked: Session._end_asked,
+    MainEnded: Session._main_ended,
+    Froze: Session._froze,
+}

@@ -44,12 +44,11 @@ class _RingChannel:
         self._closed = False
 
     def next_piece(self) -> Piece | None:
-        ring = self.live.ring
-        if self.cursor < ring.tail:
+        ring, start = self.live.ring, self.cursor
+        if start < ring.tail:  # also a cursor before everything
             return [encode(self.missed())]
-        if self.cursor < ring.head:
-            end = min(self.cursor + OUTPUT_CHUNK_BYTES, ring.head)
-            start, self.cursor = self.cursor, end
+        if start < ring.head:
+            self.cursor = end = min(start + OUTPUT_CHUNK_BYTES, ring.head)
             return [output_head(self.number, start, end - start), *ring.read(start, end)]
         if self.live.ending is not None and not self._closed:
             self._closed = True
@@ -75,9 +74,6 @@ class ViewChannel(_RingChannel):
         self._shown_to = ring.head if since is None else since
         # A cursor before everything asks for the screen.
         super().__init__(live, number, since if since is not None and resumable else -1)
-
-    def next_piece(self) -> Piece | None:
-        return [encode(self.missed())] if self.cursor < 0 else super().next_piece()
 
     def missed(self) -> m.Message:
         offset, data = self.live.view.snapshot(scrollback=self._scrollback)

@@ -42,7 +42,7 @@ class Commands:
         self._records: deque[CommandRecord] = deque(known, maxlen=COMMANDS_REMEMBERED)
         self._reader = ReportReader(live.spec.nonce)
         self._loop = asyncio.get_running_loop()
-        self._typed_since_prompt = False
+        self.typed_since_prompt = False  # the prompt may hold text that is nobody's command yet
         self.exec: ExecChannel | None = None
         if live.fds.bell >= 0:
             self._loop.add_reader(live.fds.bell, self._on_bell)
@@ -55,10 +55,6 @@ class Commands:
         """The latest, each with the beginning of its text."""
         latest = list(self._records)[-count:]
         return tuple(record.replace(text=record.text[:text_chars]) for record in latest)
-
-    def typed(self) -> None:
-        """Something was typed: the prompt may hold text that is nobody's command yet."""
-        self._typed_since_prompt = True
 
     def check_free(self) -> None:
         """Raise unless the shell can take a command line now."""
@@ -77,7 +73,7 @@ class Commands:
                 f"the session's shell is not at its prompt; the session is {state}",
                 hint="wait for it: `hold wait NAME --for prompt`",
             )
-        if self._typed_since_prompt:
+        if self.typed_since_prompt:
             raise SessionBusy(
                 "text typed at the prompt waits for its Enter",
                 hint="finish it, or clear it with `hold keys NAME C-c`",
@@ -109,10 +105,10 @@ class Commands:
                 self.exec.ends(report.status, report.cwd)
                 if not self.exec.parsed and self._live.spec.shell == "fish":
                     self._live.type_for_layer(_CLEAR_LINE)  # fish leaves a refused line standing
-                    self._typed_since_prompt = False
+                    self.typed_since_prompt = False
                 self.exec = None
         elif isinstance(report, PromptShown):
-            self._typed_since_prompt = False
+            self.typed_since_prompt = False
             if self.exec is not None and self.exec.seq is None:
                 # Back at the prompt and nothing began: the shell took the line for no command.
                 self.exec.ends(report.status, report.cwd)

@@ -115,16 +115,14 @@ class LiveSession:
 
     # -- events in, effects out ---------------------------------------------------------------
 
-    def handle(self, event: core.Event) -> asyncio.Future[int] | None:
-        """The one ingest. For an input, a future of the output offset at which it was taken
-        (-1: it had been taken before)."""
-        answer: asyncio.Future[int] | None = None
+    def handle(self, event: core.Event) -> int | asyncio.Future[int] | None:
+        """The one ingest. For an input: the output offset at which it was taken, or a future of it;
+        -1 says that it had been taken before."""
+        answer: int | asyncio.Future[int] | None = None
         for effect in self.core.handle(event):
             match effect:
                 case core.Take():
-                    answer = self._loop.create_future()
-                    self._pending.append((effect, answer))
-                    self._type()
+                    answer = self._take(effect)
                 case core.Repeat(operator=operator, seq=seq):
                     answer = self._taken_before(operator, seq)
                 case core.SetSize(size=size):
@@ -143,14 +141,12 @@ class LiveSession:
                     self._bury(ending)
         return answer
 
-    def _taken_before(self, operator: OperatorId, seq: int) -> asyncio.Future[int]:
+    def _taken_before(self, operator: OperatorId, seq: int) -> int | asyncio.Future[int]:
         """A repeat is answered when the first one is: it may still be waiting for custody."""
         for take, answer in self._pending:
             if (take.operator, take.seq) == (operator, seq) and not answer.cancelled():
                 return answer
-        known = self._loop.create_future()
-        known.set_result(-1)
-        return known
+        return -1
 
     # -- output -------------------------------------------------------------------------------
 
@@ -183,7 +179,7 @@ class LiveSession:
     def _output_came(self) -> None:
         self.last_output_at = time.time()
         self.view.output_came()
-        if self.core.attachments.answerer() is None:
+        if self.core.attachments.answerer is None:
             self._answer_queries()
         self.daemon.output_came(self)
         self.watching.stirred()
@@ -207,24 +203,38 @@ class LiveSession:
 
     # -- input --------------------------------------------------------------------------------
 
+    def _take(self, take: core.Take) -> int | asyncio.Future[int]:
+        """One input into custody: at once if there is room and nobody waits, else in its turn."""
+        if not self._pending and self.ledger.room() >= len(take.data):
+            self._into_custody(take)
+            self._type()
+            return self.ring.head
+        answer = self._loop.create_future()
+        self._pending.append((take, answer))
+        self._type()
+        return answer
+
+    def _into_custody(self, take: core.Take) -> None:
+        self.ledger.take(take.operator, take.seq, take.data)
+        self.core.intake.taken(len(take.data))
+        if take.operator != LAYER:
+            self.commands.typed_since_prompt = True
+
     def _type(self) -> None:
-        """Take pending inputs into custody, in order, and from there into the PTY."""
-        while self._pending and self.ledger.room() >= len(self._pending[0][0].data):
+        """From custody into the PTY, as far as it takes it; then the inputs that waited."""
+        while True:
+            try:
+                done = self.ledger.type_into(self.fds.master)
+            except OSError:  # hung up: nobody is left to read it
+                done = True
+            if not (self._pending and self.ledger.room() >= len(self._pending[0][0].data)):
+                break
             take, answer = self._pending.popleft()
-            self.ledger.take(take.operator, take.seq, take.data)
-            self.core.intake.taken(len(take.data))
-            if take.operator != LAYER:
-                self.commands.typed()
+            self._into_custody(take)
             if not answer.done():
                 answer.set_result(self.ring.head)
-        try:
-            done = self.ledger.type_into(self.fds.master)
-        except OSError:  # hung up: nobody is left to read it
-            done = True
-        if done and self._pending:
-            self._type()
-            return
-        self._await_typing(not done)
+        if done is self._typing:
+            self._await_typing(not done)
         self.watching.stirred()
 
     def _await_typing(self, wanted: bool) -> None:

@@ -215,14 +215,15 @@ class Operator:
         return self._next_output()
 
     def _next_output(self) -> list[bytes | memoryview] | None:
-        for channel in list(self.channels.values()):
+        for channel in tuple(self.channels.values()):
             piece = channel.next_piece()
-            if channel.finished():
-                self.daemon.leave(self, channel)
-            elif piece and len(self.channels) > 1:
+            if piece is None:
+                if channel.finished():
+                    self.daemon.leave(self, channel)
+                continue
+            if len(self.channels) > 1:
                 self.channels[channel.number] = self.channels.pop(channel.number)  # fair turns
-            if piece:
-                return piece
+            return piece
         return None
 
     def _send(self, piece: list[bytes | memoryview]) -> None:
@@ -234,7 +235,9 @@ class Operator:
         except BlockingIOError:
             self._rest = [bytes(part) for part in piece]
             raise
-        total = sum(len(part) for part in piece)
+        total = 0
+        for part in piece:
+            total += len(part)
         self._rest = [] if sent == total else [b"".join(piece)[sent:]]
 
     def _await_room(self) -> None:

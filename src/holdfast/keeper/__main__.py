@@ -191,7 +191,12 @@ class Keeper:
         wait = 0.0 if self.was_ready else self.backoff
         if not self.was_ready:
             self.backoff = min(self.backoff * 2, _BACKOFF_MAX_S)
-            self.say_ready(f"the daemon ended before it was ready ({status}); see the log")
+            if self.ready_fd is not None:
+                # Nobody was ever served and `hold up` is about to say so: staying would leave a
+                # host that only fails, and that nobody knows of.
+                self.say_ready(f"the daemon ended before it was ready ({status}); see the log")
+                self.stopping = True
+                return
         _log(f"daemon ended {status}; starting it again in {wait:.2f} s")
         self.start_at = time.monotonic() + wait
 

@@ -50,13 +50,14 @@ class _RecordMeta(type):
         inherited = [b for b in cls.__mro__[1:] if isinstance(b, _RecordMeta)]
         cls._fields = (*(inherited[0]._fields if inherited else ()), *own)
         cls._defaults = {**(inherited[0]._defaults if inherited else {}), **defaults}
-        cls._unpacker = None
+        cls._packer = cls._unpacker = None
         if cls._fields:
             cls.__init__ = _constructor(cls)  # type: ignore[misc]
         return cls
 
     _fields: tuple[str, ...]
     _defaults: dict[str, Any]
+    _packer: Callable[[Any], Any] | None
     _unpacker: Callable[[Any, str], Any] | None
 
 
@@ -111,18 +112,14 @@ class Record(metaclass=_RecordMeta):
 
     def pack(self) -> dict[str, Any]:
         """Plain data: dicts, lists, strings, numbers, bytes. Every field is present."""
-        packed = {}
-        for field in type(self)._fields:
-            value = getattr(self, field)
-            packed[field] = value if type(value) in _PLAIN else _pack(value)
+        packer = type(self)._packer or _generate(type(self))[0]
+        packed: dict[str, Any] = packer(self)
         return packed
 
     @classmethod
     def unpack(cls, data: Any, where: str = "") -> Self:
         """The value that `pack` gave. Unknown fields are ignored: newer peers may send more."""
-        unpacker = cls._unpacker
-        if unpacker is None:
-            unpacker = cls._unpacker = _unpacker_of(cls)
+        unpacker = cls._unpacker or _generate(cls)[1]
         made: Self = unpacker(data, where or cls.__name__)
         return made
 
@@ -142,24 +139,39 @@ def _pack(value: Any) -> Any:
     return value
 
 
-def _unpacker_of(cls: type[Record]) -> Callable[[Any, str], Any]:
-    readers = tuple(_readers_of(cls).items())
-    defaults = cls._defaults
-
-    def unpack(data: Any, where: str) -> Any:
-        if type(data) is not dict:
-            raise Malformed(f"{where}: expected a map, got {type(data).__name__}")
-        values = {}
-        for field, (exact, read) in readers:
-            if field in data:
-                value = data[field]
-                # Most fields are of one plain type: no call for those.
-                values[field] = value if type(value) is exact else read(value, f"{where}.{field}")
-            elif field not in defaults:
-                raise Malformed(f"{where}: field {field!r} is missing")
-        return cls(**values)
-
-    return unpack
+def _generate(cls: type[Record]) -> tuple[Callable[[Any], Any], Callable[[Any, str], Any]]:
+    """Write this class's `pack` and `unpack` out, field by field, when first needed. A value of
+    exactly the declared plain type passes with one comparison; all else goes to its reader."""
+    scope: dict[str, Any] = {"cls": cls, "Malformed": Malformed, "_pack": _pack}
+    reads, writes = [], []
+    for field, (exact, reader) in _readers_of(cls).items():
+        scope[f"_exact_{field}"], scope[f"_read_{field}"] = exact, reader
+        if field in cls._defaults:
+            scope[f"_default_{field}"] = cls._defaults[field]
+            reads.append(f"    {field} = data.get({field!r}, _default_{field})")
+            skip = f"{field} is not _default_{field} and "
+        else:
+            reads.append(f"    {field} = data.get({field!r}, cls)")
+            reads.append(f"    if {field} is cls: raise Malformed(missing(where, {field!r}))")
+            skip = ""
+        reads.append(f"    if {skip}type({field}) is not _exact_{field}:")
+        reads.append(f"        {field} = _read_{field}({field}, where + {'.' + field!r})")
+        writes.append(
+            f"{field!r}: {'self.' + field if exact in _PLAIN else f'_pack(self.{field})'}"
+        )
+    scope["missing"] = lambda where, field: f"{where}: field {field!r} is missing"
+    source = [
+        "def pack(self):",
+        f"    return {{{', '.join(writes)}}}",
+        "def unpack(data, where):",
+        "    if type(data) is not dict:",
+        "        raise Malformed(f'{where}: expected a map, got {type(data).__name__}')",
+        *reads,
+        f"    return cls({', '.join(f'{field}={field}' for field in cls._fields)})",
+    ]
+    exec("\n".join(source), scope)
+    cls._packer, cls._unpacker = scope["pack"], scope["unpack"]
+    return scope["pack"], scope["unpack"]
 
 
 def _readers_of(cls: type[Record]) -> dict[str, tuple[type, Callable[[Any, str], Any]]]:

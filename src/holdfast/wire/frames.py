@@ -18,19 +18,20 @@ from holdfast.wire.messages import BY_TAG, Message
 _LENGTH = struct.Struct(">I")
 _OUTPUT_TAIL = struct.Struct(">BI")
 _BIN32 = 0xC6
+_pack = msgpack.Packer(use_bin_type=True).pack
 
 
 def encode(message: Message) -> bytes:
     """One frame."""
-    body: bytes = msgpack.packb({"t": message.tag, **message.pack()}, use_bin_type=True)
+    body: bytes = _pack({"t": message.tag, **message.pack()})
     return _LENGTH.pack(len(body)) + body
 
 
 def output_head(channel: int, offset: int, size: int) -> bytes:
     """All of an Output frame but its data, so that the data can go out straight from the ring."""
-    head = msgpack.packb({"t": "output", "channel": channel, "offset": offset, "data": None})
+    head: bytes = _pack({"t": "output", "channel": channel, "offset": offset, "data": None})
     # The packed None (one byte, last) becomes the header of a byte string.
-    body = bytes(head[:-1]) + _OUTPUT_TAIL.pack(_BIN32, size)
+    body = head[:-1] + _OUTPUT_TAIL.pack(_BIN32, size)
     return _LENGTH.pack(len(body) + size) + body
 
 
@@ -59,6 +60,9 @@ class Decoder:
     def feed(self, data: bytes | memoryview) -> list[Message]:
         """Messages completed by `data`, in order."""
         held = self._held
+        size = len(data) - 4
+        if not held and 0 < size <= self._limit and _LENGTH.unpack_from(data)[0] == size:
+            return [decode(data[4:])]  # the usual case: one whole frame
         held += data
         messages = []
         start = 0

@@ -1,0 +1,145 @@
+"""A9, S1, S2: an end is true, and final; a keeper's death is told as what it was."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+
+import pytest
+
+from faults.hosting import FaultHost, ProcessKey, descendants, is_alive, process_key, until
+from holdfast.model.errors import SessionEnded
+from holdfast.model.state import Ending, Level
+from holdfast.wire import messages as m
+
+ENDINGS = {
+    "exit 0": ("exit 0", Ending(code=0)),
+    "exit 7": ("exit 7", Ending(code=7)),
+    "exit 137": ("exit 137", Ending(code=137)),
+    "SIGKILL": ("kill -KILL $$", Ending(signal=9)),
+    "SIGSEGV": ("kill -SEGV $$", Ending(signal=11)),
+    "SIGTERM": ("kill -TERM $$", Ending(signal=15)),
+}
+
+
+@pytest.mark.requirement("A9", "S2")
+@pytest.mark.timeout(100)
+def test_killed_sessions_stay_killed_with_their_true_status(host: FaultHost) -> None:
+    client = host.client()
+    expected: dict[str, Ending] = {}
+    for level in (Level.PLAIN, Level.CONTAINED):
+        for name, (script, ending) in ENDINGS.items():
+            slug = f"{level}-{name.replace(' ', '-')}"
+            info = client.run(["/bin/sh", "-c", script], name=slug, level=level)
+            expected[info.id] = ending
+    asked = client.run(["cat"], name="asked")
+    ended = client.end(asked.id)
+    assert ended.ending is not None
+    expected[asked.id] = ended.ending
+
+    def all_true() -> None:
+        for session, ending in expected.items():
+            assert until("it ended", lambda session=session: client.show(session).ending) == ending
+            with pytest.raises(SessionEnded):
+                connection = client.connection
+                connection.ask(m.Attach(connection.next_id(), session, 1, observe=True), 10)
+            with pytest.raises(SessionEnded):
+                client.send(session, "wake up")
+
+    all_true()
+    killed = host.kill_daemon()
+    host.wait_new_daemon(killed)
+    client.reconnect()
+    all_true()
+    client.shutdown()
+    until("the host is down", lambda: not host.keeper_alive() or None)
+    host.up()
+    client.reconnect()
+    all_true()
+    again = client.run(["cat"], name="asked")
+    assert again.id != asked.id and client.show("asked").id == again.id
+    assert client.show(asked.id).ending == ended.ending
+
+
+@pytest.mark.requirement("S1", "A9")
+def test_the_end_of_the_main_process_while_no_daemon_runs_is_known_later(
+    host: FaultHost, level: Level
+) -> None:
+    client = host.client()
+    info = client.run(["/bin/sh", "-c", "read line; exit 9"], level=level)
+    killed = host.kill_daemon()
+    os.kill(info.pid, signal.SIGKILL)
+    host.wait_new_daemon(killed)
+    client.reconnect()
+    assert until("it ended", lambda: client.show(info.id).ending) == Ending(signal=9)
+
+
+def processes_of(host: FaultHost) -> set[ProcessKey]:
+    daemon = host.daemon_pid()
+    return {
+        key
+        for pid in descendants(host.keeper_pid())
+        if pid != daemon and (key := process_key(pid)) is not None
+    }
+
+
+@pytest.mark.requirement("S1", "A9")
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("also_daemon", [False, True])
+def test_sessions_of_a_killed_keeper_end_and_are_buried_as_lost(
+    host: FaultHost, level: Level, also_daemon: bool
+) -> None:
+    client = host.client()
+    script = "trap '' HUP TERM; sleep 1000 & while :; do sleep 1000; done"
+    info = client.run(["/bin/sh", "-c", script], name="doomed", level=level)
+    plain = client.run(["bash"], name="shell", level=level)
+    tree = until("it all runs", lambda: found if len(found := processes_of(host)) >= 6 else None)
+    keeper, daemon = process_key(host.keeper_pid()), process_key(host.daemon_pid() or 0)
+    assert keeper is not None and daemon is not None
+    if also_daemon:
+        os.kill(daemon.pid, signal.SIGSTOP)  # so that it cannot tidy up after its keeper
+    os.kill(keeper.pid, signal.SIGKILL)
+    if also_daemon:
+        os.kill(daemon.pid, signal.SIGKILL)
+    until("the daemon left", lambda: not is_alive(daemon) or None)
+    try:
+        if not also_daemon:
+            until("the sessions ended", lambda: not any(map(is_alive, tree)) or None)
+        host.up()
+        client = host.client()
+        for session in (info.id, plain.id):
+            ending = client.show(session).ending
+            assert ending is not None and ending.lost is not None
+            assert (ending.code, ending.signal) == (None, None)
+        assert client.sessions() == ()
+        until("no stray is left", lambda: not any(map(is_alive, tree)) or None)
+        assert host.groups() == []
+        again = client.run(["cat"], name="doomed")
+        assert again.id != info.id
+    finally:
+        for process in tree:
+            if is_alive(process):
+                os.kill(process.pid, signal.SIGKILL)
+
+
+@pytest.mark.requirement("S1")
+def test_a_stale_socket_and_a_stale_lock_are_no_obstacle(host: FaultHost) -> None:
+    host.client().shutdown()
+    until("the host is down", lambda: not host.keeper_alive() or None)
+    stale = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    stale.bind(host.socket)
+    stale.close()
+    (host.home / "run/keeper.lock").write_text("1\n")
+    assert host.hold("ls").returncode == 69  # host_down
+    host.up()
+    assert host.client().run(["cat"]).pid > 0
+
+
+@pytest.mark.requirement("S1")
+def test_a_second_up_says_so_and_disturbs_nothing(host: FaultHost) -> None:
+    daemon, keeper = host.daemon_pid(), host.keeper_pid()
+    done = host.hold("up", "-d")
+    assert done.returncode == 75 and "already_up" in done.stderr
+    assert (host.daemon_pid(), host.keeper_pid()) == (daemon, keeper)
+    assert host.client().sessions() == ()
