@@ -108,7 +108,8 @@ assert ledger.Ledger.take and ledger.Ledger._note
 def take(self, operator, seq, data):
     self._note(operator, seq)
     moment()
-    os.write(self.conduit, data)
+    real(self, operator, seq, data)
+real = ledger.Ledger.take
 ledger.Ledger.take = take
 """,
 }

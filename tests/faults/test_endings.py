@@ -102,10 +102,10 @@ def test_sessions_of_a_killed_keeper_end_and_are_buried_as_lost(
     os.kill(keeper.pid, signal.SIGKILL)
     if also_daemon:
         os.kill(daemon.pid, signal.SIGKILL)
-    until("the daemon left", lambda: not is_alive(daemon) or None)
+    until("the daemon left", lambda: not is_alive(daemon) or None, 8)
     try:
         if not also_daemon:
-            until("the sessions ended", lambda: not any(map(is_alive, tree)) or None)
+            until("the sessions ended", lambda: not any(map(is_alive, tree)) or None, 8)
         host.up()
         client = host.client()
         for session in (info.id, plain.id):
@@ -113,7 +113,7 @@ def test_sessions_of_a_killed_keeper_end_and_are_buried_as_lost(
             assert ending is not None and ending.lost is not None
             assert (ending.code, ending.signal) == (None, None)
         assert client.sessions() == ()
-        until("no stray is left", lambda: not any(map(is_alive, tree)) or None)
+        until("no stray is left", lambda: not any(map(is_alive, tree)) or None, 8)
         assert host.groups() == []
         again = client.run(["cat"], name="doomed")
         assert again.id != info.id

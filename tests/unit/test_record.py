@@ -69,6 +69,19 @@ def test_a_wrong_shape_is_refused_with_its_place(change: dict[str, object], says
         Sample.unpack({**SAMPLE.pack(), **change})
 
 
+class Awkward(Record):
+    """Field names that generated code might trip over."""
+
+    data: bytes
+    where: str = ""
+    cls: int = 0
+
+
+def test_no_field_name_gets_in_the_way() -> None:
+    awkward = Awkward(b"x", "here", 3)
+    assert Awkward.unpack(awkward.pack()) == awkward
+
+
 def test_a_missing_field_is_named() -> None:
     with pytest.raises(Malformed, match="'alive' is missing"):
         Evidence.unpack({})

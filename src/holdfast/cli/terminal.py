@@ -273,7 +273,9 @@ class TerminalClient:
     def _send_input(self, seq: int, data: bytes) -> None:
         # A lost connection is noticed by the loop; the input waits in `_untaken` and goes again.
         with contextlib.suppress(HostLost):
-            self._connection.send(m.Input(self._connection.next_id(), self._session, seq, data))
+            self._connection.send(
+                m.Input(self._connection.next_id(), self._session, seq, data, quiet=True)
+            )
 
     def _forget(self) -> None:
         _, data = self._untaken.popleft()

@@ -117,5 +117,7 @@ class KeeperLink:
         self._sock.setblocking(True)
         try:
             channel.send(self._sock, head, blob, *(fds or {}).values())
+        except (BrokenPipeError, ConnectionResetError):
+            pass  # the keeper is gone; `lost` is told so, and ends what there is
         finally:
             self._sock.setblocking(False)

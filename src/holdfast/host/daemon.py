@@ -27,10 +27,10 @@ from holdfast.host.operator import Operator
 from holdfast.host.registry import Registry
 from holdfast.host.requests import Requests
 from holdfast.host.store import Store, Stored
-from holdfast.model.errors import LimitReached, StorageFailed
+from holdfast.model.errors import InvalidArgument, LimitReached, StorageFailed
 from holdfast.model.home import Home
 from holdfast.model.ids import SessionId
-from holdfast.model.info import HostInfo
+from holdfast.model.info import Finding, HostInfo
 from holdfast.model.limits import OPERATORS_MAX
 from holdfast.model.size import Size
 from holdfast.model.state import Ending, Level, SessionState
@@ -52,7 +52,7 @@ class Daemon:
     ) -> None:
         self.home = home
         self.keeper = keeper
-        self.config = config.load(home.config)
+        self.config, self._config_error = _load_config(home.config, first=starts == 0)
         self.store = Store(home.state)
         self.registry = Registry(self.store)
         self.requests = Requests(self)
@@ -203,10 +203,6 @@ class Daemon:
     def make_screen(self, size: Size) -> Screen:
         return GhosttyScreen(size, self.config.scrollback_lines)
 
-    def output_came(self, live: LiveSession) -> None:
-        for operator in tuple(live.audience):
-            operator.pump()
-
     def session_began(self, live: LiveSession) -> None:
         self._update_watching(live)
 
@@ -259,7 +255,7 @@ class Daemon:
 
     def bury(self, live: LiveSession) -> None:
         """Tombstone first; only then is the custody given up."""
-        stored = Stored(live.info(), live.spec.uid)
+        stored = Stored(live.info().replace(operators=0, observers=0), live.spec.uid)
         output, screen = live.ring.copy(live.ring.tail, live.ring.head), live.view.text()
         try:
             self.store.bury(stored, output, screen)
@@ -275,7 +271,8 @@ class Daemon:
         self.state_changed(live, SessionState.ENDED)
         if not live.buried.done():
             live.buried.set_result(stored)
-        self.output_came(live)
+        for operator in tuple(live.audience):
+            operator.pump()
         if not live.audience:
             self._lay_to_rest(live)
         else:
@@ -308,5 +305,21 @@ class Daemon:
             level=await self.highest_level(),
             home=self.home.state,
             sessions=len(self.registry.live),
-            findings=tuple(findings),
+            findings=(*findings, *self._config_findings()),
         )
+
+    def _config_findings(self) -> list[Finding]:
+        if not self._config_error:
+            return []
+        return [Finding("configuration", False, self._config_error, "mend it, then restart")]
+
+
+def _load_config(path: str, *, first: bool) -> tuple[config.Config, str]:
+    """A wrong setting stops a host from starting, but never a running one from carrying on."""
+    try:
+        return config.load(path), ""
+    except InvalidArgument as error:
+        if first:
+            raise
+        log.error("%s; using the defaults", error.message)
+        return config.Config(), error.message

@@ -181,8 +181,10 @@ class LiveSession:
         self.view.output_came()
         if self.core.attachments.answerer is None:
             self._answer_queries()
-        self.daemon.output_came(self)
-        self.watching.stirred()
+        for operator in tuple(self.audience):
+            operator.pump()
+        if self.watching.watched:
+            self.watching.stirred()
 
     def drain(self) -> None:
         """Take all the output there is now."""
@@ -207,7 +209,10 @@ class LiveSession:
         """One input into custody: at once if there is room and nobody waits, else in its turn."""
         if not self._pending and self.ledger.room() >= len(take.data):
             self._into_custody(take)
-            self._type()
+            if self._typing or not self._typed_all():
+                self._await_typing(True)
+            if self.watching.watched:
+                self.watching.stirred()
             return self.ring.head
         answer = self._loop.create_future()
         self._pending.append((take, answer))
@@ -222,20 +227,21 @@ class LiveSession:
 
     def _type(self) -> None:
         """From custody into the PTY, as far as it takes it; then the inputs that waited."""
-        while True:
-            try:
-                done = self.ledger.type_into(self.fds.master)
-            except OSError:  # hung up: nobody is left to read it
-                done = True
-            if not (self._pending and self.ledger.room() >= len(self._pending[0][0].data)):
-                break
+        done = self._typed_all()
+        while self._pending and self.ledger.room() >= len(self._pending[0][0].data):
             take, answer = self._pending.popleft()
             self._into_custody(take)
             if not answer.done():
                 answer.set_result(self.ring.head)
-        if done is self._typing:
-            self._await_typing(not done)
+            done = self._typed_all()
+        self._await_typing(not done)
         self.watching.stirred()
+
+    def _typed_all(self) -> bool:
+        try:
+            return self.ledger.type_into(self.fds.master)
+        except OSError:  # hung up: nobody is left to read it
+            return True
 
     def _await_typing(self, wanted: bool) -> None:
         if wanted and not self._typing:

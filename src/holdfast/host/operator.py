@@ -16,10 +16,11 @@ from collections import deque
 from collections.abc import Awaitable
 from typing import TYPE_CHECKING
 
+from holdfast.core.session import Offered
 from holdfast.host.channels import Channel
 from holdfast.model.errors import HoldfastError, ProtocolViolation, VersionMismatch
 from holdfast.model.ids import OperatorId
-from holdfast.model.limits import EVENT_BACKLOG, REQUESTS_IN_FLIGHT
+from holdfast.model.limits import EVENT_BACKLOG, QUIET_ACK_S, REQUESTS_IN_FLIGHT
 from holdfast.wire import messages as m
 from holdfast.wire.frames import Decoder, encode
 
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 _READ_BYTES = 64 << 10
-_COMPANY_S = 0.002
 _FRAMES_TOGETHER = 16
 _PIECES_PER_WAKE = 8  # frames sent before other connections get their turn
 
@@ -53,7 +53,8 @@ class Operator:
         self._answers: deque[bytes] = deque()
         self._events: deque[bytes] = deque()
         self._dropped = 0
-        self._soon = False
+        self._quiet: tuple[int, int, int] | None = None  # the latest quiet input not yet answered
+        self._quiet_timer = False
         self._rest: list[bytes | memoryview] = []  # of a frame partly sent
         self._awaiting_room = False
         self._reading = False
@@ -82,7 +83,10 @@ class Operator:
             return
         try:
             for message in self._decoder.feed(data):
-                self._on_message(message)
+                if type(message) is m.Input and message.quiet:
+                    self._on_input(message)
+                else:
+                    self._on_message(message)
                 if self.closed:
                     return
         except ProtocolViolation as error:
@@ -124,9 +128,7 @@ class Operator:
             log.exception("request %s", request.tag)
             self.fail(request.id, HoldfastError("the host failed; its log says why"))
             return
-        if isinstance(answer, m.Accepted):
-            self.answer_soon(answer)
-        elif isinstance(answer, m.Answer):
+        if isinstance(answer, m.Answer):
             self.answer(answer)
         elif answer is not None:
             task = self._loop.create_task(self._finish(request, answer))
@@ -155,17 +157,30 @@ class Operator:
         self._answers.append(encode(message))
         self.pump()
 
-    def answer_soon(self, message: m.Message) -> None:
-        """An answer that may wait a moment for company: what a key press prints follows its
-        acknowledgement within that moment, and one send wakes the client once instead of twice."""
-        self._answers.append(encode(message))
-        if not self._soon:
-            self._soon = True
-            self._loop.call_later(_COMPANY_S, self._pump_soon)
+    def _on_input(self, request: m.Input) -> None:
+        """The way of every key press, so kept short; what is unusual goes the general way."""
+        live = self.daemon.registry.live.get(request.session)  # type: ignore[call-overload]
+        if live is None or self.id is None or self.uid not in (0, live.spec.uid):
+            self._on_request(request)
+            return
+        try:
+            taken = live.handle(Offered(self.id, request.seq, request.data))
+        except HoldfastError as error:
+            self.fail(request.id, error)
+            return
+        if type(taken) is int and taken >= 0:
+            self._quiet = (request.id, request.seq, taken)
+            if not self._quiet_timer:
+                self._quiet_timer = True
+                self._loop.call_later(QUIET_ACK_S, self._acknowledge)
+        else:
+            self._on_request(request)  # a repeat, or one that must wait its turn
 
-    def _pump_soon(self) -> None:
-        self._soon = False
-        self.pump()
+    def _acknowledge(self) -> None:
+        self._quiet_timer = False
+        if self._quiet is not None and not self.closed:
+            quiet, self._quiet = self._quiet, None
+            self.answer(m.Accepted(*quiet))
 
     def fail(self, request: int, error: HoldfastError) -> None:
         self.answer(m.Failed(request, error.code, error.message, error.hint, error.retryable))

@@ -22,15 +22,15 @@ class Watching:
 
     def __init__(self, live: LiveSession) -> None:
         self._live = live
-        self._watched = False
+        self.watched = False
         self._known: SessionState | None = None
         self._interval = STATE_RECHECK_MIN_S
         self._timer: asyncio.TimerHandle | None = None
 
     def set_watched(self, watched: bool) -> None:
-        if watched == self._watched:
+        if watched == self.watched:
             return
-        self._watched = watched
+        self.watched = watched
         if watched:
             self._known = None
             self._look()
@@ -39,7 +39,7 @@ class Watching:
 
     def stirred(self) -> None:
         """Something happened: look soon, and often for a while."""
-        if self._watched:
+        if self.watched:
             self._interval = STATE_RECHECK_MIN_S
             self._arm(STATE_SETTLE_S)
 

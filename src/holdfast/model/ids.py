@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-
 # Crockford's base 32 in lower case: no i, l, o, u, so an id can be read over a phone.
 _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 _ID_LENGTH = 26  # 130 bits of the digest: no two keys meet, and prefixes stay short
@@ -21,6 +19,8 @@ class SessionId(str):
 
     @classmethod
     def of_key(cls, public_key: bytes) -> SessionId:
+        import hashlib  # here: it takes 4 ms, and only a host makes ids
+
         number = int.from_bytes(hashlib.sha256(b"holdfast session\0" + public_key).digest())
         digits = []
         for _ in range(_ID_LENGTH):

@@ -6,6 +6,7 @@ from __future__ import annotations
 # -- the wire ---------------------------------------------------------------------------------
 FRAME_MAX_BYTES = 1 << 20  # one message; more is a protocol violation and ends the connection
 INPUT_MAX_BYTES = 64 << 10  # one input; a client splits a longer paste, a script gets an error
+QUIET_ACK_S = 0.05  # by then quiet inputs are acknowledged: far below what a reconnect takes
 OUTPUT_CHUNK_BYTES = (
     64 << 10
 )  # one output frame: large enough to be cheap, small enough to interleave

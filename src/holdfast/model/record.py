@@ -142,32 +142,30 @@ def _pack(value: Any) -> Any:
 def _generate(cls: type[Record]) -> tuple[Callable[[Any], Any], Callable[[Any, str], Any]]:
     """Write this class's `pack` and `unpack` out, field by field, when first needed. A value of
     exactly the declared plain type passes with one comparison; all else goes to its reader."""
-    scope: dict[str, Any] = {"cls": cls, "Malformed": Malformed, "_pack": _pack}
+    scope: dict[str, Any] = {"_cls": cls, "_Malformed": Malformed, "_pack": _pack}
     reads, writes = [], []
     for field, (exact, reader) in _readers_of(cls).items():
         scope[f"_exact_{field}"], scope[f"_read_{field}"] = exact, reader
+        default, skip = "_cls", ""
         if field in cls._defaults:
             scope[f"_default_{field}"] = cls._defaults[field]
-            reads.append(f"    {field} = data.get({field!r}, _default_{field})")
-            skip = f"{field} is not _default_{field} and "
-        else:
-            reads.append(f"    {field} = data.get({field!r}, cls)")
-            reads.append(f"    if {field} is cls: raise Malformed(missing(where, {field!r}))")
-            skip = ""
+            default, skip = f"_default_{field}", f"{field} is not _default_{field} and "
+        reads.append(f"    {field} = _data.get({field!r}, {default})")
+        if not skip:
+            reads.append(f"    if {field} is _cls: raise _Malformed(_missing(_where, {field!r}))")
         reads.append(f"    if {skip}type({field}) is not _exact_{field}:")
-        reads.append(f"        {field} = _read_{field}({field}, where + {'.' + field!r})")
-        writes.append(
-            f"{field!r}: {'self.' + field if exact in _PLAIN else f'_pack(self.{field})'}"
-        )
-    scope["missing"] = lambda where, field: f"{where}: field {field!r} is missing"
+        reads.append(f"        {field} = _read_{field}({field}, _where + {'.' + field!r})")
+        value = f"self.{field}" if exact in _PLAIN else f"_pack(self.{field})"
+        writes.append(f"{field!r}: {value}")
+    scope["_missing"] = lambda where, field: f"{where}: field {field!r} is missing"
     source = [
         "def pack(self):",
         f"    return {{{', '.join(writes)}}}",
-        "def unpack(data, where):",
-        "    if type(data) is not dict:",
-        "        raise Malformed(f'{where}: expected a map, got {type(data).__name__}')",
+        "def unpack(_data, _where):",
+        "    if type(_data) is not dict:",
+        "        raise _Malformed(f'{_where}: expected a map, got {type(_data).__name__}')",
         *reads,
-        f"    return cls({', '.join(f'{field}={field}' for field in cls._fields)})",
+        f"    return _cls({', '.join(f'{field}={field}' for field in cls._fields)})",
     ]
     exec("\n".join(source), scope)
     cls._packer, cls._unpacker = scope["pack"], scope["unpack"]

@@ -28,7 +28,7 @@ from holdfast.wire.messages import (
     Welcome,
 )
 
-_READ_BYTES = 256 << 10
+_READ_BYTES = 96 << 10  # below malloc's limit for mapping memory anew at each read
 GREETING_TIMEOUT_S = 10.0  # a daemon that is being restarted answers well within this
 
 

@@ -41,11 +41,11 @@ def decode(body: bytes | bytearray | memoryview) -> Message:
         data = msgpack.unpackb(body, strict_map_key=True)
     except (ValueError, msgpack.UnpackException, RecursionError) as error:
         raise ProtocolViolation(f"not a message: {error}") from error
-    kind = BY_TAG.get(str(data.get("t"))) if isinstance(data, dict) else None
+    kind = BY_TAG.get(str(data.get("t"))) if type(data) is dict else None
     if kind is None:
         raise ProtocolViolation("not a message we know")
     try:
-        return kind.unpack(data, kind.tag)
+        return (kind._unpacker or kind.unpack)(data, kind.tag)
     except Malformed as error:
         raise ProtocolViolation(str(error)) from error
 

@@ -128,12 +128,16 @@ class Detach(Request):
 
 
 class Input(Request):
-    """Bytes for the terminal, as typed. Answered by Accepted."""
+    """Bytes for the terminal, as typed. Answered by Accepted.
+
+    `quiet` ones are answered together: within 50 ms an Accepted for the latest stands for all
+    quiet ones before it. A refusal is answered at once, by Failed, in any case."""
 
     tag = "input"
     session: str
     seq: int
     data: bytes
+    quiet: bool = False
 
 
 class Submit(Request):

@@ -1,0 +1,179 @@
+"""S3, M1: a client that stops, stalls or dies hurts nobody, and the daemon's memory stays bounded."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from faults.hosting import FaultHost, resident_bytes, until
+from faults.raw_socket import RawSocket
+from holdfast.sdk.client import Host
+from holdfast.wire import messages as m
+
+RING_BYTES = 1 << 20
+MEMORY_MAX_BYTES = 48 << 20  # what stalled readers may add to the daemon, ring and screen included
+PER_OBSERVER_MAX_BYTES = 256 << 10  # one output frame, its rest, and bookkeeping
+ECHO_MAX_S = 0.5  # at the 95th percentile, on two cores that print as fast as they can
+FLOOD = "i=0; while :; do echo line $i; i=$((i+1)); done"
+BULK_BYTES = 300 << 20
+BULK = f"yes 0123456789abcdef0123456789abcdef | head -c {BULK_BYTES}; echo; echo finished; cat"
+
+
+def attach(client: RawSocket, session: str, *, raw: bool = False) -> m.Attached:
+    client.say(m.Attach(1, session, 1, observe=True, raw=raw))
+    answer = client.hear()
+    while not isinstance(answer, m.Attached):
+        answer = client.hear()
+    return answer
+
+
+def echo_times(client: Host, session: str, count: int) -> list[float]:
+    """How long each key takes to come back from a session that echoes, sorted."""
+    connection = client.connection
+    connection.ask(m.Attach(connection.next_id(), session, 1), 10)
+    times = []
+    for number in range(count):
+        mark = f"k{number}k".encode()
+        began = time.monotonic()
+        client.type_bytes(session, mark)
+        seen = b""
+        while mark not in seen:
+            message = connection.receive(10)
+            if isinstance(message, m.Output):
+                seen += message.data
+        times.append(time.monotonic() - began)
+    connection.ask(m.Detach(connection.next_id(), 1), 10)
+    return sorted(times)
+
+
+def percentile(times: list[float], part: float) -> float:
+    return times[min(len(times) - 1, int(len(times) * part))]
+
+
+@pytest.mark.requirement("S3", "M1")
+@pytest.mark.timeout(90)
+def test_a_reader_that_never_reads_costs_bounded_memory_and_no_speed(
+    host: FaultHost, record_property: pytest.RecordProperty
+) -> None:
+    client = host.client()
+    daemon = client.host().daemon_pid
+    alone = bulk_seconds(client, [])
+    before = resident_bytes(daemon)
+    with RawSocket(host.socket) as stalled, RawSocket(host.socket) as stalled_raw:
+        beside = bulk_seconds(client, [(stalled, False), (stalled_raw, True)])
+        grown = resident_bytes(daemon) - before
+        record_property("grown_bytes", grown)
+        record_property("seconds", f"alone {alone:.2f}, beside stalled readers {beside:.2f}")
+        assert grown < MEMORY_MAX_BYTES
+        assert beside < 2 * alone + 2.0
+        last = [message for message in drain(stalled_raw) if isinstance(message, m.Gap)]
+        assert last and last[-1].skipped > 0
+        assert any(isinstance(message, m.Resync) and message.skipped for message in drain(stalled))
+    live = [info for info in client.sessions() if info.output_offset > BULK_BYTES]
+    assert live and all(info.output_offset - info.held_from <= RING_BYTES for info in live)
+
+
+def bulk_seconds(client: Host, readers: list[tuple[RawSocket, bool]]) -> float:
+    info = client.run(["/bin/sh", "-c", f"read go; {BULK}"], ring_bytes=RING_BYTES)
+    for reader, raw in readers:
+        attach(reader, info.id, raw=raw)
+    began = time.monotonic()
+    client.send(info.id, "go")
+    until("all is printed", lambda: client.show(info.id).output_offset > BULK_BYTES or None, 60)
+    return time.monotonic() - began
+
+
+def drain(client: RawSocket) -> list[m.Message]:
+    """What the host had for a reader that begins to read at last."""
+    heard = []
+    while True:
+        try:
+            heard.append(client.hear(1.0))
+        except AssertionError:
+            return heard
+
+
+STOPPED_CLIENT = """
+import sys
+from holdfast.sdk.client import Host
+from holdfast.wire import messages as m
+client = Host(path=sys.argv[1])
+connection = client.connection
+connection.ask(m.Attach(connection.next_id(), sys.argv[2], 1, observe=True))
+print("attached", flush=True)
+screens = 0
+while True:
+    message = connection.receive(60)
+    if isinstance(message, m.Resync):
+        screens += 1
+        if message.skipped > 0:
+            print("resync", message.skipped, message.offset, message.data.hex(), flush=True)
+"""
+
+
+@pytest.mark.requirement("S3", "M1", "S5")
+@pytest.mark.timeout(60)
+def test_a_stopped_client_gets_a_correct_screen_when_it_goes_on(host: FaultHost) -> None:
+    client = host.client()
+    script = "read go; yes filler | head -n 2000000; read again; echo the last line; cat"
+    info = client.run(["/bin/sh", "-c", script], ring_bytes=RING_BYTES)
+    other = subprocess.Popen(
+        [sys.executable, "-c", STOPPED_CLIENT, host.socket, info.id],
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert other.stdout is not None and other.stdout.readline() == "attached\n"
+        os.kill(other.pid, signal.SIGSTOP)
+        client.send(info.id, "go")
+        until("printed", lambda: client.show(info.id).output_offset > 14_000_000 or None, 40)
+        client.send(info.id, "again")
+        until("the last line", lambda: "the last line" in client.screen(info.id).text or None)
+        os.kill(other.pid, signal.SIGCONT)
+        word, skipped, offset, data = other.stdout.readline().split()
+        assert word == "resync" and int(skipped) > 0
+        assert int(offset) <= client.show(info.id).output_offset
+        assert b"the last line" in bytes.fromhex(data)
+    finally:
+        other.kill()
+        other.wait()
+        assert other.stdout is not None
+        other.stdout.close()
+
+
+@pytest.mark.requirement("S3")
+@pytest.mark.timeout(60)
+def test_a_hundred_observers_of_a_flood_do_not_hold_up_another_operators_keys(
+    host: FaultHost, record_property: pytest.RecordProperty
+) -> None:
+    client = host.client()
+    daemon = client.host().daemon_pid
+    echo = client.run(["cat"])
+    alone = echo_times(client, echo.id, 40)
+    flood = client.run(["/bin/sh", "-c", FLOOD], ring_bytes=RING_BYTES)
+    before = resident_bytes(daemon)
+    observers = [RawSocket(host.socket) for _ in range(100)]
+    try:
+        for number, observer in enumerate(observers):
+            attach(observer, flood.id, raw=number % 2 == 0)  # none of them ever reads again
+        assert client.show(flood.id).observers == 100
+        start = client.show(flood.id).output_offset
+        beside = echo_times(client, echo.id, 40)
+        assert client.show(flood.id).output_offset > start, "the flood stands still"
+        grown = resident_bytes(daemon) - before
+        p50, p95 = percentile(beside, 0.5), percentile(beside, 0.95)
+        record_property("echo_ms", f"{p50 * 1e3:.1f} / {p95 * 1e3:.1f}")
+        record_property("echo_alone_ms", f"{percentile(alone, 0.5) * 1e3:.1f}")
+        record_property("grown_bytes", grown)
+        assert p95 < ECHO_MAX_S
+        assert grown < MEMORY_MAX_BYTES + 100 * PER_OBSERVER_MAX_BYTES
+    finally:
+        for observer in observers:
+            observer.sock.close()
+    until("they are forgotten", lambda: client.show(flood.id).observers == 0 or None)
+    assert echo_times(client, echo.id, 5)
