@@ -33,14 +33,14 @@ class Scale:
 
 
 QUICK = Scale(
-    text_blocks=12,
+    text_blocks=6,
     text_repetitions=3,
     keys=200,
-    long_output_blocks=100,
-    attach_repetitions=5,
+    long_output_blocks=50,
+    attach_repetitions=3,
     stalled_repetitions=3,
-    idle_sessions=50,
-    idle_seconds=3.0,
+    idle_sessions=30,
+    idle_seconds=2.0,
     start_repetitions=5,
 )
 

@@ -19,6 +19,7 @@ from typing import NamedTuple, TypeVar
 
 from holdfast.adapters import cgroup
 from holdfast.model.errors import HoldfastError
+from holdfast.model.state import Ending
 from holdfast.sdk.client import Host
 from holdfast.wire import messages as m
 
@@ -159,6 +160,11 @@ def until(what: str, look: Callable[[], T | None], timeout_s: float = PATIENCE_S
             return found
         assert time.monotonic() < deadline, f"not within {timeout_s} s: {what}"
         time.sleep(_LOOK_S)
+
+
+def ending_of(client: Host, session: str) -> Ending:
+    """How it ended, once it has."""
+    return until(f"{session} ended", lambda: client.show(session).ending)
 
 
 def children(pid: int) -> list[int]:

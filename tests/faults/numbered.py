@@ -113,43 +113,13 @@ class Follower(threading.Thread):
                 return
 
 
-class SdkOperator(threading.Thread):
-    """Submits numbered lines as any program would, through the SDK."""
+class InputOperator(threading.Thread):
+    """Submits numbered lines one after the other, and keeps a diary."""
 
     def __init__(self, host: FaultHost, session: str, tag: str) -> None:
         super().__init__(daemon=True)
-        self._host, self._session, self._tag = host, session, tag
-        self.diary = Diary()
-        self.stop = threading.Event()
-        self.fault = ""
-
-    def run(self) -> None:
-        number = 0
-        client = Host(path=self._host.socket)
-        while not self.stop.wait(0.002):
-            number += 1
-            text = f"{self._tag}:{number}"
-            try:
-                client.send(self._session, text)
-                self.diary.acknowledged.append(text)
-            except InputUnknown:
-                self.diary.unknown.append(text)
-                client.reconnect()
-            except HoldfastError as error:
-                self.fault = f"{error.code}: {error}"
-                break
-        client.close()
-
-
-class CarefulOperator(threading.Thread):
-    """Never sends an input twice: when the host is lost it asks how far the session had got, and
-    believes the answer."""
-
-    def __init__(self, host: FaultHost, session: str, tag: str) -> None:
-        super().__init__(daemon=True)
-        self._client = Host(path=host.socket)
-        self._session, self._tag = session, tag
-        self._seq = 0
+        self.client = Host(path=host.socket)
+        self.session, self.tag = session, tag
         self.diary = Diary()
         self.stop = threading.Event()
         self.fault = ""
@@ -158,20 +128,43 @@ class CarefulOperator(threading.Thread):
         number = 0
         while not self.stop.wait(0.002) and not self.fault:
             number += 1
-            text = f"{self._tag}:{number}"
             try:
-                self._submit(text)
-            except (HostLost, HostDown):
-                self._resolve(text)
+                self.submit(f"{self.tag}:{number}")
             except HoldfastError as error:
                 self.fault = f"{error.code}: {error}"
-        self._client.close()
+        self.client.close()
 
-    def _submit(self, text: str) -> None:
+    def submit(self, text: str) -> None:
+        raise NotImplementedError
+
+
+class SdkOperator(InputOperator):
+    """As any program would, through the SDK."""
+
+    def submit(self, text: str) -> None:
+        try:
+            self.client.send(self.session, text)
+            self.diary.acknowledged.append(text)
+        except InputUnknown:
+            self.diary.unknown.append(text)
+            self.client.reconnect()
+
+
+class CarefulOperator(InputOperator):
+    """Never sends an input twice: when the host is lost it asks how far the session had got, and
+    believes the answer."""
+
+    _seq = 0
+
+    def submit(self, text: str) -> None:
         self._seq += 1
-        connection = self._client.connection
-        request = m.Submit(connection.next_id(), self._session, self._seq, text)
-        answer = connection.ask(request)
+        connection = self.client.connection
+        request = m.Submit(connection.next_id(), self.session, self._seq, text)
+        try:
+            answer = connection.ask(request)
+        except (HostLost, HostDown):
+            self._resolve(text)
+            return
         if not isinstance(answer, m.Accepted) or answer.repeated:
             self.fault = f"a new input was answered {answer}"
         self.diary.acknowledged.append(text)
@@ -179,8 +172,8 @@ class CarefulOperator(threading.Thread):
     def _resolve(self, text: str) -> None:
         while True:
             try:
-                self._client.reconnect()
-                taken = taken_of(self._client.connection, self._session)
+                self.client.reconnect()
+                taken = taken_of(self.client.connection, self.session)
                 break
             except (HostLost, HostDown):
                 continue

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import random
 import struct
 from collections.abc import Callable, Iterator
@@ -247,10 +248,8 @@ def test_a_hundred_thousand_frames_at_once_are_answered_and_hold_nobody_up(
         sent = heard = 0
         while heard < count:
             if sent < len(data):
-                try:
+                with contextlib.suppress(BlockingIOError):
                     sent += client.sock.send(data[sent : sent + (64 << 10)])
-                except BlockingIOError:
-                    pass
             client.sock.setblocking(True)
             while client._heard or not sent < len(data):
                 answer = client.hear()
@@ -278,7 +277,7 @@ def cut(chance: random.Random, data: bytes) -> bytes:
 
 def swap_value(chance: random.Random, data: bytes) -> bytes:
     value = msgpack.unpackb(data[4:])
-    odd = [None, -1, 1 << 63, 0.5, "", "\0", b"\xff", [], {}, True, [[]], {"a": 1}]
+    odd: list[Any] = [None, -1, 1 << 63, 0.5, "", "\0", b"\xff", [], {}, True, [[]], {"a": 1}]
     value[chance.choice(list(value))] = chance.choice(odd)
     return frame(value)
 

@@ -1,4 +1,4 @@
-"""S1, A9, M6: the daemon dies between any two of its steps; what it was doing is whole or undone."""
+"""S1, A9, M6: the daemon dies between any two steps; what it did is whole or undone."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from faults.crash_points import arm, crashing_host
-from faults.hosting import FaultHost, is_alive, process_key, until
+from faults.hosting import FaultHost, ending_of, is_alive, process_key, until
 from faults.leftovers import assert_in_order
 from faults.numbered import PROGRAM, Diary, input_faults, read_ring, stream_faults, taken_of
 from faults.raw_socket import RawSocket, frame
@@ -54,7 +54,7 @@ def test_a_start_cut_off_by_a_kill_leaves_a_whole_session_or_none(
         for info in started:
             assert process_key(info.pid) is not None, "listed, but not there"
             client.signal(info.id, 9)
-            end = until("its end is known", lambda info=info: client.show(info.id).ending)
+            end = ending_of(client, info.id)
             assert end.signal == 9
         assert_in_order(host, client)
 

@@ -9,11 +9,12 @@ import time
 import pytest
 
 from faults.bystanders import Attacher, Executor, Runner
-from faults.hosting import FaultHost, is_alive, until
+from faults.hosting import FaultHost, is_alive
 from faults.leftovers import assert_in_order
 from faults.numbered import (
     CarefulOperator,
     Follower,
+    InputOperator,
     NumberedSession,
     SdkOperator,
     input_faults,
@@ -33,7 +34,7 @@ def test_fifty_kills_of_the_daemon_lose_and_repeat_nothing(host: FaultHost) -> N
         NumberedSession.start(host, level, seed)
         for seed, level in enumerate((Level.PLAIN, Level.CONTAINED))
     ]
-    operators = {
+    operators: dict[str, list[InputOperator]] = {
         session.id: [
             SdkOperator(host, session.id, f"sdk{index}"),
             SdkOperator(host, session.id, f"too{index}"),

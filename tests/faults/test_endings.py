@@ -8,7 +8,15 @@ import socket
 
 import pytest
 
-from faults.hosting import FaultHost, ProcessKey, descendants, is_alive, process_key, until
+from faults.hosting import (
+    FaultHost,
+    ProcessKey,
+    descendants,
+    ending_of,
+    is_alive,
+    process_key,
+    until,
+)
 from holdfast.model.errors import SessionEnded
 from holdfast.model.state import Ending, Level
 from holdfast.wire import messages as m
@@ -40,7 +48,7 @@ def test_killed_sessions_stay_killed_with_their_true_status(host: FaultHost) -> 
 
     def all_true() -> None:
         for session, ending in expected.items():
-            assert until("it ended", lambda session=session: client.show(session).ending) == ending
+            assert ending_of(client, session) == ending
             with pytest.raises(SessionEnded):
                 connection = client.connection
                 connection.ask(m.Attach(connection.next_id(), session, 1, observe=True), 10)

@@ -11,6 +11,7 @@ from faults.crash_points import faulty_host, kill_at_the_moment
 from faults.hosting import FaultHost
 from faults.numbered import (
     CarefulOperator,
+    InputOperator,
     NumberedSession,
     SdkOperator,
     input_faults,
@@ -51,7 +52,7 @@ def test_the_judge_of_output_catches_a_ring_that_loses_bytes(faulty: FaultHost) 
 @pytest.mark.parametrize("faulty", ["ledger notes nothing", "ledger notes first"], indirect=True)
 def test_the_judge_of_inputs_catches_a_ledger_that_forgets(faulty: FaultHost) -> None:
     session = NumberedSession.start(faulty, Level.PLAIN, SEED)
-    operators = [
+    operators: list[InputOperator] = [
         SdkOperator(faulty, session.id, "sdk"),
         CarefulOperator(faulty, session.id, "careful"),
     ]

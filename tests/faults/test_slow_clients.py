@@ -1,4 +1,4 @@
-"""S3, M1: a client that stops, stalls or dies hurts nobody, and the daemon's memory stays bounded."""
+"""S3, M1: a client that stops, stalls or dies hurts nobody; memory stays bounded."""
 
 from __future__ import annotations
 
@@ -20,8 +20,7 @@ MEMORY_MAX_BYTES = 48 << 20  # what stalled readers may add to the daemon, ring 
 PER_OBSERVER_MAX_BYTES = 256 << 10  # one output frame, its rest, and bookkeeping
 ECHO_MAX_S = 0.5  # at the 95th percentile, on two cores that print as fast as they can
 FLOOD = "i=0; while :; do echo line $i; i=$((i+1)); done"
-BULK_BYTES = 300 << 20
-BULK = f"yes 0123456789abcdef0123456789abcdef | head -c {BULK_BYTES}; echo; echo finished; cat"
+ALONE_BYTES, BESIDE_BYTES = 50 << 20, 200 << 20
 
 
 def attach(client: RawSocket, session: str, *, raw: bool = False) -> m.Attached:
@@ -58,34 +57,35 @@ def percentile(times: list[float], part: float) -> float:
 @pytest.mark.requirement("S3", "M1")
 @pytest.mark.timeout(90)
 def test_a_reader_that_never_reads_costs_bounded_memory_and_no_speed(
-    host: FaultHost, record_property: pytest.RecordProperty
+    host: FaultHost,
 ) -> None:
     client = host.client()
     daemon = client.host().daemon_pid
-    alone = bulk_seconds(client, [])
+    alone = bulk_rate(client, ALONE_BYTES, [])
     before = resident_bytes(daemon)
     with RawSocket(host.socket) as stalled, RawSocket(host.socket) as stalled_raw:
-        beside = bulk_seconds(client, [(stalled, False), (stalled_raw, True)])
+        beside = bulk_rate(client, BESIDE_BYTES, [(stalled, False), (stalled_raw, True)])
         grown = resident_bytes(daemon) - before
-        record_property("grown_bytes", grown)
-        record_property("seconds", f"alone {alone:.2f}, beside stalled readers {beside:.2f}")
+        print(f"{grown=} alone {alone / 1e6:.0f} MB/s, beside stalled readers {beside / 1e6:.0f}")
         assert grown < MEMORY_MAX_BYTES
-        assert beside < 2 * alone + 2.0
+        assert beside > alone / 2
         last = [message for message in drain(stalled_raw) if isinstance(message, m.Gap)]
         assert last and last[-1].skipped > 0
         assert any(isinstance(message, m.Resync) and message.skipped for message in drain(stalled))
-    live = [info for info in client.sessions() if info.output_offset > BULK_BYTES]
+    live = [info for info in client.sessions() if info.output_offset > BESIDE_BYTES]
     assert live and all(info.output_offset - info.held_from <= RING_BYTES for info in live)
 
 
-def bulk_seconds(client: Host, readers: list[tuple[RawSocket, bool]]) -> float:
-    info = client.run(["/bin/sh", "-c", f"read go; {BULK}"], ring_bytes=RING_BYTES)
+def bulk_rate(client: Host, size: int, readers: list[tuple[RawSocket, bool]]) -> float:
+    """Bytes a second that a session prints beside these readers, which attach and then stall."""
+    bulk = f"yes 0123456789abcdef0123456789abcdef | head -c {size}; cat"
+    info = client.run(["/bin/sh", "-c", f"read go; {bulk}"], ring_bytes=RING_BYTES)
     for reader, raw in readers:
         attach(reader, info.id, raw=raw)
     began = time.monotonic()
     client.send(info.id, "go")
-    until("all is printed", lambda: client.show(info.id).output_offset > BULK_BYTES or None, 60)
-    return time.monotonic() - began
+    until("all is printed", lambda: client.show(info.id).output_offset > size or None, 60)
+    return size / (time.monotonic() - began)
 
 
 def drain(client: RawSocket) -> list[m.Message]:
@@ -149,7 +149,7 @@ def test_a_stopped_client_gets_a_correct_screen_when_it_goes_on(host: FaultHost)
 @pytest.mark.requirement("S3")
 @pytest.mark.timeout(60)
 def test_a_hundred_observers_of_a_flood_do_not_hold_up_another_operators_keys(
-    host: FaultHost, record_property: pytest.RecordProperty
+    host: FaultHost,
 ) -> None:
     client = host.client()
     daemon = client.host().daemon_pid
@@ -167,9 +167,10 @@ def test_a_hundred_observers_of_a_flood_do_not_hold_up_another_operators_keys(
         assert client.show(flood.id).output_offset > start, "the flood stands still"
         grown = resident_bytes(daemon) - before
         p50, p95 = percentile(beside, 0.5), percentile(beside, 0.95)
-        record_property("echo_ms", f"{p50 * 1e3:.1f} / {p95 * 1e3:.1f}")
-        record_property("echo_alone_ms", f"{percentile(alone, 0.5) * 1e3:.1f}")
-        record_property("grown_bytes", grown)
+        print(
+            f"echo p50 {p50 * 1e3:.1f} ms, p95 {p95 * 1e3:.1f} ms, alone {alone[20] * 1e3:.1f} ms"
+        )
+        print(f"{grown=}")
         assert p95 < ECHO_MAX_S
         assert grown < MEMORY_MAX_BYTES + 100 * PER_OBSERVER_MAX_BYTES
     finally:

@@ -9,12 +9,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from launching import Running, Sessions
 
 from holdfast.adapters import cgroup, criu
 from holdfast.model.errors import LaunchFailed
 from holdfast.model.ids import SessionId
 from holdfast.model.state import Ending, Level
+from process.launching import Running, Sessions
 
 NOBODY = 65534
 
@@ -162,7 +162,7 @@ linux.mount("tmpfs", "/run", "tmpfs")
 linux.mount("tmpfs", "/mnt", "tmpfs")
 open("/mnt/file", "w").close()
 linux.mount("/etc/hostname", "/mnt/file", None, linux.MS_BIND)
-from launching import Sessions
+from process.launching import Sessions
 from holdfast.model.ids import SessionId
 from holdfast.model.state import Level
 with Sessions(Level.MOVABLE) as sessions:
@@ -183,7 +183,7 @@ print("fine")
 def test_a_session_on_a_host_with_many_mounts_comes_back_to_them(
     sessions: Sessions, tmp_path: Path
 ) -> None:
-    here = Path(__file__).parent.parent / "process"
+    here = Path(__file__).parent.parent
     done = subprocess.run(
         [sys.executable, "-c", _MANY_MOUNTS, str(here), str(tmp_path)],
         capture_output=True,

@@ -9,12 +9,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from launching import Sessions
-from waiting import parent_of, read_all
 
 from holdfast.adapters import cgroup, namespaces
 from holdfast.model.errors import CommandNotFound, LaunchFailed
 from holdfast.model.state import Ending, Level
+from process.launching import Sessions
+from process.waiting import parent_of, read_all
 
 NOBODY = 65534
 
@@ -165,8 +165,8 @@ linux.mount("/etc", "/mnt/bound", None, linux.MS_BIND)
 for name in ("/mnt/here", "/mnt/deep/there"):
     open(name, "w").close()
 linux.mount("cgroup2", "/sys/fs/cgroup", "cgroup2")
-from launching import Sessions
-from waiting import read_all
+from process.launching import Sessions
+from process.waiting import read_all
 with Sessions(Level.CONTAINED) as sessions:
     running = sessions.launch("sh", "-c", "ls /mnt /mnt/deep /mnt/bound/passwd; exit 7")
     seen = read_all(running.master).decode()
@@ -179,7 +179,7 @@ print("fine")
 
 
 def test_v2_at_its_usual_place_and_mounts_within_mounts(sessions: Sessions) -> None:
-    here = Path(__file__).parent.parent / "process"
+    here = Path(__file__).parent.parent
     done = subprocess.run(
         [sys.executable, "-c", _ELSEWHERE, str(here)], capture_output=True, text=True, timeout=60
     )

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from launching import Sessions
-from observed import BASH, Observed, has, named
 
 from holdfast.adapters import cgroup
 from holdfast.model.state import Level, SessionState
+from process.launching import Sessions
+from process.observed import BASH, Observed, has, named
 
 
 @pytest.fixture

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from commanding import Hold
+
+from process.commanding import Hold
 
 
 @pytest.fixture(scope="module")

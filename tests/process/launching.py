@@ -10,8 +10,6 @@ import uuid
 from types import TracebackType
 from typing import Self
 
-from waiting import PATIENCE_S, read_until, wait_child, wait_ended
-
 from holdfast.adapters import cgroup, linux
 from holdfast.adapters.launcher import Launcher, end
 from holdfast.model.ids import SessionId
@@ -19,6 +17,7 @@ from holdfast.model.size import Size
 from holdfast.model.spec import LaunchSpec
 from holdfast.model.state import Ending, Level
 from holdfast.ports.launch import Launched
+from process.waiting import PATIENCE_S, read_until, wait_child, wait_ended
 
 PATH = "/usr/local/bin:/usr/bin:/bin"
 

@@ -9,11 +9,11 @@ import subprocess
 import sys
 
 import pytest
-from commanding import HOLD, Hold
 
 from holdfast.cli.dispatch import VERBS
 from holdfast.model.info import HostInfo, SessionInfo
 from holdfast.wire import messages as m
+from process.commanding import HOLD, Hold
 
 READ_VERBS = ("ls", "show", "screen", "tail", "wait", "watch", "graph", "send", "keys")
 

@@ -9,7 +9,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from commanding import HOLD, Hold, keepers_end
+
+from process.commanding import HOLD, Hold, keepers_end
 
 NAMED = {
     "attach": (),

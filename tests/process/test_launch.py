@@ -11,13 +11,13 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from launching import Sessions
-from waiting import children_of, parent_of, read_all, wait_ended
 
 from holdfast.adapters import native, pty
 from holdfast.model.errors import CommandNotFound, LaunchFailed, LevelUnavailable, NotPermitted
 from holdfast.model.size import Size
 from holdfast.model.state import Ending, Level
+from process.launching import Sessions
+from process.waiting import children_of, parent_of, read_all, wait_ended
 
 
 @pytest.fixture

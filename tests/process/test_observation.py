@@ -12,11 +12,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from observed import BASH, DEADLINE_S, FISH, PYTHON, ZSH, Start, has, start
 
 from holdfast.adapters.proc_events import CgroupEvents, Population
 from holdfast.core.waiting import judge
 from holdfast.model.state import SessionState
+from process.observed import BASH, DEADLINE_S, FISH, PYTHON, ZSH, Start, has, start
 
 __all__ = ["start"]  # the fixture
 

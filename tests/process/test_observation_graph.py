@@ -9,10 +9,9 @@ import sys
 import time
 from pathlib import Path
 
-from observed import BASH, DEADLINE_S, PYTHON, Start, has, named, start
-
 from holdfast.core.waiting import judge
 from holdfast.model.state import SessionState
+from process.observed import BASH, DEADLINE_S, PYTHON, Start, has, named, start
 
 __all__ = ["start"]  # the fixture
 

@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from integrated_shell import NONCE_FD, Start, starter
 
 from holdfast.adapters.shell import CommandBegin, CommandEnd, PromptShown, ShellReady, integrate
 from holdfast.core.marks import find_output, find_refusal
+from process.integrated_shell import NONCE_FD, Start, starter
 
 SHELLS = ("bash", "zsh", "fish")
 

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from integrated_shell import Start, starter
 
 from holdfast.adapters import shell as shell_adapter
+from process.integrated_shell import Start, starter
 
 
 @pytest.fixture

@@ -8,7 +8,8 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from manifest import BY_ID, REQUIREMENTS, Requirement
+
+from requirements.manifest import BY_ID, REQUIREMENTS, Requirement
 
 ROOT = Path(__file__).resolve().parents[2]
 

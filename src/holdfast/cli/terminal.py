@@ -19,7 +19,8 @@ from collections import deque
 from holdfast.cli.rawmode import RawTerminal, write_all
 from holdfast.cli.statusline import StatusLine
 from holdfast.model.errors import HostDown, HostLost, InvalidArgument, SessionEnded
-from holdfast.model.limits import RECONNECT_DEADLINE_S
+from holdfast.model.limits import ECHO_BACK_S, RECONNECT_DEADLINE_S
+from holdfast.model.patience import Patience
 from holdfast.model.size import Size
 from holdfast.model.state import Ending
 from holdfast.sdk.connection import Connection, new_operator, socket_path
@@ -104,6 +105,8 @@ class TerminalClient:
         self._prefix = False
         self._painted = False
         self._line = StatusLine()
+        self._patience = Patience()
+        self._echo_until = 0.0
         self._size: Size | None = None
 
     # -- the connection -----------------------------------------------------------------------
@@ -200,7 +203,7 @@ class TerminalClient:
                 reading_keys = wanted
             while (message := connection.take()) is not None:
                 self._on_message(message)
-            for fd, _ in poll.poll(self._line.timeout_ms(time.monotonic())):
+            for fd, _ in self._ready(poll):
                 if fd == 0:
                     self._on_keys()
                 elif fd == connection.fileno():
@@ -209,6 +212,17 @@ class TerminalClient:
                     self._on_signals(woken.recv(256), terminal)
             if self._line.expired(time.monotonic()):
                 self._repaint()
+
+    def _ready(self, poll: select.poll) -> list[tuple[int, int]]:
+        """What there is to read; waits for it, first in a loop if an echo is due."""
+        if self._echo_until:
+            while time.perf_counter() < self._echo_until:
+                if ready := poll.poll(0):
+                    self._echo_until = 0.0
+                    return ready
+            self._echo_until = 0.0
+            self._patience.answered(False)
+        return poll.poll(self._line.timeout_ms(time.monotonic()))
 
     # -- from the host ------------------------------------------------------------------------
 
@@ -269,6 +283,8 @@ class TerminalClient:
         self._untaken.append((self._seq, data))
         self._untaken_bytes += len(data)
         self._send_input(self._seq, data)
+        if self._patience.worthwhile(len(data)):
+            self._echo_until = time.perf_counter() + ECHO_BACK_S
 
     def _send_input(self, seq: int, data: bytes) -> None:
         # A lost connection is noticed by the loop; the input waits in `_untaken` and goes again.

@@ -59,6 +59,7 @@ def remove_cgroup_home(instance: str) -> None:
 def clear_leftovers(instance: str, home: Home, living: set[SessionId]) -> None:
     """What hosts that died left behind: FIFOs, and trees in our cgroup that nobody holds."""
     os.makedirs(f"{home.run}/bells", mode=0o711, exist_ok=True)
+    os.chmod(f"{home.run}/bells", 0o711)  # whatever the umask; users reach their own, list nothing
     for name in os.listdir(f"{home.run}/bells"):
         if name not in living:
             with contextlib.suppress(OSError):

@@ -26,7 +26,8 @@ from holdfast.host.watching import Watching
 from holdfast.model.graph import Graph
 from holdfast.model.ids import OperatorId, SessionId
 from holdfast.model.info import CommandRecord, SessionInfo
-from holdfast.model.limits import END_GRACE_S
+from holdfast.model.limits import ECHO_DUE_S, END_GRACE_S
+from holdfast.model.patience import Patience
 from holdfast.model.record import Record
 from holdfast.model.size import Size
 from holdfast.model.spec import Place
@@ -109,6 +110,7 @@ class LiveSession:
         self._pending: deque[tuple[core.Take, asyncio.Future[int]]] = deque()
         self._typing = False
         self._reading = False
+        self._patience = Patience()
         self._layer_seq = max(kept.layer_seq, self.core.intake.last(LAYER))
         self._read_output(True)
         self._type()
@@ -168,6 +170,18 @@ class LiveSession:
             return
         if moved:
             self._output_came()
+
+    def look_for_echo(self, size: int) -> None:
+        """An operator just typed this much: its echo is due (see model.patience)."""
+        if not self._patience.worthwhile(size) or not self._reading:
+            return
+        until = time.perf_counter() + ECHO_DUE_S
+        with contextlib.suppress(Hangup):
+            while time.perf_counter() < until:
+                if self._pump():
+                    self._output_came()
+                    return
+        self._patience.answered(False)
 
     def _pump(self) -> int:
         return self.ring.pump(self.fds.master, min(_PUMP_BUDGET_BYTES, self.view.room()))

@@ -173,6 +173,7 @@ class Operator:
             if not self._quiet_timer:
                 self._quiet_timer = True
                 self._loop.call_later(QUIET_ACK_S, self._acknowledge)
+            live.look_for_echo(len(request.data))
         else:
             self._on_request(request)  # a repeat, or one that must wait its turn
 

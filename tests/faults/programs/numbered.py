@@ -22,7 +22,7 @@ def main() -> None:
     chance = random.Random(seed)
     number = 0
     while not stop.is_set():
-        count = chance.choice([1, 3, 40, 1500])
+        count = chance.choice([1, 3, 40, 1500, 20_000])
         write_all(b"".join(b"%d\n" % n for n in range(number, number + count)))
         number += count
         stop.wait(chance.uniform(0, 0.02))

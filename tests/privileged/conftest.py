@@ -1,8 +1,0 @@
-"""Privileged tests use the same waits and sessions as the process tests."""
-
-from __future__ import annotations
-
-import sys
-from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).parent.parent / "process"))
