@@ -22,7 +22,8 @@ from holdfast.core.waiting import judge
 from holdfast.host import config, levels
 from holdfast.host.channels import Channel
 from holdfast.host.custody import Collected, KeeperLink
-from holdfast.host.live import Descriptors, LiveSession
+from holdfast.host.kept import Descriptors, Kept
+from holdfast.host.live import LiveSession
 from holdfast.host.operator import Operator
 from holdfast.host.registry import Registry
 from holdfast.host.requests import Requests
@@ -101,7 +102,7 @@ class Daemon:
             self._stopped.set_result(None)
 
     def _carry_on(self, collected: Collected) -> None:
-        live = LiveSession(self, LiveSession.unpack(collected.blob), Descriptors(**collected.fds))
+        live = LiveSession(self, Kept.of_blob(collected.blob), Descriptors(**collected.fds))
         self.registry.add(live)
         if collected.ending is not None:
             asyncio.get_running_loop().call_soon(live.main_ended, collected.ending)

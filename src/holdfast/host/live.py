@@ -12,8 +12,6 @@ import time
 from collections import deque
 from typing import TYPE_CHECKING
 
-import msgpack
-
 from holdfast.adapters import pty
 from holdfast.adapters.launcher import end as end_tree
 from holdfast.adapters.ledger import Ledger
@@ -21,17 +19,15 @@ from holdfast.adapters.ring import Hangup, Ring
 from holdfast.core import session as core
 from holdfast.core.waiting import judge
 from holdfast.host.commands import Commands
+from holdfast.host.kept import Descriptors, Kept
 from holdfast.host.view import View
 from holdfast.host.watching import Watching
 from holdfast.model.graph import Graph
-from holdfast.model.ids import OperatorId, SessionId
-from holdfast.model.info import CommandRecord, SessionInfo
+from holdfast.model.ids import OperatorId
+from holdfast.model.info import SessionInfo
 from holdfast.model.limits import ECHO_DUE_S, END_GRACE_S
 from holdfast.model.patience import Patience
-from holdfast.model.record import Record
-from holdfast.model.size import Size
-from holdfast.model.spec import Place
-from holdfast.model.state import Ending, Level, SessionState
+from holdfast.model.state import Ending, SessionState
 
 if TYPE_CHECKING:
     from holdfast.host.daemon import Daemon
@@ -46,48 +42,6 @@ _COMMANDS_KEPT, _TEXT_KEPT_CHARS = 10, 500
 _REOPEN_CHECK_S = 1.0  # a terminal nobody has open may be opened again by a live process
 # What the layer itself types (the emulator's answers) is an input like any other, by this operator.
 LAYER = OperatorId("0" * 32)
-
-
-class Spec(Record):
-    """What never changes in a session's life; with `kept`, all a new daemon needs to carry on."""
-
-    id: SessionId
-    name: str
-    uid: int
-    user: str
-    argv: tuple[str, ...]
-    cwd: str
-    level: Level
-    epoch: int
-    created_at: float
-    place: Place
-    shell: str  # bash, zsh, fish when it reports its commands, else ""
-    is_shell: bool  # the main program is an interactive shell, reporting or not
-    nonce: str
-
-
-class Kept(Record):
-    """The state blob in the keeper's custody."""
-
-    spec: Spec
-    size: Size
-    commands: tuple[CommandRecord, ...] = ()
-    layer_seq: int = 0
-    last_output_at: float | None = None
-
-
-class Descriptors(Record):
-    """What is in custody, by name. `bell` is the shell's report FIFO, -1 when there is none."""
-
-    master: int
-    pidfd: int
-    ring: int
-    output: int
-    input: int
-    bell: int = -1
-
-    def named(self) -> dict[str, int]:
-        return {name: fd for name, fd in self.pack().items() if fd >= 0}
 
 
 class LiveSession:
@@ -392,13 +346,8 @@ class LiveSession:
             self._layer_seq,
             self.last_output_at,
         )
-        data: bytes = msgpack.packb(kept.pack())
-        return data
+        return kept.blob()
 
     def keep(self) -> None:
         """What the keeper holds is brought up to date."""
         self.daemon.keeper.update(self.spec.id, self.blob())
-
-    @staticmethod
-    def unpack(blob: bytes) -> Kept:
-        return Kept.unpack(msgpack.unpackb(blob))

@@ -13,7 +13,8 @@ from holdfast.adapters import cgroup, shell
 from holdfast.adapters.launcher import end as end_tree
 from holdfast.adapters.ring import Ring, make_conduit
 from holdfast.host import config, levels
-from holdfast.host.live import Descriptors, Kept, LiveSession, Spec
+from holdfast.host.kept import Descriptors, Kept, Spec
+from holdfast.host.live import LiveSession
 from holdfast.host.store import Stored
 from holdfast.model.errors import (
     InvalidArgument,

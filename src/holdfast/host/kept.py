@@ -1,0 +1,64 @@
+"""What the keeper holds of a session, so that a new daemon can carry it on: a small state blob and
+descriptors. What changes with every byte is not here but in the session's shared memory
+(adapters.ring, adapters.ledger)."""
+
+from __future__ import annotations
+
+import msgpack
+
+from holdfast.model.ids import SessionId
+from holdfast.model.info import CommandRecord
+from holdfast.model.record import Record
+from holdfast.model.size import Size
+from holdfast.model.spec import Place
+from holdfast.model.state import Level
+
+
+class Spec(Record):
+    """What never changes in a session's life; with `kept`, all a new daemon needs to carry on."""
+
+    id: SessionId
+    name: str
+    uid: int
+    user: str
+    argv: tuple[str, ...]
+    cwd: str
+    level: Level
+    epoch: int
+    created_at: float
+    place: Place
+    shell: str  # bash, zsh, fish when it reports its commands, else ""
+    is_shell: bool  # the main program is an interactive shell, reporting or not
+    nonce: str
+
+
+class Kept(Record):
+    """The state blob in the keeper's custody."""
+
+    spec: Spec
+    size: Size
+    commands: tuple[CommandRecord, ...] = ()
+    layer_seq: int = 0
+    last_output_at: float | None = None
+
+    def blob(self) -> bytes:
+        data: bytes = msgpack.packb(self.pack())
+        return data
+
+    @classmethod
+    def of_blob(cls, blob: bytes) -> Kept:
+        return cls.unpack(msgpack.unpackb(blob))
+
+
+class Descriptors(Record):
+    """What is in custody, by name. `bell` is the shell's report FIFO, -1 when there is none."""
+
+    master: int
+    pidfd: int
+    ring: int
+    output: int
+    input: int
+    bell: int = -1
+
+    def named(self) -> dict[str, int]:
+        return {name: fd for name, fd in self.pack().items() if fd >= 0}
