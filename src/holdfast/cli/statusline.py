@@ -20,6 +20,10 @@ class StatusLine:
         self._text = text
         self._until = now + _SHOWN_S
 
+    @property
+    def shown(self) -> bool:
+        return self._until is not None
+
     def hide(self) -> None:
         self._until = None
 

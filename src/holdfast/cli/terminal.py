@@ -279,6 +279,8 @@ class TerminalClient:
         if self._observe:
             self._say(f"observing: keys are not sent; {HINT}")
             return
+        if self._line.shown:
+            self._repaint()  # before the program goes on to another screen with our line on this one
         self._seq += 1
         self._untaken.append((self._seq, data))
         self._untaken_bytes += len(data)

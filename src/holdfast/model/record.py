@@ -52,13 +52,24 @@ class _RecordMeta(type):
         cls._defaults = {**(inherited[0]._defaults if inherited else {}), **defaults}
         cls._packer = cls._unpacker = None
         if cls._fields:
-            cls.__init__ = _constructor(cls)  # type: ignore[misc]
+            cls.__init__ = _first_use(cls)  # type: ignore[misc]
         return cls
 
     _fields: tuple[str, ...]
     _defaults: dict[str, Any]
     _packer: Callable[[Any], Any] | None
     _unpacker: Callable[[Any, str], Any] | None
+
+
+def _first_use(cls: _RecordMeta) -> Callable[..., None]:
+    """A constructor that writes the real one when it is first called: a command uses few of the
+    classes it imports."""
+
+    def construct(self: Any, *values: Any, **named: Any) -> None:
+        cls.__init__ = made = _constructor(cls)  # type: ignore[misc]
+        made(self, *values, **named)
+
+    return construct
 
 
 def _constructor(cls: _RecordMeta) -> Callable[..., None]:

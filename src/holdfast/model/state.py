@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 from enum import StrEnum
 
 from holdfast.model.record import Record
@@ -48,6 +47,8 @@ class Ending(Record):
 
 
 def signal_name(number: int) -> str:
+    import signal  # here: making its enums takes 2 ms, and few commands name a signal
+
     try:
         return signal.Signals(number).name
     except ValueError:
