@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from holdfast.adapters.ledger import CONDUIT_BYTES, Ledger
+from holdfast.adapters.ledger import CONDUIT_BYTES, CONDUIT_PAGES, Ledger
 from holdfast.adapters.ring import PAGE, Hangup, Ring, make_conduit, unread
 from holdfast.model.ids import OperatorId
 from holdfast.model.limits import LEDGER_OPERATORS
@@ -171,6 +171,16 @@ def test_the_longest_idle_operator_is_forgotten_first(ring: Ring) -> None:
     assert ledger.last_seq(operator(1)) == 2
     assert ledger.last_seq(operator(2)) == 0
     assert ledger.last_seq(operator(999)) == 1
+    ledger.close()
+
+
+@pytest.mark.parametrize("size", [1, 600, 2100, 4095, 4096, 4097, 9000])
+def test_inputs_of_any_size_fill_the_conduit_without_failing(ring: Ring, size: int) -> None:
+    ledger, seq = Ledger(ring, make_conduit()), 0
+    while ledger.room() >= size:
+        seq += 1
+        ledger.take(A, seq, b"x" * size)
+    assert seq == min(CONDUIT_PAGES // -(-size // PAGE), CONDUIT_PAGES)
     ledger.close()
 
 

@@ -17,7 +17,8 @@ from holdfast.adapters.ring import LEDGER_AT, PAGE, Ring, unread
 from holdfast.model.ids import OperatorId
 from holdfast.model.limits import LEDGER_OPERATORS
 
-CONDUIT_BYTES = 64 << 10  # a pipe's default capacity
+CONDUIT_PAGES = 16  # a pipe's default capacity
+CONDUIT_BYTES = CONDUIT_PAGES * PAGE
 
 # u64 words from LEDGER_AT: the input being staged, then the table.
 _STAGING, _BEFORE, _LENGTH, _SEQ, _WHO = 0, 1, 2, 3, 4  # _WHO takes two words
@@ -36,8 +37,11 @@ class Ledger:
         self._rows = self._read_rows()
         if self._words[_STAGING]:
             self._settle()
-        # Only this process fills and empties the conduit, so it need not ask how full it is.
+        # Only this process fills and empties the conduit, so it need not ask how full it is. A pipe
+        # is full when its pages are, and inputs that do not fit into a page's rest begin a new one:
+        # so pages are counted as if none were shared, until the pipe is empty again.
         self._waiting = unread(conduit)
+        self._pages = CONDUIT_PAGES if self._waiting else 0
 
     def last_seq(self, operator: OperatorId) -> int:
         """The last input of this operator that was taken; 0 when none is remembered."""
@@ -46,10 +50,7 @@ class Ledger:
 
     def room(self) -> int:
         """Bytes the conduit surely takes now."""
-        if not self._waiting:
-            return CONDUIT_BYTES
-        # The first page of what waits may be partly typed, the last partly filled.
-        return max(0, CONDUIT_BYTES - (-(-self._waiting // PAGE) + 1) * PAGE)
+        return (CONDUIT_PAGES - self._pages) * PAGE
 
     def take(self, operator: OperatorId, seq: int, data: bytes) -> None:
         """Put one input into custody, whole. The caller has checked that there is room."""
@@ -62,6 +63,7 @@ class Ledger:
         if data and os.write(self.conduit, data) != len(data):
             raise AssertionError("the input conduit had less room than it said")
         self._waiting += len(data)
+        self._pages += -(-len(data) // PAGE)
         self._note(operator, seq)
         words[_STAGING] = 0
 
@@ -72,6 +74,7 @@ class Ledger:
                 self._waiting -= os.splice(self.conduit, master, self._waiting)
             except BlockingIOError:
                 return False
+        self._pages = 0
         return True
 
     def operators(self) -> dict[OperatorId, int]:

@@ -280,7 +280,7 @@ class TerminalClient:
             self._say(f"observing: keys are not sent; {HINT}")
             return
         if self._line.shown:
-            self._repaint()  # before the program goes on to another screen with our line on this one
+            self._repaint()  # before the program turns to another screen: the line stays on this
         self._seq += 1
         self._untaken.append((self._seq, data))
         self._untaken_bytes += len(data)

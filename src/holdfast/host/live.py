@@ -64,6 +64,7 @@ class LiveSession:
         self._pending: deque[tuple[core.Take, asyncio.Future[int]]] = deque()
         self._typing = False
         self._reading = False
+        self._closed = False
         self._patience = Patience()
         self._layer_seq = max(kept.layer_seq, self.core.intake.last(LAYER))
         self._read_output(True)
@@ -261,7 +262,11 @@ class LiveSession:
         self.daemon.bury(self)
 
     def close(self, *, keep: bool) -> None:
-        """Give back what this daemon holds. `keep`: the session lives on in custody."""
+        """Give back what this daemon holds, once: a descriptor closed twice may be another's by
+        then. `keep`: the session lives on in custody."""
+        if self._closed:
+            return
+        self._closed = True
         if keep:
             self.keep()
         self._read_output(False)

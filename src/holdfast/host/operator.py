@@ -91,6 +91,10 @@ class Operator:
                     return
         except ProtocolViolation as error:
             self.refuse(error)
+        except Exception:
+            # Ours, not the client's; it comes back and learns what was taken.
+            log.exception("operator %s", self.id)
+            self.refuse(HoldfastError("the host failed; its log says why"))
 
     def _on_message(self, message: m.Message) -> None:
         if isinstance(message, m.Request):

@@ -1,0 +1,240 @@
+"""A person at a terminal: attach, type, detach, come back; the terminal is left as it was."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import signal
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from holdfast.model.size import Size
+from process.commanding import Hold
+from process.terminals import SIZE, Terminal
+
+DETACH = b"\x1cd"
+Open = Callable[..., Terminal]
+
+
+@pytest.fixture
+def open_terminal(host_home: Hold) -> Iterator[Open]:
+    opened: list[Terminal] = []
+
+    def open_one(*words: str, size: Size = SIZE) -> Terminal:
+        opened.append(Terminal(host_home, *words, size=size))
+        return opened[-1]
+
+    yield open_one
+    for terminal in opened:
+        terminal.close()
+
+
+def kill_daemon(hold: Hold) -> None:
+    os.kill(hold.json("daemon", "status")["daemon_pid"], signal.SIGKILL)
+
+
+@pytest.mark.requirement("S3")
+def test_what_is_typed_runs_in_the_session_and_detaching_leaves_it(
+    host_home: Hold, open_terminal: Open
+) -> None:
+    host_home.shell("typed")
+    before = host_home.json("show", "typed")["pid"]
+    terminal = open_terminal("attach", "typed")
+    terminal.until_shown("$")
+    terminal.type(b"echo one-$((40+2))\r")
+    terminal.until(b"one-42")
+    terminal.type(DETACH)
+    assert terminal.wait() == 0
+    assert b"detached from typed" in terminal.seen
+    assert terminal.settings() == terminal.settings_before
+    assert host_home.json("show", "typed")["pid"] == before
+
+
+def test_the_hint_says_how_to_detach_and_goes_away(host_home: Hold, open_terminal: Open) -> None:
+    host_home.shell("hinted")
+    terminal = open_terminal("attach", "hinted")
+    terminal.until_shown("C-\\ d detaches")
+    terminal.type(b"echo gone\r")
+    terminal.until_shown("\ngone")
+    assert "detaches" not in terminal.screen.text()
+
+
+@pytest.mark.requirement("S5")
+def test_coming_back_shows_the_very_screen_with_its_modes(
+    host_home: Hold, open_terminal: Open
+) -> None:
+    host_home.shell("full")
+    first = open_terminal("attach", "full")
+    first.until_shown("$")
+    first.type(b"less /etc/services\r")
+    first.until_shown("/etc/services")
+    first.type(b"/^imap2\r")
+    first.until_true(lambda text: text.startswith("imap2") and text.endswith(":"))
+    shown = first.screen.text()
+    first.type(DETACH)
+    first.wait()
+    again = open_terminal("attach", "full")
+    again.until_true(lambda text: text.startswith("imap2"))
+    assert again.screen.mode(1049), "the alternate screen is not entered"
+    assert again.screen.text().splitlines()[:-1] == shown.splitlines()[:-1]
+    again.type(b"q")
+    again.until_shown("$")
+    assert not again.screen.mode(1049)
+
+
+@pytest.mark.requirement("S1", "M1")
+def test_keys_typed_while_the_daemon_dies_arrive_once_and_in_order(
+    host_home: Hold, open_terminal: Open
+) -> None:
+    host_home.ok("run", "-d", "--name", "killed", "--", "sh", "-c", "stty -echo; cat -v")
+    terminal = open_terminal("attach", "killed")
+    host_home.attached("killed")
+    for number in range(300):
+        terminal.type(b"%d\r" % number)
+        if number in (50, 51, 150, 250):
+            kill_daemon(host_home)
+    terminal.until(b"\r\n299\r\n")
+    lines = host_home.ok("tail", "killed").split()
+    assert lines == [str(number) for number in range(300)]
+
+
+@pytest.mark.requirement("M1")
+def test_output_of_a_replaced_daemon_continues_without_a_gap(
+    host_home: Hold, open_terminal: Open
+) -> None:
+    counting = "read go; for i in $(seq 2000); do echo n$i; done; echo all; read x"
+    host_home.ok("run", "-d", "--name", "counting", "--", "sh", "-c", counting)
+    terminal = open_terminal("attach", "counting")
+    host_home.attached("counting")
+    terminal.type(b"\r")
+    terminal.until(b"n5\r\n")
+    kill_daemon(host_home)
+    rest = terminal.until(b"\nall\r\n")
+    numbers = [word for word in rest.split() if word.startswith(b"n") and word[1:].isdigit()]
+    assert numbers == [b"n%d" % i for i in range(6, 2001)]
+
+
+def test_a_long_paste_arrives_whole(host_home: Hold, open_terminal: Open) -> None:
+    program = "stty raw -echo; echo ready; head -c 300000 | sha256sum; read x"
+    host_home.ok("run", "-d", "--name", "paste", "--", "bash", "-c", program)
+    terminal = open_terminal("attach", "paste")
+    terminal.until(b"ready")
+    text = bytes(range(32, 127)) * (300_000 // 95 + 1)
+    text = text[:300_000].replace(b"\x1c", b"x")
+    terminal.type(text)
+    terminal.until(hashlib.sha256(text).hexdigest().encode())
+
+
+def test_the_sessions_size_follows_the_terminal_but_never_an_observer(
+    host_home: Hold, open_terminal: Open
+) -> None:
+    host_home.shell("sized")
+    terminal = open_terminal("attach", "sized")
+    terminal.until_shown("$")
+    assert host_home.json("show", "sized")["size"] == {"cols": 100, "rows": 30}
+    observer = open_terminal("attach", "sized", "--observe", size=Size(40, 10))
+    observer.until(b"$")
+    observer.resize(Size(50, 12))
+    terminal.resize(Size(90, 20))
+    terminal.type(b"stty size\r")
+    terminal.until(b"20 90")
+    assert host_home.json("show", "sized")["size"] == {"cols": 90, "rows": 20}
+
+
+def test_an_observer_sees_everything_and_changes_nothing(
+    host_home: Hold, open_terminal: Open
+) -> None:
+    host_home.shell("watched")
+    observer = open_terminal("attach", "watched", "--observe")
+    observer.until(b"observing watched")
+    observer.type(b"echo intruder\r")
+    observer.until(b"keys are not sent")
+    host_home.ok("exec", "watched", "--", "echo seen-by-all")
+    observer.until(b"seen-by-all")
+    assert "intruder" not in host_home.ok("screen", "watched")
+
+
+def test_the_end_of_the_session_is_told_with_its_true_status(
+    host_home: Hold, open_terminal: Open
+) -> None:
+    terminal = open_terminal("run", "--name", "ending", "--", "sh", "-c", "read x; exit 7")
+    terminal.until(b"attached to ending")
+    terminal.type(b"\r")
+    assert terminal.wait() == 7
+    assert b"ending ended: exit 7" in terminal.seen
+    assert terminal.settings() == terminal.settings_before
+
+
+def test_a_session_that_dies_by_a_signal_says_so(host_home: Hold, open_terminal: Open) -> None:
+    terminal = open_terminal("run", "--name", "signalled", "--", "sh", "-c", "read x; kill -9 $$")
+    terminal.until(b"attached to signalled")
+    terminal.type(b"\r")
+    assert terminal.wait() == 137
+    assert b"signal SIGKILL" in terminal.seen
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
+def test_a_client_ended_by_a_signal_puts_the_terminal_back(
+    host_home: Hold, open_terminal: Open, number: int
+) -> None:
+    name = f"client-{number}"
+    host_home.shell(name)
+    terminal = open_terminal("attach", name)
+    terminal.until_shown("$")
+    terminal.type(b"printf '\\e[?1000h\\e[?1049h\\e[?25l'; sleep 1000\r")
+    terminal.until(b"\x1b[?25l")
+    terminal.signal(number)
+    assert terminal.wait() == 0
+    assert terminal.settings() == terminal.settings_before
+    assert not any(terminal.screen.mode(mode) for mode in (1000, 1049))
+    assert terminal.screen.mode(25)
+    assert host_home.json("show", name)["state"] == "working"
+
+
+def test_a_stopped_client_comes_back_to_the_right_screen(
+    host_home: Hold, open_terminal: Open
+) -> None:
+    host_home.shell("stopped")
+    terminal = open_terminal("attach", "stopped")
+    terminal.until_shown("$")
+    terminal.signal(signal.SIGSTOP)
+    host_home.ok("exec", "stopped", "--", "seq 1 100000; clear; echo fresh")
+    terminal.signal(signal.SIGCONT)
+    terminal.until_shown("fresh")
+
+
+def test_the_prefix_itself_can_be_sent(host_home: Hold, open_terminal: Open) -> None:
+    host_home.ok("run", "-d", "--name", "prefix", "--", "sh", "-c", "stty raw -echo; cat -v")
+    terminal = open_terminal("attach", "prefix")
+    host_home.attached("prefix")
+    terminal.type(b"\x1c\\x")
+    terminal.until(b"^\\x")
+
+
+def test_a_program_that_asks_the_terminal_gets_one_answer(
+    host_home: Hold, open_terminal: Open
+) -> None:
+    ask = "stty raw -echo; printf '\\033[6n'; head -c 6 | cat -v; echo; printf end; sleep 1000"
+    host_home.ok("run", "-d", "--name", "asked", "--", "bash", "-c", f"read go; {ask}")
+    open_terminal("attach", "asked", "--observe")
+    first, second = open_terminal("attach", "asked"), open_terminal("attach", "asked")
+    host_home.attached("asked", operators=3)
+    second.type(b"\r")
+    second.until(b"\x1b[6n")
+    # The emulators of this test answer nothing by themselves: the second terminal does, once.
+    second.type(b"\x1b[1;1R")
+    second.until(b"^[[1;1R")
+    assert b"\x1b[6n" not in first.seen
+
+
+def test_attaching_a_session_to_itself_is_refused(host_home: Hold, open_terminal: Open) -> None:
+    host_home.shell("inner")
+    nested = {**host_home.env, "HOLDFAST_SESSION": host_home.json("show", "inner")["id"]}
+    before, host_home.env = host_home.env, nested
+    try:
+        again = open_terminal("attach", "inner")
+    finally:
+        host_home.env = before
+    assert again.wait() == 64
+    assert b"inside that very session" in again.seen
