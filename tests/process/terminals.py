@@ -1,4 +1,4 @@
-"""A person at a terminal: the real `hold attach` on a PTY of its own, with an emulator to see by."""
+"""A person at a terminal: the real `hold attach` on a PTY of its own, with an emulator to see."""
 
 from __future__ import annotations
 

@@ -197,12 +197,12 @@ class TerminalClient:
             verb = "observing" if self._observe else "attached to"
             self._line.show(f"{verb} {self.name}; {HINT}", time.monotonic())
         while True:
+            while (message := connection.take()) is not None:
+                self._on_message(message)
             wanted = self._untaken_bytes < _WINDOW_BYTES
             if wanted != reading_keys:
                 poll.register(0, select.POLLIN) if wanted else poll.unregister(0)
                 reading_keys = wanted
-            while (message := connection.take()) is not None:
-                self._on_message(message)
             for fd, _ in self._ready(poll):
                 if fd == 0:
                     self._on_keys()
