@@ -89,8 +89,9 @@ class FaultHost:
             request = m.Shutdown(client.connection.next_id(), end_sessions=True)
             client.connection.ask(request, timeout=10)
             until("the keeper left", lambda: not self.keeper_alive(), 10)
-        for process in {*known, *self.processes()}:
+        for process in sorted({*known, *self.processes()}):  # parents first: none respawns a child
             kill_process(process)
+        end_marked_processes(self.home)
         for group in self.groups():
             cgroup.kill(str(group))
             cgroup.remove(str(group))
@@ -218,3 +219,34 @@ def resident_bytes(pid: int) -> int:
 
 def descriptor_count(pid: int) -> int:
     return len(os.listdir(f"/proc/{pid}/fd"))
+
+
+def environments() -> list[tuple[int, dict[bytes, bytes]]]:
+    """Every process with its environment, as the kernel has it."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdecimal():
+            with contextlib.suppress(OSError):
+                pairs = (entry / "environ").read_bytes().split(b"\0")
+                found.append((int(entry.name), dict(p.split(b"=", 1) for p in pairs if b"=" in p)))
+    return sorted(found)
+
+
+def end_marked_processes(home: Path, spared: set[str] | None = None) -> None:
+    """SIGKILL to the processes of this host's sessions but the spared, whoever their parent is now:
+    by their environment, because /proc/PID/children may miss some while others end."""
+    known = set(os.listdir(home / "sessions")) if (home / "sessions").is_dir() else set()
+    while True:
+        doomed = []
+        for pid, environment in environments():
+            session = environment.get(b"HOLDFAST_SESSION", b"").decode()
+            marked = environment.get(b"HOLDFAST_TEST_HOME", b"").decode() == str(home)
+            if (session in known or marked) and session not in (spared or set()):
+                doomed.append(pid)
+        doomed = [pid for pid in doomed if process_key(pid) is not None]
+        if not doomed:
+            return
+        for pid in doomed:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        time.sleep(_LOOK_S)

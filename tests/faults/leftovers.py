@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
-import signal
 import time
-from pathlib import Path
 
-from faults.hosting import FaultHost, children, command_line, process_key
+from faults.hosting import (
+    FaultHost,
+    children,
+    command_line,
+    end_marked_processes,
+    environments,
+    process_key,
+)
 from holdfast.sdk.client import Host
 
 
@@ -38,17 +42,9 @@ def assert_in_order(host: FaultHost, client: Host, timeout_s: float = 8.0) -> No
     deadline = time.monotonic() + timeout_s
     while found := leftovers(host, client):
         if time.monotonic() >= deadline:
-            _end_strays(host, {str(info.id) for info in client.sessions()})
+            end_marked_processes(host.home, spared={str(info.id) for info in client.sessions()})
             raise AssertionError(f"left behind: {found}")
         time.sleep(0.05)
-
-
-def _end_strays(host: FaultHost, live: set[str]) -> None:
-    for pid, environment in environments():
-        ours = environment.get(b"HOLDFAST_TEST_HOME", b"").decode() == str(host.home)
-        if ours and environment.get(b"HOLDFAST_SESSION", b"").decode() not in live:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
 
 
 def stray_processes(host: FaultHost, live: set[str]) -> list[str]:
@@ -68,14 +64,4 @@ def stray_processes(host: FaultHost, live: set[str]) -> list[str]:
     if len(inits) != len(live):
         texts = [f"{pid} {command_line(pid)[:60]}" for pid in inits]
         found.append(f"{len(live)} live sessions, but the keeper's children are {texts}")
-    return found
-
-
-def environments() -> list[tuple[int, dict[bytes, bytes]]]:
-    found = []
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdecimal():
-            with contextlib.suppress(OSError):
-                pairs = (entry / "environ").read_bytes().split(b"\0")
-                found.append((int(entry.name), dict(p.split(b"=", 1) for p in pairs if b"=" in p)))
     return found

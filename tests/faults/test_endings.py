@@ -12,6 +12,7 @@ from faults.hosting import (
     FaultHost,
     ProcessKey,
     descendants,
+    end_marked_processes,
     ending_of,
     is_alive,
     process_key,
@@ -126,9 +127,7 @@ def test_sessions_of_a_killed_keeper_end_and_are_buried_as_lost(
         again = client.run(["cat"], name="doomed")
         assert again.id != info.id
     finally:
-        for process in tree:
-            if is_alive(process):
-                os.kill(process.pid, signal.SIGKILL)
+        end_marked_processes(host.home)
 
 
 @pytest.mark.requirement("S1")

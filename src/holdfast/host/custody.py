@@ -85,6 +85,8 @@ class KeeperLink:
                 parcel = channel.receive(self._sock)
             except BlockingIOError:
                 return
+            except ConnectionResetError:  # it died with messages of ours unread
+                parcel = None
             if parcel is None:
                 loop.remove_reader(self._sock)
                 lost()

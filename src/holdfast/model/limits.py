@@ -46,7 +46,7 @@ STATE_RECHECK_MAX_S = (
     1.0  # a *watched* session is looked at at least this often, never faster than:
 )
 STATE_RECHECK_MIN_S = 0.05
-ECHO_DUE_S = 0.00015  # the kernel's time for an echo: so long the daemon looks before it sleeps
+ECHO_DUE_S = 0.0002  # the kernel's time for an echo: so long the daemon looks before it sleeps
 ECHO_BACK_S = 0.0005  # the same for a client, with the daemon's own time
 RECONNECT_DEADLINE_S = 30.0  # how long a client tries to get back to a restarting daemon
 END_GRACE_S = 3.0  # between asking a tree to end (SIGHUP, SIGTERM) and ending it (SIGKILL)

@@ -9,7 +9,7 @@ comes: a few wasted moments per second at most, whatever is typed.
 from __future__ import annotations
 
 KEYS_MAX_BYTES = 16  # of an input that looks like a key press
-_GIVE_UP_FOR = 32  # inputs, after one that was not answered quickly
+_GIVE_UP_FOR = 8  # inputs, after one that was not answered quickly
 
 
 class Patience:
