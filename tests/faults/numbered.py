@@ -83,13 +83,13 @@ class Follower(threading.Thread):
 
     def __init__(self, host: FaultHost, session: str) -> None:
         super().__init__(daemon=True)
-        self._path, self._session = host.socket, session
+        self._client, self._session = Host(path=host.socket), session
         self.held = bytearray()
         self.reconnects = 0
         self.fault = ""
 
     def run(self) -> None:
-        client = Host(path=self._path)
+        client = self._client
         while not self.held.endswith(b"\nend\n") and not self.fault:
             try:
                 self._follow(client)
