@@ -15,6 +15,7 @@ decided is decided in core, what touches the system is in adapters.
     registry.py     sessions by name, id and prefix; who may see which
     requests.py     each request -> what it does
     store.py        what is on disk: specs, tombstones, last output
+    strays.py       processes of sessions that nobody holds any more
     levels.py       what this host can do, for launch and `hold doctor`
     config.py       config.toml
 """

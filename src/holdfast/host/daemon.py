@@ -28,6 +28,7 @@ from holdfast.host.operator import Operator
 from holdfast.host.registry import Registry
 from holdfast.host.requests import Requests
 from holdfast.host.store import Store, Stored
+from holdfast.host.strays import end_strays
 from holdfast.model.errors import InvalidArgument, LimitReached, StorageFailed
 from holdfast.model.home import Home
 from holdfast.model.ids import SessionId
@@ -42,6 +43,7 @@ log = logging.getLogger(__name__)
 
 _LINGER_S = 30.0  # an ended session's output waits this long for a slow reader
 _ACCEPT_RETRY_S = 0.5
+_STRAYS_AGAIN_S = (0.5, 2.0, 15.0)  # the last is beyond a launch's own time limit
 _BURY_RETRY_S = 5.0  # a tombstone that could not be written is tried again
 
 
@@ -108,10 +110,13 @@ class Daemon:
             asyncio.get_running_loop().call_soon(live.main_ended, collected.ending)
 
     def _bury_the_lost(self) -> None:
-        """Sessions on disk that nobody holds: they died with their keeper or their machine."""
+        """Sessions on disk that nobody holds: they died with their keeper or their machine, or the
+        daemon that was starting them died before it could hand them over."""
+        strays = self.store.forget_cut_off()
         for stored in self.store.unburied():
             if stored.info.id in self.registry.live:
                 continue
+            strays.append(stored.info.id)
             info = stored.info.replace(
                 state=SessionState.ENDED,
                 pid=0,
@@ -123,6 +128,18 @@ class Daemon:
             self.registry.remember(Stored(info, stored.uid))
             log.warning("session %s (%s) was lost with its host", info.id, info.name)
         levels.clear_leftovers(self.instance, self.home, set(self.registry.live))
+        self._end_strays(strays, list(_STRAYS_AGAIN_S))
+
+    def _end_strays(self, sessions: list[SessionId], again: list[float]) -> None:
+        """Now, and again later: the launcher of a daemon that died finishes what it had begun."""
+        if not sessions:
+            return
+        found = end_strays(sessions)
+        if found:
+            log.warning("ended %d processes of sessions that nobody holds", found)
+        if again:
+            delay = again.pop(0)
+            asyncio.get_running_loop().call_later(delay, self._end_strays, sessions, again)
 
     def _terminate(self) -> None:
         log.info("the keeper was asked to go: ending the sessions")

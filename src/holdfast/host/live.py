@@ -288,11 +288,12 @@ class LiveSession:
     def state(self) -> SessionState:
         if self.core.ending is not None:
             return SessionState.ENDED
-        return judge(
-            self.daemon.observation.evidence(
-                self.spec.place, self.fds.master, shell_is_shell=self.spec.is_shell
-            )
+        evidence = self.daemon.observation.evidence(
+            self.spec.place, self.fds.master, shell_is_shell=self.spec.is_shell
         )
+        state = judge(evidence)
+        # Gone, but not reaped yet: it is told as ended in a moment, with its true status.
+        return SessionState.WORKING if state is SessionState.ENDED else state
 
     def graph(self) -> Graph:
         return self.daemon.observation.graph(

@@ -85,8 +85,18 @@ class Store:
                 stored = self._read(session, "spec.json")
                 if stored is not None:
                     yield stored
-                else:
-                    self.forget(session)  # a start that was cut off before its spec
+
+    def forget_cut_off(self) -> list[SessionId]:
+        """Starts that were cut off before their spec was written: nothing of them stays."""
+        cut_off = [
+            session
+            for session in self._sessions()
+            if not os.path.exists(f"{self._dir(session)}/spec.json")
+            and not os.path.exists(f"{self._dir(session)}/tombstone.json")
+        ]
+        for session in cut_off:
+            self.forget(session)
+        return cut_off
 
     def tombstones(self, limit: int) -> list[Stored]:
         """The latest ends, newest first."""
