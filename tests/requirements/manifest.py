@@ -22,7 +22,6 @@ class Requirement(NamedTuple):
 
 
 # What open promises wait for.
-SESSION = "the live session on one machine"
 ACTORS = "actors, envelopes and the turn"
 JOURNAL = "the journal and its proofs"
 GATE = "the gate and provenance"
@@ -44,6 +43,30 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "Nobody owns a session: it ends by its own end or by a permitted `end`, never because a "
         "client, its creator, a login or the daemon went away.",
         tests=(
+            *_in(
+                "faults/test_creator_gone",
+                "test_killing_the_creators_terminal_shell_and_login_changes_nothing",
+            ),
+            *_in(
+                "faults/test_descriptors",
+                "test_a_hundred_sessions_and_attachments_leave_no_descriptor_zombie_or_group",
+            ),
+            *_in(
+                "faults/test_endings",
+                "test_the_end_of_the_main_process_while_no_daemon_runs_is_known_later",
+                "test_sessions_of_a_killed_keeper_end_and_are_buried_as_lost",
+                "test_a_stale_socket_and_a_stale_lock_are_no_obstacle",
+                "test_a_second_up_says_so_and_disturbs_nothing",
+            ),
+            *_in(
+                "faults/test_storage",
+                "test_a_full_disk_refuses_new_sessions_and_keeps_the_living_and_their_ends",
+                "test_a_read_only_state_directory_refuses_new_sessions_and_spares_the_living",
+            ),
+            *_in(
+                "process/test_attach",
+                "test_keys_typed_while_the_daemon_dies_arrive_once_and_in_order",
+            ),
             *_in(
                 "faults/test_daemon_kills",
                 "test_fifty_kills_of_the_daemon_lose_and_repeat_nothing",
@@ -68,7 +91,17 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "S2",
         "A session's id is derived from its own key and names it for as long as there is memory of "
         "it, whatever client, daemon or transport is used.",
-        open=SESSION,
+        tests=(
+            *_in(
+                "faults/test_endings",
+                "test_killed_sessions_stay_killed_with_their_true_status",
+            ),
+            *_in(
+                "process/test_continuity",
+                "test_an_id_is_derived_from_the_sessions_own_key_and_outlives_daemons",
+                "test_a_killed_client_is_replaced_by_another_kind_that_knows_only_the_id",
+            ),
+        ),
         files=("model/ids.py", "host/store.py", "host/registry.py"),
     ),
     Requirement(
@@ -76,6 +109,34 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "Any number of operators attach, leave and come back; the execution is not restarted or "
         "disturbed, and its pids stay.",
         tests=(
+            *_in(
+                "faults/test_creator_gone",
+                "test_killing_the_creators_terminal_shell_and_login_changes_nothing",
+            ),
+            *_in(
+                "faults/test_descriptors",
+                "test_a_hundred_sessions_and_attachments_leave_no_descriptor_zombie_or_group",
+            ),
+            *_in(
+                "faults/test_slow_clients",
+                "test_a_reader_that_never_reads_costs_bounded_memory_and_no_speed",
+                "test_a_stopped_client_gets_a_correct_screen_when_it_goes_on",
+                "test_a_hundred_observers_of_a_flood_do_not_hold_up_another_operators_keys",
+            ),
+            *_in(
+                "faults/test_two_users",
+                "test_users_cannot_see_or_touch_each_others_sessions",
+                "test_files_and_fifos_of_a_root_host_tell_other_users_nothing",
+                "test_the_bells_can_be_reached_by_their_users_and_listed_by_nobody",
+            ),
+            *_in(
+                "process/test_attach",
+                "test_what_is_typed_runs_in_the_session_and_detaching_leaves_it",
+            ),
+            *_in(
+                "process/test_continuity",
+                "test_a_killed_client_is_replaced_by_another_kind_that_knows_only_the_id",
+            ),
             *_in(
                 "faults/test_daemon_kills",
                 "test_fifty_kills_of_the_daemon_lose_and_repeat_nothing",
@@ -101,13 +162,30 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "S4",
         "A client killed at any instant is replaced by another of any kind that knows nothing but "
         "the session's id.",
-        open=SESSION,
+        tests=(
+            *_in(
+                "process/test_continuity",
+                "test_a_killed_client_is_replaced_by_another_kind_that_knows_only_the_id",
+            ),
+        ),
         files=("host/operator.py", "host/channels.py", "wire/messages.py"),
     ),
     Requirement(
         "S5",
         "One execution, many views; building one is bounded work, however long the session ran.",
         tests=(
+            *_in(
+                "faults/test_slow_clients",
+                "test_a_stopped_client_gets_a_correct_screen_when_it_goes_on",
+            ),
+            *_in(
+                "process/test_attach",
+                "test_coming_back_shows_the_very_screen_with_its_modes",
+            ),
+            *_in(
+                "process/test_continuity",
+                "test_each_kind_of_client_gets_its_own_view_of_one_execution",
+            ),
             *_in(
                 "properties/test_screen_roundtrip",
                 "test_any_output_round_trips",
@@ -198,6 +276,12 @@ REQUIREMENTS: tuple[Requirement, ...] = (
     Requirement(
         "A2",
         "What an actor may do is judged on the host at the moment of the input, per actor.",
+        tests=(
+            *_in(
+                "faults/test_two_users",
+                "test_users_cannot_see_or_touch_each_others_sessions",
+            ),
+        ),
         open=ACTORS,
     ),
     Requirement(
@@ -238,6 +322,17 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "again.",
         tests=(
             *_in(
+                "faults/test_endings",
+                "test_killed_sessions_stay_killed_with_their_true_status",
+                "test_the_end_of_the_main_process_while_no_daemon_runs_is_known_later",
+                "test_sessions_of_a_killed_keeper_end_and_are_buried_as_lost",
+            ),
+            *_in(
+                "faults/test_storage",
+                "test_a_full_disk_refuses_new_sessions_and_keeps_the_living_and_their_ends",
+                "test_an_end_on_a_full_disk_outlives_the_daemon_that_saw_it",
+            ),
+            *_in(
                 "process/test_launch",
                 "test_an_end_by_signal_is_told_from_an_exit_with_the_same_number",
             ),
@@ -267,6 +362,16 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "A client that disconnects loses nothing: the view comes back, and the output of the gap "
         "is held up to a named bound; what rolled off is counted.",
         tests=(
+            *_in(
+                "faults/test_slow_clients",
+                "test_a_reader_that_never_reads_costs_bounded_memory_and_no_speed",
+                "test_a_stopped_client_gets_a_correct_screen_when_it_goes_on",
+            ),
+            *_in(
+                "process/test_attach",
+                "test_keys_typed_while_the_daemon_dies_arrive_once_and_in_order",
+                "test_output_of_a_replaced_daemon_continues_without_a_gap",
+            ),
             *_in(
                 "unit/test_ring",
                 "test_what_was_printed_is_at_its_offset_until_it_rolls_off",
