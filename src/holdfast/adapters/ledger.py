@@ -77,6 +77,11 @@ class Ledger:
         self._pages = 0
         return True
 
+    def take_and_type(self, operator: OperatorId, seq: int, data: bytes, master: int) -> bool:
+        """`take`, then `type_into`. Whether nothing is left to move."""
+        self.take(operator, seq, data)
+        return self.type_into(master)
+
     def operators(self) -> dict[OperatorId, int]:
         """Every operator remembered, with its last sequence."""
         return {operator: int(self._words[row + 2]) for operator, row in self._rows.items()}

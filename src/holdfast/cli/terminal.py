@@ -25,6 +25,7 @@ from holdfast.model.size import Size
 from holdfast.model.state import Ending
 from holdfast.sdk.connection import Connection, new_operator, socket_path
 from holdfast.wire import messages as m
+from holdfast.wire.frames import quiet_input
 from holdfast.wire.queries import strip_queries
 
 TYPE_CHECKING = False
@@ -207,7 +208,9 @@ class TerminalClient:
                 if fd == 0:
                     self._on_keys()
                 elif fd == connection.fileno():
-                    connection.read_available()
+                    output = connection.read_output(self._channel)
+                    if output is not None:
+                        self._show(*output)
                 else:
                     self._on_signals(woken.recv(256), terminal)
             if self._line.expired(time.monotonic()):
@@ -229,7 +232,7 @@ class TerminalClient:
     def _on_message(self, message: m.Message) -> None:
         if isinstance(message, m.Output):
             if message.channel == self._channel:
-                self._on_output(message)
+                self._show(message.offset, message.data)
         elif isinstance(message, m.Accepted):
             while self._untaken and self._untaken[0][0] <= message.seq:
                 self._forget()
@@ -247,14 +250,14 @@ class TerminalClient:
                 self._forget()
             self._say(message.message)
 
-    def _on_output(self, message: m.Output) -> None:
-        data = message.data
-        if self._offset is not None and message.offset < self._offset:
-            data = data[self._offset - message.offset :]  # a repeat: harmless by its offset
-        if not self._answers or message.offset < self._live_from:
-            data = strip_queries(data)
-        self._offset = message.offset + len(message.data)
-        write_all(1, data)
+    def _show(self, offset: int, data: bytes) -> None:
+        shown = data
+        if self._offset is not None and offset < self._offset:
+            shown = data[self._offset - offset :]  # a repeat: harmless by its offset
+        if not self._answers or offset < self._live_from:
+            shown = strip_queries(shown)
+        self._offset = offset + len(data)
+        write_all(1, shown)
 
     def _on_resync(self, message: m.Resync) -> None:
         if not self._painted:
@@ -290,10 +293,10 @@ class TerminalClient:
 
     def _send_input(self, seq: int, data: bytes) -> None:
         # A lost connection is noticed by the loop; the input waits in `_untaken` and goes again.
+        connection = self._connection
         with contextlib.suppress(HostLost):
-            self._connection.send(
-                m.Input(self._connection.next_id(), self._session, seq, data, quiet=True)
-            )
+            frame = quiet_input(connection.next_id(), self._session, seq, data)
+            connection.send_frame(frame)
 
     def _forget(self) -> None:
         _, data = self._untaken.popleft()

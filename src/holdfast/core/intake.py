@@ -41,6 +41,16 @@ class Intake:
         self._taken[operator] = seq
         return True
 
+    def take_next(self, operator: OperatorId, seq: int, size: int) -> bool:
+        """Whether this is just the next input of this operator, within all limits, and nothing
+        waits: then it is taken."""
+        if self._pending_bytes or seq != self._taken.get(operator, 0) + 1:
+            return False
+        if size > INPUT_MAX_BYTES:
+            return False
+        self._taken[operator] = seq
+        return True
+
     def taken(self, size: int) -> None:
         """A pending input is in custody now."""
         self._pending_bytes -= size

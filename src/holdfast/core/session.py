@@ -171,6 +171,17 @@ class Session:
         self.attachments.typed(operator)
         return [*self._answerer_since(before), take]
 
+    def takes_at_once(self, operator: OperatorId, seq: int, size: int) -> bool:
+        """`handle(Offered)` for the usual key press, when its only effect would be to take it: then
+        it counts as taken. False decides nothing: ask `handle`."""
+        return (
+            self.phase is Phase.RUNNING
+            and not self.frozen
+            and self.attachments.latest == operator
+            and operator not in self.attachments.only_observing
+            and self.intake.take_next(operator, seq, size)
+        )
+
     def _size_asked(self, event: SizeAsked) -> list[Effect]:
         self._may_write(event.operator)
         return self._resize(event.size)

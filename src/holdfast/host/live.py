@@ -10,12 +10,13 @@ import os
 import signal
 import time
 from collections import deque
+from time import perf_counter
 from typing import TYPE_CHECKING
 
 from holdfast.adapters import pty
 from holdfast.adapters.launcher import end as end_tree
 from holdfast.adapters.ledger import Ledger
-from holdfast.adapters.ring import Hangup, Ring
+from holdfast.adapters.ring import PAGE, Hangup, Ring
 from holdfast.core import session as core
 from holdfast.core.waiting import judge
 from holdfast.host.commands import Commands
@@ -130,12 +131,15 @@ class LiveSession:
         """An operator just typed this much: its echo is due (see model.patience)."""
         if not self._patience.worthwhile(size) or not self._reading:
             return
-        until = time.perf_counter() + ECHO_DUE_S
-        with contextlib.suppress(Hangup):
-            while time.perf_counter() < until:
-                if self._pump():
+        pump, master = self.ring.pump, self.fds.master
+        until = perf_counter() + ECHO_DUE_S
+        try:
+            while perf_counter() < until:
+                if pump(master, PAGE):
                     self._output_came()
                     return
+        except Hangup:
+            return
         self._patience.answered(False)
 
     def _pump(self) -> int:
@@ -173,6 +177,22 @@ class LiveSession:
             self.handle(core.Offered(LAYER, self._layer_seq, data))
 
     # -- input --------------------------------------------------------------------------------
+
+    def key(self, operator: OperatorId, seq: int, data: bytes) -> bool:
+        """A key press in the usual state of things; False: nothing was done, use `handle`."""
+        if self._pending or self._typing or self.ledger.room() < len(data):
+            return False
+        if not self.core.takes_at_once(operator, seq, len(data)):
+            return False
+        self.commands.typed_since_prompt = True
+        try:
+            if not self.ledger.take_and_type(operator, seq, data, self.fds.master):
+                self._await_typing(True)
+        except OSError:  # hung up: nobody is left to read it
+            pass
+        if self.watching.watched:
+            self.watching.stirred()
+        return True
 
     def _take(self, take: core.Take) -> int | asyncio.Future[int]:
         """One input into custody: at once if there is room and nobody waits, else in its turn."""

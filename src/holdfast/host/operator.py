@@ -14,9 +14,8 @@ import socket
 import struct
 from collections import deque
 from collections.abc import Awaitable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from holdfast.core.session import Offered
 from holdfast.host.channels import Channel
 from holdfast.model.errors import HoldfastError, ProtocolViolation, VersionMismatch
 from holdfast.model.ids import OperatorId
@@ -82,11 +81,11 @@ class Operator:
             self.close()
             return
         try:
+            fields = self._decoder.sole_fields(data)
+            if fields is not None and fields.get("t") == "input" and self._on_key(fields):
+                return
             for message in self._decoder.feed(data):
-                if type(message) is m.Input and message.quiet:
-                    self._on_input(message)
-                else:
-                    self._on_message(message)
+                self._on_message(message)
                 if self.closed:
                     return
         except ProtocolViolation as error:
@@ -161,25 +160,25 @@ class Operator:
         self._answers.append(encode(message))
         self.pump()
 
-    def _on_input(self, request: m.Input) -> None:
-        """The way of every key press, so kept short; what is unusual goes the general way."""
-        live = self.daemon.registry.live.get(request.session)  # type: ignore[call-overload]
+    def _on_key(self, fields: dict[str, Any]) -> bool:
+        """The way of every key press: a quiet Input, taken at once. False: it is something else, or
+        something is unusual; then nothing was done."""
+        live = self.daemon.registry.live.get(fields.get("session"))  # type: ignore[arg-type]
+        seq, data, request = fields.get("seq"), fields.get("data"), fields.get("id")
         if live is None or self.id is None or self.uid not in (0, live.spec.uid):
-            self._on_request(request)
-            return
-        try:
-            taken = live.handle(Offered(self.id, request.seq, request.data))
-        except HoldfastError as error:
-            self.fail(request.id, error)
-            return
-        if type(taken) is int and taken >= 0:
-            self._quiet = (request.id, request.seq, taken)
-            if not self._quiet_timer:
-                self._quiet_timer = True
-                self._loop.call_later(QUIET_ACK_S, self._acknowledge)
-            live.look_for_echo(len(request.data))
-        else:
-            self._on_request(request)  # a repeat, or one that must wait its turn
+            return False
+        if fields.get("quiet") is not True or type(request) is not int:
+            return False
+        if type(seq) is not int or type(data) is not bytes:
+            return False
+        if not live.key(self.id, seq, data):
+            return False
+        self._quiet = (request, seq, live.ring.head)
+        if not self._quiet_timer:
+            self._quiet_timer = True
+            self._loop.call_later(QUIET_ACK_S, self._acknowledge)
+        live.look_for_echo(len(data))
+        return True
 
     def _acknowledge(self) -> None:
         self._quiet_timer = False

@@ -68,8 +68,11 @@ class Connection:
         return self._last_id
 
     def send(self, message: Message) -> None:
+        self.send_frame(encode(message))
+
+    def send_frame(self, frame: bytes) -> None:
         try:
-            self.sock.sendall(encode(message))
+            self.sock.sendall(frame)
         except OSError as error:
             raise HostLost("the connection to the host was lost") from error
 
@@ -105,14 +108,30 @@ class Connection:
 
     def read_available(self) -> None:
         """One read; `take` then gives what came. For callers that wait by themselves."""
+        self._take_in(self.read())
+
+    def read_output(self, channel: int) -> tuple[int, bytes] | None:
+        """One read that may be just one Output of this channel: its offset and data. Otherwise
+        None, and `take` gives what came. The shortest way from the host to a terminal."""
+        data = self.read()
+        fields = self._decoder.sole_fields(data)
+        if fields is not None and fields.get("t") == "output" and fields.get("channel") == channel:
+            offset, output = fields.get("offset"), fields.get("data")
+            if type(offset) is int and type(output) is bytes:
+                return offset, output
+        self._take_in(data)
+        return None
+
+    def read(self) -> bytes:
         try:
             data = self.sock.recv(_READ_BYTES)
-        except BlockingIOError:
-            return
         except OSError as error:
             raise HostLost("the connection to the host was lost") from error
         if not data:
             raise HostLost("the host closed the connection")
+        return data
+
+    def _take_in(self, data: bytes) -> None:
         for message in self._decoder.feed(data):
             if isinstance(message, Failed) and message.id == 0:
                 raise from_code(message.code, message.message, message.hint)

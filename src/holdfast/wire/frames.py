@@ -15,6 +15,10 @@ from holdfast.model.limits import FRAME_MAX_BYTES
 from holdfast.model.record import Malformed
 from holdfast.wire.messages import BY_TAG, Message
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
 _LENGTH = struct.Struct(">I")
 _OUTPUT_TAIL = struct.Struct(">BI")
 _BIN32 = 0xC6
@@ -33,6 +37,14 @@ def output_head(channel: int, offset: int, size: int) -> bytes:
     # The packed None (one byte, last) becomes the header of a byte string.
     body = head[:-1] + _OUTPUT_TAIL.pack(_BIN32, size)
     return _LENGTH.pack(len(body) + size) + body
+
+
+def quiet_input(id: int, session: str, seq: int, data: bytes) -> bytes:
+    """The frame of a quiet Input, without making the message first: a key press is worth it."""
+    body: bytes = _pack(
+        {"t": "input", "id": id, "session": session, "seq": seq, "data": data, "quiet": True}
+    )
+    return _LENGTH.pack(len(body)) + body
 
 
 def decode(body: bytes | bytearray | memoryview) -> Message:
@@ -57,12 +69,21 @@ class Decoder:
         self._limit = limit
         self._held = bytearray()
 
+    def sole_fields(self, data: bytes) -> dict[str, Any] | None:
+        """The fields of the one frame that `data` is, unchecked; None when it is not just one whole
+        frame. For the two messages a key press is made of: the receiver checks what it uses."""
+        size = len(data) - 4
+        if self._held or not 0 < size <= self._limit or _LENGTH.unpack_from(data)[0] != size:
+            return None
+        try:
+            fields = msgpack.unpackb(data[4:])
+        except (ValueError, msgpack.UnpackException):
+            return None  # the ordinary way finds out what is wrong
+        return fields if type(fields) is dict else None
+
     def feed(self, data: bytes | memoryview) -> list[Message]:
         """Messages completed by `data`, in order."""
         held = self._held
-        size = len(data) - 4
-        if not held and 0 < size <= self._limit and _LENGTH.unpack_from(data)[0] == size:
-            return [decode(data[4:])]  # the usual case: one whole frame
         held += data
         messages = []
         start = 0
