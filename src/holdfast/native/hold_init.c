@@ -214,9 +214,19 @@ static void tell_and_leave(int status)
 	leave(by ? 128 + by : (status >> 8) & 0xff);
 }
 
+/* What somebody up the line ignored, a program would inherit as ignored. The libraries of the
+ * launcher cannot reach the two signals they keep for themselves (32 and 33); this can. */
+static void default_signals(void)
+{
+	word action[4] = { 0 /* SIG_DFL */, 0, 0, 0 };
+	for (int number = 1; number <= 64; number++)
+		sys(__NR_rt_sigaction, number, action, 0, 8);
+}
+
 static void become_program(int status_fd, char **program, char **environment)
 {
 	int report = 0;
+	default_signals();
 	sys(__NR_setsid, 0, 0, 0, 0);
 	sys(__NR_ioctl, 0, TIOCSCTTY_, 0, 0);
 	if (status_fd >= 0)
