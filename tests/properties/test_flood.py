@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -55,6 +56,27 @@ def test_a_view_that_skips_shows_what_one_that_does_not_shows(output: list[bytes
     view.close()
     again.close()
     ring.close()
+
+
+@pytest.mark.parametrize("pen", [b"", b"\x1b[1;4;38;5;200m", b"\x1b[44m"])
+def test_a_pen_set_before_a_flood_is_in_force_after_it(pen: bytes) -> None:
+    ring = Ring.create(RING)
+    view, whole = View(ring, SIZE, GhosttyScreen), GhosttyScreen(SIZE)
+    feed_both(view, ring, whole, b"start\r\n" + pen + b"no reset in these lines\r\n" * 20_000)
+    feed_both(view, ring, whole, b"and its end")
+    assert view.snapshot(scrollback=False)[1] == whole.snapshot(scrollback=False)
+
+
+def test_scrollback_comes_back_after_a_flood_was_skipped() -> None:
+    ring = Ring.create(1 << 20)
+    view, whole = View(ring, SIZE, GhosttyScreen), GhosttyScreen(SIZE)
+    feed_both(view, ring, whole, b"".join(b"line %d\r\n" % n for n in range(200_000)))
+    view.text()  # somebody looks: the screen is thin now
+    lines = view.text(scrollback=True).splitlines()
+    assert len(lines) > 1000
+    assert lines[-2:] == ["line 199998", "line 199999"]
+    first = int(lines[0].split()[1])
+    assert lines == [f"line {n}" for n in range(first, 200_000)]
 
 
 def test_a_long_flood_is_really_skipped() -> None:

@@ -51,6 +51,11 @@ def pen_after(pen: bytes, data: bytes) -> bytes | None:
     return pen if len(pen) <= PEN_MAX_BYTES else None
 
 
+def has_reset(data: bytes) -> bool:
+    """Whether what was in force before `data` is forgotten after it."""
+    return any(reset in data for reset in _RESETS)
+
+
 def last_line_end(data: bytes) -> int:
     """The position after the last complete line; 0 when there is none. Only a carriage return and
     a line feed together leave the cursor where we know it to be."""

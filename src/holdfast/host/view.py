@@ -23,9 +23,10 @@ from holdfast.model.size import Size
 from holdfast.ports.screen import Screen
 from holdfast.wire.queries import find_queries
 
+_KEPT_BYTES = 64 << 10  # of a flood, fed to the screen: more lines than any screen has
 _QUERY_MAX_BYTES = 64  # a query split over two bursts is still seen
-# Go to the last row of a blank screen: the lines skipped had filled it.
-_JUMP = b"\x1b[0m\x1b[2J\x1b[3J\x1b[999;1H"
+# Go to the last row of a blank screen: the lines skipped had filled it. The pen stays as it is.
+_JUMP = b"\x1b[2J\x1b[3J\x1b[999;1H"
 
 
 class View:
@@ -38,7 +39,9 @@ class View:
         self._screen: Screen | None = None
         self._scanned = ring.head  # output before this was looked at for queries
         self._base = b""  # what the screen was when last fed; made when first needed, see `_skip`
-        self._pen = b""
+        self._pen = b""  # in force at `offset`, as far as `_base` does not say it
+        self._kept = min(_KEPT_BYTES, ring.capacity // 4)
+        self._thin = False  # lines were skipped that belong into the scrollback
         checkpoint = ring.load_checkpoint()
         self._checkpoint = checkpoint[0] if checkpoint else 0
         self.offset = self._checkpoint  # of the screen; without a screen, where feeding will begin
@@ -64,6 +67,8 @@ class View:
     def catch_up(self) -> bytes:
         """Feed the screen all complete output; gives the emulator's answers to queries in it."""
         screen = self._screen_now()
+        if self._ring.head - self.offset > 2 * self._kept:
+            self._skip()
         if self.offset < self._ring.head:
             self._base = b""
         answers = b""
@@ -90,10 +95,14 @@ class View:
     def snapshot(self, *, scrollback: bool = True) -> tuple[int, bytes]:
         """The view as terminal text, and the offset it is true at."""
         self.catch_up()
+        if scrollback:
+            self._fill_scrollback()
         return self.offset, self._screen_now().snapshot(scrollback=scrollback)
 
     def text(self, *, scrollback: bool = False) -> str:
         self.catch_up()
+        if scrollback:
+            self._fill_scrollback()
         return self._screen_now().text(scrollback=scrollback)
 
     def cursor(self) -> tuple[int, int]:
@@ -126,36 +135,64 @@ class View:
     # -- floods -------------------------------------------------------------------------------
 
     def _skip(self) -> bool:
-        """Leave output that only scrolls out of the screen, if that makes no difference to it."""
+        """Leave output that only scrolls out of the screen, but for the last of it, if that makes
+        no difference to the screen. The lines above it are in the ring: see `_fill_scrollback`."""
+        ring, rows = self._ring, self._size.rows
+        kept_from = ring.head - self._kept
+        if kept_from <= self.offset or not self._only_scrolls():
+            return False
+        start = max(self.offset, kept_from - self._kept)
+        passed = ring.copy(start, kept_from)
+        line_end = flood.last_line_end(passed)
+        kept = ring.copy(kept_from, ring.head)
+        if min(passed.count(b"\n", 0, line_end), kept.count(b"\n")) < rows:
+            return False
+        pen = self._pen_at(start, passed[:line_end])
+        if pen is None or not self._is_usual():
+            return False
+        self._pen = pen
+        self.offset = start + line_end
+        self._thin = True
+        self._screen_now().feed(_JUMP + pen)
+        self._save(self._base + _JUMP + pen)
+        return True
+
+    def _only_scrolls(self) -> bool:
+        """Whether all that waits for the screen does; each byte is looked at once."""
         ring = self._ring
         start = max(self._looked, self.offset)
         new = ring.copy(start, ring.head)
         whole = complete_prefix(new, OUTPUT_CHUNK_BYTES // 2)
-        if not flood.only_scrolls(new[:whole]):
+        if not flood.only_scrolls(new if whole == len(new) else new[:whole]):
             return False
         self._looked = start + whole
-        passed = ring.copy(self.offset, ring.head - ring.capacity // 4)
-        line_end = flood.last_line_end(passed)
-        kept = ring.copy(self.offset + line_end, ring.head)
-        if (
-            passed.count(b"\n", 0, line_end) < self._size.rows
-            or kept.count(b"\n") < self._size.rows
-        ):
-            return False
-        screen = self._screen_now()
-        if not self._base:
-            self._base, self._pen = screen.snapshot(scrollback=False), b""
-            if not flood.is_usual(self._base):
-                self._base = b""
-                return False
-        pen = flood.pen_after(self._pen, passed[:line_end])
-        if pen is None:
-            return False
-        self._pen = pen
-        self.offset += line_end
-        screen.feed(_JUMP + pen)
-        self._save(self._base + _JUMP + pen)
         return True
+
+    def _is_usual(self) -> bool:
+        """Whether the screen scrolls in the ordinary way. Its snapshot is the base of checkpoints
+        until it is fed again."""
+        if not self._base:
+            base = self._screen_now().snapshot(scrollback=False)
+            if not flood.is_usual(base):
+                return False
+            self._base, self._pen = base, b""
+        return True
+
+    def _pen_at(self, start: int, passed: bytes) -> bytes | None:
+        """The colours in force after `passed`, which began at `start`."""
+        if start > self.offset and not flood.has_reset(passed):
+            passed = self._ring.copy(self.offset, start) + passed
+        return flood.pen_after(self._pen if self._base else b"", passed)
+
+    def _fill_scrollback(self) -> None:
+        """After a flood was skipped the screen has few lines above it; the ring has more. A new
+        screen is made from both, as a new daemon would."""
+        if self._thin and self._screen is not None:
+            self.checkpoint()
+            self._screen.close()
+            self._screen = None
+            self._screen_now()
+            self._thin = False
 
     # -- the screen and its checkpoint ----------------------------------------------------------
 
