@@ -29,7 +29,7 @@ from holdfast.adapters.shell import (
     make_fifo,
     nonce_pipe,
 )
-from holdfast.core.marks import find_output, strip_marks
+from holdfast.core import marks
 
 DEADLINE_S = 8.0
 NONCE_FD = 7  # in the shell; zsh and bash keep their own descriptors at 10 and above
@@ -132,9 +132,11 @@ class Shell:
 
     def shown(self, seq: int) -> str:
         """The output of command `seq`, once its end mark has come through the terminal."""
-        self.until(lambda: find_output(self.output, seq) is not None)
-        start, end = find_output(self.output, seq) or (0, 0)
-        text = strip_marks(self.output[start:end])
+        begin, end = marks.mark(marks.BEGIN, seq), marks.mark(marks.END, seq)
+        self.until(lambda: bool(begin.search(self.output) and end.search(self.output)))
+        first, last = begin.search(self.output), list(end.finditer(self.output))[-1]
+        assert first is not None
+        text = re.sub(rb"\x1b\]133;[^\x07]*\x07", b"", self.output[first.end() : last.start()])
         if self.kind == "fish":  # it sets modes and title after its hook: invisible, but there
             text = FISH_MODES.sub(b"", text, count=1)
         return text.decode().replace("\r\n", "\n")

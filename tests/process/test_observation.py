@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import select
 import signal
 import sys
 import time
@@ -13,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.adapters.proc_events import CgroupEvents, Population
+from holdfast.adapters import cgroup as cgroup_adapter
 from holdfast.core.waiting import judge
 from holdfast.model.state import SessionState
 from process.observed import BASH, DEADLINE_S, FISH, PYTHON, ZSH, Start, has, start
@@ -212,16 +211,7 @@ def test_a_session_is_its_cgroup_and_says_when_that_freezes(start: Start, cgroup
     assert len(graph.processes) == 2
     session.until_state(PROMPT)
 
-    events = CgroupEvents(cgroup)
-    try:
-        assert events.read() == Population(populated=True, frozen=False)
-        poller = select.poll()
-        poller.register(events, select.POLLPRI)
-        Path(cgroup, "cgroup.freeze").write_text("1")
-        while not events.read().frozen:
-            assert poller.poll(DEADLINE_S * 1000)
-        assert judge(session.evidence()) is SessionState.HALTED
-        Path(cgroup, "cgroup.freeze").write_text("0")
-        session.until_state(PROMPT)
-    finally:
-        events.close()
+    assert cgroup_adapter.freeze(cgroup)
+    assert judge(session.evidence()) is SessionState.HALTED
+    assert cgroup_adapter.thaw(cgroup)
+    session.until_state(PROMPT)

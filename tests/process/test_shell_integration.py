@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from holdfast.adapters.shell import CommandBegin, CommandEnd, PromptShown, ShellReady, integrate
-from holdfast.core.marks import find_output, find_refusal
+from holdfast.core import marks
+from holdfast.core.exec_output import ExecOutput
 from process.integrated_shell import NONCE_FD, Start, starter
 
 SHELLS = ("bash", "zsh", "fish")
@@ -90,10 +91,12 @@ def test_a_line_that_does_not_parse_begins_and_ends_without_running(
         if kind == "fish":  # which keeps the line for correction
             shell.type(b"\x15")
     if kind != "fish":
-        shell.until(lambda: find_refusal(shell.output, end.seq) is not None)
-        start_at, end_at = find_refusal(shell.output, end.seq) or (0, 0)
-        assert b"error near" in shell.output[start_at:end_at]
-        assert find_output(shell.output, end.seq) is None
+        ended = marks.mark(marks.END, end.seq)
+        shell.until(lambda: bool(ended.search(shell.output)))
+        refusal = ExecOutput(end.seq, parsed=False)
+        complaint = refusal.feed(shell.output) + refusal.end_reported()
+        assert b"error near" in complaint
+        assert not marks.mark(marks.BEGIN, end.seq).search(shell.output)
     assert shell.run("true")[1].status == 0
 
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from holdfast.adapters.ledger import CONDUIT_BYTES, CONDUIT_PAGES, Ledger
+from holdfast.adapters.ledger import CONDUIT_PAGES, Ledger
 from holdfast.adapters.ring import PAGE, Hangup, Ring, make_conduit, unread
 from holdfast.model.ids import OperatorId
 from holdfast.model.limits import LEDGER_OPERATORS
@@ -187,7 +187,7 @@ def test_inputs_of_any_size_fill_the_conduit_without_failing(ring: Ring, size: i
 def test_room_is_never_promised_that_is_not_there(ring: Ring, terminal: tuple[int, int]) -> None:
     master, slave = terminal
     ledger = Ledger(ring, make_conduit())
-    assert ledger.room() == CONDUIT_BYTES
+    assert ledger.room() == CONDUIT_PAGES * PAGE
     seq = 0
     for size in (1, 5000, 4096, 3, 20_000, 4095, 30_000, 60_000):
         if size <= ledger.room():

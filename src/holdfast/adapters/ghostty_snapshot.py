@@ -20,7 +20,7 @@ from typing import NamedTuple
 from holdfast.adapters.ghostty_native import Native, background
 from holdfast.model.size import Size
 
-PRIMARY, ALTERNATE = 0, 1
+ALTERNATE = 1  # as the library numbers the screens
 
 _HOLD, _RELEASE = b"\x1b[?2026h", b"\x1b[?2026l"  # one repaint instead of a flicker
 # Nothing here erases scrollback. DECSTR first, for what a terminal has and we have no name for;

@@ -18,7 +18,6 @@ from holdfast.model.ids import OperatorId
 from holdfast.model.limits import LEDGER_OPERATORS
 
 CONDUIT_PAGES = 16  # a pipe's default capacity
-CONDUIT_BYTES = CONDUIT_PAGES * PAGE
 
 # u64 words from LEDGER_AT: the input being staged, then the table.
 _STAGING, _BEFORE, _LENGTH, _SEQ, _WHO = 0, 1, 2, 3, 4  # _WHO takes two words

@@ -9,8 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 
-from holdfast.adapters import procfs, sock_diag
-from holdfast.adapters.proc_events import parse as parse_cgroup_events
+from holdfast.adapters import cgroup, procfs, sock_diag
 from holdfast.adapters.proc_files import RawSocket
 from holdfast.adapters.proc_front import Front, front, shell_of
 from holdfast.adapters.proc_process import Around, Seen, booted_at, look_at, namespaces_of
@@ -116,7 +115,7 @@ def _frozen(place: Place) -> bool:
     if not place.cgroup:
         return False
     try:
-        return parse_cgroup_events(procfs.read(f"{place.cgroup}/cgroup.events")).frozen
+        return cgroup.frozen(place.cgroup)
     except OSError:
         return False
 

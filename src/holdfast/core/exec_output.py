@@ -12,8 +12,9 @@ from __future__ import annotations
 
 import re
 
+from holdfast.core import marks
+
 _HELD_MAX = 64 << 10  # a "mark" followed by this much output, and no report, was not the end
-_MARK_MAX = 64  # bytes; a mark of ours is shorter
 # What shells themselves write as a command begins: leave bracketed paste, set the title, reset the
 # colours. It is not the command's.
 _PREAMBLE = re.compile(
@@ -26,9 +27,8 @@ class ExecOutput:
 
     def __init__(self, seq: int, *, parsed: bool = True) -> None:
         # A line the shell refused to parse has no begin mark: its complaint follows the echo.
-        begin = rb"\x1b\]133;C;[^\x00-\x1f]*?hold=%d(?:\x07|\x1b\\)" % seq if parsed else rb"\n"
-        self._begin = re.compile(begin)
-        self._end = re.compile(rb"\x1b\]133;D;[^\x00-\x1f]*?hold=%d(?:\x07|\x1b\\)" % seq)
+        self._begin = marks.mark(marks.BEGIN, seq) if parsed else re.compile(rb"\n")
+        self._end = marks.mark(marks.END, seq)
         self._begun = False
         self._reported = False
         self._held = b""
@@ -53,22 +53,13 @@ class ExecOutput:
         return self._pass_on() if self._begun else b""
 
     def _pass_on(self) -> bytes:
-        marks = list(self._end.finditer(self._held))
-        if marks and self._reported:
+        found = list(self._end.finditer(self._held))
+        if found and self._reported:
             self.complete = True
-            cut = marks[-1].start()
-        elif marks and len(self._held) - marks[0].start() <= _HELD_MAX:
-            cut = marks[0].start()
+            cut = found[-1].start()
+        elif found and len(self._held) - found[0].start() <= _HELD_MAX:
+            cut = found[0].start()
         else:
-            cut = self._possible_mark()
+            cut = marks.may_begin(self._held, marks.END)
         passed, self._held = self._held[:cut], self._held[cut:]
         return passed
-
-    def _possible_mark(self) -> int:
-        """Where a mark may be beginning at the very end; the whole length when none is."""
-        at = self._held.rfind(b"\x1b", max(0, len(self._held) - _MARK_MAX))
-        if at < 0:
-            return len(self._held)
-        start = self._held[at:]
-        known = b"\x1b]133;D;"
-        return at if start.startswith(known[: len(start)]) else len(self._held)

@@ -36,6 +36,8 @@ from holdfast.model.info import Finding, HostInfo
 from holdfast.model.limits import OPERATORS_MAX
 from holdfast.model.size import Size
 from holdfast.model.state import Ending, Level, SessionState
+from holdfast.ports.launch import Launch
+from holdfast.ports.observation import Observation
 from holdfast.ports.screen import Screen
 from holdfast.wire import messages as m
 
@@ -59,11 +61,11 @@ class Daemon:
         self.store = Store(home.state)
         self.registry = Registry(self.store)
         self.requests = Requests(self)
-        self.observation = ProcObservation(judge)
+        self.observation: Observation = ProcObservation(judge)
         nofile = int(os.environ.get("HOLDFAST_NOFILE_SOFT", "0"))
         # One name per home, the same for every daemon of it: it names our cgroup directory.
         self.instance = f"{os.getuid()}-{zlib.crc32(home.state.encode()):08x}"
-        self.launcher = Launcher(self.instance, nofile=nofile)
+        self.launcher: Launch = Launcher(self.instance, nofile=nofile)
         self.operators: set[Operator] = set()
         self.uid = os.getuid()
         self._listener = listener

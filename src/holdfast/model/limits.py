@@ -31,10 +31,7 @@ SCROLLBACK_MAX_LINES = 2000  # kept by the screen for views; what tmux keeps by 
 LEDGER_OPERATORS = 64  # operators whose last input sequence survives a daemon crash; LRU beyond
 INPUT_PENDING_BYTES = 256 << 10  # input accepted for a PTY that does not drain; then refused
 
-# -- custody ----------------------------------------------------------------------------------
-DEPOSIT_BLOB_MAX_BYTES = 64 << 10  # a session's state blob at the keeper
-EXITS_REMEMBERED = 1024  # exit statuses the keeper holds for sessions it does not know yet
-RESTART_BACKOFF_MAX_S = 2.0  # between starts of a daemon that never became ready
+# -- custody: the keeper imports nothing, so its limits stand in holdfast.keeper ------------------
 
 # -- shell reports ----------------------------------------------------------------------------
 COMMANDS_REMEMBERED = 200  # command records kept per session; older ones roll off

@@ -21,3 +21,5 @@ class Launch(Protocol):
 
     async def launch(self, spec: LaunchSpec, inherit: dict[int, int]) -> Launched:
         """`inherit` maps a descriptor number inside the session to one of the caller's."""
+
+    async def close(self) -> None: ...

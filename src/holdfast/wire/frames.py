@@ -101,8 +101,3 @@ class Decoder:
         if start:
             del held[:start]
         return messages
-
-    @property
-    def mid_frame(self) -> bool:
-        """Whether a frame was begun and is not complete."""
-        return bool(self._held)
