@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import functools
 import os
+import struct
 
 from holdfast.adapters.ring import LEDGER_AT, PAGE, Ring, unread
 from holdfast.model.ids import OperatorId
@@ -22,6 +23,7 @@ CONDUIT_PAGES = 16  # a pipe's default capacity
 # u64 words from LEDGER_AT: the input being staged, then the table.
 _STAGING, _BEFORE, _LENGTH, _SEQ, _WHO = 0, 1, 2, 3, 4  # _WHO takes two words
 _CLOCK = 6
+_STAGED = struct.Struct("5Q")  # from _BEFORE to _WHO
 _TABLE_AT = 8
 _ROW = 4  # operator (two words), sequence, last use
 assert LEDGER_AT + 8 * (_TABLE_AT + _ROW * LEDGER_OPERATORS) <= PAGE
@@ -32,7 +34,8 @@ class Ledger:
 
     def __init__(self, ring: Ring, conduit: int) -> None:
         self.conduit = conduit
-        self._words = ring.view[LEDGER_AT:PAGE].cast("Q")
+        self._page = ring.view[LEDGER_AT:PAGE]
+        self._words = self._page.cast("Q")
         self._rows = self._read_rows()
         if self._words[_STAGING]:
             self._settle()
@@ -54,10 +57,7 @@ class Ledger:
     def take(self, operator: OperatorId, seq: int, data: bytes) -> None:
         """Put one input into custody, whole. The caller has checked that there is room."""
         words = self._words
-        words[_BEFORE] = self._waiting
-        words[_LENGTH] = len(data)
-        words[_SEQ] = seq
-        words[_WHO], words[_WHO + 1] = _split(operator)
+        _STAGED.pack_into(self._page, 8 * _BEFORE, self._waiting, len(data), seq, *_split(operator))
         words[_STAGING] = 1
         if data and os.write(self.conduit, data) != len(data):
             raise AssertionError("the input conduit had less room than it said")
@@ -87,6 +87,7 @@ class Ledger:
 
     def close(self) -> None:
         self._words.release()
+        self._page.release()
         os.close(self.conduit)
 
     def _settle(self) -> None:

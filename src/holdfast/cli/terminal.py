@@ -8,7 +8,6 @@ their old numbers, so nothing is lost or typed twice.
 
 from __future__ import annotations
 
-import contextlib
 import os
 import select
 import signal
@@ -292,11 +291,12 @@ class TerminalClient:
             self._echo_until = time.perf_counter() + ECHO_BACK_S
 
     def _send_input(self, seq: int, data: bytes) -> None:
-        # A lost connection is noticed by the loop; the input waits in `_untaken` and goes again.
         connection = self._connection
-        with contextlib.suppress(HostLost):
-            frame = quiet_input(connection.next_id(), self._session, seq, data)
+        frame = quiet_input(connection.next_id(), self._session, seq, data)
+        try:
             connection.send_frame(frame)
+        except HostLost:
+            return  # noticed by the loop; the input waits in `_untaken` and goes again
 
     def _forget(self) -> None:
         _, data = self._untaken.popleft()

@@ -151,7 +151,8 @@ class LiveSession:
 
     def _output_came(self) -> None:
         self.last_output_at = time.time()
-        self.view.output_came()
+        if self.ring.head - self.view.offset > self.view.lag_max:
+            self.view.make_room()
         if self.core.attachments.answerer is None:
             self._answer_queries()
         for operator in tuple(self.audience):

@@ -40,6 +40,7 @@ class View:
         self._scanned = ring.head  # output before this was looked at for queries
         self._base = b""  # what the screen was when last fed; made when first needed, see `_skip`
         self._pen = b""  # in force at `offset`, as far as `_base` does not say it
+        self.lag_max = ring.capacity * 5 // 8  # output that may wait for the screen
         self._kept = min(_KEPT_BYTES, ring.capacity // 4)
         self._thin = False  # lines were skipped that belong into the scrollback
         checkpoint = ring.load_checkpoint()
@@ -47,9 +48,9 @@ class View:
         self.offset = self._checkpoint  # of the screen; without a screen, where feeding will begin
         self._looked = self.offset  # output from `offset` to here is known to only scroll
 
-    def output_came(self) -> None:
-        """New output is in the ring: make room for more when most of it waits for the screen."""
-        if self._ring.head - self.offset > self._ring.capacity * 5 // 8 and not self._skip():
+    def make_room(self) -> None:
+        """The lag is over `lag_max`: the ring is filling with what the screen still needs."""
+        if not self._skip():
             self.catch_up()
 
     def room(self) -> int:
