@@ -238,3 +238,66 @@ def test_attaching_a_session_to_itself_is_refused(host_home: Hold, open_terminal
         host_home.env = before
     assert again.wait() == 64
     assert b"inside that very session" in again.seen
+
+
+def test_attaching_from_a_taller_terminal_shows_the_screen_of_that_size(
+    host_home: Hold, open_terminal: Open
+) -> None:
+    host_home.shell("taller")
+    host_home.ok("resize", "taller", "80x24")
+    host_home.ok("exec", "taller", "--", "seq 60")
+    terminal = open_terminal("attach", "taller")
+    terminal.until_true(lambda text: text.count("\n") >= 29 and text.endswith("$"))
+    terminal.until_true(lambda text: "attached to" not in text)
+    assert terminal.screen.text() == host_home.ok("screen", "taller").rstrip("\n")
+
+
+def test_leaving_puts_the_cursor_below_everything_and_takes_our_line_along(
+    host_home: Hold, open_terminal: Open
+) -> None:
+    host_home.shell("leaving")
+    host_home.ok("exec", "leaving", "--", "seq 100")
+    terminal = open_terminal("attach", "leaving")
+    terminal.until_shown("100")
+    terminal.type(DETACH)
+    terminal.wait()
+    lines = terminal.screen.text().splitlines()
+    assert lines[-1].startswith("[detached from leaving")
+    assert not any("repaint" in line for line in lines)
+    assert lines[0].isdecimal() or lines[1].isdecimal()
+
+
+@pytest.mark.parametrize(("command", "status"), [("echo hi-$((1+1))", 0), ("ls /nope; exit 3", 3)])
+def test_a_command_too_short_to_attach_to_shows_its_output_and_status(
+    open_terminal: Open, command: str, status: int
+) -> None:
+    terminal = open_terminal("run", "--", "sh", "-c", command)
+    assert terminal.wait() == status
+    assert (b"hi-2" if status == 0 else b"/nope") in terminal.seen
+    assert f"ended: exit {status}".encode() in terminal.seen
+
+
+def test_keys_typed_while_the_host_is_away_are_not_lost(
+    host_home: Hold, open_terminal: Open
+) -> None:
+    host_home.ok("run", "-d", "--name", "away", "--", "sh", "-c", "stty -echo; cat -v")
+    terminal = open_terminal("attach", "away")
+    terminal.until(b"attached to away")
+    daemon = host_home.json("daemon", "status")["daemon_pid"]
+    os.kill(daemon, signal.SIGSTOP)  # it answers nobody; then it dies
+    terminal.type(b"one\r")
+    os.kill(daemon, signal.SIGKILL)
+    terminal.type(b"two\rthree\r")
+    terminal.until(b"three")
+    assert host_home.ok("tail", "away").split() == ["one", "two", "three"]
+
+
+def test_tail_on_a_terminal_does_not_ask_it_what_a_program_asked(
+    host_home: Hold, open_terminal: Open
+) -> None:
+    asking = "printf 'before\\033[6n\\033[>cafter\\n'"
+    session = host_home.ok("run", "-d", "--name", "asking", "--", "sh", "-c", asking).strip()
+    host_home.ok("wait", session, "--for", "exit", "--timeout", "20")
+    terminal = open_terminal("tail", session)
+    assert terminal.wait() == 0
+    assert b"beforeafter" in terminal.seen

@@ -373,3 +373,11 @@ def test_bash_completes_verbs_options_and_session_names(host_home: Hold) -> None
         "prompt",
         "restart",
     ], done
+
+
+def test_exec_says_when_the_command_line_is_not_complete(host_home: Hold) -> None:
+    host_home.shell("incomplete")
+    assert "not complete" in host_home.fails(
+        "invalid_argument", "exec", "incomplete", "--", "echo 'unclosed"
+    )
+    assert host_home.ok("exec", "incomplete", "--", "echo fine") == "fine\n"

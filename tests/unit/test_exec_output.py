@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -61,6 +60,25 @@ def test_a_line_the_shell_refused_gives_its_complaint() -> None:
     assert got + output.end_reported() == b"bash: syntax error\r\n"
 
 
-@pytest.mark.parametrize("noise", [b"\x1b[?2004l\r", b"\x1b]0;title\x07\x1b[30m\x1b(B\x1b[m\r"])
-def test_what_the_shell_itself_writes_at_the_start_is_left_out(noise: bytes) -> None:
-    assert run([BEGIN + noise + b"hi" + END], 1) == (b"hi", True)
+NOISE = b"\x1b[?2004l\x1b]0;title\x07\x1b[30m\x1b(B\x1b[m\r"
+
+
+@given(st.lists(st.integers(1, 20), max_size=20), st.sampled_from([b"hi", b"", b"\x1b[31mred"]))
+def test_what_fish_itself_writes_at_the_start_is_left_out(cuts: list[int], output: bytes) -> None:
+    stream, at = BEGIN + NOISE + output + END, 0
+    filtered, got = ExecOutput(4, preamble=True), b""
+    for cut in cuts:
+        got += filtered.feed(stream[at : at + cut])
+        at += cut
+    got += filtered.feed(stream[at:]) + filtered.end_reported()
+    assert (got, filtered.complete) == (output, True)
+
+
+def test_what_another_command_writes_at_its_start_is_its_own() -> None:
+    assert run([BEGIN + NOISE + b"hi" + END], 1) == (NOISE + b"hi", True)
+
+
+def test_output_whose_begin_rolled_off_is_shown_from_the_middle() -> None:
+    output = ExecOutput(4)
+    output.lost()
+    assert output.feed(b"the rest" + END) + output.end_reported() == b"the rest"

@@ -187,5 +187,5 @@ def end(place: Place) -> None:
     In a pid namespace the kernel ends everything with the first process. At level plain that
     would only orphan the tree: there the program is ended, and its init then ends the rest."""
     target = place.pid if place.cgroup or not place.shell_pid else place.shell_pid
-    with contextlib.suppress(ProcessLookupError):
+    with contextlib.suppress(ProcessLookupError, PermissionError):
         os.kill(target, signal.SIGKILL)

@@ -38,7 +38,7 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"hold {__version__}")
         return 0
     if words[0] not in VERBS:
-        return _say(HoldfastError(f"there is no verb {words[0]!r}", hint="see `hold --help`"), 64)
+        return _no_such_verb(words[0])
     try:
         verb = load(words[0])
         status: int = verb.run(verb.parser().parse_args(words[1:]))
@@ -52,6 +52,15 @@ def main(arguments: list[str] | None = None) -> int:
         # Our reader is gone (`hold ls | head -1`): say nothing, as other tools do.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return EXIT_PIPE_CLOSED
+
+
+def _no_such_verb(word: str) -> int:
+    from difflib import get_close_matches
+
+    near = get_close_matches(word, VERBS, n=1)
+    hint = f"did you mean `hold {near[0]}`? " if near else ""
+    print(f"hold: there is no verb {word!r} (usage); {hint}see `hold --help`", file=sys.stderr)
+    return 64
 
 
 def load(verb: str) -> ModuleType:

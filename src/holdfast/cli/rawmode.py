@@ -5,7 +5,11 @@ from __future__ import annotations
 import contextlib
 import os
 import select
+import signal
+import socket
 import termios
+
+from holdfast.model.size import Size
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -13,11 +17,12 @@ if TYPE_CHECKING:
 
 # Undo every mode a program in the session may have set in the operator's terminal: scroll region,
 # colours, cursor keys, keypad, mouse, focus, bracketed paste, alternate screen, kitty keyboard,
-# character sets, wrap, cursor. Harmless where nothing was set; nothing here clears the screen.
+# character sets, wrap, cursor. Harmless where nothing was set; nothing here clears the screen. Some
+# of it moves the cursor home, so it ends on the last row, below everything the session had printed.
 RESET = (
     b"\x1b[?1049l\x1b[?47l\x1b[r\x1b[0m\x1b[?1l\x1b>\x1b[?9l\x1b[?1000l\x1b[?1002l\x1b[?1003l"
     b"\x1b[?1004l\x1b[?1005l\x1b[?1006l\x1b[?1015l\x1b[?2004l\x1b[?2026l\x1b[<99u\x1b[>4;0m"
-    b"\x1b(B\x0f\x1b[4l\x1b[?5l\x1b[?6l\x1b[?7h\x1b[?25h\x1b[0 q"
+    b"\x1b(B\x0f\x1b[4l\x1b[?5l\x1b[?6l\x1b[?7h\x1b[?25h\x1b[0 q\x1b[999;1H"
 )
 
 
@@ -36,7 +41,7 @@ class RawTerminal:
         with contextlib.suppress(OSError, termios.error):
             write_all(1, RESET)
         with contextlib.suppress(termios.error):
-            termios.tcsetattr(self._fd, termios.TCSAFLUSH, self._before)
+            termios.tcsetattr(self._fd, termios.TCSADRAIN, self._before)
 
     def make_raw(self) -> None:
         """Also after the operator's shell changed it, when we were stopped and continued."""
@@ -61,3 +66,27 @@ def write_all(fd: int, data: bytes) -> None:
             sent += os.write(fd, data[sent:] if sent else data)
         except BlockingIOError:
             select.select([], [fd], [])
+
+
+def terminal_size() -> Size | None:
+    try:
+        cols, rows = os.get_terminal_size(1)
+    except OSError:
+        return None
+    return Size(cols, rows) if cols and rows else None
+
+
+def signals_as_bytes() -> socket.socket:
+    """Signals as bytes on a socket, so that one poll waits for everything."""
+    reader, writer = socket.socketpair()
+    for end in (reader, writer):
+        end.setblocking(False)
+    signal.set_wakeup_fd(writer.fileno(), warn_on_full_buffer=False)
+    signals_as_bytes.__dict__["kept"] = writer  # the descriptor must outlive this function
+
+    def note(_number: int, _frame: Any) -> None:
+        """The wakeup descriptor does the work."""
+
+    for number in (signal.SIGWINCH, signal.SIGCONT, signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
+        signal.signal(number, note)
+    return reader

@@ -13,10 +13,10 @@ import select
 import signal
 import socket
 import time
-from collections import deque
 
-from holdfast.cli.rawmode import RawTerminal, write_all
+from holdfast.cli.rawmode import RawTerminal, signals_as_bytes, terminal_size, write_all
 from holdfast.cli.statusline import StatusLine
+from holdfast.cli.untaken import Untaken
 from holdfast.model.errors import HostDown, HostLost, InvalidArgument, SessionEnded
 from holdfast.model.limits import ECHO_BACK_S, RECONNECT_DEADLINE_S
 from holdfast.model.patience import Patience
@@ -29,7 +29,7 @@ from holdfast.wire.queries import strip_queries
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    pass
 
 PREFIX = 0x1C  # C-\ : no program of note uses it, and no text contains it
 HINT = "C-\\ d detaches"
@@ -69,7 +69,10 @@ def attach_terminal(session: str, *, observe: bool = False) -> int:
     name = client.name
     try:
         with RawTerminal(0) as terminal:
-            client.serve(terminal)
+            try:
+                client.serve(terminal)
+            finally:
+                client.wipe_line()
     except Detached as left:
         print(f"\r\n[detached from {name}{left.why}; `hold attach {name}` comes back]")
         return 0
@@ -99,12 +102,12 @@ class TerminalClient:
         self._offset: int | None = None  # of the next output byte to show
         self._live_from = 0  # output before this was printed before we came: its queries are old
         self._answers = False
-        self._seq = 0
-        self._untaken: deque[tuple[int, bytes]] = deque()
-        self._untaken_bytes = 0
+        self._untaken = Untaken()
         self._prefix = False
         self._painted = False
         self._line = StatusLine()
+        self._away = False  # the connection is lost and not back yet
+        self._attach_id = 0  # of the latest Attach sent without waiting for its answer
         self._patience = Patience()
         self._echo_until = 0.0
         self._size: Size | None = None
@@ -118,14 +121,13 @@ class TerminalClient:
         self.name, self._session = attached.info.name, attached.info.id
         if os.environ.get("HOLDFAST_SESSION") == self._session:
             raise InvalidArgument("this terminal is inside that very session")
-        while self._untaken and self._untaken[0][0] <= attached.input_seq:
-            self._forget()
-        for seq, data in self._untaken:
+        self._untaken.taken(attached.input_seq)
+        for seq, data in self._untaken.all():
             self._send_input(seq, data)
 
     def _open(self, since: int | None) -> m.Attached:
         self._channel += 1
-        self._size = None if self._observe else _size()
+        self._size = None if self._observe else terminal_size()
         request = m.Attach(
             self._connection.next_id(),
             self._session,
@@ -143,11 +145,13 @@ class TerminalClient:
     def _come_back(self, terminal: RawTerminal) -> None:
         """The connection is gone; the session most likely is not."""
         self._connection.close()
+        self._away = True
         started = time.monotonic()
         said = False
         while True:
             try:
                 self.connect()
+                self._away = False
                 if said:
                     self._repaint()
                 return
@@ -171,7 +175,7 @@ class TerminalClient:
     def _wait_away(self) -> None:
         """Keys while the host is away are kept in order, up to the window."""
         if select.select([0], [], [], _RETRY_S)[0]:
-            if self._untaken_bytes < _WINDOW_BYTES:
+            if self._untaken.bytes < _WINDOW_BYTES:
                 self._on_keys()
             else:
                 time.sleep(_RETRY_S)
@@ -180,7 +184,7 @@ class TerminalClient:
 
     def serve(self, terminal: RawTerminal) -> None:
         """Until Detached or Ended is raised."""
-        woken = _signals()
+        woken = signals_as_bytes()
         while True:
             try:
                 self._serve_connection(terminal, woken)
@@ -199,7 +203,7 @@ class TerminalClient:
         while True:
             while (message := connection.take()) is not None:
                 self._on_message(message)
-            wanted = self._untaken_bytes < _WINDOW_BYTES
+            wanted = self._untaken.bytes < _WINDOW_BYTES
             if wanted != reading_keys:
                 poll.register(0, select.POLLIN) if wanted else poll.unregister(0)
                 reading_keys = wanted
@@ -233,8 +237,7 @@ class TerminalClient:
             if message.channel == self._channel:
                 self._show(message.offset, message.data)
         elif isinstance(message, m.Accepted):
-            while self._untaken and self._untaken[0][0] <= message.seq:
-                self._forget()
+            self._untaken.taken(message.seq)
         elif isinstance(message, m.Resync):
             if message.channel == self._channel:
                 self._on_resync(message)
@@ -244,10 +247,13 @@ class TerminalClient:
         elif isinstance(message, m.Closed):
             raise Ended(message.ending)
         elif isinstance(message, m.Failed):
-            # A refused input will be refused again: drop it, and say why.
-            if self._untaken:
-                self._forget()
-            self._say(message.message)
+            self._on_failure(message)
+
+    def _on_failure(self, failed: m.Failed) -> None:
+        if failed.id == self._attach_id and failed.code == SessionEnded.code:
+            raise Ended(self._ending())
+        self._untaken.refused(failed.id)
+        self._say(failed.message)
 
     def _show(self, offset: int, data: bytes) -> None:
         shown = data
@@ -261,12 +267,12 @@ class TerminalClient:
     def _on_resync(self, message: m.Resync) -> None:
         if not self._painted:
             # What the operator had on the screen moves up into the terminal's own scrollback.
-            rows = (_size() or message.size).rows
+            rows = (terminal_size() or message.size).rows
             write_all(1, b"\r\n" * rows)
             self._painted = True
         write_all(1, message.data)
         self._offset = message.offset
-        self._line.draw(_size())
+        self._line.draw(terminal_size())
 
     # -- from the operator --------------------------------------------------------------------
 
@@ -283,24 +289,19 @@ class TerminalClient:
             return
         if self._line.shown:
             self._repaint()  # before the program turns to another screen: the line stays on this
-        self._seq += 1
-        self._untaken.append((self._seq, data))
-        self._untaken_bytes += len(data)
-        self._send_input(self._seq, data)
+        self._send_input(self._untaken.add(data), data)
         if self._patience.worthwhile(len(data)):
             self._echo_until = time.perf_counter() + ECHO_BACK_S
 
     def _send_input(self, seq: int, data: bytes) -> None:
         connection = self._connection
-        frame = quiet_input(connection.next_id(), self._session, seq, data)
+        request = connection.next_id()
+        self._untaken.sent(request, seq)
+        frame = quiet_input(request, self._session, seq, data)
         try:
             connection.send_frame(frame)
         except HostLost:
             return  # noticed by the loop; the input waits in `_untaken` and goes again
-
-    def _forget(self) -> None:
-        _, data = self._untaken.popleft()
-        self._untaken_bytes -= len(data)
 
     def _commands(self, data: bytes) -> bytes:
         """Take the prefix and the key after it out of what was typed."""
@@ -334,22 +335,31 @@ class TerminalClient:
 
     def _say(self, text: str) -> None:
         self._line.show(text, time.monotonic())
-        self._line.draw(_size())
+        self._line.draw(terminal_size())
+
+    def wipe_line(self) -> None:
+        """On leaving: our own line must not stay behind."""
+        size = terminal_size()
+        if self._line.shown and size is not None:
+            write_all(1, b"\x1b[%d;1H\x1b[0m\x1b[2K" % size.rows)
 
     def _repaint(self) -> None:
         """Ask for the whole screen again, on a new channel; the old one is closed."""
         self._line.hide()
+        if self._away:
+            return  # coming back brings it
         old = self._channel
         connection = self._connection
         connection.send(m.Detach(connection.next_id(), old))
         self._channel += 1
+        self._attach_id = connection.next_id()
         connection.send(
             m.Attach(
-                connection.next_id(),
+                self._attach_id,
                 self._session,
                 self._channel,
                 observe=self._observe,
-                size=None if self._observe else _size(),
+                size=None if self._observe else terminal_size(),
                 scrollback=False,
             )
         )
@@ -368,33 +378,9 @@ class TerminalClient:
                 raise Detached(f": {signal.Signals(number).name}")
 
     def _resized(self) -> None:
-        size = _size()
+        size = terminal_size()
         if self._observe or size is None or size == self._size:
             return
         self._size = size
         request = m.Resize(self._connection.next_id(), self._session, size)
         self._connection.send(request)
-
-
-def _size() -> Size | None:
-    try:
-        cols, rows = os.get_terminal_size(1)
-    except OSError:
-        return None
-    return Size(cols, rows) if cols and rows else None
-
-
-def _signals() -> socket.socket:
-    """Signals as bytes on a socket, so that one poll waits for everything."""
-    reader, writer = socket.socketpair()
-    for end in (reader, writer):
-        end.setblocking(False)
-    signal.set_wakeup_fd(writer.fileno(), warn_on_full_buffer=False)
-    _signals.__dict__["kept"] = writer  # the descriptor must outlive this function
-
-    def note(_number: int, _frame: Any) -> None:
-        """The wakeup descriptor does the work."""
-
-    for number in (signal.SIGWINCH, signal.SIGCONT, signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
-        signal.signal(number, note)
-    return reader

@@ -15,21 +15,26 @@ import re
 from holdfast.core import marks
 
 _HELD_MAX = 64 << 10  # a "mark" followed by this much output, and no report, was not the end
-# What shells themselves write as a command begins: leave bracketed paste, set the title, reset the
-# colours. It is not the command's.
+# What fish writes after its begin mark, and any shell before a complaint: leave bracketed paste,
+# set the title, reset the colours. It is not the command's. The second matches its beginnings.
 _PREAMBLE = re.compile(
-    rb"(?:\x1b\[\?2004l|\x1b\][012];[^\x07\x1b]*\x07|\x1b\[30m\x1b\(B\x1b\[m|\r(?!\n))+"
+    rb"(?:\x1b\[\?2004l|\x1b\][012];[^\x07\x1b]*\x07|\x1b\[30m\x1b\(B\x1b\[m|\r(?!\n))*"
+)
+_PREAMBLE_BEGUN = re.compile(
+    rb"(?:\x1b(?:\[(?:\?(?:2(?:0(?:0(?:4)?)?)?)?|3(?:0(?:m(?:\x1b(?:\((?:B(?:\x1b(?:\[)?)?)?)?)?)?)?)?"
+    rb"|\](?:[012](?:;[^\x07\x1b]{0,4096})?)?)?|\r)?\Z"
 )
 
 
 class ExecOutput:
     """Feed it the stream from where the command line was typed; it gives the command's own."""
 
-    def __init__(self, seq: int, *, parsed: bool = True) -> None:
+    def __init__(self, seq: int, *, parsed: bool = True, preamble: bool = False) -> None:
         # A line the shell refused to parse has no begin mark: its complaint follows the echo.
         self._begin = marks.mark(marks.BEGIN, seq) if parsed else re.compile(rb"\n")
         self._end = marks.mark(marks.END, seq)
         self._begun = False
+        self._preamble = preamble or not parsed  # still to be taken off
         self._reported = False
         self._held = b""
         self.complete = False  # the end is reported and its mark was found
@@ -42,17 +47,29 @@ class ExecOutput:
             if begin is None:
                 return b""
             self._begun = True
-            rest = self._held[begin.end() :]
-            preamble = _PREAMBLE.match(rest)
-            self._held = rest[preamble.end() :] if preamble else rest
+            self._held = self._held[begin.end() :]
         return self._pass_on()
+
+    def lost(self) -> None:
+        """Output rolled off unseen; if the begin mark was in it, this is the middle."""
+        self._begun = True
 
     def end_reported(self) -> bytes:
         """The shell said that the command has ended; what that makes certain."""
         self._reported = True
         return self._pass_on() if self._begun else b""
 
+    def _take_off_preamble(self) -> None:
+        found = _PREAMBLE.match(self._held)
+        assert found is not None  # it may be empty
+        self._held = self._held[found.end() :]
+        self._preamble = not self._reported and bool(_PREAMBLE_BEGUN.match(self._held))
+
     def _pass_on(self) -> bytes:
+        if self._preamble:
+            self._take_off_preamble()
+            if self._preamble:
+                return b""
         found = list(self._end.finditer(self._held))
         if found and self._reported:
             self.complete = True

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from holdfast.model.errors import InvalidArgument, LimitReached
 from holdfast.model.ids import OperatorId
-from holdfast.model.limits import INPUT_MAX_BYTES, INPUT_PENDING_BYTES
+from holdfast.model.limits import INPUT_MAX_BYTES, INPUT_PENDING_BYTES, INTAKE_OPERATORS
 
 
 class Intake:
@@ -38,7 +38,7 @@ class Intake:
                 hint="wait until it reads, or interrupt it with `hold keys NAME C-c`",
             )
         self._pending_bytes += size
-        self._taken[operator] = seq
+        self._remember(operator, seq)
         return True
 
     def take_next(self, operator: OperatorId, seq: int, size: int) -> bool:
@@ -48,8 +48,14 @@ class Intake:
             return False
         if size > INPUT_MAX_BYTES:
             return False
-        self._taken[operator] = seq
+        self._remember(operator, seq)
         return True
+
+    def _remember(self, operator: OperatorId, seq: int) -> None:
+        """The latest last; the longest silent operator goes when there are too many."""
+        if self._taken.pop(operator, None) is None and len(self._taken) >= INTAKE_OPERATORS:
+            del self._taken[next(iter(self._taken))]
+        self._taken[operator] = seq
 
     def taken(self, size: int) -> None:
         """A pending input is in custody now."""

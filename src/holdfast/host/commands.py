@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 _BELL_READ_BYTES = 64 << 10
 _CLEAR_LINE = b"\x03"
+_BEGIN_WAIT_S = 1.0  # a shell that is at a prompt so long after Enter wants more input
 _MARK_WAIT_S = 1.0  # for the end mark to arrive after the report of the end
 
 
@@ -58,7 +59,7 @@ class Commands:
 
     def check_free(self) -> None:
         """Raise unless the shell can take a command line now."""
-        live = self._live
+        live, name = self._live, self._live.spec.name
         if not live.spec.shell:
             raise NoShellIntegration(
                 f"the session runs {live.spec.argv[0]}, which does not report its commands",
@@ -66,17 +67,20 @@ class Commands:
             )
         self._on_bell()  # what was reported and not yet read counts
         if self.exec is not None:
-            raise SessionBusy("another exec is running in this session")
+            raise SessionBusy(
+                "another exec is running in this session",
+                hint=f"wait for it: `hold wait {name} --for prompt`",
+            )
         state = live.state()
         if state is not SessionState.PROMPT:
             raise SessionBusy(
                 f"the session's shell is not at its prompt; the session is {state}",
-                hint="wait for it: `hold wait NAME --for prompt`",
+                hint=f"wait for it: `hold wait {name} --for prompt`",
             )
         if self.typed_since_prompt:
             raise SessionBusy(
                 "text typed at the prompt waits for its Enter",
-                hint="finish it, or clear it with `hold keys NAME C-c`",
+                hint=f"finish it, or clear it with `hold keys {name} C-c`",
             )
 
     def _on_bell(self) -> None:
@@ -116,6 +120,26 @@ class Commands:
         self._live.keep()
         self._live.watching.stirred()
 
+    def exec_begins(self, channel: ExecChannel) -> None:
+        """A command line was typed for `exec`. A shell that asks for more of it has not begun."""
+        self.exec = channel
+        self._loop.call_later(_BEGIN_WAIT_S, self._check_begun, channel)
+
+    def _check_begun(self, channel: ExecChannel) -> None:
+        if self.exec is not channel or channel.seq is not None:
+            return
+        if self._live.ending is None and self._live.state() is SessionState.PROMPT:
+            self._live.type_for_layer(_CLEAR_LINE)
+            self.exec = None
+            channel.fails(
+                InvalidArgument(
+                    "the shell waits for the rest of the command line: it is not complete",
+                    hint="close its quotes, brackets and blocks; the line was cleared",
+                )
+            )
+        else:
+            self._loop.call_later(_BEGIN_WAIT_S, self._check_begun, channel)
+
     def session_ended(self, ending: Ending) -> None:
         if self.exec is not None:
             self.exec.fails(SessionEnded(f"the session ended while the command ran: {ending}"))
@@ -151,7 +175,8 @@ class ExecChannel:
         if self.seq is None:
             self.seq = report.seq
             self.parsed = report.parsed
-            self._output = ExecOutput(report.seq, parsed=report.parsed)
+            fish = self.live.spec.shell == "fish"
+            self._output = ExecOutput(report.seq, parsed=report.parsed, preamble=fish)
             self._ready.append(m.ExecBegan(self._request, report.seq))
             self.wake()
 
@@ -197,6 +222,7 @@ class ExecChannel:
             if self._cursor < ring.tail:
                 self._lost += ring.tail - self._cursor
                 self._cursor = ring.tail
+                self._output.lost()
             end = min(self._cursor + OUTPUT_CHUNK_BYTES, ring.head)
             data = ring.copy(self._cursor, end)
             self._cursor = end

@@ -98,6 +98,10 @@ class KeeperLink:
             loop.call_soon(on_news, parcel)
         self._early.clear()
 
+    def close(self, loop: asyncio.AbstractEventLoop) -> None:
+        """No more news: what they are about is being given back."""
+        loop.remove_reader(self._sock)
+
     def deposit(self, session: SessionId, pid: int, fds: dict[str, int], blob: bytes) -> None:
         self._send({"do": "deposit", "session": session, "pid": pid, "names": list(fds)}, blob, fds)
 

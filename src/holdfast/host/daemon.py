@@ -74,6 +74,7 @@ class Daemon:
         self._stopped = asyncio.get_running_loop().create_future()
         self._leaving: asyncio.Task[None] | None = None
         self._level: asyncio.Task[Level]
+        self._uncarried: set[SessionId] = set()
 
     # -- life ---------------------------------------------------------------------------------
 
@@ -81,7 +82,13 @@ class Daemon:
         """Carry on what an earlier daemon left, then serve until told to stop."""
         loop = asyncio.get_running_loop()
         for collected in self.keeper.collect():
-            self._carry_on(collected)
+            try:
+                self._carry_on(collected)
+            except Exception:
+                # One session that cannot be carried on must not keep the others from it; it stays
+                # in custody, for a daemon that can.
+                log.exception("session %s stays in custody", collected.session)
+                self._uncarried.add(collected.session)
         self._bury_the_lost()
         self.keeper.listen(loop, self._session_ended, self._terminate, self._keeper_lost)
         self._listener.setblocking(False)
@@ -94,6 +101,7 @@ class Daemon:
             await self._stopped
         finally:
             loop.remove_reader(self._listener)
+            self.keeper.close(loop)
             for operator in list(self.operators):
                 operator.close()
             for live in list(self.registry.live.values()):
@@ -116,7 +124,7 @@ class Daemon:
         daemon that was starting them died before it could hand them over."""
         strays = self.store.forget_cut_off()
         for stored in self.store.unburied():
-            if stored.info.id in self.registry.live:
+            if stored.info.id in self.registry.live or stored.info.id in self._uncarried:
                 continue
             strays.append(stored.info.id)
             info = stored.info.replace(
@@ -129,7 +137,7 @@ class Daemon:
                 self.store.bury(Stored(info, stored.uid), b"", "")
             self.registry.remember(Stored(info, stored.uid))
             log.warning("session %s (%s) was lost with its host", info.id, info.name)
-        levels.clear_leftovers(self.instance, self.home, set(self.registry.live))
+        levels.clear_leftovers(self.instance, self.home, set(self.registry.live) | self._uncarried)
         self._end_strays(strays, list(_STRAYS_AGAIN_S))
 
     def _end_strays(self, sessions: list[SessionId], again: list[float]) -> None:
@@ -192,8 +200,9 @@ class Daemon:
 
     def operator_left(self, operator: Operator) -> None:
         self.operators.discard(operator)
-        for live in self.registry.live.values():
-            self._update_watching(live)
+        if operator.watches:
+            for live in self.registry.live.values():
+                self._update_watching(live)
 
     def welcome(self) -> m.Welcome:
         return m.Welcome(m.PROTOCOL_VERSION, socket.gethostname(), os.getpid())
@@ -299,10 +308,10 @@ class Daemon:
             asyncio.get_running_loop().call_later(_LINGER_S, self._dismiss, live)
 
     def _dismiss(self, live: LiveSession) -> None:
+        """Readers too slow for an ended session: their connection ends, so that they notice. The
+        rest of the output is on disk; whoever comes back gets it from there."""
         for operator in tuple(live.audience):
-            for channel in list(operator.channels.values()):
-                if channel.live is live:
-                    self.leave(operator, channel)
+            operator.close()
 
     def _lay_to_rest(self, live: LiveSession) -> None:
         if live.buried.done():

@@ -24,7 +24,7 @@ from holdfast.host.kept import Descriptors, Kept
 from holdfast.host.view import View
 from holdfast.host.watching import Watching
 from holdfast.model.graph import Graph
-from holdfast.model.ids import OperatorId
+from holdfast.model.ids import LAYER, OperatorId
 from holdfast.model.info import SessionInfo
 from holdfast.model.limits import ECHO_DUE_S, END_GRACE_S
 from holdfast.model.patience import Patience
@@ -41,8 +41,6 @@ _PUMP_BUDGET_BYTES = 256 << 10  # one session's output before the others get the
 # Of the command records, so many and so much of each are in the state blob, which is small.
 _COMMANDS_KEPT, _TEXT_KEPT_CHARS = 10, 500
 _REOPEN_CHECK_S = 1.0  # a terminal nobody has open may be opened again by a live process
-# What the layer itself types (the emulator's answers) is an input like any other, by this operator.
-LAYER = OperatorId("0" * 32)
 
 
 class LiveSession:
@@ -146,7 +144,7 @@ class LiveSession:
         return self.ring.pump(self.fds.master, min(_PUMP_BUDGET_BYTES, self.view.room()))
 
     def _reopened(self) -> None:
-        if self.core.ending is None:
+        if self.core.ending is None and not self._closed:
             self._read_output(True)
 
     def _output_came(self) -> None:
@@ -245,16 +243,16 @@ class LiveSession:
     def _signal_foreground(self, number: int) -> None:
         group = pty.foreground_pgid(self.fds.master)
         if group is not None and group > 1:
-            with contextlib.suppress(ProcessLookupError):
+            with contextlib.suppress(ProcessLookupError, PermissionError):  # sudo's are root's
                 os.killpg(group, number)
 
     def _take_down(self) -> None:
         """Hang up, as a terminal that is closed would; then kill what did not go."""
+        self._loop.call_later(END_GRACE_S, self.kill)
         self._signal_main(signal.SIGHUP)
         self._signal_main(signal.SIGCONT)
         self._signal_foreground(signal.SIGHUP)
         self._signal_foreground(signal.SIGCONT)
-        self._loop.call_later(END_GRACE_S, self.kill)
 
     def _signal_main(self, number: int) -> None:
         with contextlib.suppress(ProcessLookupError, PermissionError):
@@ -262,12 +260,14 @@ class LiveSession:
 
     def kill(self) -> None:
         """End the tree now, whatever it does. The end is told by the keeper."""
-        if self.core.ending is not None:
+        if self.core.ending is not None or self._closed:
             return
         end_tree(self.spec.place)
 
     def main_ended(self, ending: Ending) -> None:
         """The keeper reaped the session's first process."""
+        if self._closed:
+            return
         self.drain()
         self.handle(core.MainEnded(ending))
 
@@ -316,9 +316,10 @@ class LiveSession:
         # Gone, but not reaped yet: it is told as ended in a moment, with its true status.
         return SessionState.WORKING if state is SessionState.ENDED else state
 
-    def graph(self) -> Graph:
+    def graph(self, master: int) -> Graph:
+        """By a descriptor of the caller's: it runs in a thread, and ours may be closed by then."""
         return self.daemon.observation.graph(
-            self.spec.place, self.fds.master, shell_is_shell=self.spec.is_shell
+            self.spec.place, master, shell_is_shell=self.spec.is_shell
         )
 
     def waiting_line(self, state: SessionState) -> str:

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any
 
 from holdfast.host.channels import Channel
 from holdfast.model.errors import HoldfastError, ProtocolViolation, VersionMismatch
-from holdfast.model.ids import OperatorId
-from holdfast.model.limits import EVENT_BACKLOG, QUIET_ACK_S, REQUESTS_IN_FLIGHT
+from holdfast.model.ids import LAYER, OperatorId
+from holdfast.model.limits import ANSWERS_MAX_BYTES, EVENT_BACKLOG, QUIET_ACK_S, REQUESTS_IN_FLIGHT
 from holdfast.wire import messages as m
 from holdfast.wire.frames import Decoder, encode
 
@@ -41,7 +41,7 @@ class Operator:
         self.sock = sock
         sock.setblocking(False)
         credentials = sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
-        self.peer_pid, self.uid, self.gid = struct.unpack("3i", credentials)
+        _, self.uid, _ = struct.unpack("3i", credentials)
         self.id: OperatorId | None = None  # until its Hello
         self.client = ""
         self.channels: dict[int, Channel] = {}
@@ -52,6 +52,7 @@ class Operator:
         self._answers: deque[bytes] = deque()
         self._events: deque[bytes] = deque()
         self._dropped = 0
+        self._answers_bytes = 0
         self._quiet: tuple[int, int, int] | None = None  # the latest quiet input not yet answered
         self._quiet_timer = False
         self._rest: list[bytes | memoryview] = []  # of a frame partly sent
@@ -116,6 +117,8 @@ class Operator:
                 )
             )
             return
+        if hello.operator == LAYER:
+            raise ProtocolViolation("that operator id is the layer's own")
         self.id, self.client = hello.operator, hello.client[:64]
         self.answer(self.daemon.welcome())
 
@@ -151,14 +154,28 @@ class Operator:
 
     def _request_done(self, task: asyncio.Task[None]) -> None:
         self._requests.discard(task)
-        if not self.closed and not self._closing:
-            self._read_more(True)
+        self._read_if_free()
+
+    def _read_if_free(self) -> None:
+        """Read on, unless this operator has enough on its hands."""
+        busy = len(self._requests) >= REQUESTS_IN_FLIGHT
+        if not (self._reading or self.closed or self._closing or busy):
+            self._read_more(self._answers_bytes <= ANSWERS_MAX_BYTES)
 
     # -- out ----------------------------------------------------------------------------------
 
     def answer(self, message: m.Message) -> None:
-        self._answers.append(encode(message))
+        self.queue(message)
         self.pump()
+
+    def queue(self, message: m.Message) -> None:
+        """An answer that goes out with the next send. An operator that asks and does not read is
+        not asked for more until it does."""
+        frame = encode(message)
+        self._answers.append(frame)
+        self._answers_bytes += len(frame)
+        if self._answers_bytes > ANSWERS_MAX_BYTES:
+            self._read_more(False)
 
     def _on_key(self, fields: dict[str, Any]) -> bool:
         """The way of every key press: a quiet Input, taken at once. False: it is something else, or
@@ -223,7 +240,8 @@ class Operator:
         if self._answers:
             together = list(self._answers)[:_FRAMES_TOGETHER]
             for _ in together:
-                self._answers.popleft()
+                self._answers_bytes -= len(self._answers.popleft())
+            self._read_if_free()
             # Whatever a channel has goes along in the same send.
             return [*together, *(self._next_output() or ())]
         if self._dropped:

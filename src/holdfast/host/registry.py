@@ -41,7 +41,9 @@ class Registry:
 
     def remember(self, stored: Stored) -> None:
         self._recent.insert(0, stored)
-        del self._recent[TOMBSTONES_LISTED:]
+        of_user = [index for index, other in enumerate(self._recent) if other.uid == stored.uid]
+        for index in reversed(of_user[TOMBSTONES_LISTED:]):
+            del self._recent[index]
 
     def reserve(self, uid: int, name: str, program: str) -> str:
         """A free name, held until `settle`: the one asked for, or one made from the program's."""

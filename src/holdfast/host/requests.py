@@ -4,6 +4,7 @@ session the asker may not see is not there."""
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
@@ -92,8 +93,12 @@ class Requests:
 
     async def _graph(self, operator: Operator, request: m.GetGraph) -> m.Answer:
         live = self._live(operator, request.session)
-        # A large tree takes tens of milliseconds to look at: not on the loop.
-        return m.GraphShown(request.id, await asyncio.to_thread(live.graph))
+        master = os.dup(live.fds.master)
+        try:
+            # A large tree takes tens of milliseconds to look at: not on the loop.
+            return m.GraphShown(request.id, await asyncio.to_thread(live.graph, master))
+        finally:
+            os.close(master)
 
     def _screen(self, operator: Operator, request: m.GetScreen) -> m.Answer:
         found = self._daemon.registry.find(operator.uid, request.session)
@@ -146,12 +151,16 @@ class Requests:
         else:
             channel = ViewChannel(live, attach.channel, attach.since, scrollback=attach.scrollback)
         offset = channel.cursor if channel.cursor >= 0 else live.ring.head
-        self._daemon.join(operator, channel)
-        operator.answer(
+        same_size = attach.size == live.core.size
+        if attach.size is not None and not attach.observe:
+            # First: the screen sent below must be one of this size.
+            live.handle(core.SizeAsked(who, attach.size))
+        # Queued before anything of the channel can be sent; sent with what follows.
+        operator.queue(
             m.Attached(attach.id, attach.channel, live.info(), offset, live.ledger.last_seq(who))
         )
-        same_size = attach.size == live.core.size
-        live.handle(core.Opened(Seat(who, attach.channel, attach.observe, attach.raw), attach.size))
+        self._daemon.join(operator, channel)
+        live.handle(core.Opened(Seat(who, attach.channel, attach.observe, attach.raw)))
         if same_size and not attach.observe and live.view.mode(_ALTERNATE_SCREEN):
             # A full-screen program that dozed off while nobody watched is nudged to repaint.
             live.handle(core.SignalAsked(who, signal.SIGWINCH))
@@ -236,11 +245,13 @@ class Requests:
         live.commands.check_free()
         data = command_bytes(request.command, bracketed=live.view.mode(_BRACKETED_PASTE))
         live.drain()
+        if request.id < 0 or -1 - request.id in operator.channels:
+            raise InvalidArgument(f"request {request.id} is in use or negative")
         channel = ExecChannel(live, -1 - request.id, request.id)
         taken = live.handle(core.Offered(_identity(operator), request.seq, data))
         if taken == -1:
             raise InvalidArgument("this command was submitted before; its result is not kept")
-        live.commands.exec = channel
+        live.commands.exec_begins(channel)
         channel.wake = operator.pump
         self._daemon.join(operator, channel)
 

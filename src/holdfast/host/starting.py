@@ -23,7 +23,7 @@ from holdfast.model.errors import (
     NotPermitted,
 )
 from holdfast.model.ids import SessionId
-from holdfast.model.limits import ARGV_MAX_BYTES, SESSIONS_MAX
+from holdfast.model.limits import ARGV_KEPT_MAX_BYTES, ARGV_MAX_BYTES, SESSIONS_MAX
 from holdfast.model.size import DEFAULT_SIZE
 from holdfast.model.spec import LaunchSpec
 from holdfast.model.state import Level
@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from holdfast.host.daemon import Daemon
 
 _FIRST_EPOCH = 1
+_BLOB_MAX_BYTES = 96 << 10  # of a session's state at its start; with its commands it must fit one
+# message to the keeper (keeper.channel.MESSAGE_MAX_BYTES)
 _NONCE_FD = 9  # where the shell finds its nonce: the highest number every shell can name
 _SHELLS = {"bash", "zsh", "fish", "sh", "dash", "ksh", "mksh", "tcsh", "csh"}
 # The client's own terminal and multiplexer are not the session's.
@@ -66,9 +68,9 @@ async def _start(
     level: Level,
     name: str,
 ) -> LiveSession:
-    session = daemon.store.create()
     ring_bytes = config.check_ring(run.ring_bytes or daemon.config.ring_bytes)
     size = (run.size or DEFAULT_SIZE).checked()
+    session = daemon.store.create()
     cwd = run.cwd or user.pw_dir
     env = _environment(run, user, session, name, daemon)
     with contextlib.ExitStack() as undo:
@@ -100,11 +102,13 @@ async def _start(
             for fd in inherit.values():
                 os.close(fd)
         undo.callback(_abandon, launched)
-        ring, input_conduit = Ring.create(ring_bytes), make_conduit()
+        ring = Ring.create(ring_bytes)
+        undo.callback(ring.close)
+        input_conduit = make_conduit()
+        undo.callback(os.close, input_conduit)
         fds = Descriptors(
             launched.master, launched.pidfd, ring.memfd, ring.conduit, input_conduit, bell
         )
-        ring.unmap()
         known = Spec(
             id=session,
             name=name,
@@ -120,7 +124,17 @@ async def _start(
             is_shell=(len(argv) == 1 and _program(argv) in _SHELLS) or integration is not None,
             nonce=nonce,
         )
+        blob = Kept(known, size).blob()
+        if len(blob) > _BLOB_MAX_BYTES:
+            raise LimitReached("command and mounts are too long to be kept")
+        # From here on the live session gives the descriptors back, and stops reading them first.
+        undo.pop_all()
+        ring.unmap()
+        undo.callback(daemon.store.forget, session)
+        undo.callback(levels.remove_bell, daemon.home, session)
+        undo.callback(end_tree, launched.place)
         live = LiveSession(daemon, Kept(known, size), fds)
+        undo.callback(live.close, keep=False)
         daemon.store.save_spec(Stored(live.info(), user.pw_uid))
         daemon.keeper.deposit(session, launched.place.pid, fds.named(), live.blob())
         undo.pop_all()
@@ -169,6 +183,8 @@ def _check(run: Run, argv: tuple[str, ...]) -> None:
         raise InvalidArgument("the command is empty")
     if sum(len(os.fsencode(word)) + 1 for word in words) > ARGV_MAX_BYTES:
         raise LimitReached(f"command and environment are over {ARGV_MAX_BYTES} bytes")
+    if sum(len(os.fsencode(word)) + 1 for word in (*argv, run.cwd)) > ARGV_KEPT_MAX_BYTES:
+        raise LimitReached(f"the command is over {ARGV_KEPT_MAX_BYTES} bytes")
     if run.cwd and not run.cwd.startswith("/"):
         raise InvalidArgument("the working directory must be an absolute path")
 

@@ -18,6 +18,7 @@ import resource
 import selectors
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import time
@@ -53,9 +54,19 @@ class Keeper:
         self.backoff = _BACKOFF_FIRST_S
         self.start_at: float | None = time.monotonic()
         self.stopping = False
+        self.terminating = False
         self.soft_limit = _raise_descriptor_limit()
 
     # -- the daemon ---------------------------------------------------------------------------
+
+    def try_daemon(self) -> None:
+        """Start one; what hinders it now (no memory, an upgrade under way) may be gone later."""
+        try:
+            self.start_daemon()
+        except OSError as error:
+            _log(f"cannot start the daemon: {error}; trying again in {self.backoff:.2f} s")
+            self.start_at = time.monotonic() + self.backoff
+            self.backoff = min(self.backoff * 2, _BACKOFF_MAX_S)
 
     def start_daemon(self) -> None:
         ours, theirs = channel.pair()
@@ -68,13 +79,18 @@ class Keeper:
             "HOLDFAST_STARTS": str(self.starts),
             "HOLDFAST_NOFILE_SOFT": str(self.soft_limit),
         }
-        self.daemon = subprocess.Popen(
-            [sys.executable, "-m", "holdfast.host"],
-            stdin=subprocess.DEVNULL,
-            pass_fds=fds,
-            env=environment,
-        )
-        theirs.close()
+        try:
+            self.daemon = subprocess.Popen(
+                [sys.executable, "-m", "holdfast.host"],
+                stdin=subprocess.DEVNULL,
+                pass_fds=fds,
+                env=environment,
+            )
+        except OSError:
+            ours.close()
+            raise
+        finally:
+            theirs.close()
         self.channel = ours
         self.selector.register(ours, selectors.EVENT_READ, self.on_daemon)
         self.starts += 1
@@ -88,7 +104,9 @@ class Keeper:
             parcel = channel.receive(self.channel)
         except BlockingIOError:
             return
-        except OSError as error:
+        except ConnectionError:
+            parcel = None
+        except (OSError, ValueError, struct.error) as error:
             _log(f"custody message refused: {error}")
             return
         if parcel is None:
@@ -122,6 +140,8 @@ class Keeper:
                 self.was_ready = True
                 self.backoff = _BACKOFF_FIRST_S
                 self.say_ready("ready")
+                if self.terminating:
+                    self.tell({"news": "terminate"})
             case "stop":
                 self.stopping = True
 
@@ -131,10 +151,18 @@ class Keeper:
         assert self.channel is not None
         sessions = list(self.custody.deposits)
         index = 0 if after is None else sessions.index(after) + 1
-        if index >= len(sessions):
+        # An answer the daemon waits for: never left out because the channel is full of news.
+        self.channel.setblocking(True)
+        try:
+            self.send_deposit(sessions[index] if index < len(sessions) else None)
+        finally:
+            self.channel.setblocking(False)
+
+    def send_deposit(self, session: str | None) -> None:
+        assert self.channel is not None
+        if session is None:
             channel.send(self.channel, {"news": "all", "keeper_pid": os.getpid()})
             return
-        session = sessions[index]
         held = self.custody.deposits[session]
         head = {
             "news": "deposit",
@@ -214,13 +242,15 @@ class Keeper:
         self.selector.register(wakeup, selectors.EVENT_READ, None)
         while not (self.stopping and self.daemon is None):
             if self.start_at is not None and time.monotonic() >= self.start_at:
-                self.start_daemon()
+                self.try_daemon()
             timeout = None if self.start_at is None else max(0.0, self.start_at - time.monotonic())
             for key, _ in self.selector.select(0.05 if self.outgoing else timeout):
                 if key.data is not None:
                     key.data()
                 elif signal.SIGTERM in _drain(wakeup):
-                    # The host is going down: the daemon ends the sessions in good order.
+                    # The host is going down: the daemon ends the sessions in good order, and if it
+                    # dies meanwhile, the next one.
+                    self.terminating = True
                     self.tell({"news": "terminate"})
             self.flush()
             self.reap()

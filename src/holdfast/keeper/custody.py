@@ -4,11 +4,13 @@ end."""
 from __future__ import annotations
 
 import os
+import time
 from collections import OrderedDict
 from typing import Any
 
 Status = dict[str, Any]  # {"code": 7} or {"signal": 9}
 
+UNCLAIMED_MAX_S = 60.0  # a deposit follows its launch within a launch's own time limit
 UNCLAIMED_MAX = 1024  # ends of processes no deposit names (yet); the oldest is forgotten first
 
 
@@ -34,7 +36,7 @@ class Custody:
         self.deposits: dict[str, Deposit] = {}
         # A session may end before its deposit arrives (the daemon died in between, or a command
         # that lasts no time): its status waits here.
-        self._unclaimed: OrderedDict[int, Status] = OrderedDict()
+        self._unclaimed: OrderedDict[int, tuple[float, Status]] = OrderedDict()
 
     def deposit(self, session: str, pid: int, fds: dict[str, int], blob: bytes) -> Deposit:
         """Take or replace. A status that came first is attached."""
@@ -42,7 +44,10 @@ class Custody:
         if old is not None:
             old.close()
         new = Deposit(pid, fds, blob)
-        new.status = self._unclaimed.pop(pid, None)
+        at, status = self._unclaimed.pop(pid, (0.0, None))
+        # Long after, the number is another process's.
+        if status is not None and time.monotonic() - at < UNCLAIMED_MAX_S:
+            new.status = status
         self.deposits[session] = new
         return new
 
@@ -61,7 +66,7 @@ class Custody:
             if deposit.pid == pid and deposit.status is None:
                 deposit.status = status
                 return session
-        self._unclaimed[pid] = status
+        self._unclaimed[pid] = (time.monotonic(), status)
         while len(self._unclaimed) > UNCLAIMED_MAX:
             self._unclaimed.popitem(last=False)
         return None

@@ -51,7 +51,9 @@ def home_of(environment: Mapping[str, str], uid: int) -> Home:
         return Home(chosen, f"{chosen}/config.toml", f"{chosen}/run").checked()
     if uid == 0:
         return SYSTEM
-    user = environment.get("HOME", f"/tmp/holdfast-{uid}")
+    user = environment.get("HOME", "")
+    if not user.startswith("/"):
+        raise InvalidArgument("HOME is not set", hint="set it, or set HOLDFAST_HOME")
     state = environment.get("XDG_STATE_HOME", f"{user}/.local/state") + "/holdfast"
     config = environment.get("XDG_CONFIG_HOME", f"{user}/.config") + "/holdfast/config.toml"
     # Not $XDG_RUNTIME_DIR: it is removed at the user's last logout, and a session that survives

@@ -38,3 +38,7 @@ class OperatorId(str):
         if len(text) != 32 or not set(text) <= set("0123456789abcdef"):
             raise ValueError(f"not an operator id: {text[:40]!r}")
         return super().__new__(cls, text)
+
+
+# What the layer itself types (the emulator's answers) is an input like any other, by this operator.
+LAYER = OperatorId("0" * 32)

@@ -11,6 +11,7 @@ OUTPUT_CHUNK_BYTES = (
     64 << 10
 )  # one output frame: large enough to be cheap, small enough to interleave
 EVENT_BACKLOG = 256  # events held for one operator that does not read; then it is told of a gap
+ANSWERS_MAX_BYTES = 1 << 20  # answers waiting for one operator; then it is not read until it reads
 REQUESTS_IN_FLIGHT = 64  # unanswered requests of one connection; more are not read until one ends
 OPERATORS_MAX = 1024  # connections to one host; further ones are refused with limit_reached
 
@@ -19,16 +20,18 @@ SESSIONS_MAX = 2048  # live sessions of one host; further ones are refused with 
 TOMBSTONES_LISTED = 50  # ended sessions shown by `hold ls --all`; older ones stay on disk
 NAME_MAX_CHARS = 64
 ARGV_MAX_BYTES = 128 << 10  # command and environment together: the kernel's own bound on one string
+ARGV_KEPT_MAX_BYTES = 64 << 10  # the command alone: it is kept with the session's state
 SIZE_MAX_CELLS_PER_SIDE = 1000  # a screen is kept in memory; 1000x1000 is beyond any real terminal
 
 # -- output: PTY -> conduit -> ring -----------------------------------------------------------
 RING_DEFAULT_BYTES = 1 << 20  # output held for a reader that comes back (M1); older bytes roll off
 RING_MIN_BYTES = 64 << 10  # below this one burst would roll over a whole resume
-RING_MAX_BYTES = 1 << 30
+RING_MAX_BYTES = 256 << 20  # it is written to disk when the session ends
 SCROLLBACK_MAX_LINES = 2000  # kept by the screen for views; what tmux keeps by default
 
 # -- input: ledger of who sent what, kept in the session's shared page -------------------------
 LEDGER_OPERATORS = 64  # operators whose last input sequence survives a daemon crash; LRU beyond
+INTAKE_OPERATORS = 1024  # operators whose last input sequence a daemon remembers; LRU beyond
 INPUT_PENDING_BYTES = 256 << 10  # input accepted for a PTY that does not drain; then refused
 
 # -- custody: the keeper imports nothing, so its limits stand in holdfast.keeper ------------------

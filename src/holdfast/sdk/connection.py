@@ -13,7 +13,14 @@ import socket
 import time
 from collections import deque
 
-from holdfast.model.errors import HostDown, HostLost, ProtocolViolation, TimedOut, from_code
+from holdfast.model.errors import (
+    HostDown,
+    HostLost,
+    NotPermitted,
+    ProtocolViolation,
+    TimedOut,
+    from_code,
+)
 from holdfast.model.home import SYSTEM, Home, home_of
 from holdfast.model.ids import OperatorId
 from holdfast.model.limits import SNAPSHOT_MAX_BYTES
@@ -166,6 +173,12 @@ def _connect(path: str) -> socket.socket:
     except (FileNotFoundError, ConnectionRefusedError) as error:
         sock.close()
         raise HostDown("no host is running here", hint="start one with `hold up -d`") from error
+    except PermissionError as error:
+        sock.close()
+        raise NotPermitted(
+            f"a host is at {path}, but this user may not reach it",
+            hint="start your own with `hold up -d` and no HOLDFAST_HOME",
+        ) from error
     except OSError as error:
         sock.close()
         raise HostDown(

@@ -8,7 +8,7 @@ import sys
 
 from holdfast.cli.arguments import Parser, verb_parser
 from holdfast.cli.starting import start_host
-from holdfast.model.errors import AlreadyUp, HostDown, InvalidArgument
+from holdfast.model.errors import AlreadyUp, HostDown, InvalidArgument, SessionEnded
 from holdfast.model.size import Size
 from holdfast.model.state import Level
 from holdfast.sdk.client import Host
@@ -64,7 +64,27 @@ def run(options: argparse.Namespace) -> int:
             return 0
     from holdfast.cli.terminal import attach_terminal
 
-    return attach_terminal(info.id)
+    try:
+        return attach_terminal(info.id)
+    except SessionEnded:
+        return _show_ended(info.id)
+
+
+def _show_ended(session: str) -> int:
+    """A command so short that it ended before we were attached: its output, and how it ended."""
+    from holdfast.cli import bytes_out
+    from holdfast.cli.raw_output import RawOutput
+    from holdfast.cli.terminal import exit_status
+    from holdfast.wire.messages import Closed, Output
+    from holdfast.wire.queries import strip_queries
+
+    with Host(client="hold run") as host:
+        output = RawOutput(host, session, 0)
+        while not isinstance(message := output.next(), Closed):
+            if isinstance(message, Output):
+                bytes_out.write(strip_queries(message.data))
+    print(f"[{output.info.name} ended: {message.ending}]")
+    return exit_status(message.ending)
 
 
 def _host() -> Host:

@@ -52,7 +52,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _print(output: RawOutput, options: argparse.Namespace) -> None:
-    write = _plain_writer() if options.plain else bytes_out.write
+    write = _plain_writer() if options.plain else _byte_writer()
     head = output.info.output_offset
     last = _LastLines(options.lines) if options.lines is not None else None
     while options.follow or output.offset < head:
@@ -78,6 +78,18 @@ def _tell(gap: m.Gap) -> None:
         f"hold: {gap.skipped} bytes before offset {gap.offset} are no longer held",
         file=sys.stderr,
     )
+
+
+def _byte_writer() -> Callable[[bytes], None]:
+    """Byte for byte; but a terminal is not asked what the program asked its own: the answers would
+    be typed into the reader's shell."""
+    import sys
+
+    if not sys.stdout.isatty():
+        return bytes_out.write
+    from holdfast.wire.queries import strip_queries
+
+    return lambda data: bytes_out.write(strip_queries(data))
 
 
 def _plain_writer() -> Callable[[bytes], None]:
