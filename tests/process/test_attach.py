@@ -68,7 +68,7 @@ def test_coming_back_shows_the_very_screen_with_its_modes(
     first = open_terminal("attach", "full")
     first.until_shown("$")
     first.type(b"less /etc/services\r")
-    first.until_shown("/etc/services")
+    first.until_true(lambda text: first.screen.mode(1049) and text.endswith("/etc/services"))
     first.type(b"/^imap2\r")
     first.until_true(lambda text: text.startswith("imap2") and text.endswith(":"))
     shown = first.screen.text()

@@ -287,9 +287,10 @@ class TerminalClient:
         if self._observe:
             self._say(f"observing: keys are not sent; {HINT}")
             return
+        seq = self._untaken.add(data)  # first of all: whatever happens, it is not lost
         if self._line.shown:
             self._repaint()  # before the program turns to another screen: the line stays on this
-        self._send_input(self._untaken.add(data), data)
+        self._send_input(seq, data)
         if self._patience.worthwhile(len(data)):
             self._echo_until = time.perf_counter() + ECHO_BACK_S
 
@@ -348,22 +349,23 @@ class TerminalClient:
         self._line.hide()
         if self._away:
             return  # coming back brings it
-        old = self._channel
-        connection = self._connection
-        connection.send(m.Detach(connection.next_id(), old))
-        self._channel += 1
-        self._attach_id = connection.next_id()
-        connection.send(
-            m.Attach(
-                self._attach_id,
-                self._session,
-                self._channel,
-                observe=self._observe,
-                size=None if self._observe else terminal_size(),
-                scrollback=False,
-            )
-        )
+        old, self._channel = self._channel, self._channel + 1
         self._offset = None
+        connection = self._connection
+        self._attach_id = connection.next_id()
+        attach = m.Attach(
+            self._attach_id,
+            self._session,
+            self._channel,
+            observe=self._observe,
+            size=None if self._observe else terminal_size(),
+            scrollback=False,
+        )
+        try:
+            connection.send(m.Detach(connection.next_id(), old))
+            connection.send(attach)
+        except HostLost:
+            return  # noticed by the loop; coming back brings the screen
 
     # -- signals ------------------------------------------------------------------------------
 
