@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -12,8 +13,10 @@ import pytest
 
 from faults.hosting import FaultHost, resident_bytes, until
 from faults.raw_socket import RawSocket
+from holdfast.model.state import Level
 from holdfast.sdk.client import Host
 from holdfast.wire import messages as m
+from holdfast.wire.frames import encode
 
 RING_BYTES = 1 << 20
 MEMORY_MAX_BYTES = 48 << 20  # what stalled readers may add to the daemon, ring and screen included
@@ -100,8 +103,10 @@ def drain(client: RawSocket) -> list[m.Message]:
 
 STOPPED_CLIENT = """
 import sys
+from holdfast.model.state import Level
 from holdfast.sdk.client import Host
 from holdfast.wire import messages as m
+from holdfast.wire.frames import encode
 client = Host(path=sys.argv[1])
 connection = client.connection
 connection.ask(m.Attach(connection.next_id(), sys.argv[2], 1, observe=True))
@@ -178,3 +183,22 @@ def test_a_hundred_observers_of_a_flood_do_not_hold_up_another_operators_keys(
             observer.sock.close()
     until("they are forgotten", lambda: client.show(flood.id).observers == 0 or None)
     assert echo_times(client, echo.id, 5)
+
+
+@pytest.mark.requirement("S3")
+def test_an_operator_that_asks_and_never_reads_costs_bounded_memory(host: FaultHost) -> None:
+    with host.client() as client:
+        info = client.run(["sh", "-c", "seq 5000; cat"], level=Level.PLAIN)
+        until("it printed", lambda: "5000" in client.screen(info.id).text or None)
+        daemon = host.daemon_pid()
+        assert daemon is not None
+        before = resident_bytes(daemon)
+        with host.client() as asking:
+            sock = asking.connection.sock
+            sock.setblocking(False)
+            question = encode(m.GetScreen(1, info.id, scrollback=True))
+            with contextlib.suppress(BlockingIOError):
+                for _ in range(20_000):
+                    assert sock.send(question) == len(question)
+            assert client.show(info.id).id == info.id  # others are served
+            assert resident_bytes(daemon) - before < 32 << 20

@@ -119,6 +119,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
             ),
             *_in(
                 "faults/test_slow_clients",
+                "test_an_operator_that_asks_and_never_reads_costs_bounded_memory",
                 "test_a_reader_that_never_reads_costs_bounded_memory_and_no_speed",
                 "test_a_stopped_client_gets_a_correct_screen_when_it_goes_on",
                 "test_a_hundred_observers_of_a_flood_do_not_hold_up_another_operators_keys",
