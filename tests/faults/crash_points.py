@@ -144,6 +144,13 @@ def arm(host: FaultHost, point: str) -> Path:
     return path
 
 
+def customized_host(source: str) -> FaultHost:
+    """A host whose daemon runs `source` before everything else."""
+    host = FaultHost()
+    _customize(host, source)
+    return host
+
+
 def faulty_host(fault: str) -> FaultHost:
     """A host whose daemon has one of FAULTS."""
     host = FaultHost()

@@ -10,7 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from faults.crash_points import customized_host
 from faults.hosting import FaultHost, is_alive, process_key, until
+from faults.leftovers import assert_in_order
 from holdfast.model.errors import StorageFailed
 from holdfast.model.state import Ending, Level
 
@@ -122,3 +124,32 @@ def test_a_read_only_state_directory_refuses_new_sessions_and_spares_the_living(
     finally:
         subprocess.run(["umount", str(host.home / "sessions")], check=True, timeout=10)
     assert client.run(["cat"], level=level).pid > 0
+
+
+_SPEC_FAILS_ONCE = """
+import holdfast.host.store as store
+whole = store.Store.save_spec
+def save_spec(self, stored):
+    store.Store.save_spec = whole
+    raise store.StorageFailed("no room")
+store.Store.save_spec = save_spec
+"""
+
+
+@pytest.mark.requirement("S1")
+@pytest.mark.parametrize("level", [Level.PLAIN, Level.CONTAINED])
+def test_a_start_that_fails_at_its_last_step_leaves_the_daemon_and_nothing_else(
+    level: Level,
+) -> None:
+    host = customized_host(_SPEC_FAILS_ONCE).up()
+    try:
+        with host.client() as client:
+            daemon = host.daemon_pid()
+            with pytest.raises(StorageFailed):
+                client.run(["bash"], level=level)
+            again = [client.run(["bash"], level=level) for _ in range(3)]  # reuses the numbers
+            assert all(client.screen(info.id) is not None for info in again)
+            assert host.daemon_pid() == daemon
+            assert_in_order(host, client)
+    finally:
+        host.down()

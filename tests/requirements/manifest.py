@@ -60,6 +60,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
             ),
             *_in(
                 "faults/test_storage",
+                "test_a_start_that_fails_at_its_last_step_leaves_the_daemon_and_nothing_else",
                 "test_a_full_disk_refuses_new_sessions_and_keeps_the_living_and_their_ends",
                 "test_a_read_only_state_directory_refuses_new_sessions_and_spares_the_living",
             ),

@@ -8,5 +8,6 @@ waiting.py      kernel evidence -> what the session is doing
 keys.py         key names -> bytes, by the terminal's modes
 marks.py        where a command's output begins and ends in the stream
 exec_output.py  a command's output as a stream, without the marks
+flood.py        what of a flood of lines the screen need not be shown
 vt_boundary.py  where output may be cut without cutting an escape sequence
 """

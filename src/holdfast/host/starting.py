@@ -25,9 +25,8 @@ from holdfast.model.errors import (
 from holdfast.model.ids import SessionId
 from holdfast.model.limits import ARGV_KEPT_MAX_BYTES, ARGV_MAX_BYTES, SESSIONS_MAX
 from holdfast.model.size import DEFAULT_SIZE
-from holdfast.model.spec import LaunchSpec
+from holdfast.model.spec import LaunchSpec, Place
 from holdfast.model.state import Level
-from holdfast.ports.launch import Launched
 from holdfast.wire.messages import Run
 
 if TYPE_CHECKING:
@@ -75,6 +74,8 @@ async def _start(
     env = _environment(run, user, session, name, daemon)
     with contextlib.ExitStack() as undo:
         undo.callback(daemon.store.forget, session)
+        # Descriptors that are ours to close until the live session has them.
+        ours = undo.enter_context(contextlib.ExitStack())
         bell, nonce = -1, ""
         inherit: dict[int, int] = {}
         bell_path = levels.bell_path(daemon.home, session)
@@ -83,7 +84,7 @@ async def _start(
             nonce = secrets.token_hex(16)
             bell = shell.make_fifo(bell_path, user.pw_uid, user.pw_gid)
             undo.callback(levels.remove_bell, daemon.home, session)
-            undo.callback(os.close, bell)
+            ours.callback(os.close, bell)
             inherit[_NONCE_FD] = shell.nonce_pipe(nonce)
         spec = LaunchSpec(
             session=session,
@@ -101,11 +102,13 @@ async def _start(
         finally:
             for fd in inherit.values():
                 os.close(fd)
-        undo.callback(_abandon, launched)
+        ours.callback(os.close, launched.master)
+        ours.callback(os.close, launched.pidfd)
+        undo.callback(_end_launched, launched.place)
         ring = Ring.create(ring_bytes)
-        undo.callback(ring.close)
+        ours.callback(ring.close)
         input_conduit = make_conduit()
-        undo.callback(os.close, input_conduit)
+        ours.callback(os.close, input_conduit)
         fds = Descriptors(
             launched.master, launched.pidfd, ring.memfd, ring.conduit, input_conduit, bell
         )
@@ -127,13 +130,10 @@ async def _start(
         blob = Kept(known, size).blob()
         if len(blob) > _BLOB_MAX_BYTES:
             raise LimitReached("command and mounts are too long to be kept")
-        # From here on the live session gives the descriptors back, and stops reading them first.
-        undo.pop_all()
+        ours.pop_all()
         ring.unmap()
-        undo.callback(daemon.store.forget, session)
-        undo.callback(levels.remove_bell, daemon.home, session)
-        undo.callback(end_tree, launched.place)
         live = LiveSession(daemon, Kept(known, size), fds)
+        # It stops watching the descriptors before it closes them.
         undo.callback(live.close, keep=False)
         daemon.store.save_spec(Stored(live.info(), user.pw_uid))
         daemon.keeper.deposit(session, launched.place.pid, fds.named(), live.blob())
@@ -143,14 +143,12 @@ async def _start(
     return live
 
 
-def _abandon(launched: Launched) -> None:
+def _end_launched(place: Place) -> None:
     """The start failed after the launch: the tree must not outlive it."""
-    end_tree(launched.place)
-    os.close(launched.master)
-    os.close(launched.pidfd)
-    if launched.place.cgroup:
-        cgroup.kill(launched.place.cgroup)
-        cgroup.remove(launched.place.cgroup)
+    end_tree(place)
+    if place.cgroup:
+        cgroup.kill(place.cgroup)
+        cgroup.remove(place.cgroup)
 
 
 def _user(daemon: Daemon, uid: int, wanted: str) -> pwd.struct_passwd:
