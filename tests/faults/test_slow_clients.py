@@ -202,3 +202,13 @@ def test_an_operator_that_asks_and_never_reads_costs_bounded_memory(host: FaultH
                     assert sock.send(question) == len(question)
             assert client.show(info.id).id == info.id  # others are served
             assert resident_bytes(daemon) - before < 32 << 20
+
+
+@pytest.mark.requirement("S3")
+def test_operators_that_leave_while_they_attach_leave_no_seat_behind(host: FaultHost) -> None:
+    with host.client() as client:
+        info = client.run(["cat"], level=Level.PLAIN)
+        for _ in range(10):
+            with host.client() as leaving:
+                leaving.connection.send(m.Attach(1, info.id, 1))
+        until("all have left", lambda: client.show(info.id).operators == 0 or None)

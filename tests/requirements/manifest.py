@@ -120,6 +120,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
             ),
             *_in(
                 "faults/test_slow_clients",
+                "test_operators_that_leave_while_they_attach_leave_no_seat_behind",
                 "test_an_operator_that_asks_and_never_reads_costs_bounded_memory",
                 "test_a_reader_that_never_reads_costs_bounded_memory_and_no_speed",
                 "test_a_stopped_client_gets_a_correct_screen_when_it_goes_on",
