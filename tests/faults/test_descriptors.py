@@ -30,7 +30,9 @@ def test_a_hundred_sessions_and_attachments_leave_no_descriptor_zombie_or_group(
 ) -> None:
     client = host.client()
     keeper, daemon = host.keeper_pid(), client.host().daemon_pid
-    warm = client.run(["bash"])  # the launcher and everything loaded late is there after this
+    warm = client.run(
+        ["bash", "--norc"]
+    )  # the launcher and everything loaded late is there after this
     until("a prompt", lambda: client.show(warm.id).state == "prompt" or None)
     client.screen(warm.id)
     client.end(warm.id)
@@ -40,7 +42,7 @@ def test_a_hundred_sessions_and_attachments_leave_no_descriptor_zombie_or_group(
         level = (Level.PLAIN, Level.CONTAINED)[number // 2 % 2]
         client.run(argv, level=level)
     until("all ended", lambda: not client.sessions() or None)
-    lasting = client.run(["bash"])
+    lasting = client.run(["bash", "--norc"])
     connection = client.connection
     for number in range(SESSIONS):
         connection.ask(m.Attach(connection.next_id(), lasting.id, number, raw=number % 2 == 0), 10)

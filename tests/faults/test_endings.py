@@ -102,7 +102,7 @@ def test_sessions_of_a_killed_keeper_end_and_are_buried_as_lost(
     client = host.client()
     script = "trap '' HUP TERM; sleep 1000 & while :; do sleep 1000; done"
     info = client.run(["/bin/sh", "-c", script], name="doomed", level=level)
-    plain = client.run(["bash"], name="shell", level=level)
+    plain = client.run(["bash", "--norc"], name="shell", level=level)
     tree = until("it all runs", lambda: found if len(found := processes_of(host)) >= 6 else None)
     keeper, daemon = process_key(host.keeper_pid()), process_key(host.daemon_pid() or 0)
     assert keeper is not None and daemon is not None

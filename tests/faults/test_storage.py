@@ -146,8 +146,10 @@ def test_a_start_that_fails_at_its_last_step_leaves_the_daemon_and_nothing_else(
         with host.client() as client:
             daemon = host.daemon_pid()
             with pytest.raises(StorageFailed):
-                client.run(["bash"], level=level)
-            again = [client.run(["bash"], level=level) for _ in range(3)]  # reuses the numbers
+                client.run(["bash", "--norc"], level=level)
+            again = [
+                client.run(["bash", "--norc"], level=level) for _ in range(3)
+            ]  # reuses the numbers
             assert all(client.screen(info.id) is not None for info in again)
             assert host.daemon_pid() == daemon
             assert_in_order(host, client)

@@ -92,7 +92,7 @@ def test_users_cannot_see_or_touch_each_others_sessions(host: FaultHost) -> None
 @pytest.mark.requirement("S3")
 def test_files_and_fifos_of_a_root_host_tell_other_users_nothing(host: FaultHost) -> None:
     client = host.client()
-    info = client.run(["bash"], user="nobody", cwd="/")
+    info = client.run(["bash", "--norc"], user="nobody", cwd="/")
     nobody = pwd.getpwnam("nobody")
 
     def mode(path: str) -> int:
@@ -109,5 +109,5 @@ def test_files_and_fifos_of_a_root_host_tell_other_users_nothing(host: FaultHost
 
 @pytest.mark.requirement("S3")
 def test_the_bells_can_be_reached_by_their_users_and_listed_by_nobody(host: FaultHost) -> None:
-    host.client().run(["bash"], user="nobody", cwd="/")
+    host.client().run(["bash", "--norc"], user="nobody", cwd="/")
     assert stat.S_IMODE(os.stat(host.home / "run/bells").st_mode) == 0o711
