@@ -20,16 +20,22 @@ from pathlib import Path
 import pytest
 
 from holdfast.adapters.shell import (
+    LINE_PROBE,
     CommandBegin,
     CommandEnd,
+    LineShown,
     PromptShown,
     Report,
     ReportReader,
     integrate,
     make_fifo,
+    make_state_file,
     nonce_pipe,
+    state_path,
 )
-from holdfast.core import marks
+from holdfast.adapters.shell_state import read_state
+from holdfast.core import handoff, marks
+from holdfast.model.shell_state import Change, ShellState
 
 DEADLINE_S = 8.0
 NONCE_FD = 7  # in the shell; zsh and bash keep their own descriptors at 10 and above
@@ -45,6 +51,8 @@ class Shell:
         self.nonce = secrets.token_hex(16)
         self.fifo = str(home / "reports")
         self.fifo_fd = make_fifo(self.fifo, os.getuid(), os.getgid())
+        self.state_file = state_path(self.fifo)
+        make_state_file(self.state_file, os.getuid(), os.getgid())
         self.reader = ReportReader(self.nonce)
         self.reports: list[Report] = []
         self.output = b""
@@ -79,6 +87,7 @@ class Shell:
         while not true():
             assert time.monotonic() < end, (self.reports[-6:], self.output[-1500:])
             self.pump(0.005, fifo)
+        self.pump(0, fifo)  # what was reported before the awaited output was written
 
     def type(self, text: str | bytes) -> None:
         data = text.encode() if isinstance(text, str) else text
@@ -143,6 +152,27 @@ class Shell:
 
     def says(self, line: str) -> str:
         return self.shown(self.run(line)[1].seq)
+
+    def state(self) -> ShellState:
+        """The shell's state, not older than the last prompt."""
+        found = read_state(self.state_file, self.nonce, os.getuid(), self.prompts()[-1].seq)
+        assert found is not None, Path(self.state_file).read_bytes()[:500]
+        return found
+
+    def changed_by(self, line: str) -> tuple[Change, ...]:
+        before = self.state()
+        self.run(line)
+        return handoff.changes(before, self.state())
+
+    def probe(self) -> LineShown:
+        """Ask for the text in the line editor, once the shell has taken all keys."""
+        seen = len(self.reports)
+        self.until(self.quiet)
+        self.type(LINE_PROBE)
+        self.until(lambda: any(isinstance(r, LineShown) for r in self.reports[seen:]))
+        self.until(self.quiet)
+        [line] = [report for report in self.reports[seen:] if isinstance(report, LineShown)]
+        return line
 
     def close(self) -> None:
         os.kill(self.pid, signal.SIGKILL)

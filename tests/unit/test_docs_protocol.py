@@ -3,45 +3,57 @@ and limit, and nothing that is not there."""
 
 from __future__ import annotations
 
-import inspect
 import json
 import re
+from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from holdfast.model import graph, info, limits, size, state
+from holdfast.core.turn_policy import POLICIES
+from holdfast.core.turn_table import Step
+from holdfast.journal.status import Continuity
+from holdfast.journal.verdict import Break, Outcome
+from holdfast.model import (
+    actor,
+    envelope,
+    graph,
+    info,
+    limits,
+    shell_state,
+    size,
+    state,
+    turn_info,
+)
 from holdfast.model.errors import ProtocolViolation
+from holdfast.model.ids import ActorId, OperatorId
 from holdfast.model.record import Record
+from holdfast.wire import authority
 from holdfast.wire import messages as m
+from holdfast.wire.claims import claim_text
 from holdfast.wire.frames import Decoder, encode, output_head
+from unit import documented
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 TEXT = (DOCS / "protocol.md").read_text(encoding="utf-8")
+SECTIONS = documented.sections(TEXT)
 VECTORS = json.loads((DOCS / "protocol-vectors.json").read_text(encoding="utf-8"))
 
-_ROW = re.compile(r"^\| `(\w+)` \| (.*?) \| (.*?) \| (.+) \|$", re.MULTILINE)
-_NAMES = {"str": "text", "None": "nil"}
-
-
-def sections() -> dict[str, str]:
-    """The text under each third-level heading, by the heading without its backquotes."""
-    parts = re.split(r"^#{2,3} (.+)$", TEXT, flags=re.MULTILINE)
-    return {title.strip("`"): body for title, body in zip(parts[1::2], parts[2::2], strict=True)}
+_MODULES = (actor, envelope, graph, info, shell_state, size, state, turn_info)
 
 
 def values() -> dict[str, type[Record]]:
     """Every record that a message may carry, however deep."""
     found: dict[str, type[Record]] = {}
-    for module in (graph, info, size, state):
+    for module in _MODULES:
         for name, kind in vars(module).items():
             if isinstance(kind, type) and issubclass(kind, Record) and kind is not Record:
                 found[name] = kind
     carried: dict[str, type[Record]] = {}
     open_ends: list[type[Record]] = list(m.BY_TAG.values())
     while open_ends:
-        for declared in declared_in(open_ends.pop()).values():
+        for declared in documented.declared_in(open_ends.pop()).values():
             for name in re.findall(r"\w+", declared):
                 if name in found and name not in carried:
                     carried[name] = found[name]
@@ -49,53 +61,24 @@ def values() -> dict[str, type[Record]]:
     return carried
 
 
-def declared_in(kind: type[Record]) -> dict[str, str]:
-    declared: dict[str, str] = {}
-    for owner in reversed(kind.__mro__):
-        declared.update(inspect.get_annotations(owner))
-    return {field: declared[field] for field in kind._fields}
-
-
-def documented_type(declared: str) -> str:
-    if " | " in declared:
-        return " or ".join(documented_type(arm) for arm in declared.split(" | "))
-    if inner := re.fullmatch(r"tuple\[(.+), \.\.\.\]", declared):
-        return f"list of {documented_type(inner[1])}"
-    if inner := re.fullmatch(r"dict\[str, (.+)\]", declared):
-        return f"map of {documented_type(inner[1])}"
-    return _NAMES.get(declared, declared)
-
-
-def documented_default(kind: type[Record], field: str) -> str:
-    if field not in kind._defaults:
-        return ""
-    default = kind._defaults[field]
-    return f"`{json.dumps(default) if default is not None else 'nil'}`"
-
-
-def expected_rows(kind: type[Record]) -> list[tuple[str, str, str]]:
+def expected_rows(kind: type[Record]) -> list[documented.Row]:
+    # The id of a request or an answer is said once for all.
     asked = issubclass(kind, m.Request | m.Answer)
-    return [
-        (field, documented_type(declared), documented_default(kind, field))
-        for field, declared in declared_in(kind).items()
-        if not (asked and field == "id")  # said once for all
-    ]
+    return documented.expected_rows(kind, without=("id",) if asked else ())
 
 
 @pytest.mark.parametrize("tag", m.BY_TAG)
 def test_a_message_is_documented_field_by_field(tag: str) -> None:
-    rows = [found[:3] for found in _ROW.findall(sections()[tag])]
-    assert rows == expected_rows(m.BY_TAG[tag])
+    assert documented.rows(SECTIONS[tag]) == expected_rows(m.BY_TAG[tag])
 
 
 @pytest.mark.parametrize("name", values())
 def test_a_value_is_documented_field_by_field(name: str) -> None:
-    rows = [found[:3] for found in _ROW.findall(sections()[name])]
-    assert rows == expected_rows(values()[name])
+    assert documented.rows(SECTIONS[name]) == expected_rows(values()[name])
 
 
 def test_nothing_is_documented_that_does_not_exist() -> None:
-    described = {title for title, body in sections().items() if _ROW.search(body)}
+    described = {title for title, body in SECTIONS.items() if documented.ROW.search(body)}
     assert described <= {*m.BY_TAG, *values(), "Frames"}
 
 
@@ -104,8 +87,63 @@ def test_the_version_is_the_one_described() -> None:
 
 
 def test_states_and_levels_are_all_named() -> None:
-    assert all(f"`{one}`" in sections()["Session states"] for one in state.SessionState)
-    assert all(f"`{one}`" in sections()["Levels"] for one in state.Level)
+    assert all(f"`{one}`" in SECTIONS["Session states"] for one in state.SessionState)
+    assert all(f"`{one}`" in SECTIONS["Levels"] for one in state.Level)
+
+
+@pytest.mark.parametrize(
+    ("title", "words"),
+    [
+        ("Envelopes and scopes", envelope.Right),
+        ("Envelopes and scopes", envelope.ScopeKind),
+        ("Actor", actor.ActorKind),
+        ("Actor", actor.Colour),
+        ("Change", shell_state.Kind),
+        ("Change", shell_state.What),
+        ("turn_event", Step),
+        ("Judgement", Outcome),
+        ("Judgement", Break),
+        ("Judgement", Continuity),
+    ],
+)
+def test_every_word_of_an_enumeration_is_named_where_it_is_used(
+    title: str, words: type[StrEnum]
+) -> None:
+    assert [word for word in words if f"`{word}`" not in SECTIONS[title]] == []
+
+
+def test_roles_and_turn_policies_are_named_as_they_are() -> None:
+    rows = re.findall(r"^\| `(\w+)` \| (.+) \|$", SECTIONS["Envelopes and scopes"], re.MULTILINE)
+    roles = {name: set(re.findall(r"`([\w.]+)`", rights)) for name, rights in rows}
+    assert set(roles) >= set(envelope.ROLES)
+    for name, rights in envelope.ROLES.items():
+        assert roles[name] == set(rights) or (name == "admin" and roles[name] == set()), name
+    assert all(f"`{name}`" in SECTIONS["The turn"] for name in POLICIES)
+
+
+def test_every_request_about_authority_has_its_right_named() -> None:
+    asked = [kind.tag for kind in vars(authority).values() if _is_request(kind)]
+    assert len(asked) > 20
+    named = set(re.findall(r"`(\w+)`", SECTIONS["What each request needs"]))
+    assert [tag for tag in asked if tag not in named] == []
+
+
+def _is_request(kind: object) -> bool:
+    return isinstance(kind, type) and issubclass(kind, m.Request) and bool(kind.tag)
+
+
+def test_a_claim_is_signed_over_the_bytes_described() -> None:
+    from holdfast.adapters.signing import SigningKey
+
+    vector = VECTORS["claim"]
+    key = SigningKey(bytes.fromhex(vector["actor_seed"]))
+    assert key.public.hex() == vector["actor_key"]
+    assert ActorId.of_key(key.public) == vector["actor"]
+    host_key, challenge = bytes.fromhex(vector["host_key"]), bytes.fromhex(vector["challenge"])
+    signed = b"holdfast claim v1\0" + host_key + challenge + bytes.fromhex(vector["operator"])
+    assert claim_text(host_key, challenge, OperatorId(vector["operator"])) == signed
+    assert signed.hex() == vector["signed"]
+    assert key.sign(signed).hex() == vector["signature"]
 
 
 def test_limits_have_the_values_of_the_code() -> None:
@@ -118,19 +156,9 @@ def test_limits_have_the_values_of_the_code() -> None:
 # -- vectors ----------------------------------------------------------------------------------
 
 
-def _from_json(value: Any) -> Any:
-    if isinstance(value, dict):
-        if set(value) == {"hex"}:
-            return bytes.fromhex(value["hex"])
-        return {key: _from_json(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_from_json(item) for item in value]
-    return value
-
-
 @pytest.mark.parametrize("vector", VECTORS["messages"], ids=lambda vector: vector["name"])
 def test_a_vector_decodes_to_its_fields_and_back(vector: dict[str, Any]) -> None:
-    expected = m.BY_TAG[vector["t"]].unpack(_from_json(vector["fields"]))
+    expected = m.BY_TAG[vector["t"]].unpack(documented.from_json(vector["fields"]))
     (decoded,) = Decoder(limits.SNAPSHOT_MAX_BYTES).feed(bytes.fromhex(vector["frame"]))
     assert decoded == expected
     assert Decoder(limits.SNAPSHOT_MAX_BYTES).feed(encode(expected)) == [expected]
@@ -146,6 +174,9 @@ def test_every_kind_of_message_but_the_plainest_has_a_vector() -> None:
     shown = {vector["t"] for vector in VECTORS["messages"]}
     assert {"hello", "welcome", "run", "attach", "attached", "input", "accepted"} <= shown
     assert {"output", "resync", "gap", "closed", "state", "failed", "exec", "exec_ended"} <= shown
+    assert {"claim", "actor_shown", "grant", "envelopes", "request_turn", "turn_shown"} <= shown
+    assert {"turn_event", "turn_lost", "handed_over", "dismissed", "seize", "halted"} <= shown
+    assert {"journal", "journal_shown", "verified", "proven", "blamed"} <= shown
 
 
 def test_output_sent_straight_from_the_ring_is_the_same_message() -> None:

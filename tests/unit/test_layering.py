@@ -16,12 +16,13 @@ MAY_IMPORT: dict[str, set[str]] = {
     "model": set(),
     "core": {"model"},
     "wire": {"model"},
+    "journal": {"model"},
     "ports": {"model"},
-    "adapters": {"model", "ports", "wire"},
+    "adapters": {"model", "ports", "wire", "journal"},
     "keeper": set(),
-    "host": {"model", "core", "wire", "ports", "adapters", "keeper"},
-    "sdk": {"model", "wire"},
-    "cli": {"model", "wire", "sdk"},
+    "host": {"model", "core", "wire", "journal", "ports", "adapters", "keeper"},
+    "sdk": {"model", "wire", "journal"},
+    "cli": {"model", "wire", "journal", "sdk"},
     "native": set(),  # C sources only
     "shells": set(),  # shell scripts only
 }
@@ -35,11 +36,14 @@ _PURE = {
 MAY_IMPORT_OUTSIDE: dict[str, set[str]] = {
     "core": _PURE,
     "wire": _PURE | {"msgpack"},
+    # cryptography: to check a signature, which is arithmetic; imported at the first one.
+    "journal": _PURE | {"cryptography", "json", "msgpack", "zlib"},
     # `signal` for the names of signals, `sys` to find the module of a record's annotations.
     "model": _PURE | {"signal", "sys"},
     "ports": _PURE,
     "keeper": set(sys.stdlib_module_names),
-    "sdk": set(sys.stdlib_module_names),
+    # cryptography: to prove which actor a program is; imported only by who acts as another.
+    "sdk": set(sys.stdlib_module_names) | {"cryptography"},
     "cli": set(sys.stdlib_module_names),
 }
 

@@ -12,6 +12,7 @@ from holdfast.adapters.shell import (
     RECORD_MAX_BYTES,
     CommandBegin,
     CommandEnd,
+    LineShown,
     PromptShown,
     ReportReader,
     ShellReady,
@@ -117,6 +118,33 @@ def test_a_text_with_a_lost_piece_is_unknown_rather_than_wrong() -> None:
     # Pieces of another command are not taken either.
     [begin] = reader.feed(record("T 2 0 ls") + record("B 3 1 whole /"))
     assert begin == CommandBegin(3, "", "/", text_known=False)
+
+
+def test_an_unsubmitted_line_comes_in_pieces_and_uses_up_no_number() -> None:
+    reader = ReportReader(NONCE)
+    assert reader.feed(
+        record("T 3 0 echo 100%25")
+        + record("T 3 1 %0Ax")
+        + record("L 3 2 whole 4")
+        + record("L 3 0 whole 0")
+        + record("T 3 0 ls")
+        + record("B 3 1 whole /")
+    ) == [
+        LineShown(3, 4, "echo 100%\nx"),
+        LineShown(3, 0, ""),
+        CommandBegin(3, "ls", "/"),
+    ]
+    assert reader.refused == 0
+
+
+def test_an_unsubmitted_line_that_lost_a_piece_or_was_cut_says_so() -> None:
+    reader = ReportReader(NONCE)
+    lost = record("T 1 0 rm ") + record("T 1 2 /") + record("L 1 3 whole 1")
+    assert reader.feed(lost) == [LineShown(1, 1, "", text_known=False)]
+    cut = record("T 1 0 x") + record("L 1 1 cut 1")
+    assert reader.feed(cut) == [LineShown(1, 1, "x", text_cut=True)]
+    assert reader.feed(record("L 1 0 whole x")) == []
+    assert reader.refused == 1
 
 
 def test_flags_say_what_the_text_is() -> None:

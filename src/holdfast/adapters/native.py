@@ -1,4 +1,4 @@
-"""The two compiled programs: where they live and how they come to be there.
+"""The compiled programs: where they live and how they come to be there.
 
 The C sources are part of the package; they are compiled on the machine they run on, once, into a
 cache whose file names carry a hash of source and flags: an upgrade builds beside the old file, a
@@ -7,18 +7,20 @@ second run builds nothing. `python -m holdfast.adapters.native` builds all and s
 Deliberately does not ship binaries, and does not fail an installation without a C compiler:
 `init_command` then falls back to `dumb-init` from PATH. That init gives the main process's exit
 status as it is and 128+n for a signal, so *exit 137* and *SIGKILL* cannot be told apart; nor does
-it say that the program could not be executed, or end what is left of a tree at level plain.
+it say that the program could not be executed, or end what is left of a tree at level plain. An
+attached client without its key loop does the same work in Python.
 """
 
 from __future__ import annotations
 
-import hashlib
 import os
 import shutil
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
+
+from holdfast.model.compiled import KEY_LOOP, Program, kept_in
 
 COMPILE_TIMEOUT_S = 60.0
 
@@ -31,38 +33,35 @@ _INIT_FLAGS = (
     "-Os -static -nostdlib -ffreestanding -fno-stack-protector -fno-asynchronous-unwind-tables "
     "-fno-pie -no-pie -Wl,-z,noseparate-code -Wl,--build-id=none -s"
 )
-_PROGRAMS: dict[str, tuple[str, tuple[str, ...], tuple[str, ...]]] = {
-    INIT: ("hold_init.c", tuple(_INIT_FLAGS.split()), ()),
-    SHIM: ("criu_shim.c", ("-O2", "-fPIC", "-shared"), ("-ldl",)),
+_PROGRAMS = {
+    INIT: Program(INIT, "hold_init.c", tuple(_INIT_FLAGS.split())),
+    SHIM: Program(SHIM, "criu_shim.c", ("-O2", "-fPIC", "-shared"), ("-ldl",)),
+    KEY_LOOP.name: KEY_LOOP,
 }
 
 
 def directory() -> Path:
     """Where compiled programs are kept: with the installation if it can be written, else the
     user's cache."""
-    beside = Path(sys.prefix) / "lib"
-    if os.access(beside, os.W_OK):
-        return beside / "holdfast"
-    cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(cache) / "holdfast"
+    beside, cache = kept_in(sys.prefix, os.environ, os.path.expanduser("~"))
+    return Path(beside if os.access(os.path.dirname(beside), os.W_OK) else cache)
 
 
 def build(name: str, into: Path | None = None) -> Path | str:
     """The compiled program, built now if it was not yet; or the reason why there is none."""
-    source, flags, libraries = _PROGRAMS[name]
+    program = _PROGRAMS[name]
+    source = _SOURCES / program.source
     try:
-        text = (_SOURCES / source).read_bytes()
+        text = source.read_bytes()
     except OSError as error:
-        return f"the source {source} is missing from the installation: {error.strerror}"
-    digest = hashlib.sha256(b"\0".join([text, *(f.encode() for f in flags)])).hexdigest()[:16]
-    stem, dot, ending = name.partition(".")
-    target = (into or directory()) / f"{stem}-{os.uname().machine}-{digest}{dot}{ending}"
+        return f"the source {program.source} is missing from the installation: {error.strerror}"
+    target = (into or directory()) / program.file_name(text, os.uname().machine)
     if os.access(target, os.X_OK):
         return target
     compiler = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
     if compiler is None:
         return "there is no C compiler (cc, gcc or clang) on PATH"
-    return _compile([compiler, *flags, str(_SOURCES / source), *libraries], target)
+    return _compile([compiler, *program.flags, str(source), *program.libraries], target)
 
 
 def _compile(command: list[str], target: Path) -> Path | str:

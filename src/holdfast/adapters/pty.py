@@ -137,6 +137,20 @@ def settings(master: int) -> list[int | list[bytes | int]]:
     return termios.tcgetattr(master)
 
 
+_termios = bytearray(64)  # the kernel's structure, with room to spare
+_local_flags = memoryview(_termios)[12:16].cast("I")
+
+
+def reads_secretly(master: int) -> bool:
+    """Whether a program reads lines with echo off: what is typed now is a secret. Asked at every
+    key press, so it reads the one word it needs. A line editor has echo off too, and no lines."""
+    try:
+        fcntl.ioctl(master, termios.TCGETS, _termios)
+    except OSError:
+        return False
+    return _local_flags[0] & (termios.ICANON | termios.ECHO) == termios.ICANON
+
+
 def unread_output(master: int) -> int:
     """Bytes the session wrote that wait to be read from the master."""
     return _count(master)

@@ -7,8 +7,8 @@ memfd's file position in the same system call as the data, so at every instant e
 exactly one of PTY, conduit and ring, and the file position says how many the ring has. Measured:
 as fast as reading into memory.
 
-The memfd: one page of header, two slots for a view's checkpoint, then `capacity` bytes of ring,
-all sparse, so memory is taken only as used. A byte of the session's output has one offset for ever;
+The memfd: one page of header, one for the keys not yet in the journal (adapters.burst), two slots
+for a view's checkpoint, then `capacity` bytes of ring, all sparse, so memory is taken only as used. A byte of the session's output has one offset for ever;
 the byte at offset N is at ring position N mod capacity.
 """
 
@@ -24,12 +24,14 @@ from holdfast.model.limits import OUTPUT_CHUNK_BYTES
 
 PAGE = 4096
 CHECKPOINT_SLOT_BYTES = 1 << 20
-_DATA_AT = PAGE + 2 * CHECKPOINT_SLOT_BYTES
+BURST_AT = PAGE
+_SLOTS_BEGIN = 2 * PAGE
+_DATA_AT = _SLOTS_BEGIN + 2 * CHECKPOINT_SLOT_BYTES
 
 # Header words (u64). Each is written by one store, so a kill never leaves half of one.
 _MAGIC, _CAPACITY, _HEAD, _SLOT = 0, 1, 2, 3
 _SLOTS_AT = 4  # per slot: offset, length
-_MAGIC_VALUE = 0x686F6C6452494E32
+_MAGIC_VALUE = 0x686F6C6452494E33
 LEDGER_AT = 512  # bytes from here to the end of the header page are the input ledger's
 
 # The PTY gives at most one page per read, and a pipe has 16 slots of a page.
@@ -122,6 +124,10 @@ class Ring:
     def copy(self, start: int, end: int) -> bytes:
         return b"".join(self.read(start, end))
 
+    def insert(self, data: bytes) -> None:
+        """Words of the layer's own among the output; short ones, the conduit is empty."""
+        self._drain(os.write(self.conduit, data))
+
     # -- checkpoint of the view, so that a new daemon need not have seen all the output ----------
 
     def save_checkpoint(self, offset: int, data: bytes) -> bool:
@@ -129,7 +135,7 @@ class Ring:
         if len(data) > CHECKPOINT_SLOT_BYTES:
             return False
         slot = 1 - self._words[_SLOT] % 2
-        at = PAGE + slot * CHECKPOINT_SLOT_BYTES
+        at = _SLOTS_BEGIN + slot * CHECKPOINT_SLOT_BYTES
         self.view[at : at + len(data)] = data
         self._words[_SLOTS_AT + 2 * slot] = offset
         self._words[_SLOTS_AT + 2 * slot + 1] = len(data)
@@ -141,7 +147,7 @@ class Ring:
         offset, size = self._words[_SLOTS_AT + 2 * slot], self._words[_SLOTS_AT + 2 * slot + 1]
         if not size:
             return None
-        at = PAGE + slot * CHECKPOINT_SLOT_BYTES
+        at = _SLOTS_BEGIN + slot * CHECKPOINT_SLOT_BYTES
         return offset, bytes(self.view[at : at + size])
 
     def unmap(self) -> None:

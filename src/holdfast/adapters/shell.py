@@ -1,25 +1,14 @@
-"""The session's own interactive shell: how it is started so that it reports, and what it reports.
+"""The session's own interactive shell: how it is started so that it reports.
 
 `integrate` turns a bare interactive bash, zsh or fish into one that sources our file (in
 `holdfast.shells`) besides the user's own, which are never edited. The shell then reports each
 command line over a FIFO, which it opens only for the moment of a report. Each report carries a
 nonce that the shell read at its start from an inherited pipe and never exports: a program the
-shell runs can write to the FIFO, but not what counts.
+shell runs can write to the FIFO, but not what counts. `shell_reports` reads them. Before each
+report of a prompt the shell writes its own state to a file beside the FIFO (`shell_state`).
 
-Protocol, version 1. A record is `NUL "HOLD1 " nonce " " body NUL`, at most RECORD_MAX_BYTES, in
-one write. That is under PIPE_BUF, so the kernel keeps it whole, and it has a NUL on either side,
-so whatever others write next to it stays outside. Bodies, where the last field goes up to the end
-and has `%` and newline written as `%25` and `%0A` (bash writes line by line):
-
-    R 0 PID KIND VERSION     the shell is set up; the user's files have been read
-    T SEQ INDEX PIECE        a piece of the text of a command line, before its B
-    B SEQ PIECES FLAG CWD    a command line begins; FLAG whole | cut | unknown | unparsed
-    E SEQ STATUS CWD         it has ended
-    P SEQ STATUS CWD         about to read a line, which will be SEQ; STATUS is `$?` now
-
-Deliberately absent: any judgement of what a report means for the session, any waiting, any
-output marks (`core.marks`), and any defence against the user of the shell, who can read its
-variables. That is the doorbell's work.
+Deliberately absent: any defence against the user of the shell, who can read its variables. That
+is the doorbell's work.
 """
 
 from __future__ import annotations
@@ -31,18 +20,48 @@ import stat
 from contextlib import suppress
 from pathlib import Path
 
-from holdfast.model.limits import COMMAND_TEXT_MAX_BYTES
+from holdfast.adapters.shell_reports import (
+    RECORD_MAX_BYTES,
+    CommandBegin,
+    CommandEnd,
+    LineShown,
+    PromptShown,
+    Report,
+    ReportReader,
+    ShellReady,
+)
 from holdfast.model.record import Record
+
+__all__ = [
+    "FIFO_BYTES",
+    "LINE_PROBE",
+    "RECORD_MAX_BYTES",
+    "SHELLS",
+    "CommandBegin",
+    "CommandEnd",
+    "Integration",
+    "LineShown",
+    "PromptShown",
+    "Report",
+    "ReportReader",
+    "ShellReady",
+    "integrate",
+    "make_fifo",
+    "make_state_file",
+    "may_probe",
+    "nonce_pipe",
+    "state_path",
+]
 
 SHELLS = Path(__file__).resolve().parent.parent / "shells"
 
-# Bash writes through a buffer of this size; a longer record would be torn into several writes.
-RECORD_MAX_BYTES = 1024
-# Pieces of one text: encoding may triple it, and fish cuts pieces at 200 characters.
-PIECES_MAX = 512
 FIFO_BYTES = 64 << 10  # reports of some hundred commands while no daemon reads; then they are lost
-
-# -- starting ---------------------------------------------------------------------------------
+# Typed by the host, and only when the kernel says that the shell is at its prompt: no terminal has
+# such a key. Our file has bound it to what reports the line editor's text and leaves it as it is.
+LINE_PROBE = b"\x1b[5099~"
+# Keys after which a line editor takes what comes next for part of them, or for plain text: ^Q, ^V,
+# ^X and a lone Escape.
+_UNFINISHED_KEYS = (b"\x11", b"\x16", b"\x18", b"\x1b")
 
 
 class Integration(Record):
@@ -68,6 +87,7 @@ def integrate(
         # A login shell by the name it was given. That name cannot be looked up and started.
         argv = (argv[0][: -len(name)] + name[1:], *argv[1:])
     ours = {"HOLD_SHELL_FIFO": fifo, "HOLD_SHELL_NONCE_FD": str(nonce_fd)}
+    ours["HOLD_SHELL_STATE"] = state_path(fifo)
     match name.removeprefix("-"):
         case "bash":
             return _bash(argv, env, ours, login)
@@ -167,6 +187,34 @@ def make_fifo(path: str, uid: int, gid: int) -> int:
     return fd
 
 
+def state_path(fifo: str) -> str:
+    """Where the shell that reports on `fifo` writes its state."""
+    return f"{fifo}.state"
+
+
+def make_state_file(path: str, uid: int, gid: int) -> None:
+    """The file for the shell's state, made or (by a restarted daemon) found; 0600, `uid`'s.
+
+    The shell only ever writes to a file that is there. It will hold the values of the environment,
+    for exactly those who can read them in /proc/PID/environ: the session's user, and root."""
+    with suppress(FileExistsError):
+        fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        try:
+            os.fchmod(fd, 0o600)  # whatever the umask
+            os.fchown(fd, uid, gid)
+        finally:
+            os.close(fd)
+    found = os.lstat(path)
+    if not stat.S_ISREG(found.st_mode) or found.st_uid != uid or found.st_mode & 0o077:
+        raise FileExistsError(f"{path} is not this session's state file")
+
+
+def may_probe(typed: bytes) -> bool:
+    """Whether LINE_PROBE can be typed after these last keys and still be one. In vi's command mode
+    an operator without its motion is not seen here; then the probe may be lost, or change case."""
+    return not typed.endswith(_UNFINISHED_KEYS)
+
+
 def nonce_pipe(nonce: str) -> int:
     """The reading end of a pipe that gives the nonce once and then ends; close-on-exec."""
     if not re.fullmatch("[0-9a-f]{16,64}", nonce):
@@ -177,177 +225,3 @@ def nonce_pipe(nonce: str) -> int:
     finally:
         os.close(writing)
     return reading
-
-
-# -- listening --------------------------------------------------------------------------------
-
-
-class ShellReady(Record):
-    """The shell is set up. Without this report there is no integration, whatever was asked."""
-
-    pid: int  # as the shell sees itself; another number outside its pid namespace
-    kind: str
-    version: str
-
-
-class CommandBegin(Record):
-    """A command line has been read and is about to run."""
-
-    seq: int
-    text: str  # best effort; exact from zsh and fish, from bash's history otherwise
-    cwd: str  # "" when too long to report: ask the kernel
-    text_known: bool = True
-    text_cut: bool = False  # longer than COMMAND_TEXT_MAX_BYTES
-    parsed: bool = True  # False: the shell refused the line; an end follows, nothing ran
-
-
-class CommandEnd(Record):
-    """The command line has ended."""
-
-    seq: int
-    status: int
-    cwd: str
-
-
-class PromptShown(Record):
-    """About to read a line. Also says how the last one ended, should its end have been lost."""
-
-    seq: int  # of the line to come; an empty line uses none up
-    status: int
-    cwd: str
-
-
-Report = ShellReady | CommandBegin | CommandEnd | PromptShown
-
-
-class ReportReader:
-    """Bytes of the FIFO in, reports out; what does not carry the nonce is dropped and counted.
-
-    Takes up a stream at any point. A daemon that was killed in the middle of a record leaves the
-    rest of it in the FIFO; that rest is refused, and the next prompt tells what was missed."""
-
-    def __init__(self, nonce: str, pending: bytes = b"") -> None:
-        self.refused = 0  # records without the nonce, malformed, or out of order
-        self._head = b"HOLD1 " + nonce.encode() + b" "
-        self._pending = pending
-        self._skipping = False  # inside a record too long to be one of ours
-        self._pieces: list[bytes] = []
-        self._pieces_of = 0
-        self._begun = 0  # highest number that has begun, or ended
-        self._ended = 0
-
-    @property
-    def pending(self) -> bytes:
-        """The beginning of a record whose end has not come: for a successor that takes over."""
-        return self._pending
-
-    def feed(self, data: bytes) -> list[Report]:
-        *records, rest = (self._pending + data).split(b"\0")
-        if self._skipping and records:
-            self._skipping = False
-            records = records[1:]
-        self._pending = b"" if self._skipping else rest
-        if len(self._pending) > RECORD_MAX_BYTES:
-            self._pending, self._skipping = b"", True
-            self.refused += 1
-        return [report for record in records if record for report in self._take(record)]
-
-    def _take(self, record: bytes) -> tuple[Report, ...]:
-        # Compared without care for timing: a forger gets no answer to time.
-        if not record.startswith(self._head) or len(record) > RECORD_MAX_BYTES:
-            self.refused += 1
-            return ()
-        kind, _, body = record[len(self._head) :].partition(b" ")
-        reader = _READERS.get(kind)
-        try:
-            report = reader(self, body) if reader else None
-        except ValueError:
-            report, reader = None, None
-        if reader is None:
-            self.refused += 1
-        return () if report is None else (report,)
-
-    def _ready(self, body: bytes) -> ShellReady:
-        _, pid, kind, version = _fields(body, 4)
-        # A shell that starts counts from one.
-        self._begun = self._ended = 0
-        return ShellReady(_number(pid), kind.decode("ascii"), version.decode("ascii"))
-
-    def _piece(self, body: bytes) -> None:
-        number, index, piece = _fields(body, 3)
-        seq = _number(number)
-        if _number(index) == 0:
-            self._pieces, self._pieces_of = [], seq
-        if seq != self._pieces_of or _number(index) != len(self._pieces):
-            # One was lost. Without the first ones the rest is no text.
-            self._pieces = []
-            self._pieces_of = 0
-        elif len(self._pieces) < PIECES_MAX:
-            self._pieces.append(piece)
-
-    def _begin(self, body: bytes) -> CommandBegin | None:
-        number, count, flag, cwd = _fields(body, 4)
-        seq, expected = _number(number), _number(count)
-        whole = self._pieces if seq == self._pieces_of else []
-        self._pieces, self._pieces_of = [], 0
-        if seq <= self._begun:
-            return None
-        self._begun = seq
-        text = _decode(b"".join(whole)) if len(whole) == expected else b""
-        return CommandBegin(
-            seq,
-            _shown(text[:COMMAND_TEXT_MAX_BYTES]),
-            _shown(_decode(cwd)),
-            text_known=bool(text) and flag != b"unknown",
-            text_cut=flag == b"cut" or len(text) > COMMAND_TEXT_MAX_BYTES,
-            parsed=flag != b"unparsed",
-        )
-
-    def _end(self, body: bytes) -> CommandEnd | None:
-        number, status, cwd = _fields(body, 3)
-        seq = _number(number)
-        if seq <= self._ended:  # ^C at the wrong moment makes a shell say it again
-            return None
-        self._begun, self._ended = max(self._begun, seq), seq
-        return CommandEnd(seq, _number(status), _shown(_decode(cwd)))
-
-    def _prompt(self, body: bytes) -> PromptShown:
-        number, status, cwd = _fields(body, 3)
-        return PromptShown(_number(number), _number(status), _shown(_decode(cwd)))
-
-
-_READERS = {
-    b"R": ReportReader._ready,
-    b"T": ReportReader._piece,
-    b"B": ReportReader._begin,
-    b"E": ReportReader._end,
-    b"P": ReportReader._prompt,
-}
-
-
-def _fields(body: bytes, count: int) -> list[bytes]:
-    fields = body.split(b" ", count - 1)
-    if len(fields) != count:
-        raise ValueError("a field is missing")
-    return fields
-
-
-def _number(field: bytes) -> int:
-    if not field.isdigit() or len(field) > 18:
-        raise ValueError("not a number")
-    return int(field)
-
-
-def _decode(encoded: bytes) -> bytes:
-    return encoded.replace(b"%0A", b"\n").replace(b"%25", b"%")
-
-
-def _shown(text: bytes) -> str:
-    # Not surrogates: the text goes on the wire, which carries UTF-8 only. A cut may have left
-    # the beginning of a character at the end; that is dropped rather than shown.
-    try:
-        return text.decode()
-    except UnicodeDecodeError as error:
-        if error.end == len(text) and error.reason == "unexpected end of data":
-            text = text[: error.start]
-    return text.decode(errors="backslashreplace")

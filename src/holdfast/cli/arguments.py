@@ -7,6 +7,7 @@ import sys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import NoReturn
 
     from holdfast.model.size import Size
@@ -20,6 +21,16 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         print(f"{self.prog}: {message} (usage); see `{self.prog} --help`", file=sys.stderr)
         sys.exit(EXIT_USAGE)
+
+
+class MixedParser(Parser):
+    """For verbs with optional words: options may stand anywhere between them, where argparse would
+    take the words before the first option for all there are."""
+
+    def parse_args(  # type: ignore[override]
+        self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None
+    ) -> argparse.Namespace:
+        return self.parse_intermixed_args(args, namespace)
 
 
 def verb_parser(
@@ -74,8 +85,8 @@ def size(text: str) -> Size:
 
 
 def seconds(text: str) -> float:
-    """A duration option: seconds, or with s, m, h after it."""
-    factor = {"s": 1.0, "m": 60.0, "h": 3600.0}.get(text[-1:], 0.0)
+    """A duration option: seconds, or with s, m, h, d after it."""
+    factor = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}.get(text[-1:], 0.0)
     number = text[:-1] if factor else text
     try:
         value = float(number) * (factor or 1.0)

@@ -1,7 +1,8 @@
 """Completion scripts, made from the verbs' own parsers, so that they cannot go stale.
 
 What can be completed is the same in the three shells: the verb; its options; and for each place
-behind it a list of words, the names of sessions, or files.
+behind it a list of words, the names of sessions or actors, or files. What may come any number of
+times is completed the same way each time.
 """
 
 from __future__ import annotations
@@ -14,7 +15,9 @@ from holdfast.model.record import Record
 
 # The light way to the names: one column of the listing, no JSON to parse.
 _NAMES = "hold ls 2>/dev/null | awk 'NR > 1 { print $1 }'"
-_FILES, _SESSIONS = "@files", "@sessions"
+_ACTORS_NAMES = "hold actor ls 2>/dev/null | awk 'NR > 1 { print $1 }'"
+_FILES, _SESSIONS, _ACTORS = "@files", "@sessions", "@actors"
+_ACTOR_PLACES = ("actor", "to", "only_actor")  # what verbs call a place for one
 _WAIT_FOR = ("prompt", "input", "secret", "stopped", "exit", "text:")
 
 
@@ -31,6 +34,7 @@ class _Verb(Record):
     summary: str
     options: tuple[_Option, ...]
     places: tuple[str, ...]  # what each positional may be, in order
+    rest: str  # what any further one may be: the last again, if it may be repeated
 
 
 def script(shell: str) -> str:
@@ -41,21 +45,28 @@ def script(shell: str) -> str:
 
 def _describe(name: str) -> _Verb:
     module = load(name)
-    options, places = [], []
+    options, places, rest = [], [], _FILES
     for action in module.parser()._actions:
         if action.option_strings:
             value = "" if action.nargs == 0 else _values(action)
             options.append(_Option(tuple(action.option_strings), action.help or "", value))
         else:
             places.append(_values(action))
-    return _Verb(name, module.SUMMARY, tuple(options), tuple(places))
+            rest = places[-1] if action.nargs in ("*", "+") else _FILES
+    return _Verb(name, module.SUMMARY, tuple(options), tuple(places), rest)
 
 
 def _values(action: argparse.Action) -> str:
     if action.choices is not None:
         return " ".join(str(choice) for choice in action.choices)
-    if action.dest == "session":
+    if action.dest in ("session", "after"):
         return _SESSIONS
+    if action.dest in _ACTOR_PLACES:
+        return _ACTORS
+    if action.dest == "rights":
+        from holdfast.model.envelope import ROLES, Right
+
+        return " ".join((*ROLES, *Right))
     if action.dest == "wanted":
         return " ".join(_WAIT_FOR)
     return _FILES
@@ -70,13 +81,20 @@ def _bash(verbs: list[_Verb]) -> str:
 # bash completion for hold
 _hold() {{
     local word=${{COMP_WORDS[COMP_CWORD]}} previous=${{COMP_WORDS[COMP_CWORD-1]}}
-    local options= values= places=() place=0 index
+    local options= values= places=() rest= place=0 first=1 index
     COMPREPLY=()
-    if (( COMP_CWORD == 1 )); then
-        COMPREPLY=($(compgen -W "{" ".join(verb.name for verb in verbs)}" -- "$word"))
+    if [[ ${{COMP_WORDS[1]}} == --as ]] && (( COMP_CWORD > 1 )); then
+        first=3
+    fi
+    if (( COMP_CWORD < first )); then
+        COMPREPLY=($(compgen -W "$({_ACTORS_NAMES})" -- "$word"))
         return
     fi
-    case ${{COMP_WORDS[1]}} in
+    if (( COMP_CWORD == first )); then
+        COMPREPLY=($(compgen -W "{" ".join(verb.name for verb in verbs)} --as" -- "$word"))
+        return
+    fi
+    case ${{COMP_WORDS[first]}} in
 {cases}
         *) return ;;
     esac
@@ -85,12 +103,13 @@ _hold() {{
             COMPREPLY=($(compgen -W "$options" -- "$word"))
             return
         fi
-        for (( index = 2; index < COMP_CWORD; index++ )); do
+        for (( index = first + 1; index < COMP_CWORD; index++ )); do
             [[ ${{COMP_WORDS[index]}} == -* ]] || (( place++ ))
         done
-        values=${{places[place]}}
+        values=${{places[place]:-$rest}}
     fi
     case $values in
+        {_ACTORS}) COMPREPLY=($(compgen -W "$({_ACTORS_NAMES})" -- "$word")) ;;
         {_SESSIONS}) COMPREPLY=($(compgen -W "$({_NAMES})" -- "$word")) ;;
         {_FILES}|"") COMPREPLY=($(compgen -f -- "$word")) ;;
         *) COMPREPLY=($(compgen -W "$values" -- "$word")) ;;
@@ -103,7 +122,8 @@ complete -F _hold hold
 def _bash_case(verb: _Verb) -> str:
     flags = " ".join(flag for option in verb.options for flag in option.flags)
     places = " ".join(shlex.quote(place) for place in verb.places)
-    lines = [f"        {verb.name})", f"            options='{flags}'; places=({places})"]
+    setting = f"options='{flags}'; places=({places}); rest={shlex.quote(verb.rest)}"
+    lines = [f"        {verb.name})", f"            {setting}"]
     taking = [option for option in verb.options if option.value]
     if taking:
         lines.append("            case $previous in")
@@ -129,8 +149,21 @@ _hold_sessions() {{
     names=(${{(f)"$({_NAMES})"}})
     compadd -a names
 }}
+_hold_actors() {{
+    local -a names
+    names=(${{(f)"$({_ACTORS_NAMES})"}})
+    compadd -a names
+}}
 _hold() {{
     local -a verbs
+    if [[ $words[2] == --as ]] && (( CURRENT > 2 )); then
+        if (( CURRENT == 3 )); then
+            _hold_actors
+            return
+        fi
+        shift 2 words
+        (( CURRENT -= 2 ))
+    fi
     verbs=(
 {summaries}
     )
@@ -157,12 +190,15 @@ def _zsh_case(verb: _Verb) -> str:
     specs += [
         _q(f"{place}:argument:{_zsh_values(values)}") for place, values in enumerate(verb.places, 1)
     ]
+    specs.append(_q(f"*:argument:{_zsh_values(verb.rest)}"))
     return f"        {verb.name}) _arguments {' '.join(specs)} ;;"
 
 
 def _zsh_values(values: str) -> str:
     if values == _SESSIONS:
         return "_hold_sessions"
+    if values == _ACTORS:
+        return "_hold_actors"
     return "_files" if values == _FILES else f"({values.replace(':', chr(92) + ':')})"
 
 
@@ -183,11 +219,17 @@ def _fish(verbs: list[_Verb]) -> str:
         "function __hold_sessions",
         f"    {_NAMES}",
         "end",
+        "function __hold_actors",
+        f"    {_ACTORS_NAMES}",
+        "end",
         "function __hold_place  # whether the word to complete is in this place behind this verb",
-        "    set -l words (string match -v -- '-*' (commandline -opc))",
-        '    test (count $words) -eq $argv[2]; and test "$words[2]" = $argv[1]',
+        "    set -l all (commandline -opc)",
+        '    test "$all[2]" = --as; and set -e all[2..3]',
+        "    set -l words (string match -v -- '-*' $all)",
+        '    test (count $words) $argv[3] $argv[2]; and test "$words[2]" = $argv[1]',
         "end",
         "complete -c hold -f",
+        "complete -c hold -n __fish_use_subcommand -l as -r -a '(__hold_actors)' -d 'act as'",
     ]
     for verb in verbs:
         lines.append(
@@ -195,9 +237,13 @@ def _fish(verbs: list[_Verb]) -> str:
         )
         lines += [_fish_option(verb.name, option) for option in verb.options]
         lines += [
-            f"complete -c hold -n '__hold_place {verb.name} {place}' {_fish_values(values)}"
+            f"complete -c hold -n '__hold_place {verb.name} {place} -eq' {_fish_values(values)}"
             for place, values in enumerate(verb.places, 2)
         ]
+        after = len(verb.places) + 2
+        lines.append(
+            f"complete -c hold -n '__hold_place {verb.name} {after} -ge' {_fish_values(verb.rest)}"
+        )
     return "\n".join(lines) + "\n"
 
 
@@ -213,6 +259,8 @@ def _fish_option(verb: str, option: _Option) -> str:
 def _fish_values(values: str) -> str:
     if values == _SESSIONS:
         return "-a '(__hold_sessions)'"
+    if values == _ACTORS:
+        return "-a '(__hold_actors)'"
     return "-F" if values == _FILES else f"-a {_fish_q(values)}"
 
 

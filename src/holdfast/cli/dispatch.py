@@ -18,6 +18,8 @@ GROUPS = {
     "Sessions": ("run", "ls", "attach", "show", "end"),
     "Acting on one": ("exec", "send", "keys", "signal", "resize"),
     "Looking at one": ("screen", "tail", "wait", "watch", "graph"),
+    "Whose hand": ("actor", "grant", "revoke", "turn", "seize", "halt", "resume", "catchup"),
+    "The record": ("log", "blame", "verify", "proof", "status", "export"),
     "The host": ("up", "down", "daemon", "doctor", "completion"),
 }
 VERBS = tuple(verb for verbs in GROUPS.values() for verb in verbs)
@@ -29,6 +31,9 @@ EXIT_PIPE_CLOSED = 141
 def main(arguments: list[str] | None = None) -> int:
     """The entry point of `hold`."""
     words = sys.argv[1:] if arguments is None else arguments
+    if words[:1] == ["--as"] and len(words) > 1:
+        os.environ["HOLDFAST_AS"] = words[1]
+        words = words[2:]
     if not words or words[0] in ("-h", "--help", "help"):
         if len(words) > 1 and words[1] in VERBS:
             return main([words[1], "--help"])
@@ -76,7 +81,7 @@ def _say(error: HoldfastError, status: int) -> int:
 
 def _overview() -> str:
     lines = [
-        "usage: hold VERB [OPTIONS]",
+        "usage: hold [--as ACTOR] VERB [OPTIONS]",
         "",
         "Keeps live executions alive as sessions nobody owns: attach, watch, write, leave.",
     ]
@@ -86,6 +91,7 @@ def _overview() -> str:
     lines += [
         "",
         "A session is named by its name, its id, or a unique beginning of its id.",
-        "`hold VERB --help` tells more, with examples. HOLDFAST_HOME moves everything elsewhere.",
+        "`hold VERB --help` tells more, with examples. HOLDFAST_HOME moves everything elsewhere;",
+        "--as, or HOLDFAST_AS, acts as another actor whose key you can read (`hold actor add`).",
     ]
     return "\n".join(lines)

@@ -6,7 +6,7 @@ from __future__ import annotations
 from holdfast.cli.rawmode import write_all
 from holdfast.model.size import Size
 
-_SHOWN_S = 2.5
+SHOWN_S = 2.5
 
 
 class StatusLine:
@@ -16,9 +16,9 @@ class StatusLine:
         self._text = ""
         self._until: float | None = None
 
-    def show(self, text: str, now: float) -> None:
+    def show(self, text: str, now: float, seconds: float = SHOWN_S) -> None:
         self._text = text
-        self._until = now + _SHOWN_S
+        self._until = now + seconds
 
     @property
     def shown(self) -> bool:

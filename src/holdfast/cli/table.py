@@ -1,6 +1,8 @@
-"""Columns and durations for people to read."""
+"""Columns, durations and times for people to read."""
 
 from __future__ import annotations
+
+import time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,3 +29,8 @@ def ago(seconds: float) -> str:
     if hours < 24:
         return f"{hours}h{minutes % 60}m"
     return f"{days}d{hours % 24}h"
+
+
+def clock(at: float) -> str:
+    """A moment, in this place's time."""
+    return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(at))

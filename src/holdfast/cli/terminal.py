@@ -8,16 +8,21 @@ their old numbers, so nothing is lost or typed twice.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import select
 import signal
 import socket
 import time
 
+from holdfast.cli.key_loop import KeyLoop
+from holdfast.cli.leaving import Detached, Ended
+from holdfast.cli.prefix_keys import HELP, HINT, PREFIX, Command, PrefixKeys
 from holdfast.cli.rawmode import RawTerminal, signals_as_bytes, terminal_size, write_all
-from holdfast.cli.statusline import StatusLine
+from holdfast.cli.statusline import SHOWN_S, StatusLine
+from holdfast.cli.turn_desk import TurnDesk
 from holdfast.cli.untaken import Untaken
-from holdfast.model.errors import HostDown, HostLost, InvalidArgument, SessionEnded
+from holdfast.model.errors import HostDown, HostLost, InvalidArgument, SessionEnded, TurnHeld
 from holdfast.model.limits import ECHO_BACK_S, RECONNECT_DEADLINE_S
 from holdfast.model.patience import Patience
 from holdfast.model.size import Size
@@ -29,64 +34,12 @@ from holdfast.wire.queries import strip_queries
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    pass
+    from collections.abc import Callable
 
-PREFIX = 0x1C  # C-\ : no program of note uses it, and no text contains it
-HINT = "C-\\ d detaches"
-_HELP = "d detach   \\ send C-\\   r repaint   ? this line"
 _READ_BYTES = 16 << 10
 _WINDOW_BYTES = 64 << 10  # keys sent and not yet taken; beyond it we stop reading the keyboard
 _RETRY_S = 0.05
 _SAY_AFTER_S = 1.0  # a reconnect shorter than this needs no words
-
-
-class Detached(Exception):
-    """The operator leaves; the session stays."""
-
-    def __init__(self, why: str = "") -> None:
-        super().__init__(why)
-        self.why = why
-
-
-class Ended(Exception):
-    """The session ended while we were attached."""
-
-    def __init__(self, ending: Ending) -> None:
-        super().__init__(str(ending))
-        self.ending = ending
-
-
-def attach_terminal(session: str, *, observe: bool = False) -> int:
-    """Attach this terminal until the operator detaches or the session ends. Gives the exit status:
-    0 after detaching, the session's own when it ended."""
-    if not (os.isatty(0) and os.isatty(1)):
-        raise InvalidArgument(
-            "attach needs a terminal on standard input and output",
-            hint="scripts use `hold exec`, `hold send`, `hold screen` and `hold tail`",
-        )
-    client = TerminalClient(session, observe)
-    client.connect()
-    name = client.name
-    try:
-        with RawTerminal(0) as terminal:
-            try:
-                client.serve(terminal)
-            finally:
-                client.wipe_line()
-    except Detached as left:
-        print(f"\r\n[detached from {name}{left.why}; `hold attach {name}` comes back]")
-        return 0
-    except Ended as end:
-        print(f"\r\n[{name} ended: {end.ending}]")
-        return exit_status(end.ending)
-    raise AssertionError("unreachable")
-
-
-def exit_status(ending: Ending) -> int:
-    """A session's end as this command's exit status, the way shells do it."""
-    if ending.signal is not None:
-        return 128 + ending.signal
-    return ending.code if ending.code is not None else 70
 
 
 class TerminalClient:
@@ -103,14 +56,16 @@ class TerminalClient:
         self._live_from = 0  # output before this was printed before we came: its queries are old
         self._answers = False
         self._untaken = Untaken()
-        self._prefix = False
+        self._prefix = PrefixKeys()
         self._painted = False
         self._line = StatusLine()
         self._away = False  # the connection is lost and not back yet
         self._attach_id = 0  # of the latest Attach sent without waiting for its answer
         self._patience = Patience()
+        self._key_loop = KeyLoop(PREFIX, _WINDOW_BYTES)
         self._echo_until = 0.0
         self._size: Size | None = None
+        self._turn = TurnDesk(self._ask, self._say, self._type)
 
     # -- the connection -----------------------------------------------------------------------
 
@@ -146,6 +101,7 @@ class TerminalClient:
         """The connection is gone; the session most likely is not."""
         self._connection.close()
         self._away = True
+        self._turn.lost()
         started = time.monotonic()
         said = False
         while True:
@@ -203,6 +159,8 @@ class TerminalClient:
         while True:
             while (message := connection.take()) is not None:
                 self._on_message(message)
+            if self._usual() and self._serve_usual(connection, woken):
+                continue
             wanted = self._untaken.bytes < _WINDOW_BYTES
             if wanted != reading_keys:
                 poll.register(0, select.POLLIN) if wanted else poll.unregister(0)
@@ -218,6 +176,31 @@ class TerminalClient:
                     self._on_signals(woken.recv(256), terminal)
             if self._line.expired(time.monotonic()):
                 self._repaint()
+
+    def _usual(self) -> bool:
+        """Whether keys go to the session as they are, and its output to the terminal."""
+        return (
+            self._key_loop.loaded
+            and self._answers
+            and not (self._observe or self._prefix.waiting or self._line.shown)
+            and self._untaken.bytes < _WINDOW_BYTES
+            and self._connection.between_frames
+        )
+
+    def _serve_usual(self, connection: Connection, woken: socket.socket) -> bool:
+        """Serve the short way until something is not usual. False: take a turn here."""
+        if self._offset is None or self._offset < self._live_from:
+            return False
+        loop = self._key_loop
+        went_well = loop.serve(
+            connection, woken.fileno(), self._untaken, self._session, self._channel, self._offset
+        )
+        self._offset = loop.offset
+        if loop.keys:
+            self._on_typed(loop.keys)
+        if loop.rest:
+            connection.take_in(loop.rest)
+        return went_well
 
     def _ready(self, poll: select.poll) -> list[tuple[int, int]]:
         """What there is to read; waits for it, first in a loop if an echo is due."""
@@ -246,13 +229,21 @@ class TerminalClient:
                 self._answers = message.answers
         elif isinstance(message, m.Closed):
             raise Ended(message.ending)
+        elif isinstance(message, m.Dismissed):
+            raise Detached(": you may not be here any more")
         elif isinstance(message, m.Failed):
             self._on_failure(message)
+        else:
+            self._turn.on_message(message)
 
     def _on_failure(self, failed: m.Failed) -> None:
         if failed.id == self._attach_id and failed.code == SessionEnded.code:
             raise Ended(self._ending())
-        self._untaken.refused(failed.id)
+        refused = self._untaken.refused(failed.id)
+        if failed.code == TurnHeld.code and refused:
+            self._turn.refused(refused)
+            return
+        self._turn.failed(failed.id)
         self._say(failed.message)
 
     def _show(self, offset: int, data: bytes) -> None:
@@ -273,6 +264,7 @@ class TerminalClient:
         write_all(1, message.data)
         self._offset = message.offset
         self._line.draw(terminal_size())
+        self._key_loop.load()  # only now: there is something to see, and it takes milliseconds
 
     # -- from the operator --------------------------------------------------------------------
 
@@ -280,13 +272,21 @@ class TerminalClient:
         data = os.read(0, _READ_BYTES)
         if not data:
             raise Detached(": the terminal is gone")
-        if self._prefix or PREFIX in data:
-            data = self._commands(data)
-        if not data:
-            return
-        if self._observe:
+        self._on_typed(data)
+
+    def _on_typed(self, data: bytes) -> None:
+        if self._prefix.waiting or PREFIX in data:
+            data, commands = self._prefix.take(data)
+        else:
+            commands = []
+        if data and self._observe:
             self._say(f"observing: keys are not sent; {HINT}")
-            return
+        elif data:
+            self._type(data)
+        for command in commands:
+            self._obey(command)
+
+    def _type(self, data: bytes) -> None:
         seq = self._untaken.add(data)  # first of all: whatever happens, it is not lost
         if self._line.shown:
             self._repaint()  # before the program turns to another screen: the line stays on this
@@ -304,38 +304,25 @@ class TerminalClient:
         except HostLost:
             return  # noticed by the loop; the input waits in `_untaken` and goes again
 
-    def _commands(self, data: bytes) -> bytes:
-        """Take the prefix and the key after it out of what was typed."""
-        kept = bytearray()
-        for byte in data:
-            if self._prefix:
-                self._prefix = False
-                self._command(byte, kept)
-            elif byte == PREFIX:
-                self._prefix = True
-                self._say(_HELP)
-            else:
-                kept.append(byte)
-        return bytes(kept)
-
-    def _command(self, byte: int, kept: bytearray) -> None:
-        if byte in b"dD\x04":
+    def _obey(self, command: Command) -> None:
+        if command is Command.DETACH:
             raise Detached
-        if byte in (PREFIX, ord("\\")):
-            kept.append(PREFIX)
+        if command is Command.HELP:
+            self._say(HELP)
+        elif not self._turn.obey(command):
             self._repaint()
-        elif byte in b"rR\x12":
-            self._repaint()
-        elif byte == ord("?"):
-            self._say(_HELP)
-        else:
-            kept += bytes((PREFIX, byte))  # not a command of ours: it was meant for the program
-            self._repaint()
+
+    def _ask(self, kind: Callable[..., m.Request], fields: dict[str, object]) -> int:
+        """Ask something about this session without waiting for the answer; gives the request."""
+        request = self._connection.next_id()
+        with contextlib.suppress(HostLost):  # noticed by the loop
+            self._connection.send(kind(id=request, session=self._session, **fields))
+        return request
 
     # -- the one line we draw over the session's screen -----------------------------------------
 
-    def _say(self, text: str) -> None:
-        self._line.show(text, time.monotonic())
+    def _say(self, text: str, seconds: float = SHOWN_S) -> None:
+        self._line.show(text, time.monotonic(), seconds)
         self._line.draw(terminal_size())
 
     def wipe_line(self) -> None:
@@ -384,5 +371,5 @@ class TerminalClient:
         if self._observe or size is None or size == self._size:
             return
         self._size = size
-        request = m.Resize(self._connection.next_id(), self._session, size)
+        request = m.Resize(self._connection.next_id(), self._session, size, self._channel)
         self._connection.send(request)

@@ -22,6 +22,21 @@ class Untaken:
         self.bytes += len(data)
         return self._seq
 
+    @property
+    def last(self) -> int:
+        """The number of the latest input, taken or not."""
+        return self._seq
+
+    def sent_already(self, seq: int, request: int, data: bytes) -> None:
+        """An input that was numbered and sent elsewhere (see cli.key_loop)."""
+        self._inputs.append((seq, data))
+        self.bytes += len(data)
+        self.sent(request, seq)
+
+    def numbered_to(self, seq: int) -> None:
+        """Numbers up to this one were used."""
+        self._seq = max(self._seq, seq)
+
     def sent(self, request: int, seq: int) -> None:
         self._requests[request] = seq
 
@@ -35,8 +50,10 @@ class Untaken:
         if not self._inputs:
             self._requests.clear()
 
-    def refused(self, request: int) -> None:
-        """This one will be refused again: drop it, and only it."""
+    def refused(self, request: int) -> bytes:
+        """This one will be refused again: drop it, and only it. Gives what it was."""
         seq = self._requests.pop(request, None)
+        dropped = b"".join(data for number, data in self._inputs if number == seq)
         self._inputs = deque(entry for entry in self._inputs if entry[0] != seq)
         self.bytes = sum(len(data) for _, data in self._inputs)
+        return dropped

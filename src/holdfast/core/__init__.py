@@ -1,13 +1,21 @@
 """Pure machines: an event in, effects out; no clock, randomness, I/O or logging.
 
-lifecycle.py    the phases of an incarnation, as a table
-attachment.py   who is attached, whose size counts, whose terminal answers
-intake.py       which input is new, which a repeat, which refused
-session.py      the three composed: the one mutator of a session
-waiting.py      kernel evidence -> what the session is doing
-keys.py         key names -> bytes, by the terminal's modes
-marks.py        where a command's output begins and ends in the stream
-exec_output.py  a command's output as a stream, without the marks
-flood.py        what of a flood of lines the screen need not be shown
-vt_boundary.py  where output may be cut without cutting an escape sequence
+lifecycle.py      the phases of an incarnation, as a table
+attachment.py     who is attached, whose size counts, whose terminal answers
+intake.py         which input is new, which a repeat, which refused
+session.py        the three composed: the one mutator of a session
+turn_table.py     the states of the turn and what leads from one to another
+turn_events.py    what can be done about the turn, and what can come of it
+turn_policy.py    who gets the next turn, and how long a holder may be idle
+turn.py           who may write now: the machine over these three
+envelope_book.py  which envelopes count for an actor in a session, and their meet
+rate.py           how fast an actor may write
+authority.py      who may do what, who may change that, and that somebody always can
+waiting.py        kernel evidence -> what the session is doing
+keys.py           key names -> bytes, by the terminal's modes
+marks.py          where a command's output begins and ends in the stream
+exec_output.py    a command's output as a stream, without the marks
+handoff.py        two states of a shell -> what changed, for a new turn holder
+flood.py          what of a flood of lines the screen need not be shown
+vt_boundary.py    where output may be cut without cutting an escape sequence
 """

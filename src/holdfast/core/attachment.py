@@ -1,14 +1,15 @@
 """Who is attached to a session, whose size counts, and whose terminal answers.
 
-Observers never write, resize or answer. Among the others the *latest active* one (attached or
-typed last) is the one whose terminal answers a program's queries: two answers would be typed into
-the program as garbage. With nobody there the emulator answers.
+Observers never write, resize or answer. A program's queries are answered by the terminal that the
+turn's holder used last: its answer is typed into the program like everything else it types, and two
+answers would be garbage. With the turn free, or its holder away, the emulator answers.
 """
 
 from __future__ import annotations
 
 from holdfast.model.ids import OperatorId
 from holdfast.model.record import Record
+from holdfast.model.size import Size
 
 
 class Seat(Record):
@@ -18,6 +19,7 @@ class Seat(Record):
     channel: int
     observe: bool
     raw: bool = False
+    actor: str = ""
 
 
 class Attachments:
@@ -26,26 +28,53 @@ class Attachments:
 
     def __init__(self) -> None:
         self._seats: dict[tuple[OperatorId, int], Seat] = {}
+        self._sizes: dict[tuple[OperatorId, int], Size] = {}  # of the seats' own terminals
+        self._holder = ""
         self.answerer: Seat | None = None  # whose terminal answers; None: the emulator does
         self.only_observing: frozenset[OperatorId] = frozenset()  # here, and only to watch
         self.latest: OperatorId | None = None  # to be active
 
-    def open(self, seat: Seat) -> None:
+    def open(self, seat: Seat, size: Size | None = None) -> None:
         key = (seat.operator, seat.channel)
         self._seats.pop(key, None)
         self._seats[key] = seat
+        self.has_size(seat.operator, seat.channel, size)
         self._changed()
 
     def close(self, operator: OperatorId, channel: int) -> Seat | None:
+        self._sizes.pop((operator, channel), None)
         seat = self._seats.pop((operator, channel), None)
         self._changed()
         return seat
+
+    def has(self, operator: OperatorId, channel: int) -> bool:
+        return (operator, channel) in self._seats
+
+    def has_size(self, operator: OperatorId, channel: int, size: Size | None) -> None:
+        """This seat's terminal has this size."""
+        seat = self._seats.get((operator, channel))
+        if size is not None and seat is not None and not seat.observe:
+            self._sizes[operator, channel] = size
+
+    def size_of(self, actor: str) -> Size | None:
+        """The size of the terminal this actor used last, if it has one."""
+        found = [self._sizes.get(key) for key, seat in self._seats.items() if seat.actor == actor]
+        sizes = [size for size in found if size is not None]
+        return sizes[-1] if sizes else None
 
     def typed(self, operator: OperatorId) -> None:
         """This operator is active now: its seats move to the end."""
         for key in [key for key in self._seats if key[0] == operator]:
             self._seats[key] = self._seats.pop(key)
         self._changed()
+
+    def turn_with(self, actor: str) -> None:
+        """This actor holds the turn; "": nobody does."""
+        self._holder = actor
+        self._changed()
+
+    def seats(self) -> tuple[Seat, ...]:
+        return tuple(self._seats.values())
 
     def count(self) -> int:
         return len({seat.operator for seat in self._seats.values()})
@@ -55,7 +84,8 @@ class Attachments:
 
     def _changed(self) -> None:
         seats = list(self._seats.values())
-        answering = [seat for seat in seats if not (seat.observe or seat.raw)]
+        able = [seat for seat in seats if not (seat.observe or seat.raw)]
+        answering = [seat for seat in able if self._holder and seat.actor == self._holder]
         self.answerer = answering[-1] if answering else None
         self.latest = seats[-1].operator if seats else None
         writers = {seat.operator for seat in seats if not seat.observe}

@@ -21,8 +21,9 @@ class Intake:
     def last(self, operator: OperatorId) -> int:
         return self._taken.get(operator, 0)
 
-    def offer(self, operator: OperatorId, seq: int, size: int) -> bool:
-        """Whether this input is new. It then counts as pending until `taken`."""
+    def is_new(self, operator: OperatorId, seq: int, size: int) -> bool:
+        """Whether this input was not taken before. Raises if it can be taken at no time, or not
+        now."""
         if seq < 1:
             raise InvalidArgument("input sequence numbers start at 1")
         if size > INPUT_MAX_BYTES:
@@ -37,9 +38,12 @@ class Intake:
                 "the program does not read its input, and what waits for it fills the limit",
                 hint="wait until it reads, or interrupt it with `hold keys NAME C-c`",
             )
+        return True
+
+    def offer(self, operator: OperatorId, seq: int, size: int) -> None:
+        """A new input, judged and allowed. It counts as pending until `taken`."""
         self._pending_bytes += size
         self._remember(operator, seq)
-        return True
 
     def take_next(self, operator: OperatorId, seq: int, size: int) -> bool:
         """Whether this is just the next input of this operator, within all limits, and nothing
@@ -60,3 +64,10 @@ class Intake:
     def taken(self, size: int) -> None:
         """A pending input is in custody now."""
         self._pending_bytes -= size
+
+    def not_taken(self, operator: OperatorId, seq: int, before: int, size: int) -> None:
+        """A pending input could not be recorded, so it was not taken; `before` is the last that
+        was."""
+        self._pending_bytes -= size
+        if self._taken.get(operator) == seq:
+            self._taken[operator] = before

@@ -1,8 +1,9 @@
 """The one mutator of a session: an event in, effects out.
 
 Everything done to a session by anybody comes through `Session.handle`, one event at a time, and
-so has one order (A1, A3). A refused event raises a typed error and changes nothing. Bulk output
-does not come here: PTY -> ring -> operators is its own short path.
+so has one order (A1, A3). Each is judged here, at that moment, against the envelopes as they are
+then (A2) and against the turn. A refused event raises a typed error and changes nothing. Bulk
+output does not come here: PTY -> ring -> operators is its own short path.
 """
 
 from __future__ import annotations
@@ -10,234 +11,350 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from holdfast.core import events as ev
+from holdfast.core import turn_events as turn
 from holdfast.core.attachment import Attachments, Seat
+from holdfast.core.authority import Authority
 from holdfast.core.intake import Intake
 from holdfast.core.lifecycle import TRANSITIONS, Phase, Step
+from holdfast.core.turn import Turn
+from holdfast.core.turn_policy import policy
+from holdfast.model.envelope import Right
 from holdfast.model.errors import NotPermitted, SessionEnded, SessionHalted
-from holdfast.model.ids import OperatorId
+from holdfast.model.ids import HOST_ACTOR, ActorId, OperatorId, SessionId
 from holdfast.model.record import Record
 from holdfast.model.size import Size
 from holdfast.model.state import Ending
 
-# -- events -----------------------------------------------------------------------------------
+# What an actor must be allowed to do to the turn. To give up what one has needs no right.
+_TURN_RIGHTS: dict[type[turn.TurnEvent], Right] = {
+    turn.RequestTurn: Right.TURN_REQUEST,
+    turn.GrantTurn: Right.TURN_GRANT,
+    turn.HandOff: Right.TURN_GRANT,
+    turn.RevokeTurn: Right.SEIZE,
+    turn.SeizeTurn: Right.SEIZE,
+}
 
 
-class Event(Record):
-    """Something that happened or is asked for."""
+class TurnStep(ev.Event):
+    """A step of the turn machine, asked for by `actor`."""
+
+    step: turn.TurnEvent
 
 
-class Opened(Event):
-    """An operator opened a channel; `size` is its terminal's, if it may set the canonical one."""
-
-    seat: Seat
-    size: Size | None = None
-
-
-class Left(Event):
-    """A channel is closed, for whatever reason."""
-
-    operator: OperatorId
-    channel: int
-
-
-class Offered(Event):
-    """An input, numbered by its operator."""
+class _Swift(Record):
+    """Who may write the next key without being judged anew, and until when that holds."""
 
     operator: OperatorId
-    seq: int
-    data: bytes
-
-
-class SizeAsked(Event):
-    """The canonical size shall be this."""
-
-    operator: OperatorId
-    size: Size
-
-
-class SignalAsked(Event):
-    """A signal for the foreground process group."""
-
-    operator: OperatorId
-    signal: int
-
-
-class EndAsked(Event):
-    """Somebody permitted asks for the end."""
-
-
-class MainEnded(Event):
-    """The main process is gone, this is how."""
-
-    ending: Ending
-
-
-class Froze(Event):
-    """The kernel confirmed that the tree is frozen, or that it is not any more."""
-
-    frozen: bool
-
-
-# -- effects ----------------------------------------------------------------------------------
-
-
-class Effect(Record):
-    """Something the shell around this machine must do, in the order given."""
-
-
-class Take(Effect):
-    """Put this input into custody and from there into the PTY."""
-
-    operator: OperatorId
-    seq: int
-    data: bytes
-
-
-class Repeat(Effect):
-    """This input was taken before: say so, type nothing."""
-
-    operator: OperatorId
-    seq: int
-
-
-class SetSize(Effect):
-    size: Size
-
-
-class SendSignal(Effect):
-    signal: int
-
-
-class TakeDown(Effect):
-    """Hang up the terminal, end the tree."""
-
-
-class Bury(Effect):
-    """Write the tombstone, tell everybody, give back what was held."""
-
-    ending: Ending
-
-
-class Answerer(Effect):
-    """From now on this seat's terminal answers queries; None: the emulator."""
-
-    seat: Seat | None
-
-
-class Announce(Effect):
-    """Operators or size changed: tell those who watch."""
-
-
-# -- the machine ------------------------------------------------------------------------------
+    actor: ActorId
+    until: float
+    version: int
 
 
 class Session:
-    """Lifecycle, attachments and intake of one incarnation."""
+    """Lifecycle, attachments, authority, turn and intake of one incarnation."""
 
-    def __init__(self, size: Size, taken: dict[OperatorId, int] | None = None) -> None:
+    def __init__(
+        self,
+        session: SessionId,
+        labels: tuple[str, ...],
+        size: Size,
+        authority: Authority,
+        held: Turn,
+        taken: dict[OperatorId, int] | None = None,
+        *,
+        halted: bool = False,
+    ) -> None:
+        self.id = session
+        self.labels = labels
         self.phase = Phase.RUNNING
         self.size = size
-        self.frozen = False
+        self.halted = halted  # asked for: input is refused from that moment on
+        self.frozen = halted  # and confirmed by the kernel
         self.ending: Ending | None = None
         self.attachments = Attachments()
+        self.attachments.turn_with(held.holder or HOST_ACTOR)
+        self.authority = authority
+        self.turn = held
         self.intake = Intake(taken or {})
+        self._swift: _Swift | None = None
 
-    def handle(self, event: Event) -> list[Effect]:
+    def handle(self, event: ev.Event) -> list[ev.Effect]:
         """The only way in."""
+        self._swift = None
         return _HANDLERS[type(event)](self, event)
 
-    def _opened(self, event: Opened) -> list[Effect]:
-        before = self.attachments.answerer
-        resized = [] if event.seat.observe or event.size is None else self._resize(event.size)
-        self.attachments.open(event.seat)
-        return [*resized, *self._answerer_since(before), Announce()]
+    # -- coming and going -----------------------------------------------------------------------
 
-    def _left(self, event: Left) -> list[Effect]:
+    def _opened(self, event: ev.Opened) -> list[ev.Effect]:
+        self._check(event.actor, Right.OBSERVE, event.now)
+        if not event.seat.observe:
+            self._check(event.actor, Right.INPUT, event.now)
+        if event.size is not None:
+            event.size.checked()
+        self.turn.handle(turn.Return(ActorId(event.actor)))
+        before = self.attachments.answerer
+        self.attachments.open(event.seat, event.size)
+        resized = self._resize_for(event.actor) if event.size is not None else []
+        return [*resized, *self._answerer_since(before), ev.Announce()]
+
+    def _left(self, event: ev.Left) -> list[ev.Effect]:
         before = self.attachments.answerer
         if self.attachments.close(event.operator, event.channel) is None:
             return []
-        return [*self._answerer_since(before), Announce()]
+        return [*self._answerer_since(before), ev.Announce()]
 
-    def _offered(self, event: Offered) -> list[Effect]:
-        operator, seq, data = event.operator, event.seq, event.data
-        if seq > self.intake.last(operator):
-            self._may_write(operator)
-        if not self.intake.offer(operator, seq, len(data)):
-            return [Repeat(operator, seq)]
-        take = Take(operator, seq, data)
-        if self.attachments.latest == operator:
-            return [take]
+    def _gone(self, event: ev.Gone) -> list[ev.Effect]:
+        return self._turn(turn.Leave(ActorId(event.actor), event.now))
+
+    # -- input ----------------------------------------------------------------------------------
+
+    def _offered(self, event: ev.Offered) -> list[ev.Effect]:
+        actor, operator, seq, size = event.actor, event.operator, event.seq, len(event.data)
+        if not self.intake.is_new(operator, seq, size):
+            return [ev.Repeat(operator, seq)]
+        took = self._write(actor, operator, Right.INPUT, event.now, size)
+        self.intake.offer(operator, seq, size)
         before = self.attachments.answerer
-        self.attachments.typed(operator)
-        return [*self._answerer_since(before), take]
+        if self.attachments.latest != operator:
+            self.attachments.typed(operator)
+        if actor != HOST_ACTOR:
+            self._remember_swift(actor, operator, event.now)
+        take = ev.Take(actor, operator, seq, event.data, event.form)
+        return [*took, *self._answerer_since(before), take]
 
-    def takes_at_once(self, operator: OperatorId, seq: int, size: int) -> bool:
+    def takes_at_once(self, operator: OperatorId, seq: int, size: int, now: float) -> bool:
         """`handle(Offered)` for the usual key press, when its only effect would be to take it: then
         it counts as taken. False decides nothing: ask `handle`."""
-        return (
-            self.phase is Phase.RUNNING
-            and not self.frozen
-            and self.attachments.latest == operator
-            and operator not in self.attachments.only_observing
-            and self.intake.take_next(operator, seq, size)
-        )
+        swift = self._swift
+        if swift is None or swift.operator != operator or swift.version != self.authority.version:
+            return False
+        if now >= swift.until or not self.intake.take_next(operator, seq, size):
+            return False
+        return self.turn.wrote_at_once(swift.actor, now)
 
-    def _size_asked(self, event: SizeAsked) -> list[Effect]:
-        self._may_write(event.operator)
-        return self._resize(event.size)
+    def _remember_swift(self, actor: str, operator: OperatorId, now: float) -> None:
+        """Everything but the sequence is as it should be: until something happens, it stays so."""
+        allowance = self.authority.allowance(ActorId(actor), self.id, self.labels, now)
+        if allowance.limits is None:
+            until, version = allowance.valid_until, allowance.version
+            self._swift = _Swift(operator, ActorId(actor), until, version)
 
-    def _signal_asked(self, event: SignalAsked) -> list[Effect]:
-        self._may_write(event.operator)
-        return [SendSignal(event.signal)]
+    def _size_asked(self, event: ev.SizeAsked) -> list[ev.Effect]:
+        if event.channel is not None:
+            event.size.checked()
+            self.attachments.has_size(event.operator, event.channel, event.size)
+            return self._resize_for(event.actor)
+        event.size.checked()
+        took = self._write(event.actor, event.operator, Right.RESIZE, event.now)
+        return [*took, *self._resize(event.size)]
 
-    def _froze(self, event: Froze) -> list[Effect]:
+    def _signal_asked(self, event: ev.SignalAsked) -> list[ev.Effect]:
+        took = self._write(event.actor, event.operator, Right.SIGNAL, event.now)
+        return [*took, ev.SendSignal(event.signal)]
+
+    def _nudged(self, _event: ev.Nudged) -> list[ev.Effect]:
+        return [] if self.halted or self.ending else [ev.Repaint()]
+
+    def _write(
+        self, actor: str, operator: OperatorId, right: Right, now: float, size: int = 0
+    ) -> list[ev.Effect]:
+        """Raise unless this actor may write now, and then the turn is its own: a free one is taken
+        by writing. The host's own answers need no turn."""
+        if operator in self.attachments.only_observing:
+            raise NotPermitted(
+                "this operator only observes", hint="attach without --observe to write"
+            )
+        self._alive()
+        if actor != HOST_ACTOR:
+            self._check(actor, right, now)
+        if self.halted:
+            raise SessionHalted(
+                "the session is halted; input is refused, not kept for later",
+                hint="`hold resume` lets it run on",
+            )
+        if actor == HOST_ACTOR:
+            return []
+        if not self.turn.may_write(ActorId(actor)):
+            self._check(actor, Right.TURN_REQUEST, now)
+        allowance = self.authority.allowance(ActorId(actor), self.id, self.labels, now)
+        if allowance.limits is not None:
+            self.authority.charge(ActorId(actor), self.id, allowance.limits, size, now)
+        return self._turn(turn.Wrote(ActorId(actor), now))
+
+    # -- the turn -------------------------------------------------------------------------------
+
+    def _turn_step(self, event: TurnStep) -> list[ev.Effect]:
+        self._alive()
+        step = event.step
+        right = _TURN_RIGHTS.get(type(step))
+        if right is not None and event.actor != HOST_ACTOR:
+            self._check(event.actor, right, event.now)
+        if isinstance(step, turn.RequestTurn):
+            self._check(event.actor, Right.INPUT, event.now)
+        if isinstance(step, turn.GrantTurn | turn.HandOff) and step.to is not None:
+            self._check(step.to, Right.INPUT, event.now)
+        return self._turn(step)
+
+    def _turn(self, step: turn.TurnEvent) -> list[ev.Effect]:
+        blind, before = self.turn.blind, self.attachments.answerer
+        outcomes = self.turn.handle(step)
+        if not outcomes:
+            return []
+        news: list[ev.Effect] = [ev.TurnNews(outcome) for outcome in outcomes]
+        sight: list[ev.Effect] = []
+        if blind is not self.turn.blind:
+            sight = [ev.Blind(self.turn.blind)]
+        holder = self.turn.holder or HOST_ACTOR
+        self.attachments.turn_with(holder)
+        # The size moves with the turn.
+        sized = self._resize_for(holder) if holder else []
+        return [*sight, *news, *sized, *self._answerer_since(before)]
+
+    def _policy_asked(self, event: ev.PolicyAsked) -> list[ev.Effect]:
+        self._alive()
+        self._check(event.actor, Right.GRANT, event.now)
+        self.turn.policy = policy(event.policy)
+        return self._turn(turn.Tick(event.now))
+
+    def tick(self, now: float) -> list[ev.Effect]:
+        """Time has passed: an idle holder may have lost the turn, an envelope may have ended."""
+        self._swift = None
+        if self.phase is Phase.ENDED:
+            return []
+        return [*self._turn(turn.Tick(now)), *self._without_rights(HOST_ACTOR, now)]
+
+    def wakes_at(self, now: float) -> float | None:
+        """When `tick` would do something, if nothing else happens."""
+        actors = {seat.actor for seat in self.attachments.seats()}
+        actors |= {self.turn.holder or HOST_ACTOR, *(one.actor for one in self.turn.queue)}
+        ends = [
+            self.authority.allowance(ActorId(actor), self.id, self.labels, now).valid_until
+            for actor in actors - {HOST_ACTOR}
+        ]
+        due = self.turn.wakes_at()
+        return min((at for at in (*ends, due) if at is not None and at != _NEVER), default=None)
+
+    # -- halt -----------------------------------------------------------------------------------
+
+    def _seize_asked(self, event: ev.SeizeAsked) -> list[ev.Effect]:
+        self._alive()
+        self._check(event.actor, Right.SEIZE, event.now)
+        if event.halt or event.only:
+            self._check(event.actor, Right.HALT, event.now)
+        seized = self._turn(turn.SeizeTurn(ActorId(event.actor), event.now, event.reason))
+        return [*seized, *(self._halt(event) if event.halt or event.only else [])]
+
+    def _halt_asked(self, event: ev.HaltAsked) -> list[ev.Effect]:
+        self._alive()
+        self._check(event.actor, Right.HALT, event.now)
+        return self._halt(event)
+
+    def _halt(self, event: ev.SeizeAsked | ev.HaltAsked) -> list[ev.Effect]:
+        if not event.only:
+            self.halted = True
+        return [ev.Freeze(event.only, event.reason)]
+
+    def _resume_asked(self, event: ev.ResumeAsked) -> list[ev.Effect]:
+        self._alive()
+        self._check(event.actor, Right.HALT, event.now)
+        return [ev.Thaw()]
+
+    def _froze(self, event: ev.Froze) -> list[ev.Effect]:
         self.frozen = event.frozen
-        return [Announce()]
+        return [ev.Announce()]
 
-    def _resize(self, size: Size) -> list[Effect]:
-        size.checked()
+    def _thawed(self, _event: ev.Thawed) -> list[ev.Effect]:
+        self.halted = self.frozen = False
+        return [ev.Announce()]
+
+    # -- authority ------------------------------------------------------------------------------
+
+    def _check(self, actor: str, right: Right, now: float) -> None:
+        self.authority.check(ActorId(actor), right, self.id, self.labels, now)
+
+    def _authority_changed(self, event: ev.AuthorityChanged) -> list[ev.Effect]:
+        return self._without_rights(event.actor, event.now)
+
+    def _without_rights(self, by: str, now: float) -> list[ev.Effect]:
+        """Take the turn from a holder that may not write any more, a place in the queue from who
+        may not wait, and the view from who may not watch."""
+        effects: list[ev.Effect] = []
+        holder = self.turn.holder
+        if holder and Right.INPUT not in self._rights(holder, now):
+            effects += self._turn(turn.RevokeTurn(by, now, "its envelope does not allow it now"))
+        for waiting in self.turn.queue:
+            if not {Right.INPUT, Right.TURN_REQUEST} <= self._rights(waiting.actor, now):
+                effects += self._turn(turn.Withdraw(waiting.actor))
+        for seat in self.attachments.seats():
+            allowed = self._rights(seat.actor, now)
+            if Right.OBSERVE not in allowed or not (seat.observe or Right.INPUT in allowed):
+                effects.append(ev.Dismiss(seat.operator, seat.channel))
+        return effects
+
+    def _rights(self, actor: str, now: float) -> frozenset[Right]:
+        return self.authority.rights(ActorId(actor), self.id, self.labels, now)
+
+    # -- size, and the end ------------------------------------------------------------------------
+
+    def _resize_for(self, actor: str) -> list[ev.Effect]:
+        """The size of this actor's terminal becomes the canonical one, if the turn is its own or
+        nobody's."""
+        size = self.attachments.size_of(actor)
+        if size is None or self.turn.holder not in (actor, None):
+            return []
+        return self._resize(size)
+
+    def _resize(self, size: Size) -> list[ev.Effect]:
         if size == self.size or self.phase is Phase.ENDED:
             return []
         self.size = size
-        return [SetSize(size), Announce()]
+        return [ev.SetSize(size), ev.Announce()]
 
-    def _end_asked(self, _event: EndAsked) -> list[Effect]:
+    def _end_asked(self, event: ev.EndAsked) -> list[ev.Effect]:
+        if event.actor != HOST_ACTOR:
+            self._check(event.actor, Right.END, event.now)
         if self.phase is Phase.ENDED:
             return []
         self.phase = TRANSITIONS[self.phase, Step.END_ASKED]
-        return [TakeDown()]
+        return [ev.TakeDown()]
 
-    def _main_ended(self, event: MainEnded) -> list[Effect]:
+    def _main_ended(self, event: ev.MainEnded) -> list[ev.Effect]:
         ending = event.ending
         if self.phase is Phase.ENDED:
             return []
         step = Step.HOST_LOST if ending.lost is not None else Step.MAIN_ENDED
         self.phase = TRANSITIONS[self.phase, step]
         self.ending = ending
-        return [Bury(ending)]
+        return [ev.Bury(ending)]
 
-    def _answerer_since(self, before: Seat | None) -> list[Effect]:
+    def _answerer_since(self, before: Seat | None) -> list[ev.Effect]:
         now = self.attachments.answerer
-        return [] if now == before else [Answerer(now)]
+        return [] if now == before else [ev.Answerer(now)]
 
-    def _may_write(self, operator: OperatorId) -> None:
-        if operator in self.attachments.only_observing:
-            raise NotPermitted(
-                "this operator only observes", hint="attach without --observe to write"
-            )
+    def _alive(self) -> None:
         if self.phase is Phase.ENDED:
             raise SessionEnded(f"the session has ended: {self.ending}")
-        if self.frozen:
-            raise SessionHalted("the session is halted; input is refused, not kept for later")
 
 
-_HANDLERS: dict[type[Event], Callable[[Session, Any], list[Effect]]] = {
-    Offered: Session._offered,
-    Opened: Session._opened,
-    Left: Session._left,
-    SizeAsked: Session._size_asked,
-    SignalAsked: Session._signal_asked,
-    EndAsked: Session._end_asked,
-    MainEnded: Session._main_ended,
-    Froze: Session._froze,
+_NEVER = float("inf")
+
+_HANDLERS: dict[type[ev.Event], Callable[[Session, Any], list[ev.Effect]]] = {
+    ev.Offered: Session._offered,
+    ev.Opened: Session._opened,
+    ev.Left: Session._left,
+    ev.Gone: Session._gone,
+    ev.SizeAsked: Session._size_asked,
+    ev.SignalAsked: Session._signal_asked,
+    ev.Nudged: Session._nudged,
+    ev.PolicyAsked: Session._policy_asked,
+    ev.SeizeAsked: Session._seize_asked,
+    ev.HaltAsked: Session._halt_asked,
+    ev.ResumeAsked: Session._resume_asked,
+    ev.Froze: Session._froze,
+    ev.Thawed: Session._thawed,
+    ev.AuthorityChanged: Session._authority_changed,
+    ev.EndAsked: Session._end_asked,
+    ev.MainEnded: Session._main_ended,
+    TurnStep: Session._turn_step,
 }

@@ -10,9 +10,19 @@ from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from holdfast.adapters.shell import CommandBegin, CommandEnd, PromptShown, Report, ReportReader
+from holdfast.adapters.shell import (
+    LINE_PROBE,
+    CommandBegin,
+    CommandEnd,
+    LineShown,
+    PromptShown,
+    Report,
+    ReportReader,
+    may_probe,
+)
 from holdfast.core.exec_output import ExecOutput
 from holdfast.host.channels import Piece
+from holdfast.journal import entries
 from holdfast.model.errors import (
     HoldfastError,
     InvalidArgument,
@@ -20,6 +30,7 @@ from holdfast.model.errors import (
     SessionBusy,
     SessionEnded,
 )
+from holdfast.model.ids import HOST_ACTOR
 from holdfast.model.info import CommandRecord
 from holdfast.model.limits import COMMANDS_REMEMBERED, OUTPUT_CHUNK_BYTES
 from holdfast.model.state import Ending, SessionState
@@ -29,9 +40,12 @@ from holdfast.wire.frames import encode
 if TYPE_CHECKING:
     from holdfast.host.live import LiveSession
 
+TYPED_BLIND = "(typed blind, not kept)"  # in place of a command line that is a secret
 _BELL_READ_BYTES = 64 << 10
 _CLEAR_LINE = b"\x03"
 _BEGIN_WAIT_S = 1.0  # a shell that is at a prompt so long after Enter wants more input
+_PROBE_CONTEXT_BYTES = 16  # typed last: after some keys a shell takes the next one as text
+_LINE_WAIT_S = 0.5  # a shell at its prompt answers in a millisecond
 _MARK_WAIT_S = 1.0  # for the end mark to arrive after the report of the end
 
 
@@ -44,7 +58,9 @@ class Commands:
         self._reader = ReportReader(live.spec.nonce)
         self._loop = asyncio.get_running_loop()
         self.typed_since_prompt = False  # the prompt may hold text that is nobody's command yet
+        self.blind = live.core.turn.blind  # the line being typed is, at least in part, a secret
         self.exec: ExecChannel | None = None
+        self._line: asyncio.Future[str | None] | None = None  # what stands at the prompt, asked for
         if live.fds.bell >= 0:
             self._loop.add_reader(live.fds.bell, self._on_bell)
 
@@ -89,14 +105,14 @@ class Commands:
         except BlockingIOError:
             return
         # The shell wrote its output before it rang: take that first.
-        self._live.drain()
+        self._live.output.drain()
         for report in self._reader.feed(data):
             self._on_report(report)
 
     def _on_report(self, report: Report) -> None:
         now, head = time.time(), self._live.ring.head
         if isinstance(report, CommandBegin):
-            self._records.append(CommandRecord(report.seq, report.text, report.cwd, now, head))
+            self._began(report, now, head)
             if self.exec is not None:
                 self.exec.begins(report)
         elif isinstance(report, CommandEnd):
@@ -105,20 +121,75 @@ class Commands:
                     self._records[index] = record.replace(
                         status=report.status, ended_at=now, ended_offset=head
                     )
+                    ended = entries.CommandEnded(report.seq, report.status, report.cwd, head)
+                    self._live.journal.fact(HOST_ACTOR, ended)
             if self.exec is not None and self.exec.seq == report.seq:
                 self.exec.ends(report.status, report.cwd)
                 if not self.exec.parsed and self._live.spec.shell == "fish":
-                    self._live.type_for_layer(_CLEAR_LINE)  # fish leaves a refused line standing
+                    self._live.typist.for_layer(_CLEAR_LINE)  # fish leaves a refused line standing
                     self.typed_since_prompt = False
                 self.exec = None
         elif isinstance(report, PromptShown):
-            self.typed_since_prompt = False
+            self._prompted()
             if self.exec is not None and self.exec.seq is None:
                 # Back at the prompt and nothing began: the shell took the line for no command.
                 self.exec.ends(report.status, report.cwd)
                 self.exec = None
+        elif isinstance(report, LineShown):
+            if self._line is not None and not self._line.done():
+                self._line.set_result(report.text if report.text_known else None)
+            return
         self._live.keep()
         self._live.watching.stirred()
+
+    def _began(self, report: CommandBegin, at: float, head: int) -> None:
+        """Whoever typed last pressed Enter; whoever typed since the prompt had a part in it."""
+        live = self._live
+        authors = tuple(live.typist.authors)
+        by = authors[-1] if authors else HOST_ACTOR
+        text = TYPED_BLIND if self.blind else report.text
+        live.journal.fact(by, entries.CommandBegan(report.seq, text, report.cwd, head, authors))
+        name = live.daemon.actors.name
+        self._records.append(
+            CommandRecord(
+                report.seq,
+                text,
+                report.cwd,
+                at,
+                head,
+                actor=name(by),
+                authors=tuple(name(author) for author in authors),
+            )
+        )
+
+    async def line(self) -> str | None:
+        """The text that stands at the prompt without its Enter, as the shell's line editor has it;
+        None when the shell is not at its prompt, or cannot be asked just now."""
+        live = self._live
+        if not live.spec.shell or live.state() is not SessionState.PROMPT:
+            return None
+        if not may_probe(live.typist.last_data[-_PROBE_CONTEXT_BYTES:]):
+            return None
+        if self._line is None:
+            self._line = self._loop.create_future()
+            live.typist.for_layer(LINE_PROBE)
+        asked = self._line
+        try:
+            return await asyncio.wait_for(asyncio.shield(asked), _LINE_WAIT_S)
+        except TimeoutError:
+            return None
+        finally:
+            if self._line is asked:
+                self._line = None
+
+    def blind_turn(self, on: bool) -> None:
+        """A blind turn began or ended. A line begun in it stays secret until the next prompt."""
+        self.blind = on or (self.blind and self.typed_since_prompt)
+
+    def _prompted(self) -> None:
+        self.typed_since_prompt = False
+        self.blind = self._live.core.turn.blind
+        self._live.typist.authors.clear()
 
     def exec_begins(self, channel: ExecChannel) -> None:
         """A command line was typed for `exec`. A shell that asks for more of it has not begun."""
@@ -129,7 +200,7 @@ class Commands:
         if self.exec is not channel or channel.seq is not None:
             return
         if self._live.ending is None and self._live.state() is SessionState.PROMPT:
-            self._live.type_for_layer(_CLEAR_LINE)
+            self._live.typist.for_layer(_CLEAR_LINE)
             self.exec = None
             channel.fails(
                 InvalidArgument(

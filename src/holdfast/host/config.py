@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tomllib
 
+from holdfast.core.turn_policy import DEFAULT_POLICY, policy
 from holdfast.model.errors import InvalidArgument
 from holdfast.model.limits import (
     RING_DEFAULT_BYTES,
@@ -21,12 +22,14 @@ class Config(Record):
     ring_bytes: int = RING_DEFAULT_BYTES  # output held per session
     scrollback_lines: int = SCROLLBACK_MAX_LINES  # lines above the screen kept for views
     level: Level | None = None  # the highest level to use; default: the highest there is
+    turn_policy: str = DEFAULT_POLICY  # of new sessions
     shell: str = ""  # default shell of new sessions; default: the user's own
 
     def checked(self) -> Config:
         check_ring(self.ring_bytes)
         if not 0 <= self.scrollback_lines <= 1_000_000:
             raise InvalidArgument("scrollback_lines must be 0 to 1000000")
+        policy(self.turn_policy)
         return self
 
 

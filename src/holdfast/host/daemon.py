@@ -16,22 +16,26 @@ from holdfast.adapters import cgroup
 from holdfast.adapters.ghostty import GhosttyScreen
 from holdfast.adapters.launcher import Launcher
 from holdfast.adapters.proc import ProcObservation
-from holdfast.core import session as core
+from holdfast.core import events as ev
 from holdfast.core.attachment import Seat
+from holdfast.core.envelope_book import Live
 from holdfast.core.waiting import judge
-from holdfast.host import config, levels
+from holdfast.host import config, inheriting, levels
+from holdfast.host.actors import Actors
 from holdfast.host.channels import Channel
-from holdfast.host.custody import Collected, KeeperLink
-from holdfast.host.kept import Descriptors, Kept
+from holdfast.host.clock import now
+from holdfast.host.custody import KeeperLink
+from holdfast.host.describing import waiting_line
 from holdfast.host.live import LiveSession
 from holdfast.host.operator import Operator
 from holdfast.host.registry import Registry
 from holdfast.host.requests import Requests
 from holdfast.host.store import Store, Stored
-from holdfast.host.strays import end_strays
+from holdfast.model.actor import Actor
+from holdfast.model.envelope import Envelope
 from holdfast.model.errors import InvalidArgument, LimitReached, StorageFailed
 from holdfast.model.home import Home
-from holdfast.model.ids import SessionId
+from holdfast.model.ids import HOST_ACTOR, OperatorId, SessionId
 from holdfast.model.info import Finding, HostInfo
 from holdfast.model.limits import OPERATORS_MAX
 from holdfast.model.size import Size
@@ -43,9 +47,9 @@ from holdfast.wire import messages as m
 
 log = logging.getLogger(__name__)
 
+_TALL_LINES = 1 << 20  # more than any ring holds
 _LINGER_S = 30.0  # an ended session's output waits this long for a slow reader
 _ACCEPT_RETRY_S = 0.5
-_STRAYS_AGAIN_S = (0.5, 2.0, 15.0)  # the last is beyond a launch's own time limit
 _BURY_RETRY_S = 5.0  # a tombstone that could not be written is tried again
 
 
@@ -59,7 +63,8 @@ class Daemon:
         self.keeper = keeper
         self.config, self._config_error = _load_config(home.config, first=starts == 0)
         self.store = Store(home.state)
-        self.registry = Registry(self.store)
+        self.actors = Actors(home.state)
+        self.registry = Registry(self.store, self.actors.authority)
         self.requests = Requests(self)
         self.observation: Observation = ProcObservation(judge)
         nofile = int(os.environ.get("HOLDFAST_NOFILE_SOFT", "0"))
@@ -74,22 +79,13 @@ class Daemon:
         self._stopped = asyncio.get_running_loop().create_future()
         self._leaving: asyncio.Task[None] | None = None
         self._level: asyncio.Task[Level]
-        self._uncarried: set[SessionId] = set()
 
     # -- life ---------------------------------------------------------------------------------
 
     async def run(self) -> None:
         """Carry on what an earlier daemon left, then serve until told to stop."""
         loop = asyncio.get_running_loop()
-        for collected in self.keeper.collect():
-            try:
-                self._carry_on(collected)
-            except Exception:
-                # One session that cannot be carried on must not keep the others from it; it stays
-                # in custody, for a daemon that can.
-                log.exception("session %s stays in custody", collected.session)
-                self._uncarried.add(collected.session)
-        self._bury_the_lost()
+        inheriting.carry_on(self)
         self.keeper.listen(loop, self._session_ended, self._terminate, self._keeper_lost)
         self._listener.setblocking(False)
         loop.add_reader(self._listener, self._on_connection)
@@ -113,44 +109,6 @@ class Daemon:
         if not self._stopped.done():
             self._stopped.set_result(None)
 
-    def _carry_on(self, collected: Collected) -> None:
-        live = LiveSession(self, Kept.of_blob(collected.blob), Descriptors(**collected.fds))
-        self.registry.add(live)
-        if collected.ending is not None:
-            asyncio.get_running_loop().call_soon(live.main_ended, collected.ending)
-
-    def _bury_the_lost(self) -> None:
-        """Sessions on disk that nobody holds: they died with their keeper or their machine, or the
-        daemon that was starting them died before it could hand them over."""
-        strays = self.store.forget_cut_off()
-        for stored in self.store.unburied():
-            if stored.info.id in self.registry.live or stored.info.id in self._uncarried:
-                continue
-            strays.append(stored.info.id)
-            info = stored.info.replace(
-                state=SessionState.ENDED,
-                pid=0,
-                ending=Ending(lost="its host died"),
-                ended_at=time.time(),
-            )
-            with contextlib.suppress(StorageFailed):
-                self.store.bury(Stored(info, stored.uid), b"", "")
-            self.registry.remember(Stored(info, stored.uid))
-            log.warning("session %s (%s) was lost with its host", info.id, info.name)
-        levels.clear_leftovers(self.instance, self.home, set(self.registry.live) | self._uncarried)
-        self._end_strays(strays, list(_STRAYS_AGAIN_S))
-
-    def _end_strays(self, sessions: list[SessionId], again: list[float]) -> None:
-        """Now, and again later: the launcher of a daemon that died finishes what it had begun."""
-        if not sessions:
-            return
-        found = end_strays(sessions)
-        if found:
-            log.warning("ended %d processes of sessions that nobody holds", found)
-        if again:
-            delay = again.pop(0)
-            asyncio.get_running_loop().call_later(delay, self._end_strays, sessions, again)
-
     def _terminate(self) -> None:
         log.info("the keeper was asked to go: ending the sessions")
         self._leaving = asyncio.get_running_loop().create_task(self.end_all_and_stop())
@@ -158,7 +116,7 @@ class Daemon:
     async def end_all_and_stop(self) -> None:
         lives = list(self.registry.live.values())
         for live in lives:
-            live.handle(core.EndAsked())
+            live.handle(ev.EndAsked(HOST_ACTOR, now()))
         if lives:
             await asyncio.wait([live.buried for live in lives], timeout=2 * _BURY_RETRY_S)
         levels.remove_cgroup_home(self.instance)
@@ -200,17 +158,27 @@ class Daemon:
 
     def operator_left(self, operator: Operator) -> None:
         self.operators.discard(operator)
+        for live in tuple(operator.touched):
+            live.gone(operator)
         if operator.watches:
             for live in self.registry.live.values():
                 self._update_watching(live)
 
-    def welcome(self) -> m.Welcome:
-        return m.Welcome(m.PROTOCOL_VERSION, socket.gethostname(), os.getpid())
+    def welcome(self, operator: Operator) -> m.Welcome:
+        return m.Welcome(
+            m.PROTOCOL_VERSION,
+            socket.gethostname(),
+            os.getpid(),
+            host_key=self.store.host_key.public,
+            challenge=operator.challenge,
+            actor=operator.actor.name,
+        )
 
     def join(self, operator: Operator, channel: Channel) -> None:
         operator.channels[channel.number] = channel
         if channel.live is not None:
             channel.live.audience[operator] = channel.live.audience.get(operator, 0) + 1
+            channel.live.here(operator)
 
     def leave(self, operator: Operator, channel: Channel) -> None:
         """A channel ended, by either side."""
@@ -223,7 +191,7 @@ class Daemon:
         if not live.audience[operator]:
             del live.audience[operator]
         if operator.id is not None:
-            live.handle(core.Left(operator.id, channel.number))
+            live.left(operator, channel.number)
         if live.ending is not None and not live.audience:
             self._lay_to_rest(live)
 
@@ -231,6 +199,10 @@ class Daemon:
 
     def make_screen(self, size: Size) -> Screen:
         return GhosttyScreen(size, self.config.scrollback_lines)
+
+    def make_tall_screen(self, size: Size) -> Screen:
+        """One from which nothing scrolls away, for looking at all the output that is held."""
+        return GhosttyScreen(size, _TALL_LINES)
 
     def session_began(self, live: LiveSession) -> None:
         self._update_watching(live)
@@ -248,16 +220,16 @@ class Daemon:
     def announce(self, live: LiveSession) -> None:
         seats = live.core.attachments
         event = m.OperatorEvent(live.spec.id, seats.count(), seats.observers(), live.core.size)
-        for operator in tuple({*live.audience, *self._watchers(live)}):
+        for operator in tuple({*live.audience, *self.watchers(live)}):
             operator.event(event)
 
     def state_changed(self, live: LiveSession, state: SessionState) -> None:
         event = self.state_event(live, state)
-        for operator in self._watchers(live):
+        for operator in self.watchers(live):
             operator.event(event)
 
     def state_event(self, live: LiveSession, state: SessionState) -> m.StateEvent:
-        line = live.waiting_line(state)
+        line = waiting_line(live, state)
         return m.StateEvent(live.spec.id, live.spec.name, state, time.time(), line, live.ending)
 
     def watch(self, operator: Operator, session: str) -> None:
@@ -265,15 +237,37 @@ class Daemon:
         for live in self.registry.live.values():
             self._update_watching(live)
 
-    def _watchers(self, live: LiveSession) -> list[Operator]:
+    def watchers(self, live: LiveSession) -> list[Operator]:
         return [
             operator
             for operator in self.operators
-            if operator.watches & {"", live.spec.id} and self.registry.may_see(operator.uid, live)
+            if operator.watches & {"", live.spec.id} and self.registry.may_see(operator.actor, live)
         ]
 
     def _update_watching(self, live: LiveSession) -> None:
-        live.watching.set_watched(bool(self._watchers(live)))
+        live.watching.set_watched(bool(self.watchers(live)))
+
+    # -- authority ----------------------------------------------------------------------------
+
+    def live_sessions(self) -> list[Live]:
+        """Every one, as far as authority is concerned."""
+        return [
+            (live.spec.id, live.spec.labels, live.spec.uid) for live in self.registry.live.values()
+        ]
+
+    def authority_changed(self, by: Actor, subject: Actor, envelope: Envelope | None) -> None:
+        """Recorded in every session it is about, then in force there: at once (A2)."""
+        for live in list(self.registry.live.values()):
+            if subject.may_touch(live.spec.uid):
+                live.authority_changed(by, subject, envelope)
+
+    def dismiss(self, live: LiveSession, who: OperatorId, channel: int) -> None:
+        """This operator may not watch any more: its channel is closed, and it learns why."""
+        for operator in tuple(live.audience):
+            found = operator.channels.get(channel)
+            if operator.id == who and found is not None and found.live is live:
+                operator.event(m.Dismissed(channel))
+                self.leave(operator, found)
 
     # -- the end of a session -----------------------------------------------------------------
 
@@ -296,7 +290,7 @@ class Daemon:
         self.keeper.release(live.spec.id)
         if live.spec.place.cgroup:
             cgroup.remove(live.spec.place.cgroup)
-        levels.remove_bell(self.home, live.spec.id)
+        levels.remove_bell(self.home, live.spec.mark)
         self.state_changed(live, SessionState.ENDED)
         if not live.buried.done():
             live.buried.set_result(stored)
@@ -305,9 +299,9 @@ class Daemon:
         if not live.audience:
             self._lay_to_rest(live)
         else:
-            asyncio.get_running_loop().call_later(_LINGER_S, self._dismiss, live)
+            asyncio.get_running_loop().call_later(_LINGER_S, self._let_go, live)
 
-    def _dismiss(self, live: LiveSession) -> None:
+    def _let_go(self, live: LiveSession) -> None:
         """Readers too slow for an ended session: their connection ends, so that they notice. The
         rest of the output is on disk; whoever comes back gets it from there."""
         for operator in tuple(live.audience):

@@ -6,12 +6,14 @@ from __future__ import annotations
 
 import msgpack
 
+from holdfast.core.turn import KeptTurn
 from holdfast.model.ids import SessionId
 from holdfast.model.info import CommandRecord
 from holdfast.model.record import Record
 from holdfast.model.size import Size
 from holdfast.model.spec import Place
 from holdfast.model.state import Level
+from holdfast.ports.halt import Stopped
 
 
 class Spec(Record):
@@ -30,6 +32,21 @@ class Spec(Record):
     shell: str  # bash, zsh, fish when it reports its commands, else ""
     is_shell: bool  # the main program is an interactive shell, reporting or not
     nonce: str
+    labels: tuple[str, ...] = ()
+    born_as: str = ""  # the identity its processes were started under, when that is another
+
+    @property
+    def mark(self) -> SessionId:
+        """What its processes have in their environment, and what its cgroup and FIFO are called."""
+        return SessionId(self.born_as) if self.born_as else self.id
+
+
+class KeptHalt(Record):
+    """A halt in force: what has to be known to end it."""
+
+    confirmed: bool  # the kernel said that everything stands still
+    stopped: tuple[Stopped, ...] = ()  # at level plain: the processes to continue
+    standing: tuple[Stopped, ...] | None = None  # and those that stood still before it
 
 
 class Kept(Record):
@@ -40,6 +57,8 @@ class Kept(Record):
     commands: tuple[CommandRecord, ...] = ()
     layer_seq: int = 0
     last_output_at: float | None = None
+    turn: KeptTurn | None = None
+    halt: KeptHalt | None = None  # while it is halted
 
     def blob(self) -> bytes:
         data: bytes = msgpack.packb(self.pack())

@@ -10,7 +10,7 @@ import platform
 import resource
 import shutil
 
-from holdfast.adapters import cgroup, criu, level, native
+from holdfast.adapters import cgroup, criu, level, native, shell
 from holdfast.model.home import Home
 from holdfast.model.ids import SessionId
 from holdfast.model.info import Finding
@@ -45,8 +45,9 @@ def bell_path(home: Home, session: SessionId) -> str:
 
 
 def remove_bell(home: Home, session: SessionId) -> None:
-    with contextlib.suppress(OSError):
-        os.unlink(bell_path(home, session))
+    for path in (bell_path(home, session), shell.state_path(bell_path(home, session))):
+        with contextlib.suppress(OSError):
+            os.unlink(path)
 
 
 def remove_cgroup_home(instance: str) -> None:
@@ -61,7 +62,7 @@ def clear_leftovers(instance: str, home: Home, living: set[SessionId]) -> None:
     os.makedirs(f"{home.run}/bells", mode=0o711, exist_ok=True)
     os.chmod(f"{home.run}/bells", 0o711)  # whatever the umask; users reach their own, list nothing
     for name in os.listdir(f"{home.run}/bells"):
-        if name not in living:
+        if name.partition(".")[0] not in living:
             with contextlib.suppress(OSError):
                 os.unlink(f"{home.run}/bells/{name}")
     directory = cgroup.home(instance)

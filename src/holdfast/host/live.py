@@ -1,5 +1,14 @@
-"""One live session: the shell around core.session. It owns the descriptors, moves the bytes and
-carries out the effects; it decides nothing."""
+"""One live session: the shell around core.session. It holds the descriptors and its parts together
+and carries out the effects; it decides nothing.
+
+    output.py      PTY -> ring -> readers
+    typist.py      an input that was allowed -> journal -> custody -> PTY
+    journaling.py  what is recorded, and when it is on disk
+    turning.py     what becomes of the turn: recorded, kept, told
+    halts.py       stopping the tree
+    handoffs.py    what a new holder must know
+    commands.py    what the shell reports
+"""
 
 from __future__ import annotations
 
@@ -8,26 +17,37 @@ import contextlib
 import logging
 import os
 import signal
-import time
-from collections import deque
-from time import perf_counter
-from typing import TYPE_CHECKING
+from collections.abc import Coroutine
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from holdfast.adapters import pty
+from holdfast.adapters import halting, pty
+from holdfast.adapters.journal_writer import JournalWriter
 from holdfast.adapters.launcher import end as end_tree
-from holdfast.adapters.ledger import Ledger
-from holdfast.adapters.ring import PAGE, Hangup, Ring
-from holdfast.core import session as core
+from holdfast.adapters.ring import Ring
+from holdfast.core import events as ev
+from holdfast.core.session import Session
+from holdfast.core.turn import Turn
 from holdfast.core.waiting import judge
+from holdfast.host import describing
+from holdfast.host.clock import now
 from holdfast.host.commands import Commands
+from holdfast.host.halts import Halts
+from holdfast.host.handoffs import Handoffs
+from holdfast.host.journaling import Journaling
 from holdfast.host.kept import Descriptors, Kept
+from holdfast.host.output import Output
+from holdfast.host.turning import Turning
+from holdfast.host.typist import Typist
 from holdfast.host.view import View
 from holdfast.host.watching import Watching
+from holdfast.journal import entries
+from holdfast.model.actor import Actor
+from holdfast.model.envelope import ALL, Envelope, Scope
+from holdfast.model.errors import HoldfastError
 from holdfast.model.graph import Graph
-from holdfast.model.ids import LAYER, OperatorId
+from holdfast.model.ids import HOST_ACTOR, OperatorId
 from holdfast.model.info import SessionInfo
-from holdfast.model.limits import ECHO_DUE_S, END_GRACE_S
-from holdfast.model.patience import Patience
+from holdfast.model.limits import END_GRACE_S, INTAKE_OPERATORS
 from holdfast.model.state import Ending, SessionState
 
 if TYPE_CHECKING:
@@ -35,208 +55,187 @@ if TYPE_CHECKING:
     from holdfast.host.operator import Operator
     from holdfast.host.store import Stored
 
+    T = TypeVar("T")
+
 log = logging.getLogger(__name__)
 
-_PUMP_BUDGET_BYTES = 256 << 10  # one session's output before the others get their turn
 # Of the command records, so many and so much of each are in the state blob, which is small.
 _COMMANDS_KEPT, _TEXT_KEPT_CHARS = 10, 500
-_REOPEN_CHECK_S = 1.0  # a terminal nobody has open may be opened again by a live process
 
 
 class LiveSession:
     """A running incarnation."""
 
-    def __init__(self, daemon: Daemon, kept: Kept, fds: Descriptors) -> None:
+    def __init__(
+        self, daemon: Daemon, kept: Kept, fds: Descriptors, journal: JournalWriter | None = None
+    ) -> None:
+        """`journal`: of a session that begins; else it is carried on."""
         self.daemon = daemon
-        self.spec = kept.spec
+        self.spec = spec = kept.spec
         self.fds = fds
-        self.ring = Ring(fds.ring, fds.output)
-        self.ledger = Ledger(self.ring, fds.input)
-        self.core = core.Session(kept.size, self.ledger.operators())
-        self.view = View(self.ring, kept.size, daemon.make_screen)
-        self.commands = Commands(self, kept.commands)
-        self.watching = Watching(self)
-        self.last_output_at = kept.last_output_at
         self.audience: dict[Operator, int] = {}  # who has channels here, and how many
+        self._left_at: dict[OperatorId, float] = {}
+        self._present: set[Operator] = set()  # who had to do with it and is still connected
         self.buried: asyncio.Future[Stored] = asyncio.get_running_loop().create_future()
         self._loop = asyncio.get_running_loop()
-        self._pending: deque[tuple[core.Take, asyncio.Future[int]]] = deque()
-        self._typing = False
-        self._reading = False
+        self._tasks: set[asyncio.Task[Any]] = set()
         self._closed = False
-        self._patience = Patience()
-        self._layer_seq = max(kept.layer_seq, self.core.intake.last(LAYER))
-        self._read_output(True)
-        self._type()
+        self.ring = Ring(fds.ring, fds.output)
+        self.typist = Typist(self, kept.layer_seq)
+        held = self._turn(kept)
+        self.core = Session(
+            spec.id,
+            spec.labels,
+            kept.size,
+            daemon.actors.authority,
+            held,
+            self.typist.ledger.operators(),
+            halted=kept.halt is not None,
+        )
+        self.view = View(self.ring, kept.size, daemon.make_screen)
+        self.journal = Journaling(self, journal)
+        self.commands = Commands(self, kept.commands)
+        self.watching = Watching(self)
+        self.turning = Turning(self)
+        self.handoffs = Handoffs(self)
+        self.halts = Halts(self, kept.halt)
+        self.output = Output(self, kept.last_output_at, held.blind)
+        self.output.read(True)
+        self.typist.type()
+        self.turning.arm()
+
+    def _turn(self, kept: Kept) -> Turn:
+        names, session = self.daemon.actors.name, kept.spec.name
+        if kept.turn is None:
+            return Turn(self.daemon.config.turn_policy, names=names, session=session)
+        return Turn.of(kept.turn, names=names, session=session)
 
     # -- events in, effects out ---------------------------------------------------------------
 
-    def handle(self, event: core.Event) -> int | asyncio.Future[int] | None:
+    def handle(self, event: ev.Event) -> int | asyncio.Future[int] | None:
         """The one ingest. For an input: the output offset at which it was taken, or a future of it;
-        -1 says that it had been taken before."""
+        -1 says that it had been taken before. What is refused is recorded as refused."""
+        try:
+            self.journal.check_writable(event)
+            effects = self.core.handle(event)
+        except HoldfastError as refusal:
+            self.journal.refused(event, refusal.code)
+            raise
+        return self._carry_out(event, effects)
+
+    def tick(self) -> None:
+        """Time has passed."""
+        at = now()
+        self._carry_out(ev.AuthorityChanged(HOST_ACTOR, at), self.core.tick(at))
+
+    def _carry_out(
+        self, event: ev.Event, effects: list[ev.Effect]
+    ) -> int | asyncio.Future[int] | None:
         answer: int | asyncio.Future[int] | None = None
-        for effect in self.core.handle(event):
+        turned = [effect.outcome for effect in effects if isinstance(effect, ev.TurnNews)]
+        for outcome in turned:
+            self.turning.record(outcome, event.actor)
+        if turned:
+            self.keep()
+        for effect in effects:
             match effect:
-                case core.Take():
-                    answer = self._take(effect)
-                case core.Repeat(operator=operator, seq=seq):
-                    answer = self._taken_before(operator, seq)
-                case core.SetSize(size=size):
-                    pty.set_size(self.fds.master, size)
-                    self.view.resize(size)
-                    self.keep()
-                case core.SendSignal(signal=number):
-                    self._signal_foreground(number)
-                case core.TakeDown():
-                    self._take_down()
-                case core.Answerer(seat=seat):
-                    self.daemon.tell_answerer(self, seat)
-                case core.Announce():
-                    self.daemon.announce(self)
-                case core.Bury(ending=ending):
-                    self._bury(ending)
-        return answer
-
-    def _taken_before(self, operator: OperatorId, seq: int) -> int | asyncio.Future[int]:
-        """A repeat is answered when the first one is: it may still be waiting for custody."""
-        for take, answer in self._pending:
-            if (take.operator, take.seq) == (operator, seq) and not answer.cancelled():
-                return answer
-        return -1
-
-    # -- output -------------------------------------------------------------------------------
-
-    def _read_output(self, wanted: bool) -> None:
-        if wanted and not self._reading:
-            self._loop.add_reader(self.fds.master, self._on_output)
-        elif not wanted and self._reading:
-            self._loop.remove_reader(self.fds.master)
-        self._reading = wanted
-
-    def _on_output(self) -> None:
-        try:
-            moved = self._pump()
-        except (Hangup, OSError) as error:
-            if not isinstance(error, Hangup):
-                log.exception("output of %s", self.spec.id)
-            self._read_output(False)
-            self._loop.call_later(_REOPEN_CHECK_S, self._reopened)
-            return
-        if moved:
-            self._output_came()
-
-    def look_for_echo(self, size: int) -> None:
-        """An operator just typed this much: its echo is due (see model.patience)."""
-        if not self._patience.worthwhile(size) or not self._reading:
-            return
-        pump, master = self.ring.pump, self.fds.master
-        until = perf_counter() + ECHO_DUE_S
-        try:
-            while perf_counter() < until:
-                if pump(master, PAGE):
-                    self._output_came()
-                    return
-        except Hangup:
-            return
-        self._patience.answered(False)
-
-    def _pump(self) -> int:
-        return self.ring.pump(self.fds.master, min(_PUMP_BUDGET_BYTES, self.view.room()))
-
-    def _reopened(self) -> None:
-        if self.core.ending is None and not self._closed:
-            self._read_output(True)
-
-    def _output_came(self) -> None:
-        self.last_output_at = time.time()
-        if self.ring.head - self.view.offset > self.view.lag_max:
-            self.view.make_room()
-        if self.core.attachments.answerer is None:
-            self._answer_queries()
-        for operator in tuple(self.audience):
-            operator.pump()
+                case ev.Take():
+                    answer = self.typist.take(effect)
+                case ev.Repeat(operator=operator, seq=seq):
+                    answer = self.typist.taken_before(operator, seq)
+                case ev.TurnNews(outcome=outcome):
+                    self.turning.tell(outcome, event.actor)
+                case _:
+                    self._do(event, effect)
+        if turned or isinstance(event, ev.Opened | ev.AuthorityChanged):
+            self.turning.arm()
         if self.watching.watched:
             self.watching.stirred()
-
-    def drain(self) -> None:
-        """Take all the output there is now."""
-        with contextlib.suppress(Hangup, OSError):
-            while self._pump():
-                self._output_came()
-
-    def _answer_queries(self) -> None:
-        answers = self.view.answer_queries()
-        if answers:
-            self.type_for_layer(answers)
-
-    def type_for_layer(self, data: bytes) -> None:
-        """Input that no operator sent: an emulator's answer. One ingest for it as for all."""
-        if self.core.ending is None:
-            self._layer_seq += 1
-            self.handle(core.Offered(LAYER, self._layer_seq, data))
-
-    # -- input --------------------------------------------------------------------------------
-
-    def key(self, operator: OperatorId, seq: int, data: bytes) -> bool:
-        """A key press in the usual state of things; False: nothing was done, use `handle`."""
-        if self._pending or self._typing or self.ledger.room() < len(data):
-            return False
-        if not self.core.takes_at_once(operator, seq, len(data)):
-            return False
-        self.commands.typed_since_prompt = True
-        try:
-            if not self.ledger.take_and_type(operator, seq, data, self.fds.master):
-                self._await_typing(True)
-        except OSError:  # hung up: nobody is left to read it
-            pass
-        if self.watching.watched:
-            self.watching.stirred()
-        return True
-
-    def _take(self, take: core.Take) -> int | asyncio.Future[int]:
-        """One input into custody: at once if there is room and nobody waits, else in its turn."""
-        if not self._pending and self.ledger.room() >= len(take.data):
-            self._into_custody(take)
-            if self._typing or not self._typed_all():
-                self._await_typing(True)
-            if self.watching.watched:
-                self.watching.stirred()
-            return self.ring.head
-        answer = self._loop.create_future()
-        self._pending.append((take, answer))
-        self._type()
         return answer
 
-    def _into_custody(self, take: core.Take) -> None:
-        self.ledger.take(take.operator, take.seq, take.data)
-        self.core.intake.taken(len(take.data))
-        if take.operator != LAYER:
-            self.commands.typed_since_prompt = True
+    def _do(self, event: ev.Event, effect: ev.Effect) -> None:
+        actor = event.actor
+        match effect:
+            case ev.SetSize(size=size):
+                self.journal.record(actor, entries.Resized(size.cols, size.rows, self.ring.head))
+                pty.set_size(self.fds.master, size)
+                self.view.resize(size)
+                self.keep()
+            case ev.SendSignal(signal=number):
+                self.journal.record(actor, entries.Signalled(number))
+                self._signal_foreground(number)
+            case ev.Repaint():
+                self._signal_foreground(signal.SIGWINCH)
+            case ev.Blind(blind=blind):
+                self.output.set_blind(blind)
+                self.keep()
+            case ev.Freeze(only=only, reason=reason):
+                self.halts.begin(actor, only, reason)
+            case ev.Thaw():
+                self.halts.end(actor)
+            case ev.TakeDown():
+                self.journal.fact(actor, entries.EndAsked(), forced=True)
+                self._take_down()
+            case ev.Answerer(seat=seat):
+                self.daemon.tell_answerer(self, seat)
+            case ev.Announce():
+                self.daemon.announce(self)
+            case ev.Dismiss(operator=who, channel=channel):
+                self.daemon.dismiss(self, who, channel)
+            case ev.Bury(ending=ending):
+                self._bury(ending)
 
-    def _type(self) -> None:
-        """From custody into the PTY, as far as it takes it; then the inputs that waited."""
-        done = self._typed_all()
-        while self._pending and self.ledger.room() >= len(self._pending[0][0].data):
-            take, answer = self._pending.popleft()
-            self._into_custody(take)
-            if not answer.done():
-                answer.set_result(self.ring.head)
-            done = self._typed_all()
-        self._await_typing(not done)
-        self.watching.stirred()
+    # -- who is here --------------------------------------------------------------------------
 
-    def _typed_all(self) -> bool:
-        try:
-            return self.ledger.type_into(self.fds.master)
-        except OSError:  # hung up: nobody is left to read it
-            return True
+    def here(self, operator: Operator) -> None:
+        """This connection has to do with the session: when its actor's last one goes, the turn
+        is free."""
+        self._present.add(operator)
+        operator.touched.add(self)
 
-    def _await_typing(self, wanted: bool) -> None:
-        if wanted and not self._typing:
-            self._loop.add_writer(self.fds.master, self._type)
-        elif not wanted and self._typing:
-            self._loop.remove_writer(self.fds.master)
-        self._typing = wanted
+    def came(self, operator: Operator, observe: bool, offset: int) -> None:
+        """A channel is open: recorded with how long its operator had been away (M1)."""
+        assert operator.id is not None
+        left_at = self._left_at.pop(operator.id, None)
+        gap = now() - left_at if left_at is not None else 0.0
+        body = entries.Attached(operator.id, operator.client, observe, offset, gap)
+        self.journal.fact(operator.actor.id, body)
+
+    def left(self, operator: Operator, channel: int) -> None:
+        """A channel is closed."""
+        assert operator.id is not None
+        if self.core.attachments.has(operator.id, channel) and not self.is_over:
+            self.journal.fact(operator.actor.id, entries.Detached(operator.id))
+            self._left_at[operator.id] = now()
+            if len(self._left_at) > INTAKE_OPERATORS:
+                del self._left_at[next(iter(self._left_at))]
+            self.handoffs.looked_until_now(operator.actor.id)
+        self.handle(ev.Left(operator.actor.id, now(), operator.id, channel))
+
+    def gone(self, operator: Operator) -> None:
+        self._present.discard(operator)
+        actor = operator.actor.id
+        if self.is_over or any(other.actor.id == actor for other in self._present):
+            return
+        self.handle(ev.Gone(actor, now()))
+
+    def everybody(self) -> set[Operator]:
+        """Who is to be told what happens here."""
+        return {*self.audience, *self._present, *self.daemon.watchers(self)}
+
+    def authority_changed(self, by: Actor, subject: Actor, envelope: Envelope | None) -> None:
+        """What the subject may do has changed; None: it is revoked."""
+        if envelope is None:
+            self.journal.fact(by.id, entries.ActorRevoked(subject.id), forced=True)
+        elif envelope.scope in self._scopes():
+            rights = tuple(str.__str__(right) for right in envelope.rights)
+            body = entries.EnvelopeSet(subject.id, str(envelope.scope), rights, envelope.expires_at)
+            self.journal.fact(by.id, body, forced=True)
+        self.handle(ev.AuthorityChanged(by.id, now()))
+
+    def _scopes(self) -> set[Scope]:
+        labels = (Scope.label(name) for name in self.spec.labels)
+        return {ALL, Scope.session(self.spec.id), *labels}
 
     # -- signals and the end ------------------------------------------------------------------
 
@@ -249,6 +248,9 @@ class LiveSession:
     def _take_down(self) -> None:
         """Hang up, as a terminal that is closed would; then kill what did not go."""
         self._loop.call_later(END_GRACE_S, self.kill)
+        if self.core.halted:
+            self.kill()
+            return
         self._signal_main(signal.SIGHUP)
         self._signal_main(signal.SIGCONT)
         self._signal_foreground(signal.SIGHUP)
@@ -260,26 +262,27 @@ class LiveSession:
 
     def kill(self) -> None:
         """End the tree now, whatever it does. The end is told by the keeper."""
-        if self.core.ending is not None or self._closed:
+        if self.is_over:
             return
-        end_tree(self.spec.place)
+        if self.core.halted:  # what is stopped must not get to run on the way out
+            self.background(asyncio.to_thread(halting.kill, self.spec.place, self.spec.mark))
+        else:
+            end_tree(self.spec.place)
 
     def main_ended(self, ending: Ending) -> None:
         """The keeper reaped the session's first process."""
         if self._closed:
             return
-        self.drain()
-        self.handle(core.MainEnded(ending))
+        self.output.drain()
+        self.handle(ev.MainEnded(HOST_ACTOR, now(), ending))
 
     def _bury(self, ending: Ending) -> None:
-        self._read_output(False)
-        self._await_typing(False)
-        for _, answer in self._pending:
-            if not answer.done():
-                answer.cancel()
-        self._pending.clear()
+        self.output.read(False)
+        self.typist.stop()
+        self.turning.stop()
         self.commands.session_ended(ending)
         self.watching.stop()
+        self.journal.ended(ending)
         self.daemon.bury(self)
 
     def close(self, *, keep: bool) -> None:
@@ -290,15 +293,29 @@ class LiveSession:
         self._closed = True
         if keep:
             self.keep()
-        self._read_output(False)
-        self._await_typing(False)
+        self.output.read(False)
+        self.typist.stop()
+        self.turning.stop()
         self.watching.stop()
         self.commands.close()
         self.view.close(keep=keep)
-        self.ledger.close()
+        self.journal.close()
+        self.typist.ledger.close()
         self.ring.close()
         os.close(self.fds.master)
         os.close(self.fds.pidfd)
+
+    def background(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
+        """Something that takes a moment; it is not forgotten, and its failure is logged."""
+        task = self._loop.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._done)
+        return task
+
+    def _done(self, task: asyncio.Task[Any]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and task.exception() is not None:
+            log.error("session %s", self.spec.id, exc_info=task.exception())
 
     # -- what it is ---------------------------------------------------------------------------
 
@@ -306,9 +323,16 @@ class LiveSession:
     def ending(self) -> Ending | None:
         return self.core.ending
 
+    @property
+    def is_over(self) -> bool:
+        """Ended, or no longer this daemon's."""
+        return self.core.ending is not None or self._closed
+
     def state(self) -> SessionState:
         if self.core.ending is not None:
             return SessionState.ENDED
+        if self.core.frozen:
+            return SessionState.HALTED
         evidence = self.daemon.observation.evidence(
             self.spec.place, self.fds.master, shell_is_shell=self.spec.is_shell
         )
@@ -322,47 +346,8 @@ class LiveSession:
             self.spec.place, master, shell_is_shell=self.spec.is_shell
         )
 
-    def waiting_line(self, state: SessionState) -> str:
-        """The line the cursor is on, when a program waits there."""
-        if state not in (SessionState.INPUT, SessionState.SECRET):
-            return ""
-        _, row = self.view.cursor()
-        lines = self.view.text().split("\n")
-        return lines[row].strip()[:200] if row < len(lines) else ""
-
     def info(self) -> SessionInfo:
-        state = self.state()
-        ended = state is SessionState.ENDED
-        return SessionInfo(
-            id=self.spec.id,
-            name=self.spec.name,
-            state=state,
-            level=self.spec.level,
-            epoch=self.spec.epoch,
-            user=self.spec.user,
-            argv=self.spec.argv,
-            cwd=self.spec.cwd if ended else self._cwd(),
-            size=self.core.size,
-            created_at=self.spec.created_at,
-            pid=0 if ended else self.spec.place.shell_pid or self.spec.place.pid,
-            operators=self.core.attachments.count(),
-            observers=self.core.attachments.observers(),
-            output_offset=self.ring.head,
-            held_from=self.ring.tail,
-            last_output_at=self.last_output_at,
-            title=self.view.title,
-            waiting_line=self.waiting_line(state),
-            shell=self.spec.shell,
-            last_command=self.commands.last,
-            ending=self.core.ending,
-            ended_at=time.time() if ended else None,
-        )
-
-    def _cwd(self) -> str:
-        try:
-            return os.readlink(f"/proc/{self.spec.place.shell_pid or self.spec.place.pid}/cwd")
-        except OSError:
-            return self.spec.cwd
+        return describing.info(self)
 
     # -- custody ------------------------------------------------------------------------------
 
@@ -371,8 +356,10 @@ class LiveSession:
             self.spec,
             self.core.size,
             self.commands.recent(_COMMANDS_KEPT, text_chars=_TEXT_KEPT_CHARS),
-            self._layer_seq,
-            self.last_output_at,
+            self.typist.layer_seq,
+            self.output.last_at,
+            self.core.turn.kept(),
+            self.halts.kept(),
         )
         return kept.blob()
 

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import hashlib
 import logging
+import os
 import socket
 import struct
 from collections import deque
@@ -17,6 +19,7 @@ from collections.abc import Awaitable
 from typing import TYPE_CHECKING, Any
 
 from holdfast.host.channels import Channel
+from holdfast.model.actor import Actor
 from holdfast.model.errors import HoldfastError, ProtocolViolation, VersionMismatch
 from holdfast.model.ids import LAYER, OperatorId
 from holdfast.model.limits import ANSWERS_MAX_BYTES, EVENT_BACKLOG, QUIET_ACK_S, REQUESTS_IN_FLIGHT
@@ -25,11 +28,13 @@ from holdfast.wire.frames import Decoder, encode
 
 if TYPE_CHECKING:
     from holdfast.host.daemon import Daemon
+    from holdfast.host.live import LiveSession
 
 log = logging.getLogger(__name__)
 
 _READ_BYTES = 64 << 10
 _FRAMES_TOGETHER = 16
+_CHALLENGE_BYTES = 32
 _PIECES_PER_WAKE = 8  # frames sent before other connections get their turn
 
 
@@ -43,9 +48,14 @@ class Operator:
         credentials = sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
         _, self.uid, _ = struct.unpack("3i", credentials)
         self.id: OperatorId | None = None  # until its Hello
+        self.named: OperatorId | None = None  # as its Hello said
+        self.local_actor: Actor  # by the kernel's word for its unix user
+        self.actor: Actor  # whose hand this is: the same, until another is claimed
+        self.challenge = os.urandom(_CHALLENGE_BYTES)
         self.client = ""
         self.channels: dict[int, Channel] = {}
         self.watches: set[str] = set()  # session ids; "" is all
+        self.touched: set[LiveSession] = set()  # what it had to do with
         self._loop = asyncio.get_running_loop()
         self._decoder = Decoder()
         self._requests: set[asyncio.Task[None]] = set()
@@ -59,6 +69,7 @@ class Operator:
         self._awaiting_room = False
         self._reading = False
         self._closing = False
+        self._acted = False
         self.closed = False
         self._read_more(True)
 
@@ -101,6 +112,7 @@ class Operator:
             if self.id is None:
                 raise ProtocolViolation("the first message must be hello")
             self._on_request(message)
+            self._acted = True
         elif isinstance(message, m.Hello):
             self._on_hello(message)
         else:
@@ -119,8 +131,24 @@ class Operator:
             return
         if hello.operator == LAYER:
             raise ProtocolViolation("that operator id is the layer's own")
-        self.id, self.client = hello.operator, hello.client[:64]
-        self.answer(self.daemon.welcome())
+        self.client = hello.client[:64]
+        self.named = hello.operator
+        try:
+            self.local_actor = self.daemon.actors.of_user(self.uid)
+        except HoldfastError as error:
+            self.refuse(error)
+            return
+        self.becomes(self.local_actor)
+        self.answer(self.daemon.welcome(self))
+
+    def becomes(self, actor: Actor) -> None:
+        """This connection acts as this actor. Its inputs are counted under a name made of both, so
+        that no actor can use up another's numbers."""
+        if self.channels or self._acted:
+            raise ProtocolViolation("an operator says who it is before it does anything")
+        assert self.named is not None
+        self.actor = actor
+        self.id = OperatorId(hashlib.sha256(f"{actor.id}/{self.named}".encode()).hexdigest()[:32])
 
     def _on_request(self, request: m.Request) -> None:
         """Most requests are answered on the spot; those that wait run as tasks, so that one slow
@@ -182,19 +210,19 @@ class Operator:
         something is unusual; then nothing was done."""
         live = self.daemon.registry.live.get(fields.get("session"))  # type: ignore[arg-type]
         seq, data, request = fields.get("seq"), fields.get("data"), fields.get("id")
-        if live is None or self.id is None or self.uid not in (0, live.spec.uid):
+        if live is None or self.id is None:
             return False
         if fields.get("quiet") is not True or type(request) is not int:
             return False
         if type(seq) is not int or type(data) is not bytes:
             return False
-        if not live.key(self.id, seq, data):
+        if not live.typist.key(self.actor.id, self.id, seq, data):
             return False
         self._quiet = (request, seq, live.ring.head)
         if not self._quiet_timer:
             self._quiet_timer = True
             self._loop.call_later(QUIET_ACK_S, self._acknowledge)
-        live.look_for_echo(len(data))
+        live.output.look_for_echo(len(data))
         return True
 
     def _acknowledge(self) -> None:

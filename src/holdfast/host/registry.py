@@ -1,16 +1,29 @@
 """Sessions by name, id and prefix, and who may see which.
 
-Until envelopes arrive, authority is the unix user's: a session belongs to nobody, but it runs as a
-user, and only that user and root can name it. To everybody else it does not exist.
+A session belongs to nobody, but it runs as a unix user: only actors of that user, and root's, can
+name it, and of these only those whose envelope lets them observe it. To everybody else it does not
+exist.
 """
 
 from __future__ import annotations
 
+import contextlib
 import re
 from typing import TYPE_CHECKING
 
+from holdfast.core.authority import Authority
+from holdfast.host.clock import now
 from holdfast.host.store import Store, Stored
-from holdfast.model.errors import AmbiguousName, InvalidArgument, NameTaken, NoSuchSession
+from holdfast.model.actor import Actor
+from holdfast.model.envelope import Right
+from holdfast.model.errors import (
+    ActorRevoked,
+    AmbiguousName,
+    InvalidArgument,
+    NameTaken,
+    NoSuchSession,
+    NotPermitted,
+)
 from holdfast.model.ids import SessionId
 from holdfast.model.limits import NAME_MAX_CHARS, TOMBSTONES_LISTED
 
@@ -23,7 +36,8 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 class Registry:
     """Live sessions, and the recently ended."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, authority: Authority) -> None:
+        self._authority = authority
         self.live: dict[SessionId, LiveSession] = {}
         self._names: dict[tuple[int, str], SessionId] = {}  # names are each user's own
         self._recent = store.tombstones(TOMBSTONES_LISTED)
@@ -75,20 +89,26 @@ class Registry:
 
     # -- finding ------------------------------------------------------------------------------
 
-    def may_see(self, uid: int, live: LiveSession | Stored) -> bool:
-        owner = live.uid if isinstance(live, Stored) else live.spec.uid
-        return uid in (0, owner)
+    def may_see(self, actor: Actor, found: LiveSession | Stored) -> bool:
+        if isinstance(found, Stored):
+            uid, session, labels = found.uid, found.info.id, found.info.labels
+        else:
+            uid, session, labels = found.spec.uid, found.spec.id, found.spec.labels
+        if not actor.may_touch(uid):
+            return False
+        rights = self._authority.rights(actor.id, session, labels, now())
+        return Right.OBSERVE in rights
 
-    def find_live(self, uid: int, text: str) -> LiveSession | None:
+    def find_live(self, actor: Actor, text: str) -> LiveSession | None:
         """By id, name (the asker's own first), or unique prefix of an id; None when only ended
         sessions match."""
         exact: LiveSession | None = self.live.get(text)  # type: ignore[call-overload]
-        if exact is not None and self.may_see(uid, exact):
+        if exact is not None and self.may_see(actor, exact):
             return exact
-        found = self._by_name(uid, text)
+        found = self._by_name(actor, text)
         if found is not None:
             return found
-        seen = [live for live in self.live.values() if self.may_see(uid, live)]
+        seen = [live for live in self.live.values() if self.may_see(actor, live)]
         matches = [live for live in seen if text and live.spec.id.startswith(text)]
         if len(matches) > 1:
             raise AmbiguousName(
@@ -96,32 +116,42 @@ class Registry:
             )
         return matches[0] if matches else None
 
-    def find(self, uid: int, text: str) -> LiveSession | Stored:
+    def find(self, actor: Actor, text: str) -> LiveSession | Stored:
         """A live session, or the latest ended one."""
-        live = self.find_live(uid, text)
+        live = self.find_live(actor, text)
         if live is not None:
             return live
         for stored in self._recent:
             named = stored.info.name == text or stored.info.id.startswith(text)
-            if text and named and self.may_see(uid, stored):
+            if text and named and self.may_see(actor, stored):
                 return stored
+        self._check_not_expired(actor, text)
         raise NoSuchSession(
             f"there is no session {text[:80]!r}", hint="`hold ls --all` lists live and ended ones"
         )
 
-    def seen_live(self, uid: int) -> list[LiveSession]:
-        return [live for live in self.live.values() if self.may_see(uid, live)]
+    def _check_not_expired(self, actor: Actor, text: str) -> None:
+        """Who could see it until its envelope expired is told so: it knows of the session."""
+        for live in self.live.values():
+            if text in (live.spec.id, live.spec.name) and actor.may_touch(live.spec.uid):
+                with contextlib.suppress(NotPermitted, ActorRevoked):
+                    spec = live.spec
+                    self._authority.check(actor.id, Right.OBSERVE, spec.id, spec.labels, now())
 
-    def seen_ended(self, uid: int) -> list[Stored]:
-        return [stored for stored in self._recent if self.may_see(uid, stored)]
+    def seen_live(self, actor: Actor) -> list[LiveSession]:
+        return [live for live in self.live.values() if self.may_see(actor, live)]
 
-    def _by_name(self, uid: int, text: str) -> LiveSession | None:
-        session = self._names.get((uid, text))
-        if session is None and uid == 0:
+    def seen_ended(self, actor: Actor) -> list[Stored]:
+        return [stored for stored in self._recent if self.may_see(actor, stored)]
+
+    def _by_name(self, actor: Actor, text: str) -> LiveSession | None:
+        session = self._names.get((actor.uid, text))
+        if session is None and actor.uid == 0:
             others = [found for (_, name), found in self._names.items() if name == text]
             if len(others) > 1:
                 raise AmbiguousName(
                     f"several users have a session called {text!r}", hint="give its id"
                 )
             session = others[0] if others else None
-        return self.live.get(session) if session is not None else None
+        found = self.live.get(session) if session is not None else None
+        return found if found is not None and self.may_see(actor, found) else None

@@ -5,18 +5,20 @@ from __future__ import annotations
 
 import asyncio
 import os
-import signal
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
-from holdfast.core import session as core
+from holdfast.core import events as ev
 from holdfast.core.attachment import Seat
 from holdfast.core.keys import key_bytes
+from holdfast.host.authority_requests import AuthorityRequests
 from holdfast.host.channels import RawChannel, StoredChannel, ViewChannel
+from holdfast.host.clock import now
 from holdfast.host.commands import ExecChannel, command_bytes
 from holdfast.host.live import LiveSession
 from holdfast.host.starting import start
 from holdfast.host.store import Stored
+from holdfast.model.envelope import Right
 from holdfast.model.errors import (
     InvalidArgument,
     NotPermitted,
@@ -61,6 +63,7 @@ class Requests:
             "host": self._host,
             "restart_daemon": self._restart,
             "shutdown": self._shutdown,
+            **AuthorityRequests(daemon).by_tag,
         }
 
     def answer(
@@ -70,29 +73,32 @@ class Requests:
         method = self._by_tag.get(request.tag)
         if method is None:
             raise Unsupported(f"this host does not know {request.tag!r}")
+        if request.tag != "claim":  # one whose own actor was revoked may still prove to be another
+            self._daemon.actors.check_not_revoked(operator.actor)
         answer: m.Answer | Awaitable[m.Answer] | None = method(operator, request)
         return answer
 
     # -- sessions -----------------------------------------------------------------------------
 
     async def _run(self, operator: Operator, run: m.Run) -> m.Answer:
-        live = await start(self._daemon, operator.uid, run)
+        self._daemon.actors.check_may_start(operator.actor)
+        live = await start(self._daemon, operator.actor, run)
         return m.Shown(run.id, live.info())
 
     def _list(self, operator: Operator, request: m.ListSessions) -> m.Answer:
         registry = self._daemon.registry
-        infos = [live.info() for live in registry.seen_live(operator.uid)]
+        infos = [live.info() for live in registry.seen_live(operator.actor)]
         if request.ended:
-            infos += [stored.info for stored in registry.seen_ended(operator.uid)]
+            infos += [stored.info for stored in registry.seen_ended(operator.actor)]
         return m.Sessions(request.id, tuple(infos))
 
     def _show(self, operator: Operator, request: m.Show) -> m.Answer:
-        found = self._daemon.registry.find(operator.uid, request.session)
+        found = self._daemon.registry.find(operator.actor, request.session)
         info = found.info() if isinstance(found, LiveSession) else found.info
         return m.Shown(request.id, info)
 
     async def _graph(self, operator: Operator, request: m.GetGraph) -> m.Answer:
-        live = self._live(operator, request.session)
+        live = self.live(operator, request.session)
         master = os.dup(live.fds.master)
         try:
             # A large tree takes tens of milliseconds to look at: not on the loop.
@@ -101,7 +107,7 @@ class Requests:
             os.close(master)
 
     def _screen(self, operator: Operator, request: m.GetScreen) -> m.Answer:
-        found = self._daemon.registry.find(operator.uid, request.session)
+        found = self._daemon.registry.find(operator.actor, request.session)
         if isinstance(found, Stored):
             info, text = found.info, self._daemon.store.screen(found.info.id)
             return m.ScreenShown(request.id, text, 0, 0, info.size, info.title, info.output_offset)
@@ -117,10 +123,10 @@ class Requests:
         )
 
     def _end(self, operator: Operator, request: m.End) -> Awaitable[m.Answer] | m.Answer:
-        found = self._daemon.registry.find(operator.uid, request.session)
+        found = self._daemon.registry.find(operator.actor, request.session)
         if isinstance(found, Stored):
             raise SessionEnded(f"the session has ended already: {found.info.ending}")
-        found.handle(core.EndAsked())
+        found.handle(ev.EndAsked(operator.actor.id, now()))
 
         async def ended() -> m.Answer:
             stored: Stored = await asyncio.shield(found.buried)
@@ -133,11 +139,11 @@ class Requests:
     def _attach(self, operator: Operator, attach: m.Attach) -> m.Answer | None:
         if attach.channel < 0 or attach.channel in operator.channels:
             raise InvalidArgument(f"channel {attach.channel} is in use or negative")
-        found = self._daemon.registry.find(operator.uid, attach.session)
+        found = self._daemon.registry.find(operator.actor, attach.session)
         if attach.raw and isinstance(found, Stored):
             self._attach_stored(operator, attach, found.info)
             return None
-        live = self._live(operator, attach.session)
+        live = self.live(operator, attach.session)
         if attach.since is not None and not 0 <= attach.since <= live.ring.head:
             raise InvalidArgument(
                 f"offset {attach.since} is beyond the output, which ends at {live.ring.head}"
@@ -152,18 +158,20 @@ class Requests:
             channel = ViewChannel(live, attach.channel, attach.since, scrollback=attach.scrollback)
         offset = channel.cursor if channel.cursor >= 0 else live.ring.head
         same_size = attach.size == live.core.size
-        if attach.size is not None and not attach.observe:
-            # First: the screen sent below must be one of this size.
-            live.handle(core.SizeAsked(who, attach.size))
+        actor = operator.actor.id
+        seat = Seat(who, attach.channel, attach.observe, attach.raw, actor)
+        # First: it may be refused, and the screen sent below must be one of this size.
+        live.handle(ev.Opened(actor, now(), seat, None if attach.observe else attach.size))
+        live.came(operator, attach.observe, offset)
         # Queued before anything of the channel can be sent; sent with what follows.
-        operator.queue(
-            m.Attached(attach.id, attach.channel, live.info(), offset, live.ledger.last_seq(who))
-        )
+        input_seq = live.typist.ledger.last_seq(who)
+        operator.queue(m.Attached(attach.id, attach.channel, live.info(), offset, input_seq))
         self._daemon.join(operator, channel)
-        live.handle(core.Opened(Seat(who, attach.channel, attach.observe, attach.raw)))
+        if live.core.attachments.answerer == seat:
+            operator.event(m.Answering(attach.channel, True))
         if same_size and not attach.observe and live.view.mode(_ALTERNATE_SCREEN):
             # A full-screen program that dozed off while nobody watched is nudged to repaint.
-            live.handle(core.SignalAsked(who, signal.SIGWINCH))
+            live.handle(ev.Nudged(actor, now()))
         operator.pump()
         return None
 
@@ -187,9 +195,9 @@ class Requests:
 
     def _watch(self, operator: Operator, watch: m.Watch) -> m.Answer:
         session = ""
-        lives = self._daemon.registry.seen_live(operator.uid)
+        lives = self._daemon.registry.seen_live(operator.actor)
         if watch.session:
-            found = self._daemon.registry.find(operator.uid, watch.session)
+            found = self._daemon.registry.find(operator.actor, watch.session)
             if isinstance(found, Stored):
                 info = found.info
                 operator.event(
@@ -211,20 +219,30 @@ class Requests:
 
     def _submit(self, operator: Operator, request: m.Submit) -> m.Answer | Awaitable[m.Answer]:
         data = request.text.encode()
-        if len(data) > 1 and self._live(operator, request.session).view.mode(_BRACKETED_PASTE):
+        if len(data) > 1 and self.live(operator, request.session).view.mode(_BRACKETED_PASTE):
             data = b"\x1b[200~" + data.replace(b"\x1b[201~", b"") + b"\x1b[201~"
         return self._offer(operator, request, data + (b"\r" if request.enter else b""))
 
     def _keys(self, operator: Operator, request: m.Keys) -> m.Answer | Awaitable[m.Answer]:
-        application = self._live(operator, request.session).view.mode(_APPLICATION_CURSOR)
+        application = self.live(operator, request.session).view.mode(_APPLICATION_CURSOR)
         data = b"".join(key_bytes(name, application_cursor=application) for name in request.keys)
         return self._offer(operator, request, data)
 
     def _offer(
         self, operator: Operator, request: m.Input | m.Submit | m.Keys, data: bytes
     ) -> m.Answer | Awaitable[m.Answer]:
-        live = self._live(operator, request.session)
-        taken = live.handle(core.Offered(_identity(operator), request.seq, data))
+        live = self.live(operator, request.session)
+        live.here(operator)
+        form = "paste" if isinstance(request, m.Submit) and not request.enter else request.tag
+        offered = ev.Offered(
+            operator.actor.id,
+            now(),
+            _identity(operator),
+            request.seq,
+            data,
+            "keys" if form == "input" else form,
+        )
+        taken = live.handle(offered)
         if isinstance(taken, int):
             return _accepted(request.id, request.seq, live, taken)
         assert taken is not None
@@ -241,14 +259,16 @@ class Requests:
         return accepted()
 
     def _exec(self, operator: Operator, request: m.Exec) -> None:
-        live = self._live(operator, request.session)
+        live = self.live(operator, request.session)
         live.commands.check_free()
         data = command_bytes(request.command, bracketed=live.view.mode(_BRACKETED_PASTE))
-        live.drain()
+        live.output.drain()
         if request.id < 0 or -1 - request.id in operator.channels:
             raise InvalidArgument(f"request {request.id} is in use or negative")
         channel = ExecChannel(live, -1 - request.id, request.id)
-        taken = live.handle(core.Offered(_identity(operator), request.seq, data))
+        live.here(operator)
+        who, actor = _identity(operator), operator.actor.id
+        taken = live.handle(ev.Offered(actor, now(), who, request.seq, data, "exec"))
         if taken == -1:
             raise InvalidArgument("this command was submitted before; its result is not kept")
         live.commands.exec_begins(channel)
@@ -256,16 +276,18 @@ class Requests:
         self._daemon.join(operator, channel)
 
     def _resize(self, operator: Operator, request: m.Resize) -> m.Answer:
-        self._live(operator, request.session).handle(
-            core.SizeAsked(_identity(operator), request.size)
+        self.live(operator, request.session).handle(
+            ev.SizeAsked(
+                operator.actor.id, now(), _identity(operator), request.size, request.channel
+            )
         )
         return m.Done(request.id)
 
     def _signal(self, operator: Operator, request: m.Signal) -> m.Answer:
         if request.signal not in _SIGNALS:
             raise InvalidArgument(f"not a signal: {request.signal}")
-        self._live(operator, request.session).handle(
-            core.SignalAsked(_identity(operator), request.signal)
+        self.live(operator, request.session).handle(
+            ev.SignalAsked(operator.actor.id, now(), _identity(operator), request.signal)
         )
         return m.Done(request.id)
 
@@ -296,11 +318,9 @@ class Requests:
 
     # -- common to several --------------------------------------------------------------------
 
-    def _live(self, operator: Operator, session: str) -> LiveSession:
-        live = self._daemon.registry.live.get(session)  # type: ignore[call-overload]
-        if live is not None and operator.uid in (0, live.spec.uid):
-            return live  # type: ignore[no-any-return]  # the usual case: named by its whole id
-        found = self._daemon.registry.find(operator.uid, session)
+    def live(self, operator: Operator, session: str) -> LiveSession:
+        """The live session of this name, if the operator may know of it."""
+        found = self._daemon.registry.find(operator.actor, session)
         if isinstance(found, Stored):
             raise SessionEnded(
                 f"the session {found.info.name} has ended: {found.info.ending}",
@@ -311,6 +331,8 @@ class Requests:
     def _administer(self, operator: Operator) -> None:
         if operator.uid not in (0, self._daemon.uid):
             raise NotPermitted("only the user this host runs as may do that")
+        if not operator.actor.local:
+            self._daemon.actors.check_everywhere(operator.actor, Right.END)
 
 
 def _identity(operator: Operator) -> OperatorId:

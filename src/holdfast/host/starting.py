@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import os
 import pwd
@@ -13,9 +14,11 @@ from holdfast.adapters import cgroup, shell
 from holdfast.adapters.launcher import end as end_tree
 from holdfast.adapters.ring import Ring, make_conduit
 from holdfast.host import config, levels
+from holdfast.host.discontinuity import begin_journal, lineage_of
 from holdfast.host.kept import Descriptors, Kept, Spec
 from holdfast.host.live import LiveSession
 from holdfast.host.store import Stored
+from holdfast.model.actor import Actor, check_name
 from holdfast.model.errors import (
     InvalidArgument,
     LevelUnavailable,
@@ -23,7 +26,7 @@ from holdfast.model.errors import (
     NotPermitted,
 )
 from holdfast.model.ids import SessionId
-from holdfast.model.limits import ARGV_KEPT_MAX_BYTES, ARGV_MAX_BYTES, SESSIONS_MAX
+from holdfast.model.limits import ARGV_KEPT_MAX_BYTES, ARGV_MAX_BYTES, LABELS_MAX, SESSIONS_MAX
 from holdfast.model.size import DEFAULT_SIZE
 from holdfast.model.spec import LaunchSpec, Place
 from holdfast.model.state import Level
@@ -44,23 +47,24 @@ _NOT_INHERITED = {
 }  # fmt: skip
 
 
-async def start(daemon: Daemon, uid: int, run: Run) -> LiveSession:
-    """Start what was asked for, as the user who asked."""
+async def start(daemon: Daemon, actor: Actor, run: Run) -> LiveSession:
+    """Start what was asked for, as the unix user whose actor asked."""
     if len(daemon.registry.live) >= SESSIONS_MAX:
         raise LimitReached(f"this host has its limit of {SESSIONS_MAX} sessions")
-    user = _user(daemon, uid, run.user)
+    user = _user(daemon, actor.uid, run.user)
     argv = run.argv or (_default_shell(daemon, user, run),)
     _check(run, argv)
     level = _level(daemon, run.level, await daemon.highest_level())
     name = daemon.registry.reserve(user.pw_uid, run.name, argv[0])
     try:
-        return await _start(daemon, run, user, argv, level, name)
+        return await _start(daemon, actor, run, user, argv, level, name)
     finally:
         daemon.registry.settle(user.pw_uid, name)
 
 
 async def _start(
     daemon: Daemon,
+    actor: Actor,
     run: Run,
     user: pwd.struct_passwd,
     argv: tuple[str, ...],
@@ -84,8 +88,25 @@ async def _start(
             nonce = secrets.token_hex(16)
             bell = shell.make_fifo(bell_path, user.pw_uid, user.pw_gid)
             undo.callback(levels.remove_bell, daemon.home, session)
+            shell.make_state_file(shell.state_path(bell_path), user.pw_uid, user.pw_gid)
             ours.callback(os.close, bell)
             inherit[_NONCE_FD] = shell.nonce_pipe(nonce)
+        journal = begin_journal(
+            daemon.store,
+            session,
+            actor.id,
+            _FIRST_EPOCH,
+            name=name,
+            argv=argv,
+            level=level,
+            user=user.pw_name,
+            labels=run.labels,
+            cols=size.cols,
+            rows=size.rows,
+            **lineage_of(daemon, actor, run.predecessor),
+        )
+        ours.callback(journal.close)
+        await asyncio.to_thread(journal.sync)  # before anything runs that it tells of
         spec = LaunchSpec(
             session=session,
             argv=integration.argv if integration else argv,
@@ -126,13 +147,14 @@ async def _start(
             shell=integration.kind if integration else "",
             is_shell=(len(argv) == 1 and _program(argv) in _SHELLS) or integration is not None,
             nonce=nonce,
+            labels=run.labels,
         )
         blob = Kept(known, size).blob()
         if len(blob) > _BLOB_MAX_BYTES:
             raise LimitReached("command and mounts are too long to be kept")
         ours.pop_all()
         ring.unmap()
-        live = LiveSession(daemon, Kept(known, size), fds)
+        live = LiveSession(daemon, Kept(known, size), fds, journal)
         # It stops watching the descriptors before it closes them.
         undo.callback(live.close, keep=False)
         daemon.store.save_spec(Stored(live.info(), user.pw_uid))
@@ -183,6 +205,10 @@ def _check(run: Run, argv: tuple[str, ...]) -> None:
         raise LimitReached(f"command and environment are over {ARGV_MAX_BYTES} bytes")
     if sum(len(os.fsencode(word)) + 1 for word in (*argv, run.cwd)) > ARGV_KEPT_MAX_BYTES:
         raise LimitReached(f"the command is over {ARGV_KEPT_MAX_BYTES} bytes")
+    for label in run.labels:
+        check_name(label, "label")
+    if len(run.labels) > LABELS_MAX:
+        raise LimitReached(f"more than {LABELS_MAX} labels")
     if run.cwd and not run.cwd.startswith("/"):
         raise InvalidArgument("the working directory must be an absolute path")
 

@@ -6,6 +6,8 @@ output. Everything is written beside and renamed, so a crash leaves the old or t
     STATE/sessions/<id>/tombstone.json  how it ended; its presence means the id never lives again
     STATE/sessions/<id>/output          the output held at the end, from tombstone.held_from on
     STATE/sessions/<id>/screen          the last screen as text
+    STATE/sessions/<id>/journal-*.seg   what was done to it and by whom (adapters.segments)
+    STATE/host.key                      the private key this host signs journals with
 """
 
 from __future__ import annotations
@@ -15,15 +17,16 @@ import io
 import json
 import os
 import shutil
+import time
 from collections.abc import Iterator
 from typing import BinaryIO
 
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-
+from holdfast.adapters import files, signing
 from holdfast.model.errors import StorageFailed
 from holdfast.model.ids import SessionId
 from holdfast.model.info import SessionInfo
 from holdfast.model.record import Malformed, Record
+from holdfast.model.state import Ending, SessionState
 
 
 class Stored(Record):
@@ -41,20 +44,25 @@ class Store:
         try:
             os.makedirs(self._root, mode=0o700, exist_ok=True)
             os.chmod(state, 0o700)
+            self.host_key = signing.SigningKey.load_or_create(f"{state}/host.key")
         except OSError as error:
-            raise _failed(error) from error
+            raise storage_failed(error) from error
 
     def create(self) -> SessionId:
         """A new identity: a key pair, its directory, nothing else yet."""
-        key = Ed25519PrivateKey.generate()
-        session = SessionId.of_key(key.public_key().public_bytes_raw())
+        private = os.urandom(signing.KEY_BYTES)
+        session = SessionId.of_key(signing.SigningKey(private).public)
         try:
             os.mkdir(self._dir(session), 0o700)
-            self._write(session, "session.key", key.private_bytes_raw())
+            self._write(session, "session.key", private)
         except OSError as error:
             self.forget(session)
-            raise _failed(error) from error
+            raise storage_failed(error) from error
         return session
+
+    def session_key(self, session: SessionId) -> signing.SigningKey:
+        """The key the session's id is derived from."""
+        return signing.SigningKey(self._bytes(session, "session.key"))
 
     def forget(self, session: SessionId) -> None:
         """A session that never began leaves nothing behind."""
@@ -64,7 +72,7 @@ class Store:
         try:
             self._write_json(stored.info.id, "spec.json", stored)
         except OSError as error:
-            raise _failed(error) from error
+            raise storage_failed(error) from error
 
     def bury(self, stored: Stored, output: bytes, screen: str) -> None:
         """The tombstone, last; with it the identity is dead for ever."""
@@ -76,7 +84,25 @@ class Store:
                 self._write(session, "screen", screen.encode())
             self._write_json(session, "tombstone.json", stored)
         except OSError as error:
-            raise _failed(error) from error
+            raise storage_failed(error) from error
+
+    def bury_discontinued(
+        self, session: SessionId, successor: SessionId, reason: str
+    ) -> Stored | None:
+        """The tombstone of an identity whose processes go on under another."""
+        stored = self._read(session, "spec.json")
+        if stored is None:
+            return None
+        info = stored.info.replace(
+            state=SessionState.ENDED,
+            pid=0,
+            ending=Ending(lost=f"{reason}; what ran goes on as {successor}"),
+            ended_at=time.time(),
+        )
+        self.save_spec(Stored(stored.info.replace(id=successor), stored.uid))
+        ended = Stored(info, stored.uid)
+        self.bury(ended, b"", "")
+        return ended
 
     def unburied(self) -> Iterator[Stored]:
         """Sessions begun and never ended: alive in custody, or lost with the host."""
@@ -121,6 +147,10 @@ class Store:
 
     # -- files --------------------------------------------------------------------------------
 
+    def directory(self, session: SessionId) -> str:
+        """Where everything about it is; the journal's place too."""
+        return self._dir(session)
+
     def _dir(self, session: SessionId) -> str:
         return f"{self._root}/{session}"
 
@@ -148,21 +178,10 @@ class Store:
         self._write(session, name, json.dumps(value.pack(), indent=1).encode())
 
     def _write(self, session: SessionId, name: str, data: bytes) -> None:
-        path = f"{self._dir(session)}/{name}"
-        fd = os.open(f"{path}.new", os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
-        try:
-            with open(fd, "wb") as file:
-                file.write(data)
-                file.flush()
-                os.fsync(fd)
-            os.rename(f"{path}.new", path)
-        except OSError:
-            with contextlib.suppress(OSError):
-                os.unlink(f"{path}.new")
-            raise
+        files.replace(f"{self._dir(session)}/{name}", data)
 
 
-def _failed(error: OSError) -> StorageFailed:
+def storage_failed(error: OSError) -> StorageFailed:
     return StorageFailed(
         f"cannot write the state directory: {error.strerror} ({error.filename})",
         hint="free space or make it writable; `hold doctor` shows where it is",

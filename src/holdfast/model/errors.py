@@ -145,10 +145,76 @@ class LevelUnavailable(HoldfastError):
 
 
 class NotPermitted(HoldfastError):
-    """The unix user asking may not do this."""
+    """The actor asking may not do this."""
 
     code = "not_permitted"
     exit_status = 77
+
+
+class NoSuchActor(HoldfastError):
+    """No actor has this name or id (or it is not yours to see)."""
+
+    code = "no_such_actor"
+    exit_status = 66
+
+
+class BadSignature(HoldfastError):
+    """A claim to be an actor is not signed with that actor's key."""
+
+    code = "bad_signature"
+    exit_status = 77
+
+
+class HaltFailed(HoldfastError):
+    """The kernel did not stop, or let go, everything in time. What was asked for stays so."""
+
+    code = "halt_failed"
+    exit_status = 75
+    retryable = True
+
+
+class EnvelopeExpired(HoldfastError):
+    """The actor had this right here, until a time that has passed."""
+
+    code = "envelope_expired"
+    exit_status = 77
+
+
+class ActorRevoked(HoldfastError):
+    """This actor's identity was revoked; it may do nothing any more."""
+
+    code = "actor_revoked"
+    exit_status = 77
+
+
+class LastAdmin(HoldfastError):
+    """The change would leave a live session with nobody who may grant rights in it."""
+
+    code = "last_admin"
+    exit_status = 77
+
+
+class RateLimited(HoldfastError):
+    """The actor writes faster than its envelope allows."""
+
+    code = "rate_limited"
+    exit_status = 75
+    retryable = True
+
+
+class TurnHeld(HoldfastError):
+    """Another actor holds the turn; only the holder writes."""
+
+    code = "turn_held"
+    exit_status = 75
+    retryable = True
+
+
+class TurnNotHeld(HoldfastError):
+    """Only the holder of the turn can do this, and the one who asked does not hold it."""
+
+    code = "turn_not_held"
+    exit_status = 75
 
 
 class LimitReached(HoldfastError):
@@ -178,6 +244,13 @@ class StorageFailed(HoldfastError):
 
     code = "storage_failed"
     exit_status = 74
+
+
+class JournalDamaged(HoldfastError):
+    """A journal does not hold together; the message says where it first breaks."""
+
+    code = "journal_damaged"
+    exit_status = 65
 
 
 class Unsupported(HoldfastError):

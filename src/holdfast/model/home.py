@@ -59,3 +59,12 @@ def home_of(environment: Mapping[str, str], uid: int) -> Home:
     # Not $XDG_RUNTIME_DIR: it is removed at the user's last logout, and a session that survives
     # the logout must stay reachable (S1).
     return Home(state, config, f"{state}/run").checked()
+
+
+def keys_of(environment: Mapping[str, str]) -> str:
+    """Where this user's commands keep the private keys of the actors they may act as."""
+    chosen = environment.get("HOLDFAST_HOME", "").rstrip("/")
+    if chosen:
+        return f"{chosen}/actor-keys"
+    config = environment.get("XDG_CONFIG_HOME") or f"{environment.get('HOME', '')}/.config"
+    return f"{config}/holdfast/actor-keys"

@@ -7,26 +7,56 @@ _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 _ID_LENGTH = 26  # 130 bits of the digest: no two keys meet, and prefixes stay short
 
 
+def _of_key(domain: bytes, public_key: bytes) -> str:
+    """The id that stands for a key. The domain keeps a key that serves twice from having the same
+    id in both uses."""
+    import hashlib  # here: it takes 4 ms, and only a host makes ids
+
+    number = int.from_bytes(hashlib.sha256(domain + public_key).digest())
+    digits = []
+    for _ in range(_ID_LENGTH):
+        number, digit = divmod(number, 32)
+        digits.append(_ALPHABET[digit])
+    return "".join(digits)
+
+
+def _is_id(text: str) -> bool:
+    return len(text) == _ID_LENGTH and set(text) <= set(_ALPHABET)
+
+
 class SessionId(str):
     """A session's identity, derived from its public key; never changes and never comes back."""
 
     __slots__ = ()
 
     def __new__(cls, text: str) -> SessionId:
-        if len(text) != _ID_LENGTH or not set(text) <= set(_ALPHABET):
+        if not _is_id(text):
             raise ValueError(f"not a session id: {text[:40]!r}")
         return super().__new__(cls, text)
 
     @classmethod
     def of_key(cls, public_key: bytes) -> SessionId:
-        import hashlib  # here: it takes 4 ms, and only a host makes ids
+        return cls(_of_key(b"holdfast session\0", public_key))
 
-        number = int.from_bytes(hashlib.sha256(b"holdfast session\0" + public_key).digest())
-        digits = []
-        for _ in range(_ID_LENGTH):
-            number, digit = divmod(number, 32)
-            digits.append(_ALPHABET[digit])
-        return cls("".join(digits))
+
+class ActorId(str):
+    """An actor's identity, derived from its public key: whoever can sign with it is this actor."""
+
+    __slots__ = ()
+
+    def __new__(cls, text: str) -> ActorId:
+        if not _is_id(text):
+            raise ValueError(f"not an actor id: {text[:40]!r}")
+        return super().__new__(cls, text)
+
+    @classmethod
+    def of_key(cls, public_key: bytes) -> ActorId:
+        return cls(_of_key(b"holdfast actor\0", public_key))
+
+
+# What the layer does by itself is by the host. It has no envelope and is no ActorId: no key and no
+# message from outside can claim it.
+HOST_ACTOR = ""
 
 
 class OperatorId(str):

@@ -20,6 +20,8 @@ class CommandRecord(Record):
     status: int | None = None  # None while it runs
     ended_at: float | None = None
     ended_offset: int | None = None
+    actor: str = ""  # who pressed Enter, by name
+    authors: tuple[str, ...] = ()  # everybody who typed at that prompt, by name
 
 
 class SessionInfo(Record):
@@ -47,6 +49,49 @@ class SessionInfo(Record):
     last_command: CommandRecord | None = None
     ending: Ending | None = None
     ended_at: float | None = None
+    labels: tuple[str, ...] = ()
+    holder: str = ""  # who has the turn, by name; "" when it is free
+    waiting: tuple[str, ...] = ()  # who waits for it, by name, first come first
+
+
+class BlameLine(Record):
+    """One line of the scrollback and where it came from."""
+
+    number: int
+    text: str
+    actor: str  # by name; "" when no command ran
+    command: int | None  # its number; None when no command ran
+    command_text: str
+    at: float | None  # when that command began
+
+
+class Judgement(Record):
+    """What is said of a session's journal: is it whole, how far, and is it one history."""
+
+    session: str
+    verdict: str  # intact, torn_tail, damaged
+    status: str  # continuous, forked, unverifiable, migrated
+    records: int  # whole and linked, from the first on
+    seals: int
+    bytes: int  # of all segments
+    trustworthy_through: int  # the last entry that every link before it vouches for
+    signed_through: int  # the last one that the host's signature covers
+    broken_at: int | None = None  # the first entry that is not as it was written
+    problem: str = ""  # its kind: altered, missing, reordered, foreign, truncated ...
+    detail: str = ""  # for people to read
+    torn_bytes: int = 0  # written behind the last whole entry and never completed
+    gap_from: int = 0  # unverifiable or forked: the first entry not to be relied upon
+    gap_to: int = 0  # the last one known to be missing or altered; 0: not known
+    point: int = 0  # migrated: the first entry of the latest incarnation
+    epoch: int = 0  # of the latest incarnation seen
+    closed_by: str = ""  # ended or discontinued; "" while it can go on
+    discontinued: bool = False  # by a signed statement, in the journal or beside it
+    reason: str = ""  # of the discontinuity
+    discontinued_after: int = 0  # the last trustworthy entry, by that statement
+    statement: str = ""  # where it stands: entry, beside; invalid: beside, and not to be believed
+    predecessor: str = ""  # the session this one says it follows
+    predecessor_seq: int = 0  # and after which of its entries
+    predecessor_agrees: bool | None = None  # its journal has that entry; None: it is not here
 
 
 class Finding(Record):

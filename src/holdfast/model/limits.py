@@ -36,9 +36,42 @@ INPUT_PENDING_BYTES = 256 << 10  # input accepted for a PTY that does not drain;
 
 # -- custody: the keeper imports nothing, so its limits stand in holdfast.keeper ------------------
 
+# -- authority and turn -----------------------------------------------------------------------
+ACTORS_MAX = 4096  # known to one host, revoked ones too (they must stay known); then refused
+ENVELOPES_MAX = 16384  # on one host; then refused. Those of an ended session are dropped
+ACTOR_DISPLAY_MAX_CHARS = 64  # of a display name; it must fit a status line
+GRANTORS_NAMED = 3  # in a refusal: enough to know whom to ask
+RATE_BURST_S = 2.0  # so much of a rate may come at once: a paste, a command after a pause
+RATE_BUCKETS_MAX = 4096  # rates being counted; full ones are dropped first, then refused
+HANDOFF_COMMANDS = 50  # told to a new holder; of the rest only how many they were
+HANDOFF_MOVES = 20  # the same for changes of the turn
+HANDOFF_POINTS = 64  # actors whose last look is remembered per session; the oldest goes
+LABELS_MAX = 32  # of one session
+TURN_PAUSE_S = 3.0  # free-when-idle: longer than a look at the screen within one command line
+TURN_IDLE_S = 60.0  # a holder that writes nothing for so long does not need the turn
+TURN_AWAY_S = 30.0  # ask-holder: a holder whose last connection went may come back within this
+TURN_NEVER_LONGER_S = 3600.0  # ask-holder: idle for so long, even a present holder is not asked
+TURN_QUEUE_MAX = 64  # actors waiting for one turn; more than that is refused
+TURN_TEXT_MAX_CHARS = 200  # of a message or reason, shown in status lines; longer ones are cut
+
 # -- shell reports ----------------------------------------------------------------------------
 COMMANDS_REMEMBERED = 200  # command records kept per session; older ones roll off
 COMMAND_TEXT_MAX_BYTES = 16 << 10  # of one command line as reported by the shell; then cut, marked
+SHELL_STATE_MAX_BYTES = 2 << 20  # of a shell's state at a prompt; a bigger one counts as none
+STATE_VALUE_MAX_CHARS = 4096  # of one value in it; the rest is kept as a digest
+CHANGE_VALUE_MAX_CHARS = 500  # of one value in what a new turn holder is shown; then cut, marked
+
+# -- journal ----------------------------------------------------------------------------------
+JOURNAL_SEGMENT_BYTES = 8 << 20  # one file; the next entry begins another. A reader holds one
+JOURNAL_ENTRY_MAX_BYTES = 192 << 10  # one entry: the largest input or command with room to spare
+JOURNAL_AHEAD_BYTES = 64 << 10  # disk held in advance; when it cannot be had, effects are refused
+JOURNAL_SEAL_ENTRIES = 4096  # entries the host has not signed yet; then it signs
+JOURNAL_SEAL_BYTES = 1 << 20  # the same in bytes
+JOURNAL_BURST_S = 0.05  # keys are gathered, and written entries brought to disk, within this
+JOURNAL_REFUSALS_S = 1.0  # like refusals in a row are one entry for so long
+JOURNAL_FACTS_BYTES = 8 << 10  # of the reserve, left for what happens and cannot be refused
+JOURNAL_TAIL_ENTRIES = 64  # looked at by a daemon that carries on: more than one answer's entries
+JOURNAL_SEAL_S = 10.0  # the same in time, judged when something is recorded
 
 # -- waiting ----------------------------------------------------------------------------------
 STATE_SETTLE_S = 0.03  # quiet time after output before a watched session's state is looked at

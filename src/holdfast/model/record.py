@@ -116,6 +116,9 @@ class Record(metaclass=_RecordMeta):
         shown = ", ".join(f"{field}={getattr(self, field)!r}" for field in type(self)._fields)
         return f"{type(self).__name__}({shown})"
 
+    def __deepcopy__(self, _memo: object) -> Self:
+        return self  # a value that cannot change needs no copy
+
     def replace(self, **changes: Any) -> Self:
         """The same value with some fields changed."""
         values = {field: getattr(self, field) for field in type(self)._fields}

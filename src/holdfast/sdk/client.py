@@ -33,7 +33,8 @@ _RETRY_S = 0.02
 
 
 class Host:
-    """A blocking client of one host."""
+    """A blocking client of one host. What has no method of its own here is asked with `ask` and a
+    message of `wire.messages` or `wire.authority`."""
 
     def __init__(self, path: str | None = None, client: str = "python") -> None:
         self.path = path or socket_path()
@@ -77,42 +78,54 @@ class Host:
         user: str = "",
         level: Level | None = None,
         ring_bytes: int = 0,
+        labels: Sequence[str] = (),
+        predecessor: str = "",
     ) -> SessionInfo:
         """Start a session. Not repeated when the connection is lost: it might start two."""
         connection = self.connection
         request = m.Run(
-            connection.next_id(), tuple(argv), name, cwd, env or {}, size, user, level, ring_bytes
+            connection.next_id(),
+            tuple(argv),
+            name,
+            cwd,
+            env or {},
+            size,
+            user,
+            level,
+            ring_bytes,
+            tuple(labels),
+            predecessor,
         )
         return self._expect(connection.ask(request), m.Shown).info
 
     def sessions(self, *, ended: bool = False) -> tuple[SessionInfo, ...]:
-        return self._ask(m.ListSessions(0, ended), m.Sessions).sessions
+        return self.ask(m.ListSessions(0, ended), m.Sessions).sessions
 
     def show(self, session: str) -> SessionInfo:
-        return self._ask(m.Show(0, session), m.Shown).info
+        return self.ask(m.Show(0, session), m.Shown).info
 
     def graph(self, session: str) -> Graph:
-        return self._ask(m.GetGraph(0, session), m.GraphShown).graph
+        return self.ask(m.GetGraph(0, session), m.GraphShown).graph
 
     def screen(self, session: str, *, scrollback: bool = False) -> m.ScreenShown:
-        return self._ask(m.GetScreen(0, session, scrollback), m.ScreenShown)
+        return self.ask(m.GetScreen(0, session, scrollback), m.ScreenShown)
 
     def host(self) -> HostInfo:
-        return self._ask(m.GetHost(0), m.HostShown).host
+        return self.ask(m.GetHost(0), m.HostShown).host
 
     def end(self, session: str) -> SessionInfo:
         """End it and wait until it has."""
-        return self._ask(m.End(0, session), m.Shown).info
+        return self.ask(m.End(0, session), m.Shown).info
 
     def resize(self, session: str, size: Size) -> None:
-        self._ask(m.Resize(0, session, size), m.Done)
+        self.ask(m.Resize(0, session, size), m.Done)
 
     def signal(self, session: str, number: int) -> None:
-        self._ask(m.Signal(0, session, number), m.Done)
+        self.ask(m.Signal(0, session, number), m.Done)
 
     def watch(self, session: str = "") -> None:
         """From now on `connection.receive` gives StateEvents, the present state first."""
-        self._ask(m.Watch(0, session), m.Done)
+        self.ask(m.Watch(0, session), m.Done)
 
     def restart_daemon(self) -> None:
         self._expect(self.connection.ask(m.RestartDaemon(self.connection.next_id())), m.Done)
@@ -161,7 +174,7 @@ class Host:
 
     # -- answers ------------------------------------------------------------------------------
 
-    def _ask(self, request: m.Request, kind: type[A]) -> A:
+    def ask(self, request: m.Request, kind: type[A]) -> A:
         """Ask something that may be asked twice: once more if the daemon is replaced meanwhile."""
         for attempt in range(2):
             try:

@@ -24,6 +24,7 @@ from holdfast.model.errors import (
 from holdfast.model.home import SYSTEM, Home, home_of
 from holdfast.model.ids import OperatorId
 from holdfast.model.limits import SNAPSHOT_MAX_BYTES
+from holdfast.wire.authority import Claim
 from holdfast.wire.frames import Decoder, encode
 from holdfast.wire.messages import (
     PROTOCOL_VERSION,
@@ -58,21 +59,32 @@ class Connection:
         self.operator = operator
         self._received: deque[Message] = deque()
         self._decoder = Decoder(SNAPSHOT_MAX_BYTES)
-        self._last_id = 0
+        self.last_id = 0  # of the requests so far
         self.sock = _connect(path)
         try:
             self.send(Hello((PROTOCOL_VERSION,), operator, client))
             self.welcome = self._greeting()
+            if os.environ.get("HOLDFAST_AS"):
+                self._claim()
         except BaseException:
             self.sock.close()
             raise
+
+    def _claim(self) -> None:
+        """Act as another actor than the unix user's own."""
+        from holdfast.sdk import identity
+
+        acting = identity.chosen()
+        assert acting is not None
+        proof = acting.claim(self.welcome.host_key, self.welcome.challenge, self.operator)
+        self.ask(Claim(self.next_id(), acting.actor, proof), GREETING_TIMEOUT_S)
 
     def fileno(self) -> int:
         return self.sock.fileno()
 
     def next_id(self) -> int:
-        self._last_id += 1
-        return self._last_id
+        self.last_id += 1
+        return self.last_id
 
     def send(self, message: Message) -> None:
         self.send_frame(encode(message))
@@ -115,7 +127,7 @@ class Connection:
 
     def read_available(self) -> None:
         """One read; `take` then gives what came. For callers that wait by themselves."""
-        self._take_in(self.read())
+        self.take_in(self.read())
 
     def read_output(self, channel: int) -> tuple[int, bytes] | None:
         """One read that may be just one Output of this channel: its offset and data. Otherwise
@@ -126,7 +138,7 @@ class Connection:
             offset, output = fields.get("offset"), fields.get("data")
             if type(offset) is int and type(output) is bytes:
                 return offset, output
-        self._take_in(data)
+        self.take_in(data)
         return None
 
     def read(self) -> bytes:
@@ -138,7 +150,13 @@ class Connection:
             raise HostLost("the host closed the connection")
         return data
 
-    def _take_in(self, data: bytes) -> None:
+    @property
+    def between_frames(self) -> bool:
+        """Whether what comes next from the socket is the beginning of a frame."""
+        return self._decoder.between_frames
+
+    def take_in(self, data: bytes) -> None:
+        """What somebody else read from the socket; `take` then gives it."""
         for message in self._decoder.feed(data):
             if isinstance(message, Failed) and message.id == 0:
                 raise from_code(message.code, message.message, message.hint)

@@ -1,5 +1,7 @@
 # holdfast's side of an interactive bash (4.4 and later): says over a private FIFO when a command
-# line begins and ends, with what status, where, and when the prompt is back.
+# line begins and ends, with what status, where, and when the prompt is back. Before each prompt it
+# writes its own state (environment, aliases, functions, ...) to a private file, and on a private
+# key it says what stands unsubmitted in the line editor. holdfast.adapters.shell_state says how.
 #
 # Read by bash in one of two ways, chosen by holdfast.adapters.shell.integrate():
 #   bash --init-file THIS      a plain interactive shell; bash itself reads the distribution's
@@ -9,7 +11,7 @@
 # The user's files are then sourced here, as bash would have. They are never edited.
 #
 # What it deliberately does not do: keep a descriptor open between reports (a checkpoint would
-# meet it), export anything, use a DEBUG trap (it belongs to the user, and does not fire for a
+# meet it), export anything, make a file (the state file is there or it is not), use a DEBUG trap (it belongs to the user, and does not fire for a
 # function definition or a subshell), or wait for anybody.
 #
 # Names start with __hold_ because this file shares its name space with the user.
@@ -24,6 +26,7 @@ fi
 
 __hold_files=${HOLD_SHELL_FILES-rc}
 __hold_fifo=${HOLD_SHELL_FIFO-}
+__hold_state=${HOLD_SHELL_STATE-}
 __hold_fd=${HOLD_SHELL_NONCE_FD-}
 __hold_nonce=
 if [[ $__hold_fd == +([0-9]) ]]; then
@@ -31,19 +34,30 @@ if [[ $__hold_fd == +([0-9]) ]]; then
     IFS= builtin read -r __hold_nonce <&"$__hold_fd" || builtin :
     exec {__hold_fd}<&- # not `builtin exec`, which would open it again afterwards
 fi
-builtin unset HOLD_SHELL_FIFO HOLD_SHELL_NONCE_FD HOLD_SHELL_FILES HOLD_SHELL_ENV __hold_fd
+builtin unset HOLD_SHELL_FIFO HOLD_SHELL_STATE HOLD_SHELL_NONCE_FD HOLD_SHELL_FILES HOLD_SHELL_ENV
+builtin unset __hold_fd
 __hold_seq=1   # of the next command line
 __hold_count=0 # command lines bash has run, as of the last prompt
 __hold_last=0  # exit status, as of the last prompt
 __hold_hist=0  # bash's number for the last history entry, as of the last prompt
+__hold_serial=0 # of the last written state
+__hold_big=0    # whether the functions are too many to write their bodies at every prompt
+__hold_report=() # what is to be sent with the prompt's report
 # Prompt escapes, expanded with @P: bash's own counters tell a command line from an empty Enter.
 builtin declare -r __hold_number='\#' __hold_history='\!'
 # ${ ...-}: these strings may be exported by the user and meet a child shell that knows none of it.
 # The braces keep `set -x` quiet; PS0 is expanded once for every command line that parses.
 builtin declare -r __hold_ps0='$({ __hold_begin; } 2>/dev/null)\e]133;C;hold=${__hold_seq-}\a'
 builtin declare -r __hold_ps1='\[\e]133;B;hold=${__hold_seq-}\a\]'
-builtin declare -r __hold_fifo __hold_nonce
-builtin declare +x __hold_seq __hold_count __hold_last __hold_hist __hold_fifo __hold_nonce
+# At the top level, because a function does not see the traps DEBUG, ERR and RETURN. The file is
+# opened for reading first and then by its descriptor, which never makes one. It is written over,
+# not cut: on a disk that is three times as fast, and what the old state left behind the END of
+# the new one is nobody's. Should the file not open, the prompt is reported all the same.
+builtin declare -r __hold_show='__hold_prompt
+{ { builtin trap -p; __hold_shown; } 0<"$__hold_state" 1<>/proc/self/fd/0 || __hold_ring; } 2>/dev/null'
+builtin declare -r __hold_fifo __hold_state __hold_nonce
+builtin declare +x __hold_seq __hold_count __hold_last __hold_hist __hold_fifo __hold_nonce \
+    __hold_state __hold_serial __hold_big __hold_report __hold_show
 
 # __hold_send BODY...: each body becomes one record in one write. Bash writes line by line through
 # a buffer of 1024 bytes, so a record has no newline in it and is shorter than that; then the
@@ -171,7 +185,7 @@ __hold_end() {
     (( __hold_arrays )) || [[ $__hold_flags == *e* ]] || builtin return "$__hold_status"
 }
 
-# Last in PROMPT_COMMAND: about to show the prompt.
+# Last in PROMPT_COMMAND: about to show the prompt. The report of it waits for the state.
 __hold_prompt() {
     local __hold_status=$? __hold_flags=$-
     {
@@ -179,7 +193,6 @@ __hold_prompt() {
         builtin set +aefuvx
     } 2>/dev/null
     (( __hold_arrays )) || __hold_status=$__hold_last
-    local -a __hold_report
     local __hold_mark __hold_encoded
     __hold_close "$__hold_status"
     # What the user's commands and themes overwrite, theirs in front, comes back.
@@ -189,12 +202,134 @@ __hold_prompt() {
         PROMPT_COMMAND=(__hold_end "${PROMPT_COMMAND[@]}")
     fi
     __hold_tty "$__hold_mark"$'\e]133;A;hold='$__hold_seq$'\a'
-    __hold_send "${__hold_report[@]}" "P $__hold_seq $__hold_status $__hold_encoded"
+    __hold_report+=("P $__hold_seq $__hold_status $__hold_encoded")
+    if (( ! __hold_arrays )); then
+        { builtin trap -p; __hold_write_state "$__hold_flags"; } \
+            2>/dev/null 0<"$__hold_state" 1<>/proc/self/fd/0
+        __hold_ring
+    fi
     (( __hold_arrays )) || [[ $__hold_flags == *e* ]] || builtin return "$__hold_status"
 }
 
+# Standard output is the state file; the traps have been written.
+__hold_shown() {
+    local __hold_flags=$-
+    local -
+    builtin set +aefuvx
+    __hold_write_state "$__hold_flags"
+    __hold_ring
+}
+
+__hold_ring() {
+    local -
+    builtin set +aefuvx
+    __hold_send "${__hold_report[@]}"
+    __hold_report=()
+}
+
+# __hold_write_state FLAGS [whole]: the state, by builtins only. `jobs` would take the notice of a
+# job that ended or stopped away from the user; the ways it is used here do not.
+__hold_write_state() {
+    (( __hold_serial += 1 ))
+    builtin printf '\0HOLDSTATE1 %s %s %s bash\0' "$__hold_nonce" "$__hold_serial" "$__hold_seq"
+    builtin printf 'cwd 1\0%s\0flags 1\0%s\0options 1\0%s\0' \
+        "${PWD-}" "$1" "${SHELLOPTS-}:${BASHOPTS-}"
+    builtin printf 'umask 1\0'
+    builtin umask
+    builtin printf '\0bash 1\0'
+    builtin declare -px
+    builtin printf '\0bashaliases 1\0'
+    builtin alias -p
+    builtin printf '\0bashjobs 2\0'
+    builtin jobs -rl
+    builtin printf '\0'
+    builtin jobs -p
+    builtin printf '\0hash 1\0'
+    builtin hash -l
+    builtin printf '\0'
+    __hold_write_variables
+    __hold_write_functions "${2-}"
+    builtin printf 'END %s %s\0' "$__hold_nonce" "$__hold_serial"
+}
+
+# Variables that shape what runs without being exported; without what is ours in them.
+__hold_write_variables() {
+    local __hold_name __hold_value
+    for __hold_name in IFS CDPATH ENV BASH_ENV GLOBIGNORE EXECIGNORE PS2 PS4; do
+        [[ -z ${!__hold_name+set} ]] ||
+            builtin printf 'variable 2\0%s\0%s\0' "$__hold_name" "${!__hold_name}"
+    done
+    builtin printf 'variable 2\0PS0\0%s\0' "${PS0%"$__hold_ps0"}"
+    builtin printf 'variable 2\0PS1\0%s\0' "${PS1%"$__hold_ps1"}"
+    for __hold_name in "${PROMPT_COMMAND[@]}"; do
+        [[ $__hold_name != __hold_end && $__hold_name != "$__hold_show" ]] || continue
+        __hold_name=${__hold_name#'${__hold_nonce:+__hold_end}'$'\n'}
+        __hold_name=${__hold_name%$'\n''${__hold_nonce:+__hold_prompt}'}
+        __hold_value+=${__hold_value:+$'\n'}$__hold_name
+    done
+    builtin printf 'variable 2\0PROMPT_COMMAND\0%s\0' "${__hold_value-}"
+}
+
+# The bodies of many functions take bash longer than a prompt may: then their names alone are
+# written, until the whole state is asked for.
+__hold_write_functions() {
+    if [[ $1 != whole ]] && (( __hold_big )); then
+        builtin printf 'names 1\0'
+        builtin compgen -A function
+    else
+        local __hold_from=0 __hold_to=0 # bytes into the file
+        builtin printf 'functions 1\0'
+        builtin read -r _ __hold_from </proc/self/fdinfo/1
+        builtin declare -f
+        builtin read -r _ __hold_to </proc/self/fdinfo/1
+        (( __hold_big = __hold_to - __hold_from > 40960 ))
+    fi
+    builtin printf '\0'
+}
+
+# On the private key: the whole state, then the line as it stands in the editor. The traps are
+# those of the prompt: this function does not see them all.
+__hold_probed() {
+    local __hold_flags=$-
+    local -
+    builtin set +aefuvx
+    local __hold_traps=
+    {
+        IFS= builtin read -r -d '' __hold_traps
+        builtin printf '%s' "$__hold_traps"
+        __hold_write_state "$__hold_flags" whole
+    } 0<"$__hold_state" 1<>/proc/self/fd/0
+    __hold_line
+}
+
+__hold_line() {
+    local __hold_encoded __hold_flag=whole __hold_pieces=0 __hold_text=${READLINE_LINE-}
+    local __hold_point=${READLINE_POINT-0} __hold_now=${__hold_history@P} __hold_before
+    local HISTTIMEFORMAT=
+    __hold_before=$(builtin history 1)
+    # At a PS2 the lines before this one are in the history already, as one entry.
+    if (( __hold_now > __hold_hist )) && [[ $__hold_before =~ ^\ *[0-9]+[*\ ]\  ]]; then
+        __hold_before=${__hold_before#"${BASH_REMATCH[0]}"}
+        __hold_text=$__hold_before$'\n'$__hold_text
+        (( __hold_point += ${#__hold_before} + 1 ))
+    fi
+    if (( ${#__hold_text} > 16384 )); then
+        __hold_text=${__hold_text:0:16384} __hold_flag=cut
+    fi
+    __hold_encode "$__hold_text"
+    builtin set --
+    # Characters may have four bytes, so 200 of them are sure to fit a record.
+    while [[ -n $__hold_encoded ]]; do
+        builtin set -- "$@" "T $__hold_seq $__hold_pieces ${__hold_encoded:0:200}"
+        __hold_encoded=${__hold_encoded:200}
+        (( __hold_pieces += 1 ))
+    done
+    __hold_send "$@" "L $__hold_seq $__hold_pieces $__hold_flag $__hold_point"
+}
+
 builtin readonly -f __hold_send __hold_encode __hold_where __hold_begin __hold_close \
-    __hold_is_comment __hold_tty __hold_end __hold_prompt
+    __hold_is_comment __hold_tty __hold_end __hold_prompt __hold_shown __hold_ring __hold_line \
+    __hold_write_state __hold_write_variables __hold_write_functions __hold_probed
 
 # The user's files, at the top level: what they declare must not become local to a function.
 # `|| :` so that a file whose last line is false does not end a shell under `set -e`.
@@ -215,13 +350,21 @@ if [[ -n $__hold_nonce ]]; then
     if (( BASH_VERSINFO[0] > 5 || (BASH_VERSINFO[0] == 5 && BASH_VERSINFO[1] >= 1) )); then
         builtin declare -r __hold_arrays=1
         [[ -n ${PROMPT_COMMAND[*]-} ]] || PROMPT_COMMAND=()
-        PROMPT_COMMAND=(__hold_end ${PROMPT_COMMAND[@]+"${PROMPT_COMMAND[@]}"} __hold_prompt)
+        PROMPT_COMMAND=(__hold_end ${PROMPT_COMMAND[@]+"${PROMPT_COMMAND[@]}"} "$__hold_show")
     else
         # One string. ${...:+...}: the user may export it, and a child shell has no such function.
         builtin declare -r __hold_arrays=0
         PROMPT_COMMAND='${__hold_nonce:+__hold_end}'$'\n'${PROMPT_COMMAND-}$'\n''${__hold_nonce:+__hold_prompt}'
     fi
     builtin declare +x __hold_arrays
+    for __hold_files in emacs-standard vi-insert vi-command; do
+        # By way of a macro: bash 5.2 cannot find what is bound to the very key that ends a search.
+        # The newline: at a PS2 bash would take the brace for a word.
+        {
+            builtin bind -m "$__hold_files" '"\e[5099~": "\C-x\e[5098~"'
+            builtin bind -m "$__hold_files" -x '"\C-x\e[5098~": '$'\n''{ __hold_probed; } 2>/dev/null'
+        } 2>/dev/null || builtin :
+    done
     __hold_send "R 0 $$ bash $BASH_VERSION"
 fi
 builtin unset __hold_files __hold_encoded

@@ -1,5 +1,7 @@
 # holdfast's side of an interactive fish (3.1 and later): says over a private FIFO when a command
-# line begins and ends, with what status, where, and when the prompt is back.
+# line begins and ends, with what status, where, and when the prompt is back. Before each prompt it
+# writes its own state (environment, functions, ...) to a private file, and on a private key it says
+# what stands unsubmitted in the line editor. holdfast.adapters.shell_state says how.
 #
 # Sourced with `fish --init-command`, after the user's own configuration, which is never edited.
 #
@@ -11,16 +13,19 @@
 # Names start with __hold_ because this file shares its name space with the user.
 
 set -g __hold_fifo $HOLD_SHELL_FIFO
+set -g __hold_state $HOLD_SHELL_STATE
 set -g __hold_nonce
 if string match -qr '^\d+$' -- "$HOLD_SHELL_NONCE_FD"
     # Through cat: a builtin of fish does not take its input from a descriptor by number.
     command cat <&$HOLD_SHELL_NONCE_FD | read -g __hold_nonce
 end
 set -e HOLD_SHELL_FIFO
+set -e HOLD_SHELL_STATE
 set -e HOLD_SHELL_NONCE_FD
 
 set -g __hold_seq 1 # of the next command line
 set -g __hold_ran 0 # whether it has begun
+set -g __hold_serial 0 # of the last written state
 
 # Each body becomes one record. What printf writes in one piece dd hands on in one, and four
 # records of at most 900 bytes are small enough for the kernel to keep them together.
@@ -59,19 +64,96 @@ function __hold_report
         set text (string sub -l 16384 -- "$text" | string collect)
         test $flag = whole; and set flag cut
     end
-    set -l rest (__hold_encode "$text")
+    set -l bodies (__hold_pieces "$text")
+    __hold_send $bodies "B $__hold_seq "(count $bodies)" $flag "(__hold_where) $argv[3..]
+end
+
+# The bodies that carry a text, one to a line.
+function __hold_pieces
+    set -l rest (__hold_encode "$argv[1]")
     set -l pieces 0
-    set -l bodies
     while test -n "$rest"
-        set -a bodies "T $__hold_seq $pieces "(string sub -l 200 -- "$rest")
+        echo "T $__hold_seq $pieces "(string sub -l 200 -- "$rest")
         set rest (string sub -s 201 -- "$rest")
         set pieces (math $pieces + 1)
     end
-    __hold_send $bodies "B $__hold_seq $pieces $flag "(__hold_where) $argv[3..]
+end
+
+# __hold_write_state [whole]: the state, by builtins only; but fish would complain to the terminal
+# of a disk that is full, so the write is dd's. It goes over what the file held: what the old state
+# leaves behind the END of the new one is nobody's.
+function __hold_write_state
+    test -f "$__hold_state"; or return 0
+    set -g __hold_serial (math $__hold_serial + 1)
+    set -l pairs # fish has no way to print them that can be read back
+    for name in (set -nx)
+        set -a pairs $name "$$name"
+    end
+    begin
+        printf '%s\0' '' "HOLDSTATE1 $__hold_nonce $__hold_serial $__hold_seq fish" \
+            'cwd 1' "$PWD" 'umask 1' "$umask" \
+            "exported "(count $pairs) $pairs 'abbreviations 1'
+        abbr --show
+        printf '\0%s\0' 'handlers 1'
+        functions --handlers
+        printf '\0%s\0' 'fishjobs 1'
+        jobs
+        printf '\0variable 2\0%s\0%s\0' fish_function_path "$fish_function_path" \
+            CDPATH "$CDPATH"
+        __hold_write_functions $argv
+        printf '%s\0' "END $__hold_nonce $__hold_serial"
+    end | command dd bs=65536 conv=notrunc,nocreat of=$__hold_state status=none 2>/dev/null
+end
+
+# fish lists functions it could load besides those it has, and loads one to show it. Shown are those
+# that no file can have brought, and those a command line has named since. With many of them
+# their names alone are written, unless the whole state is asked for.
+function __hold_write_functions
+    set -l names (functions -na)
+    if test "$names" != "$__hold_names"
+        set -g __hold_names $names
+        set -l files (string replace -r '.*/(.*)\.fish$' '$1' -- $fish_function_path/*.fish)
+        set -g __hold_own (string match -rv '^(?:__hold_.*|__fish_.*|'(
+            string join '|' -- (string escape --style=regex -- $files))')$' -- $names)
+    end
+    set -l shown $__hold_own
+    for name in $__hold_named
+        contains -- $name $names; and not contains -- $name $shown; and set -a shown $name
+    end
+    if test (count $shown) -gt 20 -a "$argv[1]" != whole
+        printf 'names 1\0'
+        string join \n -- $shown
+        printf '\0'
+    else
+        printf 'bodies %s\0' (math 2 x (count $shown))
+        for name in $shown
+            printf '%s\0' $name
+            functions $name
+            printf '\0'
+        end
+    end
+end
+
+# On the private key: the whole state, then the line as it stands in the editor.
+function __hold_probed
+    set -l text (commandline -b | string collect)
+    set -l point (commandline -C)
+    __hold_write_state whole
+    set -l flag whole
+    if test (string length -- "$text") -gt 16384
+        set text (string sub -l 16384 -- "$text" | string collect)
+        set flag cut
+    end
+    set -l bodies (__hold_pieces "$text")
+    __hold_send $bodies "L $__hold_seq "(count $bodies)" $flag $point"
 end
 
 function __hold_begin --on-event fish_preexec
     set -g __hold_ran 1
+    # A function that has a file may be another one from here on.
+    for name in (string match -rag '(?:^|[\s;&|(])(?:function|alias|functions\s+(?:-e|--erase|-c|--copy))\s+(?:-\S+\s+)*([^\s=;]+)' -- "$argv[1]")
+        contains -- $name $__hold_named; or set -ga __hold_named $name
+    end
     __hold_report whole "$argv[1]"
     __hold_tty C
 end
@@ -94,22 +176,28 @@ function __hold_unparsed --on-event fish_posterror
     __hold_report unparsed "$argv[1]" "E $__hold_seq 2 "(__hold_where)
     __hold_tty "D;2"
     set -g __hold_seq (math $__hold_seq + 1)
+    __hold_write_state
     __hold_send "P $__hold_seq $code "(__hold_where)
 end
 
 function __hold_prompt --on-event fish_prompt
     set -l code $status
     __hold_tty A
+    __hold_write_state
     __hold_send $__hold_ended "P $__hold_seq $code "(__hold_where)
     set -e __hold_ended
 end
 
 # ^C at the prompt: fish draws another one without the event for it.
 function __hold_cancel --on-event fish_cancel
+    __hold_write_state
     __hold_send "P $__hold_seq 130 "(__hold_where)
 end
 
 if test -n "$__hold_nonce"
+    for mode in default insert visual replace replace_one
+        bind -M $mode \e\[5099~ __hold_probed
+    end
     __hold_send "R 0 $fish_pid fish $version"
 else
     functions -e __hold_begin __hold_end __hold_unparsed __hold_prompt __hold_cancel

@@ -69,6 +69,11 @@ class Decoder:
         self._limit = limit
         self._held = bytearray()
 
+    @property
+    def between_frames(self) -> bool:
+        """Whether nothing of a frame is held: what comes next begins one."""
+        return not self._held
+
     def sole_fields(self, data: bytes) -> dict[str, Any] | None:
         """The fields of the one frame that `data` is, unchecked; None when it is not just one whole
         frame. For the two messages a key press is made of: the receiver checks what it uses."""

@@ -11,22 +11,12 @@ from __future__ import annotations
 from holdfast.model.graph import Graph
 from holdfast.model.ids import OperatorId, SessionId
 from holdfast.model.info import HostInfo, SessionInfo
-from holdfast.model.record import Record
 from holdfast.model.size import Size
 from holdfast.model.state import Ending, Level, SessionState
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import ClassVar
-
-PROTOCOL_VERSION = 1
-
-
-class Message(Record):
-    """Base: `tag` is the wire name."""
-
-    tag: ClassVar[str] = ""
-
+from holdfast.wire.message import PROTOCOL_VERSION as PROTOCOL_VERSION
+from holdfast.wire.message import Answer as Answer
+from holdfast.wire.message import Message as Message
+from holdfast.wire.message import Request as Request
 
 # -- opening ----------------------------------------------------------------------------------
 
@@ -49,15 +39,12 @@ class Welcome(Message):
     host: str
     daemon_pid: int
     capabilities: tuple[str, ...] = ()
+    host_key: bytes = b""  # the host's public key, which signs its journals
+    challenge: bytes = b""  # random; to be signed by who claims to be another actor
+    actor: str = ""  # who the asker is, by the kernel's word for its unix user
 
 
 # -- requests ---------------------------------------------------------------------------------
-
-
-class Request(Message):
-    """Base of everything that is answered."""
-
-    id: int
 
 
 class Run(Request):
@@ -72,6 +59,8 @@ class Run(Request):
     user: str = ""
     level: Level | None = None
     ring_bytes: int = 0
+    labels: tuple[str, ...] = ()
+    predecessor: str = ""  # an ended or discontinued session that this one follows
 
 
 class ListSessions(Request):
@@ -171,11 +160,13 @@ class Exec(Request):
 
 
 class Resize(Request):
-    """Set the canonical size. Answered by Done."""
+    """Set the canonical size. Answered by Done. With `channel`: that channel's terminal has this
+    size now; it becomes the canonical one when its actor holds the turn."""
 
     tag = "resize"
     session: str
     size: Size
+    channel: int | None = None
 
 
 class Signal(Request):
@@ -222,12 +213,6 @@ class Shutdown(Request):
 
 
 # -- answers ----------------------------------------------------------------------------------
-
-
-class Answer(Message):
-    """Base of what answers a request."""
-
-    id: int
 
 
 class Done(Answer):
@@ -355,6 +340,13 @@ class Closed(Message):
     ending: Ending
 
 
+class Dismissed(Message):
+    """A channel is closed by the host: its actor may not watch, or not write, here any more."""
+
+    tag = "dismissed"
+    channel: int
+
+
 class Answering(Message):
     """Whether this channel's terminal is the one that answers a program's queries from now on."""
 
@@ -390,6 +382,10 @@ class Dropped(Message):
 
     tag = "dropped"
     count: int
+
+
+# The other half of the protocol; imported so that its messages are known by their tags.
+from holdfast.wire import authority as _authority  # noqa: E402, F401
 
 
 def _leaves(kind: type[Message]) -> list[type[Message]]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from holdfast.cli.arguments import Parser, add_session, verb_parser
-from holdfast.cli.terminal import HINT, attach_terminal
+from holdfast.cli.attaching import attach_terminal
+from holdfast.cli.prefix_keys import HINT
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

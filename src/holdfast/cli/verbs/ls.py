@@ -6,6 +6,7 @@ import json
 import time
 
 from holdfast.cli.arguments import Parser, add_json, verb_parser
+from holdfast.cli.harmless import harmless
 from holdfast.cli.table import ago, table
 from holdfast.sdk.client import Host
 
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     from holdfast.model.info import SessionInfo
 
 SUMMARY = "list sessions with what each is doing"
+
+_COMMAND_CHARS = 60
 
 
 def parser() -> Parser:
@@ -39,24 +42,29 @@ def run(options: argparse.Namespace) -> int:
     if not sessions:
         print("no sessions; start one with `hold run`")
         return 0
-    rows = [_row(info, time.time()) for info in sessions]
-    print(table(("NAME", "ID", "STATE", "AGE", "OPERATORS", "LAST OUTPUT", "COMMAND"), rows))
+    now = time.time()
+    columns = {
+        "NAME": [info.name for info in sessions],
+        "ID": [info.id[:8] for info in sessions],
+        "STATE": [_state(info) for info in sessions],
+        "TURN": [harmless(info.holder) for info in sessions],
+        "AGE": [ago(now - info.created_at) for info in sessions],
+        "OPERATORS": [str(info.operators) for info in sessions],
+        "LAST OUTPUT": [_last_output(info, now) for info in sessions],
+        "LABELS": [",".join(info.labels) for info in sessions],
+        "COMMAND": [harmless(" ".join(info.argv), _COMMAND_CHARS) for info in sessions],
+    }
+    # Who has the turn, and labels, only where there are any.
+    shown = {title: cells for title, cells in columns.items() if any(cells)}
+    print(table(tuple(shown), list(zip(*shown.values(), strict=True))))
     return 0
 
 
-def _row(info: SessionInfo, now: float) -> tuple[str, ...]:
-    state = str(info.state)
+def _state(info: SessionInfo) -> str:
     if info.ending is not None:
-        state = f"ended: {info.ending}"
-    elif info.waiting_line:
-        state = f"{state}: {info.waiting_line[:40]}"
-    last = ago(now - info.last_output_at) + " ago" if info.last_output_at else "-"
-    return (
-        info.name,
-        info.id[:8],
-        state,
-        ago(now - info.created_at),
-        str(info.operators),
-        last,
-        " ".join(info.argv)[:60],
-    )
+        return f"ended: {info.ending}"
+    return f"{info.state}: {harmless(info.waiting_line, 40)}" if info.waiting_line else info.state
+
+
+def _last_output(info: SessionInfo, now: float) -> str:
+    return f"{ago(now - info.last_output_at)} ago" if info.last_output_at else "-"

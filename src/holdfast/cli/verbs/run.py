@@ -6,7 +6,7 @@ import contextlib
 import os
 import sys
 
-from holdfast.cli.arguments import Parser, verb_parser
+from holdfast.cli.arguments import Parser, utf8, verb_parser
 from holdfast.cli.starting import start_host
 from holdfast.model.errors import AlreadyUp, HostDown, InvalidArgument, SessionEnded
 from holdfast.model.size import Size
@@ -27,7 +27,8 @@ def parser() -> Parser:
         "and attach to it. The session is nobody's: closing this terminal only detaches.",
         "  hold run                          your shell, attached\n"
         "  hold run --name build -d -- make  in the background; prints the session's id\n"
-        "  hold run --size 120x40 --env DEBUG=1 -- ./server --port 3000",
+        "  hold run --size 120x40 --env DEBUG=1 -- ./server --port 3000\n"
+        "  hold run --label prod --label db  what `hold grant --label prod` is about",
         usage="hold run [OPTIONS] [-- CMD...]",
     )
     parser.add_argument("--name", default="", help="a name; default: made from the command")
@@ -40,6 +41,21 @@ def parser() -> Parser:
     parser.add_argument("--size", type=_size, help="terminal size, COLSxROWS")
     parser.add_argument(
         "--level", choices=[str(level) for level in Level], help="default: the highest there is"
+    )
+    parser.add_argument(
+        "--label",
+        action="append",
+        default=[],
+        type=utf8,
+        metavar="L",
+        help="a label, for envelopes; may be repeated",
+    )
+    parser.add_argument(
+        "--after",
+        default="",
+        type=utf8,
+        metavar="NAME",
+        help="an ended session that this one follows; its record says so",
     )
     parser.add_argument("--ring", type=int, default=0, metavar="BYTES", help="output to hold")
     parser.add_argument("command", nargs="*", metavar="CMD", help="the program and its arguments")
@@ -58,11 +74,13 @@ def run(options: argparse.Namespace) -> int:
             user=options.user,
             level=Level(options.level) if options.level else None,
             ring_bytes=options.ring,
+            labels=options.label,
+            predecessor=options.after,
         )
         if options.detach or not (sys.stdin.isatty() and sys.stdout.isatty()):
             print(info.id)
             return 0
-    from holdfast.cli.terminal import attach_terminal
+    from holdfast.cli.attaching import attach_terminal
 
     try:
         return attach_terminal(info.id)
@@ -73,8 +91,8 @@ def run(options: argparse.Namespace) -> int:
 def _show_ended(session: str) -> int:
     """A command so short that it ended before we were attached: its output, and how it ended."""
     from holdfast.cli import bytes_out
+    from holdfast.cli.attaching import exit_status
     from holdfast.cli.raw_output import RawOutput
-    from holdfast.cli.terminal import exit_status
     from holdfast.wire.messages import Closed, Output
     from holdfast.wire.queries import strip_queries
 
@@ -99,6 +117,8 @@ def _host() -> Host:
 
 def _environment(options: argparse.Namespace) -> dict[str, str]:
     base = {} if options.user else dict(os.environ)
+    # Whom this command acts as is not whom everybody in the session acts as.
+    base.pop("HOLDFAST_AS", None)
     for pair in options.env:
         key, equals, value = pair.partition("=")
         if not (key and equals):

@@ -5,7 +5,8 @@ from __future__ import annotations
 import time
 
 from holdfast.cli.arguments import Parser, add_json, add_session, verb_parser
-from holdfast.cli.table import ago
+from holdfast.cli.harmless import harmless as _plain
+from holdfast.cli.table import ago, clock
 from holdfast.sdk.client import Host
 
 TYPE_CHECKING = False
@@ -16,8 +17,6 @@ if TYPE_CHECKING:
     from holdfast.model.info import CommandRecord, SessionInfo
 
 SUMMARY = "tell all about one session"
-
-_LINE_CHARS = 200  # of a program's own words on one line
 
 
 def parser() -> Parser:
@@ -55,10 +54,13 @@ def _sheet(info: SessionInfo, now: float) -> Iterator[tuple[str, str]]:
         yield "pid", str(info.pid)
     yield "user", info.user
     yield "level", f"{info.level}, epoch {info.epoch}"
-    yield "created", f"{_clock(info.created_at)}, {ago(now - info.created_at)} ago"
+    yield "created", f"{clock(info.created_at)}, {ago(now - info.created_at)} ago"
     yield "terminal", f"{info.size}{f', titled {_plain(info.title)}' if info.title else ''}"
+    if info.labels:
+        yield "labels", ", ".join(info.labels)
     if info.ending is None:
         yield "operators", _operators(info)
+        yield "turn", _turn(info)
     yield "output", _output(info, now)
     if info.shell:
         yield "shell", f"{info.shell}, reports its commands"
@@ -78,6 +80,11 @@ def _operators(info: SessionInfo) -> str:
     return f"{info.operators}{observing}"
 
 
+def _turn(info: SessionInfo) -> str:
+    holder = f"{_plain(info.holder)} holds it" if info.holder else "free"
+    return f"{holder}; waiting: {', '.join(map(_plain, info.waiting))}" if info.waiting else holder
+
+
 def _output(info: SessionInfo, now: float) -> str:
     held = info.output_offset - info.held_from
     last = f", the last {ago(now - info.last_output_at)} ago" if info.last_output_at else ""
@@ -87,18 +94,11 @@ def _output(info: SessionInfo, now: float) -> str:
 
 def _command(command: CommandRecord, now: float, *, ended: bool) -> str:
     text = _plain(command.text)
+    if command.actor:
+        text = f"{text}  by {_plain(command.actor)}"
     if command.status is None and ended:
         return f"{text}  (it had not ended when the session did)"
     if command.status is None or command.ended_at is None:
         return f"{text}  (runs, since {ago(now - command.began_at)})"
     seconds = command.ended_at - command.began_at
     return f"{text}  (status {command.status}, {seconds:.1f} s, {ago(now - command.ended_at)} ago)"
-
-
-def _clock(at: float) -> str:
-    return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(at))
-
-
-def _plain(text: str) -> str:
-    """Made harmless: a program chose these words, and must not speak to the reader's terminal."""
-    return "".join(c if c.isprintable() else "·" for c in text[:_LINE_CHARS])

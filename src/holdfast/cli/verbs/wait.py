@@ -104,6 +104,6 @@ def _ending(event: m.StateEvent, with_status: bool) -> int:
     print(event.ending)
     if not with_status:
         return 0
-    from holdfast.cli.terminal import exit_status
+    from holdfast.cli.attaching import exit_status
 
     return exit_status(event.ending)

@@ -1,12 +1,15 @@
 # holdfast's side of an interactive zsh: says over a private FIFO when a command line begins and
-# ends, with what status, where, and when the prompt is back.
+# ends, with what status, where, and when the prompt is back. Before each prompt it writes its own
+# state (environment, aliases, functions, ...) to a private file, and on a private key it says what
+# stands unsubmitted in the line editor. holdfast.adapters.shell_state says how.
 #
 # zsh finds this file because holdfast.adapters.shell.integrate() set ZDOTDIR. It is the only file
 # here on purpose: it gives the user's ZDOTDIR back before anything else, so that zsh itself reads
 # the user's .zprofile, .zshrc and .zlogin, in its own order. They are never edited.
 #
 # What it deliberately does not do: keep a descriptor open between reports (a checkpoint would
-# meet it), export anything, load functions, or wait for anybody.
+# meet it), export anything, make a file (the state file is there or it is not), load functions, or
+# wait for anybody. A trap on EXIT is not in the state: zsh hides it from every function.
 #
 # Names start with __hold_ because this file shares its name space with the user.
 
@@ -19,21 +22,24 @@ fi
 () {
     builtin emulate -L zsh
     builtin typeset -g __hold_fifo=${HOLD_SHELL_FIFO-} __hold_nonce=
+    builtin typeset -g __hold_state=${HOLD_SHELL_STATE-}
     local __hold_fd=${HOLD_SHELL_NONCE_FD-}
     if [[ $__hold_fd == <-> ]]; then
         # Before the user's files, so that nothing started by them finds the secret in the pipe.
         IFS= builtin read -r __hold_nonce <&$__hold_fd
         builtin exec {__hold_fd}<&-
     fi
-    builtin typeset -gr __hold_fifo __hold_nonce
+    builtin typeset -gr __hold_fifo __hold_state __hold_nonce
 }
-builtin unset HOLD_SHELL_FIFO HOLD_SHELL_NONCE_FD HOLD_SHELL_ZDOTDIR
+builtin unset HOLD_SHELL_FIFO HOLD_SHELL_STATE HOLD_SHELL_NONCE_FD HOLD_SHELL_ZDOTDIR
 
 # zsh/system is what writes without blocking; a zsh built without it is left alone.
 if [[ -o interactive && -n $__hold_nonce ]] && builtin zmodload zsh/system 2>/dev/null; then
     builtin typeset -gi __hold_seq=1 # of the next command line
     builtin typeset -gi __hold_ran=0 # whether it has begun
     builtin typeset -g __hold_line=  # as typed, also when it does not parse
+    builtin typeset -gi __hold_serial=0 # of the last written state
+    builtin typeset -gi __hold_big=0 # whether the functions are too many to write their bodies
     builtin typeset -g __hold_tail=  # what was added to PS1 last
     builtin typeset -g __hold_eol_had=0 __hold_eol_was= __hold_eol_set= # of PROMPT_EOL_MARK
 
@@ -162,8 +168,14 @@ if [[ -o interactive && -n $__hold_nonce ]] && builtin zmodload zsh/system 2>/de
         return 0
     }
 
+    # What `emulate` would hide from the state: the user's options, those that are on. To be run in
+    # a hook itself, under these very options.
+    builtin typeset -gr __hold_note_options='{ local __hold_on=
+        builtin zmodload zsh/parameter && __hold_on="${(j: :kv)options[@]}"; } 2>/dev/null'
+
     __hold_prompt() {
         local __hold_status=$?
+        builtin eval "$__hold_note_options"
         { builtin emulate -L zsh "${__hold_options[@]}"; } 2>/dev/null
         local REPLY
         # Literal, because PS1 is not expanded for variables unless the user asked for it.
@@ -172,8 +184,86 @@ if [[ -o interactive && -n $__hold_nonce ]] && builtin zmodload zsh/system 2>/de
         PS1+=$__hold_tail
         {
             __hold_tty $'\e]133;A;hold='$__hold_seq$'\a'
+            __hold_write_state "$__hold_on"
             __hold_where
             __hold_send "P $__hold_seq $__hold_status $REPLY"
+        } 2>/dev/null
+        return 0
+    }
+
+    # __hold_write_state OPTIONS [whole]: the state, by builtins only, over what the file held. What
+    # the old state leaves behind the END of the new one is nobody's.
+    __hold_write_state() {
+        local -i __hold_out=-1
+        builtin sysopen -w -o cloexec -u __hold_out -- $__hold_state || return 0
+        (( __hold_serial += 1 ))
+        {
+            builtin trap
+            builtin print -rN -- '' "HOLDSTATE1 $__hold_nonce $__hold_serial $__hold_seq zsh" \
+                'cwd 1' $PWD 'options 1' "$1" 'umask 1'
+            builtin umask
+            builtin print -rN -- '' 'hash 1'
+            builtin hash
+            builtin print -rN -- ''
+            __hold_write_tables "${2-}"
+            builtin print -rN -- "END $__hold_nonce $__hold_serial"
+        } >&$__hold_out
+        builtin exec {__hold_out}>&-
+    }
+
+    __hold_write_tables() {
+        local __hold_name __hold_text
+        local -a __hold_pairs
+        for __hold_name in ${(k)parameters[(R)*export*]}; do
+            __hold_pairs+=($__hold_name "${(P)__hold_name}")
+        done
+        builtin print -rN -- "exported $#__hold_pairs" "${__hold_pairs[@]}"
+        for __hold_name in aliases galiases saliases jobstates jobtexts; do
+            __hold_pairs=("${(@kvP)__hold_name}")
+            builtin print -rN -- "$__hold_name $#__hold_pairs" "${__hold_pairs[@]}"
+        done
+        # Variables that shape what runs without being exported; without what is ours in them.
+        for __hold_name in IFS CDPATH FPATH NULLCMD READNULLCMD PS2 PS4; do
+            [[ ! -v $__hold_name ]] ||
+                builtin print -rN -- 'variable 2' $__hold_name "${(P)__hold_name}"
+        done
+        builtin print -rN -- 'variable 2' PS1 "${PS1%$__hold_tail}"
+        for __hold_name in {precmd,preexec,chpwd,periodic,zshexit,zshaddhistory}_functions; do
+            __hold_pairs=(${${(P)__hold_name}:#__hold_*})
+            builtin print -rN -- 'variable 2' $__hold_name "${(j: :)__hold_pairs}"
+        done
+        # The bodies of many functions take longer than a prompt may: then their names alone are
+        # written, until the whole state is asked for.
+        if [[ $1 != whole ]] && (( __hold_big )); then
+            builtin print -rN -- 'names 1' "${(F)${(k)functions}}"
+        else
+            __hold_text="${(pj:\0:kv)functions}"
+            builtin print -rN -- "bodies $(( 2 * $#functions ))" "$__hold_text"
+            (( __hold_big = $#__hold_text > 40960 ))
+        fi
+    }
+
+    # On the private key: the whole state, then the line as it stands in the editor.
+    __hold_probed() {
+        builtin eval "$__hold_note_options"
+        { builtin emulate -L zsh; } 2>/dev/null
+        local -i point=$(( $#PREBUFFER + CURSOR ))
+        local text=$PREBUFFER$BUFFER flag=whole REPLY
+        { builtin emulate -L zsh "${__hold_options[@]}"; } 2>/dev/null
+        local -i pieces=0
+        local -a bodies
+        if (( $#text > 16384 )); then
+            text=${text[1,16384]} flag=cut
+        fi
+        __hold_encode "$text"
+        while [[ -n $REPLY ]]; do
+            bodies+=("T $__hold_seq $pieces ${REPLY[1,800]}")
+            REPLY=${REPLY[801,-1]}
+            (( pieces += 1 ))
+        done
+        {
+            __hold_write_state "$__hold_on" whole
+            __hold_send "${bodies[@]}" "L $__hold_seq $pieces $flag $point"
         } 2>/dev/null
         return 0
     }
@@ -181,13 +271,25 @@ if [[ -o interactive && -n $__hold_nonce ]] && builtin zmodload zsh/system 2>/de
     # At the first prompt, when the user's files have added their hooks: ours go around them, so
     # that what theirs print is not taken for output of a command.
     __hold_install() {
+        { __hold_hook_up; } 2>/dev/null
+        __hold_prompt # with the user's options, which it tells of
+    }
+
+    __hold_hook_up() {
         { builtin emulate -L zsh "${__hold_options[@]}"; } 2>/dev/null
         precmd_functions=(__hold_end ${precmd_functions:#__hold_install} __hold_prompt)
         preexec_functions+=(__hold_begin)
         zshaddhistory_functions=(__hold_typed $zshaddhistory_functions)
         __hold_line=
+        local keymap
+        {
+            builtin zle -N __hold_probed
+            for keymap in emacs viins vicmd; do
+                builtin bindkey -M $keymap '\e[5099~' __hold_probed
+            done
+        } 2>/dev/null
         { __hold_send "R 0 $$ zsh $ZSH_VERSION"; } 2>/dev/null
-        __hold_prompt
+        return 0
     }
     builtin typeset -ga precmd_functions preexec_functions zshaddhistory_functions
     precmd_functions+=(__hold_install)

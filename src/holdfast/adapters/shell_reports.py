@@ -1,0 +1,226 @@
+"""What an integrated shell reports over its FIFO, read from bytes.
+
+Protocol, version 1. A record is `NUL "HOLD1 " nonce " " body NUL`, at most RECORD_MAX_BYTES, in
+one write. That is under PIPE_BUF, so the kernel keeps it whole, and it has a NUL on either side,
+so whatever others write next to it stays outside. Bodies, where the last field goes up to the end
+and has `%` and newline written as `%25` and `%0A` (bash writes line by line):
+
+    R 0 PID KIND VERSION     the shell is set up; the user's files have been read
+    T SEQ INDEX PIECE        a piece of the text of a command line, before its B
+    B SEQ PIECES FLAG CWD    a command line begins; FLAG whole | cut | unknown | unparsed
+    E SEQ STATUS CWD         it has ended
+    P SEQ STATUS CWD         about to read a line, which will be SEQ; STATUS is `$?` now
+    L SEQ PIECES FLAG POINT  asked with LINE_PROBE: what stands in the line editor, its text in T
+                             before; FLAG whole | cut; POINT is the cursor, in characters
+
+Deliberately absent: any judgement of what a report means for the session, any waiting, any
+output marks (`core.marks`), and the shell's state, which is too big for a FIFO (`shell_state`).
+"""
+
+from __future__ import annotations
+
+from holdfast.model.limits import COMMAND_TEXT_MAX_BYTES
+from holdfast.model.record import Record
+
+# Bash writes through a buffer of this size; a longer record would be torn into several writes.
+RECORD_MAX_BYTES = 1024
+# Pieces of one text: encoding may triple it, and fish cuts pieces at 200 characters.
+PIECES_MAX = 512
+
+
+class ShellReady(Record):
+    """The shell is set up. Without this report there is no integration, whatever was asked."""
+
+    pid: int  # as the shell sees itself; another number outside its pid namespace
+    kind: str
+    version: str
+
+
+class CommandBegin(Record):
+    """A command line has been read and is about to run."""
+
+    seq: int
+    text: str  # best effort; exact from zsh and fish, from bash's history otherwise
+    cwd: str  # "" when too long to report: ask the kernel
+    text_known: bool = True
+    text_cut: bool = False  # longer than COMMAND_TEXT_MAX_BYTES
+    parsed: bool = True  # False: the shell refused the line; an end follows, nothing ran
+
+
+class CommandEnd(Record):
+    """The command line has ended."""
+
+    seq: int
+    status: int
+    cwd: str
+
+
+class PromptShown(Record):
+    """About to read a line. Also says how the last one ended, should its end have been lost."""
+
+    seq: int  # of the line to come; an empty line uses none up
+    status: int
+    cwd: str
+
+
+class LineShown(Record):
+    """What stands in the line editor, not submitted. Asked for with LINE_PROBE."""
+
+    seq: int  # of the line that it will be
+    point: int  # where the cursor is, in characters from the beginning
+    text: str  # also the lines before a PS2; in bash only if they go to the history
+    text_known: bool = True
+    text_cut: bool = False  # longer than COMMAND_TEXT_MAX_BYTES
+
+
+Report = ShellReady | CommandBegin | CommandEnd | PromptShown | LineShown
+
+
+class ReportReader:
+    """Bytes of the FIFO in, reports out; what does not carry the nonce is dropped and counted.
+
+    Takes up a stream at any point. A daemon that was killed in the middle of a record leaves the
+    rest of it in the FIFO; that rest is refused, and the next prompt tells what was missed."""
+
+    def __init__(self, nonce: str, pending: bytes = b"") -> None:
+        self.refused = 0  # records without the nonce, malformed, or out of order
+        self._head = b"HOLD1 " + nonce.encode() + b" "
+        self._pending = pending
+        self._skipping = False  # inside a record too long to be one of ours
+        self._pieces: list[bytes] = []
+        self._pieces_of = 0
+        self._begun = 0  # highest number that has begun, or ended
+        self._ended = 0
+
+    @property
+    def pending(self) -> bytes:
+        """The beginning of a record whose end has not come: for a successor that takes over."""
+        return self._pending
+
+    def feed(self, data: bytes) -> list[Report]:
+        *records, rest = (self._pending + data).split(b"\0")
+        if self._skipping and records:
+            self._skipping = False
+            records = records[1:]
+        self._pending = b"" if self._skipping else rest
+        if len(self._pending) > RECORD_MAX_BYTES:
+            self._pending, self._skipping = b"", True
+            self.refused += 1
+        return [report for record in records if record for report in self._take(record)]
+
+    def _take(self, record: bytes) -> tuple[Report, ...]:
+        # Compared without care for timing: a forger gets no answer to time.
+        if not record.startswith(self._head) or len(record) > RECORD_MAX_BYTES:
+            self.refused += 1
+            return ()
+        kind, _, body = record[len(self._head) :].partition(b" ")
+        reader = _READERS.get(kind)
+        try:
+            report = reader(self, body) if reader else None
+        except ValueError:
+            report, reader = None, None
+        if reader is None:
+            self.refused += 1
+        return () if report is None else (report,)
+
+    def _ready(self, body: bytes) -> ShellReady:
+        _, pid, kind, version = _fields(body, 4)
+        # A shell that starts counts from one.
+        self._begun = self._ended = 0
+        return ShellReady(_number(pid), kind.decode("ascii"), version.decode("ascii"))
+
+    def _piece(self, body: bytes) -> None:
+        number, index, piece = _fields(body, 3)
+        seq = _number(number)
+        if _number(index) == 0:
+            self._pieces, self._pieces_of = [], seq
+        if seq != self._pieces_of or _number(index) != len(self._pieces):
+            # One was lost. Without the first ones the rest is no text.
+            self._pieces = []
+            self._pieces_of = 0
+        elif len(self._pieces) < PIECES_MAX:
+            self._pieces.append(piece)
+
+    def _begin(self, body: bytes) -> CommandBegin | None:
+        number, count, flag, cwd = _fields(body, 4)
+        seq = _number(number)
+        text = self._text(seq, _number(count))
+        if seq <= self._begun:
+            return None
+        self._begun = seq
+        return CommandBegin(
+            seq,
+            _shown(text[:COMMAND_TEXT_MAX_BYTES]),
+            _shown(_decode(cwd)),
+            text_known=bool(text) and flag != b"unknown",
+            text_cut=flag == b"cut" or len(text) > COMMAND_TEXT_MAX_BYTES,
+            parsed=flag != b"unparsed",
+        )
+
+    def _text(self, seq: int, pieces: int) -> bytes:
+        """What the pieces before this report make; nothing when one was lost."""
+        whole = self._pieces if seq == self._pieces_of else []
+        self._pieces, self._pieces_of = [], 0
+        return _decode(b"".join(whole)) if len(whole) == pieces else b""
+
+    def _end(self, body: bytes) -> CommandEnd | None:
+        number, status, cwd = _fields(body, 3)
+        seq = _number(number)
+        if seq <= self._ended:  # ^C at the wrong moment makes a shell say it again
+            return None
+        self._begun, self._ended = max(self._begun, seq), seq
+        return CommandEnd(seq, _number(status), _shown(_decode(cwd)))
+
+    def _prompt(self, body: bytes) -> PromptShown:
+        number, status, cwd = _fields(body, 3)
+        return PromptShown(_number(number), _number(status), _shown(_decode(cwd)))
+
+    def _line(self, body: bytes) -> LineShown:
+        number, count, flag, point = _fields(body, 4)
+        seq, expected = _number(number), _number(count)
+        text = self._text(seq, expected)
+        return LineShown(
+            seq,
+            _number(point),
+            _shown(text[:COMMAND_TEXT_MAX_BYTES]),
+            text_known=bool(text) or expected == 0,
+            text_cut=flag == b"cut" or len(text) > COMMAND_TEXT_MAX_BYTES,
+        )
+
+
+_READERS = {
+    b"R": ReportReader._ready,
+    b"T": ReportReader._piece,
+    b"B": ReportReader._begin,
+    b"E": ReportReader._end,
+    b"P": ReportReader._prompt,
+    b"L": ReportReader._line,
+}
+
+
+def _fields(body: bytes, count: int) -> list[bytes]:
+    fields = body.split(b" ", count - 1)
+    if len(fields) != count:
+        raise ValueError("a field is missing")
+    return fields
+
+
+def _number(field: bytes) -> int:
+    if not field.isdigit() or len(field) > 18:
+        raise ValueError("not a number")
+    return int(field)
+
+
+def _decode(encoded: bytes) -> bytes:
+    return encoded.replace(b"%0A", b"\n").replace(b"%25", b"%")
+
+
+def _shown(text: bytes) -> str:
+    # Not surrogates: the text goes on the wire, which carries UTF-8 only. A cut may have left
+    # the beginning of a character at the end; that is dropped rather than shown.
+    try:
+        return text.decode()
+    except UnicodeDecodeError as error:
+        if error.end == len(text) and error.reason == "unexpected end of data":
+            text = text[: error.start]
+    return text.decode(errors="backslashreplace")

@@ -1,0 +1,44 @@
+"""From `hold attach` and `hold run` to an attached terminal, and back to a shell's exit status."""
+
+from __future__ import annotations
+
+import os
+
+from holdfast.cli.leaving import Detached, Ended
+from holdfast.cli.rawmode import RawTerminal
+from holdfast.cli.terminal import TerminalClient
+from holdfast.model.errors import InvalidArgument
+from holdfast.model.state import Ending
+
+
+def attach_terminal(session: str, *, observe: bool = False) -> int:
+    """Attach this terminal until the operator detaches or the session ends. Gives the exit status:
+    0 after detaching, the session's own when it ended."""
+    if not (os.isatty(0) and os.isatty(1)):
+        raise InvalidArgument(
+            "attach needs a terminal on standard input and output",
+            hint="scripts use `hold exec`, `hold send`, `hold screen` and `hold tail`",
+        )
+    client = TerminalClient(session, observe)
+    client.connect()
+    name = client.name
+    try:
+        with RawTerminal(0) as terminal:
+            try:
+                client.serve(terminal)
+            finally:
+                client.wipe_line()
+    except Detached as left:
+        print(f"\r\n[detached from {name}{left.why}; `hold attach {name}` comes back]")
+        return 0
+    except Ended as end:
+        print(f"\r\n[{name} ended: {end.ending}]")
+        return exit_status(end.ending)
+    raise AssertionError("unreachable")
+
+
+def exit_status(ending: Ending) -> int:
+    """A session's end as this command's exit status, the way shells do it."""
+    if ending.signal is not None:
+        return 128 + ending.signal
+    return ending.code if ending.code is not None else 70

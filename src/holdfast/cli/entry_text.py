@@ -1,0 +1,150 @@
+"""One entry of a journal as one line that people read, or as JSON that programs read. Both are made
+from the entry alone; whose id has which name is handed in."""
+
+from __future__ import annotations
+
+from holdfast.cli.harmless import harmless, quoted
+from holdfast.journal import entries as e
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from holdfast.cli.journal_pages import Kept
+
+    Name = Callable[[str], str]
+
+_FORMS = {"paste": "pasted", "submit": "submitted", "exec": "ran by exec", "answer": "answered"}
+
+
+def kind_of(body: e.Body) -> str:
+    return body.kind if isinstance(body, e.Unknown) else body.tag
+
+
+def what(body: e.Body, name: Name) -> str:
+    """What happened, in a few words."""
+    say = _WORDS.get(type(body))
+    return say(body, name) if say is not None else f"{harmless(kind_of(body))} (not known here)"
+
+
+def fields(kept: Kept, name: Name) -> dict[str, Any]:
+    """The stable fields of `--json`. Bytes are in hexadecimal."""
+    entry = kept.entry
+    return {
+        "seq": entry.seq,
+        "at": entry.at,
+        "epoch": entry.epoch,
+        "actor": entry.actor,
+        "actor_name": name(entry.actor),
+        "actor_seq": entry.actor_seq,
+        "kind": kind_of(entry.body),
+        "body": {key: _plain_value(value) for key, value in entry.body.pack().items()},
+        "hash": kept.hash.hex(),
+        "parent": entry.parent.hex(),
+    }
+
+
+def _plain_value(value: object) -> object:
+    return value.hex() if isinstance(value, bytes) else value
+
+
+# -- words ------------------------------------------------------------------------------------
+
+
+def _began(body: e.Began, name: Name) -> str:
+    after = f", following {body.predecessor[:8]}" if body.predecessor else ""
+    return f"began {harmless(body.name)}: {harmless(' '.join(body.argv))}{after}"
+
+
+def _ended(body: e.Ended, name: Name) -> str:
+    if body.lost is not None:
+        return f"the session was lost: {harmless(body.lost)}"
+    how = f"signal {body.signal}" if body.signal is not None else f"status {body.code}"
+    return f"the session ended: {how}"
+
+
+def _attached(body: e.Attached, name: Name) -> str:
+    how = "to watch" if body.observe else "to write"
+    away = f", after {body.gap_s:.0f} s away" if body.gap_s else ""
+    return f"attached {how} ({harmless(body.client) or 'unnamed client'}{away})"
+
+
+def _input(body: e.Input, name: Name) -> str:
+    data = body.data
+    if body.form != "keys":  # the layer put these around it, nobody typed them
+        data = data.replace(b"\x1b[200~", b"").replace(b"\x1b[201~", b"")
+    return f"{_FORMS.get(body.form, 'typed')} {quoted(data)}"
+
+
+def _command_began(body: e.CommandBegan, name: Name) -> str:
+    others = [name(author) for author in body.authors[:-1]]
+    made = f"  [with input of {', '.join(others)}]" if others else ""
+    return f"command {body.number} began: {harmless(body.text)}  (in {harmless(body.cwd)}){made}"
+
+
+def _refused(body: e.Refused, name: Name) -> str:
+    times = f" {body.count} times" if body.count > 1 else ""
+    size = f", {body.size} bytes" if body.size else ""
+    return f"was refused{times}: {harmless(body.what)} ({harmless(body.code)}{size})"
+
+
+def _turn_moved(body: e.TurnMoved, name: Name) -> str:
+    before = name(body.before) if body.before else "nobody"
+    holder = name(body.holder) if body.holder else "nobody"
+    why = f": {harmless(body.reason)}" if body.reason else ""
+    return f"the turn went from {before} to {holder} ({harmless(body.step)}){why}"
+
+
+def _envelope_set(body: e.EnvelopeSet, name: Name) -> str:
+    rights = " ".join(harmless(right) for right in body.rights) or "nothing"
+    return f"{name(body.subject)} may {rights}, in {harmless(body.scope)}"
+
+
+def _halted(body: e.Halted, name: Name) -> str:
+    proven = "proven frozen" if body.frozen else "NOT proven frozen"
+    return f"halted {body.tasks} tasks in {body.seconds * 1000:.0f} ms, {proven}"
+
+
+def _halt_asked(body: e.HaltAsked, name: Name) -> str:
+    of = "the session" if body.scope == "session" else f"what {name(body.scope)} started"
+    return f"asked to halt {of}" + (f": {harmless(body.reason)}" if body.reason else "")
+
+
+def _carried_on(body: e.CarriedOn, name: Name) -> str:
+    return f"a new daemon (pid {body.daemon_pid}) carried on"
+
+
+def _discontinued(body: e.Discontinued, name: Name) -> str:
+    return f"discontinued after entry {body.last_seq}: {harmless(body.reason)}"
+
+
+_WORDS: dict[type[e.Body], Callable[[Any, Name], str]] = {
+    e.Began: _began,
+    e.CarriedOn: _carried_on,
+    e.TailCut: lambda body, name: f"a torn tail of {body.size} bytes was cut",
+    e.EndAsked: lambda body, name: "asked for the session to end",
+    e.Ended: _ended,
+    e.Discontinued: _discontinued,
+    e.Sealed: lambda body, name: f"signed everything from entry {body.from_seq} on",
+    e.Attached: _attached,
+    e.Detached: lambda body, name: "detached",
+    e.Input: _input,
+    e.BlindInput: lambda body, name: f"typed {body.size} secret bytes",
+    e.Voided: lambda body, name: f"inputs {body.seq} to {body.last_seq} never arrived",
+    e.Refused: _refused,
+    e.Resized: lambda body, name: f"resized the terminal to {body.cols}x{body.rows}",
+    e.Signalled: lambda body, name: f"sent signal {body.signal}",
+    e.CommandBegan: _command_began,
+    e.CommandEnded: lambda body, name: f"command {body.number} ended: status {body.status}",
+    e.TurnAsked: lambda body, name: "asked for the turn",
+    e.TurnWithdrawn: lambda body, name: f"{name(body.subject)} waits for the turn no longer",
+    e.PolicySet: lambda body, name: f"set the turn policy to {harmless(body.policy)}",
+    e.TurnMoved: _turn_moved,
+    e.BlindTurn: lambda body, name: f"{'began' if body.on else 'ended'} a blind turn",
+    e.EnvelopeSet: _envelope_set,
+    e.ActorRevoked: lambda body, name: f"revoked the actor {name(body.subject)}",
+    e.HaltAsked: _halt_asked,
+    e.Halted: _halted,
+    e.Resumed: lambda body, name: "resumed",
+}

@@ -1,0 +1,166 @@
+"""The turn, as an operator at a terminal meets it.
+
+The first key of one who does not have the turn asks for it. If it can be had at once, the key goes
+through as if nothing had been in the way; if not, the status line says who has it, and what can be
+done. What is typed meanwhile is dropped, and said to be: keys that arrive minutes later, at another
+prompt, would do harm. Requests of others are shown to the holder, with the key that grants them.
+"""
+
+from __future__ import annotations
+
+from holdfast.cli.harmless import harmless
+from holdfast.cli.prefix_keys import Command
+from holdfast.wire import authority as a
+from holdfast.wire import messages as m
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from holdfast.model.turn_info import Handoff, Receipt, TurnInfo
+
+NEWS_S = 8.0  # what somebody else wants or did stays longer on the line than a hint
+_HELD_MAX_BYTES = 1024  # typed before the answer to the request is here: one key, or a short paste
+
+
+class TurnDesk:
+    """What is asked for, what is waited for, and the words for it."""
+
+    def __init__(
+        self,
+        send: Callable[[Callable[..., m.Request], dict[str, object]], int],
+        say: Callable[[str, float], None],
+        type_again: Callable[[bytes], None],
+    ) -> None:
+        """`send` makes and sends a request about this session, and gives its id."""
+        self._send, self._say, self._type_again = send, say, type_again
+        self._asked = 0  # the request whose answer decides about `_held`
+        self._held = b""
+        self._commands: set[int] = set()  # requests whose answer is to be shown
+
+    # -- from the operator ------------------------------------------------------------------------
+
+    def refused(self, data: bytes) -> None:
+        """These keys were refused, because another has the turn."""
+        if not self._asked:
+            self._held = b""
+            self._asked = self._send(a.RequestTurn, {})
+        if len(self._held) + len(data) <= _HELD_MAX_BYTES:
+            self._held += data
+
+    def obey(self, command: Command) -> bool:
+        """Whether this was a command about the turn."""
+        kind, fields = _REQUESTS.get(command, (None, {}))
+        if kind is None:
+            return False
+        self._commands.add(self._send(kind, fields))
+        return True
+
+    # -- from the host ----------------------------------------------------------------------------
+
+    def on_message(self, message: m.Message) -> bool:
+        """Whether this was about the turn."""
+        if isinstance(message, a.TurnShown):
+            self._answered(message)
+        elif isinstance(message, a.Halted):
+            self._commands.discard(message.id)
+            self._say(_receipt_text(message.receipt), NEWS_S)
+        elif isinstance(message, a.TurnEvent):
+            self._told(message)
+        elif isinstance(message, a.TurnLost):
+            why = f": {harmless(message.reason)}" if message.reason else ""
+            self._say(f"{harmless(message.by)} took the turn{why}; C-\\ s takes it back", NEWS_S)
+        elif isinstance(message, a.HandedOver):
+            if text := handoff_line(message.handoff):
+                self._say(text, NEWS_S)
+        else:
+            return False
+        return True
+
+    def failed(self, request: int) -> None:
+        """The request for the turn was refused; the reason is said elsewhere."""
+        if request == self._asked:
+            self._asked, self._held = 0, b""
+
+    def lost(self) -> None:
+        """The connection is gone, and with it what was asked."""
+        self._asked, self._held = 0, b""
+        self._commands.clear()
+
+    def _answered(self, shown: a.TurnShown) -> None:
+        if shown.id == self._asked:
+            held, self._asked, self._held = self._held, 0, b""
+            if shown.yours:
+                self._type_again(held)
+            else:
+                self._say(
+                    f"{turn_line(shown.turn)}; you are waiting, your keys are not sent. "
+                    "C-\\ s seizes it",
+                    NEWS_S,
+                )
+        elif shown.id in self._commands:
+            self._commands.discard(shown.id)
+            self._say("you have the turn" if shown.yours else turn_line(shown.turn), NEWS_S)
+
+    def _told(self, event: a.TurnEvent) -> None:
+        who = harmless(event.actor)
+        if event.step == "request" and event.yours and event.turn.queue:
+            asks = event.turn.queue[-1]
+            words = f": {harmless(asks.message)}" if asks.message else ""
+            self._say(f"{harmless(asks.name)} asks for the turn{words}; C-\\ g grants it", NEWS_S)
+        elif event.yours and event.step != "request":
+            self._say("you have the turn", NEWS_S)
+        elif event.step == "seize" and not event.yours:
+            self._say(f"{who} seized the turn", NEWS_S)
+
+
+_REQUESTS: dict[Command, tuple[type[m.Request], dict[str, object]]] = {
+    Command.TURN: (a.GetTurn, {}),
+    Command.ASK: (a.RequestTurn, {}),
+    Command.GRANT: (a.GrantTurn, {}),
+    Command.YIELD: (a.YieldTurn, {}),
+    Command.SEIZE: (a.Seize, {}),
+    Command.HALT: (a.Seize, {"halt": True}),
+    Command.RESUME: (a.Resume, {}),
+}
+
+
+def turn_line(turn: TurnInfo) -> str:
+    """Who has the turn and who waits, in one line."""
+    if not turn.holder:
+        return "nobody has the turn: type to take it"
+    how = " by seizure" if turn.seized else ""
+    blind = ", blind" if turn.blind else ""
+    waiting = ", ".join(harmless(one.name) for one in turn.queue)
+    return f"{harmless(turn.holder_name)} has the turn{how}{blind}" + (
+        f"; waiting: {waiting}" if waiting else ""
+    )
+
+
+def handoff_line(handoff: Handoff) -> str:
+    """What a new holder must know, in one line; "" when nothing happened."""
+    parts = []
+    if handoff.commands:
+        count = len(handoff.commands) + handoff.commands_left_out
+        by = sorted({harmless(each.actor) for each in handoff.commands if each.actor})
+        parts.append(f"{count} command{'s' * (count > 1)} by {', '.join(by) or 'nobody'}")
+    kinds = sorted({str(change.kind) for change in handoff.changes})
+    if kinds:
+        parts.append(f"changed: {', '.join(kinds)}")
+    if handoff.unsubmitted:
+        parts.append(f"text left at the prompt: {harmless(handoff.unsubmitted)[:40]}")
+    if handoff.halted:
+        parts.append("halted")
+    if not parts:
+        return ""
+    return f"since you last had the turn: {'; '.join(parts)} (`hold catchup` tells all)"
+
+
+def _receipt_text(receipt: Receipt) -> str:
+    before = f" from {harmless(receipt.before)}" if receipt.before else ""
+    if not receipt.scope:
+        return f"you have the turn{before}"
+    if receipt.frozen:
+        frozen = f"{receipt.tasks} tasks frozen in {receipt.seconds * 1000:.0f} ms"
+        return f"you have the turn{before}; {frozen}; C-\\ u resumes"
+    return f"you have the turn{before}; NOT frozen: {len(receipt.running)} processes still run"

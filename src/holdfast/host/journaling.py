@@ -1,0 +1,292 @@
+"""The journal of one live session: what is recorded, before its effect, and when it is on disk.
+
+Keys are gathered for a moment in shared memory (adapters.burst) and recorded as one entry; all else
+is written at once. Written means: it survives this daemon. On disk, to survive the machine, it
+is within 50 ms, or before the answer where that matters (`on_disk`). When the disk is full, what
+actors ask for is refused before anything happens; what happened anyway is written into the reserve.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+from typing import TYPE_CHECKING
+
+from holdfast.adapters.burst import ROOM_BYTES, Burst
+from holdfast.adapters.journal_writer import JournalWriter
+from holdfast.adapters.segments import JournalReader
+from holdfast.adapters.signing import check
+from holdfast.core import events as ev
+from holdfast.host import clock
+from holdfast.host.clock import now
+from holdfast.journal import entries
+from holdfast.journal.entries import Body
+from holdfast.model.errors import StorageFailed
+from holdfast.model.ids import HOST_ACTOR, OperatorId
+from holdfast.model.limits import (
+    JOURNAL_BURST_S,
+    JOURNAL_FACTS_BYTES,
+    JOURNAL_REFUSALS_S,
+    JOURNAL_TAIL_ENTRIES,
+)
+from holdfast.model.record import Record
+from holdfast.model.state import Ending
+
+if TYPE_CHECKING:
+    from holdfast.host.live import LiveSession
+
+log = logging.getLogger(__name__)
+
+# Nobody is kept from halting, ending or leaving by a full disk: these use the reserve.
+_URGENT = (ev.SeizeAsked, ev.HaltAsked, ev.ResumeAsked, ev.EndAsked, ev.Opened, ev.AuthorityChanged)
+
+
+class _Refusals(Record):
+    """Like ones in a row, since the first of them was recorded."""
+
+    actor: str
+    operator: str
+    what: str
+    code: str
+    count: int = 0
+    size: int = 0
+
+
+class Journaling:
+    """Records one session."""
+
+    def __init__(self, live: LiveSession, writer: JournalWriter | None) -> None:
+        self._live = live
+        self._loop = asyncio.get_running_loop()
+        self.burst = Burst(live.ring)
+        self._prepared = -1  # size of the burst with the key that is being taken
+        self._refusals: _Refusals | None = None
+        self._flush_at: asyncio.TimerHandle | None = None
+        self._sync: asyncio.Task[None] | None = None
+        self._unsynced = False
+        self._lost = ""  # why nothing can be recorded any more
+        self._closed = False
+        self._writer = writer or self._carry_on()
+
+    # -- carrying on ----------------------------------------------------------------------------
+
+    def _carry_on(self) -> JournalWriter:
+        """Another daemon wrote it until now. What it left undone is settled, and said."""
+        live = self._live
+        directory, session = live.daemon.store.directory(live.spec.id), live.spec.id
+        sign = live.daemon.store.host_key.sign
+        writer = JournalWriter.open(directory, session, sign, check, whole=False)
+        last = self._last_input(directory, writer.chain.seq)
+        self._writer = writer
+        if writer.cut is not None:
+            log.error("journal of %s: %d bytes of torn tail were cut", session, writer.cut.size)
+            self._fact(HOST_ACTOR, entries.TailCut(writer.cut.size))
+        ledger = live.typist.ledger
+        self.burst.settle(ledger.operators())
+        self._recover_keys(last)
+        if last is not None and ledger.last_seq(OperatorId(last.operator)) < last.last_seq:
+            self._fact(HOST_ACTOR, entries.Voided(last.operator, last.seq, last.last_seq))
+        holder = live.core.turn.holder or HOST_ACTOR
+        self._fact(HOST_ACTOR, entries.CarriedOn(os.getpid(), holder))
+        return writer
+
+    def _last_input(self, directory: str, seq: int) -> entries.Input | entries.BlindInput | None:
+        """The last input recorded, unless it is known already that it never arrived: only this one
+        can have been under way when the daemon died."""
+        last: entries.Input | entries.BlindInput | None = None
+        first = max(1, seq - JOURNAL_TAIL_ENTRIES)
+        for entry in JournalReader(directory).entries(first, seq):
+            clock.not_before(entry.at)
+            if isinstance(entry.body, entries.Input | entries.BlindInput):
+                last = entry.body
+            elif isinstance(entry.body, entries.Voided):
+                last = None
+        return last
+
+    def _recover_keys(self, last: entries.Input | entries.BlindInput | None) -> None:
+        keys = self.burst.keys()
+        recorded = (
+            keys is not None
+            and last is not None
+            and last.operator == keys.operator
+            and last.last_seq >= keys.last_seq
+        )
+        if recorded:
+            self.burst.clear()
+        self._record_keys()
+
+    # -- recording ------------------------------------------------------------------------------
+
+    @property
+    def seq(self) -> int:
+        """Of the last entry."""
+        return self._writer.chain.seq
+
+    def record(self, actor: str, body: Body, *, forced: bool = False) -> int:
+        """Write one entry, behind everything that happened before. Raises StorageFailed when it
+        cannot be: then its effect must not happen."""
+        self._before_entry()
+        return self._write(actor, body, forced=forced, fact=False)
+
+    def _fact(self, actor: str, body: Body, *, forced: bool = False) -> None:
+        """Something that happened and cannot be refused any more."""
+        try:
+            self._write(actor, body, forced=forced, fact=True)
+        except StorageFailed as error:
+            self._lost = error.message
+            log.critical("journal of %s: %s; its input is refused", self._live.spec.id, error)
+
+    def fact(self, actor: str, body: Body, *, forced: bool = False) -> None:
+        """Something that happened, whether or not there is room to write it down."""
+        self._before_entry()
+        self._fact(actor, body, forced=forced)
+
+    def _write(self, actor: str, body: Body, *, forced: bool, fact: bool) -> int:
+        seq = self._writer.record(now(), self._live.spec.epoch, actor, body, spend_reserve=fact)
+        self._sync_soon(forced)
+        return seq
+
+    def _before_entry(self) -> None:
+        """What was gathered comes first: the journal has one order."""
+        self._record_keys()
+        self._record_refusals()
+
+    def check_writable(self, event: ev.Event) -> None:
+        """Raise unless what comes of this event can be recorded. Before it is judged."""
+        if event.actor == HOST_ACTOR or isinstance(event, ev.Left | ev.Gone):
+            return
+        if self._lost:
+            raise StorageFailed(f"nothing can be recorded any more: {self._lost}")
+        if isinstance(event, _URGENT):
+            if self._writer.room() < JOURNAL_FACTS_BYTES:
+                self._writer.reserve()
+            return
+        size = len(event.data) if isinstance(event, ev.Offered) else 0
+        self._writer.reserve(ROOM_BYTES + size)
+
+    # -- keys -----------------------------------------------------------------------------------
+
+    def key(
+        self, actor: str, operator: OperatorId, seq: int, data: bytes, secret: bool, offset: int
+    ) -> None:
+        """Gather a key that is about to be taken; `taken` follows."""
+        self._prepared = self.burst.prepare(actor, operator, seq, data, secret)
+        if self._prepared < 0:
+            self.begin_keys(actor, operator, seq, secret, offset)
+            self._prepared = self.burst.prepare(actor, operator, seq, data, secret)
+        if self._prepared < 0:  # longer than a burst
+            body: Body = entries.BlindInput(operator, seq, seq, len(data))
+            if not secret:
+                body = entries.Input(operator, seq, seq, "keys", data, offset)
+            self.record(actor, body)
+
+    def begin_keys(
+        self, actor: str, operator: OperatorId, seq: int, secret: bool, offset: int
+    ) -> None:
+        """A new burst; the one before is recorded."""
+        self._before_entry()
+        self._writer.reserve(ROOM_BYTES)
+        self.burst.begin(actor, operator, secret, seq, offset, now())
+        if self._flush_at is None:
+            self._flush_at = self._loop.call_later(JOURNAL_BURST_S, self.flush)
+
+    def taken(self, seq: int) -> None:
+        """The key prepared last is in custody."""
+        if self._prepared >= 0:
+            self.burst.commit(self._prepared, seq)
+            self._prepared = -1
+
+    def flush(self) -> None:
+        """What was gathered is written."""
+        if self._flush_at is not None:
+            self._flush_at.cancel()
+            self._flush_at = None
+        if not self._closed:
+            self._before_entry()
+
+    def _record_keys(self) -> None:
+        keys = self.burst.keys()
+        if keys is None:
+            return
+        body: Body = entries.BlindInput(keys.operator, keys.seq, keys.last_seq, keys.size)
+        if not keys.secret:
+            body = entries.Input(
+                keys.operator, keys.seq, keys.last_seq, "keys", keys.data, keys.offset
+            )
+        self._fact(keys.actor, body)
+        self.burst.clear()
+
+    # -- refusals -------------------------------------------------------------------------------
+
+    def refused(self, event: ev.Event, code: str) -> None:
+        """Somebody asked for something and did not get it. The first is recorded at once; like
+        ones that follow are counted, so that nobody can fill the disk by being refused."""
+        if self._live.is_over or event.actor == HOST_ACTOR or code == StorageFailed.code:
+            return
+        size = len(event.data) if isinstance(event, ev.Offered) else 0
+        operator = str(getattr(event, "operator", ""))
+        asked = _Refusals(event.actor, operator, type(event).__name__.lower(), code)
+        known = self._refusals
+        if known is not None and known.replace(count=0, size=0) == asked:
+            self._refusals = known.replace(count=known.count + 1, size=known.size + size)
+            return
+        self.fact(event.actor, entries.Refused(operator, asked.what, code, 1, size))
+        self._refusals = asked
+        self._loop.call_later(JOURNAL_REFUSALS_S, self._refusals_due, asked)
+
+    def _refusals_due(self, asked: _Refusals) -> None:
+        known = self._refusals
+        if known is not None and known.replace(count=0, size=0) == asked and not self._closed:
+            self._record_refusals()
+
+    def _record_refusals(self) -> None:
+        known, self._refusals = self._refusals, None
+        if known is not None and known.count:
+            body = entries.Refused(known.operator, known.what, known.code, known.count, known.size)
+            self._fact(known.actor, body)
+
+    # -- disk -----------------------------------------------------------------------------------
+
+    def _sync_soon(self, forced: bool) -> None:
+        self._unsynced = True
+        if self._sync is None or self._sync.done():
+            self._sync = self._live.background(self._synced(0 if forced else JOURNAL_BURST_S))
+
+    async def _synced(self, delay: float) -> None:
+        if delay:
+            await asyncio.sleep(delay)
+        while self._unsynced and not self._closed:
+            self._unsynced = False
+            try:
+                await asyncio.to_thread(self._writer.sync)
+            except StorageFailed as error:
+                self._lost = error.message
+                log.critical("journal of %s: %s", self._live.spec.id, error)
+                return
+
+    async def on_disk(self) -> None:
+        """Everything recorded until now would survive the machine."""
+        self.flush()
+        if not self._closed:
+            await asyncio.to_thread(self._writer.sync)
+
+    def ended(self, ending: Ending) -> None:
+        """The last entry: how it ended, or that nobody can know (N9)."""
+        self.flush()
+        body: Body = entries.Ended(ending.code, ending.signal, None)
+        if ending.lost is not None:
+            body = entries.Discontinued(ending.lost, self.seq, self._writer.chain.head)
+        self.fact(HOST_ACTOR, body)
+        try:
+            self._writer.finish()
+        except StorageFailed as error:
+            log.error("journal of %s: %s", self._live.spec.id, error)
+
+    def close(self) -> None:
+        if self._closed:
+            return
+        self.flush()
+        self._closed = True
+        self.burst.close()
+        self._writer.close()

@@ -1,0 +1,210 @@
+"""The way of an input that was judged and allowed: recorded, into custody, into the PTY.
+
+One way for all of them. What is typed key by key is gathered for the journal in shared memory
+(adapters.burst); everything else is in the journal's file before it is in custody.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from holdfast.adapters import pty
+from holdfast.adapters.ledger import Ledger
+from holdfast.core import events as ev
+from holdfast.host.clock import now
+from holdfast.journal import entries
+from holdfast.model.errors import HoldfastError, SessionHalted, TurnHeld
+from holdfast.model.ids import HOST_ACTOR, LAYER, OperatorId
+
+if TYPE_CHECKING:
+    from holdfast.host.live import LiveSession
+
+
+class Typist:
+    """Types into one session, in order, each input once."""
+
+    def __init__(self, live: LiveSession, layer_seq: int) -> None:
+        self._live = live
+        self._loop = asyncio.get_running_loop()
+        self.ledger = Ledger(live.ring, live.fds.input)
+        self._pending: deque[tuple[ev.Take, asyncio.Future[int]]] = deque()
+        self._waiting = False  # for the PTY to take more
+        self.layer_seq = max(layer_seq, self.ledger.last_seq(LAYER))
+        self.authors: list[str] = []  # actors who typed since the last prompt, the latest last
+        # Of the last input that an actor's hand gave: whose it was, when, and its last bytes.
+        self.last_by, self.last_at, self.last_data = HOST_ACTOR, 0.0, b""
+
+    def key(self, actor: str, operator: OperatorId, seq: int, data: bytes) -> bool:
+        """A key press in the usual state of things; False: nothing was done, use `take`."""
+        live = self._live
+        if self._pending or self._waiting or self.ledger.room() < len(data):
+            return False
+        at = now()
+        secret = pty.reads_secretly(live.fds.master) or live.core.turn.blind
+        burst = live.journal.burst
+        size = burst.prepare(actor, operator, seq, data, secret)
+        if not live.core.takes_at_once(operator, seq, len(data), at):
+            return False
+        if size < 0:
+            try:
+                live.journal.key(actor, operator, seq, data, secret, live.ring.head)
+            except HoldfastError:  # no room to record it: then it was not taken either
+                live.core.intake.not_taken(operator, seq, seq - 1, 0)
+                return False
+        try:
+            if not self.ledger.take_and_type(operator, seq, data, live.fds.master):
+                self._wait_for_room(True)
+        except OSError:  # hung up: nobody is left to read it
+            pass
+        if size < 0:
+            live.journal.taken(seq)
+        else:
+            burst.commit(size, seq)
+        self.last_at, self.last_data = at, data
+        if not live.commands.typed_since_prompt:
+            self._typed_by(actor)
+        return True
+
+    def take(self, take: ev.Take) -> int | asyncio.Future[int]:
+        """One input: at once if there is room and nobody waits, else in its turn."""
+        if not self._pending and self.ledger.room() >= len(take.data):
+            self._into_custody(take)
+            if self._waiting or not self._typed_all():
+                self._wait_for_room(True)
+            return self._live.ring.head
+        answer = self._loop.create_future()
+        self._pending.append((take, answer))
+        self.type()
+        return answer
+
+    def taken_before(self, operator: OperatorId, seq: int) -> int | asyncio.Future[int]:
+        """A repeat is answered when the first one is: it may still be waiting for custody."""
+        for take, answer in self._pending:
+            if (take.operator, take.seq) == (operator, seq) and not answer.cancelled():
+                return answer
+        return -1
+
+    def for_layer(self, data: bytes) -> None:
+        """Input that no operator sent: an emulator's answer. One ingest for it as for all."""
+        live = self._live
+        if live.core.ending is None and not live.core.halted:
+            self.layer_seq += 1
+            live.handle(ev.Offered(HOST_ACTOR, now(), LAYER, self.layer_seq, data, "answer"))
+
+    def _into_custody(self, take: ev.Take) -> None:
+        live, actor, operator = self._live, take.actor, take.operator
+        intake = live.core.intake
+        try:
+            self._record(take)
+        except HoldfastError:
+            # It was not typed, so it was not taken: the operator may offer it again.
+            intake.not_taken(operator, take.seq, self.ledger.last_seq(operator), len(take.data))
+            raise
+        if actor != HOST_ACTOR:
+            live.halts.enters(actor)
+            self._typed_by(actor)
+            self.last_data = take.data
+        self.ledger.take(operator, take.seq, take.data)
+        live.journal.taken(take.seq)
+        intake.taken(len(take.data))
+
+    def _record(self, take: ev.Take) -> None:
+        """In the journal before it is in custody: keys in the burst, everything else in the file.
+        A secret is counted, whichever way it came."""
+        live = self._live
+        secret = pty.reads_secretly(live.fds.master) or live.core.turn.blind
+        if take.form == "keys":
+            offset = live.ring.head
+            live.journal.key(take.actor, take.operator, take.seq, take.data, secret, offset)
+        elif secret:
+            body: entries.Body = entries.BlindInput(
+                take.operator, take.seq, take.seq, len(take.data)
+            )
+            live.journal.record(take.actor, body)
+        else:
+            data, head = take.data, live.ring.head
+            body = entries.Input(take.operator, take.seq, take.seq, take.form, data, head)
+            live.journal.record(take.actor, body)
+
+    def _typed_by(self, actor: str) -> None:
+        self._live.commands.typed_since_prompt = True
+        if not self.authors or self.authors[-1] != actor:
+            if actor in self.authors:
+                self.authors.remove(actor)
+            self.authors.append(actor)
+        self.last_by, self.last_at = actor, now()
+
+    def type(self) -> None:
+        """From custody into the PTY, as far as it takes it; then the inputs that waited."""
+        done = self._typed_all()
+        while self._pending and self.ledger.room() >= len(self._pending[0][0].data):
+            take, answer = self._pending.popleft()
+            try:
+                self._into_custody(take)
+            except HoldfastError as error:
+                _fail(answer, error)
+                # What it sent behind that would otherwise overtake it.
+                self._refuse(error, lambda one, who=take.operator: one.operator == who)
+                continue
+            if not answer.done():
+                answer.set_result(self._live.ring.head)
+            done = self._typed_all()
+        self._wait_for_room(not done)
+        self._live.watching.stirred()
+
+    def judge_pending(self) -> None:
+        """The turn moved, or the session is halted. What still waits for custody was allowed before
+        and is not any more, and nobody was told that it was taken: it is refused."""
+        core, names = self._live.core, self._live.daemon.actors.name
+        if core.halted:
+            halted = SessionHalted("the session was halted before it took the input")
+            self._refuse(halted, lambda one: one.actor != HOST_ACTOR)
+            return
+        holder = core.turn.holder
+        lost = TurnHeld(
+            f"{names(holder) or 'nobody'} holds the turn now; it moved before the input was taken",
+            hint=f"`hold turn {self._live.spec.name} request` asks for it",
+        )
+        self._refuse(lost, lambda one: one.actor not in (HOST_ACTOR, holder))
+
+    def _refuse(self, error: HoldfastError, which: Callable[[ev.Take], bool]) -> None:
+        live = self._live
+        for take, answer in [one for one in self._pending if which(one[0])]:
+            self._pending.remove((take, answer))
+            before = self.ledger.last_seq(take.operator)
+            live.core.intake.not_taken(take.operator, take.seq, before, len(take.data))
+            offered = ev.Offered(
+                take.actor, now(), take.operator, take.seq, take.data, take.form
+            )
+            live.journal.refused(offered, error.code)
+            _fail(answer, error)
+
+    def _typed_all(self) -> bool:
+        try:
+            return self.ledger.type_into(self._live.fds.master)
+        except OSError:  # hung up: nobody is left to read it
+            return True
+
+    def _wait_for_room(self, wanted: bool) -> None:
+        if wanted and not self._waiting:
+            self._loop.add_writer(self._live.fds.master, self.type)
+        elif not wanted and self._waiting:
+            self._loop.remove_writer(self._live.fds.master)
+        self._waiting = wanted
+
+    def stop(self) -> None:
+        """The session has ended, or another daemon types from now on."""
+        self._wait_for_room(False)
+        for _, answer in self._pending:
+            if not answer.done():
+                answer.cancel()
+        self._pending.clear()
+
+
+def _fail(answer: asyncio.Future[int], error: HoldfastError) -> None:
+    if not answer.done():
+        answer.set_exception(error)
+        answer.exception()  # whoever asked may be gone: it is no mistake that nobody looks

@@ -1,0 +1,322 @@
+"""What can be recorded. A new kind of entry is a new `Body` subclass with a tag, nothing else; each
+field has its one-line meaning beside it, because these lines outlive the program that wrote them.
+
+Not here: how an entry is written (encoding.py), when (host), links (chain.py).
+"""
+
+from __future__ import annotations
+
+from holdfast.model.record import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import ClassVar
+
+HOST = ""  # the actor of what the host does by itself
+
+
+class Body(Record):
+    """What happened. `tag` is its name in the journal; `lifecycle` ones are sealed at once, and
+    after one that is in MAY_FOLLOW only what stands there may come."""
+
+    tag: ClassVar[str] = ""
+    lifecycle: ClassVar[bool] = False
+
+
+class Unknown(Body):
+    """An entry of a kind this version does not know, or in a form it does not know."""
+
+    kind: str
+    packed: bytes  # the body as it stands in the journal
+
+
+# -- the life of a session --------------------------------------------------------------------
+
+
+class Began(Body):
+    """The first entry: which session this is, and which host writes its journal."""
+
+    tag = "began"
+    lifecycle = True
+    session: str
+    session_key: bytes  # public; the id is derived from it
+    host_key: bytes  # public; it signs the seals
+    binding: bytes  # the session key's signature over session and host key
+    name: str
+    argv: tuple[str, ...]
+    level: str
+    user: str
+    labels: tuple[str, ...] = ()
+    predecessor: str = ""  # the discontinued session this one follows
+    predecessor_seq: int = 0  # how far that one's journal is trustworthy
+    predecessor_hash: bytes = b""  # and the hash of its entry there
+    cols: int = 0  # of the terminal at the beginning; 0: not recorded
+    rows: int = 0
+
+
+class CarriedOn(Body):
+    """A new daemon took over; the incarnation is the same."""
+
+    tag = "carried_on"
+    lifecycle = True
+    daemon_pid: int
+    holder: str = ""  # who has the turn, as it was kept
+
+
+class TailCut(Body):
+    """A torn tail was found at opening, and cut: so many bytes of records never completed."""
+
+    tag = "tail_cut"
+    lifecycle = True
+    size: int
+
+
+class EndAsked(Body):
+    """The actor asked for the session to end."""
+
+    tag = "end_asked"
+    lifecycle = True
+
+
+class Ended(Body):
+    """The main process ended: by exit `code`, by `signal`, or `lost` says how it was lost."""
+
+    tag = "ended"
+    lifecycle = True
+    code: int | None = None
+    signal: int | None = None
+    lost: str | None = None
+
+
+class Discontinued(Body):
+    """The journal stops here for good, and not by the session's own end (N9)."""
+
+    tag = "discontinued"
+    lifecycle = True
+    reason: str
+    last_seq: int  # the last trustworthy entry
+    last_hash: bytes  # and its hash
+
+
+class Sealed(Body):
+    """The host vouches for all records from `from_seq` up to this one."""
+
+    tag = "sealed"
+    from_seq: int
+    digest: bytes  # SHA-256 over those records as they are framed on disk
+    signature: bytes  # by the host key, over this entry with the signature left empty
+
+
+# -- operators --------------------------------------------------------------------------------
+
+
+class Attached(Body):
+    """An operator came."""
+
+    tag = "attached"
+    operator: str
+    client: str  # what kind of client, for people to read
+    observe: bool
+    offset: int  # of the output at that moment
+    gap_s: float = 0.0  # how long it had been away
+
+
+class Detached(Body):
+    """An operator went."""
+
+    tag = "detached"
+    operator: str
+
+
+class Input(Body):
+    """Bytes for the terminal. One entry may hold several inputs of one operator, in order."""
+
+    tag = "input"
+    operator: str
+    seq: int  # the operator's own number of the first input in here
+    last_seq: int  # and of the last
+    form: str  # keys, paste, submit, exec, answer
+    data: bytes
+    offset: int  # of the output at that moment
+
+
+class BlindInput(Body):
+    """Secret keystrokes: how many, and nothing else."""
+
+    tag = "blind_input"
+    operator: str
+    seq: int
+    last_seq: int
+    size: int
+
+
+class Voided(Body):
+    """Inputs recorded before, which never reached the terminal: the daemon died in between."""
+
+    tag = "voided"
+    operator: str
+    seq: int
+    last_seq: int
+
+
+class Refused(Body):
+    """Something an operator asked for and did not get; like ones in a row are one entry."""
+
+    tag = "refused"
+    operator: str
+    what: str  # the kind of request
+    code: str  # of the error it got
+    count: int = 1
+    size: int = 0  # bytes refused in all
+
+
+class Resized(Body):
+    """The canonical size changed."""
+
+    tag = "resized"
+    cols: int
+    rows: int
+    offset: int | None = None  # of the output at that moment
+
+
+class Signalled(Body):
+    """A signal for the foreground process group."""
+
+    tag = "signalled"
+    signal: int
+
+
+# -- commands ---------------------------------------------------------------------------------
+
+
+class CommandBegan(Body):
+    """The session's shell began a command."""
+
+    tag = "command_began"
+    number: int
+    text: str
+    cwd: str
+    offset: int  # where its output begins
+    authors: tuple[str, ...]  # actors whose input the command line was made of
+
+
+class CommandEnded(Body):
+    """The session's shell reported how it ended."""
+
+    tag = "command_ended"
+    number: int
+    status: int
+    cwd: str
+    offset: int  # where its output ends
+
+
+# -- authority --------------------------------------------------------------------------------
+
+
+class TurnAsked(Body):
+    """The actor asked for the turn."""
+
+    tag = "turn_asked"
+
+
+class TurnWithdrawn(Body):
+    """The actor waits for the turn no longer."""
+
+    tag = "turn_withdrawn"
+    subject: str
+
+
+class PolicySet(Body):
+    """Who gets the next turn is decided so from now on."""
+
+    tag = "policy_set"
+    policy: str
+
+
+class TurnMoved(Body):
+    """The turn changed hands; an empty holder is nobody."""
+
+    tag = "turn_moved"
+    step: str  # how: granted, yielded, handed off, seized, revoked, expired
+    before: str
+    holder: str
+    reason: str = ""
+
+
+class BlindTurn(Body):
+    """From here on keystrokes are secret, or no longer."""
+
+    tag = "blind_turn"
+    on: bool
+
+
+class EnvelopeSet(Body):
+    """What the subject may do, from now on."""
+
+    tag = "envelope_set"
+    subject: str
+    scope: str
+    rights: tuple[str, ...]
+    expires_at: float | None = None
+
+
+class ActorRevoked(Body):
+    """The subject may do nothing any more."""
+
+    tag = "actor_revoked"
+    subject: str
+
+
+class HaltAsked(Body):
+    """Somebody asked for a halt; what the kernel says follows as Halted."""
+
+    tag = "halt_asked"
+    scope: str  # the session, or whose commands
+    reason: str = ""
+
+
+class Halted(Body):
+    """The tree, or a part, was stopped."""
+
+    tag = "halted"
+    lifecycle = True
+    scope: str  # the session, or whose commands
+    tasks: int  # how many were stopped
+    seconds: float  # how long it took until they were
+    frozen: bool  # proven by the kernel
+
+
+class Resumed(Body):
+    """The tree runs again."""
+
+    tag = "resumed"
+    lifecycle = True
+
+
+def _leaves(kind: type[Body]) -> list[type[Body]]:
+    own = [kind] if kind.tag else []
+    return own + [leaf for sub in kind.__subclasses__() for leaf in _leaves(sub)]
+
+
+BY_TAG = {kind.tag: kind for kind in _leaves(Body)}
+
+# What may be recorded after the session ended: the leaving, and what comes to light late. After a
+# discontinuity nothing but its seal may (lineage.py).
+MAY_FOLLOW = {
+    Ended.tag: frozenset(
+        {"detached", "refused", "voided", "command_ended", "turn_moved", "sealed"}
+    ),
+    Discontinued.tag: frozenset({"sealed"}),
+}
+
+
+class Entry(Record):
+    """One thing that happened."""
+
+    seq: int  # 1, 2, 3 ... without a gap
+    at: float  # seconds since 1970, by the host's clock; seq, not this, is the order
+    epoch: int
+    actor: str
+    actor_seq: int  # rises by one with each entry of this actor in this session
+    body: Body
+    parent: bytes  # hash of the record before; of the session's id for the first

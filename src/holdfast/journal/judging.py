@@ -1,0 +1,115 @@
+"""All that is said of a journal at once: the verdict on its bytes, its status (N8), how it was
+closed, and whom it says it follows (N9). The same words from a host and from a directory alone.
+"""
+
+from __future__ import annotations
+
+from holdfast.journal.entries import Began, Discontinued
+from holdfast.journal.status import Continuity, status
+from holdfast.model.errors import HoldfastError, JournalDamaged
+from holdfast.model.info import Judgement
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from holdfast.journal.entries import Entry
+    from holdfast.journal.reading import JournalReading
+    from holdfast.journal.signatures import Check
+    from holdfast.journal.verdict import Verdict
+
+_TAIL_ENTRIES = 64  # looked at for how it was closed: the closing entry has little behind it
+
+
+def judge(
+    reader: JournalReading,
+    session: str,
+    check: Check,
+    *,
+    thorough: bool = False,
+    known_through: int = 0,
+) -> Judgement:
+    """`known_through`: the last entry that somebody remembers from elsewhere."""
+    verdict = reader.verify(session, check, thorough=thorough)
+    known = _entries(reader, verdict)
+    judged = status(verdict, known, known_through)
+    began = known[0].body if known else None
+    ended = next((e.body for e in reversed(known) if isinstance(e.body, Discontinued)), None)
+    return Judgement(
+        session=session,
+        verdict=str.__str__(verdict.outcome),
+        status=str.__str__(judged.continuity),
+        records=verdict.last_seq,
+        seals=verdict.seals,
+        bytes=verdict.size,
+        trustworthy_through=verdict.trustworthy_through,
+        signed_through=verdict.signed_through,
+        broken_at=verdict.broken_seq or None,
+        problem=str.__str__(verdict.kind) if verdict.kind else "",
+        detail=_detail(verdict, judged.reason, judged.continuity),
+        torn_bytes=verdict.torn_size,
+        gap_from=judged.gap_from,
+        gap_to=judged.gap_to,
+        point=judged.point,
+        epoch=judged.epoch,
+        closed_by=verdict.closed_by,
+        **_ending(reader, verdict, ended, check),
+        **_lineage(began),
+    )
+
+
+def _entries(reader: JournalReading, verdict: Verdict) -> list[Entry]:
+    """The first entry and the last ones; all of them when the incarnation changed in between. Of a
+    damaged journal what stands before the damage, as far as it can be read."""
+    last = verdict.trustworthy_through
+    known: list[Entry] = []
+    if last:
+        try:
+            known = list(reader.entries(1, 1))
+            known += reader.entries(max(2, last - _TAIL_ENTRIES), last)
+            if known and known[0].epoch != known[-1].epoch:
+                known = list(reader.entries(1, last))
+        except HoldfastError:  # said by the verdict already
+            return known[:1]
+    return known
+
+
+def _detail(verdict: Verdict, reason: str, word: Continuity) -> str:
+    if word is Continuity.UNVERIFIABLE and verdict.kind is None:
+        return reason  # more is known of than is here
+    return verdict.text()
+
+
+def _ending(
+    reader: JournalReading, verdict: Verdict, ended: Discontinued | None, check: Check
+) -> dict[str, Any]:
+    """The statement of discontinuity: the journal's last entry, whose seal the verdict judged, or
+    beside the journal, with a signature of its own."""
+    if ended is not None:
+        return {
+            "discontinued": True,
+            "reason": ended.reason,
+            "discontinued_after": ended.last_seq,
+            "statement": "entry",
+        }
+    try:
+        beside = reader.discontinuity()
+    except JournalDamaged:
+        return {"statement": "invalid"}
+    if beside is None:
+        return {}
+    # With the first entry gone nobody says which key it must be: then by the one it names.
+    if not beside.is_signed(check, verdict.host_key):
+        return {"statement": "invalid"}
+    return {
+        "discontinued": True,
+        "reason": beside.reason,
+        "discontinued_after": beside.last_seq,
+        "statement": "beside",
+    }
+
+
+def _lineage(began: object) -> dict[str, Any]:
+    if not isinstance(began, Began) or not began.predecessor:
+        return {}
+    return {"predecessor": began.predecessor, "predecessor_seq": began.predecessor_seq}

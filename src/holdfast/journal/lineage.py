@@ -1,0 +1,103 @@
+"""Honest discontinuity (N9): how a history that cannot go on is ended, and what may follow it.
+
+A break yields a signed statement of why and how far the old journal can be trusted, and the old
+identity never runs again. If its journal is whole, the statement is its last entry. If it is
+damaged, nothing may be added to it (that would paper the break over), and the statement stands
+beside it as a `Discontinuity`. A successor is a new session that names its predecessor in its first
+entry.
+"""
+
+from __future__ import annotations
+
+import json
+
+from holdfast.journal.entries import Began, Discontinued
+from holdfast.journal.signatures import signed_message
+from holdfast.journal.verdict import Outcome, Verdict
+from holdfast.model.errors import JournalDamaged, SessionEnded
+from holdfast.model.record import Malformed, Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from holdfast.journal.signatures import Check, Sign
+
+_DISCONTINUITY = b"holdfast discontinuity v1\0"
+
+
+class Discontinuity(Record):
+    """The statement about a journal that cannot be extended, signed by the host that found it."""
+
+    session: str
+    reason: str
+    last_seq: int  # the last trustworthy entry of its journal; 0: none
+    last_hash: bytes  # and its hash; empty for none
+    at: float
+    host_key: bytes
+    signature: bytes = b""
+
+    def signed(self, sign: Sign) -> Discontinuity:
+        return self.replace(signature=sign(signed_message(_DISCONTINUITY, self)))
+
+    def is_signed(self, check: Check, host_key: bytes = b"") -> bool:
+        """By the key it names; and by the one expected, when that is known."""
+        return (not host_key or host_key == self.host_key) and check(
+            self.host_key, signed_message(_DISCONTINUITY, self), self.signature
+        )
+
+    def text(self) -> str:
+        fields = self.pack()
+        for name in ("last_hash", "host_key", "signature"):
+            fields[name] = fields[name].hex()
+        return json.dumps({"holdfast": "discontinuity v1", **fields}, indent=1)
+
+    @classmethod
+    def of_text(cls, text: str) -> Discontinuity:
+        try:
+            fields = json.loads(text)
+            if type(fields) is not dict or fields.pop("holdfast", "") != "discontinuity v1":
+                raise Malformed("discontinuity: not one of ours")
+            for name in ("last_hash", "host_key", "signature"):
+                fields[name] = bytes.fromhex(fields[name])
+        except (ValueError, TypeError, KeyError, RecursionError) as error:
+            raise Malformed(f"discontinuity: {error}") from error
+        return cls.unpack(fields, "discontinuity")
+
+
+def discontinued(verdict: Verdict, reason: str) -> Discontinued:
+    """The last entry of a journal that is whole (or whose torn tail was cut)."""
+    if verdict.outcome is Outcome.DAMAGED:
+        raise JournalDamaged(
+            f"a damaged journal is not extended: {verdict.text()}",
+            hint="its discontinuity is stated beside it",
+        )
+    return Discontinued(reason, verdict.last_seq, verdict.last_hash)
+
+
+def discontinuity(
+    session: str, verdict: Verdict, last_hash: bytes, reason: str, at: float, host_key: bytes
+) -> Discontinuity:
+    """The statement beside a damaged journal, to be signed. `last_hash` is the hash of the last
+    trustworthy entry, which the caller reads."""
+    return Discontinuity(session, reason, verdict.trustworthy_through, last_hash, at, host_key)
+
+
+def require_extensible(session: str, verdict: Verdict) -> None:
+    """Raise unless a session may go on with this journal: not when it is damaged, discontinued or
+    ended. (A closed one may still get its seal and the few entries of MAY_FOLLOW.)"""
+    if verdict.outcome is Outcome.DAMAGED:
+        raise JournalDamaged(f"the journal of {session}: {verdict.text()}", hint=_VERIFY)
+    if verdict.closed_by:
+        raise SessionEnded(f"the journal of {session} is closed: {verdict.closed_by}")
+
+
+_VERIFY = "`hold verify` tells what still stands"
+
+
+def follows(successor: Began, session: str, ending: Discontinued | Discontinuity) -> bool:
+    """Whether a session documents that it follows this discontinued one, at this very place."""
+    return (
+        successor.session != session
+        and successor.predecessor == session
+        and successor.predecessor_seq == ending.last_seq
+        and successor.predecessor_hash == ending.last_hash
+    )

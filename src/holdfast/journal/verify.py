@@ -1,0 +1,106 @@
+"""Is a journal whole? If not: where does it first break, in which way, and what still stands.
+
+Two gaits. *Skimming* goes from seal to seal: it hashes each block's bytes in one go and compares
+with the seal, which costs little more than hashing the file. One signature then vouches for
+everything: the last seal's digest covers its block, whose first record names the hash of the seal
+before, and so on down to the first. What skimming cannot pass, and the tail after the last seal, is
+*walked* record by record (walking.py), which finds the exact place. `thorough` walks everything.
+
+What stands how firmly, in a verdict:
+- through `signed_through`: nobody without the host's key can have changed it;
+- through `trustworthy_through`: every link is right. After the last seal that rules out accidents,
+  not somebody who can write the directory and makes new links.
+
+What nobody can see from the directory alone: that journal *and* head were both put back to an older
+state, and that records behind the last head were cut off at a record's boundary. Both need a
+witness kept elsewhere: a signed proof (proof.py) of a later record gives it away.
+"""
+
+from __future__ import annotations
+
+from holdfast.journal.chain import genesis
+from holdfast.journal.encoding import decode, hash_of
+from holdfast.journal.entries import Began
+from holdfast.journal.framing import HEADER_BYTES, read
+from holdfast.journal.signatures import is_beginning_of
+from holdfast.journal.skimming import Skim
+from holdfast.journal.verdict import Point, Verdict
+from holdfast.journal.walking import Walk
+from holdfast.model.record import Malformed
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from holdfast.journal.signatures import Check, Head
+    from holdfast.journal.walking import Segments
+
+
+def verify(
+    session: str,
+    segments: Segments,
+    head: Head | None,
+    check: Check,
+    *,
+    thorough: bool = False,
+) -> Verdict:
+    """Judge a journal. `head` is None when there is no readable one; `segments` gives the bytes of
+    a segment by index, and is asked for each about once."""
+    seen = _Seen(segments)
+    walk = Walk(session, seen.segment, head, check, Point(0, 0, 1, genesis(session)))
+    if not thorough:
+        skim = Skim(session, seen.segment, head)
+        skim.run()
+        if skim.last is not None and skim.is_signed(check):
+            walk.begin_behind(skim.point, skim.host_key, skim.at_head, skim.seals)
+    return walk.run().replace(segments=len(seen.sizes), size=sum(seen.sizes.values()))
+
+
+def verify_tail(
+    session: str, segments: Segments, head: Head | None, check: Check
+) -> Verdict | None:
+    """Judge only what was written since the head: for a daemon that takes over and must not keep
+    anybody waiting. None when the head does not fit the journal; then `verify` tells why."""
+    data = segments(head.segment) if head is not None else None
+    if head is None or data is None or head.session != session:
+        return None
+    seal, began = read(data, head.offset), _beginning(segments(0) or b"")
+    if (
+        seal is None
+        or not seal.seal
+        or hash_of(seal.record) != head.hash
+        or began is None
+        or not is_beginning_of(session, began, check)
+        or not check(began.host_key, head.message(), head.signature)
+    ):
+        return None
+    walk = Walk(session, segments, head, check, Point(0, 0, 1, genesis(session)))
+    behind = Point(head.segment, seal.end, head.seq + 1, head.hash, head.closed_by)
+    walk.begin_behind(behind, began.host_key, head.hash)
+    return walk.run()
+
+
+def _beginning(data: bytes) -> Began | None:
+    """The first entry of the first segment."""
+    first = read(data, HEADER_BYTES)
+    try:
+        body = decode(first.record).body if first is not None else None
+    except Malformed:
+        return None
+    return body if isinstance(body, Began) else None
+
+
+class _Seen:
+    """Keeps the segment read last, since the walk begins where the skimming stopped."""
+
+    def __init__(self, segments: Segments) -> None:
+        self._segments = segments
+        self._kept: tuple[int, bytes | None] = (-1, None)
+        self.sizes: dict[int, int] = {}
+
+    def segment(self, index: int) -> bytes | None:
+        if self._kept[0] == index:
+            return self._kept[1]
+        data = self._segments(index)
+        if data is not None:
+            self._kept = (index, data)
+            self.sizes[index] = len(data)
+        return data

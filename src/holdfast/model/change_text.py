@@ -1,0 +1,60 @@
+"""One change of a shell's state in one line, for whoever takes the turn: the words for
+`model.shell_state.Change`. Not here: what changed (`core.handoff`), and who made the change."""
+
+from __future__ import annotations
+
+from holdfast.model.shell_state import Change, Kind, What
+
+_WORDS = {
+    Kind.ENV: "variable",
+    Kind.ALIAS: "alias",
+    Kind.FUNCTION: "function",
+    Kind.OPTION: "option",
+    Kind.TRAP: "trap on",
+    Kind.HASH: "remembered command",
+    Kind.JOB: "job",
+}
+
+
+def text(change: Change) -> str:
+    """One line for people. Nothing in it can move their cursor."""
+    before, after = _plain(change.before), _plain(change.after)
+    name = _plain(change.name)
+    if change.kind is Kind.CWD:
+        return f"directory: {before} -> {after}"
+    if change.kind is Kind.UMASK:
+        return f"umask: {before} -> {after}"
+    if change.kind is Kind.PATH:
+        return f"PATH: {_plain(_path(change))}"
+    if change.kind is Kind.OPTION:
+        return f"option {name}: {'off' if change.what is What.REMOVED else 'on'}"
+    if change.kind is Kind.JOB:
+        return _job(name, change.what, before, after)
+    said = f"{_WORDS[change.kind]} {name} {change.what}"
+    if change.what is What.CHANGED and (before or after):
+        return f"{said}: {before} -> {after}"
+    if change.what is What.ADDED and after:
+        return f"{said}: {after}"
+    return said
+
+
+def _path(change: Change) -> str:
+    """Which directories came, which went; a mere change of order as a whole."""
+    old, new = change.before.split(":"), change.after.split(":")
+    if change.what is not What.CHANGED:
+        return f"{change.what} {change.after}".rstrip()
+    came = [f"{d or '.'}{' (first)' if d == new[0] else ''}" for d in new if d not in old]
+    went = [d or "." for d in old if d not in new]
+    said = [f"added {', '.join(came)}"] if came else []
+    said += [f"removed {', '.join(went)}"] if went else []
+    return "; ".join(said) or f"now in the order {change.after}"
+
+
+def _job(pid: str, what: What, before: str, after: str) -> str:
+    if what is What.REMOVED:
+        return f"job {pid} gone: {before}"
+    return f"job {pid}: {after}" if what is What.ADDED else f"job {pid}: {before} -> {after}"
+
+
+def _plain(value: str) -> str:
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in value)

@@ -1,0 +1,38 @@
+"""What is compiled on this machine and where it is kept: a pure function of source, flags and
+surroundings, so that who builds and who loads agree without talking."""
+
+from __future__ import annotations
+
+from holdfast.model.record import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+class Program(Record):
+    """One C source of the package `native`, and how it is compiled."""
+
+    name: str
+    source: str
+    flags: tuple[str, ...]
+    libraries: tuple[str, ...] = ()
+
+    def file_name(self, text: bytes, machine: str) -> str:
+        """Of the compiled file: another for another source text, other flags, another machine."""
+        import hashlib  # takes milliseconds: only who looks for a file waits for it
+
+        parts = [text, *(flag.encode() for flag in self.flags)]
+        digest = hashlib.sha256(b"\0".join(parts)).hexdigest()[:16]
+        stem, dot, ending = self.name.partition(".")
+        return f"{stem}-{machine}-{digest}{dot}{ending}"
+
+
+KEY_LOOP = Program("key-loop.so", "key_loop.c", ("-O2", "-fPIC", "-shared"))
+
+
+def kept_in(prefix: str, environment: Mapping[str, str], home: str) -> tuple[str, str]:
+    """The two directories: with the installation, and the user's cache where that one cannot be
+    written."""
+    cache = environment.get("XDG_CACHE_HOME") or f"{home}/.cache"
+    return f"{prefix}/lib/holdfast", f"{cache}/holdfast"

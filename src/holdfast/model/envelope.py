@@ -1,0 +1,151 @@
+"""Envelopes: what one actor may do in one scope. How several of them combine is judged in
+`core/authority.py`; here are only the values and their text forms."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from holdfast.model.actor import check_name
+from holdfast.model.errors import InvalidArgument
+from holdfast.model.ids import ActorId, SessionId
+from holdfast.model.record import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+class Right(StrEnum):
+    """One thing an actor may be allowed to do in a session."""
+
+    OBSERVE = "observe"  # see its screen, output, state and record
+    INPUT = "input"  # write, while holding the turn
+    SIGNAL = "signal"
+    RESIZE = "resize"
+    TURN_REQUEST = "turn.request"
+    TURN_GRANT = "turn.grant"  # pass the turn on, while holding it
+    SEIZE = "seize"  # take the turn without being given it, or take it from somebody
+    HALT = "halt"
+    APPROVE = "approve"  # decide about effects that the gate holds
+    FORK = "fork"
+    CHECKPOINT = "checkpoint"
+    MOVE = "move"
+    GRANT = "grant"  # change envelopes, within one's own
+    END = "end"
+
+
+ROLES: dict[str, frozenset[Right]] = {
+    "read": frozenset({Right.OBSERVE}),
+    "approve": frozenset({Right.OBSERVE, Right.APPROVE}),
+    "execute": frozenset(
+        {
+            Right.OBSERVE,
+            Right.INPUT,
+            Right.SIGNAL,
+            Right.RESIZE,
+            Right.TURN_REQUEST,
+            Right.TURN_GRANT,
+        }
+    ),
+    "admin": frozenset(Right),
+}
+
+
+def rights_of(words: Iterable[str]) -> tuple[Right, ...]:
+    """The rights that roles and names of rights, mixed, add up to: sorted, each once."""
+    found: set[Right] = set()
+    for word in words:
+        if word in ROLES:
+            found |= ROLES[word]
+            continue
+        try:
+            found.add(Right(word))
+        except ValueError:
+            raise InvalidArgument(
+                f"not a right or role: {word[:40]!r}",
+                hint=f"roles: {', '.join(ROLES)}; rights: {', '.join(Right)}",
+            ) from None
+    return tuple(sorted(found))
+
+
+class ScopeKind(StrEnum):
+    """How wide an envelope reaches; the narrowest that matches a session counts there."""
+
+    ALL = "all"
+    LABEL = "label"
+    SESSION = "session"
+
+
+class Scope(Record):
+    """Where an envelope counts. As text: `all`, `label:prod`, `session:ID`."""
+
+    kind: ScopeKind = ScopeKind.ALL
+    name: str = ""  # of the label, or the session's id; "" for all
+
+    def __str__(self) -> str:
+        return f"{self.kind}:{self.name}" if self.name else f"{self.kind}"
+
+    @classmethod
+    def parse(cls, text: str) -> Scope:
+        word, colon, name = text.partition(":")
+        if word not in list(ScopeKind) or bool(colon) is (word == ScopeKind.ALL):
+            raise InvalidArgument(
+                f"not a scope: {text[:80]!r}", hint="write all, label:NAME or session:ID"
+            )
+        return cls(ScopeKind(word), name).checked()
+
+    @classmethod
+    def session(cls, session: SessionId) -> Scope:
+        return cls(ScopeKind.SESSION, str.__str__(session))
+
+    @classmethod
+    def label(cls, label: str) -> Scope:
+        return cls(ScopeKind.LABEL, label)
+
+    def checked(self) -> Scope:
+        if self.kind is ScopeKind.LABEL:
+            check_name(self.name, "label")
+        elif self.kind is ScopeKind.SESSION:
+            try:
+                SessionId(self.name)
+            except ValueError as error:
+                raise InvalidArgument(str(error)) from error
+        elif self.name:
+            raise InvalidArgument(f"the scope 'all' has no name: {self.name[:40]!r}")
+        return self
+
+
+ALL = Scope()
+
+
+class Envelope(Record):
+    """What one actor may do in one scope. No rights at all is a statement too: nothing here, even
+    if a wider scope would allow more."""
+
+    actor: ActorId
+    scope: Scope
+    rights: tuple[Right, ...]  # sorted, each once
+    expires_at: float | None = None  # from then on it grants nothing
+    inputs_per_s: float | None = None
+    bytes_per_s: float | None = None
+    granted_by: str = ""  # an actor's id, or HOST_ACTOR
+    granted_at: float = 0.0
+
+    @property
+    def role(self) -> str:
+        """The name of the role with exactly these rights, or ""."""
+        held = frozenset(self.rights)
+        return next((name for name, rights in ROLES.items() if rights == held), "")
+
+    def checked(self) -> Envelope:
+        """This envelope in its one normal form, if its values make sense."""
+        self.scope.checked()
+        for rate in (self.inputs_per_s, self.bytes_per_s):
+            # Written so that not-a-number is refused as well.
+            if rate is not None and not 0 < rate < float("inf"):
+                raise InvalidArgument(
+                    f"not a rate: {rate}", hint="a number above 0; to allow nothing, give no right"
+                )
+        if self.expires_at is not None and not 0 <= self.expires_at < float("inf"):
+            raise InvalidArgument(f"not a time: {self.expires_at}")
+        return self.replace(rights=tuple(sorted(set(self.rights))))

@@ -1,0 +1,29 @@
+"""What every message is: a Record with a tag. Requests are answered, answers answer."""
+
+from __future__ import annotations
+
+from holdfast.model.record import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import ClassVar
+
+PROTOCOL_VERSION = 1
+
+
+class Message(Record):
+    """Base: `tag` is the wire name."""
+
+    tag: ClassVar[str] = ""
+
+
+class Request(Message):
+    """Base of everything that is answered."""
+
+    id: int
+
+
+class Answer(Message):
+    """Base of what answers a request."""
+
+    id: int

@@ -1,0 +1,220 @@
+"""The enforced halt at level contained, and the leaf of one actor in a session's cgroup."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from holdfast.adapters import cgroup, criu, halting, procfs
+from holdfast.model.ids import SessionId
+from holdfast.model.state import Ending, Level
+from process import halt_scenes as scenes
+from process.launching import Running, Sessions
+
+
+@pytest.fixture
+def sessions() -> Iterator[Sessions]:
+    if os.geteuid() != 0:
+        pytest.skip("needs root")
+    why = cgroup.unavailable()
+    if why:
+        pytest.skip(f"needs cgroup v2: {why}")
+    with Sessions(Level.CONTAINED) as running:
+        yield running
+
+
+def test_two_hundred_busy_processes_are_halted(sessions: Sessions) -> None:
+    halted = scenes.check_halts_and_goes_on(scenes.started(sessions, scenes.BUSY), 201)
+    assert halted.stopped == ()
+
+
+@pytest.mark.parametrize("script", [scenes.FORKING, scenes.SCATTERING, scenes.CONTINUING])
+def test_a_tree_that_works_against_it_is_halted(sessions: Sessions, script: str) -> None:
+    running = scenes.started(sessions, script)
+    for _ in range(5):
+        scenes.check_halts_and_goes_on(running, 1)
+
+
+def test_a_process_that_is_never_there_when_looked_at_is_halted(
+    sessions: Sessions, tmp_path: Path
+) -> None:
+    running = scenes.started(sessions, scenes.comet(tmp_path))
+    for _ in range(5):
+        scenes.check_halts_and_goes_on(running, 3)
+
+
+def test_a_process_deaf_to_every_signal_it_may_ignore_is_halted(
+    sessions: Sessions, tmp_path: Path
+) -> None:
+    scenes.check_deaf_process(sessions, tmp_path)
+
+
+def test_a_write_under_way_is_completed_and_not_called_frozen_before(
+    sessions: Sessions, tmp_path: Path
+) -> None:
+    scenes.check_write_under_way(sessions, tmp_path)
+
+
+def test_a_parent_held_in_vfork_does_not_hold_up_the_halt(
+    sessions: Sessions, tmp_path: Path
+) -> None:
+    running = scenes.started(sessions, scenes.vforking(tmp_path))
+    halted = halting.halt(running.place)
+    assert halted.frozen and halted.tasks == 5  # with the init
+    assert scenes.is_quiet_once_asleep(running.place)
+
+
+def test_a_job_that_was_suspended_before_stays_suspended(sessions: Sessions) -> None:
+    scenes.check_suspended_job_stays_suspended(sessions)
+
+
+def test_a_halted_tree_can_be_killed(sessions: Sessions) -> None:
+    running = scenes.started(sessions, scenes.BUSY)
+    assert halting.halt(running.place).frozen
+    assert halting.kill(running.place)
+    assert not cgroup.populated(running.place.cgroup)
+    running.finish()
+
+
+def test_a_session_that_is_gone_is_not_called_halted(sessions: Sessions) -> None:
+    running = sessions.launch("true")
+    running.finish()
+    assert cgroup.remove(running.place.cgroup)
+    assert halting.halt(running.place).frozen is False
+
+
+# -- the leaf of one actor --------------------------------------------------------------------
+
+
+def _counting(running: Running, actor: str, tmp_path: Path) -> tuple[Path, int]:
+    """A background job of this actor that appends to a file for ever; the shell stays with it."""
+    cgroup.enter(cgroup.leaf(running.place.cgroup, actor), running.place.shell_pid)
+    counter = tmp_path / actor
+    told = running.ask(f"{{ while :; do echo >> {counter}; sleep 0.001; done; }} & echo $!")
+    scenes.soon(lambda: _size(counter) > 10, "it does not count")
+    inner = int(told.split()[-1])
+    (job,) = [pid for pid in cgroup.processes(running.place.cgroup) if _inner(pid) == inner]
+    return counter, job
+
+
+def _size(path: Path) -> int:
+    return path.stat().st_size if path.exists() else 0
+
+
+def _inner(pid: int) -> int:
+    try:
+        lines = procfs.read(f"/proc/{pid}/status").splitlines()
+    except OSError:
+        return 0
+    return next(int(line.split()[-1]) for line in lines if line.startswith(b"NSpid"))
+
+
+def test_one_actors_jobs_are_halted_while_the_shell_and_the_others_go_on(
+    sessions: Sessions, tmp_path: Path
+) -> None:
+    running = scenes.shell(sessions)
+    place = running.place
+    of_ann, job_of_ann = _counting(running, "ann", tmp_path)
+    of_bob, job_of_bob = _counting(running, "bob", tmp_path)
+    assert cgroup.actor_of(place.cgroup, job_of_ann) == "ann"
+    assert cgroup.actor_of(place.cgroup, job_of_bob) == "bob"
+    assert cgroup.actor_of(place.cgroup, place.shell_pid) == "bob"
+    assert cgroup.actor_of(place.cgroup, place.pid) == ""
+
+    leaf = cgroup.leaf(place.cgroup, "ann")
+    halted = halting.halt_group(leaf)
+    assert halted.frozen and halted.tasks >= 1
+    ann, bob = _size(of_ann), _size(of_bob)
+    scenes.soon(lambda: _size(of_bob) > bob + 20, "the other's job does not go on")
+    assert "alive" in running.ask("echo alive")
+    assert _size(of_ann) == ann
+    assert not cgroup.frozen(place.cgroup)
+
+    assert cgroup.thaw(leaf)
+    scenes.soon(lambda: _size(of_ann) > ann, "it does not go on")
+
+
+def test_the_session_is_halted_found_and_removed_with_its_leaves(
+    sessions: Sessions, tmp_path: Path
+) -> None:
+    running = scenes.shell(sessions)
+    place = running.place
+    of_ann, job_of_ann = _counting(running, "ann", tmp_path)
+    _, job_of_bob = _counting(running, "bob", tmp_path)
+    everyone = {place.pid, place.shell_pid, job_of_ann, job_of_bob}
+    assert everyone <= set(cgroup.processes(place.cgroup))
+    assert everyone <= set(procfs.members(place, 100))
+    assert list(cgroup.leaves(place.cgroup)) == ["ann", "bob"]
+
+    halted = halting.halt(place)
+    assert halted.frozen and halted.tasks >= 4
+    size = _size(of_ann)
+    assert scenes.is_quiet_once_asleep(place) and _size(of_ann) == size
+    assert halting.resume(place)
+    scenes.soon(lambda: _size(of_ann) > size, "it does not go on")
+
+    assert halting.halt_group(cgroup.leaf(place.cgroup, "ann")).frozen
+    assert halting.kill(place)  # frozen in part
+    assert running.finish() == Ending(lost="the init ended as hold-init with 9")
+    assert cgroup.remove(place.cgroup)
+    assert not os.path.exists(place.cgroup)
+
+
+def test_killing_a_leaf_leaves_the_shell(sessions: Sessions, tmp_path: Path) -> None:
+    running = scenes.shell(sessions)
+    _, job = _counting(running, "ann", tmp_path)
+    cgroup.enter(running.place.cgroup, running.place.shell_pid)
+    assert cgroup.kill(cgroup.leaf(running.place.cgroup, "ann"))
+    scenes.soon(lambda: scenes.has_ended(job), "it does not end")
+    assert "alive" in running.ask("echo alive")
+
+
+def test_a_leaf_is_made_once_and_never_brings_a_session_back(sessions: Sessions) -> None:
+    running = scenes.started(sessions, "echo up; read x")
+    directory = running.place.cgroup
+    assert cgroup.leaf(directory, "ann") == cgroup.leaf(directory, "ann")
+    with pytest.raises(FileNotFoundError):
+        cgroup.leaf(f"{directory}x", "ann")
+    for bad in ("", ".", "a/b", "..", "a\n", "cgroup.procs", "é", "a" * 129):
+        with pytest.raises(ValueError, match="not an id"):
+            cgroup.leaf(directory, bad)
+
+
+def test_the_actor_is_read_below_this_session_only() -> None:
+    mine = "/sys/fs/cgroup/holdfast-x/s1"
+    assert cgroup.actor_in("0::/holdfast-x/s1/actor-ann\n", mine) == "ann"
+    assert cgroup.actor_in("3:cpu:/\n0::/a/holdfast-x/s1/actor-ann/deeper\n", mine) == "ann"
+    assert cgroup.actor_in("0::/holdfast-x/s1/actor-ann (deleted)\n", mine) == "ann"
+    assert cgroup.actor_in("0::/holdfast-x/s1\n", mine) == ""
+    assert cgroup.actor_in("0::/holdfast-x/s2/actor-ann\n", mine) == ""
+    nested = "0::/holdfast-x/s1/actor-ann/holdfast-y/s9/actor-bob\n"
+    assert cgroup.actor_in(nested, mine) == "ann"
+    assert cgroup.actor_in(nested, "/sys/fs/cgroup/a/holdfast-y/s9") == "bob"
+
+
+@pytest.mark.parametrize("frozen", [False, True])
+def test_a_session_with_leaves_is_dumped_and_comes_back_without_them(
+    sessions: Sessions, tmp_path: Path, frozen: bool
+) -> None:
+    """The kernel's image has no place for them: whoever restores puts the processes back."""
+    found = criu.find()
+    if isinstance(found, str):
+        pytest.skip(f"needs CRIU: {found}")
+    before = scenes.shell(sessions)
+    _counting(before, "ann", tmp_path)
+    cgroup.enter(cgroup.leaf(before.place.cgroup, "bob"), before.place.shell_pid)
+    image = tmp_path / "image"
+    if frozen:
+        assert halting.halt(before.place).frozen
+    criu.dump(before.place, before.master, str(image))
+    before.finish()
+    restored = criu.restore(str(image), SessionId.of_key(os.urandom(32)), sessions.instance)
+    after = sessions.adopt(restored)
+    inside = cgroup.processes(after.place.cgroup)
+    assert {cgroup.actor_of(after.place.cgroup, pid) for pid in inside} == {""}
+    assert "Running" in after.ask("jobs")
+    cgroup.enter(cgroup.leaf(after.place.cgroup, "bob"), after.place.shell_pid)
+    assert cgroup.actor_of(after.place.cgroup, after.place.shell_pid) == "bob"

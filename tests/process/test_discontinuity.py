@@ -1,0 +1,84 @@
+"""A session whose record or host is lost is said to be discontinued, and never papered over (N9)."""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+
+import pytest
+
+from holdfast.adapters.segments import JournalReader
+from holdfast.adapters.signing import check
+from holdfast.journal import entries
+from holdfast.journal.lineage import follows
+from process.commanding import Hold, keepers_end
+
+
+def _segment(hold: Hold, session: str) -> Path:
+    return Path(hold.home, "sessions", session, "journal-00000001.seg")
+
+
+def _reader(hold: Hold, session: str) -> JournalReader:
+    return JournalReader(str(Path(hold.home, "sessions", session)))
+
+
+@pytest.mark.requirement("N9")
+def test_a_damaged_journal_ends_the_identity_and_what_runs_goes_on_as_a_successor(
+    fresh_home: Hold,
+) -> None:
+    fresh_home.ok("up", "-d")
+    old = fresh_home.shell("work")
+    pid = fresh_home.json("show", "work")["pid"]
+    assert fresh_home.ok("exec", "work", "--", "echo before") == "before\n"
+    fresh_home.ok("daemon", "restart")  # so that everything is sealed and on disk
+    data = bytearray(_segment(fresh_home, old).read_bytes())
+    data[200] ^= 1
+    _segment(fresh_home, old).write_bytes(data)
+    fresh_home.ok("daemon", "restart")
+
+    found = fresh_home.json("show", "work")
+    new = found["id"]
+    assert new != old
+    assert found["pid"] == pid, "what ran must go on"
+    assert fresh_home.ok("exec", "work", "--", "echo after") == "after\n"
+    ended = fresh_home.json("show", old)
+    assert ended["state"] == "ended"
+    assert new in ended["ending"]["lost"]
+
+    statement = _reader(fresh_home, old).discontinuity()
+    assert statement is not None
+    assert statement.is_signed(check)
+    began = next(_reader(fresh_home, new).entries(1, 1)).body
+    assert isinstance(began, entries.Began)
+    assert follows(began, old, statement)
+
+    fresh_home.ok("daemon", "restart")
+    assert fresh_home.json("show", "work")["id"] == new, "and it stays the successor"
+    assert fresh_home.json("show", "work")["pid"] == pid
+
+
+@pytest.mark.requirement("N9", "A9")
+@pytest.mark.parametrize("with_daemon", [False, True])
+def test_a_session_that_died_with_its_host_is_discontinued_by_a_signed_entry(
+    fresh_home: Hold, with_daemon: bool
+) -> None:
+    fresh_home.ok("up", "-d")
+    old = fresh_home.shell("work")
+    fresh_home.ok("exec", "work", "--", "true")
+    host = fresh_home.json("doctor")
+    if with_daemon:
+        os.kill(host["keeper_pid"], signal.SIGSTOP)  # so that it starts no other
+        os.kill(host["daemon_pid"], signal.SIGKILL)
+    os.kill(host["keeper_pid"], signal.SIGKILL)
+    assert keepers_end(fresh_home.home)
+    fresh_home.ok("up", "-d")
+    assert fresh_home.json("show", old)["ending"]["lost"]
+    verdict = _reader(fresh_home, old).verify(old, check)
+    assert verdict.closed_by == "discontinued"
+    assert verdict.outcome == "intact"
+    fresh_home.ok("run", "-d", "--name", "again", "--after", old, "--", "bash", "--norc")
+    new = fresh_home.json("show", "again")["id"]
+    began = next(_reader(fresh_home, new).entries(1, 1)).body
+    assert isinstance(began, entries.Began)
+    assert began.predecessor == old
