@@ -8,14 +8,17 @@ request meets which state of the host is up to the machine.
 
 from __future__ import annotations
 
+import contextlib
+import os
 import random
+import signal
 import sys
 import threading
 import time
 from pathlib import Path
 
-from faults.hosting import FaultHost, until
 from faults.histories import OK, REFUSED, UNKNOWN, Op, Scene
+from faults.hosting import FaultHost, until
 from holdfast.model.errors import HoldfastError, HostDown, HostLost, TimedOut
 from holdfast.model.state import Level
 from holdfast.sdk import identity
@@ -110,18 +113,20 @@ class Hand(threading.Thread):
 
     # -- input ------------------------------------------------------------------------------------
 
-    def write(self) -> Op:
+    def write(self, form: str = "", give_up: float = 0.0) -> Op:
         """One tagged input, until it is known what became of it, or it is given up."""
         self.connected()
         op = self.begin("input")
         self.seq += 1
-        text = f"<{op.tag}>" + "x" * self.chance.choice((0, 0, 5, 60))
-        request: m.Request = m.Submit(0, self.session, self.seq, text)
-        if self.chance.random() < 0.5:
-            request = m.Input(0, self.session, self.seq, text.encode())
+        text = f"<{op.tag}>" + "x" * self.chance.choice((0, 5, 60, 900))
+        if form == "long":  # longer than what is gathered
+            text = text.ljust(5000, "y")
+        request: m.Request = m.Input(0, self.session, self.seq, text.encode(), form == "quiet")
+        if (form or self.chance.choice(("keys", "submit"))) == "submit":
+            request = m.Submit(0, self.session, self.seq, text)
         while self.ask(op, request) is None and op.outcome == UNKNOWN:
-            if self.chance.random() < 0.2:
-                return op  # given up
+            if self.chance.random() < give_up:
+                return op
         if op.outcome == REFUSED:
             self.seq -= 1  # the number was not used
         return op
@@ -131,36 +136,41 @@ class Hand(threading.Thread):
         connection, op = self.connected(), self.begin("input")
         self.seq += 1
         data = f"<{op.tag}>".encode()
-        try:
+        with contextlib.suppress(HostLost):
             connection.send(m.Input(connection.next_id(), self.session, self.seq, data))
-        except HostLost:
-            pass
         self.leave()
 
     def write_quietly(self) -> None:
         """Keys as a terminal sends them: several under way, answered together."""
-        connection = self.connected()
-        under_way: dict[int, Op] = {}
         try:
-            for _ in range(self.chance.randint(2, 6)):
-                op = self.begin("input")
-                self.seq += 1
-                number = connection.next_id()
-                under_way[number] = op
-                data = f"<{op.tag}>".encode()
-                connection.send(m.Input(number, self.session, self.seq, data, quiet=True))
-            while under_way:
-                self._settle(under_way, connection.receive(_ANSWER_S))
+            self.settle(self.send_ahead(self.chance.randint(2, 6), quiet=True))
         except (HostLost, TimedOut):
             self.leave()
 
-    def _settle(self, under_way: dict[int, Op], message: m.Message) -> None:
-        if isinstance(message, m.Failed) and message.id in under_way:
-            self.refused(under_way.pop(message.id), message.code)
-        elif isinstance(message, m.Accepted):
-            for number in [number for number in under_way if number <= message.id]:
-                op = under_way.pop(number)
-                op.end, op.outcome = time.monotonic(), OK
+    def send_ahead(self, count: int, size: int = 0, *, quiet: bool = False) -> dict[int, Op]:
+        """Several inputs, without waiting for the answers; by the numbers of their requests."""
+        connection = self.connected()
+        under_way: dict[int, Op] = {}
+        for _ in range(count):
+            op = self.begin("input")
+            self.seq += 1
+            number = connection.next_id()
+            under_way[number] = op
+            data = f"<{op.tag}>".encode().ljust(size, b"x")
+            connection.send(m.Input(number, self.session, self.seq, data, quiet))
+        return under_way
+
+    def settle(self, under_way: dict[int, Op]) -> None:
+        """Wait for all the answers. A quiet one's stands for those before it."""
+        connection = self.connected()
+        while under_way:
+            message = connection.receive(_ANSWER_S)
+            if isinstance(message, m.Failed) and message.id in under_way:
+                self.refused(under_way.pop(message.id), message.code)
+            elif isinstance(message, m.Accepted):
+                for number in [number for number in under_way if number <= message.id]:
+                    op = under_way.pop(number)
+                    op.end, op.outcome = time.monotonic(), OK
 
 
 class Worker(Hand):
@@ -192,20 +202,20 @@ class Worker(Hand):
         if roll < 0.60:
             self._write_for_a_while()
         elif roll < 0.72:
-            self._turn(a.RequestTurn(0, self.session, "please"))
+            self.turn(a.RequestTurn(0, self.session, "please"))
         elif roll < 0.80:
-            self._turn(a.GetTurn(0, self.session))
+            self.turn(a.GetTurn(0, self.session))
         elif roll < 0.84:
-            self._turn(a.GrantTurn(0, self.session))
+            self.turn(a.GrantTurn(0, self.session))
         elif roll < 0.88:
-            self._turn(a.WithdrawTurn(0, self.session))
+            self.turn(a.WithdrawTurn(0, self.session))
         elif roll < 0.92:
             other = self.chance.choice(self.others)
-            self._turn(a.HandOffTurn(0, self.session, other.actor), tagged=True)
+            self.turn(a.HandOffTurn(0, self.session, other.actor), tagged=True)
         elif roll < 0.94:
-            self._turn(a.Seize(0, self.session), tagged=True)
+            self.turn(a.Seize(0, self.session), tagged=True)
         elif roll < 0.95:
-            self._turn(a.RevokeTurn(0, self.session), tagged=True)
+            self.turn(a.RevokeTurn(0, self.session), tagged=True)
         elif roll < 0.98:
             self.leave()
         else:
@@ -213,20 +223,21 @@ class Worker(Hand):
 
     def _write_for_a_while(self) -> None:
         for _ in range(self.chance.randint(1, 8)):
-            if self.write().outcome != OK:
+            if self.write(give_up=0.2).outcome != OK:
                 return
         if self.chance.random() < 0.3:
             self.write_quietly()
         if self.chance.random() < 0.7:
-            self._turn(a.YieldTurn(0, self.session))
+            self.turn(a.YieldTurn(0, self.session))
 
-    def _turn(self, request: m.Request, *, tagged: bool = False) -> None:
+    def turn(self, request: m.Request, *, tagged: bool = False) -> Op:
         self.connected()
         op = self.begin(request.tag)
         if tagged:
             field = "message" if isinstance(request, a.HandOffTurn) else "reason"
             request = request.replace(**{field: f"<{op.tag}>"})
         self.ask(op, request)
+        return op
 
 
 class Admin(Worker):
@@ -244,20 +255,31 @@ class Admin(Worker):
         roll = self.chance.random()
         if roll < 0.80:
             subject = self.chance.choice(self.others)
-            self._insist("revoke", a.Revoke(0, subject.actor, self.session), subject.actor)
+            self.insist("revoke", a.Revoke(0, subject.actor, self.session), subject.actor)
             self.stop.wait(self.chance.uniform(0, 0.25))
             rights = rights_of(self.others, subject)
-            self._insist("grant", a.Grant(0, subject.actor, self.session, rights), subject.actor)
+            self.insist("grant", a.Grant(0, subject.actor, self.session, rights), subject.actor)
         elif roll < 0.9 or not self._halts:
-            self._turn(a.Seize(0, self.session), tagged=True)
+            self.turn(a.Seize(0, self.session), tagged=True)
             self._write_for_a_while()
-            self._turn(a.YieldTurn(0, self.session))
+            self.turn(a.YieldTurn(0, self.session))
         else:
-            self._insist("halt", a.Seize(0, self.session, halt=True))
-            self._insist("resume", a.Resume(0, self.session))
-            self._turn(a.YieldTurn(0, self.session))
+            self.insist("halt", a.Seize(0, self.session, halt=True))
+            self.insist("resume", a.Resume(0, self.session))
+            self.turn(a.YieldTurn(0, self.session))
 
-    def _insist(self, kind: str, request: m.Request, subject: str = "") -> None:
+    def take_the_turn(self, how: str) -> None:
+        """Away from its holder, in one of the ways there are."""
+        self.connected()
+        if how == "halt":
+            self.insist("halt", a.Halt(0, self.session))
+        elif how == "revoke":
+            subject = self.others[0].actor
+            self.insist("revoke", a.Revoke(0, subject, self.session), subject)
+        else:
+            self.turn(a.Seize(0, self.session), tagged=True)
+
+    def insist(self, kind: str, request: m.Request, subject: str = "") -> None:
         op = self.begin(kind, subject)
         while self.ask(op, request) is None:
             assert op.outcome == UNKNOWN, f"{kind}: {op.code}"
@@ -277,7 +299,8 @@ class Company:
         self.read = host.work / f"read-{seed}"
         with host.client() as client:
             info = client.run([sys.executable, "-S", PROGRAM, str(self.read)], level=level)
-            self.session, self.directory = info.id, host.home / "sessions" / info.id
+            self.session, self.pid = info.id, info.pid
+            self.directory = host.home / "sessions" / info.id
             until("it reads", lambda: self.read.exists())
             who = [identity.make(f"a{number}") for number in range(actors)]
             for one in who:
@@ -299,25 +322,40 @@ class Company:
         """For so long, with the daemon killed again and again."""
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline:
-            time.sleep(self.chance.uniform(0.2, 2 * kill_every_s))  # when it dies is the chance
+            if self.chance.random() < 0.3:
+                self.stall(self.chance.uniform(0.3, 1.0))
+            time.sleep(self.chance.uniform(0.1, 2 * kill_every_s))  # when it dies is the chance
             killed = self.host.kill_daemon()
             if self.chance.random() < 0.15:
                 self.early += 1  # this one died, and so will the next, while it starts
-                killed = until("the next one starts", lambda k=killed: self._another(k))
-                self.host.kill_daemon()
+                killed = self._kill_another(killed)
             self.host.wait_new_daemon(killed)
             self.kills += 1
 
-    def _another(self, killed: int) -> int | None:
-        pid = self.host.daemon_pid()
-        return pid if pid != killed else None
+    def stall(self, seconds: float) -> None:
+        """The program does not read for a while: inputs wait, with the host and in the terminal,
+        while everything goes on."""
+        os.kill(self.pid, signal.SIGSTOP)
+        time.sleep(seconds)
+        os.kill(self.pid, signal.SIGCONT)
+
+    def _kill_another(self, killed: int) -> int:
+        def look() -> int | None:
+            pid = self.host.daemon_pid()
+            return pid if pid != killed else None
+
+        pid = until("the next one starts", look)
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+        return pid
 
     def finish(self) -> Scene:
         """Everybody stops, the program reads what is left, and this is the history."""
         for hand in self.hands:
             hand.stop.set()
         for hand in self.hands:
-            hand.join(45)
+            if hand.ident is not None:
+                hand.join(45)
             assert not hand.is_alive() and not hand.fault, hand.fault or f"{hand.name} hangs"
         with self.host.client() as client:
             end = b"<end.1>"
@@ -326,6 +364,7 @@ class Company:
             client.type_bytes(self.session, end)
             last.end, last.outcome = time.monotonic(), OK
             until("the program read all", lambda: self.read.read_bytes().endswith(end))
-            self.verdict = client.ask(a.Verify(0, self.session, thorough=True), a.Verified)
+            verified = client.ask(a.Verify(0, self.session, thorough=True), a.Verified)
+            self.judgement = verified.judgement
         ops = [op for hand in self.hands for op in hand.ops]
         return Scene.of([*ops, last], self.read, self.directory, self.kills, self.early)

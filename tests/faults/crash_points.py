@@ -27,6 +27,22 @@ CALLS = {
     "checkpoint": ("holdfast.adapters.ring", "Ring", "save_checkpoint"),
     "collect": ("holdfast.host.custody", "KeeperLink", "collect"),
     "ready": ("holdfast.host.custody", "KeeperLink", "ready"),
+    "begin": ("holdfast.adapters.burst", "Burst", "begin"),
+    "prepare": ("holdfast.adapters.burst", "Burst", "prepare"),
+    "commit": ("holdfast.adapters.burst", "Burst", "commit"),
+    "clear": ("holdfast.adapters.burst", "Burst", "clear"),
+    "settle": ("holdfast.adapters.burst", "Burst", "settle"),
+    "take": ("holdfast.adapters.ledger", "Ledger", "take"),
+    "record": ("holdfast.adapters.journal_writer", "JournalWriter", "record"),
+    "append": ("holdfast.adapters.journal_writer", "JournalWriter", "append"),
+    "seal": ("holdfast.adapters.journal_writer", "JournalWriter", "seal"),
+    "moved": ("holdfast.host.turning", "Turning", "record"),
+    "keep": ("holdfast.host.live", "LiveSession", "keep"),
+    "changed": ("holdfast.host.daemon", "Daemon", "authority_changed"),
+    "halt": ("holdfast.adapters.halting", "", "halt"),
+    "stop": ("holdfast.adapters.stopping", "", "send"),
+    "frozen": ("holdfast.adapters.cgroup", "", "freeze"),
+    "go": ("holdfast.adapters.halting", "", "resume"),
 }
 
 _CRASH = """

@@ -140,7 +140,9 @@ def _bytes(scene: Scene, inputs: list[tuple[Entry, entries.Input]]) -> list[str]
 def _answers(scene: Scene, inputs: list[tuple[Entry, entries.Input]]) -> list[str]:
     """Acknowledged: exactly once, and by whom it was; unknown: at most once; refused: never."""
     typed = Counter(tag.decode() for tag in TAG.findall(scene.typed))
-    authors = {tag.decode(): entry.actor for entry, body in inputs for tag in TAG.findall(body.data)}
+    authors = {
+        tag.decode(): entry.actor for entry, body in inputs for tag in TAG.findall(body.data)
+    }
     recorded = Counter(tag.decode() for _, body in inputs for tag in TAG.findall(body.data))
     wanted = {OK: (1, 1), REFUSED: (0, 0), UNKNOWN: (0, 1)}
     found = []
@@ -181,7 +183,8 @@ def _turns(scene: Scene) -> list[str]:
 
 def _rights(scene: Scene) -> list[str]:
     """Nobody wrote who had no right to: by the journal, and by what the admin was told and when."""
-    found, without = [], set()
+    found: list[str] = []
+    without: set[str] = set()
     for entry in scene.journal:
         body = entry.body
         if isinstance(body, entries.EnvelopeSet):
@@ -206,9 +209,9 @@ def _surely_without(changes: list[Op], op: Op) -> bool:
     """Between a revocation that was confirmed and the next grant, which had not begun."""
     for change, after in zip(changes, [*changes[1:], None][: len(changes)], strict=True):
         until = after.start if after is not None else inf
-        if change.kind == "revoke" and change.outcome == OK and change.end < op.start:
-            if op.end < until:
-                return True
+        over = change.kind == "revoke" and change.outcome == OK and change.end < op.start
+        if over and op.end < until:
+            return True
     return False
 
 
@@ -239,7 +242,7 @@ def _halts(scene: Scene) -> list[str]:
     return found
 
 
-# -- real time --------------------------------------------------------------------------------------
+# -- real time ------------------------------------------------------------------------------------
 
 
 def _real_time(scene: Scene, inputs: list[tuple[Entry, entries.Input]]) -> list[str]:
@@ -316,9 +319,38 @@ def _first_fit(held: list[tuple[int, str]], op: Op, low: float, high: float) -> 
     return None
 
 
+# -- from one daemon to the next ------------------------------------------------------------------
+
+
 def _carried_on(scene: Scene) -> list[str]:
-    """Once for each daemon that came to serve; one that was killed before may have got as far."""
-    times = sum(isinstance(entry.body, entries.CarriedOn) for entry in scene.journal)
-    if scene.kills <= times <= scene.kills + scene.early:
-        return []
-    return [f"{scene.kills} daemons were replaced, {times} said that they carry on"]
+    """Once for each daemon that came to serve; one that was killed before may have got as far. The
+    turn is where it was; a last move that nobody was told of may not have been kept."""
+    confirmed = {op.tag for op in scene.ops if op.outcome == OK}
+    found, times, holder, before = [], 0, "", ""
+    for entry in scene.journal:
+        body = entry.body
+        if isinstance(body, entries.TurnMoved):
+            told = any(tag.decode() in confirmed for tag in TAG.findall(body.reason.encode()))
+            before = body.holder if told else body.before
+            holder = body.holder
+        elif isinstance(body, entries.CarriedOn):
+            times += 1
+            if body.holder not in (holder, before):
+                found.append(f"entry {entry.seq} carries on with another holder than there was")
+            holder = before = body.holder
+        elif not isinstance(body, _WITHOUT_NEWS):
+            before = holder  # something happened since: that move was kept
+    if not scene.kills <= times <= scene.kills + scene.early:
+        found.append(f"{scene.kills} daemons were replaced, {times} said that they carry on")
+    return found
+
+
+# What stands between a move of the turn and its being kept, or is written by who carries on.
+_WITHOUT_NEWS = (
+    entries.Sealed,
+    entries.Refused,
+    entries.TurnAsked,
+    entries.TurnWithdrawn,
+    entries.Voided,
+    entries.TailCut,
+)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import time
 
 import pytest
@@ -24,8 +23,6 @@ from holdfast.wire import messages as m
 from process.acting import add_actor, connected, files_with, key_file
 from process.commanding import Hold
 from process.waiting import PATIENCE_S
-
-USER = "root" if os.geteuid() == 0 else ""
 
 
 def me(hold: Hold) -> str:
@@ -170,7 +167,7 @@ def test_an_actor_nobody_knows_is_named(host_home: Hold) -> None:
 
 
 def test_a_claim_with_another_key_is_refused(host_home: Hold) -> None:
-    victim = add_actor(host_home, "victim", "admin", "--all")
+    victim = add_actor(host_home, "victim", "execute", "--all")
     with connected(host_home) as host:
         welcome, operator = host.connection.welcome, host.operator
         forged = identity.make("victim").claim(welcome.host_key, welcome.challenge, operator)
@@ -179,7 +176,7 @@ def test_a_claim_with_another_key_is_refused(host_home: Hold) -> None:
 
 
 def test_a_claim_cannot_be_used_on_another_connection(host_home: Hold) -> None:
-    victim = add_actor(host_home, "replayed", "admin", "--all")
+    victim = add_actor(host_home, "replayed", "execute", "--all")
     with connected(host_home, "replayed") as first, connected(host_home) as second:
         own = identity.Identity.unpack(
             {**json.loads(key_file(host_home, "replayed").read_text()), "actor": victim}
@@ -285,18 +282,25 @@ def test_nobody_grants_more_than_it_has(host_home: Hold) -> None:
     host_home.ok(*as_lender, "read", "lent", "--expires", "10m")
 
 
-def test_the_last_admin_cannot_be_removed_by_accident(host_home: Hold) -> None:
-    cat(host_home, "ruled")
-    own = me(host_home)
+def test_the_last_admin_cannot_be_removed_by_accident(fresh_home: Hold) -> None:
+    fresh_home.ok("up", "-d")
+    own = me(fresh_home)
+    # Also while there is no session: nobody could start one any more.
+    for words in (
+        *(("actor", "revoke", own), ("revoke", own, "--all"), ("grant", own, "execute", "--all")),
+        ("grant", own, "admin", "--all", "--expires", "1h"),
+    ):
+        assert own in fresh_home.fails("last_admin", *words), words
+    cat(fresh_home, "ruled")
     for words in (
         *(("actor", "revoke", own), ("revoke", own, "--all"), ("revoke", own, "ruled")),
         *(("grant", own, "execute", "ruled"), ("grant", own, "admin", "ruled", "--expires", "1h")),
     ):
-        assert own in host_home.fails("last_admin", *words), words
-    add_actor(host_home, "second", "admin", "ruled")
-    host_home.ok("revoke", own, "ruled")
-    host_home.fails("no_such_session", "show", "ruled")
-    host_home.ok("--as", "second", "grant", own, "admin", "ruled")
+        assert own in fresh_home.fails("last_admin", *words), words
+    add_actor(fresh_home, "second", "admin", "ruled")
+    fresh_home.ok("revoke", own, "ruled")
+    fresh_home.fails("no_such_session", "show", "ruled")
+    fresh_home.ok("--as", "second", "grant", own, "admin", "ruled")
 
 
 def test_a_rate_is_kept_to(host_home: Hold) -> None:

@@ -1,5 +1,5 @@
-"""A verifier of journals written from docs/journal.md alone, as somebody with another language would
-write it: it uses nothing of this project. When it disagrees with ours, one of the three is wrong.
+"""A verifier of journals written from docs/journal.md alone, as it would be in another language: it
+uses nothing of this project. When it disagrees with ours, one of the three is wrong.
 """
 
 from __future__ import annotations

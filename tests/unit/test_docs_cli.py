@@ -13,7 +13,14 @@ from holdfast.host.config import Config
 from holdfast.model import home
 from holdfast.model.errors import by_code
 from holdfast.model.graph import Graph, Lock, OpenFile, Pipe, Process, Socket, Terminal
-from holdfast.model.info import CommandRecord, Finding, HostInfo, SessionInfo
+from holdfast.model.info import (
+    BlameLine,
+    CommandRecord,
+    Finding,
+    HostInfo,
+    Judgement,
+    SessionInfo,
+)
 from holdfast.model.record import Record
 from holdfast.model.size import Size
 from holdfast.model.state import Ending, Level, SessionState
@@ -22,6 +29,7 @@ from holdfast.wire import messages as m
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 RECORDS: tuple[type[Record], ...] = (
     *(SessionInfo, CommandRecord, Ending, Size, HostInfo, Finding),
+    *(BlameLine, Judgement),
     *(Graph, Process, OpenFile, Lock, Pipe, Socket, Terminal),
     *(m.StateEvent, m.ScreenShown, m.Accepted),
 )

@@ -265,8 +265,10 @@ def framed(body: bytes) -> bytes:
         framed(_BODY + b"\xc4\x03ab"),
         framed(_BODY + b"\xc4\x02abc"),
         framed(_BODY + b"\xa3abc"),
-        framed(_BODY + b"\xc7\x03" + bytes(6) + b"abc"),
-        framed(_BODY.replace(b"\xcd\x03\xe8", b"\xd1\x03\xe8") + b"\xc4\x03abc"),
+        framed(_BODY + b"\xc7" + (3).to_bytes(8, "big") + b"abc"),
+        framed(
+            _BODY.replace(b"\xcd\x03\xe8", b"\xd0" + OFFSET.to_bytes(16, "big")) + b"\xc4\x03abc"
+        ),
         framed(_BODY.replace(b"channel\x03", b"channel\xd0\x03") + b"\xc4\x03abc"),
         framed(_BODY.replace(b"\x84", b"\x85") + b"\xc4\x03abc"),
         framed(b""),

@@ -119,9 +119,11 @@ def _paint(native: Native, size: Size, *, scrollback: bool) -> bytes:
     """Every row from the top left corner of a blank screen, so that just as many scroll off."""
     area = None if scrollback else native.area((0, 0), (size.cols - 1, size.rows - 1))
     rows = native.number("TOTAL_ROWS") if scrollback else size.rows
-    # The export ends with the last row that has text; the blank ones after it scroll as well.
+    # The export ends with the last row that has text; the blank ones after it scroll as well. When
+    # nothing is to scroll they are left out, so that a smaller terminal sees the rows with text.
     plain, joined = native.format(plain=True, area=area), native.format(unwrap=True, area=area)
-    missing = b"\x1b[0m" + b"\r\n" * (rows - plain.count(b"\n") - 1)
+    blank = rows - plain.count(b"\n") - 1 if rows > size.rows else 0
+    missing = b"\x1b[0m" + b"\r\n" * blank
     wrapped = native.format(plain=True, unwrap=True, area=area).count(b"\n") < plain.count(b"\n")
     if wrapped and not _replays(native, joined + missing, size, (plain, joined)):
         joined = native.format(area=area)

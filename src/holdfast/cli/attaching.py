@@ -7,7 +7,7 @@ import os
 from holdfast.cli.leaving import Detached, Ended
 from holdfast.cli.rawmode import RawTerminal
 from holdfast.cli.terminal import TerminalClient
-from holdfast.model.errors import InvalidArgument
+from holdfast.model.errors import InvalidArgument, NotPermitted
 from holdfast.model.state import Ending
 
 
@@ -19,8 +19,7 @@ def attach_terminal(session: str, *, observe: bool = False) -> int:
             "attach needs a terminal on standard input and output",
             hint="scripts use `hold exec`, `hold send`, `hold screen` and `hold tail`",
         )
-    client = TerminalClient(session, observe)
-    client.connect()
+    client = _connected(session, observe)
     name = client.name
     try:
         with RawTerminal(0) as terminal:
@@ -42,3 +41,16 @@ def exit_status(ending: Ending) -> int:
     if ending.signal is not None:
         return 128 + ending.signal
     return ending.code if ending.code is not None else 70
+
+
+def _connected(session: str, observe: bool) -> TerminalClient:
+    """Attached; one who may only watch watches."""
+    client = TerminalClient(session, observe)
+    try:
+        client.connect()
+    except NotPermitted:
+        if observe:
+            raise
+        client = TerminalClient(session, observe=True)
+        client.connect()
+    return client

@@ -67,6 +67,10 @@ def _values(action: argparse.Action) -> str:
         from holdfast.model.envelope import ROLES, Right
 
         return " ".join((*ROLES, *Right))
+    if action.dest == "kinds":
+        from holdfast.journal.entries import BY_TAG
+
+        return " ".join(BY_TAG)
     if action.dest == "wanted":
         return " ".join(_WAIT_FOR)
     return _FILES

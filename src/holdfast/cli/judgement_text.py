@@ -79,7 +79,7 @@ def status_lines(of: Judgement) -> Iterator[str]:
         yield f"unverifiable: {gap} ({harmless(of.detail)})"
     if of.verdict == "torn_tail":
         yield f"torn tail: {of.torn_bytes} bytes behind entry {of.records} were never completed"
-    if of.closed_by == "ended":
+    if of.closed_by == "ended" and not of.discontinued:
         yield "ended: the session's own processes ended, and its journal is closed"
     yield from _statement(of)
     if of.predecessor:

@@ -26,6 +26,7 @@ from holdfast.model.errors import (
     ActorRevoked,
     BadSignature,
     InvalidArgument,
+    LastAdmin,
     NoSuchActor,
     NotPermitted,
     StorageFailed,
@@ -68,10 +69,13 @@ class Actors:
         return [each for each in self.authority.actors() if asker.may_touch(each.uid)]
 
     def find(self, asker: Actor, text: str) -> Actor:
-        """By id, or by name, the asker's own unix user's first."""
+        """By id, or by name, the asker's own unix user's first; of a name that was given again,
+        whoever has it now, or had it last."""
         seen = self.seen_by(asker)
         matches = [each for each in seen if text in (each.id, each.name)]
         matches = [each for each in matches if each.uid == asker.uid] or matches
+        living = [each for each in matches if each.revoked_at is None]
+        matches = living or matches[-1:]
         if len(matches) > 1:
             raise InvalidArgument(f"several actors are called {text[:80]!r}", hint="give its id")
         if not matches:
@@ -105,6 +109,14 @@ class Actors:
         current = self.get(actor.id)
         if current is None or current.revoked_at is not None:
             raise ActorRevoked(f"actor {actor.name} was revoked")
+
+    def check_manages(self, actor: Actor) -> None:
+        """Who may say which actors there are, and stop the host: who may grant everywhere."""
+        envelope = self.envelope(actor, ALL)
+        if envelope is None or Right.GRANT not in envelope.rights:
+            raise NotPermitted(
+                f"{actor.name} may not manage this host", hint="it needs the role admin for all"
+            )
 
     def check_claim(self, actor: Actor, text: bytes, signature: bytes) -> None:
         if not signing.check(actor.key, text, signature):
@@ -217,12 +229,38 @@ class Actors:
         before = self.authority
         trial = Authority(before.actors(), before.envelopes())
         change(trial)
+        _check_ruled(before, trial)
         book = _Book(trial.actors(), trial.envelopes())
         try:
             files.replace(self._path, json.dumps(book.pack(), default=_plain, indent=1).encode())
         except OSError as error:
             raise storage_failed(error) from error
         change(before)
+
+
+def _check_ruled(before: Authority, after: Authority) -> None:
+    """Each unix user here keeps somebody who may grant everywhere, also while there is no session:
+    otherwise nobody could ever start one again."""
+    for uid in {each.uid for each in before.actors()}:
+        if _rulers(before, uid) and not _rulers(after, uid):
+            last = ", ".join(each.name for each in _rulers(before, uid))
+            raise LastAdmin(
+                f"{last} is the last who may grant rights everywhere",
+                hint="make somebody else admin of all first, without expiry",
+            )
+
+
+def _rulers(authority: Authority, uid: int) -> list[Actor]:
+    ruling = {
+        each.actor
+        for each in authority.envelopes()
+        if each.scope == ALL and Right.GRANT in each.rights and each.expires_at is None
+    }
+    return [
+        each
+        for each in authority.actors()
+        if each.id in ruling and each.revoked_at is None and each.may_touch(uid)
+    ]
 
 
 def _plain(value: object) -> dict[str, str]:

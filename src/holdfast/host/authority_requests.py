@@ -14,8 +14,8 @@ from holdfast.host.clock import now
 from holdfast.host.live import LiveSession
 from holdfast.host.records import Records
 from holdfast.host.store import Stored
-from holdfast.model.envelope import ALL, Envelope, Right, Scope, rights_of
-from holdfast.model.errors import InvalidArgument, NotPermitted
+from holdfast.model.envelope import ALL, Envelope, Scope, rights_of
+from holdfast.model.errors import InvalidArgument
 from holdfast.model.ids import ActorId
 from holdfast.wire import authority as a
 from holdfast.wire import messages as m
@@ -73,7 +73,7 @@ class AuthorityRequests:
         return a.ActorShown(claim.id, actor)
 
     def _add_actor(self, operator: Operator, request: a.AddActor) -> m.Answer:
-        self._manages(operator)
+        self._daemon.actors.check_manages(operator.actor)
         actor = self._daemon.actors.add(
             operator.actor.uid,
             request.name,
@@ -95,22 +95,12 @@ class AuthorityRequests:
         return a.ActorShown(request.id, actor, tuple(actors.envelopes_of(actor)))
 
     def _revoke_actor(self, operator: Operator, request: a.RevokeActor) -> m.Answer:
-        self._manages(operator)
+        self._daemon.actors.check_manages(operator.actor)
         actor = self._daemon.actors.find(operator.actor, request.actor)
         live = self._daemon.live_sessions()
         revoked = self._daemon.actors.revoke(operator.actor, actor, live)
         self._daemon.authority_changed(operator.actor, revoked, None)
         return a.ActorShown(request.id, revoked)
-
-    def _manages(self, operator: Operator) -> None:
-        """Who may say which actors there are: who may grant everywhere."""
-        try:
-            self._daemon.actors.check_everywhere(operator.actor, Right.GRANT)
-        except NotPermitted as refusal:
-            raise NotPermitted(
-                f"{operator.actor.name} may not manage actors",
-                hint="it needs the role admin for all",
-            ) from refusal
 
     # -- envelopes ----------------------------------------------------------------------------
 

@@ -14,7 +14,7 @@ from holdfast.host.clock import now
 from holdfast.host.kept import Kept
 from holdfast.host.store import Store, Stored
 from holdfast.journal import lineage
-from holdfast.journal.entries import HOST, Began, Discontinued
+from holdfast.journal.entries import HOST, Began, Discontinued, TailCut
 from holdfast.journal.signatures import binding_message
 from holdfast.journal.verdict import Outcome
 from holdfast.model.actor import Actor
@@ -52,6 +52,9 @@ def discontinue(store: Store, session: SessionId, epoch: int, reason: str) -> No
             return
         journal = JournalWriter.open(directory, session, store.host_key.sign, check)
         try:
+            if journal.cut is not None:  # never silently
+                cut = TailCut(journal.cut.size)
+                journal.record(now(), epoch, HOST, cut, spend_reserve=True)
             journal.record(
                 now(), epoch, HOST, lineage.discontinued(verdict, reason), spend_reserve=True
             )

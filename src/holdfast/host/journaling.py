@@ -22,6 +22,7 @@ from holdfast.host import clock
 from holdfast.host.clock import now
 from holdfast.journal import entries
 from holdfast.journal.entries import Body
+from holdfast.model.envelope import Envelope
 from holdfast.model.errors import StorageFailed
 from holdfast.model.ids import HOST_ACTOR, OperatorId
 from holdfast.model.limits import (
@@ -77,7 +78,11 @@ class Journaling:
         directory, session = live.daemon.store.directory(live.spec.id), live.spec.id
         sign = live.daemon.store.host_key.sign
         writer = JournalWriter.open(directory, session, sign, check, whole=False)
-        last = self._last_input(directory, writer.chain.seq)
+        seq = writer.chain.seq
+        recent = list(JournalReader(directory).entries(max(1, seq - JOURNAL_TAIL_ENTRIES), seq))
+        for entry in recent:
+            clock.not_before(entry.at)
+        last = _last_input(recent)
         self._writer = writer
         if writer.cut is not None:
             log.error("journal of %s: %d bytes of torn tail were cut", session, writer.cut.size)
@@ -89,20 +94,31 @@ class Journaling:
             self._fact(HOST_ACTOR, entries.Voided(last.operator, last.seq, last.last_seq))
         holder = live.core.turn.holder or HOST_ACTOR
         self._fact(HOST_ACTOR, entries.CarriedOn(os.getpid(), holder))
+        self._record_missed_changes(recent)
         return writer
 
-    def _last_input(self, directory: str, seq: int) -> entries.Input | entries.BlindInput | None:
-        """The last input recorded, unless it is known already that it never arrived: only this one
-        can have been under way when the daemon died."""
-        last: entries.Input | entries.BlindInput | None = None
-        first = max(1, seq - JOURNAL_TAIL_ENTRIES)
-        for entry in JournalReader(directory).entries(first, seq):
-            clock.not_before(entry.at)
-            if isinstance(entry.body, entries.Input | entries.BlindInput):
-                last = entry.body
-            elif isinstance(entry.body, entries.Voided):
-                last = None
-        return last
+    def _record_missed_changes(self, recent: list[entries.Entry]) -> None:
+        """Rights are changed on disk, for all sessions at once, and then recorded in each. A daemon
+        that died in between left a change in force that this journal does not know of."""
+        live, authority = self._live, self._live.daemon.actors.authority
+        since = recent[-1].at if recent else 0.0
+        known = {
+            (entry.body.subject, entry.body.scope): entry.body.rights
+            for entry in recent
+            if isinstance(entry.body, entries.EnvelopeSet)
+        }
+        told = {e.body.subject for e in recent if isinstance(e.body, entries.ActorRevoked)}
+        for actor in authority.actors():
+            if not actor.may_touch(live.spec.uid):
+                continue
+            for envelope in authority.envelopes(actor.id):
+                body = envelope_set(envelope)
+                if envelope.granted_at < since or envelope.scope not in live.scopes():
+                    continue
+                if known.get((body.subject, body.scope)) != body.rights:
+                    self._fact(envelope.granted_by, body)
+            if actor.revoked_at is not None and actor.revoked_at >= since and actor.id not in told:
+                self._fact(HOST_ACTOR, entries.ActorRevoked(actor.id))
 
     def _recover_keys(self, last: entries.Input | entries.BlindInput | None) -> None:
         keys = self.burst.keys()
@@ -180,6 +196,7 @@ class Journaling:
             if not secret:
                 body = entries.Input(operator, seq, seq, "keys", data, offset)
             self.record(actor, body)
+            self.burst.clear()  # nothing is in it; what comes next begins one of its own
 
     def begin_keys(
         self, actor: str, operator: OperatorId, seq: int, secret: bool, offset: int
@@ -231,7 +248,8 @@ class Journaling:
         if known is not None and known.replace(count=0, size=0) == asked:
             self._refusals = known.replace(count=known.count + 1, size=known.size + size)
             return
-        self.fact(event.actor, entries.Refused(operator, asked.what, code, 1, size))
+        self._before_entry()
+        self._record_refusal(event.actor, entries.Refused(operator, asked.what, code, 1, size))
         self._refusals = asked
         self._loop.call_later(JOURNAL_REFUSALS_S, self._refusals_due, asked)
 
@@ -244,7 +262,15 @@ class Journaling:
         known, self._refusals = self._refusals, None
         if known is not None and known.count:
             body = entries.Refused(known.operator, known.what, known.code, known.count, known.size)
-            self._fact(known.actor, body)
+            self._record_refusal(known.actor, body)
+
+    def _record_refusal(self, actor: str, body: entries.Refused) -> None:
+        """Not out of the reserve: whoever is refused must not be able to use up what halting and
+        ending the session need."""
+        try:
+            self._write(actor, body, forced=False, fact=False)
+        except StorageFailed as error:
+            log.warning("journal of %s: a refusal is not recorded: %s", self._live.spec.id, error)
 
     # -- disk -----------------------------------------------------------------------------------
 
@@ -290,3 +316,21 @@ class Journaling:
         self._closed = True
         self.burst.close()
         self._writer.close()
+
+
+def envelope_set(envelope: Envelope) -> entries.EnvelopeSet:
+    """The entry that tells of it."""
+    rights = tuple(str.__str__(right) for right in envelope.rights)
+    return entries.EnvelopeSet(envelope.actor, str(envelope.scope), rights, envelope.expires_at)
+
+
+def _last_input(recent: list[entries.Entry]) -> entries.Input | entries.BlindInput | None:
+    """The last input recorded, unless it is known already that it never arrived: only this one can
+    have been under way when the daemon died."""
+    last: entries.Input | entries.BlindInput | None = None
+    for entry in recent:
+        if isinstance(entry.body, entries.Input | entries.BlindInput):
+            last = entry.body
+        elif isinstance(entry.body, entries.Voided):
+            last = None
+    return last

@@ -33,7 +33,7 @@ from holdfast.host.clock import now
 from holdfast.host.commands import Commands
 from holdfast.host.halts import Halts
 from holdfast.host.handoffs import Handoffs
-from holdfast.host.journaling import Journaling
+from holdfast.host.journaling import Journaling, envelope_set
 from holdfast.host.kept import Descriptors, Kept
 from holdfast.host.output import Output
 from holdfast.host.turning import Turning
@@ -133,9 +133,11 @@ class LiveSession:
     ) -> int | asyncio.Future[int] | None:
         answer: int | asyncio.Future[int] | None = None
         turned = [effect.outcome for effect in effects if isinstance(effect, ev.TurnNews)]
+        if isinstance(event, ev.PolicyAsked):
+            self.journal.fact(event.actor, entries.PolicySet(event.policy))
         for outcome in turned:
             self.turning.record(outcome, event.actor)
-        if turned:
+        if turned or isinstance(event, ev.PolicyAsked):
             self.keep()
         for effect in effects:
             match effect:
@@ -147,7 +149,7 @@ class LiveSession:
                     self.turning.tell(outcome, event.actor)
                 case _:
                     self._do(event, effect)
-        if turned or isinstance(event, ev.Opened | ev.AuthorityChanged):
+        if turned or isinstance(event, ev.Opened | ev.AuthorityChanged | ev.PolicyAsked):
             self.turning.arm()
         if self.watching.watched:
             self.watching.stirred()
@@ -227,13 +229,11 @@ class LiveSession:
         """What the subject may do has changed; None: it is revoked."""
         if envelope is None:
             self.journal.fact(by.id, entries.ActorRevoked(subject.id), forced=True)
-        elif envelope.scope in self._scopes():
-            rights = tuple(str.__str__(right) for right in envelope.rights)
-            body = entries.EnvelopeSet(subject.id, str(envelope.scope), rights, envelope.expires_at)
-            self.journal.fact(by.id, body, forced=True)
+        elif envelope.scope in self.scopes():
+            self.journal.fact(by.id, envelope_set(envelope), forced=True)
         self.handle(ev.AuthorityChanged(by.id, now()))
 
-    def _scopes(self) -> set[Scope]:
+    def scopes(self) -> set[Scope]:
         labels = (Scope.label(name) for name in self.spec.labels)
         return {ALL, Scope.session(self.spec.id), *labels}
 

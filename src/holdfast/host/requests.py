@@ -331,6 +331,7 @@ class Requests:
     def _administer(self, operator: Operator) -> None:
         if operator.uid not in (0, self._daemon.uid):
             raise NotPermitted("only the user this host runs as may do that")
+        self._daemon.actors.check_manages(operator.actor)
         if not operator.actor.local:
             self._daemon.actors.check_everywhere(operator.actor, Right.END)
 

@@ -108,8 +108,9 @@ class Turning:
 
     def _tell_those_concerned(self, moved: turn.Moved, by: str) -> None:
         live = self._live
+        lost = moved.step in _INVOLUNTARY and moved.holder != moved.before
         for operator in live.everybody():
-            if operator.actor.id == moved.before and moved.step in _INVOLUNTARY:
+            if lost and operator.actor.id == moved.before:
                 operator.event(a.TurnLost(live.spec.id, by or "the host", moved.at, moved.reason))
         if moved.holder is not None and moved.holder != moved.before:
             heirs = [o for o in live.audience if o.actor.id == moved.holder]

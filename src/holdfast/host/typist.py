@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from holdfast.adapters import pty
@@ -22,6 +21,8 @@ from holdfast.model.ids import HOST_ACTOR, LAYER, OperatorId
 if TYPE_CHECKING:
     from holdfast.host.live import LiveSession
 
+    _Pending = tuple[ev.Take, asyncio.Future[int]]
+
 
 class Typist:
     """Types into one session, in order, each input once."""
@@ -30,7 +31,7 @@ class Typist:
         self._live = live
         self._loop = asyncio.get_running_loop()
         self.ledger = Ledger(live.ring, live.fds.input)
-        self._pending: deque[tuple[ev.Take, asyncio.Future[int]]] = deque()
+        self._pending: deque[_Pending] = deque()
         self._waiting = False  # for the PTY to take more
         self.layer_seq = max(layer_seq, self.ledger.last_seq(LAYER))
         self.authors: list[str] = []  # actors who typed since the last prompt, the latest last
@@ -147,7 +148,8 @@ class Typist:
             except HoldfastError as error:
                 _fail(answer, error)
                 # What it sent behind that would otherwise overtake it.
-                self._refuse(error, lambda one, who=take.operator: one.operator == who)
+                who = take.operator
+                self._refuse(error, [one for one in self._pending if one[0].operator == who])
                 continue
             if not answer.done():
                 answer.set_result(self._live.ring.head)
@@ -161,24 +163,23 @@ class Typist:
         core, names = self._live.core, self._live.daemon.actors.name
         if core.halted:
             halted = SessionHalted("the session was halted before it took the input")
-            self._refuse(halted, lambda one: one.actor != HOST_ACTOR)
+            self._refuse(halted, [one for one in self._pending if one[0].actor != HOST_ACTOR])
             return
         holder = core.turn.holder
         lost = TurnHeld(
             f"{names(holder) or 'nobody'} holds the turn now; it moved before the input was taken",
             hint=f"`hold turn {self._live.spec.name} request` asks for it",
         )
-        self._refuse(lost, lambda one: one.actor not in (HOST_ACTOR, holder))
+        may = (HOST_ACTOR, holder)
+        self._refuse(lost, [one for one in self._pending if one[0].actor not in may])
 
-    def _refuse(self, error: HoldfastError, which: Callable[[ev.Take], bool]) -> None:
+    def _refuse(self, error: HoldfastError, these: list[_Pending]) -> None:
         live = self._live
-        for take, answer in [one for one in self._pending if which(one[0])]:
+        for take, answer in these:
             self._pending.remove((take, answer))
             before = self.ledger.last_seq(take.operator)
             live.core.intake.not_taken(take.operator, take.seq, before, len(take.data))
-            offered = ev.Offered(
-                take.actor, now(), take.operator, take.seq, take.data, take.form
-            )
+            offered = ev.Offered(take.actor, now(), take.operator, take.seq, take.data, take.form)
             live.journal.refused(offered, error.code)
             _fail(answer, error)
 

@@ -4,7 +4,7 @@ closed, and whom it says it follows (N9). The same words from a host and from a 
 
 from __future__ import annotations
 
-from holdfast.journal.entries import Began, Discontinued
+from holdfast.journal.entries import Began, Discontinued, Ended
 from holdfast.journal.status import Continuity, status
 from holdfast.model.errors import HoldfastError, JournalDamaged
 from holdfast.model.info import Judgement
@@ -34,7 +34,7 @@ def judge(
     known = _entries(reader, verdict)
     judged = status(verdict, known, known_through)
     began = known[0].body if known else None
-    ended = next((e.body for e in reversed(known) if isinstance(e.body, Discontinued)), None)
+    ended = next(filter(None, map(_discontinued, reversed(known))), None)
     return Judgement(
         session=session,
         verdict=str.__str__(verdict.outcome),
@@ -72,6 +72,14 @@ def _entries(reader: JournalReading, verdict: Verdict) -> list[Entry]:
         except HoldfastError:  # said by the verdict already
             return known[:1]
     return known
+
+
+def _discontinued(entry: Entry) -> Discontinued | None:
+    """What an entry says of it. A session that was lost did not end by itself either."""
+    body = entry.body
+    if isinstance(body, Ended) and body.lost is not None:
+        return Discontinued(body.lost, entry.seq - 1, entry.parent)
+    return body if isinstance(body, Discontinued) else None
 
 
 def _detail(verdict: Verdict, reason: str, word: Continuity) -> str:

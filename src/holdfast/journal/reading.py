@@ -129,14 +129,16 @@ class JournalReading:
 
     def _records(self, first: int, last: int | None) -> Iterator[tuple[bytes, int, int]]:
         """Record, segment, offset."""
+        if last is not None and last < first:
+            return
         index, expected = self._index_of(first), 0
         while (data := self.segment(index)) is not None:
             at, expected = self._start(index, data, first, expected)
             while at and (whole := read(data, at)) is not None:
-                if last is not None and expected > last:
-                    return
                 self._require_number(whole.record, expected)
                 yield whole.record, index, at
+                if expected == last:
+                    return  # what is behind it does not matter, be it damaged
                 expected, at = expected + 1, whole.end
             index += 1
             if not at or not is_clean(data, at):

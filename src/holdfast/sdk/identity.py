@@ -60,6 +60,9 @@ def keep(identity: Identity) -> str:
     fields = {"holdfast": _FORM, **identity.pack()}
     try:
         os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+    except OSError as error:
+        raise StorageFailed(f"cannot keep the key {path}: {error.strerror}") from error
+    try:
         fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     except FileExistsError:
         raise InvalidArgument(
@@ -95,6 +98,15 @@ def load(name: str) -> Identity:
         ) from None
     except (OSError, ValueError) as error:
         raise InvalidArgument(f"cannot use the key {path}: {error}") from error
+
+
+def set_aside(name: str) -> None:
+    """A key that is worth nothing any more gives way to a new one of that name."""
+    path = key_path(name)
+    try:
+        os.rename(path, f"{path}.revoked")
+    except OSError as error:
+        raise StorageFailed(f"cannot set aside {path}: {error.strerror}") from error
 
 
 def key_path(name: str) -> str:

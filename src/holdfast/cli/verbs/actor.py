@@ -120,7 +120,7 @@ def _own_key(host: Host, name: str) -> Identity | None:
         return own
     if known.revoked_at is None:
         raise InvalidArgument(f"there is already an actor {known.name!r}, with the key {path}")
-    os.rename(path, f"{path}.revoked")
+    identity.set_aside(name)
     return None
 
 

@@ -37,7 +37,13 @@ def parser() -> Parser:
         "--since", type=_since, metavar="SEQ|AGE", help="from this entry on, or of the last 10m, 2h"
     )
     parser.add_argument(
-        "--kind", action="append", type=utf8, metavar="K", help="only this kind; may be repeated"
+        "--kind",
+        dest="kinds",
+        action="append",
+        default=[],
+        type=utf8,
+        metavar="K",
+        help="only this kind; may be repeated",
     )
     parser.add_argument("-f", "--follow", action="store_true", help="go on until it is closed")
     add_json(parser)
@@ -48,11 +54,11 @@ def parser() -> Parser:
 def run(options: argparse.Namespace) -> int:
     from holdfast.cli.journal_pages import Pages
 
-    _check_kinds(options.kind)
+    _check_kinds(options.kinds)
     with Host(client="hold log") as host:
         pages = Pages(host, options.session)
         wanted = _Wanted(options, pages)
-        show = _print_json if options.json else _Lines(seals="sealed" in (options.kind or ()))
+        show = _print_json if options.json else _Lines(seals="sealed" in options.kinds)
         for kept in _entries(pages, _first(options.since, pages), follow=options.follow):
             if kept is None:
                 _flush(show)
@@ -68,32 +74,34 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _since(text: str) -> tuple[int, float]:
-    """An entry's number, or an age in seconds; the other is 0."""
+def _since(text: str) -> int | float:
+    """An entry's number as an int, or an age in seconds as a float."""
     import argparse
 
     if text.isdecimal() and len(text) < 18:
-        return int(text), 0.0
+        return int(text)
     try:
-        return 0, float(text[:-1]) * _UNITS[text[-1:]]
+        age = float(text[:-1]) * _UNITS[text[-1:]]
+        if 0 <= age < 1e10:
+            return age
+        raise ValueError(text)
     except (KeyError, ValueError):
         raise argparse.ArgumentTypeError(
             f"not an entry's number and not an age like 90s, 10m, 2h, 1d: {text[:40]!r}"
         ) from None
 
 
-def _first(since: tuple[int, float] | None, pages: Pages) -> int:
-    if since is None:
-        return 1
-    seq, age = since
-    return max(1, seq) if not age else pages.first_since(time.time() - age)
+def _first(since: int | float | None, pages: Pages) -> int:
+    if isinstance(since, float):
+        return pages.first_since(time.time() - since)
+    return max(1, since or 1)
 
 
-def _check_kinds(kinds: list[str] | None) -> None:
+def _check_kinds(kinds: list[str]) -> None:
     from holdfast.journal.entries import BY_TAG
     from holdfast.model.errors import InvalidArgument
 
-    for kind in kinds or ():
+    for kind in kinds:
         if kind not in BY_TAG:
             raise InvalidArgument(
                 f"there is no kind of entry {kind[:40]!r}", hint=f"one of {', '.join(BY_TAG)}"
@@ -120,7 +128,7 @@ class _Wanted:
     """Whether an entry is asked for."""
 
     def __init__(self, options: argparse.Namespace, pages: Pages) -> None:
-        self._actor, self._kinds, self._pages = options.actor, options.kind, pages
+        self._actor, self._kinds, self._pages = options.actor, options.kinds, pages
 
     def __call__(self, kept: Kept) -> bool:
         entry = kept.entry

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-
 from holdfast.cli.arguments import MixedParser, Parser, utf8, verb_parser
 from holdfast.model.errors import InvalidArgument
 from holdfast.sdk.client import Host
@@ -109,4 +107,3 @@ def _write_records(host: Host, proven: Proven, path: str) -> None:
     if not check_witness(proven.witness, proof.session, proof.first, proof.last, records):
         raise JournalDamaged("the records are not the ones the proof is of", hint="`hold verify`")
     write_file(path, list(excerpt(records)))
-    print(f"hold: {len(records)} records are in {path}", file=sys.stderr)

@@ -1,0 +1,103 @@
+"""Builds of the host with one thing left out, as somebody in a hurry might. Each must be caught by
+the judge of histories.py; the same run with nothing left out must pass.
+
+Every build here, the careful one too, can be killed at the worst moment: when an input has just
+gone into custody and nobody was told yet.
+"""
+
+from __future__ import annotations
+
+from faults.crash_points import customized_host
+from faults.hosting import FaultHost, until
+
+_ARMED = "HOLDFAST_TEST_ARMED"
+
+_MOMENT = f"""
+import os, signal
+from holdfast.adapters import ledger
+def moment():
+    try:
+        os.unlink(os.environ["{_ARMED}"])
+    except FileNotFoundError:
+        return
+    os.kill(os.getpid(), signal.SIGKILL)
+taken = ledger.Ledger.take
+def take(self, operator, seq, data):
+    taken(self, operator, seq, data)
+    moment()
+ledger.Ledger.take = take
+"""
+
+CAREFUL = ""
+
+CARELESS = {
+    "anybody may write": """
+from holdfast.core import turn
+assert turn.Wrote in turn._HANDLERS
+turn._HANDLERS[turn.Wrote] = lambda self, event: []
+""",
+    "accepted before it is taken": """
+from holdfast.host import typist
+really = typist.Typist.take
+def later(self, take):
+    self._loop.call_later(0.05, really, self, take)
+    return self._live.ring.head
+typist.Typist.take = later
+""",
+    "one form is not recorded": """
+from holdfast.host import typist
+really_record = typist.Typist._record
+def record(self, take):
+    if take.form != "submit":
+        really_record(self, take)
+typist.Typist._record = record
+""",
+    "rights are judged once": """
+from holdfast.core import authority
+judged = {}
+really_meet = authority.Authority._meet
+def meet(self, actor, session, labels, now):
+    found = judged.get((actor, session))
+    if found is None or not found.rights:
+        found = judged[actor, session] = really_meet(self, actor, session, labels, now)
+    return found
+authority.Authority._meet = meet
+""",
+    "a repeat is typed again": """
+from holdfast.core import intake
+assert intake.Intake.is_new
+intake.Intake.is_new = lambda self, operator, seq, size: True
+""",
+    "gathered keys die with the daemon": """
+from holdfast.adapters import burst
+assert burst.Burst.settle
+burst.Burst.settle = lambda self, last_taken: self.clear()
+""",
+    "the turn is not kept": """
+from holdfast.core import turn
+really_kept = turn.Turn.kept
+turn.Turn.kept = lambda self: really_kept(turn.Turn())
+""",
+}
+
+# Shown by a run of its own: it takes a program that does not read.
+WHAT_WAITS_IS_NOT_JUDGED_AGAIN = """
+from holdfast.host import typist
+assert typist.Typist.judge_pending
+typist.Typist.judge_pending = lambda self: None
+"""
+
+
+def build(source: str) -> FaultHost:
+    host = customized_host(_MOMENT + source)
+    host.environment[_ARMED] = str(host.work / "moment")
+    return host
+
+
+def kill_at_the_moment(host: FaultHost) -> int:
+    """The daemon dies with an input in its hands. Gives its pid."""
+    pid = until("there is a daemon", host.daemon_pid)
+    path = host.work / "moment"
+    path.touch()
+    until("the moment came", lambda: not path.exists())
+    return pid

@@ -1,0 +1,69 @@
+"""Sessions with a history by several actors, and their files, for tests of the verbs that read
+it."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import select
+import shutil
+import signal
+from pathlib import Path
+from typing import Any
+
+from process.commanding import Hold
+
+
+def add_actor(hold: Hold, name: str, *rights: str) -> str:
+    """An actor that may do this everywhere; gives its id."""
+    hold.ok("actor", "add", name)
+    hold.ok("grant", name, *(rights or ("execute",)), "--all")
+    shown = hold.json("actor", "show", name)
+    actor: str = shown.get("actor", shown)["id"]
+    return actor
+
+
+def log(hold: Hold, session: str, *words: str) -> list[dict[str, Any]]:
+    """Every entry, as JSON."""
+    return [json.loads(line) for line in hold.ok("log", session, *words, "--json").splitlines()]
+
+
+def journal_of(hold: Hold, session: str) -> Path:
+    """The directory with its journal."""
+    return Path(hold.home) / "sessions" / session
+
+
+def segments(directory: Path) -> list[Path]:
+    return sorted(directory.glob("journal-*.seg"))
+
+
+def copied(directory: Path, to: Path) -> Path:
+    """A copy of a journal alone, as a backup has it: no key, no spec."""
+    to.mkdir()
+    for path in directory.glob("journal*"):
+        shutil.copy(path, to)
+    return to
+
+
+def verified(hold: Hold, directory: Path, session: str, *words: str) -> tuple[int, dict[str, Any]]:
+    """`hold verify` without a host: exit status and JSON."""
+    done = hold("verify", "--dir", str(directory), "--session", session, "--json", *words)
+    assert done.stderr == "", done
+    return done.returncode, json.loads(done.stdout)
+
+
+def host_dies(hold: Hold) -> None:
+    """Keeper and daemon are killed at once, as by a power loss: neither can write another word."""
+    host = hold.json("doctor")
+    daemon, keeper = host["daemon_pid"], host["keeper_pid"]
+    os.kill(daemon, signal.SIGSTOP)  # it must not notice that the keeper is gone
+    for pid in (keeper, daemon):
+        handle = os.pidfd_open(pid)
+        try:
+            signal.pidfd_send_signal(handle, signal.SIGKILL)
+            assert select.select([handle], [], [], 20)[0]
+        finally:
+            os.close(handle)
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(f"{hold.home}/run/hold.sock")

@@ -1,0 +1,156 @@
+"""Several people at terminals, one session: who writes, and how the turn passes between them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from holdfast.model.size import Size
+from process.commanding import PATIENCE_S, Hold
+from process.terminals import Terminal
+
+Open = Callable[..., Terminal]
+PREFIX = b"\x1c"
+
+
+@pytest.fixture
+def open_terminal() -> Iterator[Open]:
+    opened: list[Terminal] = []
+
+    def open_one(hold: Hold, *words: str, **options: Size) -> Terminal:
+        opened.append(Terminal(hold, *words, **options))
+        return opened[-1]
+
+    yield open_one
+    for terminal in opened:
+        terminal.close()
+
+
+@pytest.fixture
+def bot(host_home: Hold, request: pytest.FixtureRequest) -> str:
+    """An agent that may write in all sessions."""
+    name = f"bot-{abs(hash(request.node.name)) % 10**8}"
+    host_home.ok("actor", "add", name, "--kind", "agent")
+    host_home.ok("grant", name, "execute", "--all")
+    return name
+
+
+def _at_prompt(hold: Hold, terminal: Terminal) -> None:
+    terminal.until_shown("$ ")
+
+
+@pytest.mark.requirement("A3", "A4")
+def test_the_first_key_asks_and_an_idle_holder_gives_way_without_a_word(
+    host_home: Hold, open_terminal: Open, bot: str
+) -> None:
+    host_home.shell("idle")
+    agent = open_terminal(host_home, "--as", bot, "attach", "idle")
+    agent.until_shown("attached to")
+    agent.type(b"echo by-the-$((40+1))\r")
+    agent.until(b"by-the-41")
+    assert host_home.json("turn", "idle")["holder_name"] == bot
+    human = open_terminal(host_home, "attach", "idle")
+    human.until_shown("by-the-41")
+    # At once it is refused and asks; as soon as the agent has paused, the turn is the human's.
+    human.type(b"x")
+    human.until_shown("you are waiting")
+    human.until_shown("you have the turn")
+    human.type(b"echo by-the-$((40+2))\r")
+    human.until(b"by-the-42")
+    agent.until(b"by-the-42")
+    assert host_home.json("turn", "idle")["holder_name"] != bot
+
+
+@pytest.mark.requirement("A3", "A4", "M7")
+def test_the_holder_sees_who_asks_and_one_key_grants(
+    host_home: Hold, open_terminal: Open, bot: str
+) -> None:
+    host_home.shell("asked")
+    host_home.ok("turn", "asked", "policy", "ask-holder")
+    human = open_terminal(host_home, "attach", "asked")
+    human.until_shown("attached to")
+    human.type(b"echo mine-$((1+1))\r")
+    human.until(b"mine-2")
+    agent = open_terminal(host_home, "--as", bot, "attach", "asked")
+    agent.until_shown("mine-2")
+    agent.type(b"echo never-typed\r")
+    agent.until_shown("you are waiting")
+    human.until_shown(f"{bot} asks for the turn")
+    human.type(PREFIX + b"g")
+    agent.until_shown("you have the turn")
+    agent.type(b"echo granted-$((1+1))\r")
+    human.until(b"granted-2")
+    assert "never-typed" not in host_home.ok("tail", "asked", "--plain")
+
+
+@pytest.mark.requirement("A5", "A6")
+def test_a_seizure_from_the_terminal_takes_the_turn_and_the_loser_is_told(
+    host_home: Hold, open_terminal: Open, bot: str
+) -> None:
+    host_home.shell("seized")
+    agent = open_terminal(host_home, "--as", bot, "attach", "seized")
+    agent.until_shown("attached to")
+    agent.type(b"cd /usr; alias ls=false; echo at-$((3*3))\r")
+    agent.until(b"at-9")
+    human = open_terminal(host_home, "attach", "seized")
+    human.until_shown("at-9")
+    human.type(PREFIX + b"s")
+    human.until_shown("1 command by")
+    agent.until_shown("took the turn")
+    agent.type(b"echo too-late\r")
+    agent.until_shown("you are waiting")
+    human.type(b"echo mine-$((5*5))\r")
+    human.until(b"mine-25")
+    assert "too-late" not in host_home.ok("tail", "seized", "--plain")
+    refused = [e for e in map(str, host_home.ok("log", "seized").splitlines()) if "refused" in e]
+    assert refused, "the loser's writes are recorded as refused"
+
+
+def test_seize_and_halt_from_the_terminal_and_resume(
+    host_home: Hold, open_terminal: Open, bot: str
+) -> None:
+    host_home.shell("halted")
+    host_home.ok("--as", bot, "send", "halted", "--enter", "while :; do echo spin; done")
+    human = open_terminal(host_home, "attach", "halted")
+    human.until(b"spin")
+    human.type(PREFIX + b"S")
+    human.until_shown("tasks frozen")
+    assert host_home.json("show", "halted")["state"] == "halted"
+    host_home.fails("session_halted", "send", "halted", "--enter", "no")
+    human.type(PREFIX + b"u")
+    deadline = time.monotonic() + PATIENCE_S
+    while host_home.json("show", "halted")["state"] == "halted":
+        assert time.monotonic() < deadline, "it does not run on"
+    human.type(b"\x03")
+    host_home.ok("wait", "halted", "--for", "prompt", "--timeout", "20")
+
+
+def test_the_size_moves_with_the_turn(host_home: Hold, open_terminal: Open, bot: str) -> None:
+    host_home.shell("sized")
+    human = open_terminal(host_home, "attach", "sized", size=Size(100, 30))
+    human.until_shown("attached to")
+    human.type(b"echo one-$((1+1))\r")
+    human.until(b"one-2")
+    agent = open_terminal(host_home, "--as", bot, "attach", "sized", size=Size(70, 20))
+    agent.until_shown("one-2")
+    assert host_home.json("show", "sized")["size"] == {"cols": 100, "rows": 30}
+    human.type(PREFIX + b"y")
+    human.until_shown("nobody has the turn")
+    agent.type(b"stty size\r")
+    agent.until(b"20 70")
+    assert host_home.json("show", "sized")["size"] == {"cols": 70, "rows": 20}
+
+
+def test_one_who_may_only_watch_watches(host_home: Hold, open_terminal: Open) -> None:
+    host_home.shell("watched")
+    host_home.ok("actor", "add", "watcher", "--kind", "human")
+    host_home.ok("grant", "watcher", "read", "watched")
+    watcher = open_terminal(host_home, "--as", "watcher", "attach", "watched")
+    watcher.until_shown("observing watched")
+    watcher.type(b"x")
+    watcher.until_shown("keys are not sent")
+    host_home.ok("revoke", "watcher", "watched")
+    assert watcher.wait() == 0
+    assert b"may not be here any more" in watcher.seen
