@@ -16,7 +16,17 @@ from bench.results import Row, missed, plain_table
 from bench.stage import QUICK, Scale, staged
 
 # In the order of the table. The idle sessions come last: their remains weigh on what follows.
-MEASURES = ("throughput", "echo", "attach", "stalled", "start", "halt", "journal", "idle")
+MEASURES = (
+    "throughput",
+    "echo",
+    "attribution",
+    "attach",
+    "stalled",
+    "start",
+    "halt",
+    "journal",
+    "idle",
+)
 _DOCS = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "docs")
 
 

@@ -17,10 +17,10 @@ from bench.stage import Stage
 from bench.terminal import Terminal
 
 _KEYS = b"#&^!~%"
-_BLOCK = 50  # keys to one system before the next has its turn
+BLOCK = 50  # keys to one system before the next has its turn
 _PAUSE_S = 0.003
-_TIMEOUT_S = 10.0
-_HINT_GONE_S = 3.0  # `hold attach` shows a hint at first, and takes it away again
+TIMEOUT_S = 10.0
+HINT_GONE_S = 3.0  # `hold attach` shows a hint at first, and takes it away again
 
 
 def measure(stage: Stage) -> list[Row]:
@@ -31,18 +31,18 @@ def measure(stage: Stage) -> list[Row]:
             for system in stage.systems()
         }
         for terminal in terminals.values():
-            ask(terminal, "keys", _TIMEOUT_S)
-        time.sleep(_HINT_GONE_S)
+            ask(terminal, "keys", TIMEOUT_S)
+        time.sleep(HINT_GONE_S)
         for name, terminal in terminals.items():
             terminal.discard(0.1)
             samples[name] = []
         blocks = {
-            name: partial(_type_block, terminal, samples[name])
+            name: partial(type_block, terminal, samples[name])
             for name, terminal in terminals.items()
         }
-        interleaved(blocks, stage.scale.keys // _BLOCK, warm_up=0)
+        interleaved(blocks, stage.scale.keys // BLOCK, warm_up=0)
     for taken in samples.values():
-        del taken[: _BLOCK // 2]  # warm-up
+        del taken[: BLOCK // 2]  # warm-up
     return [
         _row("key echo, p50", samples, 50, Target("<=", 1.5)),
         _row("key echo, p99", samples, 99, Target("<=", 2)),
@@ -54,13 +54,13 @@ def _row(name: str, samples: Samples, percent: int, target: Target) -> Row:
     return Row(name, "ms", values, "tmux", target=target, samples=samples if percent == 50 else {})
 
 
-def _type_block(terminal: Terminal, samples: list[float]) -> float:
-    for number in range(_BLOCK):
+def type_block(terminal: Terminal, samples: list[float]) -> float:
+    for number in range(BLOCK):
         at = number % len(_KEYS)
         key = _KEYS[at : at + 1]
         time.sleep(_PAUSE_S)
         began = time.perf_counter()
         terminal.type(key)
-        terminal.wait_for(key, _TIMEOUT_S)
+        terminal.wait_for(key, TIMEOUT_S)
         samples.append((time.perf_counter() - began) * 1000)
     return 0.0

@@ -332,6 +332,14 @@ class Company:
             self.host.wait_new_daemon(killed)
             self.kills += 1
 
+    def until_revoked(self, times: int) -> None:
+        """So many more revocations were confirmed."""
+        wanted = self._revoked() + times
+        until(f"{times} revocations", lambda: self._revoked() >= wanted)
+
+    def _revoked(self) -> int:
+        return sum(op.kind == "revoke" and op.outcome == OK for op in self.hands[-1].ops)
+
     def stall(self, seconds: float) -> None:
         """The program does not read for a while: inputs wait, with the host and in the terminal,
         while everything goes on."""
@@ -360,7 +368,8 @@ class Company:
         with self.host.client() as client:
             end = b"<end.1>"
             client.ask(a.Seize(0, self.session), a.Halted)
-            last = Op(self.hands[-1].actor, "input", "end.1", time.monotonic())
+            local = client.ask(a.ShowActor(0), a.ActorShown).actor.id
+            last = Op(local, "input", "end.1", time.monotonic())
             client.type_bytes(self.session, end)
             last.end, last.outcome = time.monotonic(), OK
             until("the program read all", lambda: self.read.read_bytes().endswith(end))

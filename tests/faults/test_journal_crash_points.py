@@ -1,5 +1,5 @@
-"""M6, M8, A5: the daemon dies between any two steps of recording and doing. Nothing is lost, nothing
-doubled, every byte is attributed once, and what was stopped is stopped."""
+"""M6, M8, A5: the daemon dies between any two steps of recording and doing. Nothing is lost,
+nothing doubled, every byte is attributed once, and what was stopped is stopped."""
 
 from __future__ import annotations
 
@@ -10,15 +10,17 @@ from pathlib import Path
 
 import pytest
 
-from faults.actors_at_work import PROGRAM, Admin, Company, Worker
+from faults.actors_at_work import PROGRAM, Admin, Company, Hand, Worker
 from faults.crash_points import arm, crashing_host
 from faults.histories import OK, faults
 from faults.hosting import FaultHost, until
-from holdfast.adapters import procfs
+from holdfast.adapters import cgroup, procfs
 from holdfast.adapters.segments import JournalReader
 from holdfast.journal import entries
 from holdfast.journal.entries import Body
+from holdfast.model.errors import HostLost, SessionHalted
 from holdfast.model.state import Level, SessionState
+from holdfast.sdk import identity
 from holdfast.sdk.client import Host
 from holdfast.wire import authority as a
 from holdfast.wire import messages as m
@@ -84,8 +86,8 @@ def test_an_input_cut_off_by_a_kill_is_typed_and_attributed_once(
 ) -> None:
     company, worker, _ = company_of(armed)
     for place in POINTS[form]:
-        if form == "quiet":  # so that a burst is open, and the next key is not judged anew
-            assert worker.write("keys").outcome == OK
+        # A key ends with a burst open, and the next is not judged anew; a line ends it.
+        assert worker.write("keys" if form == "quiet" else "submit").outcome == OK
         old, point = daemon(armed), arm(armed, place)
         assert worker.write(form).outcome == OK
         died(company, point, old)
@@ -101,13 +103,155 @@ def test_a_daemon_that_dies_while_it_carries_on_leaves_the_rest_to_the_next(
     armed: FaultHost, place: str
 ) -> None:
     company, worker, _ = company_of(armed)
-    assert worker.write("keys").outcome == OK
-    old = daemon(armed)
     company.early += 1
-    with company.frozen_clock_of_the_daemon():  # the keys stay gathered
-        pass
-    point = arm(armed, place)
-    armed.kill_daemon()
+    old, point = daemon(armed), arm(armed, place)
+    arm(armed, "after-commit")  # the first one: it leaves keys that are not in the journal's file
+    assert worker.write("keys").outcome == OK
     died(company, point, old)
     assert worker.write("submit").outcome == OK
     assert_explained(company)
+
+
+@pytest.mark.requirement("A3", "M8")
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("place", ["before-moved", "after-moved", "before-keep", "after-keep"])
+def test_a_seizure_cut_off_by_a_kill_happened_or_did_not(armed: FaultHost, place: str) -> None:
+    company, worker, admin = company_of(armed)
+    assert worker.write("keys").outcome == OK
+    old, point = daemon(armed), arm(armed, place)
+    cut = admin.turn(a.Seize(0, company.session), tagged=True)
+    assert cut.outcome == "unknown"
+    died(company, point, old)
+    seen = admin.turn(a.GetTurn(0, company.session)).shown
+    assert seen == (admin.actor if place == "after-keep" else worker.actor)
+    assert (worker.write().outcome == OK) == (seen == worker.actor)
+    assert_explained(company)
+
+
+@pytest.mark.requirement("A2", "M8")
+@pytest.mark.timeout(60)
+def test_a_revocation_cut_off_by_a_kill_is_in_force_and_recorded(armed: FaultHost) -> None:
+    company, worker, admin = company_of(armed)
+    assert worker.write("keys").outcome == OK
+    old, point = daemon(armed), arm(armed, "before-changed")
+    admin.connected()
+    cut = admin.begin("revoke", worker.actor)
+    assert admin.ask(cut, a.Revoke(0, worker.actor, company.session)) is None
+    died(company, point, old)
+    assert worker.write().outcome == "refused"
+    assert entries.EnvelopeSet(worker.actor, f"session:{company.session}", ()) in bodies(company)
+    shown = admin.turn(a.GetTurn(0, company.session)).shown
+    assert shown == "", "who may not write any more does not keep the turn"
+    assert_explained(company)
+
+
+# -- halting --------------------------------------------------------------------------------------
+
+
+def start_with_a_stopped_job(host: FaultHost, client: Host, level: Level) -> tuple[str, int, int]:
+    """A program that reads, and beside it one that the session itself stopped. Their numbers."""
+    read, woke = host.work / "read", host.work / "woke"
+    script = (
+        f"sh -c 'echo $$ >{host.work}/job; kill -STOP $$; : >{woke}' & "
+        f"exec {sys.executable} -S {PROGRAM} {read}"
+    )
+    info = client.run(["/bin/sh", "-c", script], level=level)
+    until("it reads", lambda: read.exists())
+    job = procfs_child(info.pid)
+    until("the job stopped", lambda: state_of(job) == "T")
+    return info.id, info.pid, job
+
+
+def procfs_child(pid: int) -> int:
+    return int(Path(f"/proc/{pid}/task/{pid}/children").read_text().split()[0])
+
+
+def state_of(pid: int) -> str:
+    return procfs.stat_of(pid).state
+
+
+def types(host: FaultHost, client: Host, session: str, text: str) -> None:
+    client.send(session, text)
+    until("it reads on", lambda: text.encode() in (host.work / "read").read_bytes())
+
+
+@pytest.mark.requirement("A5")
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("place", ["after-keep", "before-halt", "during", "after-halt"])
+def test_a_halt_cut_off_by_a_kill_is_completed_and_can_be_ended(
+    armed: FaultHost, level: Level, place: str
+) -> None:
+    if place == "during":
+        place = "after-stop" if level is Level.PLAIN else "after-frozen"
+    with armed.client() as client:
+        session, reader, job = start_with_a_stopped_job(armed, client, level)
+        old, point = daemon(armed), arm(armed, place)
+        with pytest.raises(HostLost):
+            seize = a.Seize(client.connection.next_id(), session, halt=True)
+            client.connection.ask(seize, 20)
+        until("the daemon died there", lambda: not point.exists())
+        armed.wait_new_daemon(old)
+        client.reconnect()
+        until("it is halted", lambda: client.show(session).state is SessionState.HALTED)
+        if level is Level.PLAIN:
+            assert state_of(reader) == "T"
+        else:
+            assert cgroup.frozen(str(armed.group_home() / session))
+        with pytest.raises(SessionHalted):
+            client.send(session, "not now")
+        client.ask(a.Resume(0, session), m.Done)
+        types(armed, client, session, "go on")
+        assert state_of(job) == "T" and not (armed.work / "woke").exists()
+        assert b"not now" not in (armed.work / "read").read_bytes()
+        assert client.ask(a.Verify(0, session), a.Verified).judgement.verdict == "intact"
+
+
+@pytest.mark.requirement("A5")
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("place", ["before-go", "after-go"])
+def test_a_resume_cut_off_by_a_kill_can_be_asked_for_again(
+    armed: FaultHost, level: Level, place: str
+) -> None:
+    with armed.client() as client:
+        session, _, job = start_with_a_stopped_job(armed, client, level)
+        client.ask(a.Halt(0, session), a.Halted)
+        old, point = daemon(armed), arm(armed, place)
+        with pytest.raises(HostLost):
+            client.connection.ask(a.Resume(client.connection.next_id(), session), 20)
+        until("the daemon died there", lambda: not point.exists())
+        armed.wait_new_daemon(old)
+        client.reconnect()
+        client.ask(a.Resume(0, session), m.Done)
+        types(armed, client, session, "go on")
+        assert state_of(job) == "T" and not (armed.work / "woke").exists()
+
+
+@pytest.mark.requirement("A5")
+@pytest.mark.timeout(60)
+def test_a_leaf_frozen_by_a_daemon_that_died_is_thawed_by_the_next(armed: FaultHost) -> None:
+    if os.getuid() != 0 or cgroup.unavailable():
+        pytest.skip("level contained needs root and cgroup v2")
+    with armed.client() as client:
+        info = client.run(["/bin/sh"], level=Level.CONTAINED)
+        session = info.id
+        beat = armed.work / "beat"
+        client.send(session, f"while :; do echo >>{beat}; sleep 0.01; done &")
+        until("it beats", beat.exists)
+        me = client.ask(a.ShowActor(0), a.ActorShown).actor.id
+        other = identity.make("other")
+        client.ask(a.AddActor(0, "other", "agent", other.public), a.ActorShown)
+        client.ask(a.Grant(0, "other", session, ("execute",)), a.Envelopes)
+        client.ask(a.HandOffTurn(0, session, "other"), a.TurnShown)
+        armed.wait_new_daemon(armed.kill_daemon())
+        receipt = client.ask(a.Halt(0, session, only_actor=me), a.Halted).receipt
+        assert receipt.frozen and receipt.tasks > 0
+        assert me not in Path(f"/proc/{info.pid}/cgroup").read_text(), "the shell is frozen too"
+        size = beat.stat().st_size
+        armed.wait_new_daemon(armed.kill_daemon())
+        connection = Hand(armed, session, other, SEED).connected()
+        text = f"echo shell runs >{armed.work}/shell"
+        connection.ask(m.Submit(connection.next_id(), session, 1, text), 20)
+        until("the shell was not frozen with it", (armed.work / "shell").exists)
+        assert beat.stat().st_size == size
+        client.ask(a.Resume(0, session), m.Done)
+        until("it beats again", lambda: beat.stat().st_size > size)

@@ -28,7 +28,7 @@ ACTORS = 20
 WORK_S = 40.0
 KILL_EVERY_S = 0.8
 FEWER_ACTORS = 8
-MOMENTS = 4
+MOMENTS = 3
 
 
 @pytest.mark.requirement("A1", "A2", "A3", "A5", "M6", "M8", "N7", "S1")
@@ -70,6 +70,7 @@ def short_run(host: FaultHost) -> list[str]:
     company = Company(host, FEWER_ACTORS, SEED, halts=False)
     company.start()
     for _ in range(MOMENTS):
+        company.until_revoked(4)
         host.wait_new_daemon(kill_at_the_moment(host))
         company.kills += 1
     return faults(company.finish())

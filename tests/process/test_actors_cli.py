@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
 import time
 
 import pytest
@@ -21,7 +23,7 @@ from holdfast.sdk.client import Host
 from holdfast.wire import authority as a
 from holdfast.wire import messages as m
 from process.acting import add_actor, connected, files_with, key_file
-from process.commanding import Hold
+from process.commanding import HOLD, Hold
 from process.waiting import PATIENCE_S
 
 
@@ -145,6 +147,28 @@ def test_as_acts_as_another_actor_and_so_does_the_variable(host_home: Hold) -> N
     shown = host_home.json("show", "handed")["last_command"]
     assert (shown["actor"], shown["authors"]) == ("hand", ["hand"])
     assert "true  by hand" in host_home.ok("show", "handed")
+
+
+def test_bash_completes_actors_roles_and_what_follows_as(host_home: Hold) -> None:
+    add_actor(host_home, "completed", "read", "--all")
+    script = subprocess.run([HOLD, "completion", "bash"], capture_output=True, timeout=30).stdout
+    ask = (
+        b'\ncomplete_it() { COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _hold; '
+        b'echo "${COMPREPLY[*]}"; }\n'
+        b"complete_it hold --as comple\ncomplete_it hold --as completed catch\n"
+        b"complete_it hold grant comple\ncomplete_it hold grant completed exe\n"
+        b"complete_it hold grant completed execute turn.r\ncomplete_it hold actor sh\n"
+        b"complete_it hold turn x hand\ncomplete_it hold turn x handoff comple\n"
+        b"complete_it hold --as completed seize x --only-actor comple\n"
+    )
+    env = {**host_home.env, "PATH": os.path.dirname(HOLD) + ":" + host_home.env["PATH"]}
+    done = subprocess.run(
+        ["bash", "--norc"], input=script + ask, env=env, capture_output=True, timeout=60
+    )
+    assert done.stdout.decode().split() == [
+        *("completed", "catchup", "completed", "execute", "turn.request", "show"),
+        *("handoff", "completed", "completed"),
+    ], done
 
 
 def test_a_session_does_not_inherit_whom_its_starter_acted_as(host_home: Hold) -> None:
@@ -337,7 +361,7 @@ def test_a_revocation_counts_at_once_for_a_connected_operator(host_home: Hold) -
         with pytest.raises(NoSuchSession):
             host.send(session, "after", enter=False)
         # It was told, too: its view is closed, its turn is gone.
-        told = set()
+        told: set[str] = set()
         while not {"dismissed", "turn_lost"} <= told:
             told.add(host.connection.receive(PATIENCE_S).tag)
     assert host_home.json("turn", "loose")["holder"] == ""
@@ -399,6 +423,9 @@ def test_an_envelope_ends_when_it_expires_and_says_so(host_home: Hold) -> None:
     assert "expired" in host_home.ok("grant", "--ls", "brief")
     host_home.fails("no_such_session", "--as", "briefly", "send", "no-such", "late")
     assert "late" not in host_home.ok("tail", "brief")
+    add_actor(host_home, "regent", "admin", "--all", "--expires", "0")
+    for words in (("actor", "add", "heir"), ("run", "-d", "--", "cat"), ("daemon", "restart")):
+        host_home.fails("envelope_expired", "--as", "regent", *words)
 
 
 # -- nobody owns it ---------------------------------------------------------------------------

@@ -15,7 +15,10 @@ from holdfast.model.info import HostInfo, SessionInfo
 from holdfast.wire import messages as m
 from process.commanding import HOLD, Hold
 
-READ_VERBS = ("ls", "show", "screen", "tail", "wait", "watch", "graph", "send", "keys")
+READ_VERBS = (
+    *("ls", "show", "screen", "tail", "wait", "watch", "graph", "send", "keys"),
+    *("actor", "turn", "seize", "halt", "resume", "catchup"),
+)
 
 
 # -- the command itself -----------------------------------------------------------------------

@@ -158,21 +158,29 @@ def test_only_what_one_actor_started_is_frozen(host_home: Hold, tmp_path: Path) 
         host_home.ok("--as", name, "exec", "shared", "--", line)
     for counter in counters.values():
         soon_grows(counter)
-    said = host_home.ok("seize", "shared", "--only-actor", "ann", "--reason", "hers only")
-    assert "halted: what actor ann started in shared; the kernel confirms" in said
-    assert not grows(counters["ann"])
-    soon_grows(counters["bob"])
-    # The shell itself goes on, for the one who seized it.
-    assert host_home.ok("exec", "shared", "--", "echo works") == "works\n"
-    assert not grows(counters["ann"])
-    host_home.ok("resume", "shared")
-    soon_grows(counters["ann"])
-    receipt = host_home.json("halt", "shared", "--only-actor", "bob")
-    assert (receipt["scope"], receipt["frozen"]) == ("actor bob", True)
+    said = host_home.ok("seize", "shared", "--only-actor", "bob", "--reason", "his only")
+    assert "halted: what actor bob started in shared; the kernel confirms" in said
     assert not grows(counters["bob"])
     soon_grows(counters["ann"])
+    # The shell itself goes on, though bob wrote to it last.
+    bob, pid = host_home.json("actor", "show", "bob")["id"], host_home.json("show", "shared")["pid"]
+    assert bob not in Path(f"/proc/{pid}/cgroup").read_text()
+    assert host_home.ok("exec", "shared", "--", "echo works") == "works\n"
+    assert not grows(counters["bob"])
+    host_home.ok("resume", "shared")
+    soon_grows(counters["bob"])
+    receipt = host_home.json("halt", "shared", "--only-actor", "ann")
+    assert (receipt["scope"], receipt["frozen"]) == ("actor ann", True)
+    assert not grows(counters["ann"])
+    soon_grows(counters["bob"])
+    # Her own input would only wait for her frozen programs; that survives a daemon, too.
+    host_home.fails("session_halted", "--as", "ann", "send", "shared", "x")
+    host_home.ok("daemon", "restart")
+    host_home.fails("session_halted", "--as", "ann", "send", "shared", "x")
+    assert not grows(counters["ann"])
     host_home.fails("no_such_actor", "halt", "shared", "--only-actor", "ghost")
     host_home.ok("resume", "shared")
+    soon_grows(counters["ann"])
     host_home.ok("end", "shared")
 
 

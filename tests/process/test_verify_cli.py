@@ -14,7 +14,7 @@ import pytest
 
 from holdfast.cli.journal_files import open_journal
 from holdfast.journal.ed25519 import check
-from holdfast.journal.framing import FRAME_BYTES, HEADER_BYTES, length_at
+from holdfast.journal.framing import FRAME_BYTES, HEADER_BYTES, SEAL_MARK, frame, length_at
 from holdfast.journal.judging import judge
 from process.commanding import Hold
 from process.recorded import add_actor, copied, host_dies, journal_of, log, segments, verified
@@ -66,6 +66,15 @@ def spoil(path: Path, change: Callable[[bytes], bytes]) -> None:
 
 def flipped(at: int) -> Callable[[bytes], bytes]:
     return lambda data: data[:at] + bytes([data[at] ^ 0x10]) + data[at + 1 :]
+
+
+def forged(data: bytes, entry: int) -> bytes:
+    """The same with a changed record in its place, as whole as any."""
+    at = starts(data)[entry - 1]
+    word = length_at(data, at)[0]
+    end = at + FRAME_BYTES + (word & ~SEAL_MARK)
+    record = data[at + FRAME_BYTES : end - 1] + bytes([data[end - 1] ^ 1])
+    return data[:at] + frame(record, seal=word >= SEAL_MARK) + data[end:]
 
 
 # -- whole ------------------------------------------------------------------------------------
@@ -270,8 +279,8 @@ def test_after_host_death_it_is_discontinued_and_its_successor_says_whom_it_foll
     body = log(hold, "next")[0]["body"]
     by_seq = {each["seq"]: each["hash"] for each in log(hold, session)}
     assert body["predecessor_hash"] == by_seq[after]
-    path = segments(journal_of(hold, session))[0]
-    spoil(path, flipped(starts(path.read_bytes())[after - 1] + 12))
+    # Another entry there, whole in itself.
+    spoil(segments(journal_of(hold, session))[0], lambda data: forged(data, after))
     assert hold.json("status", "next")["predecessor_agrees"] is False
     assert "does NOT agree" in hold.ok("status", "next")
 
@@ -389,12 +398,20 @@ def test_a_journal_put_back_to_an_older_state_is_given_away_by_a_later_proof(
     hold = ended.hold
     session = hold.shell("rolled")
     hold.ok("exec", "rolled", "--", "true")
-    hold.json("verify", session)
+    early, late = tmp_path / "early", tmp_path / "late"
+    hold.ok("proof", session, "1", "last", "-o", str(early))
     old = copied(journal_of(hold, session), tmp_path / "old")
     hold.ok("exec", "rolled", "--", "echo to-be-forgotten")
-    proof = tmp_path / "proof"
-    hold.ok("proof", session, "1", "last", "-o", str(proof))
+    hold.ok("proof", session, "2", "last", "-o", str(late))
     status, judged = verified(hold, old, session)
-    assert status == 0
-    assert json.loads(proof.read_text())["last"] > judged["records"]
-    hold.ok("proof", "check", str(proof), "--session", session)
+    assert (status, judged["status"]) == (0, "continuous")
+    assert verified(hold, old, session, "--proof", str(early))[0] == 0
+    status, judged = verified(hold, old, session, "--proof", str(late))
+    assert (status, judged["status"]) == (1, "unverifiable")
+    assert judged["gap_to"] == json.loads(late.read_text())["last"]
+    done = hold("verify", "--dir", str(old), "--session", session, "--proof", str(late))
+    assert "but unverifiable: the proof knows of entry" in done.stdout
+    assert hold.ok("verify", "rolled", "--proof", str(late)).startswith("intact")
+    hold.fails("invalid_argument", "verify", ended.one, "--proof", str(late))
+    spoil(late, lambda text: text.replace(b'"last": ', b'"last": 1'))
+    hold.fails("invalid_argument", "verify", "rolled", "--proof", str(late))

@@ -11,6 +11,8 @@ import pytest
 from holdfast.cli.dispatch import VERBS, load
 from holdfast.host.config import Config
 from holdfast.model import home
+from holdfast.model.actor import Actor
+from holdfast.model.envelope import Envelope
 from holdfast.model.errors import by_code
 from holdfast.model.graph import Graph, Lock, OpenFile, Pipe, Process, Socket, Terminal
 from holdfast.model.info import (
@@ -22,13 +24,16 @@ from holdfast.model.info import (
     SessionInfo,
 )
 from holdfast.model.record import Record
+from holdfast.model.shell_state import Change
 from holdfast.model.size import Size
 from holdfast.model.state import Ending, Level, SessionState
+from holdfast.model.turn_info import Handoff, Receipt, TurnInfo, TurnMove, WaitingInfo
 from holdfast.wire import messages as m
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 RECORDS: tuple[type[Record], ...] = (
     *(SessionInfo, CommandRecord, Ending, Size, HostInfo, Finding),
+    *(Actor, Envelope, TurnInfo, WaitingInfo, Receipt, Handoff, TurnMove, Change),
     *(BlameLine, Judgement),
     *(Graph, Process, OpenFile, Lock, Pipe, Socket, Terminal),
     *(m.StateEvent, m.ScreenShown, m.Accepted),

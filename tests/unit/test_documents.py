@@ -28,3 +28,11 @@ def test_every_path_named_exists(document: Path) -> None:
     named = _PATH.findall(document.read_text(encoding="utf-8"))
     places = (ROOT, ROOT / "src" / "holdfast")
     assert [name for name in named if not any((place / name).exists() for place in places)] == []
+
+
+@pytest.mark.parametrize("package", ["core", "host", "journal", "keeper"])
+def test_a_package_says_what_each_of_its_files_is_for(package: str) -> None:
+    directory = ROOT / "src" / "holdfast" / package
+    said = (directory / "__init__.py").read_text(encoding="utf-8")
+    files = {path.name for path in directory.glob("*.py")} - {"__init__.py"}
+    assert set(re.findall(r"\w+\.py", said)) == files

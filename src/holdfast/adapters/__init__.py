@@ -1,0 +1,15 @@
+"""What touches the system, one technology per file. An adapter decides nothing about sessions.
+
+ring.py, ledger.py, burst.py   a session's memory in the keeper's custody: output, which inputs
+                               were taken, keys not yet in the journal's file
+segments.py, journal_writer.py the journal's files: reading, writing, the reserve
+signing.py, files.py           keys of ours; files replaced as a whole
+pty.py                         terminals
+launcher*.py, namespaces.py, native.py   starting a session
+cgroup.py, stopping.py         a tree frozen, or stopped one by one; halting.py chooses
+proc*.py, sock_diag.py         the kernel's word on what a session is and does
+shell*.py                      shells that report: started so, their reports, their state
+ghostty*.py                    screens, by libghostty-vt
+criu*.py                       checkpoint and restore
+level.py, linux.py             the best level here; system calls Python does not offer
+"""

@@ -150,6 +150,16 @@ def leaves(directory: str) -> dict[str, str]:
     return {name[len(_LEAF_PREFIX) :]: f"{directory}/{name}" for name in names}
 
 
+def frozen_leaves(directory: str) -> frozenset[str]:
+    """The actors whose leaf is to be frozen, whether or not the session's own group is."""
+    found = set()
+    for actor, path in leaves(directory).items():
+        with contextlib.suppress(OSError):  # removed while we looked
+            if _read(f"{path}/cgroup.freeze").strip() == "1":
+                found.add(actor)
+    return frozenset(found)
+
+
 def actor_of(directory: str, pid: int) -> str:
     """Whose leaf of this session a process is in; "" when in none, or gone.
 

@@ -25,7 +25,7 @@ from holdfast.model.size import Size
 class GhosttyScreen:
     """One thread at a time. The terminal is made by the first call that needs one."""
 
-    def __init__(self, size: Size, scrollback_lines: int = SCROLLBACK_MAX_LINES) -> None:
+    def __init__(self, size: Size, scrollback_lines: int | None = SCROLLBACK_MAX_LINES) -> None:
         self._native: Native | None = None
         self._closed = False
         self._scrollback_lines = scrollback_lines
@@ -60,6 +60,9 @@ class GhosttyScreen:
         corner = (self.size.cols - 1, self.size.rows - 1)
         area = None if scrollback else terminal.area((0, 0), corner)
         return terminal.format(plain=True, trim=True, area=area).decode(errors="replace")
+
+    def scrolled(self) -> int:
+        return self._terminal().number("TOTAL_ROWS") - self.size.rows
 
     def cursor(self) -> tuple[int, int]:
         terminal = self._terminal()

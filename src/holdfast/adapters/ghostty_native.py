@@ -133,7 +133,7 @@ class Native:
         buffer = ffi.from_buffer("uint8_t[]", data)  # no copy, and cffi lets other threads run
         lib.ghostty_terminal_vt_write(self.pointer, buffer, len(buffer))
 
-    def resize(self, size: Size, scrollback_lines: int) -> None:
+    def resize(self, size: Size, scrollback_lines: int | None) -> None:
         self._limit_scrollback(size, scrollback_lines)
         check(lib.ghostty_terminal_resize(self.pointer, size.cols, size.rows, *_CELL_PX), "resize")
 

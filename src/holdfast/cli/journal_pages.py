@@ -61,6 +61,10 @@ class Pages:
             low, high = (middle, high) if found is not None and found < at else (low, middle)
         return high
 
+    def hash_at(self, seq: int) -> bytes:
+        """Of an entry that is there."""
+        return next(self.entries(seq, seq)).hash
+
     def _at(self, seq: int) -> float | None:
         shown = self._host.ask(a.GetJournal(0, self.session, seq, 1), a.JournalShown)
         self._learn(shown)

@@ -37,8 +37,8 @@ def verdict_lines(of: Judgement) -> Iterator[str]:
         kind = of.problem.replace("_", " ")
         yield f"  {kind}: {_MEANING.get(of.problem, 'of a kind not known here')}"
         yield f"  {harmless(of.detail)}"
-    if of.status == "unverifiable" and of.verdict != "damaged":
-        yield f"incomplete: {harmless(of.detail)}"
+    if of.verdict != "damaged" and of.status in ("unverifiable", "forked"):
+        yield f"but {of.status}: {harmless(of.detail)}"
     yield from _trust(of)
     yield from _statement(of)
 

@@ -34,6 +34,20 @@ def checked(
     return _check_signed(given, records, session, first, last)
 
 
+def valid_proof(path: str, session: str) -> SignedProof:
+    """A signed proof about this session, as `hold verify` wants it."""
+    from holdfast.journal.ed25519 import check
+
+    proof = _read(path)
+    if not isinstance(proof, SignedProof):
+        raise InvalidArgument(f"not a signed proof: {path}", hint="a witness is not enough here")
+    if proof.session != session or not check_signed(proof, check):
+        raise InvalidArgument(
+            f"not a valid proof about {session}: {path}", hint="`hold proof check` tells more"
+        )
+    return proof
+
+
 # -- reading ----------------------------------------------------------------------------------
 
 

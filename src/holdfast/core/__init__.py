@@ -3,7 +3,8 @@
 lifecycle.py      the phases of an incarnation, as a table
 attachment.py     who is attached, whose size counts, whose terminal answers
 intake.py         which input is new, which a repeat, which refused
-session.py        the three composed: the one mutator of a session
+events.py         what can happen to a session, and what can come of it
+session.py        lifecycle, attachments, authority, turn and intake composed: the one mutator
 turn_table.py     the states of the turn and what leads from one to another
 turn_events.py    what can be done about the turn, and what can come of it
 turn_policy.py    who gets the next turn, and how long a holder may be idle

@@ -64,6 +64,7 @@ class Session:
         taken: dict[OperatorId, int] | None = None,
         *,
         halted: bool = False,
+        halted_actors: frozenset[str] = frozenset(),
     ) -> None:
         self.id = session
         self.labels = labels
@@ -71,6 +72,7 @@ class Session:
         self.size = size
         self.halted = halted  # asked for: input is refused from that moment on
         self.frozen = halted  # and confirmed by the kernel
+        self.halted_actors = halted_actors  # whose processes alone are
         self.ending: Ending | None = None
         self.attachments = Attachments()
         self.attachments.turn_with(held.holder or HOST_ACTOR)
@@ -168,9 +170,10 @@ class Session:
         self._alive()
         if actor != HOST_ACTOR:
             self._check(actor, right, now)
-        if self.halted:
+        if self.halted or actor in self.halted_actors:
             raise SessionHalted(
-                "the session is halted; input is refused, not kept for later",
+                f"{'what you started here' if not self.halted else 'the session'} is halted; input "
+                "is refused, not kept for later",
                 hint="`hold resume` lets it run on",
             )
         if actor == HOST_ACTOR:
@@ -251,7 +254,9 @@ class Session:
         return self._halt(event)
 
     def _halt(self, event: ev.SeizeAsked | ev.HaltAsked) -> list[ev.Effect]:
-        if not event.only:
+        if event.only:
+            self.halted_actors |= {event.only}
+        else:
             self.halted = True
         return [ev.Freeze(event.only, event.reason)]
 
@@ -266,6 +271,7 @@ class Session:
 
     def _thawed(self, _event: ev.Thawed) -> list[ev.Effect]:
         self.halted = self.frozen = False
+        self.halted_actors = frozenset()
         return [ev.Announce()]
 
     # -- authority ------------------------------------------------------------------------------

@@ -1,21 +1,43 @@
 """The host daemon: one process that serves every session of a host. Wiring and I/O only; what is
 decided is decided in core, what touches the system is in adapters.
 
+The whole:
+
     __main__.py     start: descriptors from the keeper, event loop, daemon
     daemon.py       what there is: registry of sessions, operators, launcher, keeper link
     custody.py      the daemon's end of the keeper's channel
-    starting.py     a `run` request -> a live session
-    kept.py         what a new daemon needs to carry a session on
-    live.py         one live session: PTY, ring, ledger, view, effects of core.session
-    view.py         the lazily fed screen of a session, and its checkpoint
-    commands.py     what the session's shell reports, and `exec`
-    watching.py     a watched session's state, told on change
-    operator.py     one connection: frames in, frames out, never more than its limits
-    channels.py     what flows to an operator: output, raw output, a command's output
+    inheriting.py   what a new daemon finds: sessions to carry on, sessions to bury
     registry.py     sessions by name, id and prefix; who may see which
-    requests.py     each request -> what it does
-    store.py        what is on disk: specs, tombstones, last output
+    actors.py       the actors and their envelopes, judged by core.authority, kept on disk
+    store.py        what is on disk: keys, specs, tombstones, last output
+    clock.py        the host's time, which never goes back
     strays.py       processes of sessions that nobody holds any more
     levels.py       what this host can do, for launch and `hold doctor`
     config.py       config.toml
+
+One connection:
+
+    operator.py     frames in, frames out, never more than its limits
+    requests.py     each request -> what it does
+    authority_requests.py   the same for actors, envelopes, turn, halt and journal
+    channels.py     what flows to an operator: output, raw output, a command's output
+
+One session:
+
+    starting.py     a `run` request -> a live session
+    live.py         the shell around core.session: events in, effects carried out
+    kept.py         what a new daemon needs to carry it on
+    output.py       PTY -> ring -> readers; nowhere in a blind turn
+    typist.py       an input that was allowed -> journal -> custody -> PTY
+    journaling.py   what is recorded, and when it is on disk
+    turning.py      what becomes of the turn: recorded, kept, told
+    halts.py        stopping the tree, or what one actor started in it
+    handoffs.py     what a new turn holder must know, since which point
+    commands.py     what the session's shell reports, and `exec`
+    view.py         the lazily fed screen, and its checkpoint
+    watching.py     a watched session's state, told on change
+    describing.py   the session in the words of model.info
+    records.py      its journal as it is read: pieces, judgements, proofs
+    blame.py        whose command made each line of the scrollback
+    discontinuity.py    a journal that cannot go on: the statement, and the successor
 """

@@ -112,11 +112,12 @@ class Actors:
 
     def check_manages(self, actor: Actor) -> None:
         """Who may say which actors there are, and stop the host: who may grant everywhere."""
-        envelope = self.envelope(actor, ALL)
-        if envelope is None or Right.GRANT not in envelope.rights:
+        try:
+            self.check_everywhere(actor, Right.GRANT)
+        except NotPermitted as refusal:
             raise NotPermitted(
                 f"{actor.name} may not manage this host", hint="it needs the role admin for all"
-            )
+            ) from refusal
 
     def check_claim(self, actor: Actor, text: bytes, signature: bytes) -> None:
         if not signing.check(actor.key, text, signature):

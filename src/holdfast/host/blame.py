@@ -1,7 +1,7 @@
 """Every line of the scrollback, traced to the command and actor that produced it.
 
-The output that is held is shown to a fresh screen, command by command: the lines that are there
-when a command's output ends, and were not when it began, are that command's. A line that a later
+The output that is held is shown to a fresh screen, piece by piece: the lines that are there after
+a piece of a command's output, and were not before it, are that command's. A line that a later
 command painted over is the later one's. Output of a job in the background counts for the command in
 the foreground: a terminal has one stream, and nothing in it says who wrote.
 """
@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from holdfast.adapters.segments import JournalReader
+from holdfast.core.vt_boundary import complete_prefix
 from holdfast.journal import entries
 from holdfast.model.info import BlameLine
 from holdfast.model.record import Record
@@ -23,7 +24,12 @@ if TYPE_CHECKING:
     from holdfast.host.live import LiveSession
     from holdfast.host.store import Stored
 
+    _Blamed = tuple[str, "_Stretch"]  # a line, and whose it is
+
 _LINE_BYTES = 128  # of a line in an answer, besides its texts
+_PIECE_BYTES = 16 << 10  # fed at once: at most so many lines are above the screen
+_ALTERNATE = (47, 1047, 1049)  # DEC private modes, each of which shows the alternate screen
+_CLEAR_ABOVE = b"\x1b[3J"
 
 
 class Gathered(Record):
@@ -83,7 +89,7 @@ def fitting(lines: list[BlameLine], max_bytes: int) -> list[BlameLine]:
     """As many as one answer has room for; one at least."""
     size = 0
     for index, line in enumerate(lines):
-        size += _LINE_BYTES + 4 * (len(line.text) + len(line.command_text) + len(line.actor))
+        size += _LINE_BYTES + len(f"{line.text}{line.command_text}{line.actor}".encode())
         if index and size > max_bytes:
             return lines[:index]
     return lines
@@ -91,18 +97,18 @@ def fitting(lines: list[BlameLine], max_bytes: int) -> list[BlameLine]:
 
 def lines(of: Gathered) -> list[BlameLine]:
     """Every line that the output held makes, from the top."""
-    screen = of.make_screen(of.size)
-    blamed: list[tuple[str, _Stretch]] = []
+    page = _Page(of.make_screen(of.size), of.size.rows)
     fed = 0
     for stretch in _stretches(of):
         end = min(stretch.end - of.held_from, len(of.held))
-        if end <= fed:
-            continue
-        screen.feed(of.held[fed:end])
-        fed = end
-        blamed = _after(blamed, screen.text(scrollback=True).split("\n"), stretch)
-    while blamed and not blamed[-1][0]:
-        blamed.pop()
+        while fed < end:
+            piece = of.held[fed : min(end, fed + _PIECE_BYTES)]
+            # What is cut in the middle of a sequence waits for the rest of it.
+            whole = complete_prefix(piece, len(piece))
+            if not whole and fed + len(piece) == end:
+                break
+            page.feed(piece[: whole or len(piece)], stretch)
+            fed += whole or len(piece)
     return [
         BlameLine(
             number,
@@ -112,13 +118,49 @@ def lines(of: Gathered) -> list[BlameLine]:
             stretch.text,
             stretch.at,
         )
-        for number, (text, stretch) in enumerate(blamed, start=1)
+        for number, (text, stretch) in enumerate(page.all(), start=1)
     ]
 
 
-def _after(
-    before: list[tuple[str, _Stretch]], now: list[str], stretch: _Stretch
-) -> list[tuple[str, _Stretch]]:
+class _Page:
+    """The lines so far, each with its origin. Only what the screen shows can still change, so what
+    scrolls off it is put aside and cleared there: each look costs one screen and one piece, however
+    much was printed before."""
+
+    def __init__(self, screen: Screen, rows: int) -> None:
+        self._screen, self._rows = screen, rows
+        self._aside: list[_Blamed] = []
+        self._shown: list[_Blamed] = []
+        self._last = _Stretch(0)
+
+    def feed(self, data: bytes, stretch: _Stretch) -> None:
+        self._screen.feed(data)
+        self._last = stretch
+        if self._on_alternate():
+            return  # the primary screen comes back as it was
+        above = self._screen.scrolled()
+        now = self._screen.text(scrollback=True).split("\n")
+        now += [""] * (above - len(now))  # blank lines at the end are not in the text
+        blamed = _after(self._shown, now, stretch)
+        self._aside += blamed[:above]
+        self._shown = blamed[above:]
+        if above:
+            self._screen.feed(_CLEAR_ABOVE)
+
+    def all(self) -> list[_Blamed]:
+        shown = self._shown
+        if self._on_alternate():
+            shown = [(text, self._last) for text in self._screen.text().split("\n")]
+        found = [*self._aside, *shown]
+        while found and not found[-1][0]:
+            found.pop()
+        return found
+
+    def _on_alternate(self) -> bool:
+        return any(map(self._screen.mode, _ALTERNATE))
+
+
+def _after(before: list[_Blamed], now: list[str], stretch: _Stretch) -> list[_Blamed]:
     """A line that stands as it stood keeps its origin; every other is this stretch's."""
     kept = [
         old if old[0] == text else (text, stretch) for old, text in zip(before, now, strict=False)

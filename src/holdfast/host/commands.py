@@ -143,9 +143,11 @@ class Commands:
         self._live.watching.stirred()
 
     def _began(self, report: CommandBegin, at: float, head: int) -> None:
-        """Whoever typed last pressed Enter; whoever typed since the prompt had a part in it."""
+        """Whoever typed last pressed Enter; whoever typed since the prompt had a part in it. A line
+        that was typed before its prompt was there is of whoever typed last."""
         live = self._live
-        authors = tuple(live.typist.authors)
+        typed_ahead = (live.typist.last_by,) if live.typist.last_by != HOST_ACTOR else ()
+        authors = tuple(live.typist.authors) or typed_ahead
         by = authors[-1] if authors else HOST_ACTOR
         text = TYPED_BLIND if self.blind else report.text
         live.journal.fact(by, entries.CommandBegan(report.seq, text, report.cwd, head, authors))

@@ -47,7 +47,6 @@ from holdfast.wire import messages as m
 
 log = logging.getLogger(__name__)
 
-_TALL_LINES = 1 << 20  # more than any ring holds
 _LINGER_S = 30.0  # an ended session's output waits this long for a slow reader
 _ACCEPT_RETRY_S = 0.5
 _BURY_RETRY_S = 5.0  # a tombstone that could not be written is tried again
@@ -201,8 +200,8 @@ class Daemon:
         return GhosttyScreen(size, self.config.scrollback_lines)
 
     def make_tall_screen(self, size: Size) -> Screen:
-        """One from which nothing scrolls away, for looking at all the output that is held."""
-        return GhosttyScreen(size, _TALL_LINES)
+        """One from which nothing scrolls away by itself; who uses it clears it (blame.py)."""
+        return GhosttyScreen(size, None)
 
     def session_began(self, live: LiveSession) -> None:
         self._update_watching(live)

@@ -29,6 +29,7 @@ from holdfast.model.limits import (
     JOURNAL_BURST_S,
     JOURNAL_FACTS_BYTES,
     JOURNAL_REFUSALS_S,
+    JOURNAL_SEAL_S,
     JOURNAL_TAIL_ENTRIES,
 )
 from holdfast.model.record import Record
@@ -64,6 +65,7 @@ class Journaling:
         self._prepared = -1  # size of the burst with the key that is being taken
         self._refusals: _Refusals | None = None
         self._flush_at: asyncio.TimerHandle | None = None
+        self._seal_at: asyncio.TimerHandle | None = None
         self._sync: asyncio.Task[None] | None = None
         self._unsynced = False
         self._lost = ""  # why nothing can be recorded any more
@@ -161,6 +163,7 @@ class Journaling:
     def _write(self, actor: str, body: Body, *, forced: bool, fact: bool) -> int:
         seq = self._writer.record(now(), self._live.spec.epoch, actor, body, spend_reserve=fact)
         self._sync_soon(forced)
+        self._seal_later()
         return seq
 
     def _before_entry(self) -> None:
@@ -279,6 +282,23 @@ class Journaling:
         if self._sync is None or self._sync.done():
             self._sync = self._live.background(self._synced(0 if forced else JOURNAL_BURST_S))
 
+    def _seal_later(self) -> None:
+        """What is recorded is signed within the interval, also when nothing follows it."""
+        if self._seal_at is None and self._writer.chain.unsealed_bytes:
+            self._seal_at = self._loop.call_later(JOURNAL_SEAL_S, self._seal)
+
+    def _seal(self) -> None:
+        self._seal_at = None
+        if self._closed or not self._writer.chain.unsealed_bytes:
+            return
+        self._before_entry()
+        try:
+            self._writer.seal(now(), self._live.spec.epoch)
+        except StorageFailed as error:
+            log.error("journal of %s: %s", self._live.spec.id, error)
+            return
+        self._sync_soon(forced=False)
+
     async def _synced(self, delay: float) -> None:
         if delay:
             await asyncio.sleep(delay)
@@ -314,6 +334,8 @@ class Journaling:
             return
         self.flush()
         self._closed = True
+        if self._seal_at is not None:
+            self._seal_at.cancel()
         self.burst.close()
         self._writer.close()
 

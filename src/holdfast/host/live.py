@@ -20,7 +20,7 @@ import signal
 from collections.abc import Coroutine
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from holdfast.adapters import halting, pty
+from holdfast.adapters import cgroup, halting, pty
 from holdfast.adapters.journal_writer import JournalWriter
 from holdfast.adapters.launcher import end as end_tree
 from holdfast.adapters.ring import Ring
@@ -63,6 +63,9 @@ log = logging.getLogger(__name__)
 _COMMANDS_KEPT, _TEXT_KEPT_CHARS = 10, 500
 
 
+_NONE: frozenset[str] = frozenset()
+
+
 class LiveSession:
     """A running incarnation."""
 
@@ -91,6 +94,7 @@ class LiveSession:
             held,
             self.typist.ledger.operators(),
             halted=kept.halt is not None,
+            halted_actors=cgroup.frozen_leaves(spec.place.cgroup) if spec.place.cgroup else _NONE,
         )
         self.view = View(self.ring, kept.size, daemon.make_screen)
         self.journal = Journaling(self, journal)

@@ -18,7 +18,6 @@ from holdfast.host.commands import ExecChannel, command_bytes
 from holdfast.host.live import LiveSession
 from holdfast.host.starting import start
 from holdfast.host.store import Stored
-from holdfast.model.envelope import Right
 from holdfast.model.errors import (
     InvalidArgument,
     NotPermitted,
@@ -276,7 +275,9 @@ class Requests:
         self._daemon.join(operator, channel)
 
     def _resize(self, operator: Operator, request: m.Resize) -> m.Answer:
-        self.live(operator, request.session).handle(
+        live = self.live(operator, request.session)
+        live.here(operator)
+        live.handle(
             ev.SizeAsked(
                 operator.actor.id, now(), _identity(operator), request.size, request.channel
             )
@@ -286,9 +287,9 @@ class Requests:
     def _signal(self, operator: Operator, request: m.Signal) -> m.Answer:
         if request.signal not in _SIGNALS:
             raise InvalidArgument(f"not a signal: {request.signal}")
-        self.live(operator, request.session).handle(
-            ev.SignalAsked(operator.actor.id, now(), _identity(operator), request.signal)
-        )
+        live = self.live(operator, request.session)
+        live.here(operator)
+        live.handle(ev.SignalAsked(operator.actor.id, now(), _identity(operator), request.signal))
         return m.Done(request.id)
 
     # -- the host -----------------------------------------------------------------------------
@@ -332,8 +333,6 @@ class Requests:
         if operator.uid not in (0, self._daemon.uid):
             raise NotPermitted("only the user this host runs as may do that")
         self._daemon.actors.check_manages(operator.actor)
-        if not operator.actor.local:
-            self._daemon.actors.check_everywhere(operator.actor, Right.END)
 
 
 def _identity(operator: Operator) -> OperatorId:

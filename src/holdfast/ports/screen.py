@@ -25,6 +25,9 @@ class Screen(Protocol):
     def text(self, *, scrollback: bool = False) -> str:
         """The visible lines (and those above them) as plain text, trailing blanks removed."""
 
+    def scrolled(self) -> int:
+        """How many lines there are above the visible ones."""
+
     def cursor(self) -> tuple[int, int]:
         """Column and row, from 0."""
 

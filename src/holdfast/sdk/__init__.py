@@ -1,2 +1,7 @@
 """The client's side of the protocol, for programs. Blocking and light: every `hold` verb stands on
-it, so it imports nothing it does not need."""
+it, so it imports nothing it does not need.
+
+    client.py      a host as a program sees it: one method per thing that can be asked
+    connection.py  connect, greet, ask, listen
+    identity.py    whose hand this program is, and the key that proves it
+"""

@@ -8,6 +8,7 @@ from holdfast.model.errors import InvalidArgument
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Callable
 
     from holdfast.model.info import Judgement
 
@@ -22,9 +23,11 @@ def parser() -> Parser:
         "Check a session's journal, live or ended: every link, seal and signature, and its end "
         "against the signed head. Says intact, torn tail, or damaged with the first broken link, "
         "its kind, and what can still be trusted. Exits with 0 only when it is intact. With --dir "
-        "no host is needed; the id must be one you know from elsewhere.",
+        "no host is needed; the id must be one you know from elsewhere. With --proof it must also "
+        "go as far as a proof that you kept, and agree with it.",
         "  hold verify build\n"
         "  hold verify build --thorough --json | jq .signed_through\n"
+        "  hold verify build --proof build.proof\n"
         "  hold verify --dir /backup/journal --session 85scy2rce36rayr08p0d6181tq",
         kind=MixedParser,
         usage="hold verify NAME [OPTIONS]\n       hold verify --dir DIR --session ID [OPTIONS]",
@@ -36,6 +39,9 @@ def parser() -> Parser:
     parser.add_argument(
         "--session", dest="id", default="", type=utf8, metavar="ID", help="whose they must be"
     )
+    parser.add_argument(
+        "--proof", default="", metavar="FILE", help="a signed proof it must agree with"
+    )
     add_json(parser)
     parser.add_argument(
         "session", nargs="?", default="", type=utf8, metavar="NAME", help="a session's name or id"
@@ -45,7 +51,8 @@ def parser() -> Parser:
 
 def run(options: argparse.Namespace) -> int:
     judged = _offline(options) if options.dir else _by_host(options)
-    intact = judged.verdict == "intact" and judged.status != "unverifiable"
+    # What a proof says may be against it although it is whole in itself.
+    intact = judged.verdict == "intact" and judged.status in ("continuous", "migrated")
     if options.json:
         import json
 
@@ -68,7 +75,13 @@ def _by_host(options: argparse.Namespace) -> Judgement:
         )
     with Host(client="hold verify") as host:
         request = a.Verify(0, options.session, options.thorough)
-        return host.ask(request, a.Verified).judgement
+        judged = host.ask(request, a.Verified).judgement
+        if options.proof:
+            from holdfast.cli.journal_pages import Pages
+
+            pages = Pages(host, judged.session)
+            return _against_proof(judged, options.proof, pages.hash_at)
+        return judged
 
 
 def _offline(options: argparse.Namespace) -> Judgement:
@@ -89,4 +102,32 @@ def _offline(options: argparse.Namespace) -> Judgement:
             hint="--session ID, as `hold show` prints it; it is what the files are held against",
         ) from None
     journal = open_journal(options.dir, session)
-    return judge(journal, session, check, thorough=options.thorough)
+    judged = judge(journal, session, check, thorough=options.thorough)
+    if options.proof:
+        return _against_proof(judged, options.proof, lambda seq: journal.hash_at(session, seq))
+    return judged
+
+
+def _against_proof(judged: Judgement, path: str, hash_at: Callable[[int], bytes]) -> Judgement:
+    """The journal held against an outside memory of it: it must go as far, and have been the same
+    there. Of a journal that is damaged already nothing more is said."""
+    from holdfast.cli.proof_check import valid_proof
+
+    proof = valid_proof(path, judged.session)
+    if judged.verdict == "damaged":
+        return judged
+    if proof.last > judged.records:
+        return judged.replace(
+            status="unverifiable",
+            gap_from=judged.records + 1,
+            gap_to=proof.last,
+            detail=f"the proof knows of entry {proof.last}, and it is not here",
+        )
+    if hash_at(proof.last) != proof.after:
+        return judged.replace(
+            status="forked",
+            gap_from=proof.last,
+            gap_to=proof.last,
+            detail=f"the proof was signed for another history through entry {proof.last}",
+        )
+    return judged
