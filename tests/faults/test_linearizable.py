@@ -31,7 +31,7 @@ FEWER_ACTORS = 8
 MOMENTS = 3
 
 
-@pytest.mark.requirement("A1", "A2", "A3", "A5", "M6", "M8", "N7", "S1")
+@pytest.mark.requirement("A1", "A2", "A3", "A5", "M6", "M8", "N8", "S1")
 @pytest.mark.timeout(150)
 def test_one_order_explains_what_twenty_actors_did_while_the_daemon_was_killed(
     host: FaultHost,

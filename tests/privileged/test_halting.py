@@ -26,11 +26,13 @@ def sessions() -> Iterator[Sessions]:
         yield running
 
 
+@pytest.mark.requirement("A5")
 def test_two_hundred_busy_processes_are_halted(sessions: Sessions) -> None:
     halted = scenes.check_halts_and_goes_on(scenes.started(sessions, scenes.BUSY), 201)
     assert halted.stopped == ()
 
 
+@pytest.mark.requirement("A5")
 @pytest.mark.parametrize("script", [scenes.FORKING, scenes.SCATTERING, scenes.CONTINUING])
 def test_a_tree_that_works_against_it_is_halted(sessions: Sessions, script: str) -> None:
     running = scenes.started(sessions, script)
@@ -38,6 +40,7 @@ def test_a_tree_that_works_against_it_is_halted(sessions: Sessions, script: str)
         scenes.check_halts_and_goes_on(running, 1)
 
 
+@pytest.mark.requirement("A5")
 def test_a_process_that_is_never_there_when_looked_at_is_halted(
     sessions: Sessions, tmp_path: Path
 ) -> None:
@@ -46,12 +49,14 @@ def test_a_process_that_is_never_there_when_looked_at_is_halted(
         scenes.check_halts_and_goes_on(running, 3)
 
 
+@pytest.mark.requirement("A5")
 def test_a_process_deaf_to_every_signal_it_may_ignore_is_halted(
     sessions: Sessions, tmp_path: Path
 ) -> None:
     scenes.check_deaf_process(sessions, tmp_path)
 
 
+@pytest.mark.requirement("A5")
 def test_a_write_under_way_is_completed_and_not_called_frozen_before(
     sessions: Sessions, tmp_path: Path
 ) -> None:
@@ -112,6 +117,7 @@ def _inner(pid: int) -> int:
     return next(int(line.split()[-1]) for line in lines if line.startswith(b"NSpid"))
 
 
+@pytest.mark.requirement("A5")
 def test_one_actors_jobs_are_halted_while_the_shell_and_the_others_go_on(
     sessions: Sessions, tmp_path: Path
 ) -> None:

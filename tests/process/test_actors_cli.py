@@ -190,6 +190,7 @@ def test_an_actor_nobody_knows_is_named(host_home: Hold) -> None:
         assert "ghost" in host_home.fails("no_such_actor", *words), words
 
 
+@pytest.mark.requirement("M8")
 def test_a_claim_with_another_key_is_refused(host_home: Hold) -> None:
     victim = add_actor(host_home, "victim", "execute", "--all")
     with connected(host_home) as host:
@@ -199,6 +200,7 @@ def test_a_claim_with_another_key_is_refused(host_home: Hold) -> None:
             host.ask(a.Claim(0, victim, forged), a.ActorShown)
 
 
+@pytest.mark.requirement("M8")
 def test_a_claim_cannot_be_used_on_another_connection(host_home: Hold) -> None:
     victim = add_actor(host_home, "replayed", "execute", "--all")
     with connected(host_home, "replayed") as first, connected(host_home) as second:
@@ -223,6 +225,7 @@ def test_a_key_file_that_was_changed_is_not_used(host_home: Hold) -> None:
 # -- envelopes --------------------------------------------------------------------------------
 
 
+@pytest.mark.requirement("R5")
 def test_grant_says_what_it_granted_and_lists_it(host_home: Hold) -> None:
     session = cat(host_home, "granted")
     add_actor(host_home, "granny")
@@ -258,6 +261,7 @@ def test_grant_and_revoke_say_what_is_missing(host_home: Hold) -> None:
     assert host_home.json("actor", "show", "vaguer")["envelopes"] == []
 
 
+@pytest.mark.requirement("A2")
 def test_the_narrowest_envelope_counts(host_home: Hold) -> None:
     add_actor(host_home, "narrow", "execute", "--all")
     cat(host_home, "wide")
@@ -273,6 +277,7 @@ def test_the_narrowest_envelope_counts(host_home: Hold) -> None:
     )
 
 
+@pytest.mark.requirement("A2", "R5")
 def test_what_an_envelope_does_not_allow_is_refused_and_not_done(host_home: Hold) -> None:
     session = cat(host_home, "guarded")
     add_actor(host_home, "reader")
@@ -295,6 +300,7 @@ def test_what_an_envelope_does_not_allow_is_refused_and_not_done(host_home: Hold
     assert host_home.ok("tail", "guarded") == ""
 
 
+@pytest.mark.requirement("A2")
 def test_nobody_grants_more_than_it_has(host_home: Hold) -> None:
     cat(host_home, "lent")
     add_actor(host_home, "lender", "execute", "grant", "lent", "--expires", "1h")
@@ -306,6 +312,7 @@ def test_nobody_grants_more_than_it_has(host_home: Hold) -> None:
     host_home.ok(*as_lender, "read", "lent", "--expires", "10m")
 
 
+@pytest.mark.requirement("A2")
 def test_the_last_admin_cannot_be_removed_by_accident(fresh_home: Hold) -> None:
     fresh_home.ok("up", "-d")
     own = me(fresh_home)
@@ -327,6 +334,7 @@ def test_the_last_admin_cannot_be_removed_by_accident(fresh_home: Hold) -> None:
     fresh_home.ok("--as", "second", "grant", own, "admin", "ruled")
 
 
+@pytest.mark.requirement("A2")
 def test_a_rate_is_kept_to(host_home: Hold) -> None:
     cat(host_home, "slow")
     add_actor(host_home, "hasty", "execute", "slow", "--inputs-per-s", "0.001")
@@ -350,6 +358,7 @@ def refused_soon(host: Host, session: str, kind: type[HoldfastError]) -> Holdfas
     raise AssertionError("it goes on writing")
 
 
+@pytest.mark.requirement("A2", "M8")
 def test_a_revocation_counts_at_once_for_a_connected_operator(host_home: Hold) -> None:
     session = cat(host_home, "loose")
     add_actor(host_home, "loosed", "execute", "loose")
@@ -369,6 +378,7 @@ def test_a_revocation_counts_at_once_for_a_connected_operator(host_home: Hold) -
     assert "after" not in host_home.ok("tail", "loose")
 
 
+@pytest.mark.requirement("A2", "M8")
 def test_narrowing_counts_at_once_for_a_connected_operator(host_home: Hold) -> None:
     session = cat(host_home, "tight")
     add_actor(host_home, "tightened", "execute", "tight")
@@ -381,6 +391,7 @@ def test_narrowing_counts_at_once_for_a_connected_operator(host_home: Hold) -> N
         assert host.show(session).name == "tight"
 
 
+@pytest.mark.requirement("A2")
 def test_a_revoked_actor_can_do_nothing_also_while_connected(host_home: Hold) -> None:
     session = cat(host_home, "past")
     add_actor(host_home, "gone", "admin", "--all")
@@ -411,6 +422,7 @@ def test_a_revoked_name_can_be_given_to_a_new_key(host_home: Hold) -> None:
     assert host_home.json("--as", "phoenix", "actor", "show")["id"] == second
 
 
+@pytest.mark.requirement("A2")
 def test_an_envelope_ends_when_it_expires_and_says_so(host_home: Hold) -> None:
     session = cat(host_home, "brief")
     add_actor(host_home, "briefly", "execute", "brief", "--expires", "1.5")
@@ -431,6 +443,7 @@ def test_an_envelope_ends_when_it_expires_and_says_so(host_home: Hold) -> None:
 # -- nobody owns it ---------------------------------------------------------------------------
 
 
+@pytest.mark.requirement("S1")
 def test_who_created_a_session_has_nothing_special_in_it(host_home: Hold) -> None:
     add_actor(host_home, "maker", "execute", "--all")
     host_home.ok("--as", "maker", "run", "-d", "--name", "creation", "--", "cat")
@@ -446,6 +459,7 @@ def test_who_created_a_session_has_nothing_special_in_it(host_home: Hold) -> Non
     host_home.ok("wait", "creation", "--for", "text:still here", "--timeout", "20")
 
 
+@pytest.mark.requirement("N9")
 def test_a_session_says_which_one_it_follows(host_home: Hold) -> None:
     first = cat(host_home, "elder")
     host_home.fails("invalid_argument", "run", "-d", "--after", "elder", "--", "cat")

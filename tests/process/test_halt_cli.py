@@ -61,6 +61,7 @@ def soon_grows(path: Path) -> None:
 # -- whatever runs ----------------------------------------------------------------------------
 
 
+@pytest.mark.requirement("A5")
 @pytest.mark.parametrize("kind", ["forks", "deaf"])
 def test_what_does_not_listen_is_frozen_all_the_same(
     host_home: Hold, tmp_path: Path, level: str, kind: str
@@ -95,6 +96,7 @@ def test_what_does_not_listen_is_frozen_all_the_same(
     assert size(counter) == before
 
 
+@pytest.mark.requirement("A5")
 def test_a_halt_survives_the_daemon_and_can_be_resumed_after(
     host_home: Hold, tmp_path: Path, level: str
 ) -> None:
@@ -112,6 +114,7 @@ def test_a_halt_survives_the_daemon_and_can_be_resumed_after(
     host_home.ok("end", name)
 
 
+@pytest.mark.requirement("A1", "A5")
 def test_input_to_a_halted_session_is_refused_and_not_typed_later(
     host_home: Hold, level: str
 ) -> None:
@@ -132,6 +135,7 @@ def test_input_to_a_halted_session_is_refused_and_not_typed_later(
     assert "never" not in host_home.ok("tail", name)
 
 
+@pytest.mark.requirement("A2", "A5")
 def test_halt_needs_its_right(host_home: Hold) -> None:
     shell(host_home, "righteous", "plain")
     for words in (("halt",), ("resume",), ("seize",)):
@@ -148,6 +152,7 @@ def test_halt_needs_its_right(host_home: Hold) -> None:
 # -- what one actor started -------------------------------------------------------------------
 
 
+@pytest.mark.requirement("A5")
 def test_only_what_one_actor_started_is_frozen(host_home: Hold, tmp_path: Path) -> None:
     if host_home.json("daemon", "status")["level"] == "plain":
         pytest.skip("needs level contained")
@@ -209,6 +214,7 @@ def unconfirmed() -> Receipt:
     )
 
 
+@pytest.mark.requirement("A5")
 def test_a_halt_that_was_not_confirmed_is_told_and_fails(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
@@ -224,6 +230,7 @@ def test_a_halt_that_was_not_confirmed_is_told_and_fails(
     receipts.tell(unconfirmed().replace(scope=""), "build", seized=True, as_json=False)
 
 
+@pytest.mark.requirement("A5", "M7")
 def test_the_loser_of_a_seizure_with_halt_is_told_and_refused(host_home: Hold) -> None:
     shell(host_home, "loser", "plain")
     session = host_home.json("show", "loser")["id"]

@@ -36,6 +36,7 @@ def client(hold: Hold) -> Host:
     return Host(f"{hold.home}/run/hold.sock", "test")
 
 
+@pytest.mark.requirement("A3", "M8")
 def test_each_command_is_in_the_log_once_with_the_actor_who_ran_it(hold: Hold) -> None:
     session = hold.shell("two")
     hold.ok("exec", "two", "--", "echo by-the-user")

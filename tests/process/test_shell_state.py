@@ -56,6 +56,7 @@ POSIX_CHANGES = [
 ]
 
 
+@pytest.mark.requirement("A6")
 @pytest.mark.parametrize("kind", ("bash", "zsh"))
 def test_each_kind_of_change_is_told_and_nothing_else(kind: str, start: Start) -> None:
     shell = start(kind)
@@ -84,6 +85,7 @@ def test_each_kind_of_change_is_told_and_nothing_else(kind: str, start: Start) -
         assert said(shell, line) == expected, line
 
 
+@pytest.mark.requirement("A6")
 def test_each_kind_of_change_in_fish_is_told_and_nothing_else(start: Start) -> None:
     shell = start("fish")
     shell.run("umask 022")
@@ -110,6 +112,7 @@ def test_each_kind_of_change_in_fish_is_told_and_nothing_else(start: Start) -> N
         assert said(shell, line) == expected, line
 
 
+@pytest.mark.requirement("A6")
 @pytest.mark.parametrize("kind", SHELLS)
 def test_a_background_job_is_told_and_its_end_too(kind: str, start: Start) -> None:
     shell = start(kind)

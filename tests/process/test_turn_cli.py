@@ -57,6 +57,7 @@ def queue_of(hold: Hold, session: str, length: int) -> None:
 # -- asking and giving ------------------------------------------------------------------------
 
 
+@pytest.mark.requirement("A4")
 def test_a_turn_is_asked_for_granted_handed_off_and_yielded(host_home: Hold) -> None:
     cat(host_home, "passed")
     assert host_home.json("turn", "passed").keys() == {*TurnInfo._fields, "yours"}
@@ -82,6 +83,7 @@ def test_a_turn_is_asked_for_granted_handed_off_and_yielded(host_home: Hold) -> 
     assert moves[2]["reason"] == "yours again"
 
 
+@pytest.mark.requirement("A4")
 def test_who_waits_can_be_chosen_and_can_withdraw(host_home: Hold) -> None:
     cat(host_home, "chosen")
     host_home.ok("turn", "chosen", "policy", "ask-holder")
@@ -95,6 +97,7 @@ def test_who_waits_can_be_chosen_and_can_withdraw(host_home: Hold) -> None:
     host_home.fails("invalid_argument", "--as", "ann", "turn", "chosen", "withdraw")
 
 
+@pytest.mark.requirement("A4")
 def test_only_the_holder_gives_the_turn(host_home: Hold) -> None:
     cat(host_home, "kept")
     host_home.ok("--as", "ann", "turn", "kept", "request")
@@ -104,6 +107,7 @@ def test_only_the_holder_gives_the_turn(host_home: Hold) -> None:
     assert holder(host_home, "kept") == "ann"
 
 
+@pytest.mark.requirement("A4")
 def test_a_turn_is_revoked_by_who_may_seize(host_home: Hold) -> None:
     cat(host_home, "taken")
     host_home.ok("--as", "ann", "turn", "taken", "request")
@@ -125,6 +129,7 @@ def test_turn_says_what_is_missing_or_too_much(host_home: Hold) -> None:
     host_home.fails("no_such_session", "turn", "nowhere")
 
 
+@pytest.mark.requirement("A1", "A3", "M7")
 def test_input_of_others_is_refused_naming_the_holder_and_how_to_ask(host_home: Hold) -> None:
     host_home.shell("held")
     host_home.ok("--as", "ann", "turn", "held", "request")
@@ -143,6 +148,7 @@ def test_input_of_others_is_refused_naming_the_holder_and_how_to_ask(host_home: 
     assert "no" not in host_home.ok("tail", "held", "--since", str(len(before)), "--plain")
 
 
+@pytest.mark.requirement("A4")
 def test_a_free_turn_is_taken_by_writing_and_free_again_after(host_home: Hold) -> None:
     cat(host_home, "casual")
     host_home.ok("--as", "ann", "send", "casual", "--enter", "one")
@@ -167,6 +173,7 @@ def test_waiting_ends_when_the_turn_is_given(host_home: Hold) -> None:
     assert holder(host_home, "await") == "ann"
 
 
+@pytest.mark.requirement("A4")
 def test_waiting_goes_on_after_a_daemon_restart(host_home: Hold) -> None:
     cat(host_home, "enduring")
     host_home.ok("turn", "enduring", "policy", "ask-holder")
@@ -213,6 +220,7 @@ def write_until_refused(host: Host, session: str, refusals: list[TurnHeld]) -> N
         refusals.append(refusal)
 
 
+@pytest.mark.requirement("A5", "M7")
 def test_the_turn_is_seized_from_a_holder_that_loops(host_home: Hold) -> None:
     session = cat(host_home, "looping")
     refusals: list[TurnHeld] = []
@@ -243,6 +251,7 @@ def test_the_turn_is_seized_from_a_holder_that_loops(host_home: Hold) -> None:
     assert host_home.json("turn", "looping")["seized"] is True
 
 
+@pytest.mark.requirement("A5")
 def test_a_seizure_needs_the_right_and_tells_all_in_json(host_home: Hold) -> None:
     session = cat(host_home, "told")
     host_home.fails("not_permitted", "--as", "ann", "seize", "told")
@@ -258,6 +267,7 @@ def test_a_seizure_needs_the_right_and_tells_all_in_json(host_home: Hold) -> Non
 # -- what happened meanwhile ------------------------------------------------------------------
 
 
+@pytest.mark.requirement("A6")
 def test_catchup_tells_what_others_did(host_home: Hold) -> None:
     host_home.shell("meanwhile")
     host_home.ok("catchup", "meanwhile")  # I have looked
@@ -283,6 +293,7 @@ def test_catchup_tells_what_others_did(host_home: Hold) -> None:
     assert any("sleep 1000" in job for job in told["jobs"])
 
 
+@pytest.mark.requirement("A6")
 def test_catchup_says_it_in_words_once(host_home: Hold) -> None:
     host_home.shell("words")
     host_home.ok("catchup", "words")
@@ -301,6 +312,7 @@ def test_catchup_says_it_in_words_once(host_home: Hold) -> None:
     assert "changed in the shell: nothing" in again and "commands:" not in again
 
 
+@pytest.mark.requirement("A6")
 def test_sending_is_not_looking(host_home: Hold) -> None:
     host_home.shell("blindly")
     host_home.ok("--as", "ann", "exec", "blindly", "--", "true")

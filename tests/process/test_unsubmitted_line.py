@@ -20,6 +20,7 @@ def start(tmp_path: Path) -> Iterator[Start]:
     yield from starter(tmp_path)
 
 
+@pytest.mark.requirement("A6")
 @pytest.mark.parametrize("kind", SHELLS)
 def test_the_half_typed_text_is_told_and_stays_with_its_cursor(kind: str, start: Start) -> None:
     shell = start(kind)

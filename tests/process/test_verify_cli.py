@@ -19,8 +19,6 @@ from holdfast.journal.judging import judge
 from process.commanding import Hold
 from process.recorded import add_actor, copied, host_dies, journal_of, log, segments, verified
 
-pytestmark = pytest.mark.requirement("N7", "N8", "N9")
-
 
 class Ended(NamedTuple):
     """Two ended sessions of one host, and the first one's entries."""
@@ -80,6 +78,7 @@ def forged(data: bytes, entry: int) -> bytes:
 # -- whole ------------------------------------------------------------------------------------
 
 
+@pytest.mark.requirement("N8")
 def test_a_live_and_an_ended_session_are_intact_and_exit_with_0(ended: Ended) -> None:
     hold = ended.hold
     said = hold.ok("verify", ended.one)
@@ -120,6 +119,7 @@ def test_the_files_of_one_session_are_not_anothers(ended: Ended, tmp_path: Path)
 # -- spoilt -----------------------------------------------------------------------------------
 
 
+@pytest.mark.requirement("N8")
 def test_any_byte_changed_is_found_at_its_entry(ended: Ended, tmp_path: Path) -> None:
     """Every seventh byte and all of two entries, by the code; three of them by the command."""
     copy = ended.copy(tmp_path / "copy")
@@ -146,6 +146,7 @@ def test_any_byte_changed_is_found_at_its_entry(ended: Ended, tmp_path: Path) ->
             assert verified(ended.hold, copy, ended.one)[1]["broken_at"] == entry
 
 
+@pytest.mark.requirement("N8")
 def test_a_host_says_where_an_ended_sessions_journal_is_broken(ended: Ended) -> None:
     hold, path = ended.hold, segments(journal_of(ended.hold, ended.one))[0]
     whole = path.read_bytes()
@@ -236,6 +237,7 @@ def lost(fresh_home: Hold) -> tuple[Hold, str]:
     return fresh_home, session
 
 
+@pytest.mark.requirement("N9")
 def test_a_torn_tail_after_host_death_is_reported_cut_and_recorded(lost: tuple[Hold, str]) -> None:
     hold, session = lost
     path = segments(journal_of(hold, session))[0]
@@ -253,6 +255,7 @@ def test_a_torn_tail_after_host_death_is_reported_cut_and_recorded(lost: tuple[H
     assert hold.json("status", session)["discontinued_after"] == judged["records"]
 
 
+@pytest.mark.requirement("N9", "A9")
 def test_after_host_death_it_is_discontinued_and_its_successor_says_whom_it_follows(
     lost: tuple[Hold, str],
 ) -> None:
@@ -285,6 +288,7 @@ def test_after_host_death_it_is_discontinued_and_its_successor_says_whom_it_foll
     assert "does NOT agree" in hold.ok("status", "next")
 
 
+@pytest.mark.requirement("N9")
 def test_a_damaged_journal_gets_its_signed_statement_beside_it(lost: tuple[Hold, str]) -> None:
     hold, session = lost
     directory = journal_of(hold, session)
@@ -311,6 +315,7 @@ def test_a_damaged_journal_gets_its_signed_statement_beside_it(lost: tuple[Hold,
 # -- proofs -----------------------------------------------------------------------------------
 
 
+@pytest.mark.requirement("N7")
 def test_both_forms_of_a_proof_are_checked_with_the_host_down(
     fresh_home: Hold, tmp_path: Path
 ) -> None:
@@ -345,6 +350,7 @@ def test_both_forms_of_a_proof_are_checked_with_the_host_down(
     hold.fails("invalid_argument", "proof", "check", witness, "--records", str(records))
 
 
+@pytest.mark.requirement("N7")
 def test_a_proof_that_was_changed_or_is_of_something_else_is_invalid(
     ended: Ended, tmp_path: Path
 ) -> None:
@@ -391,6 +397,7 @@ def test_a_proof_is_of_a_range_that_is_there(ended: Ended) -> None:
     hold.fails("invalid_argument", "proof", "check")
 
 
+@pytest.mark.requirement("N7")
 def test_a_journal_put_back_to_an_older_state_is_given_away_by_a_later_proof(
     ended: Ended, tmp_path: Path
 ) -> None:

@@ -72,6 +72,7 @@ def expected(
     )
 
 
+@pytest.mark.requirement("A2")
 @settings(max_examples=300, derandomize=True, deadline=None)
 @given(given_=st.lists(envelopes, max_size=12), now=times)
 def test_the_narrowest_scope_wins_and_labels_meet(given_: list[Envelope], now: float) -> None:
@@ -87,6 +88,7 @@ def test_the_narrowest_scope_wins_and_labels_meet(given_: list[Envelope], now: f
             assert allowance.valid_until > now
 
 
+@pytest.mark.requirement("A2")
 @settings(max_examples=300, derandomize=True, deadline=None)
 @given(given_=st.lists(envelopes, max_size=12), when=st.lists(times, min_size=2, max_size=6))
 def test_time_never_widens_whichever_way_the_clock_goes(
@@ -102,6 +104,7 @@ def test_time_never_widens_whichever_way_the_clock_goes(
                 before = has
 
 
+@pytest.mark.requirement("A2")
 @settings(max_examples=200, derandomize=True, deadline=None)
 @given(given_=st.lists(envelopes, max_size=10), now=times)
 def test_an_allowance_says_what_would_be_said_until_it_ends(
@@ -198,6 +201,7 @@ def _change(authority: Authority, rng: random.Random, by: str, now: float, could
     return "granted"
 
 
+@pytest.mark.requirement("A2")
 def test_grants_stay_within_the_grantors_and_an_admin_is_always_left() -> None:
     kinds: dict[str, int] = {}
     for seed in range(150):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -42,6 +43,7 @@ def test_equal_states_differ_in_nothing(state: ShellState) -> None:
     assert changes(state, state.replace(number=99, serial=99)) == ()
 
 
+@pytest.mark.requirement("A6")
 @given(states, states)
 def test_applied_to_the_earlier_state_the_changes_give_the_later_one(
     before: ShellState, after: ShellState

@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -63,6 +64,7 @@ def test_whatever_is_written_is_intact_fast_or_thorough_and_read_back_in_order(
         journal.writer.close()
 
 
+@pytest.mark.requirement("N8")
 @settings(max_examples=80, derandomize=True, deadline=None)
 @given(steps, limits, st.data())
 def test_any_change_to_a_sealed_journal_is_found_no_later_than_where_it_was_made(
@@ -105,6 +107,7 @@ def _seq_at(segment: bytes, at: int) -> int:
     return seq or int.from_bytes(segment[34:42])
 
 
+@pytest.mark.requirement("N7")
 @settings(max_examples=40, derandomize=True, deadline=None)
 @given(steps, limits, st.data())
 def test_a_proof_holds_for_its_range_and_for_no_other(

@@ -324,6 +324,7 @@ def _one_step(self: TurnMachine, rng: random.Random) -> None:
     chosen()
 
 
+@pytest.mark.requirement("A3", "A4", "A5")
 def test_the_promises_hold_on_long_walks_that_take_every_step_of_the_table() -> None:
     taken: Counter[tuple[TurnState, Step]] = Counter()
     for seed in range(WALKS):
@@ -374,6 +375,7 @@ MUTANTS: dict[type[Turn], str] = {
 }
 
 
+@pytest.mark.requirement("A3", "A4", "A5")
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.__name__)
 def test_the_properties_catch_a_broken_turn(mutant: type[Turn]) -> None:
     broken = type("Broken", (TurnMachine,), {"turn_class": mutant})
@@ -431,10 +433,12 @@ def _reachable() -> set[tuple[TurnState, Step, TurnState]]:
     return found
 
 
+@pytest.mark.requirement("A4")
 def test_the_table_has_exactly_the_transitions_that_can_happen() -> None:
     table = {(a, step, b) for (a, step), targets in TRANSITIONS.items() for b in targets}
     assert _reachable() == table
 
 
+@pytest.mark.requirement("A5")
 def test_every_state_has_a_way_to_be_seized() -> None:
     assert all((state, Step.SEIZE) in TRANSITIONS for state in TurnState)

@@ -22,8 +22,6 @@ class Requirement(NamedTuple):
 
 
 # What open promises wait for.
-ACTORS = "actors, envelopes and the turn"
-JOURNAL = "the journal and its proofs"
 GATE = "the gate and provenance"
 RELAY = "the relay and remote operators"
 MOVE = "checkpoint, migration and fork"
@@ -85,8 +83,20 @@ REQUIREMENTS: tuple[Requirement, ...] = (
                 "test_daemon_restart_replaces_the_daemon_and_nothing_else",
                 "test_down_is_refused_while_sessions_live_and_then_leaves_nothing",
             ),
+            *_in(
+                "faults/test_linearizable",
+                "test_one_order_explains_what_twenty_actors_did_while_the_daemon_was_killed",
+            ),
+            *_in(
+                "process/test_actors_cli",
+                "test_who_created_a_session_has_nothing_special_in_it",
+            ),
+            *_in(
+                "process/test_key_loops",
+                "test_single_keys_typed_fast_while_the_daemon_dies_arrive_once_and_in_order",
+            ),
         ),
-        files=("keeper/__main__.py", "cli/starting.py", "core/lifecycle.py"),
+        files=("keeper/__main__.py", "cli/starting.py", "core/lifecycle.py", "core/authority.py"),
     ),
     Requirement(
         "S2",
@@ -157,6 +167,12 @@ REQUIREMENTS: tuple[Requirement, ...] = (
                 "test_clients_that_leave_in_the_middle_of_a_frame_are_forgotten",
                 "test_a_hundred_thousand_frames_at_once_are_answered_and_hold_nobody_up",
                 "test_a_thousand_mutated_frames_do_not_move_the_daemon",
+            ),
+            *_in(
+                "faults/test_authority_bad_input",
+                "test_a_claim_counts_only_with_this_actors_signature_for_this_connection",
+                "test_nobody_becomes_another_after_it_acted",
+                "test_garbage_in_a_message_about_authority_harms_nobody",
             ),
         ),
         files=("core/attachment.py", "host/channels.py", "cli/terminal.py"),
@@ -274,7 +290,27 @@ REQUIREMENTS: tuple[Requirement, ...] = (
     Requirement(
         "A1",
         "Every input of every actor comes through one ingest: one order, one attribution.",
-        open=ACTORS,
+        tests=(
+            *_in(
+                "faults/test_linearizable",
+                "test_one_order_explains_what_twenty_actors_did_while_the_daemon_was_killed",
+            ),
+            *_in(
+                "process/test_halt_cli",
+                "test_input_to_a_halted_session_is_refused_and_not_typed_later",
+            ),
+            *_in(
+                "process/test_turn_cli",
+                "test_input_of_others_is_refused_naming_the_holder_and_how_to_ask",
+            ),
+            *_in(
+                "faults/test_authority_bad_input",
+                "test_a_claim_counts_only_with_this_actors_signature_for_this_connection",
+                "test_nobody_becomes_another_after_it_acted",
+                "test_an_actor_that_uses_anothers_operator_id_does_not_disturb_its_numbers",
+            ),
+        ),
+        files=("host/live.py", "core/session.py", "host/typist.py"),
     ),
     Requirement(
         "A2",
@@ -284,31 +320,232 @@ REQUIREMENTS: tuple[Requirement, ...] = (
                 "faults/test_two_users",
                 "test_users_cannot_see_or_touch_each_others_sessions",
             ),
+            *_in(
+                "faults/test_journal_crash_points",
+                "test_a_revocation_cut_off_by_a_kill_is_in_force_and_recorded",
+            ),
+            *_in(
+                "faults/test_linearizable",
+                "test_one_order_explains_what_twenty_actors_did_while_the_daemon_was_killed",
+            ),
+            *_in(
+                "process/test_actors_cli",
+                "test_the_narrowest_envelope_counts",
+                "test_what_an_envelope_does_not_allow_is_refused_and_not_done",
+                "test_nobody_grants_more_than_it_has",
+                "test_the_last_admin_cannot_be_removed_by_accident",
+                "test_a_rate_is_kept_to",
+                "test_a_revocation_counts_at_once_for_a_connected_operator",
+                "test_narrowing_counts_at_once_for_a_connected_operator",
+                "test_a_revoked_actor_can_do_nothing_also_while_connected",
+                "test_an_envelope_ends_when_it_expires_and_says_so",
+            ),
+            *_in(
+                "process/test_halt_cli",
+                "test_halt_needs_its_right",
+            ),
+            *_in(
+                "properties/test_authority",
+                "test_the_narrowest_scope_wins_and_labels_meet",
+                "test_time_never_widens_whichever_way_the_clock_goes",
+                "test_an_allowance_says_what_would_be_said_until_it_ends",
+                "test_grants_stay_within_the_grantors_and_an_admin_is_always_left",
+            ),
+            *_in(
+                "unit/test_authority",
+                "test_without_an_envelope_an_actor_may_do_nothing",
+                "test_an_expired_envelope_does_not_fall_through_to_a_wider_one",
+                "test_a_clock_set_back_brings_no_expired_envelope_to_life",
+                "test_a_change_counts_at_once_and_raises_the_version",
+            ),
+            *_in(
+                "faults/test_authority_bad_input",
+                "test_an_expired_envelope_ends_the_turn_and_every_right",
+                "test_a_rate_holds_over_all_connections_of_an_actor",
+                "test_a_clock_set_back_revives_no_right_and_disorders_no_journal",
+            ),
         ),
-        open=f"{ACTORS}; until then authority is the unix user's",
-        files=("host/registry.py",),
+        files=("core/authority.py", "core/envelope_book.py", "host/actors.py", "host/registry.py"),
     ),
     Requirement(
         "A3",
         "Inputs have one total order and carry their actor; two writers' keystrokes never mix.",
-        open=ACTORS,
+        tests=(
+            *_in(
+                "faults/test_journal_crash_points",
+                "test_a_seizure_cut_off_by_a_kill_happened_or_did_not",
+            ),
+            *_in(
+                "faults/test_linearizable",
+                "test_one_order_explains_what_twenty_actors_did_while_the_daemon_was_killed",
+                "test_the_judge_finds_nothing_wrong_with_a_careful_build",
+                "test_the_judge_catches_a_careless_build",
+                "test_input_that_waits_for_the_program_is_refused_when_the_turn_is_taken",
+                "test_the_judge_catches_a_build_that_types_what_waited",
+            ),
+            *_in(
+                "process/test_attach_turn",
+                "test_the_first_key_asks_and_an_idle_holder_gives_way_without_a_word",
+                "test_the_holder_sees_who_asks_and_one_key_grants",
+            ),
+            *_in(
+                "process/test_blame_export",
+                "test_every_line_is_traced_to_the_actor_whose_command_made_it",
+            ),
+            *_in(
+                "process/test_log_cli",
+                "test_each_command_is_in_the_log_once_with_the_actor_who_ran_it",
+            ),
+            *_in(
+                "process/test_turn_cli",
+                "test_input_of_others_is_refused_naming_the_holder_and_how_to_ask",
+            ),
+            *_in(
+                "process/test_typed_ahead",
+                "test_a_command_typed_before_its_prompt_is_of_whoever_typed_it",
+            ),
+            *_in(
+                "properties/test_turn_machine",
+                "test_the_promises_hold_on_long_walks_that_take_every_step_of_the_table",
+                "test_the_properties_catch_a_broken_turn",
+            ),
+        ),
+        files=("core/session.py", "core/turn.py", "host/typist.py"),
     ),
     Requirement(
         "A4",
-        "The turn is requested, granted, yielded, handed off, revoked and expires; who is next is "
-        "policy.",
-        open=ACTORS,
+        "The turn is requested, granted, yielded, handed off, revoked and expires; who is next "
+        "is policy.",
+        tests=(
+            *_in(
+                "process/test_attach_turn",
+                "test_the_first_key_asks_and_an_idle_holder_gives_way_without_a_word",
+                "test_the_holder_sees_who_asks_and_one_key_grants",
+            ),
+            *_in(
+                "process/test_turn_cli",
+                "test_a_turn_is_asked_for_granted_handed_off_and_yielded",
+                "test_who_waits_can_be_chosen_and_can_withdraw",
+                "test_only_the_holder_gives_the_turn",
+                "test_a_turn_is_revoked_by_who_may_seize",
+                "test_a_free_turn_is_taken_by_writing_and_free_again_after",
+                "test_waiting_goes_on_after_a_daemon_restart",
+            ),
+            *_in(
+                "properties/test_turn_machine",
+                "test_the_promises_hold_on_long_walks_that_take_every_step_of_the_table",
+                "test_the_properties_catch_a_broken_turn",
+                "test_the_table_has_exactly_the_transitions_that_can_happen",
+            ),
+            *_in(
+                "unit/test_turn",
+                "test_an_idle_holder_loses_the_turn_when_the_policy_says",
+            ),
+        ),
+        files=("core/turn_table.py", "core/turn.py", "core/turn_policy.py"),
     ),
     Requirement(
         "A5",
         "A permitted operator halts the tree and takes the turn from a holder that does not "
         "cooperate; later writes of the loser are refused.",
-        open=ACTORS,
+        tests=(
+            *_in(
+                "faults/test_journal_crash_points",
+                "test_a_halt_cut_off_by_a_kill_is_completed_and_can_be_ended",
+                "test_a_resume_cut_off_by_a_kill_can_be_asked_for_again",
+                "test_a_leaf_frozen_by_a_daemon_that_died_is_thawed_by_the_next",
+            ),
+            *_in(
+                "faults/test_linearizable",
+                "test_one_order_explains_what_twenty_actors_did_while_the_daemon_was_killed",
+                "test_input_that_waits_for_the_program_is_refused_when_the_turn_is_taken",
+                "test_the_judge_catches_a_build_that_types_what_waited",
+            ),
+            *_in(
+                "privileged/test_halting",
+                "test_two_hundred_busy_processes_are_halted",
+                "test_a_tree_that_works_against_it_is_halted",
+                "test_a_process_that_is_never_there_when_looked_at_is_halted",
+                "test_a_process_deaf_to_every_signal_it_may_ignore_is_halted",
+                "test_a_write_under_way_is_completed_and_not_called_frozen_before",
+                "test_one_actors_jobs_are_halted_while_the_shell_and_the_others_go_on",
+            ),
+            *_in(
+                "process/test_attach_turn",
+                "test_a_seizure_from_the_terminal_takes_the_turn_and_the_loser_is_told",
+            ),
+            *_in(
+                "process/test_halt_cli",
+                "test_what_does_not_listen_is_frozen_all_the_same",
+                "test_a_halt_survives_the_daemon_and_can_be_resumed_after",
+                "test_input_to_a_halted_session_is_refused_and_not_typed_later",
+                "test_halt_needs_its_right",
+                "test_only_what_one_actor_started_is_frozen",
+                "test_a_halt_that_was_not_confirmed_is_told_and_fails",
+                "test_the_loser_of_a_seizure_with_halt_is_told_and_refused",
+            ),
+            *_in(
+                "process/test_halting_plain",
+                "test_two_hundred_busy_processes_are_halted",
+                "test_a_tree_that_works_against_it_is_halted",
+                "test_a_process_that_is_never_there_when_looked_at_is_halted",
+                "test_a_process_deaf_to_every_signal_it_may_ignore_is_halted",
+                "test_a_write_under_way_is_completed_and_not_called_frozen_before",
+            ),
+            *_in(
+                "process/test_turn_cli",
+                "test_the_turn_is_seized_from_a_holder_that_loops",
+                "test_a_seizure_needs_the_right_and_tells_all_in_json",
+            ),
+            *_in(
+                "properties/test_turn_machine",
+                "test_the_promises_hold_on_long_walks_that_take_every_step_of_the_table",
+                "test_the_properties_catch_a_broken_turn",
+                "test_every_state_has_a_way_to_be_seized",
+            ),
+            *_in(
+                "unit/test_turn",
+                "test_a_seized_turn_stays_through_pauses_requests_and_a_lost_connection",
+                "test_a_policy_that_fails_cannot_keep_anybody_from_seizing",
+            ),
+            *_in(
+                "faults/test_authority_bad_input",
+                "test_on_a_full_disk_nothing_is_typed_unrecorded_and_halting_still_works",
+            ),
+        ),
+        files=("core/turn.py", "host/halts.py", "adapters/halting.py", "adapters/stopping.py"),
     ),
     Requirement(
         "A6",
         "Whoever takes the turn over is shown what changed, and is judged again against it.",
-        open=GATE,
+        tests=(
+            *_in(
+                "process/test_attach_turn",
+                "test_a_seizure_from_the_terminal_takes_the_turn_and_the_loser_is_told",
+            ),
+            *_in(
+                "process/test_shell_state",
+                "test_each_kind_of_change_is_told_and_nothing_else",
+                "test_each_kind_of_change_in_fish_is_told_and_nothing_else",
+                "test_a_background_job_is_told_and_its_end_too",
+            ),
+            *_in(
+                "process/test_turn_cli",
+                "test_catchup_tells_what_others_did",
+                "test_catchup_says_it_in_words_once",
+                "test_sending_is_not_looking",
+            ),
+            *_in(
+                "process/test_unsubmitted_line",
+                "test_the_half_typed_text_is_told_and_stays_with_its_cursor",
+            ),
+            *_in(
+                "properties/test_handoff_changes",
+                "test_applied_to_the_earlier_state_the_changes_give_the_later_one",
+            ),
+        ),
+        open=f"{GATE}: judging what others staged before it is set off",
+        files=("host/handoffs.py", "core/handoff.py", "adapters/shell_state.py"),
     ),
     Requirement(
         "A7",
@@ -357,14 +594,22 @@ REQUIREMENTS: tuple[Requirement, ...] = (
                 "test_an_end_cut_off_by_a_kill_is_still_recorded_truly",
                 "test_a_session_shown_as_ended_always_has_its_ending",
             ),
+            *_in(
+                "process/test_discontinuity",
+                "test_a_session_that_died_with_its_host_is_discontinued_by_a_signed_entry",
+            ),
+            *_in(
+                "process/test_verify_cli",
+                "test_after_host_death_it_is_discontinued_and_its_successor_says_whom_it_follows",
+            ),
         ),
-        files=("keeper/reaping.py", "native/hold_init.c", "host/store.py"),
+        files=("keeper/reaping.py", "native/hold_init.c", "host/store.py", "host/discontinuity.py"),
     ),
     # -- M. Failure modes ---------------------------------------------------------------------
     Requirement(
         "M1",
-        "A client that disconnects loses nothing: the view comes back, and the output of the gap "
-        "is held up to a named bound; what rolled off is counted.",
+        "A client that disconnects loses nothing: the view comes back, and the output of the "
+        "gap is held up to a named bound; what rolled off is counted.",
         tests=(
             *_in(
                 "faults/test_slow_clients",
@@ -395,7 +640,15 @@ REQUIREMENTS: tuple[Requirement, ...] = (
                 "faults/test_daemon_kills",
                 "test_fifty_kills_of_the_daemon_lose_and_repeat_nothing",
             ),
-            *_in("faults/test_mutants", "test_the_judge_of_output_catches_a_ring_that_loses_bytes"),
+            *_in(
+                "faults/test_mutants",
+                "test_the_judge_of_output_catches_a_ring_that_loses_bytes",
+            ),
+            *_in(
+                "process/test_key_loops",
+                "test_single_keys_typed_fast_while_the_daemon_dies_arrive_once_and_in_order",
+                "test_what_is_echoed_while_the_daemon_dies_is_shown_once",
+            ),
         ),
         files=("adapters/ring.py", "host/channels.py"),
     ),
@@ -418,12 +671,12 @@ REQUIREMENTS: tuple[Requirement, ...] = (
     Requirement(
         "M5",
         "No recovery replays a journal, so replay cannot diverge.",
-        open=JOURNAL,
+        open=MOVE,
     ),
     Requirement(
         "M6",
-        "After a crash an input is known as taken, or reported as unknown; never as done when it "
-        "may not be, and never applied twice.",
+        "After a crash an input is known as taken, or reported as unknown; never as done when "
+        "it may not be, and never applied twice.",
         tests=(
             *_in(
                 "unit/test_ring",
@@ -443,20 +696,92 @@ REQUIREMENTS: tuple[Requirement, ...] = (
                 "process/test_cli",
                 "test_exec_tells_the_truth_when_the_daemon_is_replaced",
             ),
-            *_in("faults/test_mutants", "test_the_judge_of_inputs_catches_a_ledger_that_forgets"),
+            *_in(
+                "faults/test_mutants",
+                "test_the_judge_of_inputs_catches_a_ledger_that_forgets",
+            ),
+            *_in(
+                "faults/test_journal_crash_points",
+                "test_an_input_cut_off_by_a_kill_is_typed_and_attributed_once",
+                "test_a_daemon_that_dies_while_it_carries_on_leaves_the_rest_to_the_next",
+            ),
+            *_in(
+                "faults/test_linearizable",
+                "test_one_order_explains_what_twenty_actors_did_while_the_daemon_was_killed",
+                "test_the_judge_finds_nothing_wrong_with_a_careful_build",
+                "test_the_judge_catches_a_careless_build",
+            ),
+            *_in(
+                "process/test_key_loops",
+                "test_single_keys_typed_fast_while_the_daemon_dies_arrive_once_and_in_order",
+            ),
+            *_in(
+                "faults/test_authority_bad_input",
+                "test_an_actor_that_uses_anothers_operator_id_does_not_disturb_its_numbers",
+                "test_a_replayed_input_is_answered_as_repeated_and_not_typed",
+            ),
         ),
-        open=f"{JOURNAL}: a report of what was in flight",
-        files=("adapters/ledger.py", "core/intake.py", "sdk/client.py"),
+        files=("adapters/ledger.py", "core/intake.py", "host/journaling.py", "sdk/client.py"),
     ),
     Requirement(
         "M7",
         "Conflicting actors see one state, ordered and attributed; refused writes are recorded.",
-        open=ACTORS,
+        tests=(
+            *_in(
+                "process/test_attach_turn",
+                "test_the_holder_sees_who_asks_and_one_key_grants",
+            ),
+            *_in(
+                "process/test_halt_cli",
+                "test_the_loser_of_a_seizure_with_halt_is_told_and_refused",
+            ),
+            *_in(
+                "process/test_turn_cli",
+                "test_input_of_others_is_refused_naming_the_holder_and_how_to_ask",
+                "test_the_turn_is_seized_from_a_holder_that_loops",
+            ),
+        ),
+        files=("core/session.py", "host/journaling.py", "host/turning.py"),
     ),
     Requirement(
         "M8",
         "Authority is judged at the input against the current state, with the originator bound.",
-        open=GATE,
+        tests=(
+            *_in(
+                "faults/test_journal_crash_points",
+                "test_an_input_cut_off_by_a_kill_is_typed_and_attributed_once",
+                "test_a_daemon_that_dies_while_it_carries_on_leaves_the_rest_to_the_next",
+                "test_a_seizure_cut_off_by_a_kill_happened_or_did_not",
+                "test_a_revocation_cut_off_by_a_kill_is_in_force_and_recorded",
+            ),
+            *_in(
+                "faults/test_linearizable",
+                "test_one_order_explains_what_twenty_actors_did_while_the_daemon_was_killed",
+                "test_the_judge_finds_nothing_wrong_with_a_careful_build",
+                "test_the_judge_catches_a_careless_build",
+            ),
+            *_in(
+                "process/test_actors_cli",
+                "test_a_claim_with_another_key_is_refused",
+                "test_a_claim_cannot_be_used_on_another_connection",
+                "test_a_revocation_counts_at_once_for_a_connected_operator",
+                "test_narrowing_counts_at_once_for_a_connected_operator",
+            ),
+            *_in(
+                "process/test_log_cli",
+                "test_each_command_is_in_the_log_once_with_the_actor_who_ran_it",
+            ),
+            *_in(
+                "process/test_typed_ahead",
+                "test_a_command_typed_before_its_prompt_is_of_whoever_typed_it",
+            ),
+            *_in(
+                "faults/test_authority_bad_input",
+                "test_on_a_full_disk_nothing_is_typed_unrecorded_and_halting_still_works",
+            ),
+        ),
+        open=f"{GATE}: who staged an effect that another sets off",
+        files=("core/session.py", "host/journaling.py", "adapters/burst.py", "wire/claims.py"),
     ),
     Requirement(
         "M9",
@@ -516,17 +841,96 @@ REQUIREMENTS: tuple[Requirement, ...] = (
     Requirement(
         "N7",
         "A 36-byte witness shows a range of the chain intact without the whole log.",
-        open=JOURNAL,
+        tests=(
+            *_in(
+                "process/test_blame_export",
+                "test_the_provenance_names_the_actor_of_every_byte_and_its_proof_verifies",
+            ),
+            *_in(
+                "process/test_verify_cli",
+                "test_both_forms_of_a_proof_are_checked_with_the_host_down",
+                "test_a_proof_that_was_changed_or_is_of_something_else_is_invalid",
+                "test_a_journal_put_back_to_an_older_state_is_given_away_by_a_later_proof",
+            ),
+            *_in(
+                "properties/test_journal_chain",
+                "test_a_proof_holds_for_its_range_and_for_no_other",
+            ),
+            *_in(
+                "unit/test_journal_proof",
+                "test_a_witness_is_36_bytes_and_holds_for_its_records_alone",
+                "test_a_witness_fits_no_other_range_session_or_record",
+                "test_a_signed_proof_stands_on_its_own_and_survives_being_text",
+                "test_any_changed_field_of_a_signed_proof_breaks_it",
+            ),
+        ),
+        files=("journal/proof.py", "cli/proof_check.py"),
     ),
     Requirement(
         "N8",
         "A chain is continuous, forked, unverifiable or migrated, and says which.",
-        open=JOURNAL,
+        tests=(
+            *_in(
+                "process/test_verify_cli",
+                "test_a_live_and_an_ended_session_are_intact_and_exit_with_0",
+                "test_any_byte_changed_is_found_at_its_entry",
+                "test_a_host_says_where_an_ended_sessions_journal_is_broken",
+            ),
+            *_in(
+                "properties/test_journal_chain",
+                "test_any_change_to_a_sealed_journal_is_found_no_later_than_where_it_was_made",
+            ),
+            *_in(
+                "unit/test_journal_proof",
+                "test_an_unbroken_history_in_one_incarnation_is_continuous",
+                "test_an_epoch_that_rises_is_migrated_with_its_point",
+                "test_damage_is_unverifiable_with_the_gap_and_a_fork_is_forked",
+            ),
+            *_in(
+                "unit/test_journal_tampering",
+                "test_every_flipped_byte_is_found_at_its_entry",
+                "test_cut_off_at_any_byte_the_head_misses_what_is_gone",
+                "test_another_history_signed_by_the_same_host_is_a_fork",
+                "test_segments_of_two_sessions_swapped_are_foreign",
+            ),
+            *_in(
+                "faults/test_authority_bad_input",
+                "test_a_clock_set_back_revives_no_right_and_disorders_no_journal",
+            ),
+            *_in(
+                "faults/test_linearizable",
+                "test_one_order_explains_what_twenty_actors_did_while_the_daemon_was_killed",
+            ),
+        ),
+        files=("journal/verify.py", "journal/status.py"),
     ),
     Requirement(
         "N9",
         "A break is a signed record and a new entity with lineage, never papered over.",
-        open=JOURNAL,
+        tests=(
+            *_in(
+                "process/test_actors_cli",
+                "test_a_session_says_which_one_it_follows",
+            ),
+            *_in(
+                "process/test_discontinuity",
+                "test_a_damaged_journal_ends_the_identity_and_what_runs_goes_on_as_a_successor",
+                "test_a_session_that_died_with_its_host_is_discontinued_by_a_signed_entry",
+            ),
+            *_in(
+                "process/test_verify_cli",
+                "test_a_torn_tail_after_host_death_is_reported_cut_and_recorded",
+                "test_after_host_death_it_is_discontinued_and_its_successor_says_whom_it_follows",
+                "test_a_damaged_journal_gets_its_signed_statement_beside_it",
+            ),
+            *_in(
+                "unit/test_journal_proof",
+                "test_a_whole_journal_is_discontinued_by_its_last_entry_and_never_extended",
+                "test_a_damaged_journal_is_not_extended_and_its_end_is_stated_beside_it",
+                "test_a_successor_names_its_predecessor_at_the_place_it_ended",
+            ),
+        ),
+        files=("journal/lineage.py", "host/discontinuity.py", "host/inheriting.py"),
     ),
     # -- R. Reachability and trust ------------------------------------------------------------
     Requirement("R1", "A host dials out and opens no inbound port.", open=RELAY),
@@ -540,7 +944,22 @@ REQUIREMENTS: tuple[Requirement, ...] = (
     Requirement(
         "R4", "A compromised relay can deny service; it cannot read, forge or strip.", open=RELAY
     ),
-    Requirement("R5", "Roles: admin, execute, read, approve-only.", open=ACTORS),
+    Requirement(
+        "R5",
+        "Roles: admin, execute, read, approve-only.",
+        tests=(
+            *_in(
+                "process/test_actors_cli",
+                "test_grant_says_what_it_granted_and_lists_it",
+                "test_what_an_envelope_does_not_allow_is_refused_and_not_done",
+            ),
+            *_in(
+                "unit/test_authority",
+                "test_rights_exactly_those_of_a_role_have_its_name",
+            ),
+        ),
+        files=("model/envelope.py", "core/authority.py"),
+    ),
     Requirement(
         "R6",
         "Clients: command line, web, Python, MCP, chat, ssh and HTTP.",

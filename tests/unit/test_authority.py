@@ -49,6 +49,7 @@ def rights(authority: Authority, actor: Actor, now: float = 0.0) -> frozenset[Ri
 # -- which envelope counts ------------------------------------------------------------------------
 
 
+@pytest.mark.requirement("A2")
 def test_without_an_envelope_an_actor_may_do_nothing() -> None:
     assert rights(a_host(), BOT) == frozenset()
     assert rights(a_host(), an_actor("stranger")) == frozenset()
@@ -74,6 +75,7 @@ def test_of_several_labels_only_what_all_of_them_allow_counts() -> None:
     assert allowance.limits == Limits(5.0, 8.0)
 
 
+@pytest.mark.requirement("A2")
 def test_an_expired_envelope_does_not_fall_through_to_a_wider_one() -> None:
     timed = an_envelope(BOT, f"session:{WEB}", "read").replace(expires_at=10.0)
     authority = a_host(an_envelope(BOT, "all", "admin"), timed)
@@ -83,6 +85,7 @@ def test_an_expired_envelope_does_not_fall_through_to_a_wider_one() -> None:
         authority.check(BOT.id, Right.OBSERVE, WEB, (), 10.0)
 
 
+@pytest.mark.requirement("A2")
 def test_a_clock_set_back_brings_no_expired_envelope_to_life() -> None:
     timed = an_envelope(BOT, "all", "read").replace(expires_at=10.0)
     authority = a_host(timed)
@@ -130,6 +133,7 @@ def test_a_revoked_actor_may_do_nothing_and_is_told_so() -> None:
 # -- changing -------------------------------------------------------------------------------------
 
 
+@pytest.mark.requirement("A2")
 def test_a_change_counts_at_once_and_raises_the_version() -> None:
     authority = a_host()
     seen = [authority.version]
@@ -291,6 +295,7 @@ def test_scopes_have_one_text_each() -> None:
             Scope.parse(text)
 
 
+@pytest.mark.requirement("R5")
 def test_rights_exactly_those_of_a_role_have_its_name() -> None:
     assert {an_envelope(BOT, "all", role).role for role in ROLES} == set(ROLES)
     assert an_envelope(BOT, "all", "read", "end").role == ""

@@ -43,6 +43,7 @@ def proof_of(journal: Journal, first: int, last: int) -> SignedProof:
     return prove(began(journal.name), 1, journal.reader.records(first, last), HOST.sign)
 
 
+@pytest.mark.requirement("N7")
 @pytest.mark.parametrize(("first", "last"), [(1, 1), (1, 9), (5, 5), (7, 20), (1, 31)])
 def test_a_witness_is_36_bytes_and_holds_for_its_records_alone(
     journal: Journal, first: int, last: int
@@ -58,6 +59,7 @@ def test_a_witness_is_36_bytes_and_holds_for_its_records_alone(
     assert check_witness(made, journal.session, first, last, records)
 
 
+@pytest.mark.requirement("N7")
 def test_a_witness_fits_no_other_range_session_or_record(journal: Journal) -> None:
     reader = journal.reader
     records = list(reader.records(5, 12))
@@ -103,6 +105,7 @@ def test_a_range_that_is_none_gets_no_witness(journal: Journal) -> None:
         prove(began(), 1, [records[0], records[2]], HOST.sign)
 
 
+@pytest.mark.requirement("N7")
 def test_a_signed_proof_stands_on_its_own_and_survives_being_text(journal: Journal) -> None:
     proof = proof_of(journal, 4, 9)
     again = SignedProof.of_text(proof.text())
@@ -115,6 +118,7 @@ def test_a_signed_proof_stands_on_its_own_and_survives_being_text(journal: Journ
     assert proof_of(journal, 1, 2).before == genesis(journal.session)
 
 
+@pytest.mark.requirement("N7")
 def test_any_changed_field_of_a_signed_proof_breaks_it(journal: Journal) -> None:
     proof = proof_of(journal, 4, 9)
     for field, value in proof.pack().items():
@@ -164,11 +168,13 @@ def test_a_proof_kept_elsewhere_gives_a_rolled_back_journal_away(tmp_path: Path)
 # -- status -----------------------------------------------------------------------------------
 
 
+@pytest.mark.requirement("N8")
 def test_an_unbroken_history_in_one_incarnation_is_continuous(journal: Journal) -> None:
     found = status(journal.verdict(), journal.reader.entries())
     assert (found.continuity, found.epoch, found.discontinued) == (Continuity.CONTINUOUS, 1, False)
 
 
+@pytest.mark.requirement("N8")
 def test_an_epoch_that_rises_is_migrated_with_its_point(journal: Journal) -> None:
     last = journal.writer.chain.seq
     journal.writer.record(1002.0, 2, "alice", typed(1))
@@ -177,6 +183,7 @@ def test_an_epoch_that_rises_is_migrated_with_its_point(journal: Journal) -> Non
     assert (found.continuity, found.point, found.epoch) == (Continuity.MIGRATED, last + 1, 2)
 
 
+@pytest.mark.requirement("N8")
 def test_damage_is_unverifiable_with_the_gap_and_a_fork_is_forked(journal: Journal) -> None:
     path = journal.segments()[0]
     data = path.read_bytes()
@@ -192,6 +199,7 @@ def test_damage_is_unverifiable_with_the_gap_and_a_fork_is_forked(journal: Journ
 # -- lineage ----------------------------------------------------------------------------------
 
 
+@pytest.mark.requirement("N9")
 def test_a_whole_journal_is_discontinued_by_its_last_entry_and_never_extended(
     journal: Journal,
 ) -> None:
@@ -211,6 +219,7 @@ def test_a_whole_journal_is_discontinued_by_its_last_entry_and_never_extended(
     )  # fmt: skip
 
 
+@pytest.mark.requirement("N9")
 def test_a_damaged_journal_is_not_extended_and_its_end_is_stated_beside_it(
     journal: Journal,
 ) -> None:
@@ -233,6 +242,7 @@ def test_a_damaged_journal_is_not_extended_and_its_end_is_stated_beside_it(
         Discontinuity.of_text(json.dumps({"holdfast": "something"}))
 
 
+@pytest.mark.requirement("N9")
 def test_a_successor_names_its_predecessor_at_the_place_it_ended() -> None:
     ending = Discontinued("host lost", 7, b"h" * 32)
     successor = began(

@@ -60,6 +60,7 @@ def test_entries_after_the_last_seal_are_linked_and_said_not_to_be_signed(
     assert (verdict.trustworthy_through, verdict.signed_through) == (12, 9)
 
 
+@pytest.mark.requirement("N8")
 def test_every_flipped_byte_is_found_at_its_entry(journal: Journal) -> None:
     """Exhaustive, both ways of a byte's life: a low bit and the top bit."""
     data = journal.segments()[0].read_bytes()
@@ -129,6 +130,7 @@ def test_a_record_put_in_twice_is_found(journal: Journal) -> None:
     assert (journal.verdict().kind, journal.verdict().broken_seq) == (Break.REORDERED, 5)
 
 
+@pytest.mark.requirement("N8")
 def test_cut_off_at_any_byte_the_head_misses_what_is_gone(journal: Journal) -> None:
     path = journal.segments()[0]
     data = path.read_bytes()
@@ -204,6 +206,7 @@ def _continued(journal: Journal, genuine: bytes, key: SigningKey) -> tuple[Chain
     return chain, [forged, seal]
 
 
+@pytest.mark.requirement("N8")
 @BOTH
 def test_another_history_signed_by_the_same_host_is_a_fork(tmp_path: Path, thorough: bool) -> None:
     one = Journal(tmp_path / "one").type(3).sealed()
@@ -214,6 +217,7 @@ def test_another_history_signed_by_the_same_host_is_a_fork(tmp_path: Path, thoro
     assert other.verdict().outcome is Outcome.INTACT
 
 
+@pytest.mark.requirement("N8")
 @BOTH
 def test_segments_of_two_sessions_swapped_are_foreign(tmp_path: Path, thorough: bool) -> None:
     one = Journal(tmp_path / "one", "one", limit=600).type(9).sealed()

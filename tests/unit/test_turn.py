@@ -107,6 +107,7 @@ def test_a_repeated_request_keeps_its_place_and_is_told_only_when_it_says_someth
     assert turn.queue[0] == Waiting(BOT, 1.0, "now!")
 
 
+@pytest.mark.requirement("A5")
 def test_a_seized_turn_stays_through_pauses_requests_and_a_lost_connection() -> None:
     turn = a_turn("free-when-idle")
     turn.handle(ev.Wrote(BOT, 1.0))
@@ -133,6 +134,7 @@ def test_a_seized_turn_can_be_seized_again_and_revoked() -> None:
     assert moved(turn.handle(ev.RevokeTurn(HOST_ACTOR, 3.0, "actor revoked"))).holder is None
 
 
+@pytest.mark.requirement("A5")
 def test_a_policy_that_fails_cannot_keep_anybody_from_seizing(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -201,6 +203,7 @@ def test_a_request_by_key_ends_with_its_connection_one_by_command_does_not() -> 
     assert not turn.away
 
 
+@pytest.mark.requirement("A4")
 @pytest.mark.parametrize(
     ("policy", "waiting", "limit"),
     [
