@@ -1,4 +1,4 @@
-"""A session whose record or host is lost is said to be discontinued, and never papered over (N9)."""
+"""A session whose record or host is lost is said to be discontinued, never papered over (N9)."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ _BEGINNING = (
     (ADA, e.CommandBegan(1, "makeé", "/srv", 9, (ADA,))),
 )
 _END = (
-    (SCOUT, e.Refused(OPERATOR, "offered", "turn_held", 3, 300)),
+    (SCOUT, e.Refused(OPERATOR, "input", "turn_held", 3, 300)),
     (ADA, e.BlindInput(OPERATOR, 9, 17, 9)),
     ("", e.CommandEnded(1, 2, "/srv", 70000)),
     ("", e.Sealed(0, b"", b"")),

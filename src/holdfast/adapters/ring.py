@@ -8,8 +8,9 @@ exactly one of PTY, conduit and ring, and the file position says how many the ri
 as fast as reading into memory.
 
 The memfd: one page of header, one for the keys not yet in the journal (adapters.burst), two slots
-for a view's checkpoint, then `capacity` bytes of ring, all sparse, so memory is taken only as used. A byte of the session's output has one offset for ever;
-the byte at offset N is at ring position N mod capacity.
+for a view's checkpoint, then `capacity` bytes of ring, all sparse, so memory is taken only as used.
+A byte of the session's output has one offset for ever; the byte at offset N is at ring position
+N mod capacity.
 """
 
 from __future__ import annotations

@@ -17,7 +17,8 @@ class StatusLine:
         self._until: float | None = None
 
     def show(self, text: str, now: float, seconds: float = SHOWN_S) -> None:
-        self._text = text
+        # As long as what it is drawn over, so that nothing of that stays.
+        self._text = text.rjust(len(self._text)) if self.shown else text
         self._until = now + seconds
 
     @property

@@ -349,8 +349,8 @@ class TerminalClient:
             scrollback=False,
         )
         try:
+            connection.send(attach)  # first: an operator that repaints was never away
             connection.send(m.Detach(connection.next_id(), old))
-            connection.send(attach)
         except HostLost:
             return  # noticed by the loop; coming back brings the screen
 

@@ -50,6 +50,10 @@ class Attachments:
     def has(self, operator: OperatorId, channel: int) -> bool:
         return (operator, channel) in self._seats
 
+    def seats_of(self, operator: OperatorId) -> int:
+        """How many channels this operator has open."""
+        return sum(1 for key in self._seats if key[0] == operator)
+
     def has_size(self, operator: OperatorId, channel: int, size: Size | None) -> None:
         """This seat's terminal has this size."""
         seat = self._seats.get((operator, channel))

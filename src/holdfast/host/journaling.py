@@ -18,6 +18,8 @@ from holdfast.adapters.journal_writer import JournalWriter
 from holdfast.adapters.segments import JournalReader
 from holdfast.adapters.signing import check
 from holdfast.core import events as ev
+from holdfast.core import turn_events as turn
+from holdfast.core.session import TurnStep
 from holdfast.host import clock
 from holdfast.host.clock import now
 from holdfast.journal import entries
@@ -30,6 +32,7 @@ from holdfast.model.limits import (
     JOURNAL_FACTS_BYTES,
     JOURNAL_REFUSALS_S,
     JOURNAL_SEAL_S,
+    JOURNAL_SYNC_S,
     JOURNAL_TAIL_ENTRIES,
 )
 from holdfast.model.record import Record
@@ -246,7 +249,7 @@ class Journaling:
             return
         size = len(event.data) if isinstance(event, ev.Offered) else 0
         operator = str(getattr(event, "operator", ""))
-        asked = _Refusals(event.actor, operator, type(event).__name__.lower(), code)
+        asked = _Refusals(event.actor, operator, _asked(event), code)
         known = self._refusals
         if known is not None and known.replace(count=0, size=0) == asked:
             self._refusals = known.replace(count=known.count + 1, size=known.size + size)
@@ -280,7 +283,7 @@ class Journaling:
     def _sync_soon(self, forced: bool) -> None:
         self._unsynced = True
         if self._sync is None or self._sync.done():
-            self._sync = self._live.background(self._synced(0 if forced else JOURNAL_BURST_S))
+            self._sync = self._live.background(self._synced(0 if forced else JOURNAL_SYNC_S))
 
     def _seal_later(self) -> None:
         """What is recorded is signed within the interval, also when nothing follows it."""
@@ -338,6 +341,32 @@ class Journaling:
             self._seal_at.cancel()
         self.burst.close()
         self._writer.close()
+
+
+# What was asked for, in the words of the protocol.
+_ASKED: dict[type[Record], str] = {
+    ev.Opened: "attach",
+    ev.Offered: "input",
+    ev.SizeAsked: "resize",
+    ev.SignalAsked: "signal",
+    ev.PolicyAsked: "set_turn_policy",
+    ev.SeizeAsked: "seize",
+    ev.HaltAsked: "halt",
+    ev.ResumeAsked: "resume",
+    ev.EndAsked: "end",
+    turn.RequestTurn: "request_turn",
+    turn.GrantTurn: "grant_turn",
+    turn.YieldTurn: "yield_turn",
+    turn.HandOff: "hand_off_turn",
+    turn.RevokeTurn: "revoke_turn",
+    turn.Withdraw: "withdraw_turn",
+    turn.SetBlind: "set_blind",
+}
+
+
+def _asked(event: ev.Event) -> str:
+    kind = type(event.step) if isinstance(event, TurnStep) else type(event)
+    return _ASKED.get(kind, kind.__name__.lower())
 
 
 def envelope_set(envelope: Envelope) -> entries.EnvelopeSet:

@@ -200,8 +200,11 @@ class LiveSession:
         operator.touched.add(self)
 
     def came(self, operator: Operator, observe: bool, offset: int) -> None:
-        """A channel is open: recorded with how long its operator had been away (M1)."""
+        """A channel is open: recorded with how long its operator had been away (M1). One that
+        paints anew opens another channel; it had not been away at all."""
         assert operator.id is not None
+        if self.core.attachments.seats_of(operator.id) > 1:
+            return
         left_at = self._left_at.pop(operator.id, None)
         gap = now() - left_at if left_at is not None else 0.0
         body = entries.Attached(operator.id, operator.client, observe, offset, gap)
@@ -210,7 +213,9 @@ class LiveSession:
     def left(self, operator: Operator, channel: int) -> None:
         """A channel is closed."""
         assert operator.id is not None
-        if self.core.attachments.has(operator.id, channel) and not self.is_over:
+        seats = self.core.attachments
+        last = seats.has(operator.id, channel) and seats.seats_of(operator.id) == 1
+        if last and not self.is_over:
             self.journal.fact(operator.actor.id, entries.Detached(operator.id))
             self._left_at[operator.id] = now()
             if len(self._left_at) > INTAKE_OPERATORS:
