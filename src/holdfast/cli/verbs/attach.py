@@ -17,8 +17,9 @@ def parser() -> Parser:
     parser = verb_parser(
         "attach",
         f"Attach this terminal. {HINT}; closing the terminal does too. The session does not "
-        "notice. If the daemon restarts, the attachment comes back by itself. Exits with 0 after "
-        "detaching, with the session's own status when it ends.",
+        "notice. If the daemon restarts, the attachment comes back by itself. If another actor has "
+        "the turn, your first key asks for it; C-\\ ? shows the keys that ask, grant, yield, seize "
+        "and halt. Exits with 0 after detaching, with the session's own status when it ends.",
         "  hold attach build\n  hold attach k3v9            an id's beginning will do\n"
         "  hold attach build --observe   watch only: no keys, no resizing",
     )
