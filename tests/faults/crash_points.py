@@ -93,7 +93,7 @@ from holdfast.adapters import ring
 assert ring.Ring._recover_head and ring.Ring._drain
 def recover(self):
     head = self._words[ring._HEAD]
-    os.lseek(self.memfd, ring._DATA_AT + head % self.capacity, os.SEEK_SET)
+    os.lseek(self.memfd, ring.DATA_AT + head % self.capacity, os.SEEK_SET)
     return head
 def drain(self, waiting):
     noted = self._words[ring._HEAD]

@@ -24,7 +24,8 @@ def leftovers(host: FaultHost, client: Host) -> list[str]:
     ]
     bells = host.home / "run/bells"
     if bells.is_dir():
-        found += [f"a bell of {name}" for name in os.listdir(bells) if name not in live]
+        whose = {name.removesuffix(".state") for name in os.listdir(bells)}
+        found += [f"a bell of {name}" for name in whose - live]
     for directory in (host.home / "sessions").iterdir():
         names = {path.name for path in directory.iterdir()}
         if not names & {"spec.json", "tombstone.json"}:

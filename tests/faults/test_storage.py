@@ -121,8 +121,11 @@ def test_a_read_only_state_directory_refuses_new_sessions_and_spares_the_living(
         host.wait_new_daemon(host.kill_daemon())
         client.reconnect()
         assert client.show(living.id).pid == living.pid
+        with pytest.raises(StorageFailed):  # the new daemon cannot record: nothing is typed
+            client.send(living.id, "unrecorded")
     finally:
-        subprocess.run(["umount", str(host.home / "sessions")], check=True, timeout=10)
+        # Lazily: the journal of the living is open there.
+        subprocess.run(["umount", "-l", str(host.home / "sessions")], check=True, timeout=10)
     assert client.run(["cat"], level=level).pid > 0
 
 

@@ -12,6 +12,7 @@ One writer per journal: the host sees to it. Records already written are never t
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import threading
 
@@ -232,8 +233,7 @@ class JournalWriter:
                 if changed:
                     sync_directory(self._directory)
                 if head is not None:
-                    replace_file(self._directory, HEAD_NAME, head.signed(self._sign).encoded())
-                    # Whether the new name or the old is found after a power loss does not matter.
+                    self._replace_head(head)
             except OSError as error:
                 with self._lock:
                     self._head = self._head or head
@@ -243,6 +243,17 @@ class JournalWriter:
                 self._retired = [fd for fd in self._retired if fd not in fds]
             for fd in fds[:-1]:
                 os.close(fd)
+
+    def _replace_head(self, head: Head) -> None:
+        """Whether the new one or the old is found after a power loss does not matter. So a disk
+        without room for it is no failure: the records are there, and the next sync tries again."""
+        try:
+            replace_file(self._directory, HEAD_NAME, head.signed(self._sign).encoded())
+        except OSError as error:
+            if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+                raise
+            with self._lock:
+                self._head = self._head or head
 
     def close(self) -> None:
         """Let go of the files, as they are: another daemon may go on with them."""
@@ -261,7 +272,14 @@ class JournalWriter:
     # -- files --------------------------------------------------------------------------------
 
     def _open(self, index: int) -> int:
-        return os.open(f"{self._directory}/{segment_name(index + 1)}", os.O_RDWR | os.O_CLOEXEC)
+        path = f"{self._directory}/{segment_name(index + 1)}"
+        try:
+            return os.open(path, os.O_RDWR | os.O_CLOEXEC)
+        except OSError as error:
+            if error.errno != errno.EROFS:
+                raise
+            # The session must not be lost with it: it is carried on, and all recording refused.
+            return os.open(path, os.O_RDONLY | os.O_CLOEXEC)
 
     def _cut(self, verdict: Verdict, reader: JournalReader) -> None:
         """Remove what was never completed: the end of a record, or a segment without its header."""

@@ -8,7 +8,8 @@ Deliberately does not ship binaries, and does not fail an installation without a
 `init_command` then falls back to `dumb-init` from PATH. That init gives the main process's exit
 status as it is and 128+n for a signal, so *exit 137* and *SIGKILL* cannot be told apart; nor does
 it say that the program could not be executed, or end what is left of a tree at level plain. An
-attached client without its key loop does the same work in Python.
+attached client without its key loop does the same work in Python, and so does the daemon without
+its echo.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from holdfast.model.compiled import KEY_LOOP, Program, kept_in
 COMPILE_TIMEOUT_S = 60.0
 
 INIT = "hold-init"
+ECHO = "echo.so"
 SHIM = "criu-shim.so"
 
 _SOURCES = Path(__file__).resolve().parent.parent / "native"
@@ -36,6 +38,7 @@ _INIT_FLAGS = (
 _PROGRAMS = {
     INIT: Program(INIT, "hold_init.c", tuple(_INIT_FLAGS.split())),
     SHIM: Program(SHIM, "criu_shim.c", ("-O2", "-fPIC", "-shared"), ("-ldl",)),
+    ECHO: Program(ECHO, "echo.c", ("-O2", "-fPIC", "-shared")),
     KEY_LOOP.name: KEY_LOOP,
 }
 
@@ -45,6 +48,18 @@ def directory() -> Path:
     user's cache."""
     beside, cache = kept_in(sys.prefix, os.environ, os.path.expanduser("~"))
     return Path(beside if os.access(os.path.dirname(beside), os.W_OK) else cache)
+
+
+def built(name: str) -> Path | None:
+    """The compiled program, if it was built: for those who cannot wait for a compiler."""
+    program = _PROGRAMS[name]
+    try:
+        text = (_SOURCES / program.source).read_bytes()
+    except OSError:
+        return None
+    name = program.file_name(text, os.uname().machine)
+    places = kept_in(sys.prefix, os.environ, os.path.expanduser("~"))
+    return next((Path(p, name) for p in places if os.access(f"{p}/{name}", os.X_OK)), None)
 
 
 def build(name: str, into: Path | None = None) -> Path | str:

@@ -27,12 +27,13 @@ PAGE = 4096
 CHECKPOINT_SLOT_BYTES = 1 << 20
 BURST_AT = PAGE
 _SLOTS_BEGIN = 2 * PAGE
-_DATA_AT = _SLOTS_BEGIN + 2 * CHECKPOINT_SLOT_BYTES
+DATA_AT = _SLOTS_BEGIN + 2 * CHECKPOINT_SLOT_BYTES
 
 # Header words (u64). Each is written by one store, so a kill never leaves half of one.
 _MAGIC, _CAPACITY, _HEAD, _SLOT = 0, 1, 2, 3
 _SLOTS_AT = 4  # per slot: offset, length
 _MAGIC_VALUE = 0x686F6C6452494E33
+HEAD_AT = 8 * _HEAD
 LEDGER_AT = 512  # bytes from here to the end of the header page are the input ledger's
 
 # The PTY gives at most one page per read, and a pipe has 16 slots of a page.
@@ -50,8 +51,8 @@ class Ring:
     def __init__(self, memfd: int, conduit: int) -> None:
         self.memfd = memfd
         self.conduit = conduit
-        self._map = mmap.mmap(memfd, 0)
-        self.view = memoryview(self._map)
+        self.mapping = mmap.mmap(memfd, 0)
+        self.view = memoryview(self.mapping)
         self._words = self.view[:LEDGER_AT].cast("Q")
         if self._words[_MAGIC] != _MAGIC_VALUE:
             raise ValueError("not a ring")
@@ -64,11 +65,11 @@ class Ring:
         """A new ring with its conduit."""
         capacity = -(-capacity // PAGE) * PAGE
         memfd = os.memfd_create("holdfast-ring", os.MFD_CLOEXEC)
-        os.ftruncate(memfd, _DATA_AT + capacity)
+        os.ftruncate(memfd, DATA_AT + capacity)
         with mmap.mmap(memfd, PAGE) as head, memoryview(head).cast("Q") as words:
             words[_CAPACITY] = capacity
             words[_MAGIC] = _MAGIC_VALUE
-        os.lseek(memfd, _DATA_AT, os.SEEK_SET)
+        os.lseek(memfd, DATA_AT, os.SEEK_SET)
         return cls(memfd, make_conduit())
 
     @property
@@ -117,9 +118,9 @@ class Ring:
             raise ValueError("not held")
         at, size = start % self.capacity, end - start
         first = min(size, self.capacity - at)
-        pieces = [self.view[_DATA_AT + at : _DATA_AT + at + first]]
+        pieces = [self.view[DATA_AT + at : DATA_AT + at + first]]
         if first < size:
-            pieces.append(self.view[_DATA_AT : _DATA_AT + size - first])
+            pieces.append(self.view[DATA_AT : DATA_AT + size - first])
         return pieces
 
     def copy(self, start: int, end: int) -> bytes:
@@ -155,7 +156,7 @@ class Ring:
         """Let go of the memory, not of the descriptors."""
         self._words.release()
         self.view.release()
-        self._map.close()
+        self.mapping.close()
 
     def close(self) -> None:
         self.unmap()
@@ -166,7 +167,7 @@ class Ring:
         """The header's word may be one transfer behind the file position, which never lies; a
         transfer is far shorter than the ring, so together they give one answer."""
         noted: int = self._words[_HEAD]
-        position = os.lseek(self.memfd, 0, os.SEEK_CUR) - _DATA_AT
+        position = os.lseek(self.memfd, 0, os.SEEK_CUR) - DATA_AT
         return noted + (position - noted) % self.capacity
 
     def _drain_conduit(self) -> None:
@@ -177,7 +178,7 @@ class Ring:
         while waiting:
             at = self.head % self.capacity
             if at == 0:
-                os.lseek(self.memfd, _DATA_AT, os.SEEK_SET)
+                os.lseek(self.memfd, DATA_AT, os.SEEK_SET)
             count = os.splice(self.conduit, self.memfd, min(waiting, self.capacity - at))
             self.head += count
             self._words[_HEAD] = self.head

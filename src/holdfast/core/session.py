@@ -131,9 +131,11 @@ class Session:
         swift = self._swift
         if swift is None or swift.operator != operator or swift.version != self.authority.version:
             return False
-        if now >= swift.until or not self.intake.take_next(operator, seq, size):
+        if now >= swift.until or not self.turn.may_write(swift.actor):
             return False
-        return self.turn.wrote_at_once(swift.actor, now)
+        return self.intake.take_next(operator, seq, size) and self.turn.wrote_at_once(
+            swift.actor, now
+        )
 
     def _remember_swift(self, actor: str, operator: OperatorId, now: float) -> None:
         """Everything but the sequence is as it should be: until something happens, it stays so."""

@@ -1,7 +1,8 @@
 """The host's time of day, which never goes back while a daemon lives.
 
 Envelopes expire by it and records are dated with it. A clock set back must not bring an expired
-right to life, so the latest time seen stands until the clock has passed it again.
+right to life, so time goes on from the latest seen until the clock has passed that again. It does
+go on: a turn held idly, a rate that was used up and an envelope made since must end in their time.
 """
 
 from __future__ import annotations
@@ -9,13 +10,19 @@ from __future__ import annotations
 import time
 
 _latest = 0.0
+_behind: float | None = None  # by the monotonic clock, when the clock was last seen behind
 
 
 def now() -> float:
-    global _latest
+    global _latest, _behind
     read = time.time()
-    if read > _latest:
-        _latest = read
+    if read >= _latest:
+        _latest, _behind = read, None
+        return read
+    ticks = time.monotonic()
+    if _behind is not None:
+        _latest += ticks - _behind
+    _behind = ticks
     return _latest
 
 

@@ -25,7 +25,7 @@ from holdfast.host.clock import now
 from holdfast.journal import entries
 from holdfast.journal.entries import Body
 from holdfast.model.envelope import Envelope
-from holdfast.model.errors import StorageFailed
+from holdfast.model.errors import SessionEnded, StorageFailed
 from holdfast.model.ids import HOST_ACTOR, OperatorId
 from holdfast.model.limits import (
     JOURNAL_BURST_S,
@@ -97,9 +97,10 @@ class Journaling:
         self._recover_keys(last)
         if last is not None and ledger.last_seq(OperatorId(last.operator)) < last.last_seq:
             self._fact(HOST_ACTOR, entries.Voided(last.operator, last.seq, last.last_seq))
-        holder = live.core.turn.holder or HOST_ACTOR
-        self._fact(HOST_ACTOR, entries.CarriedOn(os.getpid(), holder))
-        self._record_missed_changes(recent)
+        if not writer.chain.closed_by:  # else its end is recorded, and only its burial is left
+            holder = live.core.turn.holder or HOST_ACTOR
+            self._fact(HOST_ACTOR, entries.CarriedOn(os.getpid(), holder))
+            self._record_missed_changes(recent)
         return writer
 
     def _record_missed_changes(self, recent: list[entries.Entry]) -> None:
@@ -157,6 +158,9 @@ class Journaling:
         except StorageFailed as error:
             self._lost = error.message
             log.critical("journal of %s: %s; its input is refused", self._live.spec.id, error)
+        except SessionEnded:
+            # Its end is recorded, but not buried yet: nothing that happens since is part of it.
+            log.info("journal of %s: %s after its end", self._live.spec.id, body.tag)
 
     def fact(self, actor: str, body: Body, *, forced: bool = False) -> None:
         """Something that happened, whether or not there is room to write it down."""

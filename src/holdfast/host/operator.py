@@ -218,6 +218,7 @@ class Operator:
             return False
         if not live.typist.key(self.actor.id, self.id, seq, data):
             return False
+        self._acted = True
         self._quiet = (request, seq, live.ring.head)
         if not self._quiet_timer:
             self._quiet_timer = True
@@ -304,6 +305,18 @@ class Operator:
         for part in piece:
             total += len(part)
         self._rest = [] if sent == total else [b"".join(piece)[sent:]]
+
+    def free_channel(self) -> Channel | None:
+        """The only channel, if nothing waits to be sent before what it has."""
+        waits = self._rest or self._answers or self._events or self._dropped
+        if waits or self._awaiting_room or self._closing or self.closed or len(self.channels) != 1:
+            return None
+        return next(iter(self.channels.values()))
+
+    def keep_rest(self, rest: bytes) -> None:
+        """Of a frame that went out past `pump`: what the socket did not take goes next."""
+        self._rest = [rest]
+        self._await_room()
 
     def _await_room(self) -> None:
         if not self._awaiting_room:

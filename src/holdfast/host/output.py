@@ -12,15 +12,17 @@ import errno
 import logging
 import os
 import time
-from time import perf_counter
 from typing import TYPE_CHECKING
 
-from holdfast.adapters.ring import PAGE, Hangup
-from holdfast.model.limits import ECHO_DUE_S
+from holdfast.adapters.echo import Echo
+from holdfast.adapters.ring import Hangup
+from holdfast.host.channels import ViewChannel
 from holdfast.model.patience import Patience
+from holdfast.wire.frames import output_head
 
 if TYPE_CHECKING:
     from holdfast.host.live import LiveSession
+    from holdfast.host.operator import Operator
 
 log = logging.getLogger(__name__)
 
@@ -36,6 +38,7 @@ class Output:
         self._live = live
         self._loop = asyncio.get_running_loop()
         self._patience = Patience()
+        self._echo = Echo(live.ring)
         self._reading = False
         self.last_at = last_at
         self._blind = blind
@@ -52,16 +55,33 @@ class Output:
         """An operator just typed this much: its echo is due (see model.patience)."""
         if not self._patience.worthwhile(size) or not self._reading or self._blind:
             return
-        pump, master = self._live.ring.pump, self._live.fds.master
-        until = perf_counter() + ECHO_DUE_S
+        ring, reader = self._live.ring, self._sole_reader()
+        start, sock, head = ring.head, -1, b""
+        if reader is not None:
+            operator, channel = reader
+            sock, head = operator.sock.fileno(), output_head(channel.number, start, 0)
         try:
-            while perf_counter() < until:
-                if pump(master, PAGE):
-                    self._came()
-                    return
+            moved, sent = self._echo.look(self._live.fds.master, sock, head)
         except Hangup:
             return
-        self._patience.answered(False)
+        if sent and reader is not None:
+            channel.cursor += moved
+            if sent < len(head) + moved:
+                whole = output_head(channel.number, start, moved) + ring.copy(start, ring.head)
+                operator.keep_rest(whole[sent:])
+        if moved:
+            self._came()
+        else:
+            self._patience.answered(False)
+
+    def _sole_reader(self) -> tuple[Operator, ViewChannel] | None:
+        """The one who waits for this output, if it can be sent at once, before anything else."""
+        if len(self._live.audience) == 1:
+            (operator,) = self._live.audience
+            channel = operator.free_channel()
+            if isinstance(channel, ViewChannel) and channel.live is self._live:
+                return (operator, channel) if channel.cursor == self._live.ring.head else None
+        return None
 
     def drain(self) -> None:
         """Take all the output there is now."""

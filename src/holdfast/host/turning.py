@@ -31,6 +31,7 @@ class Turning:
         self._live = live
         self._loop = asyncio.get_running_loop()
         self._timer: asyncio.TimerHandle | None = None
+        self._awaited: float | None = None  # when the timer is to go off
         # Once at the beginning: rights may have gone while no daemon was there to act on it.
         self._loop.call_soon(self._due)
 
@@ -125,8 +126,14 @@ class Turning:
     # -- time -----------------------------------------------------------------------------------
 
     def arm(self) -> None:
-        """Wake when time alone would change something. The holder's keys only put that off."""
+        """Wake when time alone would change something. The holder's keys only put that off.
+
+        A moment once waited for is not let go before it was acted on: asked a little later, when it
+        has just passed, the session names only what comes after it."""
         due = self._live.core.wakes_at(now())
+        if self._awaited is not None and (due is None or self._awaited < due):
+            due = self._awaited
+        self._awaited = due
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -134,10 +141,13 @@ class Turning:
             self._timer = self._loop.call_later(max(0.05, due - now()), self._due)
 
     def _due(self) -> None:
-        self._timer = None
-        if not self._live.is_over:
-            self._live.tick()
-            self.arm()
+        self._timer, awaited = None, self._awaited
+        if self._live.is_over:
+            return
+        if awaited is not None and awaited <= now():  # timers go by another clock: it may be early
+            self._awaited = None
+        self._live.tick()
+        self.arm()
 
     def stop(self) -> None:
         if self._timer is not None:
