@@ -95,6 +95,10 @@ REQUIREMENTS: tuple[Requirement, ...] = (
                 "process/test_key_loops",
                 "test_single_keys_typed_fast_while_the_daemon_dies_arrive_once_and_in_order",
             ),
+            *_in(
+                "faults/test_hasty_writers",
+                "test_an_input_of_a_client_that_is_gone_is_taken_under_its_own_turn",
+            ),
         ),
         files=("keeper/__main__.py", "cli/starting.py", "core/lifecycle.py", "core/authority.py"),
     ),
@@ -408,6 +412,10 @@ REQUIREMENTS: tuple[Requirement, ...] = (
                 "properties/test_turn_machine",
                 "test_the_promises_hold_on_long_walks_that_take_every_step_of_the_table",
                 "test_the_properties_catch_a_broken_turn",
+            ),
+            *_in(
+                "faults/test_hasty_writers",
+                "test_an_input_of_a_client_that_is_gone_is_taken_under_its_own_turn",
             ),
         ),
         files=("core/session.py", "core/turn.py", "host/typist.py"),

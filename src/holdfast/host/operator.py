@@ -70,6 +70,7 @@ class Operator:
         self._reading = False
         self._closing = False
         self._acted = False
+        self._broken = False  # it is about to be closed
         self.closed = False
         self._read_more(True)
 
@@ -247,7 +248,7 @@ class Operator:
 
     def pump(self) -> None:
         """Send what there is, as far as the socket takes it."""
-        if self.closed or self._awaiting_room:
+        if self.closed or self._broken or self._awaiting_room:
             return
         try:
             for _ in range(_PIECES_PER_WAKE):
@@ -260,10 +261,10 @@ class Operator:
         except BlockingIOError:
             self._await_room()
         except OSError:
-            self.close()
+            self._close_soon()
             return
         if self._closing and not (self._rest or self._answers):
-            self.close()
+            self._close_soon()
 
     def _next_piece(self) -> list[bytes | memoryview] | None:
         if self._answers:
@@ -335,6 +336,13 @@ class Operator:
         self._read_more(False)
         self._closing = True
         self.fail(0, error)
+
+    def _close_soon(self) -> None:
+        """Not now: whoever told us something may be in the middle of what it does, and our leaving
+        would come between (a turn given up before the input it was taken for)."""
+        if not self._broken:
+            self._broken = True
+            self._loop.call_soon(self.close)
 
     def close(self) -> None:
         if self.closed:

@@ -32,7 +32,8 @@ def encode(message: Message) -> bytes:
 
 
 def output_head(channel: int, offset: int, size: int) -> bytes:
-    """All of an Output frame but its data, so that the data can go out straight from the ring."""
+    """All of an Output frame but its data, so that the data can go out straight from the ring. The
+    size stands in the last four bytes, and is counted in the first four."""
     head: bytes = _pack({"t": "output", "channel": channel, "offset": offset, "data": None})
     # The packed None (one byte, last) becomes the header of a byte string.
     body = head[:-1] + _OUTPUT_TAIL.pack(_BIN32, size)
