@@ -17,7 +17,6 @@ from typing import Any
 
 from holdfast.adapters import native
 from holdfast.adapters.ring import DATA_AT, HEAD_AT, PAGE, Hangup, Ring
-from holdfast.model.limits import ECHO_DUE_S
 
 # `struct echo` of native/echo.c.
 _FIELDS = struct.Struct("4i5Q64sI3iQ")
@@ -36,19 +35,24 @@ class Echo:
         self._map = 0
         self._sought = False
 
-    def look(self, master: int, reader: int, frame_head: bytes) -> tuple[int, int]:
-        """Look for ECHO_DUE_S. Gives how many bytes of output came into the ring, and how many of
-        the frame that begins with `frame_head` (see wire.frames.output_head) the socket `reader`
-        took. Raises Hangup as `Ring.pump` does."""
+    @property
+    def is_native(self) -> bool:
+        """Whether one look costs no more than asking the PTY once."""
+        return self._run is not None
+
+    def look(self, master: int, reader: int, frame_head: bytes, look_s: float) -> tuple[int, int]:
+        """Look for so long, and once at least. Gives how many bytes of output came into the ring,
+        and how many of the frame that begins with `frame_head` (see wire.frames.output_head) the
+        socket `reader` took. Raises Hangup as `Ring.pump` does."""
         if not self._sought:
             self._load()
         if self._run is None or len(frame_head) > _HEAD_MAX_BYTES:
-            return self._look_in_python(master), 0
+            return self._look_in_python(master, look_s), 0
         ring = self._ring
         _FIELDS.pack_into(
             self._memory, 0,
             master, ring.conduit, ring.memfd, reader if frame_head else -1,
-            self._map, HEAD_AT, DATA_AT, ring.capacity, int(ECHO_DUE_S * 1e9),
+            self._map, HEAD_AT, DATA_AT, ring.capacity, int(look_s * 1e9),
             frame_head, len(frame_head), 0, 0, 0, ring.head,
         )  # fmt: skip
         self._run()
@@ -59,12 +63,11 @@ class Echo:
             raise OSError(error, os.strerror(error))
         return moved, sent
 
-    def _look_in_python(self, master: int) -> int:
-        until = perf_counter() + ECHO_DUE_S
-        while perf_counter() < until:
-            if moved := self._ring.pump(master, PAGE):
-                return moved
-        return 0
+    def _look_in_python(self, master: int, look_s: float) -> int:
+        until = perf_counter() + look_s
+        while not (moved := self._ring.pump(master, PAGE)) and perf_counter() < until:
+            pass
+        return moved
 
     def _load(self) -> None:
         self._sought = True

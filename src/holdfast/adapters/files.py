@@ -1,5 +1,5 @@
-"""Files replaced as a whole: written beside, brought to disk, renamed. A crash leaves the old or the
-new one, never half."""
+"""Files replaced as a whole: written beside, brought to disk, renamed. A crash leaves the old one
+or the new one, never half."""
 
 from __future__ import annotations
 

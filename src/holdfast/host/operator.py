@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-_READ_BYTES = 64 << 10
+_READ_BYTES = 16 << 10  # a key needs far less, and a paste comes again
 _FRAMES_TOGETHER = 16
 _CHALLENGE_BYTES = 32
 _PIECES_PER_WAKE = 8  # frames sent before other connections get their turn
@@ -310,7 +310,8 @@ class Operator:
     def free_channel(self) -> Channel | None:
         """The only channel, if nothing waits to be sent before what it has."""
         waits = self._rest or self._answers or self._events or self._dropped
-        if waits or self._awaiting_room or self._closing or self.closed or len(self.channels) != 1:
+        leaves = self._closing or self._broken or self.closed
+        if waits or leaves or self._awaiting_room or len(self.channels) != 1:
             return None
         return next(iter(self.channels.values()))
 

@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING
 from holdfast.adapters.echo import Echo
 from holdfast.adapters.ring import Hangup
 from holdfast.host.channels import ViewChannel
+from holdfast.host.clock import now
+from holdfast.model.limits import ECHO_DUE_S
 from holdfast.model.patience import Patience
 from holdfast.wire.frames import output_head
 
@@ -29,6 +31,7 @@ log = logging.getLogger(__name__)
 _PUMP_BUDGET_BYTES = 256 << 10  # one session's output before the others get their turn
 _REOPEN_CHECK_S = 1.0  # a terminal nobody has open may be opened again by a live process
 _UNKEPT_READ_BYTES = 64 << 10
+_ECHO_WINDOW_S = 0.03  # after a key: a program that takes longer than that is doing something else
 
 
 class Output:
@@ -55,15 +58,18 @@ class Output:
         """An operator just typed this much: its echo is due (see model.patience)."""
         if not self._patience.worthwhile(size) or not self._reading or self._blind:
             return
+        with contextlib.suppress(Hangup):
+            self._patience.answered(self._short_way(ECHO_DUE_S) > 0)
+
+    def _short_way(self, look_s: float) -> int:
+        """From the PTY into the ring and to the one who waits for it, with nothing in between.
+        Gives how much came within the time; raises Hangup as `Ring.pump` does."""
         ring, reader = self._live.ring, self._sole_reader()
         start, sock, head = ring.head, -1, b""
         if reader is not None:
             operator, channel = reader
             sock, head = operator.sock.fileno(), output_head(channel.number, start, 0)
-        try:
-            moved, sent = self._echo.look(self._live.fds.master, sock, head)
-        except Hangup:
-            return
+        moved, sent = self._echo.look(self._live.fds.master, sock, head, look_s)
         if sent and reader is not None:
             channel.cursor += moved
             if sent < len(head) + moved:
@@ -71,8 +77,7 @@ class Output:
                 operator.keep_rest(whole[sent:])
         if moved:
             self._came()
-        else:
-            self._patience.answered(False)
+        return moved
 
     def _sole_reader(self) -> tuple[Operator, ViewChannel] | None:
         """The one who waits for this output, if it can be sent at once, before anything else."""
@@ -104,6 +109,9 @@ class Output:
 
     def _on_output(self) -> None:
         try:
+            if self._is_echo():
+                self._short_way(0.0)
+                return
             moved = self._pump()
         except (Hangup, OSError) as error:
             if not isinstance(error, Hangup):
@@ -113,6 +121,11 @@ class Output:
             return
         if moved:
             self._came()
+
+    def _is_echo(self) -> bool:
+        """Whether what comes is most likely the answer to a key: small, and waited for."""
+        typed = self._live.typist.last_at
+        return self._echo.is_native and not self._blind and now() - typed < _ECHO_WINDOW_S
 
     def _pump(self) -> int:
         live = self._live
