@@ -4,7 +4,7 @@ ring.py, ledger.py, burst.py   a session's memory in the keeper's custody: outpu
                                were taken, keys not yet in the journal's file
 segments.py, journal_writer.py the journal's files: reading, writing, the reserve
 signing.py, files.py           keys of ours; files replaced as a whole
-pty.py                         terminals
+pty.py, echo.py                terminals; the echo of a key, looked for and sent on
 launcher*.py, namespaces.py, native.py   starting a session
 cgroup.py, stopping.py         a tree frozen, or stopped one by one; halting.py chooses
 proc*.py, sock_diag.py         the kernel's word on what a session is and does

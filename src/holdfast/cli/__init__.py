@@ -14,6 +14,7 @@ and is imported only when it is used, because start-up time is part of every com
     journal_pages.py, journal_files.py, proof_check.py   a journal from the host, or from its files
     cast.py, provenance.py   `hold export`
     scopes.py        where an envelope counts
+    qr.py            a link as a QR code
     starting.py, attaching.py, awaiting.py, resuming.py, raw_output.py, bytes_out.py,
     local_findings.py   pieces that several verbs share
 """

@@ -20,7 +20,7 @@ GROUPS = {
     "Looking at one": ("screen", "tail", "wait", "watch", "graph"),
     "Whose hand": ("actor", "grant", "revoke", "turn", "seize", "halt", "resume", "catchup"),
     "The record": ("log", "blame", "verify", "proof", "status", "export"),
-    "The host": ("up", "down", "daemon", "doctor", "completion"),
+    "The host": ("up", "down", "daemon", "relay", "doctor", "completion"),
 }
 VERBS = tuple(verb for verbs in GROUPS.values() for verb in verbs)
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import functools
 
+from holdfast.model.weak_keys import proves_nothing
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
@@ -18,6 +20,8 @@ if TYPE_CHECKING:
 def _public(key: bytes) -> Ed25519PublicKey | None:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
+    if proves_nothing(key):
+        return None
     try:
         return Ed25519PublicKey.from_public_bytes(key)
     except ValueError:
@@ -25,7 +29,8 @@ def _public(key: bytes) -> Ed25519PublicKey | None:
 
 
 def check(key: bytes, message: bytes, signature: bytes) -> bool:
-    """Whether the holder of this public key signed the message. A malformed key signed nothing."""
+    """Whether the holder of this public key signed the message. A malformed or
+    weak key signed nothing."""
     from cryptography.exceptions import InvalidSignature
 
     public = _public(key)

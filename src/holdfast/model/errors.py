@@ -35,6 +35,45 @@ class ProtocolViolation(HoldfastError):
     exit_status = 76
 
 
+class HandshakeFailed(HoldfastError):
+    """The two ends of a channel do not fit: other keys, another session, or an altered message."""
+
+    code = "handshake_failed"
+    exit_status = 76
+
+
+class ChannelBroken(HoldfastError):
+    """Something between the two ends of a channel was lost, held back, repeated, moved or altered.
+    The channel is of no more use; a new one carries on where this one stopped."""
+
+    code = "channel_broken"
+    exit_status = 76
+    retryable = True
+
+
+class OutputRefused(HoldfastError):
+    """One frame of output is not the host's next one. Nothing of it was shown; others may fit."""
+
+    code = "output_refused"
+    exit_status = 76
+
+
+class OutputGap(HoldfastError):
+    """Frames of output are missing; the host has to say where to go on."""
+
+    code = "output_gap"
+    exit_status = 76
+    retryable = True
+
+
+class Fenced(HoldfastError):
+    """This incarnation of the session may no longer act, or is over."""
+
+    code = "fenced"
+    exit_status = 75
+    retryable = True
+
+
 class VersionMismatch(HoldfastError):
     """The peers share no protocol version."""
 
@@ -159,7 +198,7 @@ class NoSuchActor(HoldfastError):
 
 
 class BadSignature(HoldfastError):
-    """A claim to be an actor is not signed with that actor's key."""
+    """A claim, a device, an input or output is not signed with the key it must be signed with."""
 
     code = "bad_signature"
     exit_status = 77
@@ -187,6 +226,48 @@ class ActorRevoked(HoldfastError):
     exit_status = 77
 
 
+class GrantInvalid(HoldfastError):
+    """A grant that was shown is no grant for this, or not by, for or after whom it must be."""
+
+    code = "grant_invalid"
+    exit_status = 77
+
+
+class GrantExpired(HoldfastError):
+    """The grant that was shown counted until a time that has passed."""
+
+    code = "grant_expired"
+    exit_status = 77
+
+
+class GrantRevoked(HoldfastError):
+    """The grant that was shown, or one it comes from, was taken back."""
+
+    code = "grant_revoked"
+    exit_status = 77
+
+
+class InviteInvalid(HoldfastError):
+    """No invite has this id and code, or it was taken back."""
+
+    code = "invite_invalid"
+    exit_status = 77
+
+
+class InviteExpired(HoldfastError):
+    """The time in which the invite could be used has passed."""
+
+    code = "invite_expired"
+    exit_status = 77
+
+
+class InviteUsed(HoldfastError):
+    """As many devices as the invite was for have used it, and this is another."""
+
+    code = "invite_used"
+    exit_status = 77
+
+
 class LastAdmin(HoldfastError):
     """The change would leave a live session with nobody who may grant rights in it."""
 
@@ -195,7 +276,7 @@ class LastAdmin(HoldfastError):
 
 
 class RateLimited(HoldfastError):
-    """The actor writes faster than its envelope allows."""
+    """The actor writes faster than its envelope allows, or codes of invites are tried too fast."""
 
     code = "rate_limited"
     exit_status = 75
@@ -251,6 +332,14 @@ class JournalDamaged(HoldfastError):
 
     code = "journal_damaged"
     exit_status = 65
+
+
+class CoordinationDown(HoldfastError):
+    """The coordination point does not answer. Nothing follows from that about what stands there."""
+
+    code = "coordination_down"
+    exit_status = 69
+    retryable = True
 
 
 class Unsupported(HoldfastError):

@@ -15,6 +15,21 @@ ANSWERS_MAX_BYTES = 1 << 20  # answers waiting for one operator; then it is not 
 REQUESTS_IN_FLIGHT = 64  # unanswered requests of one connection; more are not read until one ends
 OPERATORS_MAX = 1024  # connections to one host; further ones are refused with limit_reached
 
+# -- the end-to-end channel (docs/channel.md) ---------------------------------------------------
+CHANNEL_REKEY_RECORDS = 1 << 16  # under one key; far below what AES-GCM bears, cheap to keep
+CHANNEL_REKEY_BYTES = 64 << 20  # the same in bytes
+CHANNEL_BEAT_S = 5.0  # each side says that it lives, and what it has, this often
+CHANNEL_PATIENCE_S = 15.0  # what was sent and not confirmed by then was held back: three beats
+CHANNEL_RENEW_S = 3600.0  # a channel this old is replaced by a new one, with new secrets
+CHANNEL_GRANT_MAX_BYTES = 16 << 10  # of what an operator shows to be let in
+CHANNEL_UNACKED_INPUTS = 4096  # inputs an operator keeps until the host has them; then refused
+CHANNEL_UNACKED_BYTES = 1 << 20  # the same in bytes
+CHANNEL_STREAMS = 64  # clients of one actor whose last input a session remembers; its oldest goes
+OUTPUT_KEY_S = 3600.0  # a sender key is used so long; somebody leaving ends it at once
+OUTPUT_KEY_FRAMES = 1 << 24  # and for so many frames
+OUTPUT_UNSIGNED_FRAMES = 64  # frames that one signature may cover; a reader takes no more
+OUTPUT_UNSIGNED_S = 0.05  # by then the host signs what it sent unsigned
+
 # -- sessions ---------------------------------------------------------------------------------
 SESSIONS_MAX = 2048  # live sessions of one host; further ones are refused with limit_reached
 TOMBSTONES_LISTED = 50  # ended sessions shown by `hold ls --all`; older ones stay on disk
@@ -73,6 +88,68 @@ JOURNAL_REFUSALS_S = 1.0  # like refusals in a row are one entry for so long
 JOURNAL_FACTS_BYTES = 8 << 10  # of the reserve, left for what happens and cannot be refused
 JOURNAL_TAIL_ENTRIES = 64  # looked at by a daemon that carries on: more than one answer's entries
 JOURNAL_SEAL_S = 10.0  # the same in time, judged when something is recorded
+
+# -- leases and the coordination point --------------------------------------------------------
+LEASE_EMBEDDED_S = 10.0  # one store on one machine: nothing to elect, so it may be short
+LEASE_EMBEDDED_RENEW_S = 2.0
+LEASE_CLUSTER_S = 30.0  # a NATS leader's failover takes 4 to 9 s; several renewals must fit in
+LEASE_CLUSTER_RENEW_S = 5.0
+LEASE_DRIFT = 0.01  # of a clock's rate; quartz stays within a hundredth of this, NTP's slew too
+LEASE_GRACE_S = 1.0  # for freezing a tree and closing attachments, on both sides of a handover
+LEASE_RETRY_S = 1.0  # between looks at a coordination point that does not answer
+COORDINATION_CALL_S = 2.0  # for one answer; then a write is *unknown*, a read has failed
+COORDINATION_KEY_MAX_CHARS = 200
+COORDINATION_VALUE_MAX_BYTES = 64 << 10  # one value; records are far smaller. Refused beyond
+COORDINATION_POLL_S = 0.1  # how late a watch may see what another process wrote to the same file
+COORDINATION_MARKER_S = 60  # a value that was collected leaves a mark for so long, for watchers
+COORDINATION_HEARTBEAT_S = 1.0  # of a watch; three missed ones, and it is begun again
+
+# -- the relay (docs/relay.md) ------------------------------------------------------------------
+RELAY_FRAME_MAX_BYTES = 128 << 10  # one message to a relay: a record of a channel, and some room
+RELAY_HOSTS_MAX = 10_000  # connected to one relay; further ones are refused with limit_reached
+RELAY_OPERATORS_MAX = 10_000  # the same
+RELAY_SESSIONS_MAX = 100_000  # announced at one relay
+RELAY_HOST_SESSIONS_MAX = 4096  # announced by one host: all it may hold, and those that just ended
+RELAY_EPOCHS_MAX = 1_000_000  # highest epochs remembered; of sessions not here the oldest goes
+RELAY_SOCKETS_MAX = 24_000  # connections in all, before anything is known of them; then closed
+RELAY_ADDRESS_SOCKETS = 4096  # the same from one address: a company may be behind one
+RELAY_HANDSHAKE_S = 10.0  # for a request's head, for TLS, and again for proof or greeting
+RELAY_HEARTBEAT_S = 20.0  # of silence, then a ping; no pong within half of it ends the connection
+RELAY_CLOSE_S = 2.0  # for the last words to one that is being closed
+RELAY_DRAIN_S = 10.0  # for everybody to go elsewhere before a relay ends
+RELAY_OPERATOR_STREAMS = 64  # open at once
+RELAY_HOST_STREAMS = 8192  # the same to one host
+RELAY_SUBSCRIPTIONS = 64  # of one operator
+RELAY_ANNOUNCE_MAX = 64  # sessions in one message: each costs the relay a signature check
+RELAY_STREAM_WINDOW_BYTES = 256 << 10  # on the way through one stream; more closes it (overrun)
+RELAY_BROADCAST_WINDOW_BYTES = 256 << 10  # of a session, taken by none yet; then its host waits
+RELAY_OPERATOR_QUEUE_BYTES = 1 << 20  # broadcasts held for one operator; then it is told of a gap
+RELAY_CONNECTION_BYTES = 16 << 20  # of streams, held for one connection; then the stream closes
+RELAY_HELD_MAX_BYTES = 512 << 20  # for all connections together; then the same, or a gap
+RELAY_SOCKET_BYTES = 256 << 10  # handed to the kernel's side of one connection before we queue
+RELAY_ANSWERS_MAX = 256  # messages waiting for one connection; then it is not read until it reads
+RELAY_FAILED_PROOFS = 10  # of one address at once, and then
+RELAY_FAILED_PROOFS_PER_S = 0.1
+RELAY_OPENS = 200  # streams opened from one address at once, and then
+RELAY_OPENS_PER_S = 50.0
+RELAY_ADDRESSES_MAX = 65_536  # addresses whose rates are counted; the least recent one goes
+
+# -- grants and invites (docs/grants.md) ----------------------------------------------------------
+GRANT_LINKS_MAX = 6  # of one chain: authority, person, device, agent, and two to spare
+GRANT_STEPS_MAX = 8  # of a reach; each link may add to the one before
+GRANT_RIGHTS_MAX = 32  # of one grant; there are 14, and newer versions may have more
+GRANT_LINK_MAX_BYTES = 1024  # of one link; most have 250
+GRANT_CHAIN_MAX_BYTES = 4096  # of a chain; as text it fits the 8 KiB that servers allow a header
+GRANT_LIFE_MAX_S = 366 * 86400  # of one grant: a lost key is worth nothing in the end
+GRANT_SKEW_S = 30  # an issuer's clock may be ahead of the host's by this; a grant's end is exact
+GRANT_KNOWN_LINKS = 1024  # links whose signature a host remembers; the least recently used goes
+GRANT_KNOWN_CHAINS = 256  # chains that need not be read again; the least recently used goes
+REVOCATIONS_MAX = 1800  # of one authority: 64 KiB, one value of a coordination point. Then refused
+INVITES_MAX = 1024  # that can still be used, on one host; then refused
+INVITE_USES_MAX = 256  # devices of one invite
+INVITE_WRONG_MAX = 16  # wrong codes for one invite; then it is closed. Nobody mistypes 128 bits
+INVITE_GUESSES_PER_S = 1.0  # wrong codes for one invite, and for all that do not exist together
+INVITE_LINK_MAX_CHARS = 512  # a link with a long relay address; more would not fit a QR code well
 
 # -- waiting ----------------------------------------------------------------------------------
 STATE_SETTLE_S = 0.03  # quiet time after output before a watched session's state is looked at

@@ -1,2 +1,31 @@
-"""The protocol, without I/O: messages, their frames, their meaning. docs/protocol.md describes it
-for other implementers; a test keeps the two in step."""
+"""The protocol, without I/O: messages, their frames, their meaning (docs/protocol.md), and the
+end-to-end channel they go through when a relay is in between (docs/channel.md). Tests keep both
+documents in step. Time, random bytes and private keys come in as arguments.
+
+What is said:
+
+    message.py        what a message is;  messages.py  all of them, but for
+    authority.py      those about actors, envelopes, the turn and the journal
+    frames.py         messages to bytes and back
+    queries.py        what in the output asks the terminal something, which one only may answer
+    claims.py         how an actor proves at a local connection who it is
+    relay_messages.py what hosts, operators and a relay say to each other (docs/relay.md)
+
+The channel, from the bottom up. It needs the cryptography library, so nothing above imports it:
+
+    keys.py           X25519, Ed25519 and AES-GCM: all that is used of that library
+    noise.py          the handshake: IK, IKpsk1, XX
+    liveness.py       notices what is held back
+    sealed.py         records in strict order, with new keys, ends and heartbeats
+    fencing.py        which incarnation may act, for the host and for everybody else
+    signed_input.py   one input as evidence, and the chain of them
+    input_streams.py  an operator's inputs across channels: none lost unnamed, none doubled
+    broadcast.py      output for many, the host's end;  audience.py  a reader's end
+    channel.py        operator's and host's end of a channel, put together
+
+What is shown to be let in (docs/grants.md):
+
+    grants.py         chains of grants and lists of revocations, to bytes and back
+    invites.py        the link of an invite, and the secrets made from its code
+    base64url.py      bytes as text for links and headers
+"""

@@ -1,0 +1,70 @@
+"""`hold relay`: a meeting point for hosts and operators. It is a process of its own; this only
+checks the words and becomes it."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from holdfast.cli.arguments import Parser, verb_parser
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import argparse
+
+SUMMARY = "run a relay: where hosts and operators that cannot reach each other meet"
+
+
+def parser() -> Parser:
+    parser = verb_parser(
+        "relay",
+        "Run a relay until it is told to end. Hosts and operators dial it; it passes on what they "
+        "say to each other, which it cannot read. It keeps nothing: another one can take its place "
+        "at any time. SIGTERM or ^C sends everybody elsewhere first; a second one does not wait.",
+        "  hold relay                                        on this machine only\n"
+        "  hold relay --listen 0.0.0.0:7420 --self-signed    for a LAN; prints a fingerprint\n"
+        "  hold relay --listen 0.0.0.0:443 --cert fullchain.pem --key privkey.pem \\\n"
+        "             --name relay.example.org:443",
+    )
+    parser.add_argument("--listen", metavar="ADDRESS:PORT", help="default 127.0.0.1:7420")
+    parser.add_argument("--cert", metavar="FILE", help="TLS: the certificate with its chain, PEM")
+    parser.add_argument("--key", metavar="FILE", help="TLS: its key, PEM. SIGHUP reads both again")
+    parser.add_argument(
+        "--self-signed", action="store_true", help="TLS with a certificate of its own, and kept"
+    )
+    parser.add_argument(
+        "--plain", action="store_true", help="no TLS on a public address: a proxy before it has it"
+    )
+    parser.add_argument(
+        "--name",
+        metavar="HOST:PORT",
+        action="append",
+        help="how hosts dial it; a proof made for any other relay is refused (may be repeated)",
+    )
+    parser.add_argument(
+        "--public-metrics",
+        action="store_true",
+        help="/metrics for everybody, not just this machine",
+    )
+    parser.add_argument(
+        "--limit",
+        metavar="NAME=VALUE",
+        action="append",
+        help="another value for one of the limits in docs/relay.md (may be repeated)",
+    )
+    return parser
+
+
+def run(options: argparse.Namespace) -> int:
+    words: list[str] = []
+    for name in ("listen", "cert", "key"):
+        if (value := getattr(options, name)) is not None:
+            words += [f"--{name}", value]
+    for name in ("self_signed", "plain", "public_metrics"):
+        if getattr(options, name):
+            words.append(f"--{name.replace('_', '-')}")
+    for name in ("name", "limit"):
+        for value in getattr(options, name) or ():
+            words += [f"--{name}", value]
+    sys.stdout.flush()
+    os.execv(sys.executable, [sys.executable, "-m", "holdfast.relay", *words])

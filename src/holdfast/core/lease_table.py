@@ -1,0 +1,54 @@
+"""The states of a lease as one would-be holder has it, and what leads from one to another. The
+table is the truth; the diagram in ARCHITECTURE.md is drawn from it."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class LeaseState(StrEnum):
+    """Where one incarnation stands with its lease."""
+
+    IDLE = "idle"  # wants nothing yet
+    WAITING = "waiting"  # wants it; another may still act on it
+    ASKING = "asking"  # wrote its claim; what came of it is not known
+    HELD = "held"  # may be attached to, until the deadline
+    RELEASED = "released"  # stopped by itself, and says so
+    FENCED = "fenced"  # may not act any more; nothing leads out of here
+
+
+class Step(StrEnum):
+    """What happens to a lease."""
+
+    ACQUIRE = "acquire"  # wanted
+    FORCE = "force"  # somebody attests that the holder is gone
+    CLAIM = "claim"  # nobody can be acting on it: the record is written
+    GRANTED = "granted"
+    LATE = "late"  # granted, but the answer took longer than the lease
+    REFUSED = "refused"  # the record had changed
+    UNKNOWN = "unknown"  # no answer: it may have been written
+    RENEW = "renew"  # a renewal is confirmed
+    LAPSE = "lapse"  # the deadline passed on the holder's own clock
+    OUSTED = "ousted"  # a record of a later incarnation was seen
+    RELEASE = "release"
+
+
+IDLE, WAITING, ASKING, HELD, RELEASED, FENCED = LeaseState
+TRANSITIONS: dict[tuple[LeaseState, Step], LeaseState] = {
+    (IDLE, Step.ACQUIRE): WAITING,
+    (WAITING, Step.FORCE): WAITING,
+    (WAITING, Step.CLAIM): ASKING,
+    (WAITING, Step.RELEASE): RELEASED,
+    (ASKING, Step.FORCE): ASKING,
+    (ASKING, Step.GRANTED): HELD,
+    (ASKING, Step.LATE): WAITING,
+    (ASKING, Step.REFUSED): WAITING,
+    (ASKING, Step.UNKNOWN): WAITING,
+    (ASKING, Step.RELEASE): RELEASED,
+    (HELD, Step.RENEW): HELD,
+    (HELD, Step.UNKNOWN): HELD,
+    (HELD, Step.LAPSE): FENCED,
+    (HELD, Step.REFUSED): FENCED,
+    (HELD, Step.OUSTED): FENCED,
+    (HELD, Step.RELEASE): RELEASED,
+}

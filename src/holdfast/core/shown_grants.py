@@ -1,0 +1,98 @@
+"""The grants that connections show, and what they come to for an actor in a session.
+
+A chain counts for its holder's actor while the connection that showed it lasts and while it is
+valid; at the moment it expires, or is found revoked, it counts no more, and a clock set back does
+not bring it back. Several chains of one actor add up: each was given to it. The rates are the
+tightest of them and the time the nearest, so that nothing outlives what it came from.
+
+How `Authority` takes them: what the host's own envelopes say of an actor in a session stands, an
+empty one too. Only where they say nothing does `meet` here answer. So whoever is admin of a host
+can always narrow or shut out an actor, whatever it shows. Grants change no envelopes: who may hand
+on what it holds does so by another link, which ends with its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from holdfast.core.envelope_book import NOTHING, Meet, meet
+from holdfast.core.grants import Held, Verifier
+from holdfast.model.envelope import Envelope
+from holdfast.model.errors import HoldfastError, LimitReached
+from holdfast.model.grant import GrantChain
+from holdfast.model.ids import ActorId, SessionId
+from holdfast.model.limits import OPERATORS_MAX
+
+
+class Shown:
+    """One chain per connection. `version` rises when what somebody holds may have become less or
+    more: allowances kept from before are asked for again."""
+
+    def __init__(self, verifier: Verifier) -> None:
+        self.version = 0
+        self._verifier = verifier
+        self._shown: dict[str, tuple[GrantChain, bytes, Held]] = {}
+        self._by_actor: dict[ActorId, set[str]] = {}
+
+    def show(self, connection: str, chain: GrantChain, key: bytes, now: float) -> Held:
+        """This connection, which has proven to have `key`, shows a chain, in place of an older one.
+        A chain that is refused leaves the older one as it is."""
+        held = self._verifier.verify(chain, key, now)
+        if connection not in self._shown and len(self._shown) >= OPERATORS_MAX:
+            raise LimitReached(f"already {OPERATORS_MAX} connections show grants")
+        self.withdraw(connection)
+        self._put(connection, chain, key, held)
+        return held
+
+    def withdraw(self, connection: str) -> None:
+        """The connection ended."""
+        entry = self._shown.pop(connection, None)
+        if entry is None:
+            return
+        actor = entry[2].actor
+        self._by_actor[actor].discard(connection)
+        if not self._by_actor[actor]:
+            del self._by_actor[actor]
+        self.version += 1
+
+    def meet(self, actor: ActorId, session: SessionId, labels: Collection[str], now: float) -> Meet:
+        """What the actor's chains come to in this session."""
+        found = [
+            envelope
+            for connection in tuple(self._by_actor.get(actor, ()))
+            if (held := self._current(connection, now)) is not None
+            and (envelope := held.envelope_in(session, labels)) is not None
+        ]
+        return _sum(found)
+
+    def review(self, now: float) -> tuple[str, ...]:
+        """Judge all again: revocations were taken. The connections whose chain is gone."""
+        return tuple(each for each in tuple(self._shown) if self._again(each, now) is None)
+
+    def _current(self, connection: str, now: float) -> Held | None:
+        held = self._shown[connection][2]
+        return held if now < held.until else self._again(connection, now)
+
+    def _again(self, connection: str, now: float) -> Held | None:
+        chain, key, had = self._shown[connection]
+        try:
+            held = self._verifier.verify(chain, key, now)
+        except HoldfastError:
+            self.withdraw(connection)
+            return None
+        if held != had:
+            self._put(connection, chain, key, held)
+        return held
+
+    def _put(self, connection: str, chain: GrantChain, key: bytes, held: Held) -> None:
+        self._shown[connection] = (chain, key, held)
+        self._by_actor.setdefault(held.actor, set()).add(connection)
+        self.version += 1
+
+
+def _sum(envelopes: list[Envelope]) -> Meet:
+    if not envelopes:
+        return NOTHING
+    together = meet(envelopes)
+    rights = frozenset().union(*(each.rights for each in envelopes))
+    return Meet(rights, together.until, together.limits)

@@ -1,0 +1,222 @@
+"""Grants: envelopes that travel. A link says "the holder of this key may do so much, there, until
+then", signed by who has at least as much; links in a row, each by the holder of the one before, are
+a chain, and the first is by an authority that a host trusts.
+
+Here are the values, and the one rule between two links: what comes later is never wider. Delegates
+and hosts both go by it. Whether a chain counts here and now is judged in `core/grants.py`; how it
+is written down, and what is signed, is in `wire/grants.py`.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from holdfast.model.device import KEY_BYTES, SIGNATURE_BYTES
+from holdfast.model.envelope import Right, Scope, ScopeKind
+from holdfast.model.errors import GrantInvalid, InvalidArgument
+from holdfast.model.limits import (
+    GRANT_LIFE_MAX_S,
+    GRANT_LINKS_MAX,
+    GRANT_RIGHTS_MAX,
+    GRANT_STEPS_MAX,
+)
+from holdfast.model.record import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Collection
+    from typing import Any
+
+ID_BYTES = 32  # of a link's id, a hash
+SERIAL_BYTES = 16
+_TIME_MAX = 1 << 40  # seconds since 1970; what any language can count
+_RIGHT_CHARS = set("abcdefghijklmnopqrstuvwxyz.")
+_RIGHT_MAX_CHARS = 32
+_HEX = set("0123456789abcdef")
+_KNOWN = {str.__str__(right): right for right in Right}
+
+
+class StepKind(StrEnum):
+    """What one step of a reach asks of a session."""
+
+    HOST = "host"  # that it is on the host with this key, in hexadecimal
+    LABEL = "label"  # that it has this label now
+    SESSION = "session"  # that it is this one
+
+
+class Reach(Record):
+    """Where a grant counts: a path of steps, each of which a session must meet. No step: wherever
+    its authority is trusted. As text: `all`, or steps such as `label:prod/session:ID`."""
+
+    steps: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        return "/".join(self.steps) or "all"
+
+    @classmethod
+    def parse(cls, text: str) -> Reach:
+        return cls(() if text == "all" else tuple(text.split("/"))).checked()
+
+    @classmethod
+    def of_scope(cls, scope: Scope) -> Reach:
+        """Where an envelope of that scope counts."""
+        return cls(() if scope.kind is ScopeKind.ALL else (str(scope),))
+
+    def covers(self, other: Reach) -> bool:
+        """Whether the other is this path or goes on from its end. Steps are compared whole: x does
+        not cover xy."""
+        return other.steps[: len(self.steps)] == self.steps
+
+    def within(self, *steps: str) -> Reach:
+        """A narrower one, from here on."""
+        return Reach((*self.steps, *steps)).checked()
+
+    def is_met(self, host: bytes, session: str, labels: Collection[str]) -> bool:
+        """Whether it reaches this session, on this host, with the labels it has now."""
+        for step in self.steps:
+            kind, _, name = step.partition(":")
+            if kind == StepKind.LABEL:
+                met = name in labels
+            elif kind == StepKind.SESSION:
+                met = name == session
+            else:
+                met = kind == StepKind.HOST and name == host.hex()
+            if not met:
+                return False
+        return True
+
+    def checked(self) -> Reach:
+        if len(self.steps) > GRANT_STEPS_MAX:
+            raise GrantInvalid(f"a reach has at most {GRANT_STEPS_MAX} steps")
+        for step in self.steps:
+            kind, colon, name = step.partition(":")
+            if kind == StepKind.HOST and len(name) == 2 * KEY_BYTES and set(name) <= _HEX:
+                continue
+            if kind not in (StepKind.LABEL, StepKind.SESSION) or not colon:
+                raise GrantInvalid(
+                    f"not a step of a reach: {step[:80]!r}",
+                    hint="write host:KEY, label:NAME or session:ID",
+                )
+            try:
+                Scope(ScopeKind(kind), name).checked()
+            except InvalidArgument as error:
+                raise GrantInvalid(error.message) from error
+        return self
+
+
+class Grant(Record):
+    """What one link says."""
+
+    issuer: bytes  # Ed25519 key it is signed with
+    holder: bytes  # Ed25519 key that may use it, and hand on a part of it
+    parent: bytes  # id of the link before; empty in the first
+    reach: Reach
+    rights: tuple[str, ...]  # sorted, each once. Text: newer versions have more of them
+    not_before: int  # seconds since 1970
+    expires: int  # from then on it grants nothing
+    serial: bytes  # random, so that no two grants have one id
+    inputs_per_s: float | None = None
+    bytes_per_s: float | None = None
+    delegations: int = 0  # links that may follow; 0: for its holder alone
+
+    def known_rights(self) -> frozenset[Right]:
+        """Those this version knows. Others mean nothing here, but are handed on."""
+        return frozenset(_KNOWN[right] for right in self.rights if right in _KNOWN)
+
+    def checked(self) -> Grant:
+        """This grant, if its values make sense by themselves."""
+        self.reach.checked()
+        sizes = (len(self.issuer), len(self.holder), len(self.serial))
+        if sizes != (KEY_BYTES, KEY_BYTES, SERIAL_BYTES) or len(self.parent) not in (0, ID_BYTES):
+            raise GrantInvalid("a key, the link before or the serial of a grant has a wrong size")
+        if not 0 < len(self.rights) <= GRANT_RIGHTS_MAX:
+            raise GrantInvalid(f"a grant has 1 to {GRANT_RIGHTS_MAX} rights")
+        for right in self.rights:
+            if not 0 < len(right) <= _RIGHT_MAX_CHARS or not set(right) <= _RIGHT_CHARS:
+                raise GrantInvalid(f"not the name of a right: {right[:80]!r}")
+        if not _is_sorted(self.rights):
+            raise GrantInvalid("the rights of a grant are sorted, each once")
+        if not 0 <= self.not_before < self.expires < _TIME_MAX:
+            raise GrantInvalid("a grant ends after it begins")
+        if self.expires - self.not_before > GRANT_LIFE_MAX_S:
+            raise GrantInvalid(f"a grant lasts at most {GRANT_LIFE_MAX_S // 86400} days")
+        for rate in (self.inputs_per_s, self.bytes_per_s):
+            # Written so that not-a-number is refused as well.
+            if rate is not None and not 0 < rate < float("inf"):
+                raise GrantInvalid(f"not a rate: {rate}")
+        if not 0 <= self.delegations < GRANT_LINKS_MAX:
+            raise GrantInvalid(f"a chain has at most {GRANT_LINKS_MAX} links")
+        return self
+
+
+def widened(parent: Grant, child: Grant) -> str:
+    """In what the child is more than its parent allows; "" when it is not."""
+    if parent.delegations < 1:
+        return "it may not be handed on"
+    if child.delegations >= parent.delegations:
+        return "it may be handed on more often"
+    if not set(child.rights) <= set(parent.rights):
+        return "it has more rights"
+    if not parent.reach.covers(child.reach):
+        return "it reaches further"
+    if child.expires > parent.expires:
+        return "it lasts longer"
+    for own, most in (
+        (child.inputs_per_s, parent.inputs_per_s),
+        (child.bytes_per_s, parent.bytes_per_s),
+    ):
+        if most is not None and (own is None or own > most):
+            return "it may write faster"
+    return ""
+
+
+class Link(Record):
+    """A signed grant. Made by `wire/grants.py` alone, which sees to it that the parts agree."""
+
+    grant: Grant
+    text: bytes  # the grant as it was written and signed
+    signature: bytes  # by the issuer
+    id: bytes  # hash of the text: signing it anew makes no other link
+
+
+class GrantChain(Record):
+    """Links in their order, the authority's first."""
+
+    links: tuple[Link, ...]
+
+    @property
+    def last(self) -> Grant:
+        return self.links[-1].grant
+
+
+class Revocations(Record):
+    """What an authority takes back: the whole list each time, under a number that rises."""
+
+    issuer: bytes  # Ed25519 key of the authority
+    version: int
+    issued_at: int  # seconds since 1970
+    links: tuple[bytes, ...]  # ids of links, sorted; with all that hangs on them
+    keys: tuple[bytes, ...]  # keys of devices, sorted; with all they hold or handed on
+    text: bytes = b""  # as it was written and signed
+    signature: bytes = b""
+
+    def checked(self) -> Revocations:
+        if len(self.issuer) != KEY_BYTES or self.version < 1 or not 0 <= self.issued_at < _TIME_MAX:
+            raise GrantInvalid("not a list of revocations")
+        for items, size in ((self.links, ID_BYTES), (self.keys, KEY_BYTES)):
+            if any(len(each) != size for each in items):
+                raise GrantInvalid("a revoked link or key has a wrong size")
+            if not _is_sorted(items):
+                raise GrantInvalid("revoked links and keys are sorted, each once")
+        return self
+
+
+def _is_sorted(items: tuple[Any, ...]) -> bool:
+    """And each once."""
+    return tuple(sorted(set(items))) == items
+
+
+def check_signature_size(signature: bytes) -> bytes:
+    if len(signature) != SIGNATURE_BYTES:
+        raise GrantInvalid("a signature has a wrong size")
+    return signature

@@ -1,0 +1,81 @@
+"""Invites: a link by which a device comes in that the host does not know yet.
+
+An invite says what the device will be granted, until when and how often the link is good. The code
+in the link is the secret. The host keeps only a proof of it, from which it is not found again; who
+can read the host's disk can use the invite all the same, but could make grants of its own as well.
+How an invite is used up is judged in `core/invites.py`; the link is in `wire/invites.py`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+
+from holdfast.model.device import KEY_BYTES
+from holdfast.model.errors import InvalidArgument
+from holdfast.model.grant import SERIAL_BYTES, Grant, Reach
+from holdfast.model.limits import INVITE_USES_MAX
+from holdfast.model.record import Record
+
+INVITE_ID_BYTES = 8
+INVITE_CODE_BYTES = 16
+PROOF_BYTES = 32
+_SERIAL_DOMAIN = b"holdfast invite serial v1\0"
+
+
+class Joined(Record):
+    """One device that came in."""
+
+    key: bytes  # Ed25519
+    at: float
+
+
+class Invite(Record):
+    """One invite as the host keeps it."""
+
+    id: bytes
+    proof: bytes  # of the code
+    reach: Reach
+    rights: tuple[str, ...]
+    expires_at: float  # of the link
+    lasts_s: float  # of what a device is granted, from when it came in
+    created_at: float
+    created_by: str  # an actor's id, or HOST_ACTOR
+    uid: int  # the unix user whose sessions it is about
+    uses: int = 1
+    delegations: int = 0
+    inputs_per_s: float | None = None
+    bytes_per_s: float | None = None
+    joined: tuple[Joined, ...] = ()
+    wrong_codes: int = 0
+    revoked_at: float | None = None
+
+    def grant_for(self, joined: Joined, host_key: bytes) -> Grant:
+        """What a device that came in is granted: always the same, however often it asks."""
+        serial = hashlib.sha256(_SERIAL_DOMAIN + self.id + joined.key).digest()[:SERIAL_BYTES]
+        begins = int(joined.at)
+        return Grant(
+            host_key,
+            joined.key,
+            b"",
+            self.reach,
+            self.rights,
+            begins,
+            begins + int(self.lasts_s),
+            serial,
+            self.inputs_per_s,
+            self.bytes_per_s,
+            self.delegations,
+        )
+
+    def checked(self) -> Invite:
+        """This invite, if it can be used and what it gives is a grant."""
+        if len(self.id) != INVITE_ID_BYTES or len(self.proof) != PROOF_BYTES:
+            raise InvalidArgument("an invite's id or proof has a wrong size")
+        if not 1 <= self.uses <= INVITE_USES_MAX:
+            raise InvalidArgument(f"an invite is for 1 to {INVITE_USES_MAX} devices")
+        if not self.created_at < self.expires_at < float("inf"):
+            raise InvalidArgument("an invite ends after it begins")
+        if not 1 <= self.lasts_s < float("inf"):
+            raise InvalidArgument("what an invite gives lasts for a second at least")
+        self.grant_for(Joined(bytes(KEY_BYTES), self.created_at), bytes(KEY_BYTES)).checked()
+        return self

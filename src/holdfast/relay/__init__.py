@@ -1,0 +1,32 @@
+"""The relay: the meeting point that hosts and operators dial. It routes; it owns nothing, decides
+nothing about sessions, and reads nothing of what it carries. docs/relay.md is its protocol.
+
+    host        a machine that dialled in and proved its Ed25519 key
+    operator    a client that dialled in; who it is, only hosts learn, end to end
+    end         one of the two, as the other half of a connection
+    session     announced by the host that has it, with its epoch, signed by the session's own key
+    incarnation one epoch of a session at one host; only the highest epoch known is routed
+    floor       that highest epoch, remembered when nobody here has the session
+    stream      a numbered two-way pipe between one operator and one host, with credit each way
+    broadcast   what a host sends once and every subscriber gets, or is told the gap of
+    admission   a host's word that the operator at a stream may subscribe to a session
+    outbox      what waits for one end that does not read fast enough: bounded, in two lanes
+    draining    about to end: nobody new is taken, everybody is told to go elsewhere
+
+The files:
+
+    __main__.py     start: options, event loop, signals
+    options.py      the command line
+    server.py       one port: HTTP, WebSockets, TLS; sockets bounded before they say anything
+    certificate.py  a certificate for a LAN, and its fingerprint
+    bounds.py       the limits of this relay: those of model.limits, or given at the start
+    relay.py        what there is: ends, incarnations, streams; who may come in
+    connection.py   one WebSocket: messages in with a deadline, an outbox out
+    outbox.py       see above             framing.py      a message as one WebSocket frame
+    hosts.py        what a host says      operators.py    what an operator says
+    streams.py      streams and their credit
+    audience.py     incarnations, subscriptions, fan-out
+    floors.py       the epoch rule, behind a port so that several relays can share it
+    guard.py        rates per address
+    metrics.py      counts, as Prometheus reads them
+"""

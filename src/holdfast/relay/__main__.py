@@ -1,0 +1,109 @@
+"""The relay's start and end. `hold relay` runs this; so does whoever embeds a relay."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import logging
+import os
+import resource
+import signal
+import ssl
+import sys
+
+import uvloop
+
+from holdfast.model.errors import HoldfastError
+from holdfast.model.home import home_of
+from holdfast.relay import certificate
+from holdfast.relay.options import Options, parse
+from holdfast.relay.relay import Relay
+from holdfast.relay.server import Server
+
+log = logging.getLogger("relay")
+
+
+async def serve(options: Options) -> None:
+    relay = Relay(options.bounds)
+    server = Server(relay, options)
+    paths = _certificate(options)
+    tls = certificate.context_of(*paths) if paths else None
+    port = await server.start(tls)
+    ending = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, _end, ending)
+    loop.add_signal_handler(signal.SIGHUP, _renew, tls, paths)
+    _told(options, port, certificate.fingerprint_of(paths[0]) if paths else "")
+    # What was loaded to get here lives for ever; looking at it again and again is waste.
+    gc.collect()
+    gc.freeze()
+    await ending.wait()
+    log.info("draining: everybody is told to go elsewhere, for %g s", options.bounds.drain_s)
+    await server.stop()
+
+
+def _end(ending: asyncio.Event) -> None:
+    """The first signal drains; a second one does not wait for anybody."""
+    if ending.is_set():
+        os._exit(0)
+    ending.set()
+
+
+def _certificate(options: Options) -> tuple[str, str] | None:
+    if options.certificate:
+        return options.certificate, options.key
+    if options.self_signed:
+        names = [name.rpartition(":")[0] for name in options.names]
+        directory = f"{home_of(os.environ, os.getuid()).state}/relay"
+        return certificate.self_signed(directory, [options.address, *names])
+    return None
+
+
+def _renew(tls: ssl.SSLContext | None, paths: tuple[str, str] | None) -> None:
+    """New connections get the certificate that is in the files now; a bad one changes nothing."""
+    if tls is None or paths is None:
+        return
+    try:
+        certificate.context_of(*paths)
+        certificate.load(tls, *paths)
+        log.info("the certificate was read again")
+    except HoldfastError as error:
+        log.error("the old certificate stays: %s", error.message)
+
+
+def _told(options: Options, port: int, fingerprint: str) -> None:
+    """One line for people or for whoever started us."""
+    address = f"[{options.address}]" if ":" in options.address else options.address
+    url = f"{'https' if options.tls else 'http'}://{address}:{port}"
+    line = f"{url} sha256:{fingerprint}" if fingerprint else url
+    if options.ready_fd is not None:
+        with open(options.ready_fd, "w", encoding="ascii") as ready:
+            ready.write(f"ready {line}\n")
+    else:
+        print(f"the relay is at {line}", flush=True)
+
+
+def _more_descriptors() -> None:
+    """One per connection: as many as this process may have."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+
+
+def main() -> int:
+    logging.basicConfig(
+        level=logging.INFO, format="%(asctime)s %(name)s: %(message)s", stream=sys.stderr
+    )
+    try:
+        options = parse(sys.argv[1:])
+        _more_descriptors()
+        uvloop.run(serve(options))
+    except HoldfastError as error:
+        hint = f"; {error.hint}" if error.hint else ""
+        print(f"hold relay: {error.message} ({error.code}){hint}", file=sys.stderr)
+        return error.exit_status
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,160 @@
+"""What a host says: its proof, its sessions, and its side of streams and broadcasts."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from typing import TYPE_CHECKING
+
+from holdfast.journal.ed25519 import check
+from holdfast.model.errors import (
+    BadSignature,
+    CoordinationDown,
+    Fenced,
+    LimitReached,
+    ProtocolViolation,
+    VersionMismatch,
+)
+from holdfast.model.ids import SessionId
+from holdfast.relay.audience import Incarnation
+from holdfast.relay.connection import Connection
+from holdfast.relay.streams import Stream
+from holdfast.wire.message import Message
+from holdfast.wire.relay_messages import (
+    CHALLENGE_BYTES,
+    NUMBER_MAX,
+    RELAY_VERSION,
+    Admit,
+    Announce,
+    Announced,
+    Broadcast,
+    Challenge,
+    Close,
+    Data,
+    Prove,
+    Refusal,
+    Registered,
+    Superseded,
+    Why,
+    Withdraw,
+    host_text,
+    session_text,
+)
+
+if TYPE_CHECKING:
+    from holdfast.relay.relay import Relay
+
+KEY_BYTES = 32
+SIGNATURE_BYTES = 64
+_CHECKS_AT_ONCE = 8  # signatures of one announcement checked before others are served again
+
+
+async def prove(connection: Connection, names: frozenset[str]) -> bytes | None:
+    """The key of the host at the other end; None when it left."""
+    challenge = os.urandom(CHALLENGE_BYTES)
+    connection.outbox.say(Challenge((RELAY_VERSION,), challenge))
+    message = await connection.first()
+    if message is None:
+        return None
+    if not isinstance(message, Prove):
+        raise ProtocolViolation("a host begins with `prove`")
+    if message.version != RELAY_VERSION:
+        raise VersionMismatch(f"this relay speaks version {RELAY_VERSION}, not {message.version}")
+    if names and message.relay not in names:
+        raise BadSignature(
+            f"the proof is for the relay {message.relay[:80]!r}, which is not this one",
+            hint="dial this relay by the name it was given",
+        )
+    if not _signed(message.key, host_text(challenge, message.relay), message.signature):
+        raise BadSignature("the challenge is not signed with the host's key")
+    return message.key
+
+
+def _signed(key: bytes, text: bytes, signature: bytes) -> bool:
+    sizes = (len(key), len(signature))
+    return sizes == (KEY_BYTES, SIGNATURE_BYTES) and check(key, text, signature)
+
+
+class HostEnd:
+    """A host that proved its key."""
+
+    def __init__(self, relay: Relay, connection: Connection, key: bytes) -> None:
+        self._relay, self.connection, self.key = relay, connection, key
+        self.outbox = connection.outbox
+        self.streams: dict[int, Stream] = {}
+        self.sessions: dict[SessionId, Incarnation] = {}
+        self.gone = False
+
+    async def serve(self) -> None:
+        while (message := await self.connection.receive()) is not None:
+            if isinstance(message, Announce):
+                await self._announce(message)
+            else:
+                self._handle(message)
+
+    def _handle(self, message: Message) -> None:
+        match message:
+            case Data():
+                self._relay.streams.data(self, message)
+            case Broadcast():
+                self._broadcast(message)
+            case Close():
+                self._relay.streams.close_by(self, message.stream)
+            case Admit():
+                self._admit(message)
+            case Withdraw():
+                if incarnation := self.sessions.get(message.session):
+                    self._relay.unroute(incarnation, Why.WITHDRAWN)
+            case _:
+                raise ProtocolViolation(f"`{message.tag}` is not for a host to say")
+
+    def _broadcast(self, message: Broadcast) -> None:
+        """Of a session that is not (or no longer) routed to this host it reaches nobody."""
+        incarnation = self.sessions.get(message.session)
+        if incarnation is None:
+            return
+        if not incarnation.last < message.seq <= NUMBER_MAX:
+            raise ProtocolViolation("the numbers of broadcasts rise")
+        self._relay.metrics.count("broadcast_frames_total")
+        self._relay.metrics.count("broadcast_bytes_total", len(message.data))
+        incarnation.broadcast(message)
+
+    def _admit(self, message: Admit) -> None:
+        stream, incarnation = self.streams.get(message.stream), self.sessions.get(message.session)
+        if stream is not None and incarnation is not None:
+            stream.operator.admitted[message.session] = stream
+
+    async def _announce(self, message: Announce) -> None:
+        if len(message.sessions) > self._relay.bounds.announce_max:
+            raise ProtocolViolation(
+                f"more than {self._relay.bounds.announce_max} sessions in one announcement"
+            )
+        refused = []
+        for number, one in enumerate(message.sessions):
+            if number % _CHECKS_AT_ONCE == _CHECKS_AT_ONCE - 1:
+                await asyncio.sleep(0)
+            if (refusal := await self._register(one)) is not None:
+                refused.append(refusal)
+        self.outbox.say(Registered(message.id, tuple(refused)))
+
+    async def _register(self, one: Announced) -> Refusal | None:
+        if not 0 < one.epoch <= NUMBER_MAX or len(one.key) != KEY_BYTES:
+            raise ProtocolViolation("an announced session has a key of 32 bytes and an epoch")
+        session = SessionId.of_key(one.key)
+        if not _signed(one.key, session_text(session, self.key, one.epoch), one.signature):
+            return Refusal(session, BadSignature.code, 0)
+        if session not in self.sessions and self._relay.full_of_sessions(self):
+            return Refusal(session, LimitReached.code, 0)
+        try:
+            floor = await self._relay.floors.rise(session, one.epoch, self.key)
+        except CoordinationDown as error:
+            return Refusal(session, error.code, 0)
+        if not floor.admits(one.epoch, self.key):
+            self._relay.metrics.count("fenced_total")
+            return Refusal(session, Fenced.code, floor.epoch)
+        if not self.gone:
+            self._relay.route(session, one.epoch, self)
+        return None
+
+    def supersede(self, session: SessionId, epoch: int) -> None:
+        self.outbox.say(Superseded(session, epoch))

@@ -1,0 +1,86 @@
+"""The relay's command line: what `hold relay` and `hold up` start it with."""
+
+from __future__ import annotations
+
+import argparse
+import ipaddress
+
+from holdfast.model.errors import InvalidArgument
+from holdfast.model.record import Record
+from holdfast.relay.bounds import Bounds, bounds_of
+
+DEFAULT_LISTEN = "127.0.0.1:7420"
+
+
+class Options(Record):
+    """How one relay is to run."""
+
+    address: str
+    port: int
+    certificate: str
+    key: str
+    self_signed: bool
+    names: tuple[str, ...]  # host:port by which hosts dial it; empty: not checked
+    public_metrics: bool
+    bounds: Bounds
+    ready_fd: int | None  # told the URL and fingerprint once it serves
+
+    @property
+    def tls(self) -> bool:
+        return self.self_signed or bool(self.certificate)
+
+
+def parse(words: list[str]) -> Options:
+    parser = argparse.ArgumentParser(prog="python -m holdfast.relay", allow_abbrev=False)
+    parser.add_argument("--listen", default=DEFAULT_LISTEN)
+    parser.add_argument("--cert", default="")
+    parser.add_argument("--key", default="")
+    parser.add_argument("--self-signed", action="store_true")
+    parser.add_argument("--plain", action="store_true")
+    parser.add_argument("--name", action="append", default=[])
+    parser.add_argument("--public-metrics", action="store_true")
+    parser.add_argument("--limit", action="append", default=[])
+    parser.add_argument("--ready-fd", type=int)
+    given = parser.parse_args(words)
+    address, port = _place(given.listen)
+    if bool(given.cert) != bool(given.key):
+        raise InvalidArgument("a certificate and its key go together: --cert and --key")
+    if given.cert and given.self_signed:
+        raise InvalidArgument("either --cert and --key or --self-signed")
+    options = Options(
+        address=address,
+        port=port,
+        certificate=given.cert,
+        key=given.key,
+        self_signed=given.self_signed,
+        names=tuple(given.name),
+        public_metrics=given.public_metrics,
+        bounds=bounds_of(given.limit),
+        ready_fd=given.ready_fd,
+    )
+    if not (options.tls or given.plain or _loopback(address)):
+        raise InvalidArgument(
+            f"without TLS everybody on the way to {address} sees who talks to whom",
+            hint="--cert and --key, --self-signed for a LAN, or --plain behind a proxy with TLS",
+        )
+    return options
+
+
+def _place(listen: str) -> tuple[str, int]:
+    """ADDRESS:PORT, with an IPv6 address in brackets."""
+    address, colon, port = listen.rpartition(":")
+    if not colon or not port.isdecimal() or int(port) > 65535:
+        raise InvalidArgument(f"not an address and port: {listen[:80]!r}", hint="127.0.0.1:7420")
+    address = address.removeprefix("[").removesuffix("]")
+    try:
+        return str(ipaddress.ip_address(address)), int(port)
+    except ValueError:
+        if address == "localhost":
+            return "127.0.0.1", int(port)
+        raise InvalidArgument(
+            f"not an address: {address[:80]!r}", hint="0.0.0.0 or [::] for all of this machine"
+        ) from None
+
+
+def _loopback(address: str) -> bool:
+    return ipaddress.ip_address(address).is_loopback

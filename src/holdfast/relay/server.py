@@ -1,0 +1,216 @@
+"""One port: HTTP and WebSockets, with TLS or without. Bounds sockets before they have said
+anything, and turns what the relay refuses into HTTP's words."""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import ssl
+from collections.abc import Awaitable, Callable
+
+from aiohttp import web
+
+from holdfast.model.errors import (
+    BadSignature,
+    HoldfastError,
+    InvalidArgument,
+    ProtocolViolation,
+    TimedOut,
+)
+from holdfast.relay.connection import Connection
+from holdfast.relay.guard import network_of
+from holdfast.relay.hosts import HostEnd, prove
+from holdfast.relay.operators import OperatorEnd, greet
+from holdfast.relay.options import Options
+from holdfast.relay.relay import Relay
+
+_BACKLOG = 1024  # connections the kernel holds for us: a relay's restart brings all at once
+
+
+class Server:
+    """The relay on its port."""
+
+    def __init__(self, relay: Relay, options: Options) -> None:
+        self._relay, self._options = relay, options
+        self._names = frozenset(options.names)
+        app = web.Application()
+        app.router.add_get("/v1/host", self._host)
+        app.router.add_get("/v1/operator", self._operator)
+        app.router.add_get("/healthz", self._health)
+        app.router.add_get("/readyz", self._ready)
+        app.router.add_get("/metrics", self._metrics)
+        # The keep-alive also bounds how long a request's head may take, the first one's too.
+        self._runner = web.AppRunner(
+            app,
+            access_log=None,
+            keepalive_timeout=relay.bounds.handshake_s,
+            lingering_time=0,
+            handle_signals=False,
+        )
+        self._listening: asyncio.Server | None = None
+        self._floors: asyncio.Task[None] | None = None
+
+    async def start(self, tls: ssl.SSLContext | None) -> int:
+        """Listen; gives the port."""
+        await self._runner.setup()
+        loop = asyncio.get_running_loop()
+        try:
+            self._listening = await loop.create_server(
+                self._socket,
+                self._options.address,
+                self._options.port,
+                ssl=tls,
+                backlog=_BACKLOG,
+                ssl_handshake_timeout=self._relay.bounds.handshake_s if tls else None,
+                ssl_shutdown_timeout=self._relay.bounds.close_s if tls else None,
+            )
+        except OSError as error:
+            raise InvalidArgument(
+                f"cannot listen on {self._options.address}:{self._options.port}: {error.strerror}",
+                hint="another port: --listen ADDRESS:PORT",
+            ) from error
+        self._floors = asyncio.create_task(self._relay.follow_floors())
+        port: int = self._listening.sockets[0].getsockname()[1]
+        return port
+
+    async def stop(self) -> None:
+        """Drain, then end. Health is answered until the last moment."""
+        await self._relay.drain()
+        if self._listening is not None:
+            self._listening.close()
+        if self._floors is not None:
+            self._floors.cancel()
+        for end in self._relay.ends():
+            await end.connection.finish()
+        await self._runner.cleanup()
+
+    # -- sockets ------------------------------------------------------------------------------
+
+    def _socket(self) -> asyncio.BaseProtocol:
+        """For each connection, before its first byte."""
+        server = self._runner.server
+        assert server is not None
+        if len(server.connections) >= self._relay.bounds.sockets_max:
+            self._relay.metrics.count("refused_total")
+            return _Turned()
+        return server()
+
+    # -- WebSockets ---------------------------------------------------------------------------
+
+    async def _host(self, request: web.Request) -> web.StreamResponse:
+        full = len(self._relay.hosts) >= self._relay.bounds.hosts_max
+        return await self._let_in(request, full, self._serve_host)
+
+    async def _operator(self, request: web.Request) -> web.StreamResponse:
+        full = len(self._relay.operators) >= self._relay.bounds.operators_max
+        return await self._let_in(request, full, self._serve_operator)
+
+    async def _let_in(
+        self,
+        request: web.Request,
+        full: bool,
+        serve: Callable[[Connection, str], Awaitable[None]],
+    ) -> web.StreamResponse:
+        relay, address = self._relay, network_of(request.remote or "")
+        if (refused := self._refused(address, full)) is not None:
+            relay.metrics.count("refused_total")
+            return refused
+        connection = Connection(request, relay.bounds, relay.held, relay.metrics)
+        relay.sockets[address] += 1
+        try:
+            await connection.accept()
+            relay.metrics.count("connections_total")
+            await serve(connection, address)
+        except HoldfastError as error:
+            self._count(error, address)
+            connection.dismiss(error)
+        except ConnectionError:
+            pass  # gone, which is its right at any time
+        finally:
+            relay.sockets[address] -= 1
+            if not relay.sockets[address]:
+                del relay.sockets[address]
+            await connection.finish()
+        return connection.response
+
+    def _refused(self, address: str, full: bool) -> web.Response | None:
+        """Why somebody is turned away before anything is spent on it."""
+        relay = self._relay
+        if relay.draining:
+            return _no(503, "this relay is about to end")
+        if full:
+            return _no(503, "this relay is full")
+        if relay.sockets[address] >= relay.bounds.address_sockets:
+            return _no(429, "too many connections from this address")
+        wait_s = relay.proofs.wait_s(address, asyncio.get_running_loop().time())
+        if wait_s:
+            return _no(429, "too many failed proofs from this address", wait_s)
+        return None
+
+    def _count(self, error: HoldfastError, address: str) -> None:
+        metrics = self._relay.metrics
+        if isinstance(error, BadSignature):
+            metrics.count("failed_proofs_total")
+            self._relay.proofs.take(address, asyncio.get_running_loop().time())
+        elif isinstance(error, ProtocolViolation):
+            metrics.count("violations_total")
+        elif isinstance(error, TimedOut):
+            metrics.count("timeouts_total")
+
+    async def _serve_host(self, connection: Connection, address: str) -> None:
+        key = await prove(connection, self._names)
+        if key is None:
+            return
+        host = HostEnd(self._relay, connection, key)
+        self._relay.host_in(host)
+        try:
+            host.outbox.say(self._relay.greeted())
+            await host.serve()
+        finally:
+            self._relay.host_out(host)
+
+    async def _serve_operator(self, connection: Connection, address: str) -> None:
+        if not await greet(connection):
+            return
+        operator = OperatorEnd(self._relay, connection, address)
+        self._relay.operators.add(operator)
+        try:
+            operator.outbox.say(self._relay.greeted())
+            await operator.serve()
+        finally:
+            self._relay.operator_out(operator)
+
+    # -- plain HTTP ---------------------------------------------------------------------------
+
+    async def _health(self, request: web.Request) -> web.Response:
+        return web.Response(text="ok\n")
+
+    async def _ready(self, request: web.Request) -> web.Response:
+        return _no(503, "draining") if self._relay.draining else web.Response(text="ready\n")
+
+    async def _metrics(self, request: web.Request) -> web.Response:
+        """Numbers about others are not for everybody."""
+        if not self._options.public_metrics and not _local(request.remote):
+            return _no(403, "metrics are for this machine; see --public-metrics")
+        text = self._relay.metrics.text(self._relay.gauges())
+        return web.Response(text=text, headers={"Content-Type": "text/plain; version=0.0.4"})
+
+
+class _Turned(asyncio.Protocol):
+    """A socket there is no room for."""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        transport.abort()
+
+
+def _no(status: int, text: str, wait_s: float = 0.0) -> web.Response:
+    headers = {"Retry-After": str(int(wait_s) + 1)} if wait_s else {}
+    return web.Response(status=status, text=f"{text}\n", headers=headers)
+
+
+def _local(address: str | None) -> bool:
+    try:
+        return ipaddress.ip_address(address or "").is_loopback
+    except ValueError:
+        return False

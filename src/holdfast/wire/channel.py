@@ -1,0 +1,291 @@
+"""The channel between an operator and a host, through a relay that neither has to trust: both
+ends, put together from handshake, records and signed inputs.
+
+    operator                                    host
+    Dialling.first  ---- message 1 ---->        Answering(message 1): who is it, what does it show
+    Dialling.finish <--- message 2 -----        Answering.answer: epoch, and where the stream stands
+    OperatorChannel <=== records ======>        HostChannel
+
+Message 1 can be repeated by a relay. So the host does nothing on it but answer; it holds the
+channel for real when the first record came over it (`confirmed`), which only the operator who
+read the answer can have made. Whom to let in, and what an input may do, is judged by the caller.
+"""
+
+from __future__ import annotations
+
+import struct
+
+from holdfast.model.device import KEY_BYTES, SIGNATURE_BYTES, Device
+from holdfast.model.errors import (
+    ChannelBroken,
+    Fenced,
+    HandshakeFailed,
+    HoldfastError,
+    InvalidArgument,
+    VersionMismatch,
+)
+from holdfast.model.ids import OperatorId, SessionId
+from holdfast.model.limits import (
+    CHANNEL_BEAT_S,
+    CHANNEL_GRANT_MAX_BYTES,
+    CHANNEL_PATIENCE_S,
+    FRAME_MAX_BYTES,
+    SNAPSHOT_MAX_BYTES,
+)
+from holdfast.model.record import Record
+from holdfast.wire.fencing import EpochFloor, Incarnation
+from holdfast.wire.input_streams import InputBook, InputStream, Resumed
+from holdfast.wire.keys import KeyPair, check_device
+from holdfast.wire.noise import IK, IK_PSK1, Handshake
+from holdfast.wire.sealed import Kind, Opened, Rekeying, Sealed
+from holdfast.wire.signed_input import Mark, SignedInput, Standing
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    Judge = Callable[[SignedInput], None]  # raises what it refuses an input with
+
+CHANNEL_DOMAIN = b"holdfast channel v1\0"
+VERSION = 1
+_PLAIN, _INVITED = 1, 2  # first byte of message 1: IK, or IKpsk1
+_FIRST = struct.Struct(f">B{KEY_BYTES}s{SIGNATURE_BYTES}s16sQ")
+_SECOND = struct.Struct(">BQBQ32s")
+_U64 = struct.Struct(">Q")
+
+
+class Pace(Record):
+    """The times of a channel, in seconds, and when it takes new keys."""
+
+    beat_s: float = CHANNEL_BEAT_S
+    patience_s: float = CHANNEL_PATIENCE_S
+    rekeying: Rekeying = Rekeying()
+
+
+class Caller(Record):
+    """Who is at the other end, as the first message says and proves."""
+
+    device: Device
+    stream: OperatorId
+    seen_epoch: int  # the highest epoch of this session it knows of
+    grant: bytes  # what it shows to be let in
+    invited: bool  # whether it knew the invitation's secret
+
+
+def prologue(session: SessionId) -> bytes:
+    """What both must agree on before anything is said: one session's handshake fits no other."""
+    return CHANNEL_DOMAIN + session.encode()
+
+
+class Dialling:
+    """An operator's handshake. The host's device must come from a place the operator trusts."""
+
+    def __init__(
+        self,
+        stream: InputStream,
+        me: Device,
+        static: KeyPair,
+        ephemeral: KeyPair,
+        host: Device,
+        floor: EpochFloor,
+        *,
+        grant: bytes = b"",
+        psk: bytes = b"",
+    ) -> None:
+        if len(grant) > CHANNEL_GRANT_MAX_BYTES:
+            raise InvalidArgument(f"a grant has at most {CHANNEL_GRANT_MAX_BYTES} bytes")
+        self._stream, self._me, self._floor = stream, check_device(me), floor
+        self._grant, self._invited = grant, bool(psk)
+        self._noise = Handshake(
+            IK_PSK1 if psk else IK,
+            initiator=True,
+            static=static,
+            ephemeral=ephemeral,
+            remote_static=check_device(host).static,
+            prologue=prologue(stream.session),
+            psks=(psk,) if psk else (),
+        )
+
+    def first(self) -> bytes:
+        """Message 1."""
+        me, stream = self._me, bytes.fromhex(self._stream.stream)
+        said = _FIRST.pack(VERSION, me.key, me.signature, stream, self._floor.highest)
+        form = _INVITED if self._invited else _PLAIN
+        return bytes([form]) + self._noise.write(said + self._grant)
+
+    def finish(
+        self,
+        message: bytes,
+        now: float,
+        pace: Pace = Pace(),  # noqa: B008  (a frozen value)
+    ) -> tuple[OperatorChannel, Resumed]:
+        """The channel, from message 2, and what becomes of inputs sent before."""
+        said = self._noise.read(message)
+        if len(said) != _SECOND.size:
+            raise HandshakeFailed("the host's answer is not one")
+        version, epoch, known, seq, head = _SECOND.unpack(said)
+        _check_version(version)
+        if known > 1:
+            raise HandshakeFailed("the host's answer is not one")
+        self._floor.rise(epoch)
+        resumed = self._stream.resume(epoch, Standing(bool(known), Mark(seq, head)))
+        sealed = _sealed(self._noise, now, pace, operator=True)
+        return OperatorChannel(epoch, sealed, self._stream), resumed
+
+
+class OperatorChannel:
+    """The operator's end."""
+
+    def __init__(self, epoch: int, sealed: Sealed, stream: InputStream) -> None:
+        self.epoch, self.sealed, self._stream = epoch, sealed, stream
+
+    def write(self, payload: bytes, now: float) -> list[bytes]:
+        """One input, signed, as records; before it what has to go over this channel again."""
+        records = self.again(now)
+        entry = self._stream.signed(payload, self.sealed.hash)
+        return records + self.sealed.seal(Kind.INPUT, entry.body(), now)
+
+    def again(self, now: float) -> list[bytes]:
+        """Inputs that were sent over an older channel and not taken, once."""
+        self.sealed.check_usable()  # or an input that was refused here would be sent after all
+        records: list[bytes] = []
+        for entry in self._stream.again(self.sealed.hash):
+            records += self.sealed.seal(Kind.INPUT, entry.body(), now)
+        return records
+
+    def receive(self, record: bytes, now: float) -> Opened | None:
+        """What the host said: a key, a mark, a message. What is for the channel itself is done."""
+        opened = self.sealed.open(record, now)
+        if opened is None:
+            return None
+        try:
+            if opened.kind == Kind.ACCEPTED and len(opened.body) == _U64.size:
+                self._stream.accepted(_U64.unpack(opened.body)[0])
+                return None
+            if opened.kind not in (Kind.OUTPUT_KEY, Kind.OUTPUT_MARK, Kind.MESSAGE):
+                raise ChannelBroken("a host says no such thing")
+        except HoldfastError as error:
+            raise self.sealed.breaks(error) from None
+        return opened
+
+
+class Answering:
+    """A host's handshake: read, then judged by the caller, then answered."""
+
+    def __init__(
+        self,
+        incarnation: Incarnation,
+        static: KeyPair,
+        ephemeral: KeyPair,
+        message: bytes,
+        *,
+        psk: bytes = b"",
+    ) -> None:
+        incarnation.check()
+        invited = message[:1] == bytes([_INVITED])
+        if message[:1] not in (bytes([_PLAIN]), bytes([_INVITED])):
+            raise HandshakeFailed("not a first message of a channel that is expected here")
+        self._incarnation = incarnation
+        self._noise = Handshake(
+            IK_PSK1 if invited else IK,
+            initiator=False,
+            static=static,
+            ephemeral=ephemeral,
+            prologue=prologue(incarnation.session),
+            psks=(psk,) if invited else (),
+        )
+        self.caller = _caller(self._noise.read(message[1:]), self._noise.remote_static, invited)
+        if self.caller.seen_epoch > incarnation.epoch:
+            raise Fenced(
+                f"the operator knows of epoch {self.caller.seen_epoch}; this is "
+                f"epoch {incarnation.epoch}"
+            )
+
+    def answer(
+        self,
+        book: InputBook,
+        judge: Judge,
+        now: float,
+        pace: Pace = Pace(),  # noqa: B008  (a frozen value)
+    ) -> tuple[bytes, HostChannel]:
+        """Message 2, and the channel it begins. `judge` is asked about each input when it comes."""
+        self._incarnation.check()
+        caller = self.caller
+        standing = book.standing(caller.device.key, caller.stream)
+        mark = standing.mark
+        said = _SECOND.pack(VERSION, book.incarnation.epoch, standing.known, mark.seq, mark.head)
+        message = self._noise.write(said)
+        sealed = _sealed(self._noise, now, pace, operator=False)
+        return message, HostChannel(caller, sealed, book, judge, standing)
+
+
+class HostChannel:
+    """The host's end."""
+
+    def __init__(
+        self, caller: Caller, sealed: Sealed, book: InputBook, judge: Judge, told: Standing
+    ) -> None:
+        self.caller, self.sealed = caller, sealed
+        self._book, self._judge, self._told = book, judge, told
+        self._key, self._stream = caller.device.key, caller.stream
+        self.confirmed = False  # whether the operator itself has spoken
+
+    def seal(self, kind: Kind, body: bytes, now: float) -> list[bytes]:
+        if not self.confirmed:
+            raise InvalidArgument("the operator has not spoken on this channel yet")
+        return self.sealed.seal(kind, body, now)
+
+    def accepted(self, now: float) -> list[bytes]:
+        """Tell the operator how far its inputs were taken; after they are on disk."""
+        mark = self._book.standing(self._key, self._stream).mark
+        return self.seal(Kind.ACCEPTED, _U64.pack(mark.seq), now)
+
+    def receive(self, record: bytes, now: float) -> SignedInput | Opened | None:
+        """What the operator said. An input is refused with what `judge` refuses it with: that is
+        not the end of the channel, and the input counts as taken. Any other error is the end."""
+        opened = self.sealed.open(record, now)
+        try:
+            if not self.confirmed:
+                self._book.adopt(self._key, self._stream, self.sealed.hash, self._told)
+                self.confirmed = True
+            if opened is None:
+                return None
+            if opened.kind == Kind.MESSAGE:
+                return opened
+            if opened.kind != Kind.INPUT:
+                raise ChannelBroken("an operator says no such thing")
+            entry = self._book.take(self._key, self._stream, self.sealed.hash, opened.body)
+        except HoldfastError as error:
+            raise self.sealed.breaks(error) from None
+        self._judge(entry)
+        return entry
+
+
+def _caller(said: bytes, static: bytes, invited: bool) -> Caller:
+    if len(said) < _FIRST.size:
+        raise HandshakeFailed("the operator's first message is cut off")
+    version, key, signature, stream, seen = _FIRST.unpack_from(said)
+    _check_version(version)
+    grant = said[_FIRST.size :]
+    if len(grant) > CHANNEL_GRANT_MAX_BYTES:
+        raise HandshakeFailed(f"a grant has at most {CHANNEL_GRANT_MAX_BYTES} bytes")
+    device = check_device(Device(key, static, signature))
+    return Caller(device, OperatorId(stream.hex()), seen, grant, invited)
+
+
+def _check_version(version: int) -> None:
+    if version != VERSION:
+        raise VersionMismatch(f"the peer's channel is of version {version}; ours is {VERSION}")
+
+
+def _sealed(noise: Handshake, now: float, pace: Pace, *, operator: bool) -> Sealed:
+    return Sealed(
+        noise.split(),
+        noise.hash,
+        now,
+        speaks_first=operator,
+        message_max=SNAPSHOT_MAX_BYTES if operator else FRAME_MAX_BYTES,
+        rekeying=pace.rekeying,
+        beat_s=pace.beat_s,
+        patience_s=pace.patience_s,
+    )

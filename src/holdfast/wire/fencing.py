@@ -1,0 +1,54 @@
+"""Which incarnation of a session may act: the two halves of the check.
+
+`Incarnation` is the host's: it acts until it is told that its lease is gone, and never again after.
+`EpochFloor` is everybody else's: an epoch below one that was seen is refused for ever. Neither has
+a clock; who watches the lease calls `fence`.
+"""
+
+from __future__ import annotations
+
+from holdfast.model.errors import Fenced
+from holdfast.model.ids import SessionId
+
+
+class Incarnation:
+    """One life of a session, as its host sees it."""
+
+    def __init__(self, session: SessionId, epoch: int) -> None:
+        self.session, self.epoch = session, epoch
+        self.fenced = False
+
+    def fence(self) -> None:
+        """The lease is gone. There is no way back: only a new epoch may act."""
+        self.fenced = True
+
+    def check(self) -> None:
+        """Before every input, output and handshake."""
+        if self.fenced:
+            raise Fenced(
+                f"epoch {self.epoch} of this session no longer holds its lease",
+                hint="the session may live on elsewhere: look it up again",
+            )
+
+
+class EpochFloor:
+    """The highest epoch of a session that was ever vouched for. Kept on disk by whoever holds it,
+    or an old incarnation could come back after a restart."""
+
+    def __init__(self, highest: int = 0) -> None:
+        self.highest = highest
+
+    def check(self, epoch: int) -> None:
+        if epoch < self.highest:
+            raise Fenced(
+                f"epoch {epoch} of this session is over: epoch {self.highest} was seen",
+                hint="the session lives on elsewhere: look it up again",
+            )
+
+    def rise(self, epoch: int) -> bool:
+        """Take note of an epoch that the host itself vouched for, never of one that only a relay
+        said. True when the session has moved on since the last one."""
+        self.check(epoch)
+        moved = 0 < self.highest < epoch
+        self.highest = epoch
+        return moved

@@ -1,0 +1,100 @@
+"""The link of an invite, and the secrets made from its code.
+
+    https://relay.example/i#ID.CODE.HOSTKEY
+
+All that is secret stands after the `#`, which no browser and no client of ours sends anywhere. The
+code is random bytes that somebody else made. The host's key makes the link good for this host
+only: what a relay says about the host is checked against it. Parsing raises only `InviteInvalid`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+
+from holdfast.model.device import KEY_BYTES
+from holdfast.model.errors import InviteInvalid
+from holdfast.model.invite import INVITE_CODE_BYTES, INVITE_ID_BYTES
+from holdfast.model.limits import INVITE_LINK_MAX_CHARS
+from holdfast.model.record import Record
+from holdfast.wire.base64url import decoded, encoded
+
+PROOF_DOMAIN = b"holdfast invite proof v1\0"
+PSK_DOMAIN = b"holdfast invite psk v1\0"
+PROLOGUE_DOMAIN = b"holdfast invite channel v1\0"
+SAS_DOMAIN = b"holdfast sas v1\0"
+SAS_DIGITS = 6
+_SCHEMES = ("https://", "http://")
+_PATH = "/i"
+
+
+class InviteLink(Record):
+    """What a link says. Its repr, which ends up in logs, leaves the code out; `text` has it."""
+
+    relay: str  # the relay's address, without the path of invites
+    id: bytes
+    code: bytes
+    host_key: bytes  # Ed25519
+
+    def __repr__(self) -> str:
+        return f"InviteLink({self.relay!r}, {self.id.hex()})"
+
+    def text(self) -> str:
+        self.checked()
+        return (
+            f"{self.relay}{_PATH}#{encoded(self.id)}.{encoded(self.code)}.{encoded(self.host_key)}"
+        )
+
+    def checked(self) -> InviteLink:
+        sizes = (len(self.id), len(self.code), len(self.host_key))
+        if sizes != (INVITE_ID_BYTES, INVITE_CODE_BYTES, KEY_BYTES):
+            raise InviteInvalid("a part of the link is missing or cut off", hint=_WHOLE)
+        scheme = next((each for each in _SCHEMES if self.relay.startswith(each)), "")
+        where = self.relay[len(scheme) :]
+        # No name or password, no query: what is in front of the '#' reaches the relay, and nothing
+        # there should look as if it could be a secret.
+        if not scheme or not where or not set(where) <= _ADDRESS or where[0] in "/:":
+            raise InviteInvalid("the link has no relay's address in front of '/i#'", hint=_WHOLE)
+        if where.endswith("/"):
+            raise InviteInvalid("the relay's address ends with a '/'", hint=_WHOLE)
+        return self
+
+
+_WHOLE = "copy the whole link, from http to its last character"
+_ADDRESS = set("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_~:/[]")
+
+
+def parse_link(text: str) -> InviteLink:
+    """What a link says, if it is one and whole."""
+    if len(text) > INVITE_LINK_MAX_CHARS:
+        raise InviteInvalid(f"a link has at most {INVITE_LINK_MAX_CHARS} characters")
+    front, _, secret = text.strip().partition("#")
+    parts = [decoded(part) for part in secret.split(".")]
+    if not front.endswith(_PATH) or len(parts) != 3:
+        raise InviteInvalid("this is not the link of an invite", hint=_WHOLE)
+    name, code, host_key = (part or b"" for part in parts)
+    return InviteLink(front[: -len(_PATH)], name, code, host_key).checked()
+
+
+def proof_of(invite: bytes, code: bytes) -> bytes:
+    """All that the host keeps of a code."""
+    return hmac.digest(code, PROOF_DOMAIN + invite, "sha256")
+
+
+def psk_of(proof: bytes, host_key: bytes) -> bytes:
+    """The secret of the IKpsk1 handshake. Both ends have it: the device by the code, the host by
+    the proof it kept."""
+    return hmac.digest(proof, PSK_DOMAIN + host_key, "sha256")
+
+
+def invite_prologue(invite: bytes, host_key: bytes) -> bytes:
+    """Of that handshake, which is not about one session: it fits no other invite."""
+    return PROLOGUE_DOMAIN + invite + host_key
+
+
+def sas_of(handshake_hash: bytes) -> str:
+    """Six digits for two people to compare: the same at both ends of one handshake. One time in a
+    million they agree at the ends of two; and one in the middle, who has the code as well, can try
+    keys until they do. So it adds to the code and never stands in for it."""
+    number = int.from_bytes(hashlib.sha256(SAS_DOMAIN + handshake_hash).digest()[:8])
+    return f"{number % 10**SAS_DIGITS:0{SAS_DIGITS}d}"

@@ -1,0 +1,95 @@
+"""The arithmetic of keys: X25519 agreement, Ed25519 checks, AES-GCM. The only module of wire that
+uses the cryptography library, which takes 20 ms to import: nothing that every verb needs may
+import this one, or one that imports it.
+
+No key is made here, and none is read from anywhere: private bytes come in as arguments.
+"""
+
+from __future__ import annotations
+
+import functools
+
+from cryptography.exceptions import InvalidSignature, InvalidTag
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+from holdfast.model.device import KEY_BYTES, Device
+from holdfast.model.errors import BadSignature, HandshakeFailed
+from holdfast.model.weak_keys import proves_nothing
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    Sign = Callable[[bytes], bytes]  # an Ed25519 signature by a key that somebody else keeps
+
+TAG_BYTES = 16
+NONCE_BYTES = 12
+
+
+class KeyPair:
+    """An X25519 key that is ours, static or made for one handshake."""
+
+    __slots__ = ("_private", "public")
+
+    def __init__(self, private: bytes) -> None:
+        if len(private) != KEY_BYTES:
+            raise HandshakeFailed(f"a key has {KEY_BYTES} bytes, not {len(private)}")
+        self._private = X25519PrivateKey.from_private_bytes(private)
+        self.public: bytes = self._private.public_key().public_bytes_raw()
+
+    def agree(self, theirs: bytes) -> bytes:
+        """The secret shared with the holder of that key. A key that would make the secret a known
+        constant, whatever ours is, is refused."""
+        try:
+            return self._private.exchange(X25519PublicKey.from_public_bytes(theirs))
+        except ValueError:
+            raise HandshakeFailed("the peer's key is no key to agree on anything with") from None
+
+
+class Aead:
+    """AES-256-GCM under one key. `open` gives None for what was not sealed with it."""
+
+    __slots__ = ("_cipher",)
+
+    def __init__(self, key: bytes) -> None:
+        self._cipher = AESGCM(key)
+
+    def seal(self, nonce: bytes, plain: bytes, bound: bytes) -> bytes:
+        return self._cipher.encrypt(nonce, plain, bound)
+
+    def open(self, nonce: bytes, sealed: bytes, bound: bytes) -> bytes | None:
+        try:
+            return self._cipher.decrypt(nonce, sealed, bound)
+        except (InvalidTag, ValueError):  # ValueError: shorter than a tag, or absurdly long
+            return None
+
+
+@functools.lru_cache(maxsize=1024)
+def _public(key: bytes) -> Ed25519PublicKey | None:
+    if proves_nothing(key):
+        return None
+    try:
+        return Ed25519PublicKey.from_public_bytes(key)
+    except ValueError:
+        return None
+
+
+def signed(key: bytes, text: bytes, signature: bytes) -> bool:
+    """Whether the holder of this Ed25519 key signed the text. A malformed key signed nothing."""
+    public = _public(key)
+    if public is None:
+        return False
+    try:
+        public.verify(signature, text)
+    except (InvalidSignature, ValueError):
+        return False
+    return True
+
+
+def check_device(device: Device) -> Device:
+    """This device, if its Ed25519 key vouches for its X25519 key."""
+    if not signed(device.checked().key, device.text(), device.signature):
+        raise BadSignature("a device's channel key is not signed with the actor's key")
+    return device

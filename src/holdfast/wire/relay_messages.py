@@ -1,0 +1,341 @@
+"""What hosts, operators and a relay say to each other (docs/relay.md): one msgpack map in one
+binary WebSocket message. Sans-IO, like frames.py; the WebSocket keeps the messages apart, so there
+is no length in front.
+
+The `data` of `data` and `broadcast` is not looked at: it is sealed between operator and host
+(docs/channel.md). Nothing here is secret, and nothing here is authority.
+"""
+
+from __future__ import annotations
+
+import functools
+from enum import StrEnum
+
+import msgpack
+
+from holdfast.model.errors import ProtocolViolation
+from holdfast.model.ids import SessionId
+from holdfast.model.record import Malformed, Record
+from holdfast.wire.message import Answer, Message, Request
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import ClassVar
+
+RELAY_VERSION = 1
+CHALLENGE_BYTES = 32
+NUMBER_MAX = (1 << 63) - 1  # of a stream, a sequence, an epoch
+
+_HOST = b"holdfast relay host v1\0"
+_SESSION = b"holdfast relay session v1\0"
+
+
+def host_text(challenge: bytes, relay: str) -> bytes:
+    """What a host signs to be believed: a challenge made for this connection, and the relay it
+    dialled, so that a relay cannot be the host at another one."""
+    return _HOST + challenge + relay.encode()
+
+
+def session_text(session: SessionId, host_key: bytes, epoch: int) -> bytes:
+    """What a session's key signs: this host has this incarnation. It is worth nothing to another
+    host, so it needs no challenge, and is made once for all relays."""
+    return _SESSION + session.encode() + host_key + epoch.to_bytes(8)
+
+
+class Why(StrEnum):
+    """Why a stream was closed or a subscription ended."""
+
+    CLOSED = "closed"  # the other end wanted it
+    OPERATOR_GONE = "operator_gone"
+    HOST_GONE = "host_gone"
+    MOVED = "moved"  # the session has a later incarnation: look it up again
+    WITHDRAWN = "withdrawn"  # the host no longer has the session
+    OVERRUN = "overrun"  # more was sent than there was credit for
+    FULL = "full"  # the relay holds as much as it may
+    UNKNOWN = "unknown"  # there is no such stream here, or it is not yours
+
+
+# -- greeting ---------------------------------------------------------------------------------
+
+
+class Challenge(Message):
+    """The relay's first words to a host."""
+
+    tag: ClassVar[str] = "challenge"
+    versions: tuple[int, ...]
+    challenge: bytes  # 32 random bytes, good for this connection
+
+
+class Prove(Message):
+    """The host's first words."""
+
+    tag: ClassVar[str] = "prove"
+    version: int
+    key: bytes  # Ed25519: which host it is
+    relay: str  # the host and port it dialled, as in its URL
+    signature: bytes  # by `key`
+
+
+class Greet(Message):
+    """An operator's first words. Who it is, only the host learns."""
+
+    tag: ClassVar[str] = "greet"
+    versions: tuple[int, ...]
+
+
+class Greeted(Message):
+    """The relay's answer to `prove` and `greet`: what it bears."""
+
+    tag: ClassVar[str] = "greeted"
+    version: int
+    frame_max_bytes: int
+    stream_window_bytes: int
+    broadcast_window_bytes: int
+
+
+# -- registry ---------------------------------------------------------------------------------
+
+
+class Announced(Record):
+    """One session of the announcing host."""
+
+    key: bytes  # the session's public key, from which its id is derived
+    epoch: int
+    signature: bytes  # by the session's key
+
+
+class Announce(Request):
+    """A host has these sessions."""
+
+    tag: ClassVar[str] = "announce"
+    sessions: tuple[Announced, ...]
+
+
+class Refusal(Record):
+    """One that is not routed here."""
+
+    session: SessionId
+    code: str
+    epoch: int  # the highest epoch known, if that is why
+
+
+class Registered(Answer):
+    """All but the refused ones are routed to this connection from now on."""
+
+    tag: ClassVar[str] = "registered"
+    refused: tuple[Refusal, ...] = ()
+
+
+class Withdraw(Message):
+    """The host no longer has this session."""
+
+    tag: ClassVar[str] = "withdraw"
+    session: SessionId
+
+
+class Superseded(Message):
+    """To a host: a later incarnation was announced elsewhere. This one is not routed any more."""
+
+    tag: ClassVar[str] = "superseded"
+    session: SessionId
+    epoch: int
+
+
+# -- streams ----------------------------------------------------------------------------------
+
+
+class Open(Request):
+    """An operator wants a stream to a host, by its key or by a session it has."""
+
+    tag: ClassVar[str] = "open"
+    host: bytes = b""
+    session: SessionId | None = None
+
+
+class Opened(Answer):
+    """There it is; data may be sent at once."""
+
+    tag: ClassVar[str] = "opened"
+    stream: int
+    host: bytes
+    epoch: int  # of the session; 0 when opened by host key. The relay's word: check with the host
+
+
+class Incoming(Message):
+    """To a host: somebody opened a stream."""
+
+    tag: ClassVar[str] = "incoming"
+    stream: int
+    session: SessionId | None
+
+
+class Data(Message):
+    """Bytes through a stream, in order, or the stream closes."""
+
+    tag: ClassVar[str] = "data"
+    stream: int
+    data: bytes
+
+
+class Credit(Message):
+    """To the sender: so many bytes more have left the relay, and may be sent again."""
+
+    tag: ClassVar[str] = "credit"
+    stream: int
+    size: int
+
+
+class Close(Message):
+    """Either end wants no more of a stream."""
+
+    tag: ClassVar[str] = "close"
+    stream: int
+
+
+class Closed(Message):
+    """A stream is no more; what was in it may be lost."""
+
+    tag: ClassVar[str] = "closed"
+    stream: int
+    why: Why
+
+
+# -- one to many ------------------------------------------------------------------------------
+
+
+class Admit(Message):
+    """From a host: the operator at the other end of this stream may subscribe to this session, for
+    as long as the stream is open."""
+
+    tag: ClassVar[str] = "admit"
+    stream: int
+    session: SessionId
+
+
+class Subscribe(Request):
+    """An operator wants what the host sends to all."""
+
+    tag: ClassVar[str] = "subscribe"
+    session: SessionId
+
+
+class Subscribed(Answer):
+    """What is broadcast from now on will come, or a gap."""
+
+    tag: ClassVar[str] = "subscribed"
+    epoch: int
+
+
+class Unsubscribe(Message):
+    """No more of it."""
+
+    tag: ClassVar[str] = "unsubscribe"
+    session: SessionId
+
+
+class Wanted(Message):
+    """To a host: whether anybody is subscribed, when that changes. Before the first one: nobody."""
+
+    tag: ClassVar[str] = "wanted"
+    session: SessionId
+    wanted: bool
+
+
+class Broadcast(Message):
+    """From a host, once, and to every subscriber."""
+
+    tag: ClassVar[str] = "broadcast"
+    session: SessionId
+    seq: int  # rises by one, within an incarnation
+    data: bytes
+
+
+class Taken(Message):
+    """To a host: the subscriber that is furthest has been sent all up to here."""
+
+    tag: ClassVar[str] = "taken"
+    session: SessionId
+    seq: int
+
+
+class Gap(Message):
+    """To an operator that was too slow: these were left out."""
+
+    tag: ClassVar[str] = "gap"
+    session: SessionId
+    first: int
+    last: int
+
+
+class Gone(Message):
+    """To a subscriber: nothing more comes."""
+
+    tag: ClassVar[str] = "gone"
+    session: SessionId
+    why: Why
+
+
+# -- ends -------------------------------------------------------------------------------------
+
+
+class Failed(Answer):
+    """A request could not be done, or (id 0) the connection ends. The code is of docs/errors.md."""
+
+    tag: ClassVar[str] = "failed"
+    code: str
+    message: str
+    hint: str = ""
+    retry_after_s: float = 0.0
+
+
+class GoingAway(Message):
+    """The relay ends: go to another one. What is open here stays open for so long."""
+
+    tag: ClassVar[str] = "going_away"
+    within_s: float
+
+
+_KINDS: tuple[type[Message], ...] = (
+    *(Challenge, Prove, Greet, Greeted),
+    *(Announce, Registered, Withdraw, Superseded),
+    *(Open, Opened, Incoming, Data, Credit, Close, Closed),
+    *(Admit, Subscribe, Subscribed, Unsubscribe, Wanted, Broadcast, Taken, Gap, Gone),
+    *(Failed, GoingAway),
+)
+BY_TAG: dict[str, type[Message]] = {kind.tag: kind for kind in _KINDS}
+
+_pack = msgpack.Packer(use_bin_type=True).pack
+
+
+def encode(message: Message) -> bytes:
+    """One WebSocket message."""
+    body: bytes = _pack({"t": message.tag, **message.pack()})
+    return body
+
+
+@functools.lru_cache(maxsize=4096)
+def _known_id(text: str) -> SessionId:
+    """Checking an id takes longer than the rest of a broadcast, and it is always the same one."""
+    try:
+        return SessionId(text)
+    except ValueError as error:
+        raise ProtocolViolation(str(error)) from error
+
+
+def decode(body: bytes) -> Message:
+    """The message in it, or ProtocolViolation."""
+    try:
+        data = msgpack.unpackb(body, strict_map_key=True)
+    except (ValueError, msgpack.UnpackException, RecursionError) as error:
+        raise ProtocolViolation(f"not a message: {error}") from error
+    if type(data) is dict and data.get("t") == "broadcast":
+        session, seq, payload = data.get("session"), data.get("seq"), data.get("data")
+        if type(session) is str and type(seq) is int and type(payload) is bytes:
+            return Broadcast(_known_id(session), seq, payload)
+    kind = BY_TAG.get(str(data.get("t"))) if type(data) is dict else None
+    if kind is None:
+        raise ProtocolViolation("not a message we know")
+    try:
+        return (kind._unpacker or kind.unpack)(data, kind.tag)
+    except Malformed as error:
+        raise ProtocolViolation(str(error)) from error

@@ -1,0 +1,1 @@
+"""Whole protocols explored in a made-up world: every order of events, none of the waiting."""

@@ -1,0 +1,186 @@
+"""Two real ends of a channel, and between them a relay that does to what it carries whatever a test
+tells it to: hold back, drop, repeat, move, alter, make up, and send elsewhere.
+
+It sees every byte, as a relay does, and has no key of anybody.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import count
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from holdfast.model.device import Device, device_text
+from holdfast.model.errors import NotPermitted
+from holdfast.model.ids import OperatorId, SessionId
+from holdfast.wire import broadcast
+from holdfast.wire.audience import Listener, Output
+from holdfast.wire.broadcast import HEADER, SIGNED, Broadcaster, OutputKey
+from holdfast.wire.channel import Answering, Dialling, HostChannel, OperatorChannel, Pace
+from holdfast.wire.fencing import EpochFloor, Incarnation
+from holdfast.wire.input_streams import InputBook, InputStream, Resumed
+from holdfast.wire.keys import Aead, KeyPair
+from holdfast.wire.sealed import Kind
+from holdfast.wire.signed_input import SignedInput
+
+SESSION = SessionId.of_key(bytes(32))
+OTHER_SESSION = SessionId.of_key(b"\x01" * 32)
+EPOCH = 7
+
+_fresh = count(1)
+
+
+def fresh() -> bytes:
+    """32 bytes that no test has had before; which ones does not matter here."""
+    return (0x5EED << 200 | next(_fresh)).to_bytes(32)
+
+
+class Keys:
+    """A device's private halves, and the public one."""
+
+    def __init__(self) -> None:
+        signing = Ed25519PrivateKey.from_private_bytes(fresh())
+        self.sign: Callable[[bytes], bytes] = signing.sign
+        self.static = KeyPair(fresh())
+        key = signing.public_key().public_bytes_raw()
+        self.device = Device(
+            key, self.static.public, signing.sign(device_text(key, self.static.public))
+        )
+
+
+class Host:
+    """One incarnation on a host. `writers` are the actors that may write."""
+
+    def __init__(
+        self, keys: Keys | None = None, session: SessionId = SESSION, epoch: int = EPOCH
+    ) -> None:
+        self.keys = keys or Keys()
+        self.incarnation = Incarnation(session, epoch)
+        self.book = InputBook(self.incarnation)
+        self.broadcaster = Broadcaster(self.incarnation, self.keys.sign, fresh(), 0.0)
+        self.writers: set[str] = set()
+        self.taken: list[SignedInput] = []  # checked and permitted, in order
+
+    def answer(
+        self, message: bytes, now: float = 0.0, pace: Pace | None = None
+    ) -> tuple[bytes, HostChannel]:
+        asked = Answering(self.incarnation, self.keys.static, KeyPair(fresh()), message)
+        return asked.answer(self.book, self.judge, now, pace or Pace())
+
+    def judge(self, entry: SignedInput) -> None:
+        if entry.key.hex() not in self.writers:
+            raise NotPermitted("may only watch")
+
+    def receive(self, channel: HostChannel, record: bytes, now: float = 0.0) -> None:
+        got = channel.receive(record, now)
+        if isinstance(got, SignedInput):
+            self.taken.append(got)
+
+    @property
+    def typed(self) -> list[bytes]:
+        return [entry.payload for entry in self.taken]
+
+
+class Operator:
+    """One client: its device, its stream of inputs, and what it has read."""
+
+    def __init__(self, host: Host, keys: Keys | None = None, *, writes: bool = True) -> None:
+        self.keys = keys or Keys()
+        self.session, self.knows = host.incarnation.session, host.keys.device
+        self.name = OperatorId(fresh()[16:].hex())
+        self.stream = InputStream(self.session, self.keys.device.key, self.name, self.keys.sign)
+        self.floor = EpochFloor()
+        self.listener = Listener(self.session, self.knows.key, self.floor)
+        if writes:
+            host.writers.add(self.keys.device.key.hex())
+
+    def dial(self) -> Dialling:
+        return Dialling(
+            self.stream, self.keys.device, self.keys.static, KeyPair(fresh()), self.knows,
+            self.floor, grant=b"grant",
+        )  # fmt: skip
+
+
+class Line:
+    """A channel that stands, with the relay in the middle of it. Records wait at the relay, in
+    `up` (to the host) and `down` (to the operator), until they are delivered."""
+
+    def __init__(
+        self, host: Host, operator: Operator, now: float = 0.0, pace: Pace | None = None
+    ) -> None:
+        self.host, self.operator = host, operator
+        dialling = operator.dial()
+        self.first = dialling.first()
+        answer, self.at_host = host.answer(self.first, now, pace)
+        self.at_operator: OperatorChannel
+        self.resumed: Resumed
+        self.at_operator, self.resumed = dialling.finish(answer, now, pace or Pace())
+        self.up = self.at_operator.sealed.poll(now)  # the first beat: it confirms the channel
+        self.down: list[bytes] = []
+        self.carried: list[bytes] = [self.first, answer]  # all that the relay ever saw
+        self.deliver(now)
+
+    def type(self, *payloads: bytes, now: float = 0.0) -> None:
+        for payload in payloads:
+            self.up += self.at_operator.write(payload, now)
+
+    def deliver(self, now: float = 0.0) -> None:
+        """Carry what waits, both ways, as a good relay would."""
+        self.carried += self.up + self.down
+        while self.up:
+            self.host.receive(self.at_host, self.up.pop(0), now)
+        while self.down:
+            got = self.at_operator.receive(self.down.pop(0), now)
+            if got is not None and got.kind == Kind.OUTPUT_KEY:
+                self.operator.listener.take_key(got.body, now)
+            elif got is not None and got.kind == Kind.OUTPUT_MARK:
+                self.operator.listener.mark(got.body, now)
+
+    def beat(self, now: float) -> None:
+        """What both ends have to say by this time."""
+        self.up += self.at_operator.sealed.poll(now)
+        self.down += self.at_host.sealed.poll(now)
+
+    def confirm(self, now: float = 0.0) -> None:
+        self.down += self.at_host.accepted(now)
+
+    def watch(self, now: float = 0.0) -> None:
+        """The operator begins to read the output."""
+        body = self.host.broadcaster.join(self.operator.name)
+        self.down += self.at_host.seal(Kind.OUTPUT_KEY, body, now)
+        self.deliver(now)
+
+    def tell(self, bodies: dict[str, bytes], now: float = 0.0) -> None:
+        """A new sender key, if this operator is among those who get it."""
+        if self.operator.name in bodies:
+            self.down += self.at_host.seal(Kind.OUTPUT_KEY, bodies[self.operator.name], now)
+            self.deliver(now)
+
+    def read(self, frame: bytes, now: float = 0.0) -> Output:
+        return self.operator.listener.open(frame, now)
+
+
+def flipped(data: bytes, bit: int) -> bytes:
+    altered = bytearray(data)
+    altered[bit // 8 % len(data)] ^= 1 << bit % 8
+    return bytes(altered)
+
+
+def stage(*, writes: bool = True) -> Line:
+    host = Host()
+    return Line(host, Operator(host, writes=writes))
+
+
+def forged(line: Line, data: bytes, *, sign: bool = False) -> bytes:
+    """A frame made by somebody who was given the key, as the next one."""
+    told = OutputKey.decode(line.host.broadcaster.join("insider"))
+    form = SIGNED if sign else broadcast.UNSIGNED
+    header = HEADER.pack(form, told.epoch, told.group, told.seq)
+    session = line.operator.session
+    head = broadcast.link(told.head, header, data)
+    signature = Keys().sign(broadcast.signed_text(session, header, head)) if sign else b""
+    sealed = Aead(told.key).seal(
+        broadcast.nonce(told.seq), signature + data, broadcast.bound(session, header)
+    )
+    return header + sealed

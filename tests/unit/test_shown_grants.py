@@ -1,0 +1,193 @@
+"""What the grants that connections show come to, and how the one judge on the host takes them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+import pytest
+
+from holdfast.core.authority import Authority
+from holdfast.core.envelope_book import NOTHING, Meet
+from holdfast.core.grants import Root
+from holdfast.core.rate import Limits
+from holdfast.core.shown_grants import Shown
+from holdfast.model.actor import Actor
+from holdfast.model.envelope import ALL, Envelope, Right, Scope
+from holdfast.model.errors import GrantInvalid, LimitReached
+from holdfast.model.grant import GrantChain, Reach
+from holdfast.model.ids import HOST_ACTOR, ActorId, SessionId
+from holdfast.model.limits import OPERATORS_MAX
+from unit.granting import (
+    ADA,
+    AGENT,
+    HOST,
+    MALLORY,
+    NOW,
+    ORG,
+    OTHER,
+    SESSION,
+    Party,
+    chain,
+    three_links,
+    verifier,
+)
+
+_FIVE_MINUTES = 300
+
+
+def shown() -> Shown:
+    return Shown(verifier())
+
+
+def rights(book: Shown, who: Party, session: SessionId = SESSION, now: float = NOW) -> set[str]:
+    return {*book.meet(who.actor, session, ("team-a", "x"), now).rights}
+
+
+def test_a_chain_counts_while_its_connection_lasts() -> None:
+    book = shown()
+    book.show("one", chain(*three_links()), AGENT.key, NOW)
+    assert rights(book, AGENT) == {"observe"}
+    assert rights(book, ADA) == set()
+    assert book.meet(AGENT.actor, SESSION, (), NOW) == NOTHING
+    before = book.version
+    book.withdraw("one")
+    assert rights(book, AGENT) == set()
+    assert book.version > before
+    book.withdraw("one")
+
+
+def test_a_chain_that_is_refused_leaves_the_one_before() -> None:
+    book = shown()
+    book.show("one", chain(*three_links()), AGENT.key, NOW)
+    with pytest.raises(GrantInvalid):
+        book.show("one", chain(HOST.gives(ADA)), AGENT.key, NOW)
+    assert rights(book, AGENT) == {"observe"}
+
+
+def test_a_connection_that_shows_another_chain_has_only_that_one() -> None:
+    book = shown()
+    book.show("one", chain(HOST.gives(ADA, rights=("input", "observe"))), ADA.key, NOW)
+    book.show("one", chain(HOST.gives(ADA, rights=("observe",))), ADA.key, NOW)
+    assert rights(book, ADA) == {"observe"}
+
+
+def test_a_connection_that_shows_a_chain_of_another_key_leaves_nothing_to_the_first() -> None:
+    book = shown()
+    book.show("one", chain(HOST.gives(ADA, rights=("observe",))), ADA.key, NOW)
+    book.show("one", chain(HOST.gives(MALLORY)), MALLORY.key, NOW)
+    assert rights(book, ADA) == set()
+    assert "input" in rights(book, MALLORY)
+
+
+def test_an_expired_chain_is_gone_and_a_clock_set_back_does_not_bring_it_back() -> None:
+    book = shown()
+    book.show("one", chain(*three_links()), AGENT.key, NOW)
+    before = book.version
+    assert rights(book, AGENT, now=NOW + _FIVE_MINUTES) == set()
+    assert book.version > before
+    assert rights(book, AGENT, now=NOW) == set()
+
+
+def test_several_chains_of_an_actor_add_up_under_the_tightest_rates_and_the_nearest_end() -> None:
+    book = shown()
+    one = HOST.gives(ADA, rights=("observe",), expires=NOW + 60, inputs_per_s=9.0)
+    two = HOST.gives(ADA, rights=("input",), expires=NOW + 90, inputs_per_s=2.0)
+    book.show("one", chain(one), ADA.key, NOW)
+    book.show("two", chain(two), ADA.key, NOW)
+    both = frozenset({Right.OBSERVE, Right.INPUT})
+    assert book.meet(ADA.actor, SESSION, (), NOW) == Meet(both, NOW + 60, Limits(2.0, None))
+    assert rights(book, ADA, now=NOW + 60) == {"input"}
+
+
+def test_revocations_end_what_is_shown_already() -> None:
+    judge = verifier()
+    book = Shown(judge)
+    first, second, third = three_links()
+    book.show("ada", chain(first), ADA.key, NOW)
+    book.show("agent", chain(first, second, third), AGENT.key, NOW)
+    judge.take(HOST.revokes(1, links=[second.id]), NOW)
+    assert book.review(NOW) == ("agent",)
+    assert rights(book, AGENT) == set()
+    assert "input" in rights(book, ADA)
+
+
+def test_an_authority_whose_list_grows_old_loses_all_but_observing_and_gets_it_back() -> None:
+    judge = verifier(Root(ORG.key, fresh_s=60.0))
+    book = Shown(judge)
+    judge.take(ORG.revokes(1), NOW)
+    book.show("one", chain(ORG.gives(ADA)), ADA.key, NOW)
+    assert book.meet(ADA.actor, SESSION, (), NOW).until == NOW + 60
+    assert rights(book, ADA, now=NOW + 60) == {"observe"}
+    judge.take(ORG.revokes(2, issued_at=NOW + 61), NOW + 61)
+    assert book.review(NOW + 61) == ()
+    assert "input" in rights(book, ADA, now=NOW + 61)
+
+
+def test_more_connections_than_a_host_has_show_nothing() -> None:
+    book, links = Shown(verifier()), chain(HOST.gives(ADA))
+    for number in range(OPERATORS_MAX):
+        book.show(str(number), links, ADA.key, NOW)
+    with pytest.raises(LimitReached):
+        book.show("one more", links, ADA.key, NOW)
+    book.show("0", links, ADA.key, NOW)
+
+
+# -- the hook -------------------------------------------------------------------------------------
+
+
+class Taking(Authority):
+    """The host's judge with the hook: where its own envelopes say nothing of an actor, what the
+    actor shows is what counts."""
+
+    def __init__(self, book: Shown, *actors: Actor) -> None:
+        super().__init__(actors)
+        self._shown = book
+
+    def _meet(
+        self, actor: ActorId, session: SessionId, labels: Collection[str], now: float
+    ) -> Meet:
+        known = self._actors.get(actor)
+        if known is None or known.revoked_at is not None:
+            return NOTHING
+        counting = self._book.counting(actor, session, labels)
+        if not counting:
+            return self._shown.meet(actor, session, labels, now)
+        return self._meet_now(counting, now)
+
+
+def _taking(links: GrantChain, who: Party) -> Taking:
+    book = shown()
+    book.show("one", links, who.key, NOW)
+    return Taking(book, Actor.of(who.key, "ada", "human", uid=1000, created_at=0.0))
+
+
+def test_the_hosts_judge_takes_what_is_shown_with_its_rates_and_end() -> None:
+    judge = _taking(chain(HOST.gives(ADA, inputs_per_s=3.0, expires=NOW + 60)), ADA)
+    judge.check(ADA.actor, Right.INPUT, SESSION, (), NOW)
+    allowance = judge.allowance(ADA.actor, SESSION, (), NOW)
+    assert (allowance.valid_until, allowance.limits) == (NOW + 60, Limits(3.0, None))
+    assert judge.rights(ADA.actor, SESSION, (), NOW + 60) == frozenset()
+    assert judge.rights(MALLORY.actor, SESSION, (), NOW) == frozenset()
+
+
+def test_what_the_host_says_of_an_actor_stands_whatever_it_shows() -> None:
+    judge = _taking(chain(HOST.gives(ADA)), ADA)
+    says: Any = {"granted_by": HOST_ACTOR, "granted_at": float(NOW)}
+    judge.set(Envelope(ADA.actor, Scope.session(OTHER), (), **says), now=NOW, live=())
+    assert judge.rights(ADA.actor, OTHER, (), NOW) == frozenset()
+    assert Right.INPUT in judge.rights(ADA.actor, SESSION, (), NOW)
+    judge.set(Envelope(ADA.actor, ALL, (Right.OBSERVE,), **says), now=NOW, live=())
+    assert judge.rights(ADA.actor, SESSION, (), NOW) == {Right.OBSERVE}
+
+
+def test_a_revoked_actor_has_nothing_whatever_it_shows() -> None:
+    judge = _taking(chain(HOST.gives(ADA)), ADA)
+    judge.revoke_actor(ADA.actor, by=HOST_ACTOR, now=NOW, live=())
+    assert judge.rights(ADA.actor, SESSION, (), NOW) == frozenset()
+
+
+def test_a_label_taken_off_a_session_takes_it_out_of_reach_at_once() -> None:
+    judge = _taking(chain(HOST.gives(ADA, reach=Reach(("label:x",)))), ADA)
+    assert Right.INPUT in judge.rights(ADA.actor, SESSION, ("x",), NOW)
+    assert judge.rights(ADA.actor, SESSION, (), NOW) == frozenset()
