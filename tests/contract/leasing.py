@@ -109,6 +109,7 @@ class Runner:
             self._moved.clear()
             at = self.lease.wakes_at()
             try:
-                await asyncio.wait_for(self._moved.wait(), None if at is None else at - now())
+                async with asyncio.timeout(None if at is None else at - now()):
+                    await self._moved.wait()
             except TimeoutError:
                 self._give(Tick(now()))

@@ -219,6 +219,7 @@ def test_a_caller_that_is_cancelled_stops(store: Store) -> None:
                 while True:
                     entry = await one.get("k")
                     await one.cas("k", b"x", entry.revision)
+                    await anext(one.watch("k"))
                     await asyncio.sleep(0)  # the twin in memory never waits
 
             for _ in range(60):

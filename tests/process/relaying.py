@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -35,7 +36,8 @@ class RelayProcess:
     """`python -m holdfast.relay` on a port of its own."""
 
     def __init__(self, *words: str, listen: str = "127.0.0.1:0", home: str | None = None) -> None:
-        self.home = home or tempfile.mkdtemp(prefix="hf-", dir="/tmp")
+        self._made = "" if home else tempfile.mkdtemp(prefix="hf-", dir="/tmp")
+        self.home = home or self._made
         reader, writer = os.pipe()
         self.process = subprocess.Popen(
             [
@@ -69,6 +71,8 @@ class RelayProcess:
         if self.process.poll() is None:
             self.process.kill()
         self.process.wait(PATIENCE_S)
+        if self._made:
+            shutil.rmtree(self._made)
         assert self.process.stderr is not None
         said = self.process.stderr.read().decode()
         self.process.stderr.close()

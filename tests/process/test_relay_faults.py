@@ -416,6 +416,22 @@ def test_failed_proofs_of_an_address_are_limited_before_they_cost_anything() -> 
             assert refused.value.status == 429
             assert refused.value.headers is not None and refused.value.headers["Retry-After"]
             assert await relay.metric("failed_proofs_total") == 3
+            await dialler.operator()  # which proves nothing, and is not concerned
+
+    with RelayProcess("--limit", "failed_proofs=3", "--limit", "failed_proofs_per_s=0.01") as relay:
+        bounded(scene(relay))
+
+
+def test_sessions_announced_without_their_key_are_limited_too() -> None:
+    async def scene(relay: RelayProcess) -> None:
+        async with at(relay) as dialler:
+            host = await dialler.host()
+            forged = r.Announced(SigningKey.generate().public, 1, bytes(64))
+            await host.say(r.Announce(1, (forged,) * 3))
+            assert len((await host.hear(r.Registered)).refused) == 3
+            await host.say(r.Announce(2, (forged,)))
+            assert (await host.hear(r.Failed)).code == "bad_signature"
+            assert await host.closed() == 1008
 
     with RelayProcess("--limit", "failed_proofs=3", "--limit", "failed_proofs_per_s=0.01") as relay:
         bounded(scene(relay))

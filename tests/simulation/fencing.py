@@ -6,7 +6,8 @@ calls their `handle`; the client's floor is a real client's. Nothing about the p
 down here a second time.
 
 What may happen, in any order and any number of times: a write reaches the store late, long after
-its sender gave up on it, or never; an answer is late or lost; a read gives what stood there when it
+its sender gave up on it, or never; an answer is late or lost, or with `liars` false: a server that
+leads no more refuses what another then does; a read gives what stood there when it
 was served; a watch tells of a change; a host crashes and starts again with nothing; it stops taking
 steps while its clock runs on (which is also what sleep is, by CLOCK_BOOTTIME); it releases; each
 clock runs slow or fast by the whole drift, differently from moment to moment. With `suspend` a

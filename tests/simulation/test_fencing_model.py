@@ -13,8 +13,8 @@ from simulation.mutants import MUTANTS, NoWait
 
 # Two hosts; any number of revisions, epochs, crashes, late and lost messages. See fencing.py.
 SOUND: dict[str, Rules] = {
-    "timed, with sleep and drift": Rules(suspend=True),
-    "pinned": Rules(terms=PINNED, rates=()),
+    "timed, with sleep, drift and false refusals": Rules(suspend=True, liars=True),
+    "pinned, with false refusals": Rules(terms=PINNED, rates=(), liars=True),
     "pinned, with time passing": Rules(terms=PINNED),
     "pinned, with a truthful force": Rules(terms=PINNED, rates=(), force=True),
     "a client that keeps its floor": Rules(terms=PINNED, rates=(), frames=True, crash=False),
@@ -24,6 +24,7 @@ SOUND: dict[str, Rules] = {
 SECOND_LINE = Rules(NoWait, terms=PINNED, rates=(), frames=True, crash=False, attach=False)
 
 
+@pytest.mark.timeout(300)  # half a minute on an idle core
 @pytest.mark.parametrize("rules", SOUND.values(), ids=SOUND)
 def test_no_order_of_events_makes_two_incarnations_attachable(rules: Rules) -> None:
     verdict = Checker(rules).check()

@@ -11,5 +11,7 @@ proc*.py, sock_diag.py         the kernel's word on what a session is and does
 shell*.py                      shells that report: started so, their reports, their state
 ghostty*.py                    screens, by libghostty-vt
 criu*.py                       checkpoint and restore
+coordination_*.py              the coordination point: in one file (SQLite), on a NATS cluster, and
+                               in memory as their twin; nats_server.py starts NATS nodes here
 level.py, linux.py             the best level here; system calls Python does not offer
 """

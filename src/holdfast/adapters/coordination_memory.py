@@ -5,6 +5,7 @@ belongs to one event loop, and forgets everything with its process."""
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import AsyncIterator, Callable
 
 from holdfast.ports.coordination import Done, Entry, Lost, Unknown, check_key, check_write
@@ -77,14 +78,10 @@ class MemoryCoordination:
                 seen = max(seen, entry.revision)
                 yield entry
             if changed is self.store.changed:
-                await _either(changed, self.store.tidy_in_s())
+                # Not wait_for: in Python 3.11 it loses a cancellation that comes with the event.
+                with contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout(self.store.tidy_in_s()):
+                        await changed.wait()
 
     async def close(self) -> None:
         return None
-
-
-async def _either(event: asyncio.Event, within_s: float | None) -> None:
-    try:
-        await asyncio.wait_for(event.wait(), within_s)
-    except TimeoutError:
-        return

@@ -9,6 +9,7 @@ file's change counter. Nothing here is replicated.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import sqlite3
 import time
 from collections.abc import AsyncIterator, Callable
@@ -76,10 +77,10 @@ class SqliteCoordination:
             for entry in entries:
                 seen = max(seen, entry.revision)
                 yield entry
-            try:
-                await asyncio.wait_for(changed.wait(), COORDINATION_POLL_S)
-            except TimeoutError:
-                continue
+            # Not wait_for: in Python 3.11 it loses a cancellation that comes with the event.
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(COORDINATION_POLL_S):
+                    await changed.wait()
 
     async def close(self) -> None:
         await self._run(self._db.close)

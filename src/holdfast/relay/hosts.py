@@ -78,8 +78,9 @@ def _signed(key: bytes, text: bytes, signature: bytes) -> bool:
 class HostEnd:
     """A host that proved its key."""
 
-    def __init__(self, relay: Relay, connection: Connection, key: bytes) -> None:
+    def __init__(self, relay: Relay, connection: Connection, key: bytes, address: str) -> None:
         self._relay, self.connection, self.key = relay, connection, key
+        self._address = address
         self.outbox = connection.outbox
         self.streams: dict[int, Stream] = {}
         self.sessions: dict[SessionId, Incarnation] = {}
@@ -141,7 +142,13 @@ class HostEnd:
         if not 0 < one.epoch <= NUMBER_MAX or len(one.key) != KEY_BYTES:
             raise ProtocolViolation("an announced session has a key of 32 bytes and an epoch")
         session = SessionId.of_key(one.key)
+        routed = self.sessions.get(session)
+        if routed is not None and routed.epoch == one.epoch:
+            return None
         if not _signed(one.key, session_text(session, self.key, one.epoch), one.signature):
+            # Checking costs the relay more than lying costs the host: counted like its own proof.
+            if self._relay.proofs.take(self._address, asyncio.get_running_loop().time()):
+                raise BadSignature("too many sessions that are not signed with their own keys")
             return Refusal(session, BadSignature.code, 0)
         if session not in self.sessions and self._relay.full_of_sessions(self):
             return Refusal(session, LimitReached.code, 0)

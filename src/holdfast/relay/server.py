@@ -99,6 +99,12 @@ class Server:
 
     async def _host(self, request: web.Request) -> web.StreamResponse:
         full = len(self._relay.hosts) >= self._relay.bounds.hosts_max
+        wait_s = self._relay.proofs.wait_s(
+            network_of(request.remote or ""), asyncio.get_running_loop().time()
+        )
+        if wait_s:
+            self._relay.metrics.count("refused_total")
+            return _no(429, "too many failed proofs from this address", wait_s)
         return await self._let_in(request, full, self._serve_host)
 
     async def _operator(self, request: web.Request) -> web.StreamResponse:
@@ -142,9 +148,6 @@ class Server:
             return _no(503, "this relay is full")
         if relay.sockets[address] >= relay.bounds.address_sockets:
             return _no(429, "too many connections from this address")
-        wait_s = relay.proofs.wait_s(address, asyncio.get_running_loop().time())
-        if wait_s:
-            return _no(429, "too many failed proofs from this address", wait_s)
         return None
 
     def _count(self, error: HoldfastError, address: str) -> None:
@@ -161,7 +164,7 @@ class Server:
         key = await prove(connection, self._names)
         if key is None:
             return
-        host = HostEnd(self._relay, connection, key)
+        host = HostEnd(self._relay, connection, key, address)
         self._relay.host_in(host)
         try:
             host.outbox.say(self._relay.greeted())
