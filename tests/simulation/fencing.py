@@ -26,9 +26,8 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
-from functools import cache
 from operator import attrgetter
-from time import monotonic
+from time import process_time
 from typing import Any, NamedTuple
 
 from holdfast.core.lease import Doing, Lease
@@ -50,6 +49,7 @@ from holdfast.model.errors import Fenced
 from holdfast.model.ids import SessionId
 from holdfast.model.lease import LeaseRecord, LeaseTerms
 from holdfast.wire.fencing import EpochFloor
+from simulation.sameness import Host, Rec, World, canonical, put
 
 SESSION = SessionId("0" * 26)
 OLD = 9  # an incarnation that is no more, or never was one of ours
@@ -64,10 +64,6 @@ _STATES, _DOINGS = tuple(LeaseState), tuple(Doing)
 IDLE, WAITING, ASKING, HELD, RELEASED, FENCED = range(len(_STATES))
 NOTHING, LOOK, WRITE = range(len(_DOINGS))
 
-# A record in a world: (incarnation, epoch, released). A host: its machine's fields, as in _fields.
-Rec = tuple[int, int, bool]
-Host = tuple[Any, ...]
-World = tuple[Any, ...]
 Event = tuple[str, int, Any]  # kind, revision or epoch, record
 
 _fields = attrgetter(
@@ -100,7 +96,7 @@ class Verdict(NamedTuple):
     violation: str  # "": none
     story: tuple[str, ...]
     states: int
-    seconds: float
+    seconds: float  # of one core
     exhausted: bool
 
     def told(self) -> str:
@@ -237,7 +233,7 @@ class Checker:
         yield from self._store(world)
         for number in range(self.rules.hosts):
             if world[6] >> number & 1:
-                yield f"host {number} wakes up", _put(world, 6, world[6] & ~(1 << number)), ""
+                yield f"host {number} wakes up", put(world, 6, world[6] & ~(1 << number)), ""
             else:
                 yield from self._of_host(world, number)
         if world[7] is not None:
@@ -254,24 +250,24 @@ class Checker:
             )
             if moved != hosts:
                 shown = ", ".join(f"{units} on host {n}" for n, units in enumerate(pace))
-                yield f"a moment passes: {shown}", _put(world, 2, moved), ""
+                yield f"a moment passes: {shown}", put(world, 2, moved), ""
 
     def _store(self, world: World) -> Iterator[tuple[str, World, str]]:
         rec, revision, hosts, requests, answers, strays, sleeping, client = world
         for number, request in enumerate(requests):
             if request is not None:
                 told = f"write of host {number}"
-                served = _put(requests, number, None)
+                served = put(requests, number, None)
                 if request[0] == revision:
-                    said = _put(answers, number, ("wrote", revision + 1, None))
+                    said = put(answers, number, ("wrote", revision + 1, None))
                     rest = (hosts, served, said, strays, sleeping, client)
                     yield self._taken(world, request[1], rest, f"the store takes the {told}")
                 else:
-                    said = _put(answers, number, ("lost", 0, None))
+                    said = put(answers, number, ("lost", 0, None))
                     after = (rec, revision, hosts, served, said, strays, sleeping, client)
                     yield f"the store refuses the {told}", after, ""
                 if self.rules.liars and request[0] == revision:
-                    said = _put(answers, number, ("lost", 0, None))
+                    said = put(answers, number, ("lost", 0, None))
                     after = (
                         rec,
                         revision,
@@ -284,7 +280,7 @@ class Checker:
                     )
                     yield f"a server that leads no more refuses the {told}", after, ""
             if hosts[number][8] == LOOK and answers[number] is None:
-                said = _put(answers, number, ("seen", revision, rec))
+                said = put(answers, number, ("seen", revision, rec))
                 after = (rec, revision, hosts, requests, said, strays, sleeping, client)
                 yield f"the store answers host {number}'s look: {_shown(rec)}", after, ""
         for stray in strays:  # each names the revision of now, or it would be forgotten
@@ -304,13 +300,13 @@ class Checker:
         state, doing = host[0], host[8]
         who = f"host {number}"
         if answer is not None:
-            clear = _put(world, 4, _put(world[4], number, None))
+            clear = put(world, 4, put(world[4], number, None))
             yield from self._meets(clear, number, answer, f"{who} hears: {answer[0]}")
         if doing == WRITE:
             without = self._gives_up(world, number)
             yield from self._meets(without, number, ("unknown", 0, None), f"{who} hears nothing")
         elif doing == LOOK:
-            clear = _put(world, 4, _put(world[4], number, None))
+            clear = put(world, 4, put(world[4], number, None))
             yield from self._meets(clear, number, ("unseen", 0, None), f"{who} cannot look")
         if state in (WAITING, HELD):
             if doing != LOOK:
@@ -319,7 +315,7 @@ class Checker:
             yield from self._meets(world, number, ("tick", 0, None), f"{who} looks at its clock")
         if state == HELD:
             if self.rules.suspend:
-                yield f"{who} falls asleep", _put(world, 6, world[6] | 1 << number), ""
+                yield f"{who} falls asleep", put(world, 6, world[6] | 1 << number), ""
             yield from self._meets(world, number, ("release", 0, None), f"{who} stops, releases")
         if self.rules.force and state == WAITING and not host[12]:
             yield from self._forces(world, number)
@@ -330,7 +326,7 @@ class Checker:
             highest, frames = world[7]
             if len(frames) < 2 and host[1] not in frames:
                 sent = (highest, frames | {host[1]})
-                yield f"{who} sends a frame of epoch {host[1]}", _put(world, 7, sent), ""
+                yield f"{who} sends a frame of epoch {host[1]}", put(world, 7, sent), ""
 
     def _forces(self, world: World, number: int) -> Iterator[tuple[str, World, str]]:
         """Truthfully: the incarnation that the record names is no more."""
@@ -348,10 +344,10 @@ class Checker:
                 floor.rise(epoch)
             except Fenced:
                 told = f"the client drops a frame of epoch {epoch}"
-                yield told, _put(world, 7, (highest, left)), ""
+                yield told, put(world, 7, (highest, left)), ""
                 continue
             bad = "the client took a frame of an earlier incarnation" if epoch < highest else ""
-            after = _put(world, 7, (max(highest, epoch), left))
+            after = put(world, 7, (max(highest, epoch), left))
             yield f"the client takes a frame of epoch {epoch}", after, bad
 
     def _gives_up(self, world: World, number: int) -> World:
@@ -359,7 +355,7 @@ class Checker:
         rec, revision, hosts, requests, answers, strays, sleeping, client = world
         if requests[number] is not None:
             strays = strays | {requests[number]}
-        nothing = (_put(requests, number, None), _put(answers, number, None))
+        nothing = (put(requests, number, None), put(answers, number, None))
         return (rec, revision, hosts, *nothing, strays, sleeping, client)
 
     def _crashed(self, world: World, number: int) -> World:
@@ -369,7 +365,7 @@ class Checker:
         )
         rec, strays = _buried(rec, number), frozenset((at, _buried(r, number)) for at, r in strays)
         hosts = tuple(
-            self.fresh(number) if one == number else _put(host, 3, _buried(host[3], number))
+            self.fresh(number) if one == number else put(host, 3, _buried(host[3], number))
             for one, host in enumerate(hosts)
         )
         answers = tuple(a and (a[0], a[1], _buried(a[2], number)) for a in answers)
@@ -383,7 +379,7 @@ class Checker:
         requests = world[3]
         for outcome in outcomes:
             if isinstance(outcome, tuple):
-                requests = _put(requests, number, outcome)
+                requests = put(requests, number, outcome)
                 told += f"; writes {_shown(outcome[1])}"
             else:
                 told += f"; {outcome}"
@@ -392,7 +388,7 @@ class Checker:
         if host[0] == FENCED:
             world = self._gives_up(world, number)
             requests = world[3]
-        yield told, (*world[:2], _put(world[2], number, host), requests, *world[4:]), ""
+        yield told, (*world[:2], put(world[2], number, host), requests, *world[4:]), ""
 
     # -- the search -------------------------------------------------------------------------------
 
@@ -406,7 +402,7 @@ class Checker:
         return self.rules.attach and len(able) > 1
 
     def check(self) -> Verdict:
-        began, rules = monotonic(), self.rules
+        began, rules = process_time(), self.rules
         first = canonical(self.first())
         came: dict[World, World | None] = {first: None}
         queue = deque([first])
@@ -417,14 +413,14 @@ class Checker:
                 if bad or (after not in came and self._two(after)):
                     came.setdefault(after, world)
                     story = self._story(came, world, after)
-                    seconds = monotonic() - began
+                    seconds = process_time() - began
                     return Verdict(bad or _TWO, story, len(came), seconds, False)
                 if after not in came:
                     came[after] = world
                     queue.append(after)
             if len(came) > rules.states_max:
-                return Verdict("", (), len(came), monotonic() - began, False)
-        return Verdict("", (), len(came), monotonic() - began, True)
+                return Verdict("", (), len(came), process_time() - began, False)
+        return Verdict("", (), len(came), process_time() - began, True)
 
     def _story(self, came: dict[World, World | None], last: World, bad: World) -> tuple[str, ...]:
         """How it came to this, told again from the beginning without renumbering: in the search,
@@ -451,10 +447,6 @@ _EVENTS: dict[str, type[LeaseEvent]] = {
 }
 _IDLE_EVENTS = {"seen", "tick"}  # those that may come to nothing
 _TWO = "two incarnations could be attached to at once"
-
-
-def _put(items: tuple[Any, ...], at: int, item: Any) -> tuple[Any, ...]:
-    return (*items[:at], item, *items[at + 1 :])
 
 
 def _paces(rates: tuple[int, ...], hosts: int) -> list[tuple[int, ...]]:
@@ -485,86 +477,3 @@ def _shown(rec: Rec | None) -> str:
         return "nothing"
     who = "nobody any more" if rec[0] == OLD else f"host {rec[0]}"
     return f"epoch {rec[1]} of {who}" + (", released" if rec[2] else "")
-
-
-@cache
-def _names(host: Host, request: Any, answer: Any) -> tuple[frozenset[int], frozenset[int], Any]:
-    """The revisions and epochs that a host and what is under way for it speak of, and an order of
-    hosts that does not look at their numbers."""
-    revisions, epochs, recs = {-1, 0, host[2]}, {0, host[1], host[12]}, [host[3]]
-    for message in (request, answer):
-        if message is not None:
-            *_, revision, rec = message
-            revisions.add(revision)
-            recs.append(rec)
-    epochs.update(rec[1] for rec in recs if rec is not None)
-    order = (*host[:3], *host[4:], request is None, "" if answer is None else answer[0])
-    return frozenset(revisions), frozenset(epochs), order
-
-
-def canonical(world: World) -> World:
-    """Of all the worlds that differ in nothing that matters, one."""
-    rec, revision, hosts, requests, answers, strays, _, client = world
-    if strays:
-        strays = frozenset(stray for stray in strays if stray[0] == revision)
-        world = _put(world, 5, strays)
-    revisions, epochs = {revision}, {rec[1]}
-    for each in zip(hosts, requests, answers, strict=True):
-        named = _names(*each)
-        revisions |= named[0]
-        epochs |= named[1]
-    epochs.update(stray[1][1] for stray in strays)
-    if client is not None:
-        epochs.update((client[0], *client[1]))
-    # Both are without gaps if the last is as high as there are many.
-    if max(revisions) != len(revisions) - 2 or max(epochs) != len(epochs) - 1:
-        at = {value: place - 1 for place, value in enumerate(sorted(revisions))}
-        nth = {value: place for place, value in enumerate(sorted(epochs))}
-        world = _renumbered(world, at, nth)
-    return _mirrored(world)
-
-
-def _renumbered(world: World, at: dict[int, int], nth: dict[int, int]) -> World:
-    rec, revision, hosts, requests, answers, strays, sleeping, client = world
-
-    def r(one: Rec | None) -> Rec | None:
-        return None if one is None else (one[0], nth[one[1]], one[2])
-
-    return (
-        r(rec),
-        at[revision],
-        tuple(
-            (h[0], nth[h[1]], at[h[2]], r(h[3]), *h[4:12], nth[h[12]])
-            for h in hosts
-        ),
-        tuple(q and (at[q[0]], r(q[1])) for q in requests),
-        tuple(a and (a[0], at[a[1]], r(a[2])) for a in answers),
-        frozenset((at[q[0]], r(q[1])) for q in strays),
-        sleeping,
-        client and (nth[client[0]], frozenset(nth[e] for e in client[1])),
-    )  # fmt: skip
-
-
-def _mirrored(world: World) -> World:
-    """Of a world and its mirror image the one that sorts first; only where there are two hosts."""
-    rec, revision, hosts, requests, answers, strays, sleeping, client = world
-    if len(hosts) != 2:
-        return world
-
-    def swap(one: Rec | None) -> Rec | None:
-        return (1 - one[0], *one[1:]) if one is not None and one[0] < 2 else one
-
-    first, second = (_names(*each)[2] for each in zip(hosts, requests, answers, strict=True))
-    if first <= second:
-        return world
-    one, two = hosts
-    return (
-        swap(rec),
-        revision,
-        (_put(two, 3, swap(two[3])), _put(one, 3, swap(one[3]))),
-        tuple(q and (q[0], swap(q[1])) for q in reversed(requests)),
-        tuple(a and (a[0], a[1], swap(a[2])) for a in reversed(answers)),
-        frozenset((q[0], swap(q[1])) for q in strays),
-        (sleeping >> 1 & 1) | (sleeping & 1) << 1,
-        client,
-    )

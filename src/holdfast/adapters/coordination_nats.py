@@ -6,11 +6,11 @@ and create stumble over the mark that an expired value leaves. Three replicas, o
 and no direct reads, which may come from a replica that lags.
 
 A write without an answer is *unknown*: one in seven of those had been done when this was tried
-under faults. A refusal is not final either: it may come from a server that leads no more, or
-because of a write that is itself not decided. So each write has a name, and a refusal counts when
-another's write is seen to stand there. A paused server is noticed by pings each second, not by the
-client's default of two minutes. The time to live is the server's wall clock, so it only ever tidies
-up.
+under faults. A refusal is not taken for final either: once, under faults, a refused write was found
+done. Why is not known; a server that leads no more could answer so. So each write has a name, and a
+refusal counts when another's write is seen to stand there. A paused server is noticed by pings each
+second, not by the client's default of two minutes. The time to live is the server's wall clock, so
+it only ever tidies up.
 """
 
 from __future__ import annotations

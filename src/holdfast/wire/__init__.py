@@ -9,6 +9,7 @@ What is said:
     frames.py         messages to bytes and back
     queries.py        what in the output asks the terminal something, which one only may answer
     claims.py         how an actor proves at a local connection who it is
+    coordination.py   values at the coordination point: records of leases
     relay_messages.py what hosts, operators and a relay say to each other (docs/relay.md)
 
 The channel, from the bottom up. It needs the cryptography library, so nothing above imports it:
