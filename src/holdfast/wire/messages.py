@@ -385,12 +385,13 @@ class Dropped(Message):
 
 
 # The other half of the protocol; imported so that its messages are known by their tags.
-from holdfast.wire import authority as _authority  # noqa: E402, F401
+from holdfast.wire import authority as _authority  # noqa: E402
 
 
 def _leaves(kind: type[Message]) -> list[type[Message]]:
-    own = [kind] if kind.tag else []
-    return own + [leaf for sub in kind.__subclasses__() for leaf in _leaves(sub)]
+    """Of these two modules only: another protocol may use the same tags for its own messages."""
+    ours = kind.tag and kind.__module__ in (__name__, _authority.__name__)
+    return [*([kind] if ours else []), *(m for sub in kind.__subclasses__() for m in _leaves(sub))]
 
 
 BY_TAG = {kind.tag: kind for kind in _leaves(Message)}
