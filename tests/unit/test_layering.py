@@ -21,8 +21,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "adapters": {"model", "ports", "wire", "journal"},
     "keeper": set(),
     "host": {"model", "core", "wire", "journal", "ports", "adapters", "keeper"},
-    "relay": {"model", "wire", "journal", "ports", "adapters"},
-    "sdk": {"model", "wire", "journal"},
+    "relay": {"model", "wire", "ports", "adapters"},
+    "sdk": {"model", "wire"},
     "cli": {"model", "wire", "journal", "sdk"},
     "native": set(),  # C sources only
     "shells": set(),  # shell scripts only
@@ -39,8 +39,7 @@ MAY_IMPORT_OUTSIDE: dict[str, set[str]] = {
     # cryptography, hmac: the channel's arithmetic; keys and random bytes come in as arguments.
     # binascii: base64 of grants and links.
     "wire": _PURE | {"binascii", "cryptography", "hmac", "msgpack"},
-    # cryptography: to check a signature, which is arithmetic; imported at the first one.
-    "journal": _PURE | {"cryptography", "json", "msgpack", "zlib"},
+    "journal": _PURE | {"json", "msgpack", "zlib"},
     # `signal` for the names of signals, `sys` to find the module of a record's annotations.
     "model": _PURE | {"signal", "sys"},
     "ports": _PURE,

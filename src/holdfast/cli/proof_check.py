@@ -36,7 +36,7 @@ def checked(
 
 def valid_proof(path: str, session: str) -> SignedProof:
     """A signed proof about this session, as `hold verify` wants it."""
-    from holdfast.journal.ed25519 import check
+    from holdfast.wire.ed25519 import check
 
     proof = _read(path)
     if not isinstance(proof, SignedProof):
@@ -134,7 +134,7 @@ def _check_signed(
     first: int | None,
     last: int | None,
 ) -> Finding:
-    from holdfast.journal.ed25519 import check
+    from holdfast.wire.ed25519 import check
 
     wrong = _otherwise(proof, session, first, last)
     if wrong:

@@ -15,7 +15,6 @@ somebody else's (adapters).
     lineage.py     discontinued sessions and their successors (N9)
     reading.py     a journal's files, read entry by entry;  judging.py  all that is said of one
     excerpt.py     the records of a range as a file of their own
-    ed25519.py     how a signature is checked
 
 Words: an **entry** is one thing that happened; a **record** is its bytes; a **seal** is an entry by
 which the host signs all records since the last seal, the **block**; the **head** is a signed note,

@@ -6,7 +6,6 @@ import asyncio
 import os
 from typing import TYPE_CHECKING
 
-from holdfast.journal.ed25519 import check
 from holdfast.model.errors import (
     BadSignature,
     CoordinationDown,
@@ -19,6 +18,7 @@ from holdfast.model.ids import SessionId
 from holdfast.relay.audience import Incarnation
 from holdfast.relay.connection import Connection
 from holdfast.relay.streams import Stream
+from holdfast.wire.ed25519 import check
 from holdfast.wire.message import Message
 from holdfast.wire.relay_messages import (
     CHALLENGE_BYTES,

@@ -8,13 +8,14 @@ What is said:
     authority.py      those about actors, envelopes, the turn and the journal
     frames.py         messages to bytes and back
     queries.py        what in the output asks the terminal something, which one only may answer
+    ed25519.py        whether a signature is right; loads the library when first asked
     claims.py         how an actor proves at a local connection who it is
     coordination.py   values at the coordination point: records of leases
     relay_messages.py what hosts, operators and a relay say to each other (docs/relay.md)
 
-The channel, from the bottom up. It needs the cryptography library, so nothing above imports it:
+The channel, from the bottom up. It needs that library at once, so nothing above imports it:
 
-    keys.py           X25519, Ed25519 and AES-GCM: all that is used of that library
+    keys.py           X25519 and AES-GCM
     noise.py          the handshake: IK, IKpsk1, XX
     liveness.py       notices what is held back
     sealed.py         records in strict order, with new keys, ends and heartbeats

@@ -28,8 +28,9 @@ from holdfast.wire.broadcast import (
     nonce,
     signed_text,
 )
+from holdfast.wire.ed25519 import check
 from holdfast.wire.fencing import EpochFloor
-from holdfast.wire.keys import Aead, signed
+from holdfast.wire.keys import Aead
 
 _KEYS_MAX = 256  # announced ahead of frames on their way; more, and the reader asks anew
 
@@ -155,7 +156,7 @@ class Listener:
         head = link(self._head, header, data)
         if is_signed:
             text = signed_text(self._session, header, head)
-            if not signed(self._host_key, text, plain[:SIGNATURE_BYTES]):
+            if not check(self._host_key, text, plain[:SIGNATURE_BYTES]):
                 raise self._forged()
         elif self._seq + 1 - self._settled >= OUTPUT_UNSIGNED_FRAMES:
             raise self._gone(BadSignature("the host does not sign its output"))

@@ -1,22 +1,19 @@
-"""The arithmetic of keys: X25519 agreement, Ed25519 checks, AES-GCM. The only module of wire that
-uses the cryptography library, which takes 20 ms to import: nothing that every verb needs may
-import this one, or one that imports it.
+"""The arithmetic of keys: X25519 agreement and AES-GCM (Ed25519 is in ed25519.py). The cryptography
+library takes 20 ms to import: nothing that every verb needs may import this module, or one that
+imports it.
 
 No key is made here, and none is read from anywhere: private bytes come in as arguments.
 """
 
 from __future__ import annotations
 
-import functools
-
-from cryptography.exceptions import InvalidSignature, InvalidTag
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from holdfast.model.device import KEY_BYTES, Device
 from holdfast.model.errors import BadSignature, HandshakeFailed
-from holdfast.model.weak_keys import proves_nothing
+from holdfast.wire.ed25519 import check
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -66,30 +63,8 @@ class Aead:
             return None
 
 
-@functools.lru_cache(maxsize=1024)
-def _public(key: bytes) -> Ed25519PublicKey | None:
-    if proves_nothing(key):
-        return None
-    try:
-        return Ed25519PublicKey.from_public_bytes(key)
-    except ValueError:
-        return None
-
-
-def signed(key: bytes, text: bytes, signature: bytes) -> bool:
-    """Whether the holder of this Ed25519 key signed the text. A malformed key signed nothing."""
-    public = _public(key)
-    if public is None:
-        return False
-    try:
-        public.verify(signature, text)
-    except (InvalidSignature, ValueError):
-        return False
-    return True
-
-
 def check_device(device: Device) -> Device:
     """This device, if its Ed25519 key vouches for its X25519 key."""
-    if not signed(device.checked().key, device.text(), device.signature):
+    if not check(device.checked().key, device.text(), device.signature):
         raise BadSignature("a device's channel key is not signed with the actor's key")
     return device

@@ -20,7 +20,7 @@ from holdfast.model.device import SIGNATURE_BYTES
 from holdfast.model.errors import BadSignature, ChannelBroken, JournalDamaged
 from holdfast.model.ids import OperatorId, SessionId
 from holdfast.model.record import Record
-from holdfast.wire.keys import signed
+from holdfast.wire.ed25519 import check
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ class SignedInput(Record):
         return _SEQ.pack(self.seq) + self.signature + self.payload
 
     def check(self) -> None:
-        if not signed(self.key, self.text(), self.signature):
+        if not check(self.key, self.text(), self.signature):
             raise BadSignature(
                 f"input {self.seq} is not signed with its actor's key for this place"
             )

@@ -86,9 +86,9 @@ def _by_host(options: argparse.Namespace) -> Judgement:
 
 def _offline(options: argparse.Namespace) -> Judgement:
     from holdfast.cli.journal_files import open_journal
-    from holdfast.journal.ed25519 import check
     from holdfast.journal.judging import judge
     from holdfast.model.ids import SessionId
+    from holdfast.wire.ed25519 import check
 
     if options.session:
         raise InvalidArgument(

@@ -1,5 +1,5 @@
-"""Checking Ed25519 signatures: the `Check` of signatures.py for everybody who has no other. The
-library takes 20 ms to import, so it is imported at the first signature.
+"""Checking Ed25519 signatures, for everybody who has to: the `Check` of journal and grants, and the
+channel's own. The library takes 20 ms to import, so it is imported at the first signature.
 
 Making signatures is not here: keys are kept by the host (adapters.signing) and by clients
 (sdk.identity).
@@ -38,6 +38,6 @@ def check(key: bytes, message: bytes, signature: bytes) -> bool:
         return False
     try:
         public.verify(signature, message)
-    except InvalidSignature:
+    except (InvalidSignature, ValueError):
         return False
     return True
