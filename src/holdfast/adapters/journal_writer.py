@@ -16,14 +16,13 @@ import errno
 import os
 import threading
 
+from holdfast.adapters import files
 from holdfast.adapters.segments import (
     HEAD_NAME,
     JournalReader,
     exists,
-    replace_file,
     segment_name,
     storage_failed,
-    sync_directory,
 )
 from holdfast.journal.chain import Chain
 from holdfast.journal.encoding import decode
@@ -231,7 +230,7 @@ class JournalWriter:
                 for fd in fds:
                     os.fdatasync(fd)
                 if changed:
-                    sync_directory(self._directory)
+                    files.sync_directory(self._directory)
                 if head is not None:
                     self._replace_head(head)
             except OSError as error:
@@ -248,7 +247,7 @@ class JournalWriter:
         """Whether the new one or the old is found after a power loss does not matter. So a disk
         without room for it is no failure: the records are there, and the next sync tries again."""
         try:
-            replace_file(self._directory, HEAD_NAME, head.signed(self._sign).encoded())
+            files.replace(f"{self._directory}/{HEAD_NAME}", head.signed(self._sign).encoded())
         except OSError as error:
             if error.errno not in (errno.ENOSPC, errno.EDQUOT):
                 raise

@@ -14,9 +14,9 @@ state, or cuts records off behind the head at a record's boundary: see journal/v
 
 from __future__ import annotations
 
-import contextlib
 import os
 
+from holdfast.adapters import files
 from holdfast.journal.lineage import Discontinuity
 from holdfast.journal.reading import (
     DISCONTINUED_NAME,
@@ -70,31 +70,7 @@ def state_discontinuity(directory: str, statement: Discontinuity) -> None:
     if os.path.exists(path):
         raise InvalidArgument("the discontinuity of this journal is stated already")
     try:
-        replace_file(directory, DISCONTINUED_NAME, statement.text().encode())
-        sync_directory(directory)
+        files.replace(f"{directory}/{DISCONTINUED_NAME}", statement.text().encode())
+        files.sync_directory(directory)
     except OSError as error:
         raise storage_failed(error) from error
-
-
-def replace_file(directory: str, name: str, data: bytes) -> None:
-    """A whole new file under this name, or the old one; never half."""
-    beside = f"{directory}/{name}.new"
-    fd = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
-    try:
-        with open(fd, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(fd)
-        os.rename(beside, f"{directory}/{name}")
-    except OSError:
-        with contextlib.suppress(OSError):
-            os.unlink(beside)
-        raise
-
-
-def sync_directory(directory: str) -> None:
-    fd = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)

@@ -7,8 +7,8 @@ from __future__ import annotations
 import contextlib
 import os
 
-from holdfast.journal.ed25519 import check as check
 from holdfast.model.errors import StorageFailed
+from holdfast.wire.ed25519 import check as check
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
