@@ -62,7 +62,7 @@ class Hand(threading.Thread):
             except (HostDown, HostLost):
                 if connection is not None:
                     connection.close()
-                assert time.monotonic() < deadline, "no host came back"
+                assert time.monotonic() < deadline, f"no host came back; {self.host.story()}"
                 self.stop.wait(_RETRY_S)
         return self.connection
 

@@ -80,6 +80,11 @@ class FaultHost:
             return (self.home / "host.log").read_text(errors="replace")
         return ""
 
+    def story(self) -> str:
+        """What can be said of a host that does not answer."""
+        keeper = "lives" if self.keeper_alive() else "is gone"
+        return f"its keeper {keeper}; it said last:\n{self.log()[-3000:]}"
+
     def down(self) -> None:
         """End everything, by asking if it answers, by force if not."""
         for client in self._clients:

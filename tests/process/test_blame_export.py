@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from holdfast.journal.ed25519 import check
 from holdfast.journal.excerpt import records_of
 from holdfast.journal.proof import SignedProof, check_signed
 from holdfast.model.info import BlameLine
+from holdfast.wire.ed25519 import check
 from process.commanding import Hold
 from process.recorded import add_actor, log
 

@@ -13,9 +13,9 @@ from typing import NamedTuple
 import pytest
 
 from holdfast.cli.journal_files import open_journal
-from holdfast.journal.ed25519 import check
 from holdfast.journal.framing import FRAME_BYTES, HEADER_BYTES, SEAL_MARK, frame, length_at
 from holdfast.journal.judging import judge
+from holdfast.wire.ed25519 import check
 from process.commanding import Hold
 from process.recorded import add_actor, copied, host_dies, journal_of, log, segments, verified
 

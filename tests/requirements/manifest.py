@@ -657,6 +657,10 @@ REQUIREMENTS: tuple[Requirement, ...] = (
                 "test_single_keys_typed_fast_while_the_daemon_dies_arrive_once_and_in_order",
                 "test_what_is_echoed_while_the_daemon_dies_is_shown_once",
             ),
+            *_in(
+                "faults/test_quiet_journals",
+                "test_an_operator_that_comes_back_is_recorded_with_how_long_it_was_away",
+            ),
         ),
         files=("adapters/ring.py", "host/channels.py"),
     ),
@@ -787,6 +791,10 @@ REQUIREMENTS: tuple[Requirement, ...] = (
                 "faults/test_authority_bad_input",
                 "test_on_a_full_disk_nothing_is_typed_unrecorded_and_halting_still_works",
             ),
+            *_in(
+                "faults/test_quiet_journals",
+                "test_what_was_done_last_is_signed_though_nothing_follows_it",
+            ),
         ),
         open=f"{GATE}: who staged an effect that another sets off",
         files=("core/session.py", "host/journaling.py", "adapters/burst.py", "wire/claims.py"),
@@ -870,6 +878,10 @@ REQUIREMENTS: tuple[Requirement, ...] = (
                 "test_a_witness_fits_no_other_range_session_or_record",
                 "test_a_signed_proof_stands_on_its_own_and_survives_being_text",
                 "test_any_changed_field_of_a_signed_proof_breaks_it",
+            ),
+            *_in(
+                "faults/test_quiet_journals",
+                "test_what_was_done_last_is_signed_though_nothing_follows_it",
             ),
         ),
         files=("journal/proof.py", "cli/proof_check.py"),

@@ -30,6 +30,7 @@ One session:
     output.py       PTY -> ring -> readers; nowhere in a blind turn
     typist.py       an input that was allowed -> journal -> custody -> PTY
     journaling.py   what is recorded, and when it is on disk
+    refusals.py     what was refused, told once for many
     turning.py      what becomes of the turn: recorded, kept, told
     halts.py        stopping the tree, or what one actor started in it
     handoffs.py     what a new turn holder must know, since which point

@@ -234,6 +234,7 @@ class Actors:
         book = _Book(trial.actors(), trial.envelopes())
         try:
             files.replace(self._path, json.dumps(book.pack(), default=_plain, indent=1).encode())
+            files.sync_directory(os.path.dirname(self._path))
         except OSError as error:
             raise storage_failed(error) from error
         change(before)

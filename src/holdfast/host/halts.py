@@ -110,11 +110,12 @@ class Halts:
         live.keep()
 
     async def outcome(self, receipt: Receipt) -> Receipt:
-        """The receipt, with what the kernel said."""
-        if not receipt.scope or self._latest is None:
-            return receipt
-        halted = await asyncio.shield(self._latest)
+        """The receipt, with what the kernel said. The records of it are on disk by then."""
+        latest = self._latest if receipt.scope else None
+        halted = await asyncio.shield(latest) if latest is not None else None
         await self._live.journal.on_disk()
+        if halted is None:
+            return receipt
         return receipt.replace(
             frozen=halted.frozen,
             tasks=halted.tasks,

@@ -18,10 +18,9 @@ from holdfast.adapters.journal_writer import JournalWriter
 from holdfast.adapters.segments import JournalReader
 from holdfast.adapters.signing import check
 from holdfast.core import events as ev
-from holdfast.core import turn_events as turn
-from holdfast.core.session import TurnStep
 from holdfast.host import clock
 from holdfast.host.clock import now
+from holdfast.host.refusals import Refusals
 from holdfast.journal import entries
 from holdfast.journal.entries import Body
 from holdfast.model.envelope import Envelope
@@ -35,7 +34,6 @@ from holdfast.model.limits import (
     JOURNAL_SYNC_S,
     JOURNAL_TAIL_ENTRIES,
 )
-from holdfast.model.record import Record
 from holdfast.model.state import Ending
 
 if TYPE_CHECKING:
@@ -47,17 +45,6 @@ log = logging.getLogger(__name__)
 _URGENT = (ev.SeizeAsked, ev.HaltAsked, ev.ResumeAsked, ev.EndAsked, ev.Opened, ev.AuthorityChanged)
 
 
-class _Refusals(Record):
-    """Like ones in a row, since the first of them was recorded."""
-
-    actor: str
-    operator: str
-    what: str
-    code: str
-    count: int = 0
-    size: int = 0
-
-
 class Journaling:
     """Records one session."""
 
@@ -66,8 +53,9 @@ class Journaling:
         self._loop = asyncio.get_running_loop()
         self.burst = Burst(live.ring)
         self._prepared = -1  # size of the burst with the key that is being taken
-        self._refusals: _Refusals | None = None
-        self._flush_at: asyncio.TimerHandle | None = None
+        self._refusals = Refusals()
+        self._refusals_at: asyncio.TimerHandle | None = None
+        self._keys_at: asyncio.TimerHandle | None = None
         self._seal_at: asyncio.TimerHandle | None = None
         self._sync: asyncio.Task[None] | None = None
         self._unsynced = False
@@ -148,7 +136,7 @@ class Journaling:
     def record(self, actor: str, body: Body, *, forced: bool = False) -> int:
         """Write one entry, behind everything that happened before. Raises StorageFailed when it
         cannot be: then its effect must not happen."""
-        self._before_entry()
+        self._record_keys()
         return self._write(actor, body, forced=forced, fact=False)
 
     def _fact(self, actor: str, body: Body, *, forced: bool = False) -> None:
@@ -164,7 +152,7 @@ class Journaling:
 
     def fact(self, actor: str, body: Body, *, forced: bool = False) -> None:
         """Something that happened, whether or not there is room to write it down."""
-        self._before_entry()
+        self._record_keys()
         self._fact(actor, body, forced=forced)
 
     def _write(self, actor: str, body: Body, *, forced: bool, fact: bool) -> int:
@@ -172,11 +160,6 @@ class Journaling:
         self._sync_soon(forced)
         self._seal_later()
         return seq
-
-    def _before_entry(self) -> None:
-        """What was gathered comes first: the journal has one order."""
-        self._record_keys()
-        self._record_refusals()
 
     def check_writable(self, event: ev.Event) -> None:
         """Raise unless what comes of this event can be recorded. Before it is judged."""
@@ -212,11 +195,10 @@ class Journaling:
         self, actor: str, operator: OperatorId, seq: int, secret: bool, offset: int
     ) -> None:
         """A new burst; the one before is recorded."""
-        self._before_entry()
+        self._record_keys()
         self._writer.reserve(ROOM_BYTES)
         self.burst.begin(actor, operator, secret, seq, offset, now())
-        if self._flush_at is None:
-            self._flush_at = self._loop.call_later(JOURNAL_BURST_S, self.flush)
+        self._keys_at = self._loop.call_later(JOURNAL_BURST_S, self._record_keys)
 
     def taken(self, seq: int) -> None:
         """The key prepared last is in custody."""
@@ -225,16 +207,21 @@ class Journaling:
             self._prepared = -1
 
     def flush(self) -> None:
-        """What was gathered is written."""
-        if self._flush_at is not None:
-            self._flush_at.cancel()
-            self._flush_at = None
+        """What was gathered and counted is written."""
         if not self._closed:
-            self._before_entry()
+            self._record_keys()
+            self._record_refusals()
 
     def _record_keys(self) -> None:
+        """Before every other entry, for the journal has one order; and soon, if there is none."""
+        if self._keys_at is not None:
+            self._keys_at.cancel()
+            self._keys_at = None
+        if self._closed:
+            return
         keys = self.burst.keys()
         if keys is None:
+            self.burst.clear()  # one that was begun for a key that did not come to be taken
             return
         body: Body = entries.BlindInput(keys.operator, keys.seq, keys.last_seq, keys.size)
         if not keys.secret:
@@ -247,32 +234,24 @@ class Journaling:
     # -- refusals -------------------------------------------------------------------------------
 
     def refused(self, event: ev.Event, code: str) -> None:
-        """Somebody asked for something and did not get it. The first is recorded at once; like
-        ones that follow are counted, so that nobody can fill the disk by being refused."""
+        """Somebody asked for something and did not get it."""
         if self._live.is_over or event.actor == HOST_ACTOR or code == StorageFailed.code:
             return
-        size = len(event.data) if isinstance(event, ev.Offered) else 0
-        operator = str(getattr(event, "operator", ""))
-        asked = _Refusals(event.actor, operator, _asked(event), code)
-        known = self._refusals
-        if known is not None and known.replace(count=0, size=0) == asked:
-            self._refusals = known.replace(count=known.count + 1, size=known.size + size)
+        first = self._refusals.take(event, code)
+        if first is None:
             return
-        self._before_entry()
-        self._record_refusal(event.actor, entries.Refused(operator, asked.what, code, 1, size))
-        self._refusals = asked
-        self._loop.call_later(JOURNAL_REFUSALS_S, self._refusals_due, asked)
-
-    def _refusals_due(self, asked: _Refusals) -> None:
-        known = self._refusals
-        if known is not None and known.replace(count=0, size=0) == asked and not self._closed:
-            self._record_refusals()
+        self._record_keys()
+        self._record_refusal(*first)
+        if self._refusals_at is None:
+            self._refusals_at = self._loop.call_later(JOURNAL_REFUSALS_S, self._record_refusals)
 
     def _record_refusals(self) -> None:
-        known, self._refusals = self._refusals, None
-        if known is not None and known.count:
-            body = entries.Refused(known.operator, known.what, known.code, known.count, known.size)
-            self._record_refusal(known.actor, body)
+        if self._refusals_at is not None:
+            self._refusals_at.cancel()
+            self._refusals_at = None
+        if not self._closed:
+            for actor, body in self._refusals.told():
+                self._record_refusal(actor, body)
 
     def _record_refusal(self, actor: str, body: entries.Refused) -> None:
         """Not out of the reserve: whoever is refused must not be able to use up what halting and
@@ -298,7 +277,7 @@ class Journaling:
         self._seal_at = None
         if self._closed or not self._writer.chain.unsealed_bytes:
             return
-        self._before_entry()
+        self._record_keys()
         try:
             self._writer.seal(now(), self._live.spec.epoch)
         except StorageFailed as error:
@@ -345,32 +324,6 @@ class Journaling:
             self._seal_at.cancel()
         self.burst.close()
         self._writer.close()
-
-
-# What was asked for, in the words of the protocol.
-_ASKED: dict[type[Record], str] = {
-    ev.Opened: "attach",
-    ev.Offered: "input",
-    ev.SizeAsked: "resize",
-    ev.SignalAsked: "signal",
-    ev.PolicyAsked: "set_turn_policy",
-    ev.SeizeAsked: "seize",
-    ev.HaltAsked: "halt",
-    ev.ResumeAsked: "resume",
-    ev.EndAsked: "end",
-    turn.RequestTurn: "request_turn",
-    turn.GrantTurn: "grant_turn",
-    turn.YieldTurn: "yield_turn",
-    turn.HandOff: "hand_off_turn",
-    turn.RevokeTurn: "revoke_turn",
-    turn.Withdraw: "withdraw_turn",
-    turn.SetBlind: "set_blind",
-}
-
-
-def _asked(event: ev.Event) -> str:
-    kind = type(event.step) if isinstance(event, TurnStep) else type(event)
-    return _ASKED.get(kind, kind.__name__.lower())
 
 
 def envelope_set(envelope: Envelope) -> entries.EnvelopeSet:
