@@ -132,6 +132,7 @@ class FaultHost:
         """The pid of a daemon that serves, and is not `old`."""
 
         def look() -> int | None:
+            assert self.keeper_alive(), self.story()
             with contextlib.suppress(HoldfastError), Host(path=self.socket) as client:
                 pid = client.connection.welcome.daemon_pid
                 return pid if pid != old else None

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import random
+import signal
 import threading
 import time
 
 import pytest
 
 from faults.bystanders import Attacher, Executor, Runner
-from faults.hosting import FaultHost, is_alive
+from faults.crash_points import customized_host
+from faults.hosting import FaultHost, is_alive, until
 from faults.leftovers import assert_in_order
 from faults.numbered import (
     CarefulOperator,
@@ -80,3 +83,34 @@ def test_fifty_kills_of_the_daemon_lose_and_repeat_nothing(host: FaultHost) -> N
     assert [fault for other in others for fault in other.faults()] == []
     assert client.host().restarts >= KILLS
     assert_in_order(host, client)
+
+
+# A child between fork and exec has all of its parent's descriptors; this one stays there.
+_WITH_A_CHILD = """
+import os, time
+home = os.environ["HOLDFAST_HOME"]
+if os.fork() == 0:
+    until = time.monotonic() + 60
+    while os.path.exists(home + "/stay") and time.monotonic() < until:
+        time.sleep(0.01)
+    open(home + "/gone." + str(os.getpid()), "x").close()
+    os._exit(0)
+"""
+
+
+@pytest.mark.requirement("S1")
+@pytest.mark.timeout(60)
+def test_a_child_that_outlives_its_daemon_does_not_confuse_the_keeper() -> None:
+    host = customized_host(_WITH_A_CHILD)
+    stay = host.home / "stay"
+    stay.touch()
+    try:
+        daemon = host.up().wait_new_daemon(0)
+        for kill in range(4):
+            os.kill(daemon, signal.SIGKILL)
+            daemon = host.wait_new_daemon(daemon)
+            if kill == 0:  # the first daemon's child ends, and with it the last of its channel
+                stay.unlink()
+                until("both are gone", lambda: len(list(host.home.glob("gone.*"))) >= 2)
+    finally:
+        host.down()

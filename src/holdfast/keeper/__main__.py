@@ -99,7 +99,8 @@ class Keeper:
 
     def on_daemon(self) -> None:
         """A message from the daemon, or its end of the channel closed (SIGCHLD tells the rest)."""
-        assert self.channel is not None
+        if self.channel is None:
+            return
         try:
             parcel = channel.receive(self.channel)
         except BlockingIOError:
@@ -110,16 +111,20 @@ class Keeper:
             _log(f"custody message refused: {error}")
             return
         if parcel is None:
-            self.selector.unregister(self.channel)
-            self.channel.close()
-            self.channel = None
-            self.outgoing.clear()
+            self.close_channel()
             return
         try:
             self.obey(parcel)
         except Exception:
             # A daemon's mistake must never be a session's death.
             _log(f"not obeyed: {parcel.head}\n{traceback.format_exc()}")
+
+    def close_channel(self) -> None:
+        if self.channel is not None:
+            self.selector.unregister(self.channel)
+            self.channel.close()
+            self.channel = None
+            self.outgoing.clear()
 
     def obey(self, parcel: channel.Parcel) -> None:
         head = parcel.head
@@ -206,14 +211,11 @@ class Keeper:
 
     def daemon_ended(self, status: Status) -> None:
         self.daemon = None
-        if self.channel is not None:
-            # What it said last may still be in the channel (a deposit before a crash).
-            with contextlib.suppress(OSError):
-                while self.channel is not None:
-                    before = self.channel
-                    self.on_daemon()
-                    if self.channel is before and not _readable(before):
-                        break
+        # What it said last may still be in the channel (a deposit before a crash).
+        while self.channel is not None and _readable(self.channel):
+            self.on_daemon()
+        # A child it had just forked may hold the other end a little longer: nobody speaks there.
+        self.close_channel()
         if self.stopping:
             return
         wait = 0.0 if self.was_ready else self.backoff
