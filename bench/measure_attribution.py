@@ -21,19 +21,29 @@ from bench.systems import Holdfast
 
 _BARE = "unrecorded"
 _WITHOUT = """
-import importlib
+import importlib, struct, sys
 def key(self, actor, operator, seq, data):
     live = self._live
-    if self._pending or self._waiting or self.ledger.room() < len(data):
+    if not self.is_idle or self.ledger.room() < len(data):
         return False
-    if not live.core.intake.take_next(operator, seq, len(data)):
+    if seq != live.core.intake.next(operator):
         return False
-    if not self.ledger.take_and_type(operator, seq, data, live.fds.master):
+    live.core.intake.take_next(operator, seq)
+    self.ledger.take(operator, seq, data)
+    if not self.ledger.type_into(live.fds.master):
         self._wait_for_room(True)
     return True
-import sys
+def hold(self, hand):
+    held(self, hand)
+    struct.pack_into("Q", self._press, struct.calcsize("2i4Q"), 0)  # `burst` of struct press
 if "holdfast.host" in sys.argv or any("host" in word for word in sys.orig_argv):
     importlib.import_module("holdfast.host.typist").Typist.key = key
+    core = importlib.import_module("holdfast.core.session").Session
+    core.next_at_once = lambda self, operator, now: self.intake.next(operator)
+    core.took_at_once = lambda self, operator, seq, now: self.intake.take_next(operator, seq)
+    press = importlib.import_module("holdfast.adapters.key_press").KeyPress
+    held, press._hold = press._hold, hold
+    importlib.import_module("holdfast.host.journaling").Journaling.pressed = lambda *_: None
 """
 
 

@@ -121,7 +121,10 @@ class Hand(threading.Thread):
         text = f"<{op.tag}>" + "x" * self.chance.choice((0, 5, 60, 900))
         if form == "long":  # longer than what is gathered
             text = text.ljust(5000, "y")
-        request: m.Request = m.Input(0, self.session, self.seq, text.encode(), form == "quiet")
+        if form == "key":  # as short as one
+            text = f"<{op.tag}>"
+        quiet = form in ("quiet", "key")
+        request: m.Request = m.Input(0, self.session, self.seq, text.encode(), quiet)
         if (form or self.chance.choice(("keys", "submit"))) == "submit":
             request = m.Submit(0, self.session, self.seq, text)
         while self.ask(op, request) is None and op.outcome == UNKNOWN:

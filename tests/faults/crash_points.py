@@ -8,9 +8,14 @@ a renamed one fails loudly in the host's log instead of testing nothing.
 
 from __future__ import annotations
 
+import re
+import subprocess
 from pathlib import Path
 
+import holdfast
 from faults.hosting import FaultHost, until
+
+KEY_PRESS_SOURCE = Path(holdfast.__file__).parent / "native" / "key_press.c"
 
 # name -> (module, class or "", attribute)
 CALLS = {
@@ -65,6 +70,25 @@ for point, (module, owner, name) in {calls!r}.items():
     place = importlib.import_module(module)
     place = getattr(place, owner) if owner else place
     setattr(place, name, dies(point, getattr(place, name)))
+"""
+
+_WITHOUT_KEY_PRESS = """
+from holdfast.adapters import native
+found = native.built
+native.built = lambda name: None if name == native.KEY_PRESS else found(name)
+"""
+
+_OTHER_KEY_PRESS = """
+import pathlib
+from holdfast.adapters import native
+found = native.built
+other = pathlib.Path({library!r})
+native.built = lambda name: other if name == native.KEY_PRESS else found(name)
+"""
+
+_POINT_IN_C = """
+int unlink(const char *), kill(int, int), getpid(void);
+#define POINT(name) do { if (unlink("ARMED/" name) == 0) kill(getpid(), 9); } while (0)
 """
 
 # What a careless implementation would do. Each must be caught by the judges in numbered.py. Where a
@@ -143,18 +167,47 @@ def moment():
 
 
 def crashing_host() -> FaultHost:
-    """A host whose daemon dies where it is told to."""
+    """A host whose daemon dies where it is told to. It has no compiled way for keys: that one is
+    not made of these calls."""
     host = FaultHost()
     armed = host.work / "armed"
     armed.mkdir()
-    _customize(host, _CRASH.format(armed=str(armed), calls=CALLS))
+    _customize(host, _CRASH.format(armed=str(armed), calls=CALLS) + _WITHOUT_KEY_PRESS)
     return host
 
 
+def crashing_key_press_host() -> FaultHost:
+    """A host with a compiled way for keys that dies at its own POINTs."""
+    host = FaultHost()
+    armed = host.work / "armed"
+    armed.mkdir()
+    header, library = host.work / "point.h", host.work / "key-press.so"
+    header.write_text(_POINT_IN_C.replace("ARMED", str(armed)))
+    compiler = [
+        "cc",
+        "-Wall",
+        "-O2",
+        "-fPIC",
+        "-shared",
+        "-include",
+        str(header),
+        str(KEY_PRESS_SOURCE),
+    ]
+    subprocess.run([*compiler, "-o", str(library)], check=True)
+    _customize(host, _OTHER_KEY_PRESS.format(library=str(library)))
+    return host
+
+
+def key_press_points() -> list[str]:
+    """Every place of native/key_press.c that is marked, in the order in which they stand there."""
+    return re.findall(r'POINT\("([a-z]+)"\)', KEY_PRESS_SOURCE.read_text())
+
+
 def arm(host: FaultHost, point: str) -> Path:
-    """`before-NAME` or `after-NAME`. The file is gone once it happened."""
+    """`before-NAME` or `after-NAME` of CALLS, or one of `key_press_points`. The file is gone once
+    it happened."""
     side, _, name = point.partition("-")
-    assert side in ("before", "after") and name in CALLS
+    assert (side in ("before", "after") and name in CALLS) or point in key_press_points()
     path = host.work / "armed" / point
     path.touch()
     return path

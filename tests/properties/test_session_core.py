@@ -162,10 +162,11 @@ class SessionMachine(RuleBasedStateMachine):
         seq = self.session.intake.last(who) + 1
         if narrowed and WHOSE[who] != ADMIN.id:
             self.grant(WHOSE[who], "read")
-            assert not self.session.takes_at_once(who, seq, 1, self.now)
+            assert not self.session.next_at_once(who, self.now)
             self.send(ev.AuthorityChanged(ADMIN.id, self.now))
         twin = copy.deepcopy(self.session)
-        if self.session.takes_at_once(who, seq, 1, self.now):
+        if self.session.next_at_once(who, self.now) == seq:
+            self.session.took_at_once(who, seq, self.now)
             effects = twin.handle(ev.Offered(WHOSE[who], self.now, who, seq, b"k"))
             assert effects == [ev.Take(WHOSE[who], who, seq, b"k", "keys")]
             assert twin.turn.kept() == self.session.turn.kept()

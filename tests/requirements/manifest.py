@@ -69,6 +69,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
             *_in(
                 "faults/test_daemon_kills",
                 "test_fifty_kills_of_the_daemon_lose_and_repeat_nothing",
+                "test_a_child_that_outlives_its_daemon_does_not_confuse_the_keeper",
             ),
             *_in(
                 "faults/test_crash_points",
@@ -716,6 +717,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
                 "faults/test_journal_crash_points",
                 "test_an_input_cut_off_by_a_kill_is_typed_and_attributed_once",
                 "test_a_daemon_that_dies_while_it_carries_on_leaves_the_rest_to_the_next",
+                "test_a_key_cut_off_by_a_kill_in_compiled_code_is_typed_and_attributed_once",
             ),
             *_in(
                 "faults/test_linearizable",
@@ -765,6 +767,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
                 "test_a_daemon_that_dies_while_it_carries_on_leaves_the_rest_to_the_next",
                 "test_a_seizure_cut_off_by_a_kill_happened_or_did_not",
                 "test_a_revocation_cut_off_by_a_kill_is_in_force_and_recorded",
+                "test_a_key_cut_off_by_a_kill_in_compiled_code_is_typed_and_attributed_once",
             ),
             *_in(
                 "faults/test_linearizable",

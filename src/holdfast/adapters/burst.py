@@ -66,6 +66,17 @@ class Burst:
         self._words[_COMMITTED] = size
         self._words[_COMMITTED_SEQ] = seq
 
+    def gathered(self, actor: str, operator: OperatorId) -> int | None:
+        """How many bytes stand in the burst of these, nothing secret among them; None when there is
+        no burst at all, and -1 when it is another one."""
+        if self._whose is None:
+            return None
+        return self._size if self._whose == (actor, operator, False) else -1
+
+    def pressed(self, actor: str, operator: OperatorId, size: int) -> None:
+        """A key was gathered past `prepare` and `commit` (see adapters.key_press): so much now."""
+        self._whose, self._size = (actor, operator, False), size
+
     def begin(
         self, actor: str, operator: OperatorId, secret: bool, seq: int, offset: int, at: float
     ) -> None:

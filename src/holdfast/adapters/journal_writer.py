@@ -179,12 +179,16 @@ class JournalWriter:
         """Bytes that can be written for sure."""
         return self._allocated - self._end
 
+    def has_reserve(self, size: int) -> bool:
+        """Whether `reserve` would have nothing to do."""
+        return self._end + size + JOURNAL_AHEAD_BYTES <= self._allocated
+
     def reserve(self, size: int = 0) -> None:
         """See to it that the disk has room for `size` bytes and the reserve behind them."""
-        wanted = self._end + size + JOURNAL_AHEAD_BYTES
-        if wanted <= self._allocated:
+        if self.has_reserve(size):
             return
-        wanted += JOURNAL_AHEAD_BYTES  # so that it is not asked for at every entry
+        # More than needed, so that it is not asked for at every entry.
+        wanted = self._end + size + 2 * JOURNAL_AHEAD_BYTES
         try:
             os.posix_fallocate(self._fd, self._allocated, wanted - self._allocated)
         except OSError as error:

@@ -76,10 +76,17 @@ class Ledger:
         self._pages = 0
         return True
 
-    def take_and_type(self, operator: OperatorId, seq: int, data: bytes, master: int) -> bool:
-        """`take`, then `type_into`. Whether nothing is left to move."""
-        self.take(operator, seq, data)
-        return self.type_into(master)
+    def row_at(self, operator: OperatorId) -> int:
+        """Where its row is, in bytes from the ledger's beginning; -1 when it has none, or something
+        waits to be typed: then its next input cannot go past `take`."""
+        row = self._rows.get(operator)
+        return -1 if row is None or self._waiting else 8 * row
+
+    def pressed(self, untyped: int) -> bool:
+        """An input went past `take` (see adapters.key_press), and so much of it is not typed yet.
+        Whether nothing is left to move."""
+        self._waiting, self._pages = untyped, 1 if untyped else 0
+        return not untyped
 
     def operators(self) -> dict[OperatorId, int]:
         """Every operator remembered, with its last sequence."""

@@ -9,7 +9,7 @@ Deliberately does not ship binaries, and does not fail an installation without a
 status as it is and 128+n for a signal, so *exit 137* and *SIGKILL* cannot be told apart; nor does
 it say that the program could not be executed, or end what is left of a tree at level plain. An
 attached client without its key loop does the same work in Python, and so does the daemon without
-its echo.
+its key press.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from holdfast.model.compiled import KEY_LOOP, Program, kept_in
 COMPILE_TIMEOUT_S = 60.0
 
 INIT = "hold-init"
-ECHO = "echo.so"
+KEY_PRESS = "key-press.so"
 SHIM = "criu-shim.so"
 
 _SOURCES = Path(__file__).resolve().parent.parent / "native"
@@ -38,7 +38,7 @@ _INIT_FLAGS = (
 _PROGRAMS = {
     INIT: Program(INIT, "hold_init.c", tuple(_INIT_FLAGS.split())),
     SHIM: Program(SHIM, "criu_shim.c", ("-O2", "-fPIC", "-shared"), ("-ldl",)),
-    ECHO: Program(ECHO, "echo.c", ("-O2", "-fPIC", "-shared")),
+    KEY_PRESS: Program(KEY_PRESS, "key_press.c", ("-O2", "-fPIC", "-shared")),
     KEY_LOOP.name: KEY_LOOP,
 }
 

@@ -45,15 +45,13 @@ class Intake:
         self._pending_bytes += size
         self._remember(operator, seq)
 
-    def take_next(self, operator: OperatorId, seq: int, size: int) -> bool:
-        """Whether this is just the next input of this operator, within all limits, and nothing
-        waits: then it is taken."""
-        if self._pending_bytes or seq != self._taken.get(operator, 0) + 1:
-            return False
-        if size > INPUT_MAX_BYTES:
-            return False
+    def next(self, operator: OperatorId) -> int:
+        """The number of this operator's next input; 0 when others wait to be taken."""
+        return 0 if self._pending_bytes else self._taken.get(operator, 0) + 1
+
+    def take_next(self, operator: OperatorId, seq: int) -> None:
+        """Its next input is taken, without having waited."""
         self._remember(operator, seq)
-        return True
 
     def _remember(self, operator: OperatorId, seq: int) -> None:
         """The latest last; the longest silent operator goes when there are too many."""

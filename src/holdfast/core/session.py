@@ -42,8 +42,9 @@ class TurnStep(ev.Event):
     step: turn.TurnEvent
 
 
-class _Swift(Record):
-    """Who may write the next key without being judged anew, and until when that holds."""
+class Swift(Record):
+    """Who may write the next key without being judged anew, and until when that holds. Whatever
+    happens to the session in between ends it."""
 
     operator: OperatorId
     actor: ActorId
@@ -79,11 +80,11 @@ class Session:
         self.authority = authority
         self.turn = held
         self.intake = Intake(taken or {})
-        self._swift: _Swift | None = None
+        self.swift: Swift | None = None
 
     def handle(self, event: ev.Event) -> list[ev.Effect]:
         """The only way in."""
-        self._swift = None
+        self.swift = None
         return _HANDLERS[type(event)](self, event)
 
     # -- coming and going -----------------------------------------------------------------------
@@ -125,24 +126,30 @@ class Session:
         take = ev.Take(actor, operator, seq, event.data, event.form)
         return [*took, *self._answerer_since(before), take]
 
-    def takes_at_once(self, operator: OperatorId, seq: int, size: int, now: float) -> bool:
-        """`handle(Offered)` for the usual key press, when its only effect would be to take it: then
-        it counts as taken. False decides nothing: ask `handle`."""
-        swift = self._swift
-        if swift is None or swift.operator != operator or swift.version != self.authority.version:
-            return False
-        if now >= swift.until or not self.turn.may_write(swift.actor):
-            return False
-        return self.intake.take_next(operator, seq, size) and self.turn.wrote_at_once(
-            swift.actor, now
-        )
+    def next_at_once(self, operator: OperatorId, now: float) -> int:
+        """The number of the key press for which the only effect of `handle(Offered)` would be to
+        take it; `took_at_once` follows if it comes. 0 decides nothing: ask `handle`."""
+        swift = self.swift
+        if swift is None or swift.operator != operator or not self.still(swift, now):
+            return 0
+        return self.intake.next(operator) if self.turn.may_write(swift.actor) else 0
+
+    def still(self, swift: Swift, now: float) -> bool:
+        """Whether nothing has happened since, but the keys of that operator."""
+        current = swift is self.swift and swift.version == self.authority.version
+        return current and now < swift.until
+
+    def took_at_once(self, operator: OperatorId, seq: int, now: float) -> None:
+        """The key press of this number is taken."""
+        self.intake.take_next(operator, seq)
+        self.turn.wrote_at_once(now)
 
     def _remember_swift(self, actor: str, operator: OperatorId, now: float) -> None:
         """Everything but the sequence is as it should be: until something happens, it stays so."""
         allowance = self.authority.allowance(ActorId(actor), self.id, self.labels, now)
         if allowance.limits is None:
             until, version = allowance.valid_until, allowance.version
-            self._swift = _Swift(operator, ActorId(actor), until, version)
+            self.swift = Swift(operator, ActorId(actor), until, version)
 
     def _size_asked(self, event: ev.SizeAsked) -> list[ev.Effect]:
         if event.channel is not None:
@@ -224,7 +231,7 @@ class Session:
 
     def tick(self, now: float) -> list[ev.Effect]:
         """Time has passed: an idle holder may have lost the turn, an envelope may have ended."""
-        self._swift = None
+        self.swift = None
         if self.phase is Phase.ENDED:
             return []
         return [*self._turn(turn.Tick(now)), *self._without_rights(HOST_ACTOR, now)]

@@ -85,13 +85,10 @@ class Turn:
     def may_write(self, actor: ActorId) -> bool:
         return self.holder == actor
 
-    def wrote_at_once(self, actor: ActorId, now: float) -> bool:
-        """`handle(Wrote)` for the usual key press, the holder's. False decides nothing."""
-        if self.holder != actor:
-            return False
+    def wrote_at_once(self, now: float) -> None:
+        """`handle(Wrote)` for the usual key press, the holder's."""
         self.last_active = now
         self.away = False
-        return True
 
     def wakes_at(self) -> float | None:
         """When a Tick would move the turn; None when no time would."""
@@ -127,7 +124,7 @@ class Turn:
         if self.holder is None:
             return [self._move(Step.REQUEST, actor, now, by=actor, explicit=event.explicit)]
         if self.holder == actor:
-            self.wrote_at_once(actor, now)
+            self.wrote_at_once(now)
             self.explicit = self.explicit or event.explicit
             return []
         message = _short(event.message)
@@ -206,7 +203,8 @@ class Turn:
 
     def _wrote(self, event: Wrote) -> list[Outcome]:
         actor, now = event.actor, event.now
-        if self.wrote_at_once(actor, now):
+        if self.may_write(actor):
+            self.wrote_at_once(now)
             return []
         # An idle hold gives way to writing as it does to a request, unless it was asked for
         # expressly, or somebody waits who asked before.

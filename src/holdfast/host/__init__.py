@@ -29,6 +29,7 @@ One session:
     kept.py         what a new daemon needs to carry it on
     output.py       PTY -> ring -> readers; nowhere in a blind turn
     typist.py       an input that was allowed -> journal -> custody -> PTY
+    key_way.py      the same for a key press and its echo, at once
     journaling.py   what is recorded, and when it is on disk
     refusals.py     what was refused, told once for many
     turning.py      what becomes of the turn: recorded, kept, told

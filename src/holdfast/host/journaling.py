@@ -165,14 +165,17 @@ class Journaling:
         """Raise unless what comes of this event can be recorded. Before it is judged."""
         if event.actor == HOST_ACTOR or isinstance(event, ev.Left | ev.Gone):
             return
-        if self._lost:
-            raise StorageFailed(f"nothing can be recorded any more: {self._lost}")
+        self._check_not_lost()
         if isinstance(event, _URGENT):
             if self._writer.room() < JOURNAL_FACTS_BYTES:
                 self._writer.reserve()
             return
         size = len(event.data) if isinstance(event, ev.Offered) else 0
         self._writer.reserve(ROOM_BYTES + size)
+
+    def _check_not_lost(self) -> None:
+        if self._lost:
+            raise StorageFailed(f"nothing can be recorded any more: {self._lost}")
 
     # -- keys -----------------------------------------------------------------------------------
 
@@ -196,9 +199,23 @@ class Journaling:
     ) -> None:
         """A new burst; the one before is recorded."""
         self._record_keys()
+        self._check_not_lost()
         self._writer.reserve(ROOM_BYTES)
         self.burst.begin(actor, operator, secret, seq, offset, now())
+        self._record_soon()
+
+    def _record_soon(self) -> None:
         self._keys_at = self._loop.call_later(JOURNAL_BURST_S, self._record_keys)
+
+    def has_room(self) -> bool:
+        """Whether a burst can be begun without asking the disk."""
+        return not self._lost and self._writer.has_reserve(ROOM_BYTES)
+
+    def pressed(self, actor: str, operator: OperatorId, gathered: int | None, size: int) -> None:
+        """A key was gathered by adapters.key_press, behind so much; None: it began a burst."""
+        self.burst.pressed(actor, operator, (gathered or 0) + size)
+        if gathered is None:
+            self._record_soon()
 
     def taken(self, seq: int) -> None:
         """The key prepared last is in custody."""

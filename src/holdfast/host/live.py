@@ -3,6 +3,7 @@ and carries out the effects; it decides nothing.
 
     output.py      PTY -> ring -> readers
     typist.py      an input that was allowed -> journal -> custody -> PTY
+    key_way.py     the same for a key press and its echo, at once
     journaling.py  what is recorded, and when it is on disk
     turning.py     what becomes of the turn: recorded, kept, told
     halts.py       stopping the tree
@@ -22,6 +23,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from holdfast.adapters import cgroup, halting, pty
 from holdfast.adapters.journal_writer import JournalWriter
+from holdfast.adapters.key_press import KeyPress
 from holdfast.adapters.launcher import end as end_tree
 from holdfast.adapters.ring import Ring
 from holdfast.core import events as ev
@@ -35,6 +37,7 @@ from holdfast.host.halts import Halts
 from holdfast.host.handoffs import Handoffs
 from holdfast.host.journaling import Journaling, envelope_set
 from holdfast.host.kept import Descriptors, Kept
+from holdfast.host.key_way import KeyWay
 from holdfast.host.output import Output
 from holdfast.host.turning import Turning
 from holdfast.host.typist import Typist
@@ -103,7 +106,9 @@ class LiveSession:
         self.turning = Turning(self)
         self.handoffs = Handoffs(self)
         self.halts = Halts(self, kept.halt)
-        self.output = Output(self, kept.last_output_at, held.blind)
+        key_press = KeyPress(self.ring)
+        self.output = Output(self, key_press, kept.last_output_at, held.blind)
+        self.key_way = KeyWay(self, key_press)
         self.output.read(True)
         self.typist.type()
         self.turning.arm()

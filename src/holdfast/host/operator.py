@@ -18,10 +18,11 @@ from collections import deque
 from collections.abc import Awaitable
 from typing import TYPE_CHECKING, Any
 
+from holdfast.adapters.key_press import RECEIVE_BYTES
 from holdfast.host.channels import Channel
 from holdfast.model.actor import Actor
 from holdfast.model.errors import HoldfastError, ProtocolViolation, VersionMismatch
-from holdfast.model.ids import LAYER, OperatorId
+from holdfast.model.ids import LAYER, OperatorId, SessionId
 from holdfast.model.limits import ANSWERS_MAX_BYTES, EVENT_BACKLOG, QUIET_ACK_S, REQUESTS_IN_FLIGHT
 from holdfast.wire import messages as m
 from holdfast.wire.frames import Decoder, encode
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-_READ_BYTES = 16 << 10  # a key needs far less, and a paste comes again
 _FRAMES_TOGETHER = 16
 _CHALLENGE_BYTES = 32
 _PIECES_PER_WAKE = 8  # frames sent before other connections get their turn
@@ -65,6 +65,7 @@ class Operator:
         self._answers_bytes = 0
         self._quiet: tuple[int, int, int] | None = None  # the latest quiet input not yet answered
         self._quiet_timer = False
+        self._types_into: SessionId | None = None  # where its last key went
         self._rest: list[bytes | memoryview] = []  # of a frame partly sent
         self._awaiting_room = False
         self._reading = False
@@ -85,11 +86,13 @@ class Operator:
 
     def _on_readable(self) -> None:
         try:
-            data = self.sock.recv(_READ_BYTES)
+            data = self._receive()
         except BlockingIOError:
             return
         except OSError:
             data = b""
+        if data is None:
+            return
         if not data:
             self.close()
             return
@@ -107,6 +110,13 @@ class Operator:
             # Ours, not the client's; it comes back and learns what was taken.
             log.exception("operator %s", self.id)
             self.refuse(HoldfastError("the host failed; its log says why"))
+
+    def _receive(self) -> bytes | None:
+        """What came; None when it was a key, and is typed. Who typed a key will type another."""
+        live = self._types_into and self.daemon.registry.live.get(self._types_into)
+        if live and self._decoder.between_frames:
+            return live.key_way.receive(self)
+        return self.sock.recv(RECEIVE_BYTES)
 
     def _on_message(self, message: m.Message) -> None:
         if isinstance(message, m.Request):
@@ -220,12 +230,17 @@ class Operator:
         if not live.typist.key(self.actor.id, self.id, seq, data):
             return False
         self._acted = True
-        self._quiet = (request, seq, live.ring.head)
+        self._types_into = live.spec.id
+        self.took_quietly(request, seq, live.ring.head)
+        live.output.look_for_echo(len(data))
+        return True
+
+    def took_quietly(self, request: int, seq: int, offset: int) -> None:
+        """A quiet input is taken: it is answered soon, together with others."""
+        self._quiet = (request, seq, offset)
         if not self._quiet_timer:
             self._quiet_timer = True
             self._loop.call_later(QUIET_ACK_S, self._acknowledge)
-        live.output.look_for_echo(len(data))
-        return True
 
     def _acknowledge(self) -> None:
         self._quiet_timer = False

@@ -12,9 +12,9 @@ import errno
 import logging
 import os
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from holdfast.adapters.echo import Echo
+from holdfast.adapters.key_press import KeyPress
 from holdfast.adapters.ring import Hangup
 from holdfast.host.channels import ViewChannel
 from holdfast.host.clock import now
@@ -34,14 +34,28 @@ _UNKEPT_READ_BYTES = 64 << 10
 _ECHO_WINDOW_S = 0.03  # after a key: a program that takes longer than that is doing something else
 
 
+class Reader(NamedTuple):
+    """Who gets output without a detour: its socket, and all of the frame but the data."""
+
+    sock: int
+    frame_head: bytes
+    operator: Operator | None
+    channel: ViewChannel | None
+
+
+_NOBODY = Reader(-1, b"", None, None)
+
+
 class Output:
     """Reads one PTY."""
 
-    def __init__(self, live: LiveSession, last_at: float | None, blind: bool) -> None:
+    def __init__(
+        self, live: LiveSession, key_press: KeyPress, last_at: float | None, blind: bool
+    ) -> None:
         self._live = live
+        self._echo = key_press
         self._loop = asyncio.get_running_loop()
         self._patience = Patience()
-        self._echo = Echo(live.ring)
         self._reading = False
         self.last_at = last_at
         self._blind = blind
@@ -56,37 +70,53 @@ class Output:
 
     def look_for_echo(self, size: int) -> None:
         """An operator just typed this much: its echo is due (see model.patience)."""
-        if not self._patience.worthwhile(size) or not self._reading or self._blind:
-            return
-        with contextlib.suppress(Hangup):
-            self._patience.answered(self._short_way(ECHO_DUE_S) > 0)
+        if self.echo_due(size):
+            with contextlib.suppress(Hangup):
+                self._patience.answered(self._short_way(ECHO_DUE_S) > 0)
+
+    def echo_due(self, size: int) -> bool:
+        """Whether what is typed now is likely to be answered at once, by what may be kept."""
+        return self._patience.worthwhile(size) and self._reading and not self._blind
 
     def _short_way(self, look_s: float) -> int:
         """From the PTY into the ring and to the one who waits for it, with nothing in between.
         Gives how much came within the time; raises Hangup as `Ring.pump` does."""
-        ring, reader = self._live.ring, self._sole_reader()
-        start, sock, head = ring.head, -1, b""
-        if reader is not None:
-            operator, channel = reader
-            sock, head = operator.sock.fileno(), output_head(channel.number, start, 0)
-        moved, sent = self._echo.look(self._live.fds.master, sock, head, look_s)
-        if sent and reader is not None:
-            channel.cursor += moved
-            if sent < len(head) + moved:
+        reader = self.sole_reader()
+        moved, sent = self._echo.look(self._live.fds.master, reader.sock, reader.frame_head, look_s)
+        self.looked(reader, moved, sent)
+        return moved
+
+    def sole_reader(self) -> Reader:
+        """The one who waits for what comes next, if it can be sent at once, before all else."""
+        live = self._live
+        if len(live.audience) == 1:
+            (operator,) = live.audience
+            channel = operator.free_channel()
+            if isinstance(channel, ViewChannel) and channel.live is live:
+                start = live.ring.head
+                if channel.cursor == start:
+                    head = output_head(channel.number, start, 0)
+                    return Reader(operator.sock.fileno(), head, operator, channel)
+        return _NOBODY
+
+    def looked(self, reader: Reader, moved: int, sent: int) -> None:
+        """So much came into the ring past `_pump`, and the reader took so much of its frame."""
+        operator, channel, ring = reader.operator, reader.channel, self._live.ring
+        if sent and operator is not None and channel is not None:
+            start, channel.cursor = channel.cursor, channel.cursor + moved
+            if sent < len(reader.frame_head) + moved:
                 whole = output_head(channel.number, start, moved) + ring.copy(start, ring.head)
                 operator.keep_rest(whole[sent:])
         if moved:
             self._came()
-        return moved
 
-    def _sole_reader(self) -> tuple[Operator, ViewChannel] | None:
-        """The one who waits for this output, if it can be sent at once, before anything else."""
-        if len(self._live.audience) == 1:
-            (operator,) = self._live.audience
-            channel = operator.free_channel()
-            if isinstance(channel, ViewChannel) and channel.live is self._live:
-                return (operator, channel) if channel.cursor == self._live.ring.head else None
-        return None
+    @property
+    def is_read(self) -> bool:
+        return self._reading
+
+    def answered(self, quickly: bool) -> None:
+        """What `echo_due` was asked for."""
+        self._patience.answered(quickly)
 
     def drain(self) -> None:
         """Take all the output there is now."""

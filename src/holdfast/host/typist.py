@@ -17,6 +17,7 @@ from holdfast.host.clock import now
 from holdfast.journal import entries
 from holdfast.model.errors import HoldfastError, SessionHalted, TurnHeld
 from holdfast.model.ids import HOST_ACTOR, LAYER, OperatorId
+from holdfast.model.limits import INPUT_MAX_BYTES
 
 if TYPE_CHECKING:
     from holdfast.host.live import LiveSession
@@ -41,33 +42,45 @@ class Typist:
     def key(self, actor: str, operator: OperatorId, seq: int, data: bytes) -> bool:
         """A key press in the usual state of things; False: nothing was done, use `take`."""
         live = self._live
-        if self._pending or self._waiting or self.ledger.room() < len(data):
+        if not self.is_idle or self.ledger.room() < len(data):
             return False
         at = now()
         secret = pty.reads_secretly(live.fds.master) or live.core.turn.blind
         burst = live.journal.burst
         size = burst.prepare(actor, operator, seq, data, secret)
-        if not live.core.takes_at_once(operator, seq, len(data), at):
+        if seq != live.core.next_at_once(operator, at) or len(data) > INPUT_MAX_BYTES:
             return False
         if size < 0:
             try:
                 live.journal.key(actor, operator, seq, data, secret, live.ring.head)
-            except HoldfastError:  # no room to record it: then it was not taken either
-                live.core.intake.not_taken(operator, seq, seq - 1, 0)
+            except HoldfastError:  # it cannot be recorded: then it is not taken either
                 return False
-        try:
-            if not self.ledger.take_and_type(operator, seq, data, live.fds.master):
-                self._wait_for_room(True)
-        except OSError:  # hung up: nobody is left to read it
-            pass
+        live.core.took_at_once(operator, seq, at)
+        self.ledger.take(operator, seq, data)
+        if not self._typed_all():
+            self._wait_for_room(True)
         if size < 0:
             live.journal.taken(seq)
         else:
             burst.commit(size, seq)
-        self.last_at, self.last_data = at, data
-        if not live.commands.typed_since_prompt:
-            self._typed_by(actor)
+        self._key_typed(actor, data, at)
         return True
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing waits to be typed or taken."""
+        return not (self._pending or self._waiting)
+
+    def pressed(self, actor: str, data: bytes, untyped: int, at: float) -> None:
+        """A key went past `key` (see host.key_way), and so much of it is not typed yet."""
+        if not self.ledger.pressed(untyped):
+            self._wait_for_room(not self._typed_all())
+        self._key_typed(actor, data, at)
+
+    def _key_typed(self, actor: str, data: bytes, at: float) -> None:
+        self.last_at, self.last_data = at, data
+        if not self._live.commands.typed_since_prompt:
+            self._typed_by(actor)
 
     def take(self, take: ev.Take) -> int | asyncio.Future[int]:
         """One input: at once if there is room and nobody waits, else in its turn."""

@@ -12,16 +12,16 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.adapters import echo as module
+from holdfast.adapters import key_press as module
 from holdfast.adapters import native
-from holdfast.adapters.echo import Echo
+from holdfast.adapters.key_press import KeyPress
 from holdfast.adapters.ring import PAGE, Hangup, Ring
 from holdfast.model.limits import ECHO_DUE_S, RING_MIN_BYTES
 from holdfast.wire import messages as m
 from holdfast.wire.frames import Decoder, output_head
 
 CHANNEL = 7
-_BUILT = native.build(native.ECHO)
+_BUILT = native.build(native.KEY_PRESS)
 
 
 class Session:
@@ -35,7 +35,7 @@ class Session:
         self.sock, self.reader = socket.socketpair()
         for each in (self.sock, self.reader):
             each.setblocking(False)
-        self.echo = Echo(self.ring)
+        self.echo = KeyPress(self.ring)
 
     def look(self, *, send: bool = True) -> tuple[int, int]:
         head = output_head(CHANNEL, self.ring.head, 0) if send else b""
@@ -168,5 +168,5 @@ def test_a_reader_that_is_gone_does_no_harm(swift: Session) -> None:
 def test_the_ring_can_be_unmapped_after_looking(swift: Session) -> None:
     swift.look()
     spare = Ring.create(RING_MIN_BYTES)
-    Echo(spare).look(swift.master, -1, b"", ECHO_DUE_S)
+    KeyPress(spare).look(swift.master, -1, b"", ECHO_DUE_S)
     spare.close()
