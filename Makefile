@@ -9,7 +9,7 @@ INPUTS := pyproject.toml scripts/setup $(wildcard src/holdfast/native/*.c)
 FORGET := unset MAKEFLAGS MFLAGS MAKELEVEL MAKEFILES MAKE_TERMOUT MAKE_TERMERR
 
 .DEFAULT_GOAL := help
-.PHONY: help up test check bench setup diagrams clean
+.PHONY: help up test check bench cluster setup diagrams clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | while IFS="$$(printf '\t')" read -r name text; \
@@ -31,14 +31,17 @@ test: $(VENV)/.ready-test ## run the whole test suite
 	$(BIN)/python -m pytest
 
 check: $(VENV)/.ready-test ## format, lint, types, layering
-	$(BIN)/ruff format --check . scripts/diagrams
-	$(BIN)/ruff check . scripts/diagrams
+	$(BIN)/ruff format --check . scripts/diagrams scripts/cluster
+	$(BIN)/ruff check . scripts/diagrams scripts/cluster
 	$(BIN)/mypy
 	$(BIN)/python -m pytest -q tests/unit/test_layering.py
 
 bench: $(VENV)/.ready-bench ## measure against tmux, screen and dtach
 	@cat $(VENV)/.missing-bench 2>/dev/null || true
 	$(BIN)/python -m bench
+
+cluster: $(VENV)/.ready-test ## try several relays: three NATS servers and two relays, until ^C
+	@$(FORGET); exec $(BIN)/python scripts/cluster
 
 setup: ## set up again, whatever was done before
 	@rm -f $(VENV)/.ready-*

@@ -94,6 +94,7 @@ class Holdfast(System):
         super().__init__(directory, env)
         self.home = self.directory
         self.env["HOLDFAST_HOME"] = self.home
+        self.env["HOLDFAST_RELAY"] = "off"  # the others have none either
         self.socket = os.path.join(self.home, "run", "hold.sock")
         self._pids: tuple[int, ...] = ()
 

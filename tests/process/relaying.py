@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import hashlib
 import os
 import shutil
 import signal
@@ -149,14 +150,26 @@ class HostClient(Client):
     async def prove(self, key: SigningKey, relay: str, *, greeted: bool = True) -> None:
         challenge = await self.hear(r.Challenge)
         self.key = key
-        signature = key.sign(r.host_text(challenge.challenge, relay))
-        await self.say(r.Prove(r.RELAY_VERSION, key.public, relay, signature))
+        await self.say(proof(key, relay, challenge))
         if greeted:
             self.greeted = await self.hear(r.Greeted)
 
     async def announce(self, *sessions: tuple[SigningKey, int]) -> r.Registered:
         await self.say(r.Announce(1, tuple(announced(self.key, *one) for one in sessions)))
         return await self.hear_among(r.Registered)
+
+
+def proof(
+    key: SigningKey, relay: str, challenge: r.Challenge, claimed: bytes | None = None
+) -> r.Prove:
+    """A host's proof; with `claimed` another key than the one that signs."""
+    signature = key.sign(r.host_text(challenge.challenge, relay))
+    return r.Prove(r.RELAY_VERSION, claimed or key.public, relay, signature, *device_of(key))
+
+
+def device_of(key: SigningKey) -> tuple[bytes, bytes]:
+    """An X25519 key and its binding, as far as a relay can tell: no two hosts have the same."""
+    return hashlib.sha256(key.public).digest(), hashlib.sha512(key.public).digest()
 
 
 def announced(host: SigningKey, session: SigningKey, epoch: int) -> r.Announced:
@@ -248,6 +261,14 @@ def _quick() -> aiohttp.ClientWSTimeout:
 async def at(relay: RelayProcess) -> AsyncIterator[Dialler]:
     async with Dialler(relay) as dialler:
         yield dialler
+
+
+def stop_reading(client: Client) -> asyncio.ReadTransport:
+    """Its socket fills, then its relay's buffers; until the transport reads again."""
+    transport = client.ws._response.connection.transport  # type: ignore[union-attr]
+    assert isinstance(transport, asyncio.ReadTransport)
+    transport.pause_reading()
+    return transport
 
 
 def fresh_session() -> tuple[SigningKey, SessionId]:

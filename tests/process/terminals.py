@@ -24,7 +24,7 @@ SIZE = Size(100, 30)
 class Terminal:
     """One terminal window. What is written to it is kept whole and drawn by an emulator."""
 
-    def __init__(self, hold: Hold, *words: str, size: Size = SIZE) -> None:
+    def __init__(self, hold: Hold, *words: str, size: Size = SIZE, program: str = HOLD) -> None:
         self.screen = GhosttyScreen(size)
         self.seen = b""
         self.master, slave = pty.openpty()
@@ -36,7 +36,7 @@ class Terminal:
         self.pid = os.fork()
         if self.pid == 0:
             os.login_tty(slave)
-            os.execve(HOLD, [HOLD, *words], hold.env)
+            os.execve(program, [program, *words], hold.env)
         self.status: int | None = None
 
     def resize(self, size: Size, *, draw: bool = True) -> None:

@@ -15,7 +15,10 @@ from process.relaying import (
     announced,
     at,
     bounded,
+    device_of,
     fresh_session,
+    proof,
+    stop_reading,
     subscribe,
 )
 
@@ -47,8 +50,7 @@ def test_a_host_that_signs_with_another_key_is_refused(relay: RelayProcess) -> N
             host = HostClient(await dialler.dial("/v1/host"))
             challenge = await host.hear(r.Challenge)
             claimed, own = SigningKey.generate(), SigningKey.generate()
-            signature = own.sign(r.host_text(challenge.challenge, relay.name))
-            await host.say(r.Prove(1, claimed.public, relay.name, signature))
+            await host.say(proof(own, relay.name, challenge, claimed.public))
             assert (await host.hear(r.Failed)).code == "bad_signature"
             assert await host.closed() == 1008
             refused = await (await dialler.operator()).refused(r.Open(1, claimed.public, None))
@@ -63,7 +65,7 @@ def test_a_key_that_is_none_proves_nothing(relay: RelayProcess, key: bytes) -> N
         async with at(relay) as dialler:
             host = HostClient(await dialler.dial("/v1/host"))
             await host.hear(r.Challenge)
-            await host.say(r.Prove(1, key, relay.name, bytes(64)))
+            await host.say(r.Prove(1, key, relay.name, bytes(64), bytes(32), bytes(64)))
             assert (await host.hear(r.Failed)).code == "bad_signature"
 
     bounded(scene())
@@ -76,12 +78,11 @@ def test_a_proof_seen_before_is_worth_nothing_on_another_connection(relay: Relay
             first = HostClient(await dialler.dial("/v1/host"))
             second = HostClient(await dialler.dial("/v1/host"))
             challenge = await first.hear(r.Challenge)
-            signature = key.sign(r.host_text(challenge.challenge, relay.name))
-            proof = r.Prove(1, key.public, relay.name, signature)
-            await first.say(proof)
+            seen = proof(key, relay.name, challenge)
+            await first.say(seen)
             await first.hear(r.Greeted)
             assert (await second.hear(r.Challenge)).challenge != challenge.challenge
-            await second.say(proof)
+            await second.say(seen)
             assert (await second.hear(r.Failed)).code == "bad_signature"
 
     bounded(scene())
@@ -113,6 +114,43 @@ def test_the_newest_connection_with_a_host_key_is_the_host(relay: RelayProcess) 
             assert await operator.hear(r.Closed) == r.Closed(stream, r.Why.HOST_GONE)
             assert await old.closed() == 1000
             assert (await operator.open(key.public)).stream == (await new.hear(r.Incoming)).stream
+
+    bounded(scene())
+
+
+@pytest.mark.parametrize(
+    ("static", "binding"), [(b"", b""), (bytes(31), bytes(64)), (bytes(32), bytes(65))]
+)
+def test_a_host_without_a_device_is_refused(
+    relay: RelayProcess, static: bytes, binding: bytes
+) -> None:
+    async def scene() -> None:
+        async with at(relay) as dialler:
+            host = HostClient(await dialler.dial("/v1/host"))
+            good = proof(SigningKey.generate(), relay.name, await host.hear(r.Challenge))
+            await host.say(good.replace(static=static, binding=binding))
+            assert (await host.hear(r.Failed)).code == "protocol_violation"
+
+    bounded(scene())
+
+
+@pytest.mark.requirement("R4")
+def test_who_opens_a_stream_is_handed_what_the_host_said_of_itself(relay: RelayProcess) -> None:
+    """Word for word: the operator checks it, and so need not believe the relay."""
+
+    async def scene() -> None:
+        async with at(relay) as dialler:
+            host, operator = await dialler.host(), await dialler.operator()
+            key, session = fresh_session()
+            await host.announce((key, 3))
+            said = announced(host.key, key, 3)
+            device = device_of(host.key)
+            by_session = await operator.open(session)
+            assert by_session.replace(id=0, stream=0) == r.Opened(
+                0, 0, host.key.public, 3, *device, key.public, said.signature
+            )
+            by_key = await operator.open(host.key.public)
+            assert by_key.replace(id=0, stream=0) == r.Opened(0, 0, host.key.public, 0, *device)
 
     bounded(scene())
 
@@ -235,7 +273,7 @@ def test_a_sender_gets_its_credit_back_and_is_cut_off_when_it_takes_more(
             # An operator that does not read, and a host that sends on all the same.
             stalled = await dialler.operator()
             stream = (await stalled.open(host.key.public)).stream
-            _stop_reading(stalled)
+            stop_reading(stalled)
             await host.hear_among(r.Incoming)
             for _ in range(200):
                 await host.say(r.Data(stream, piece))
@@ -244,11 +282,6 @@ def test_a_sender_gets_its_credit_back_and_is_cut_off_when_it_takes_more(
             assert (await operator.open(host.key.public)).stream
 
     bounded(scene())
-
-
-def _stop_reading(client: object) -> None:
-    transport = client.ws._response.connection.transport  # type: ignore[attr-defined]
-    transport.pause_reading()
 
 
 # -- sessions ---------------------------------------------------------------------------------

@@ -304,11 +304,31 @@ def test_another_version_is_told_so(relay: RelayProcess) -> None:
             assert (await operator.hear(r.Failed)).code == "version_mismatch"
             host = HostClient(await dialler.dial("/v1/host"))
             await host.hear(r.Challenge)
-            await host.say(r.Prove(2, bytes(32), "", bytes(64)))
+            await host.say(r.Prove(2, bytes(32), "", bytes(64), bytes(32), bytes(64)))
             assert (await host.hear(r.Failed)).code == "version_mismatch"
             assert (await relay.get("/v2/host"))[0] == 404
 
     bounded(scene())
+
+
+def test_one_that_leaves_before_it_is_let_in_is_no_accident() -> None:
+    """As when a relay was paused: it finds the request and the end of the connection at once."""
+
+    async def scene(relay: RelayProcess) -> None:
+        relay.signal(signal.SIGSTOP)
+        for path in ("host", "operator"):
+            with socket.create_connection(("127.0.0.1", relay.port)) as gone:
+                gone.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+                gone.sendall(
+                    f"GET /v1/{path} HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\n"
+                    "Connection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
+                    f"Sec-WebSocket-Key: {'A' * 22}==\r\n\r\n".encode()
+                )
+        relay.signal(signal.SIGCONT)
+        await relay.metric_is("sockets", 0)
+
+    with RelayProcess() as relay:  # whose end finds any complaint it wrote
+        bounded(scene(relay))
 
 
 def test_a_fuzzed_decoder_refuses_or_decodes_and_nothing_else() -> None:
@@ -318,7 +338,7 @@ def test_a_fuzzed_decoder_refuses_or_decodes_and_nothing_else() -> None:
     whole = [
         r.encode(message)
         for message in (
-            r.Prove(1, bytes(32), "relay:1", bytes(64)),
+            r.Prove(1, bytes(32), "relay:1", bytes(64), bytes(32), bytes(64)),
             r.Greet((1, 2)),
             r.Announce(1, (r.Announced(bytes(32), 5, bytes(64)),)),
             r.Open(1, b"", session),
@@ -408,7 +428,7 @@ def test_failed_proofs_of_an_address_are_limited_before_they_cost_anything() -> 
             for _ in range(3):
                 host = HostClient(await dialler.dial("/v1/host"))
                 await host.hear(r.Challenge)
-                await host.say(r.Prove(1, bytes(32), "", bytes(64)))
+                await host.say(r.Prove(1, bytes(32), "", bytes(64), bytes(32), bytes(64)))
                 await host.hear(r.Failed)
                 await host.closed()
             with pytest.raises(aiohttp.WSServerHandshakeError) as refused:

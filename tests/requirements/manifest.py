@@ -100,6 +100,18 @@ REQUIREMENTS: tuple[Requirement, ...] = (
                 "faults/test_hasty_writers",
                 "test_an_input_of_a_client_that_is_gone_is_taken_under_its_own_turn",
             ),
+            *_in(
+                "privileged/test_leases",
+                "test_a_new_daemon_carries_the_lease_on_in_the_same_incarnation",
+            ),
+            *_in(
+                "process/test_own_relay",
+                "test_a_killed_daemon_leaves_the_relay_and_comes_back_to_it",
+            ),
+            *_in(
+                "process/test_reach",
+                "test_a_daemon_that_dies_is_found_again_from_afar",
+            ),
         ),
         files=("keeper/__main__.py", "cli/starting.py", "core/lifecycle.py", "core/authority.py"),
     ),
@@ -184,12 +196,22 @@ REQUIREMENTS: tuple[Requirement, ...] = (
     ),
     Requirement(
         "S4",
-        "A client killed at any instant is replaced by another of any kind that knows nothing but "
-        "the session's id.",
+        "A client killed at any instant is replaced by another of any kind that knows nothing "
+        "but the session's id.",
         tests=(
             *_in(
                 "process/test_continuity",
                 "test_a_killed_client_is_replaced_by_another_kind_that_knows_only_the_id",
+            ),
+            *_in(
+                "process/test_own_relay",
+                "test_up_prints_a_link_by_which_another_device_lists_and_attaches",
+            ),
+            *_in(
+                "process/test_reach",
+                "test_a_terminal_elsewhere_is_a_terminal_here",
+                "test_a_relay_that_dies_costs_nothing_but_the_wait",
+                "test_a_daemon_that_dies_is_found_again_from_afar",
             ),
         ),
         files=("host/operator.py", "host/channels.py", "wire/messages.py"),
@@ -314,6 +336,10 @@ REQUIREMENTS: tuple[Requirement, ...] = (
                 "test_nobody_becomes_another_after_it_acted",
                 "test_an_actor_that_uses_anothers_operator_id_does_not_disturb_its_numbers",
             ),
+            *_in(
+                "process/test_reach",
+                "test_what_is_done_from_afar_is_attributed_to_the_device",
+            ),
         ),
         files=("host/live.py", "core/session.py", "host/typist.py"),
     ),
@@ -368,6 +394,24 @@ REQUIREMENTS: tuple[Requirement, ...] = (
                 "test_an_expired_envelope_ends_the_turn_and_every_right",
                 "test_a_rate_holds_over_all_connections_of_an_actor",
                 "test_a_clock_set_back_revives_no_right_and_disorders_no_journal",
+            ),
+            *_in(
+                "process/test_admission_cli",
+                "test_only_who_may_grant_there_invites_and_nobody_to_more_than_it_has",
+                "test_an_agent_works_by_what_it_was_handed_until_its_giver_is_revoked",
+                "test_a_grant_ends_by_itself_for_who_is_attached",
+                "test_who_handed_on_takes_it_back_alone",
+                "test_what_is_handed_on_is_never_more",
+                "test_another_unix_user_comes_into_one_session_by_a_grant_and_into_no_other",
+            ),
+            *_in(
+                "unit/test_admission",
+                "test_nobody_invites_to_more_than_it_has",
+                "test_a_grant_handed_on_brings_in_somebody_the_host_never_met",
+                "test_a_chain_that_ended_stays_ended_when_the_clock_is_set_back",
+                "test_a_revoked_parent_takes_its_descendants_with_it_at_once",
+                "test_who_handed_on_takes_back_that_and_nothing_else",
+                "test_with_a_device_go_the_invites_it_made_and_who_came_by_them",
             ),
         ),
         files=("core/authority.py", "core/envelope_book.py", "host/actors.py", "host/registry.py"),
@@ -662,6 +706,10 @@ REQUIREMENTS: tuple[Requirement, ...] = (
                 "faults/test_quiet_journals",
                 "test_an_operator_that_comes_back_is_recorded_with_how_long_it_was_away",
             ),
+            *_in(
+                "properties/test_shared_output",
+                "test_what_is_shown_is_what_was_printed",
+            ),
         ),
         files=("adapters/ring.py", "host/channels.py"),
     ),
@@ -733,6 +781,11 @@ REQUIREMENTS: tuple[Requirement, ...] = (
                 "faults/test_authority_bad_input",
                 "test_an_actor_that_uses_anothers_operator_id_does_not_disturb_its_numbers",
                 "test_a_replayed_input_is_answered_as_repeated_and_not_typed",
+            ),
+            *_in(
+                "process/test_reach",
+                "test_a_relay_that_dies_costs_nothing_but_the_wait",
+                "test_a_daemon_that_dies_is_found_again_from_afar",
             ),
         ),
         files=("adapters/ledger.py", "core/intake.py", "host/journaling.py", "sdk/client.py"),
@@ -812,24 +865,160 @@ REQUIREMENTS: tuple[Requirement, ...] = (
     Requirement(
         "F1",
         "At most one incarnation of a session can be attached to, also in a partition.",
+        tests=(
+            *_in(
+                "privileged/test_leases",
+                "test_a_host_that_is_cut_off_freezes_it_within_the_lease_and_goes_on_in_a_new_epoch",
+                "test_what_another_host_took_over_never_runs_here_again",
+                "test_nobody_is_routed_to_it_from_afar_while_it_is_fenced",
+            ),
+            *_in(
+                "process/test_relay_cluster",
+                "test_closing_the_stream_ends_a_far_subscription_and_moving_the_session_tells_why",
+                "test_lower_epochs_are_refused_at_every_relay",
+                "test_of_two_hosts_that_announce_one_epoch_at_two_relays_at_once_one_is_refused",
+            ),
+            *_in(
+                "process/test_relay_cluster_faults",
+                "test_a_paused_relay_is_lost_and_when_it_goes_on_its_host_hears_what_it_missed",
+                "test_without_nats_what_is_local_goes_on_and_new_epochs_are_refused",
+            ),
+            *_in(
+                "process/test_relay_registry",
+                "test_a_relay_with_a_registry_refuses_lower_epochs_after_it_was_killed",
+            ),
+            *_in(
+                "process/test_relay_storm",
+                "test_a_storm_of_faults_loses_doubles_and_misroutes_nothing",
+            ),
+            *_in(
+                "simulation/test_relay_links",
+                "test_an_answer_with_a_lower_epoch_than_is_known_is_no_answer",
+            ),
+            *_in(
+                "unit/test_tenure",
+                "test_once_another_host_has_it_what_stands_still_here_never_runs_again",
+                "test_two_hosts_that_are_cut_off_in_turn_never_hold_it_together",
+                "test_a_store_that_lost_its_memory_gives_nothing_back",
+            ),
+        ),
         open=MOVE,
+        files=("core/lease.py", "host/leasing.py", "relay/floors.py"),
     ),
     Requirement(
         "F2",
         "Leases carry a rising token; a session chooses to be pinned (default) or re-homeable.",
+        tests=(
+            *_in(
+                "privileged/test_leases",
+                "test_a_host_that_is_cut_off_freezes_it_within_the_lease_and_goes_on_in_a_new_epoch",
+                "test_an_interruption_that_heals_before_the_lapse_is_not_noticed",
+                "test_who_is_attached_is_sent_away_with_the_reason_and_gets_no_more_output",
+                "test_a_terminal_and_a_command_that_is_waited_for_are_told_why_they_end",
+                "test_a_halt_outlasts_the_fence_and_is_not_ended_by_it",
+                "test_a_new_daemon_carries_the_lease_on_in_the_same_incarnation",
+                "test_a_new_daemon_finds_it_fenced_and_leaves_it_frozen",
+                "test_the_keeper_freezes_it_when_the_daemon_is_stopped",
+                "test_a_new_daemon_finds_what_the_keeper_froze_and_judges_by_the_lease",
+                "test_nothing_is_shown_that_a_stopped_daemon_finds_after_the_lapse",
+                "test_nobody_is_routed_to_it_from_afar_while_it_is_fenced",
+                "test_a_nats_that_does_not_answer_fences_in_time_and_heals",
+            ),
+            *_in(
+                "unit/test_fenced_session",
+                "test_what_acts_on_it_is_refused_and_is_possible_again_when_the_lease_is",
+                "test_a_key_that_was_judged_before_is_not_taken_after",
+            ),
+            *_in(
+                "unit/test_keeper_deadlines",
+                "test_a_tree_is_frozen_when_the_daemon_says_nothing",
+                "test_word_that_is_under_way_counts",
+            ),
+            *_in(
+                "unit/test_tenure",
+                "test_it_is_renewed_for_as_long_as_the_store_answers",
+                "test_one_that_cannot_renew_stops_before_the_lease_can_be_taken",
+                "test_an_interruption_shorter_than_the_lease_is_not_noticed",
+                "test_after_the_lapse_it_goes_on_in_a_new_epoch_and_without_the_wait",
+                "test_a_lease_that_ran_out_while_the_machine_slept_is_not_acted_on_at_all",
+            ),
+        ),
         open=MOVE,
+        files=("core/lease.py", "host/leasing.py", "keeper/deadlines.py"),
     ),
     Requirement(
         "F3",
-        "A session is re-homed only after its old lease is known to have expired; old epochs are "
-        "refused everywhere.",
+        "A session is re-homed only after its old lease is known to have expired; old epochs "
+        "are refused everywhere.",
+        tests=(
+            *_in(
+                "privileged/test_leases",
+                "test_a_host_that_is_cut_off_freezes_it_within_the_lease_and_goes_on_in_a_new_epoch",
+                "test_what_another_host_took_over_never_runs_here_again",
+            ),
+            *_in(
+                "unit/test_tenure",
+                "test_after_the_lapse_it_goes_on_in_a_new_epoch_and_without_the_wait",
+                "test_once_another_host_has_it_what_stands_still_here_never_runs_again",
+            ),
+        ),
         open=MOVE,
+        files=("core/lease.py", "host/tenure.py"),
     ),
     Requirement(
-        "F4", "A session's own programs can read its fencing token, to pass it on.", open=MOVE
+        "F4",
+        "A session's own programs can read its fencing token, to pass it on.",
+        tests=(
+            *_in(
+                "privileged/test_leases",
+                "test_a_host_that_is_cut_off_freezes_it_within_the_lease_and_goes_on_in_a_new_epoch",
+                "test_programs_of_a_session_read_its_token",
+                "test_a_program_sees_the_new_token_when_it_runs_again",
+            ),
+        ),
+        files=("host/token.py",),
     ),
     Requirement(
-        "F5", "Losing a relay stops no pinned session and cuts off no local operator.", open=RELAY
+        "F5",
+        "Losing a relay stops no pinned session and cuts off no local operator.",
+        tests=(
+            *_in(
+                "privileged/test_leases",
+                "test_nobody_is_routed_to_it_from_afar_while_it_is_fenced",
+                "test_a_nats_that_does_not_answer_fences_in_time_and_heals",
+            ),
+            *_in(
+                "process/test_host_relays",
+                "test_a_host_is_at_all_of_its_relays_and_losing_one_loses_nobodys_way",
+                "test_relay_restarts_are_survived_and_an_attached_operator_sees_nothing",
+            ),
+            *_in(
+                "process/test_own_relay",
+                "test_a_killed_relay_is_back_by_itself_and_a_local_operator_sees_nothing",
+                "test_a_killed_daemon_leaves_the_relay_and_comes_back_to_it",
+                "test_a_killed_keeper_leaves_no_relay_and_the_next_one_has_the_same_port",
+            ),
+            *_in(
+                "process/test_reach",
+                "test_a_relay_that_dies_costs_nothing_but_the_wait",
+            ),
+            *_in(
+                "process/test_relay_cluster_faults",
+                "test_a_killed_relay_is_forgotten_within_seconds_and_its_host_found_at_the_other",
+                "test_a_paused_relay_is_lost_and_when_it_goes_on_its_host_hears_what_it_missed",
+                "test_without_nats_what_is_local_goes_on_and_new_epochs_are_refused",
+                "test_the_loss_of_one_nats_server_of_three_is_survived",
+            ),
+            *_in(
+                "process/test_relay_registry",
+                "test_make_cluster_starts_relays_that_are_one_and_ends_all_it_started",
+            ),
+            *_in(
+                "process/test_relay_storm",
+                "test_a_storm_of_faults_loses_doubles_and_misroutes_nothing",
+            ),
+        ),
+        files=("host/reach.py", "relay/cluster.py"),
     ),
     # -- N. Lineage, proofs, groups -----------------------------------------------------------
     Requirement(
@@ -952,20 +1141,116 @@ REQUIREMENTS: tuple[Requirement, ...] = (
                 "test_a_damaged_journal_is_not_extended_and_its_end_is_stated_beside_it",
                 "test_a_successor_names_its_predecessor_at_the_place_it_ended",
             ),
+            *_in(
+                "privileged/test_leases",
+                "test_a_damaged_journal_leaves_its_successor_halted_and_pinned",
+            ),
         ),
         files=("journal/lineage.py", "host/discontinuity.py", "host/inheriting.py"),
     ),
     # -- R. Reachability and trust ------------------------------------------------------------
-    Requirement("R1", "A host dials out and opens no inbound port.", open=RELAY),
-    Requirement("R2", "Many machines and sessions are addressed from one place.", open=RELAY),
+    Requirement(
+        "R1",
+        "A host dials out and opens no inbound port.",
+        tests=(
+            *_in(
+                "process/test_host_relays",
+                "test_a_host_is_at_all_of_its_relays_and_losing_one_loses_nobodys_way",
+                "test_relay_restarts_are_survived_and_an_attached_operator_sees_nothing",
+                "test_a_host_gets_to_its_relay_through_a_proxy",
+            ),
+            *_in(
+                "process/test_own_relay",
+                "test_up_prints_a_link_by_which_another_device_lists_and_attaches",
+                "test_a_killed_relay_is_back_by_itself_and_a_local_operator_sees_nothing",
+                "test_in_a_network_the_link_carries_the_certificates_fingerprint",
+            ),
+            *_in(
+                "process/test_reach",
+                "test_every_verb_works_on_a_machine_that_opened_no_port",
+            ),
+            *_in(
+                "process/test_relay_cluster",
+                "test_a_host_at_one_relay_is_reached_from_another_by_session_and_by_key",
+            ),
+        ),
+        files=("host/uplink.py", "dial/websocket.py"),
+    ),
+    Requirement(
+        "R2",
+        "Many machines and sessions are addressed from one place.",
+        tests=(
+            *_in(
+                "process/test_own_relay",
+                "test_up_prints_a_link_by_which_another_device_lists_and_attaches",
+            ),
+            *_in(
+                "process/test_reach",
+                "test_every_verb_works_on_a_machine_that_opened_no_port",
+                "test_a_terminal_elsewhere_is_a_terminal_here",
+            ),
+        ),
+        files=("sdk/machines.py", "sdk/remote.py"),
+    ),
     Requirement(
         "R3",
         "Attaching needs an authenticated actor authorised for this session; knowing an id "
         "entitles to nothing.",
-        open=RELAY,
+        tests=(
+            *_in(
+                "process/test_admission_cli",
+                "test_an_invite_is_a_link_that_says_what_it_allows_and_until_when",
+                "test_an_agent_works_by_what_it_was_handed_until_its_giver_is_revoked",
+                "test_a_session_does_not_inherit_what_its_starter_showed",
+                "test_what_was_revoked_stays_revoked_when_the_daemon_is_replaced",
+                "test_another_unix_user_comes_into_one_session_by_a_grant_and_into_no_other",
+            ),
+            *_in(
+                "process/test_reach",
+                "test_what_is_done_from_afar_is_attributed_to_the_device",
+                "test_an_invite_gives_no_more_than_it_says",
+                "test_a_link_is_good_once",
+                "test_a_revoked_device_is_out_at_once_and_stays_out",
+            ),
+            *_in(
+                "unit/test_admission",
+                "test_a_device_that_joins_is_an_actor_of_the_inviters_user_and_may_what_was_said",
+                "test_what_was_answered_is_known_to_the_daemon_that_comes_after",
+                "test_a_use_is_on_disk_before_the_chain_is_given_out",
+                "test_a_use_that_could_not_be_written_is_not_used_up_and_not_answered",
+                "test_an_invite_ends_and_a_clock_set_back_does_not_bring_it_back",
+                "test_guesses_are_slowed_down_counted_on_disk_and_close_the_invite",
+                "test_ids_that_do_not_exist_are_slowed_down_together",
+                "test_a_grant_handed_on_brings_in_somebody_the_host_never_met",
+                "test_knowing_nothing_entitles_to_nothing",
+                "test_a_revoked_parent_takes_its_descendants_with_it_at_once",
+                "test_a_revoked_invite_lets_nobody_in_and_may_shut_out_who_came",
+            ),
+        ),
+        files=("host/admission.py", "core/grants.py", "core/invites.py"),
     ),
     Requirement(
-        "R4", "A compromised relay can deny service; it cannot read, forge or strip.", open=RELAY
+        "R4",
+        "A compromised relay can deny service; it cannot read, forge or strip.",
+        tests=(
+            *_in(
+                "process/test_own_relay",
+                "test_in_a_network_the_link_carries_the_certificates_fingerprint",
+            ),
+            *_in(
+                "process/test_relay",
+                "test_who_opens_a_stream_is_handed_what_the_host_said_of_itself",
+            ),
+            *_in(
+                "process/test_relay_cluster",
+                "test_a_host_at_one_relay_is_reached_from_another_by_session_and_by_key",
+            ),
+            *_in(
+                "properties/test_shared_output",
+                "test_what_is_shown_is_what_was_printed",
+            ),
+        ),
+        files=("wire/channel.py", "wire/signed_input.py", "wire/audience.py"),
     ),
     Requirement(
         "R5",
@@ -979,6 +1264,22 @@ REQUIREMENTS: tuple[Requirement, ...] = (
             *_in(
                 "unit/test_authority",
                 "test_rights_exactly_those_of_a_role_have_its_name",
+            ),
+            *_in(
+                "process/test_admission_cli",
+                "test_an_invite_is_a_link_that_says_what_it_allows_and_until_when",
+                "test_only_who_may_grant_there_invites_and_nobody_to_more_than_it_has",
+                "test_an_agent_works_by_what_it_was_handed_until_its_giver_is_revoked",
+                "test_what_is_handed_on_is_never_more",
+            ),
+            *_in(
+                "process/test_reach",
+                "test_an_invite_gives_no_more_than_it_says",
+            ),
+            *_in(
+                "unit/test_admission",
+                "test_a_device_that_joins_is_an_actor_of_the_inviters_user_and_may_what_was_said",
+                "test_nobody_invites_to_more_than_it_has",
             ),
         ),
         files=("model/envelope.py", "core/authority.py"),

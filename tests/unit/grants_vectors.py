@@ -264,9 +264,11 @@ def _invite() -> Found:
     name, code = bytes(range(0x10, 0x18)), bytes(range(0x20, 0x30))
     proof = proof_of(name, code)
     kept = Invite(name, proof, Reach(), ("observe",), NOW + 60.0, 60.0, float(NOW), "", 0)
-    handshake = bytes(range(32))
+    handshake, pin = bytes(range(32)), bytes(range(0x40, 0x60))
     return {
         "link": InviteLink("https://relay.example", name, code, HOST.key).text(),
+        "pinned": InviteLink("https://192.168.1.5:7420", name, code, HOST.key, pin).text(),
+        "certificate": pin.hex(),
         "id": name.hex(),
         "code": code.hex(),
         "host_key": HOST.key.hex(),

@@ -113,7 +113,7 @@ def revoked(lists: list[bytes], host: bytes, trusted: list[bytes], first: bytes)
 
 def secrets_of(link: str, device: bytes) -> dict[str, str]:
     """All that is made from an invite's link."""
-    name, code, host = (
+    name, code, host, *certificate = (
         base64.urlsafe_b64decode(part + "=" * (-len(part) % 4))
         for part in link.partition("#")[2].split(".")
     )
@@ -127,6 +127,7 @@ def secrets_of(link: str, device: bytes) -> dict[str, str]:
         "psk": hmac.digest(proof, b"holdfast invite psk v1\0" + host, "sha256").hex(),
         "prologue": (b"holdfast invite channel v1\0" + name + host).hex(),
         "serial": serial.hex(),
+        **({"certificate": certificate[0].hex()} if certificate else {}),
     }
 
 

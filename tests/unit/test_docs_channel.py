@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from holdfast.model import device, errors, limits
-from holdfast.wire import broadcast, channel, signed_input
+from holdfast.wire import broadcast, channel, remote_requests, signed_input
 from holdfast.wire.sealed import BODY_MAX_BYTES, RECORD_MAX_BYTES, Kind
 from unit import channel_vectors, documented
 from unit.plain_channel import (
@@ -207,3 +207,10 @@ def test_what_every_verb_imports_of_wire_brings_no_cryptography() -> None:
         [sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True
     )
     assert done.stdout == "[]\n"
+
+
+def test_the_requests_that_need_no_signature_are_those_on_the_page() -> None:
+
+    listed = re.search(r"Requests that only look \((.*?)\)", TEXT, re.S)
+    assert listed is not None
+    assert set(re.findall(r"`(\w+)`", listed.group(1))) == set(remote_requests._LOOKING)

@@ -12,6 +12,7 @@ from holdfast.cli.dispatch import VERBS, load
 from holdfast.host.config import Config
 from holdfast.model import home
 from holdfast.model.actor import Actor
+from holdfast.model.admission import DeviceInfo, InviteInfo
 from holdfast.model.envelope import Envelope
 from holdfast.model.errors import by_code
 from holdfast.model.graph import Graph, Lock, OpenFile, Pipe, Process, Socket, Terminal
@@ -21,6 +22,7 @@ from holdfast.model.info import (
     Finding,
     HostInfo,
     Judgement,
+    LeaseInfo,
     SessionInfo,
 )
 from holdfast.model.record import Record
@@ -34,7 +36,7 @@ DOCS = Path(__file__).resolve().parents[2] / "docs"
 RECORDS: tuple[type[Record], ...] = (
     *(SessionInfo, CommandRecord, Ending, Size, HostInfo, Finding),
     *(Actor, Envelope, TurnInfo, WaitingInfo, Receipt, Handoff, TurnMove, Change),
-    *(BlameLine, Judgement),
+    *(BlameLine, Judgement, LeaseInfo, InviteInfo, DeviceInfo),
     *(Graph, Process, OpenFile, Lock, Pipe, Socket, Terminal),
     *(m.StateEvent, m.ScreenShown, m.Accepted),
 )
@@ -101,7 +103,7 @@ def test_every_setting_is_documented_with_its_default() -> None:
     text = (DOCS / "configuration.md").read_text()
     rows = dict(re.findall(r"^\| `(\w+)` \| `?([^|`]*)`? \|", text, flags=re.MULTILINE))
     for field, default in Config._defaults.items():
-        assert rows.get(field) == ("none" if default in (None, "") else str(default)), field
+        assert rows.get(field) == ("none" if default in (None, "", ()) else str(default)), field
     asked = re.findall(r'environment\.get\("(\w+)"', Path(home.__file__).read_text())
     assert "HOLDFAST_HOME" in asked
     for variable in set(asked) - {"HOME"}:

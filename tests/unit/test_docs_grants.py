@@ -126,6 +126,8 @@ def test_reaches_cover_what_is_said(case: dict[str, Any]) -> None:
 
 def test_an_invites_secrets_are_made_from_the_page_as_by_us() -> None:
     said = VECTORS["invite"]
-    found = plain_grants.secrets_of(said["link"], bytes.fromhex(said["device"]))
-    assert found == {name: said[name] for name in found}
+    for link in ("link", "pinned"):
+        found = plain_grants.secrets_of(said[link], bytes.fromhex(said["device"]))
+        assert ("certificate" in found) is (link == "pinned")
+        assert found == {name: said[name] for name in found}
     assert plain_grants.digits_of(bytes.fromhex(said["hash"])) == said["digits"]

@@ -17,6 +17,7 @@ from holdfast.journal.status import Continuity
 from holdfast.journal.verdict import Break, Outcome
 from holdfast.model import (
     actor,
+    admission,
     envelope,
     graph,
     info,
@@ -29,6 +30,7 @@ from holdfast.model import (
 from holdfast.model.errors import ProtocolViolation
 from holdfast.model.ids import ActorId, OperatorId
 from holdfast.model.record import Record
+from holdfast.wire import admission as wire_admission
 from holdfast.wire import authority
 from holdfast.wire import messages as m
 from holdfast.wire.claims import claim_text
@@ -40,7 +42,7 @@ TEXT = (DOCS / "protocol.md").read_text(encoding="utf-8")
 SECTIONS = documented.sections(TEXT)
 VECTORS = json.loads((DOCS / "protocol-vectors.json").read_text(encoding="utf-8"))
 
-_MODULES = (actor, envelope, graph, info, shell_state, size, state, turn_info)
+_MODULES = (actor, admission, envelope, graph, info, shell_state, size, state, turn_info)
 
 
 def values() -> dict[str, type[Record]]:
@@ -122,7 +124,8 @@ def test_roles_and_turn_policies_are_named_as_they_are() -> None:
 
 
 def test_every_request_about_authority_has_its_right_named() -> None:
-    asked = [kind.tag for kind in vars(authority).values() if _is_request(kind)]
+    modules = (authority, wire_admission)
+    asked = [kind.tag for module in modules for kind in vars(module).values() if _is_request(kind)]
     assert len(asked) > 20
     named = set(re.findall(r"`(\w+)`", SECTIONS["What each request needs"]))
     assert [tag for tag in asked if tag not in named] == []

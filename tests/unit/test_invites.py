@@ -49,6 +49,8 @@ ID, CODE = b"invite-1", bytes(range(16))
 PROOF = proof_of(ID, CODE)
 WRONG = proof_of(ID, bytes(16))
 LINK = InviteLink("https://relay.example", ID, CODE, HOST.key)
+PIN = bytes(range(32))
+PINNED = InviteLink("https://192.168.1.5:7420", ID, CODE, HOST.key, PIN)
 _PAUSE_S = 1 / INVITE_GUESSES_PER_S
 
 
@@ -278,6 +280,14 @@ def test_a_link_says_what_it_was_made_of() -> None:
     assert len(LINK.text()) < 115  # a QR code of it fits a terminal
 
 
+def test_a_link_may_say_which_certificate_the_relay_has() -> None:
+    assert parse_link(PINNED.text()) == PINNED
+    assert PINNED.address == f"https://192.168.1.5:7420#sha256:{PIN.hex()}"
+    assert LINK.address == LINK.relay
+    assert PINNED.text().count(".") - PINNED.relay.count(".") == 3
+    assert PINNED.text().encode().startswith(PINNED.relay.encode() + b"/i#"), "behind the '#'"
+
+
 def test_nothing_secret_is_in_what_reaches_the_relay() -> None:
     for seed in range(200):
         code = seed.to_bytes(1) * 16
@@ -318,6 +328,12 @@ def test_the_host_keeps_nothing_from_which_the_link_could_be_made() -> None:
         LINK.text().replace("relay.example", "x" * INVITE_LINK_MAX_CHARS),
         LINK.text().replace(".", ".."),
         LINK.text() + "=",
+        LINK.text() + ".",
+        LINK.text() + ".AAAA",
+        PINNED.text()[:-1],
+        PINNED.text() + "A",
+        PINNED.text() + "." + "A" * 43,
+        PINNED.text().replace("https://", "http://"),  # nothing there has a certificate
     ],
 )
 def test_what_is_no_whole_link_is_refused(text: str) -> None:

@@ -19,11 +19,13 @@ MAY_IMPORT: dict[str, set[str]] = {
     "journal": {"model"},
     "ports": {"model"},
     "adapters": {"model", "ports", "wire", "journal"},
+    "dial": {"model"},
     "keeper": set(),
-    "host": {"model", "core", "wire", "journal", "ports", "adapters", "keeper"},
+    "host": {"model", "core", "wire", "journal", "ports", "adapters", "keeper", "dial"},
     "relay": {"model", "wire", "ports", "adapters"},
-    "sdk": {"model", "wire"},
-    "cli": {"model", "wire", "journal", "sdk"},
+    "sdk": {"model", "wire", "dial"},
+    "ssh": {"model", "wire", "sdk"},
+    "cli": {"model", "wire", "journal", "sdk", "ssh"},  # ssh: only which keys are let in
     "native": set(),  # C sources only
     "shells": set(),  # shell scripts only
 }
@@ -40,14 +42,20 @@ MAY_IMPORT_OUTSIDE: dict[str, set[str]] = {
     # binascii: base64 of grants and links.
     "wire": _PURE | {"binascii", "cryptography", "hmac", "msgpack"},
     "journal": _PURE | {"json", "msgpack", "zlib"},
-    # `signal` for the names of signals, `sys` to find the module of a record's annotations.
-    "model": _PURE | {"signal", "sys"},
+    # `signal` for the names of signals, `sys` to find the module of a record's annotations,
+    # `ipaddress` for what is one.
+    "model": _PURE | {"ipaddress", "signal", "sys"},
     "ports": _PURE,
     "keeper": set(sys.stdlib_module_names),
     # It faces the network: what it is made of stays a short list.
     "relay": set(sys.stdlib_module_names) | {"aiohttp", "cryptography", "uvloop"},
     # cryptography: to prove which actor a program is; imported only by who acts as another.
-    "sdk": set(sys.stdlib_module_names) | {"cryptography"},
+    # uvloop: for the thread that speaks to relays; imported with it.
+    "sdk": set(sys.stdlib_module_names) | {"cryptography", "uvloop"},
+    # picows: the WebSocket client; imported by who dials.
+    "dial": set(sys.stdlib_module_names) | {"picows"},
+    # It faces the network too.
+    "ssh": set(sys.stdlib_module_names) | {"asyncssh"},
     # segno: draws QR codes; imported when one is drawn.
     "cli": set(sys.stdlib_module_names) | {"segno"},
 }

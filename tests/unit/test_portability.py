@@ -11,7 +11,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 # Hosts a file may name in an address: formats we refer to, and names that are nobody's.
 HOSTS_NAMED = {"keepachangelog.com", "semver.org", "www.w3.org", "localhost", "127.0.0.1"}
-_RESERVED = re.compile(r"(^|\.)(example|invalid|test|localhost)(\.(com|org|net))?$")
+_RESERVED = re.compile(r"(^|\.)(example|invalid|test|localhost)(\.(com|org|net))?$|^192\.168\.")
 _ADDRESS = re.compile(r"\b(?:https?|ftp|git|ssh)://(?:[^\s/@]*@)?([A-Za-z0-9.-]+)")
 _REGISTRY = re.compile(
     r"\b(?:[a-z0-9-]+\.)*(?:pypi|pythonhosted|debian|ubuntu|npmjs|docker)\.(?:org|com|net|io)\b"

@@ -13,6 +13,7 @@ from holdfast.adapters.coordination_memory import MemoryCoordination, MemoryStor
 from holdfast.model import limits
 from holdfast.model.errors import InvalidArgument
 from holdfast.model.ids import SessionId
+from holdfast.ports.coordination import Done, Lost, Unknown
 from holdfast.relay.bounds import Bounds, bounds_of
 from holdfast.relay.floors import Floor, Floors, MemoryFloors, SharedFloors
 from holdfast.relay.guard import Guard, network_of
@@ -54,6 +55,49 @@ def test_a_relay_hears_of_a_floor_that_rose_at_another() -> None:
         waiting = asyncio.ensure_future(anext(heard))
         await there.rise(SESSION, 2, B)
         assert await asyncio.wait_for(waiting, 5) == (SESSION, Floor(2, B))
+
+    asyncio.run(scene())
+
+
+def test_a_floor_heard_to_rise_while_another_is_being_written_counts() -> None:
+    """The write of epoch 5 is done, but its answer comes after the news of 6: 5 is not routed."""
+
+    class Slow(MemoryCoordination):
+        answer = asyncio.Event()
+
+        async def cas(
+            self, key: str, value: bytes, revision: int, *, gone_after_s: int | None = None
+        ) -> Done | Lost | Unknown:
+            done = await super().cas(key, value, revision, gone_after_s=gone_after_s)
+            await self.answer.wait()
+            return done
+
+    async def scene() -> None:
+        store = MemoryStore()
+        here, there = SharedFloors(Slow(store)), SharedFloors(MemoryCoordination(store))
+        heard = here.risen()
+        first = asyncio.ensure_future(anext(heard))
+        rising = asyncio.ensure_future(here.rise(SESSION, 5, A))
+        assert await asyncio.wait_for(first, 5) == (SESSION, Floor(5, A))
+        await there.rise(SESSION, 6, B)
+        assert await asyncio.wait_for(anext(heard), 5) == (SESSION, Floor(6, B))
+        Slow.answer.set()
+        floor = await rising
+        assert floor == here.known(SESSION) == Floor(6, B)
+        assert not floor.admits(5, A)
+
+    asyncio.run(scene())
+
+
+def test_what_is_no_floor_at_the_coordination_point_is_passed_over() -> None:
+    async def scene() -> None:
+        store = MemoryCoordination()
+        await store.cas("relay_floors.by-hand", b"what is this", 0)
+        await store.cas(f"relay_floors.{SESSION}", b"short", 0)
+        floors = SharedFloors(store)
+        heard = asyncio.ensure_future(anext(floors.risen()))
+        assert await floors.rise(SESSION, 3, A) == Floor(3, A)
+        assert await asyncio.wait_for(heard, 5) == (SESSION, Floor(3, A))
 
     asyncio.run(scene())
 

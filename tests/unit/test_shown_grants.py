@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from typing import Any
 
 import pytest
@@ -13,15 +12,16 @@ from holdfast.core.grants import Root
 from holdfast.core.rate import Limits
 from holdfast.core.shown_grants import Shown
 from holdfast.model.actor import Actor
-from holdfast.model.envelope import ALL, Envelope, Right, Scope
-from holdfast.model.errors import GrantInvalid, LimitReached
+from holdfast.model.envelope import ALL, Envelope, Right, Scope, rights_of
+from holdfast.model.errors import GrantExpired, GrantInvalid, LimitReached, NotPermitted
 from holdfast.model.grant import GrantChain, Reach
-from holdfast.model.ids import HOST_ACTOR, ActorId, SessionId
+from holdfast.model.ids import HOST_ACTOR, SessionId
 from holdfast.model.limits import OPERATORS_MAX
 from unit.granting import (
     ADA,
     AGENT,
     HOST,
+    HOUR,
     MALLORY,
     NOW,
     ORG,
@@ -136,30 +136,13 @@ def test_more_connections_than_a_host_has_show_nothing() -> None:
 # -- the hook -------------------------------------------------------------------------------------
 
 
-class Taking(Authority):
-    """The host's judge with the hook: where its own envelopes say nothing of an actor, what the
-    actor shows is what counts."""
-
-    def __init__(self, book: Shown, *actors: Actor) -> None:
-        super().__init__(actors)
-        self._shown = book
-
-    def _meet(
-        self, actor: ActorId, session: SessionId, labels: Collection[str], now: float
-    ) -> Meet:
-        known = self._actors.get(actor)
-        if known is None or known.revoked_at is not None:
-            return NOTHING
-        counting = self._book.counting(actor, session, labels)
-        if not counting:
-            return self._shown.meet(actor, session, labels, now)
-        return self._meet_now(counting, now)
-
-
-def _taking(links: GrantChain, who: Party) -> Taking:
+def _taking(links: GrantChain, who: Party) -> Authority:
+    """The host's judge: where its own envelopes say nothing of an actor, what the actor shows is
+    what counts."""
     book = shown()
     book.show("one", links, who.key, NOW)
-    return Taking(book, Actor.of(who.key, "ada", "human", uid=1000, created_at=0.0))
+    actor = Actor.of(who.key, "ada", "human", uid=1000, created_at=0.0)
+    return Authority([actor], shown=book)
 
 
 def test_the_hosts_judge_takes_what_is_shown_with_its_rates_and_end() -> None:
@@ -191,3 +174,60 @@ def test_a_label_taken_off_a_session_takes_it_out_of_reach_at_once() -> None:
     judge = _taking(chain(HOST.gives(ADA, reach=Reach(("label:x",)))), ADA)
     assert Right.INPUT in judge.rights(ADA.actor, SESSION, ("x",), NOW)
     assert judge.rights(ADA.actor, SESSION, (), NOW) == frozenset()
+
+
+def test_what_is_judged_from_memory_is_judged_anew_when_something_shown_ends() -> None:
+    judge = _taking(chain(HOST.gives(ADA)), ADA)
+    kept = judge.allowance(ADA.actor, SESSION, (), NOW)
+    assert kept.version == judge.version
+    assert judge.shown is not None
+    judge.shown.withdraw("one")
+    assert kept.version != judge.version
+
+
+def test_who_loses_what_it_showed_is_told_why_but_only_where_that_reached() -> None:
+    judge = _taking(chain(HOST.gives(ADA, reach=Reach((f"session:{SESSION}",)))), ADA)
+    assert Right.INPUT in judge.rights(ADA.actor, SESSION, (), NOW)
+    late = NOW + 9 * HOUR
+    with pytest.raises(GrantExpired):
+        judge.check(ADA.actor, Right.OBSERVE, SESSION, (), late)
+    with pytest.raises(NotPermitted):
+        judge.check(ADA.actor, Right.OBSERVE, OTHER, (), late)
+    assert judge.shown is not None
+    judge.shown.withdraw("one")
+    with pytest.raises(NotPermitted):
+        judge.check(ADA.actor, Right.OBSERVE, SESSION, (), late)
+
+
+@pytest.mark.parametrize(
+    ("steps", "everywhere"),
+    [((), True), ((f"host:{HOST.key.hex()}",), True), ((f"host:{ADA.key.hex()}",), False),
+     (("label:x",), False), ((f"session:{SESSION}",), False)],
+)  # fmt: skip
+def test_what_reaches_all_of_the_host_counts_for_what_is_done_to_no_session_yet(
+    steps: tuple[str, ...], everywhere: bool
+) -> None:
+    judge = _taking(chain(HOST.gives(ADA, reach=Reach(steps))), ADA)
+    if everywhere:
+        judge.check_everywhere(ADA.actor, Right.INPUT, NOW)
+    else:
+        with pytest.raises(NotPermitted):
+            judge.check_everywhere(ADA.actor, Right.INPUT, NOW)
+    with pytest.raises(NotPermitted):
+        judge.check_everywhere(ADA.actor, Right.GRANT, NOW)
+
+
+def test_who_is_admin_by_what_it_shows_takes_away_but_gives_no_envelope() -> None:
+    """An envelope would stand when the grant it came from is revoked."""
+    judge = _taking(chain(HOST.gives(ADA, rights=rights_of(["admin"]))), ADA)
+    judge.add_actor(Actor.of(AGENT.key, "agent", "agent", uid=1000, created_at=0.0))
+    gift = Envelope(AGENT.actor, ALL, (Right.OBSERVE,), NOW + 1.0, granted_by=ADA.actor)
+    with pytest.raises(NotPermitted) as refused:
+        judge.set(gift, now=NOW, live=())
+    assert "hold delegate" in refused.value.hint
+    judge.revoke(AGENT.actor, Scope.session(SESSION), by=ADA.actor, now=NOW, live=())
+    judge.revoke_actor(AGENT.actor, by=ADA.actor, now=NOW, live=())
+    narrowed = Envelope(ADA.actor, Scope.label("y"), (), granted_by=HOST_ACTOR)
+    judge.set(narrowed, now=NOW, live=())
+    with pytest.raises(NotPermitted):
+        judge.revoke(AGENT.actor, Scope.label("y"), by=ADA.actor, now=NOW, live=())

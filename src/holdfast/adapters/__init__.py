@@ -13,5 +13,7 @@ ghostty*.py                    screens, by libghostty-vt
 criu*.py                       checkpoint and restore
 coordination_*.py              the coordination point: in one file (SQLite), on a NATS cluster, and
                                in memory as their twin; nats_server.py starts NATS nodes here
+relay_bus_*.py, nats_client.py the bus between relays: NATS, and its twin in memory
+lan_address.py                 by which address others of the same network get here
 level.py, linux.py             the best level here; system calls Python does not offer
 """

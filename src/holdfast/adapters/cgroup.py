@@ -155,7 +155,7 @@ def frozen_leaves(directory: str) -> frozenset[str]:
     found = set()
     for actor, path in leaves(directory).items():
         with contextlib.suppress(OSError):  # removed while we looked
-            if _read(f"{path}/cgroup.freeze").strip() == "1":
+            if asked_to_freeze(path):
                 found.add(actor)
     return frozenset(found)
 
@@ -192,6 +192,16 @@ def freeze(directory: str, timeout_s: float = FREEZE_TIMEOUT_S) -> bool:
     """Stop every task of the tree. False: not all had stopped in time; the wish stays in force."""
     _write(f"{directory}/cgroup.freeze", "1")
     return _wait(directory, "frozen", True, timeout_s)
+
+
+def ask_to_freeze(directory: str) -> None:
+    """The wish alone: what the kernel makes of it is not waited for."""
+    _write(f"{directory}/cgroup.freeze", "1")
+
+
+def asked_to_freeze(directory: str) -> bool:
+    """Whether that is its wish, fulfilled or not."""
+    return _read(f"{directory}/cgroup.freeze").strip() == "1"
 
 
 def thaw(directory: str, timeout_s: float = FREEZE_TIMEOUT_S) -> bool:

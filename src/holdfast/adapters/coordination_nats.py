@@ -8,9 +8,8 @@ and no direct reads, which may come from a replica that lags.
 A write without an answer is *unknown*: one in seven of those had been done when this was tried
 under faults. A refusal is not taken for final either: once, under faults, a refused write was found
 done. Why is not known; a server that leads no more could answer so. So each write has a name, and a
-refusal counts when another's write is seen to stand there. A paused server is noticed by pings each
-second, not by the client's default of two minutes. The time to live is the server's wall clock, so
-it only ever tidies up.
+refusal counts when another's write is seen to stand there. The time to live is the server's wall
+clock, so it only ever tidies up.
 """
 
 from __future__ import annotations
@@ -18,16 +17,16 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import secrets
-from collections.abc import AsyncIterator, Awaitable, Sequence
-from typing import Any, TypeVar
+from collections.abc import AsyncIterator, Sequence
+from typing import Any
 
 from nats.aio.client import Client
 from nats.aio.msg import Msg
 from nats.aio.subscription import Subscription
-from nats.errors import Error as NatsError
 from nats.js import JetStreamContext, api
 from nats.js.errors import APIError, NotFoundError
 
+from holdfast.adapters.nats_client import FAILURES, RETRY_S, connected, heedful, shown
 from holdfast.model.errors import CoordinationDown, StorageFailed, Unsupported
 from holdfast.model.limits import (
     COORDINATION_CALL_S,
@@ -37,7 +36,6 @@ from holdfast.model.limits import (
 )
 from holdfast.ports.coordination import Done, Entry, Lost, Unknown, check_key, check_write
 
-_T = TypeVar("_T")
 _EXPECTED = "Nats-Expected-Last-Subject-Sequence"
 _TTL = "Nats-TTL"
 _NAME = "Holdfast-Write"
@@ -46,9 +44,7 @@ _WRONG_REVISION = (10071, 10164)
 _NO_ROOM = (10023, 10047)  # refused before it is proposed to anybody, so surely not written
 _NO_MESSAGE = 10037
 _OVERHEAD_BYTES = 4096  # of headers, within what the server accepts for one message
-_RETRY_S = 0.2  # between attempts while a cluster chooses its leader
 _SETTLING_S = (0.0, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2)
-_FAILURES = (NatsError, asyncio.TimeoutError, OSError)
 
 
 class NatsCoordination:
@@ -65,29 +61,19 @@ class NatsCoordination:
     ) -> NatsCoordination:
         """Connected, with the bucket made or found fit. A cluster that is just starting is waited
         for."""
-        client = Client()
+        made: NatsCoordination | None = None
         try:
             async with asyncio.timeout(within_s):
-                await client.connect(
-                    list(urls),
-                    name="holdfast",
-                    connect_timeout=COORDINATION_CALL_S,  # type: ignore[arg-type]
-                    ping_interval=1,
-                    max_outstanding_pings=2,
-                    max_reconnect_attempts=-1,
-                    reconnect_time_wait=_RETRY_S,  # type: ignore[arg-type]
-                    error_cb=_ignored,
-                )
-                made = cls(client, bucket)
+                made = cls(await connected(urls), bucket)
                 await made._make_bucket(replicas)
                 return made
-        except (TimeoutError, *_FAILURES) as error:
-            await client.close()
-            raise CoordinationDown(
-                f"no answer from NATS at {', '.join(urls)} within {within_s:.0f} s"
-            ) from error
-        except BaseException:
-            await client.close()
+        except BaseException as error:
+            if made is not None:
+                await made.close()
+            if isinstance(error, FAILURES):
+                raise CoordinationDown(
+                    f"no answer from NATS at {shown(urls)} within {within_s:.0f} s"
+                ) from error
             raise
 
     # -- the port ---------------------------------------------------------------------------------
@@ -105,7 +91,7 @@ class NatsCoordination:
         if gone_after_s is not None:
             headers[_TTL] = f"{gone_after_s}s"
         try:
-            answer = await _heedful(
+            answer = await heedful(
                 self._js.publish(
                     self._prefix + key, value, timeout=COORDINATION_CALL_S, headers=headers
                 )
@@ -116,7 +102,7 @@ class NatsCoordination:
             if error.err_code in _NO_ROOM:
                 raise StorageFailed(f"NATS has no room: {error.description}") from error
             return Unknown(repr(error))
-        except _FAILURES as error:
+        except FAILURES as error:
             return Unknown(repr(error))
         return Done(answer.seq)
 
@@ -127,9 +113,9 @@ class NatsCoordination:
         while True:
             try:
                 seen = await self._at_most_last(seen)
-                inbox = await _heedful(self._client.subscribe(self._client.new_inbox()))
-            except _FAILURES:
-                await asyncio.sleep(_RETRY_S)
+                inbox = await heedful(self._client.subscribe(self._client.new_inbox()))
+            except FAILURES:
+                await asyncio.sleep(RETRY_S)
                 continue
             try:
                 async for entry in self._feed(inbox, subjects):
@@ -137,7 +123,7 @@ class NatsCoordination:
                         seen = entry.revision
                         yield entry
             finally:
-                with contextlib.suppress(*_FAILURES):
+                with contextlib.suppress(*FAILURES):
                     await inbox.unsubscribe()
 
     async def close(self) -> None:
@@ -149,12 +135,12 @@ class NatsCoordination:
         """What stands there, and the name of the write that put it there."""
         try:
             subject = self._prefix + key
-            message = await _heedful(self._js.get_msg(self._stream, subject=subject))
+            message = await heedful(self._js.get_msg(self._stream, subject=subject))
         except NotFoundError as error:
             if error.err_code == _NO_MESSAGE:
                 return Entry(key, 0, None), ""
             raise CoordinationDown(f"the bucket is gone: {error}") from error
-        except _FAILURES as error:
+        except FAILURES as error:
             raise CoordinationDown(f"no answer from NATS: {error!r}") from error
         headers = message.headers or {}
         gone = any(mark in headers for mark in _MARKS)
@@ -196,22 +182,22 @@ class NatsCoordination:
             try:
                 found = await self._stream_config()
                 if found is None:
-                    await _heedful(self._js.add_stream(wanted))
+                    await heedful(self._js.add_stream(wanted))
                     return
                 _check_fit(found, replicas)
                 return
-            except _FAILURES:
-                await asyncio.sleep(_RETRY_S)  # no leader yet; the caller's patience bounds it
+            except FAILURES:
+                await asyncio.sleep(RETRY_S)  # no leader yet; the caller's patience bounds it
 
     async def _stream_config(self) -> api.StreamConfig | None:
         try:
-            return (await _heedful(self._js.stream_info(self._stream))).config
+            return (await heedful(self._js.stream_info(self._stream))).config
         except NotFoundError:
             return None
 
     async def _at_most_last(self, seen: int) -> int:
         """Revisions begin again when a bucket is made anew; a watch must not wait for the old."""
-        last = (await _heedful(self._js.stream_info(self._stream))).state.last_seq
+        last = (await heedful(self._js.stream_info(self._stream))).state.last_seq
         return seen if seen <= last else 0
 
     # -- one life of a watch ----------------------------------------------------------------------
@@ -230,10 +216,10 @@ class NatsCoordination:
                 mem_storage=True,
                 num_replicas=1,
             )
-            await _heedful(self._js.add_consumer(self._stream, config))
+            await heedful(self._js.add_consumer(self._stream, config))
             told = 0
             while True:
-                message = await _heedful(inbox.next_msg(timeout=COORDINATION_HEARTBEAT_S * 3))
+                message = await heedful(inbox.next_msg(timeout=COORDINATION_HEARTBEAT_S * 3))
                 headers = message.headers or {}
                 if "Status" in headers:
                     if headers.get("Nats-Last-Consumer", str(told)) != str(told):
@@ -243,24 +229,13 @@ class NatsCoordination:
                     return
                 told += 1
                 yield self._entry(message, headers)
-        except _FAILURES:
-            await asyncio.sleep(_RETRY_S)
+        except FAILURES:
+            await asyncio.sleep(RETRY_S)
 
     def _entry(self, message: Msg, headers: dict[str, str]) -> Entry:
         gone = any(mark in headers for mark in _MARKS)
         key = message.subject.removeprefix(self._prefix)
         return Entry(key, message.metadata.sequence.stream, None if gone else message.data)
-
-
-async def _heedful(call: Awaitable[_T]) -> _T:
-    """nats-py lets a cancellation that comes while it writes to its socket go unnoticed; whoever
-    cancelled would wait for ever."""
-    try:
-        return await call
-    finally:
-        task = asyncio.current_task()
-        if task is not None and task.cancelling():
-            raise asyncio.CancelledError
 
 
 def _check_fit(found: api.StreamConfig, replicas: int) -> None:
@@ -280,8 +255,3 @@ def _check_fit(found: api.StreamConfig, replicas: int) -> None:
             f"the NATS bucket {found.name} is not fit for leases: {', '.join(lacks)}",
             hint="remove it or choose another name",
         )
-
-
-async def _ignored(_error: Exception) -> None:
-    """What goes wrong is seen by each call as Unknown or CoordinationDown, and by a watch as
-    silence."""

@@ -1,5 +1,5 @@
 """Ed25519 keys that are ours to sign with. The library takes 20 ms to import, so it is imported
-when a key is first used. Checking signatures needs no key of ours: journal/ed25519.py.
+when a key is first used. Checking signatures needs no key of ours: wire/ed25519.py.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ class SigningKey:
         """From the raw 32 bytes."""
         from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
+        self.seed = private
         self._key: Ed25519PrivateKey = Ed25519PrivateKey.from_private_bytes(private)
         self.public: bytes = self._key.public_key().public_bytes_raw()
 

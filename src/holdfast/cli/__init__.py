@@ -15,6 +15,7 @@ and is imported only when it is used, because start-up time is part of every com
     cast.py, provenance.py   `hold export`
     scopes.py        where an envelope counts
     qr.py            a link as a QR code
+    ready_link.py    what `hold up` says when the host is up
     starting.py, attaching.py, awaiting.py, resuming.py, raw_output.py, bytes_out.py,
     local_findings.py   pieces that several verbs share
 """

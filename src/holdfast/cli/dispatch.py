@@ -11,6 +11,7 @@ from holdfast.model.errors import HoldfastError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import argparse
     from types import ModuleType
 
 # In the order of `hold --help`. A verb's file is its name; `import` keywords would need another.
@@ -20,7 +21,8 @@ GROUPS = {
     "Looking at one": ("screen", "tail", "wait", "watch", "graph"),
     "Whose hand": ("actor", "grant", "revoke", "turn", "seize", "halt", "resume", "catchup"),
     "The record": ("log", "blame", "verify", "proof", "status", "export"),
-    "The host": ("up", "down", "daemon", "relay", "doctor", "completion"),
+    "Elsewhere": ("invite", "join", "machines", "device", "delegate"),
+    "The host": ("up", "down", "daemon", "host", "relay", "sshd", "doctor", "completion"),
 }
 VERBS = tuple(verb for verbs in GROUPS.values() for verb in verbs)
 
@@ -31,8 +33,8 @@ EXIT_PIPE_CLOSED = 141
 def main(arguments: list[str] | None = None) -> int:
     """The entry point of `hold`."""
     words = sys.argv[1:] if arguments is None else arguments
-    if words[:1] == ["--as"] and len(words) > 1:
-        os.environ["HOLDFAST_AS"] = words[1]
+    while words[:1] in (["--as"], ["--on"]) and len(words) > 1:
+        os.environ["HOLDFAST_AS" if words[0] == "--as" else "HOLDFAST_ON"] = words[1]
         words = words[2:]
     if not words or words[0] in ("-h", "--help", "help"):
         if len(words) > 1 and words[1] in VERBS:
@@ -46,7 +48,9 @@ def main(arguments: list[str] | None = None) -> int:
         return _no_such_verb(words[0])
     try:
         verb = load(words[0])
-        status: int = verb.run(verb.parser().parse_args(words[1:]))
+        options = verb.parser().parse_args(words[1:])
+        _look_elsewhere(options)
+        status: int = verb.run(options)
         sys.stdout.flush()
         return status
     except HoldfastError as error:
@@ -57,6 +61,13 @@ def main(arguments: list[str] | None = None) -> int:
         # Our reader is gone (`hold ls | head -1`): say nothing, as other tools do.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return EXIT_PIPE_CLOSED
+
+
+def _look_elsewhere(options: argparse.Namespace) -> None:
+    """MACHINE/NAME says where as well: all of the command is about that machine."""
+    named = getattr(options, "session", None)
+    if isinstance(named, str) and "/" in named:
+        os.environ["HOLDFAST_ON"], _, options.session = named.partition("/")
 
 
 def _no_such_verb(word: str) -> int:
@@ -81,7 +92,7 @@ def _say(error: HoldfastError, status: int) -> int:
 
 def _overview() -> str:
     lines = [
-        "usage: hold [--as ACTOR] VERB [OPTIONS]",
+        "usage: hold [--as ACTOR] [--on MACHINE] VERB [OPTIONS]",
         "",
         "Keeps live executions alive as sessions nobody owns: attach, watch, write, leave.",
     ]
@@ -90,7 +101,8 @@ def _overview() -> str:
         lines += [f"  {verb:<11} {load(verb).SUMMARY}" for verb in verbs]
     lines += [
         "",
-        "A session is named by its name, its id, or a unique beginning of its id.",
+        "A session is named by its name, its id, or a unique beginning of its id; on a machine you",
+        "have joined, by MACHINE/NAME. --on, or HOLDFAST_ON, says the machine for any verb.",
         "`hold VERB --help` tells more, with examples. HOLDFAST_HOME moves everything elsewhere;",
         "--as, or HOLDFAST_AS, acts as another actor whose key you can read (`hold actor add`).",
     ]

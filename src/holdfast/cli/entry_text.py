@@ -119,6 +119,17 @@ def _discontinued(body: e.Discontinued, name: Name) -> str:
     return f"discontinued after entry {body.last_seq}: {harmless(body.reason)}"
 
 
+def _leased(body: e.Leased, name: Name) -> str:
+    again = f" again, after epoch {body.before}" if body.before else ""
+    return f"the host holds the session's lease{again} ({body.length_s:g} s)"
+
+
+def _fenced(body: e.Fenced, name: Name) -> str:
+    if body.later_epoch:
+        return f"the session lives elsewhere, in epoch {body.later_epoch}"
+    return f"the host lost the session's lease ({harmless(body.cause)}); everything stands still"
+
+
 _WORDS: dict[type[e.Body], Callable[[Any, Name], str]] = {
     e.Began: _began,
     e.CarriedOn: _carried_on,
@@ -147,4 +158,6 @@ _WORDS: dict[type[e.Body], Callable[[Any, Name], str]] = {
     e.HaltAsked: _halt_asked,
     e.Halted: _halted,
     e.Resumed: lambda body, name: "resumed",
+    e.Leased: _leased,
+    e.Fenced: _fenced,
 }

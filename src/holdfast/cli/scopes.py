@@ -1,16 +1,17 @@
-"""Where an envelope counts, as `grant` and `revoke` take it, and envelopes in words."""
+"""Where an envelope or a grant counts, as the verbs take it, and both in words."""
 
 from __future__ import annotations
 
 from holdfast.cli.arguments import utf8
 from holdfast.model.actor import check_name
-from holdfast.model.envelope import ScopeKind
+from holdfast.model.envelope import ROLES, Scope, ScopeKind
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Sequence
 
-    from holdfast.model.envelope import Envelope, Scope
+    from holdfast.model.envelope import Envelope
     from holdfast.sdk.client import Host
 
 
@@ -46,6 +47,17 @@ class Named:
         name = self._names.get(scope.name, "")  # type: ignore[call-overload]
         return f"session {name} ({scope.name[:8]})" if name else f"session {scope.name[:8]}"
 
+    def reach(self, reach: str) -> str:
+        """Where a grant counts: each of its steps."""
+        steps = [] if reach == "all" else reach.split("/")
+        return " with ".join(self._step(step) for step in steps) or "all sessions"
+
+    def _step(self, step: str) -> str:
+        kind, _, name = step.partition(":")
+        if kind == "host":
+            return f"the host {name[:8]}"
+        return self.place(Scope(ScopeKind(kind), name))
+
 
 def envelope_fields(envelope: Envelope, name: str) -> dict[str, object]:
     """For `--json`: the scope as text, and with the actor's name and the role's, if it is one."""
@@ -54,7 +66,13 @@ def envelope_fields(envelope: Envelope, name: str) -> dict[str, object]:
 
 
 def rights_text(envelope: Envelope) -> str:
-    return envelope.role or ", ".join(envelope.rights) or "nothing"
+    return role_or_rights(envelope.rights)
+
+
+def role_or_rights(rights: Sequence[str]) -> str:
+    """The role with exactly these rights, or all of them."""
+    role = next((name for name, held in ROLES.items() if held == frozenset(rights)), "")
+    return role or ", ".join(rights) or "nothing"
 
 
 def bounds_text(envelope: Envelope, now: float) -> str:

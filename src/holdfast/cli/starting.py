@@ -8,7 +8,28 @@ import sys
 from holdfast.model.errors import AlreadyUp, HostDown, StorageFailed
 from holdfast.model.home import Home, home_of
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from holdfast.sdk.client import Host
+
 _START_TIMEOUT_S = 20.0
+
+
+def started_host(client: str) -> Host:
+    """The host here, started if there is none; or the machine that was asked for."""
+    import contextlib
+
+    from holdfast.sdk.client import Host
+    from holdfast.sdk.connection import place
+
+    try:
+        return Host(client=client)
+    except HostDown:
+        if not isinstance(place(), str):
+            raise  # elsewhere: not ours to start
+        with contextlib.suppress(AlreadyUp):  # somebody else started it meanwhile
+            start_host()
+        return Host(client=client)
 
 
 def start_host(home: Home | None = None) -> None:

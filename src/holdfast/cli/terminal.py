@@ -22,12 +22,12 @@ from holdfast.cli.rawmode import RawTerminal, signals_as_bytes, terminal_size, w
 from holdfast.cli.statusline import SHOWN_S, StatusLine
 from holdfast.cli.turn_desk import TurnDesk
 from holdfast.cli.untaken import Untaken
-from holdfast.model.errors import HostDown, HostLost, InvalidArgument, SessionEnded, TurnHeld
+from holdfast.model.errors import Fenced, HostLost, InvalidArgument, SessionEnded, TurnHeld
 from holdfast.model.limits import ECHO_BACK_S, RECONNECT_DEADLINE_S
 from holdfast.model.patience import Patience
 from holdfast.model.size import Size
 from holdfast.model.state import Ending
-from holdfast.sdk.connection import Connection, new_operator, socket_path
+from holdfast.sdk.connection import AWAY, Connection, new_operator, place
 from holdfast.wire import messages as m
 from holdfast.wire.frames import quiet_input
 from holdfast.wire.queries import strip_queries
@@ -71,7 +71,7 @@ class TerminalClient:
 
     def connect(self) -> None:
         """Connect and open the channel, from where we were if we were."""
-        self._connection = Connection(socket_path(), self._operator, "hold attach")
+        self._connection = Connection(place(), self._operator, "hold attach")
         attached = self._open(self._offset)
         self.name, self._session = attached.info.name, attached.info.id
         if os.environ.get("HOLDFAST_SESSION") == self._session:
@@ -113,7 +113,7 @@ class TerminalClient:
                 return
             except SessionEnded:
                 raise Ended(self._ending()) from None
-            except (HostDown, HostLost) as error:
+            except AWAY as error:
                 waited = time.monotonic() - started
                 if waited > RECONNECT_DEADLINE_S:
                     raise Detached(f": {error.message}") from error
@@ -230,7 +230,10 @@ class TerminalClient:
         elif isinstance(message, m.Closed):
             raise Ended(message.ending)
         elif isinstance(message, m.Dismissed):
-            raise Detached(": you may not be here any more")
+            fenced = message.code == Fenced.code
+            raise Detached(
+                ": its host lost its lease" if fenced else ": you may not be here any more"
+            )
         elif isinstance(message, m.Failed):
             self._on_failure(message)
         else:

@@ -3,8 +3,9 @@
 Asked at each input against the envelopes of that moment; `version` rises with every change, so a
 caller may keep an `Allowance` and ask again only when the version or the time has moved on. A
 refused change changes nothing. Nobody is owner here: the creator of a session has only what its
-envelopes say. What this module does not do: authenticate an actor, tell whose turn it is, keep
-envelopes on disk. `live` is always every live session of the host.
+envelopes say. Where they say nothing of an actor, what counts is the grants it shows
+(`shown_grants.py`). What this module does not do: authenticate an actor, tell whose turn it is,
+keep envelopes on disk. `live` is always every live session of the host.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from collections.abc import Collection, Iterable
 
 from holdfast.core.envelope_book import FOR_EVER, NOTHING, Book, Live, Meet, meet
 from holdfast.core.rate import Limits, Rates
+from holdfast.core.shown_grants import Shown
 from holdfast.model.actor import Actor
 from holdfast.model.envelope import ALL, Envelope, Right, Scope, ScopeKind
 from holdfast.model.errors import (
@@ -23,6 +25,7 @@ from holdfast.model.errors import (
     LimitReached,
     NotPermitted,
 )
+from holdfast.model.grant import Reach, StepKind
 from holdfast.model.ids import HOST_ACTOR, ActorId, SessionId
 from holdfast.model.limits import ACTORS_MAX, ENVELOPES_MAX, GRANTORS_NAMED
 from holdfast.model.record import Record
@@ -41,13 +44,24 @@ class Allowance(Record):
 class Authority:
     """Actors and envelopes of one host."""
 
-    def __init__(self, actors: Iterable[Actor] = (), envelopes: Iterable[Envelope] = ()) -> None:
-        self.version = 0
+    def __init__(
+        self,
+        actors: Iterable[Actor] = (),
+        envelopes: Iterable[Envelope] = (),
+        shown: Shown | None = None,
+    ) -> None:
+        self.shown = shown
+        self._version = 0
         self._actors = {actor.id: actor for actor in actors}
         self._book = Book(envelopes)
         self._rates = Rates()
         # Envelopes seen expired. A clock set back does not bring them to life again.
         self._dead: set[tuple[ActorId, Scope]] = set()
+
+    @property
+    def version(self) -> int:
+        """Rises with every change, also of what is shown."""
+        return self._version + (0 if self.shown is None else self.shown.version)
 
     # -- asking -----------------------------------------------------------------------------------
 
@@ -86,17 +100,45 @@ class Authority:
         counting = self._book.counting(actor, session, labels)
         if right in meet(counting).rights:
             raise EnvelopeExpired(f"{who}'s right to {right} in {where} has expired", hint=hint)
+        if not counting and self.shown is not None:
+            ended = self.shown.why_not(actor, session, labels)
+            if ended is not None:
+                raise ended
         raise NotPermitted(f"{who} does not have the right to {right} in {where}", hint=hint)
 
     def check_everywhere(self, actor: ActorId, right: Right, now: float) -> None:
-        """For what is done to no session yet, or to all: by the envelope for `all` alone."""
+        """For what is done to no session yet, or to all: by the envelope for `all` alone, or by
+        what is shown for all of this host."""
         who = self._known(actor).name
         counting = [each for each in self._book.of(actor) if each.scope == ALL]
-        if right in self._meet_now(counting, now).rights:
+        if counting or self.shown is None:
+            has = self._meet_now(counting, now)
+        else:
+            has = self.shown.throughout(actor, ALL, (), now)
+        if right in has.rights:
             return
         if right in meet(counting).rights:
             raise EnvelopeExpired(f"{who}'s right to {right} in all sessions has expired")
         raise NotPermitted(f"{who} does not have the right to {right} in all sessions")
+
+    def check_may_give(
+        self, envelope: Envelope, reach: Reach, *, now: float, live: Collection[Live]
+    ) -> None:
+        """Whether `granted_by` could give what this envelope says throughout a reach, whatever its
+        scope is; with no rights, take it away. Having it throughout one step's sessions is enough:
+        a session must meet them all."""
+        grantor = self._known(envelope.granted_by)
+        steps = [step for step in reach.steps if not step.startswith(f"{StepKind.HOST}:")]
+        refusal: NotPermitted | None = None
+        for scope in [Scope.parse(step) for step in steps] or [ALL]:
+            has = self._throughout(grantor.id, scope, now, live, by_shown=True)
+            try:
+                self._check_within(envelope.replace(scope=scope), grantor, has)
+                return
+            except NotPermitted as error:
+                refusal = error
+        assert refusal is not None
+        raise refusal
 
     def charge(
         self, actor: ActorId, session: SessionId, limits: Limits, size: int, now: float
@@ -131,7 +173,7 @@ class Authority:
         if len(self._actors) >= ACTORS_MAX:
             raise LimitReached(f"already {ACTORS_MAX} actors are known here")
         self._actors[actor.id] = actor
-        self.version += 1
+        self._version += 1
 
     def set(self, envelope: Envelope, *, now: float, live: Collection[Live]) -> None:
         """Put this envelope in place of the actor's one in that scope."""
@@ -166,7 +208,7 @@ class Authority:
         self._book = self._book.without(session)
         self._rates.forget(session)
         self._dead = {key for key in self._dead if key[1] != Scope.session(session)}
-        self.version += 1
+        self._version += 1
 
     # -- judging ----------------------------------------------------------------------------------
 
@@ -184,7 +226,10 @@ class Authority:
         known = self._actors.get(actor)
         if known is None or known.revoked_at is not None:
             return NOTHING
-        return self._meet_now(self._book.counting(actor, session, labels), now)
+        counting = self._book.counting(actor, session, labels)
+        if not counting and self.shown is not None:
+            return self.shown.meet(actor, session, labels, now)
+        return self._meet_now(counting, now)
 
     def _meet_now(self, counting: Collection[Envelope], now: float) -> Meet:
         """Their meet, or nothing when one of them has expired."""
@@ -195,7 +240,7 @@ class Authority:
                 expired = True
                 if key not in self._dead:
                     self._dead.add(key)
-                    self.version += 1  # an allowance kept from before must not outlive the clock
+                    self._version += 1  # an allowance kept from before must not outlive the clock
         return NOTHING if expired else meet(counting)
 
     def _grantors(
@@ -215,12 +260,36 @@ class Authority:
 
     def _may_grant(self, envelope: Envelope, now: float, live: Collection[Live]) -> None:
         """A grantor grants within what it has itself throughout that scope, and not for longer.
-        Taking everything away needs the right to grant and nothing else."""
+        Taking everything away needs the right to grant and nothing else, and may be done by what is
+        shown; giving is not, because an envelope would stand when that is revoked."""
         by, scope = envelope.granted_by, envelope.scope
         if by == HOST_ACTOR:
             return
         grantor = self._known(by)
-        has = self._meet_now(self._book.throughout(grantor.id, scope, live), now)
+        shows = self._throughout(grantor.id, scope, now, live, by_shown=True)
+        if not envelope.rights:
+            self._check_within(envelope, grantor, shows)
+            return
+        has = self._throughout(grantor.id, scope, now, live, by_shown=False)
+        if Right.GRANT in shows.rights and Right.GRANT not in has.rights:
+            raise NotPermitted(
+                f"{grantor.name} has its rights by a grant, and gives nobody an envelope",
+                hint="`hold delegate` hands on a part of a grant, `hold invite` lets others in",
+            )
+        self._check_within(envelope, grantor, has)
+
+    def _throughout(
+        self, actor: ActorId, scope: Scope, now: float, live: Collection[Live], *, by_shown: bool
+    ) -> Meet:
+        """What it has in every session of a scope; by what it shows only if the host says nothing
+        of it anywhere."""
+        if by_shown and self.shown is not None and not self._book.of(actor):
+            return self.shown.throughout(actor, scope, live, now)
+        return self._meet_now(self._book.throughout(actor, scope, live), now)
+
+    @staticmethod
+    def _check_within(envelope: Envelope, grantor: Actor, has: Meet) -> None:
+        scope = envelope.scope
         for right in (Right.GRANT, *envelope.rights):
             if right not in has.rights:
                 raise NotPermitted(
@@ -267,7 +336,7 @@ class Authority:
                     hint="make somebody else admin of it first, without expiry",
                 )
         self._book, self._actors = book, actors
-        self.version += 1
+        self._version += 1
 
     @staticmethod
     def _some_admin(book: Book, actors: dict[ActorId, Actor], live: Live) -> bool:

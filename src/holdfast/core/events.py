@@ -105,6 +105,18 @@ class Thawed(Event):
     """The kernel says that the tree runs on."""
 
 
+class LeaseLost(Event):
+    """This host may not act for the session any more: the lease ran out, or is another's."""
+
+    cause: str
+
+
+class LeaseHeld(Event):
+    """It may again, in this epoch."""
+
+    epoch: int
+
+
 class AuthorityChanged(Event):
     """Envelopes or actors changed: whoever lost a right that it is using loses its use too."""
 
@@ -170,6 +182,18 @@ class Freeze(Effect):
 
 class Thaw(Effect):
     """Let everything run on; then say so with Thawed."""
+
+
+class Fence(Effect):
+    """Stop the tree, send everybody away, take nothing more."""
+
+    cause: str
+
+
+class Unfence(Effect):
+    """Go on as the incarnation of this epoch; a halt stays in force."""
+
+    epoch: int
 
 
 class Blind(Effect):

@@ -6,7 +6,8 @@ Judged offline from the chain, the keys the host trusts and the revocations it h
     each link    is signed by its issuer, who holds the link before, and names that link
     is narrower  in rights, reach, time, rates and further hands (`model.grant.widened`)
     ends         with the key that was proven on this connection, by claim or channel
-    stands       no link, no key in it is revoked, and all of it counts at this time
+    stands       no link, no key in it is revoked, and all of it counts at this time; nor does the
+                 host know anybody in it as an actor that was revoked
 
 What this does not do: check a signature (`Check` comes in), prove that the caller has the holder's
 key, decode anything. A chain that was judged stays in nobody's mind: it is judged again, and only
@@ -21,7 +22,7 @@ from functools import lru_cache
 from holdfast.core.rate import Limits
 from holdfast.model.envelope import Envelope, Right, Scope
 from holdfast.model.errors import GrantExpired, GrantInvalid, GrantRevoked
-from holdfast.model.grant import Grant, GrantChain, Link, Reach, Revocations, widened
+from holdfast.model.grant import Grant, GrantChain, Link, Reach, Revocations, StepKind, widened
 from holdfast.model.ids import HOST_ACTOR, ActorId, SessionId
 from holdfast.model.limits import GRANT_KNOWN_LINKS, GRANT_LINKS_MAX, GRANT_SKEW_S
 from holdfast.model.record import Record
@@ -59,10 +60,19 @@ class Held(Record):
         """What it comes to in one session; None: it does not reach there."""
         if not self.reach.is_met(self.host, session, labels):
             return None
+        return self._envelope(Scope.session(session))
+
+    def envelope_throughout(self, scope: Scope) -> Envelope | None:
+        """What it comes to in every session of a scope, also in those yet to come; None: there may
+        be one that it does not reach."""
+        within = {str(scope), f"{StepKind.HOST}:{self.host.hex()}"}
+        return self._envelope(scope) if within.issuperset(self.reach.steps) else None
+
+    def _envelope(self, scope: Scope) -> Envelope:
         limits = self.limits or Limits()
         return Envelope(
             self.actor,
-            Scope.session(session),
+            scope,
             tuple(sorted(self.rights)),
             self.until,
             limits.inputs_per_s,
@@ -75,11 +85,19 @@ class Held(Record):
 class Verifier:
     """The judge of chains on one host."""
 
-    def __init__(self, own: bytes, check: Check, roots: Iterable[Root] = ()) -> None:
+    def __init__(
+        self,
+        own: bytes,
+        check: Check,
+        roots: Iterable[Root] = (),
+        barred: Callable[[bytes], bool] = lambda _key: False,
+    ) -> None:
         """`own`: the host's key, which is always trusted, and whose revocations count for every
-        chain. Those of another authority count for its own chains only."""
+        chain. Those of another authority count for its own chains only. `barred`: whether the host
+        knows the holder of this key as an actor that was revoked."""
         self._own = own
         self._check = check
+        self._barred = barred
         self._roots = {root.key: root for root in roots} | {own: Root(own)}
         self._lists: dict[bytes, Revocations] = {}
         self._revoked: dict[bytes, frozenset[bytes]] = {}
@@ -148,6 +166,8 @@ class Verifier:
                 for link in links
             ):
                 raise GrantRevoked("the grant, or one it comes from, was revoked")
+        if any(self._barred(link.grant.holder) for link in links):
+            raise GrantRevoked("an actor that holds the grant, or handed it on, was revoked")
 
     def _held(self, links: tuple[Link, ...], root: Root, now: float) -> Held:
         last = links[-1].grant  # the narrowest in everything, as has been checked

@@ -7,8 +7,19 @@ is a repeat (the answer was lost, not the input): it is answered as accepted and
 from __future__ import annotations
 
 from holdfast.model.errors import InvalidArgument, LimitReached
-from holdfast.model.ids import OperatorId
+from holdfast.model.ids import ActorId, OperatorId
 from holdfast.model.limits import INPUT_MAX_BYTES, INPUT_PENDING_BYTES, INTAKE_OPERATORS
+from holdfast.model.record import Record
+
+
+class Swift(Record):
+    """Who may write the next key without being judged anew, and until when that holds. Whatever
+    happens to the session in between ends it."""
+
+    operator: OperatorId
+    actor: ActorId
+    until: float
+    version: int
 
 
 class Intake:

@@ -73,6 +73,11 @@ class Invites:
             known = self._invites[invite] = known.replace(revoked_at=now)
         return known
 
+    def take_back(self, before: Iterable[Invite]) -> None:
+        """A change could not be written down: the invites are what they were. Guesses stay counted
+        against the clock."""
+        self._invites = {invite.id: invite for invite in before}
+
     def forget(self, now: float) -> None:
         """Drop those whose link is of no use to anybody any more."""
         self._invites = {

@@ -15,14 +15,13 @@ from holdfast.core import events as ev
 from holdfast.core import turn_events as turn
 from holdfast.core.attachment import Attachments, Seat
 from holdfast.core.authority import Authority
-from holdfast.core.intake import Intake
+from holdfast.core.intake import Intake, Swift
 from holdfast.core.lifecycle import TRANSITIONS, Phase, Step
 from holdfast.core.turn import Turn
 from holdfast.core.turn_policy import policy
 from holdfast.model.envelope import Right
-from holdfast.model.errors import NotPermitted, SessionEnded, SessionHalted
+from holdfast.model.errors import Fenced, NotPermitted, SessionEnded, SessionHalted
 from holdfast.model.ids import HOST_ACTOR, ActorId, OperatorId, SessionId
-from holdfast.model.record import Record
 from holdfast.model.size import Size
 from holdfast.model.state import Ending
 
@@ -42,16 +41,6 @@ class TurnStep(ev.Event):
     step: turn.TurnEvent
 
 
-class Swift(Record):
-    """Who may write the next key without being judged anew, and until when that holds. Whatever
-    happens to the session in between ends it."""
-
-    operator: OperatorId
-    actor: ActorId
-    until: float
-    version: int
-
-
 class Session:
     """Lifecycle, attachments, authority, turn and intake of one incarnation."""
 
@@ -66,6 +55,7 @@ class Session:
         *,
         halted: bool = False,
         halted_actors: frozenset[str] = frozenset(),
+        fenced: bool = False,
     ) -> None:
         self.id = session
         self.labels = labels
@@ -73,6 +63,7 @@ class Session:
         self.size = size
         self.halted = halted  # asked for: input is refused from that moment on
         self.frozen = halted  # and confirmed by the kernel
+        self.fenced = fenced  # its lease is lost: nothing may be done here but to end it
         self.halted_actors = halted_actors  # whose processes alone are
         self.ending: Ending | None = None
         self.attachments = Attachments()
@@ -85,6 +76,11 @@ class Session:
     def handle(self, event: ev.Event) -> list[ev.Effect]:
         """The only way in."""
         self.swift = None
+        if self.fenced and isinstance(event, _ACTS):
+            raise Fenced(
+                "this host lost the session's lease; what runs here is frozen",
+                hint="`hold show` says how it stands; it may live on another host",
+            )
         return _HANDLERS[type(event)](self, event)
 
     # -- coming and going -----------------------------------------------------------------------
@@ -165,7 +161,7 @@ class Session:
         return [*took, ev.SendSignal(event.signal)]
 
     def _nudged(self, _event: ev.Nudged) -> list[ev.Effect]:
-        return [] if self.halted or self.ending else [ev.Repaint()]
+        return [] if self.stands_still or self.ending else [ev.Repaint()]
 
     def _write(
         self, actor: str, operator: OperatorId, right: Right, now: float, size: int = 0
@@ -283,6 +279,24 @@ class Session:
         self.halted_actors = frozenset()
         return [ev.Announce()]
 
+    # -- lease ----------------------------------------------------------------------------------
+
+    @property
+    def stands_still(self) -> bool:
+        return self.halted or self.fenced
+
+    def _lease_lost(self, event: ev.LeaseLost) -> list[ev.Effect]:
+        if self.fenced or self.phase is Phase.ENDED:
+            return []
+        self.fenced = True
+        return [ev.Fence(event.cause), ev.Announce()]
+
+    def _lease_held(self, event: ev.LeaseHeld) -> list[ev.Effect]:
+        if not self.fenced or self.phase is not Phase.RUNNING:  # what ends does not run again
+            return []
+        self.fenced = False
+        return [ev.Unfence(event.epoch), ev.Announce()]
+
     # -- authority ------------------------------------------------------------------------------
 
     def _check(self, actor: str, right: Right, now: float) -> None:
@@ -353,6 +367,11 @@ class Session:
 
 
 _NEVER = float("inf")
+# What a fenced incarnation refuses: all that somebody does to it, but to stop or to end it.
+_ACTS = (
+    *(ev.Offered, ev.Opened, ev.SizeAsked, ev.SignalAsked, ev.PolicyAsked),
+    *(ev.SeizeAsked, ev.ResumeAsked, TurnStep),
+)
 
 _HANDLERS: dict[type[ev.Event], Callable[[Session, Any], list[ev.Effect]]] = {
     ev.Offered: Session._offered,
@@ -368,6 +387,8 @@ _HANDLERS: dict[type[ev.Event], Callable[[Session, Any], list[ev.Effect]]] = {
     ev.ResumeAsked: Session._resume_asked,
     ev.Froze: Session._froze,
     ev.Thawed: Session._thawed,
+    ev.LeaseLost: Session._lease_lost,
+    ev.LeaseHeld: Session._lease_held,
     ev.AuthorityChanged: Session._authority_changed,
     ev.EndAsked: Session._end_asked,
     ev.MainEnded: Session._main_ended,

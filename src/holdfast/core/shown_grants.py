@@ -15,9 +15,9 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from holdfast.core.envelope_book import NOTHING, Meet, meet
+from holdfast.core.envelope_book import NOTHING, Live, Meet, meet
 from holdfast.core.grants import Held, Verifier
-from holdfast.model.envelope import Envelope
+from holdfast.model.envelope import Envelope, Scope, ScopeKind
 from holdfast.model.errors import HoldfastError, LimitReached
 from holdfast.model.grant import GrantChain
 from holdfast.model.ids import ActorId, SessionId
@@ -33,6 +33,8 @@ class Shown:
         self._verifier = verifier
         self._shown: dict[str, tuple[GrantChain, bytes, Held]] = {}
         self._by_actor: dict[ActorId, set[str]] = {}
+        # What connections that are still there showed, and why it counts no more.
+        self._ended: dict[str, tuple[Held, HoldfastError]] = {}
 
     def show(self, connection: str, chain: GrantChain, key: bytes, now: float) -> Held:
         """This connection, which has proven to have `key`, shows a chain, in place of an older one.
@@ -44,30 +46,44 @@ class Shown:
         self._put(connection, chain, key, held)
         return held
 
-    def withdraw(self, connection: str) -> None:
-        """The connection ended."""
-        entry = self._shown.pop(connection, None)
-        if entry is None:
-            return
-        actor = entry[2].actor
-        self._by_actor[actor].discard(connection)
-        if not self._by_actor[actor]:
-            del self._by_actor[actor]
-        self.version += 1
+    def withdraw(self, connection: str) -> Held | None:
+        """The connection ended. What it held until now; None: nothing that counted."""
+        self._ended.pop(connection, None)
+        return self._drop(connection)
 
     def meet(self, actor: ActorId, session: SessionId, labels: Collection[str], now: float) -> Meet:
         """What the actor's chains come to in this session."""
-        found = [
-            envelope
-            for connection in tuple(self._by_actor.get(actor, ()))
-            if (held := self._current(connection, now)) is not None
-            and (envelope := held.envelope_in(session, labels)) is not None
-        ]
-        return _sum(found)
+        return _sum([held.envelope_in(session, labels) for held in self._held(actor, now)])
+
+    def throughout(self, actor: ActorId, scope: Scope, live: Collection[Live], now: float) -> Meet:
+        """What the actor's chains come to in every session of a scope."""
+        if scope.kind is ScopeKind.SESSION:
+            for session, labels, _ in live:
+                if session == scope.name:
+                    return self.meet(actor, session, labels, now)
+        return _sum([held.envelope_throughout(scope) for held in self._held(actor, now)])
+
+    def why_not(
+        self, actor: ActorId, session: SessionId, labels: Collection[str]
+    ) -> HoldfastError | None:
+        """Why a chain with which the actor came in, and which reached this session, counts no more;
+        None: there is none such."""
+        for held, error in self._ended.values():
+            if held.actor == actor and held.reach.is_met(held.host, session, labels):
+                return type(error)(error.message, hint=error.hint)
+        return None
+
+    def links(self) -> list[bytes]:
+        """The id of the last link of each chain that is shown."""
+        return [chain.links[-1].id for chain, _, _ in self._shown.values()]
 
     def review(self, now: float) -> tuple[str, ...]:
         """Judge all again: revocations were taken. The connections whose chain is gone."""
         return tuple(each for each in tuple(self._shown) if self._again(each, now) is None)
+
+    def _held(self, actor: ActorId, now: float) -> list[Held]:
+        current = (self._current(each, now) for each in tuple(self._by_actor.get(actor, ())))
+        return [held for held in current if held is not None]
 
     def _current(self, connection: str, now: float) -> Held | None:
         held = self._shown[connection][2]
@@ -77,12 +93,24 @@ class Shown:
         chain, key, had = self._shown[connection]
         try:
             held = self._verifier.verify(chain, key, now)
-        except HoldfastError:
-            self.withdraw(connection)
+        except HoldfastError as error:
+            self._drop(connection)
+            self._ended[connection] = (had, error.with_traceback(None))
             return None
         if held != had:
             self._put(connection, chain, key, held)
         return held
+
+    def _drop(self, connection: str) -> Held | None:
+        entry = self._shown.pop(connection, None)
+        if entry is None:
+            return None
+        actor = entry[2].actor
+        self._by_actor[actor].discard(connection)
+        if not self._by_actor[actor]:
+            del self._by_actor[actor]
+        self.version += 1
+        return entry[2]
 
     def _put(self, connection: str, chain: GrantChain, key: bytes, held: Held) -> None:
         self._shown[connection] = (chain, key, held)
@@ -90,7 +118,8 @@ class Shown:
         self.version += 1
 
 
-def _sum(envelopes: list[Envelope]) -> Meet:
+def _sum(found: list[Envelope | None]) -> Meet:
+    envelopes = [each for each in found if each is not None]
     if not envelopes:
         return NOTHING
     together = meet(envelopes)

@@ -9,17 +9,33 @@ The whole:
     inheriting.py   what a new daemon finds: sessions to carry on, sessions to bury
     registry.py     sessions by name, id and prefix; who may see which
     actors.py       the actors and their envelopes, judged by core.authority, kept on disk
+    admission.py    who is let in: by chains of grants, by invites; kept on disk
+    devices.py      who came in, and with what
+    revoking.py     who may take back what, and what goes with it
+    revocation_list.py  what this host has taken back, signed
+    record_files.py a record kept as one JSON file
     store.py        what is on disk: keys, specs, tombstones, last output
     clock.py        the host's time, which never goes back
     strays.py       processes of sessions that nobody holds any more
     levels.py       what this host can do, for launch and `hold doctor`
     config.py       config.toml
+    coordinating.py the coordination point, where leases are kept
+
+From elsewhere:
+
+    relays.py       at which relays to be;  own_relay.py  the one this host runs itself
+    reach.py        being there: what is announced and known, over all of them
+    uplink.py       one relay that was dialled
+    remote.py       one operator who came through it
+    fanout.py       a session's output for all of these at once
 
 One connection:
 
     operator.py     frames in, frames out, never more than its limits
     requests.py     each request -> what it does
     authority_requests.py   the same for actors, envelopes, turn, halt and journal
+    reach_requests.py       the same for relays
+    admission_requests.py   the same for invites and devices
     channels.py     what flows to an operator: output, raw output, a command's output
 
 One session:
@@ -34,6 +50,10 @@ One session:
     refusals.py     what was refused, told once for many
     turning.py      what becomes of the turn: recorded, kept, told
     halts.py        stopping the tree, or what one actor started in it
+    leasing.py      a re-homeable session's lease, and what follows when it is lost
+    tenure.py       that lease, run: a clock and a coordination point for core.lease
+    token.py        the fencing token, for the session's programs
+    hangup.py       signals for what runs in it
     handoffs.py     what a new turn holder must know, since which point
     commands.py     what the session's shell reports, and `exec`
     view.py         the lazily fed screen, and its checkpoint

@@ -10,7 +10,6 @@ connection. A change is on disk before it counts.
 
 from __future__ import annotations
 
-import json
 import os
 import pwd
 from collections.abc import Callable, Collection
@@ -18,6 +17,7 @@ from collections.abc import Callable, Collection
 from holdfast.adapters import files, signing
 from holdfast.core.authority import Authority
 from holdfast.core.envelope_book import Live
+from holdfast.host import record_files
 from holdfast.host.clock import now
 from holdfast.host.store import storage_failed
 from holdfast.model.actor import Actor, ActorKind, Colour, default_colour
@@ -29,10 +29,9 @@ from holdfast.model.errors import (
     LastAdmin,
     NoSuchActor,
     NotPermitted,
-    StorageFailed,
 )
 from holdfast.model.ids import HOST_ACTOR, ActorId
-from holdfast.model.record import Malformed, Record
+from holdfast.model.record import Record
 
 
 class _Book(Record):
@@ -46,7 +45,8 @@ class Actors:
     def __init__(self, state: str) -> None:
         self._path = f"{state}/authority.json"
         self._keys = f"{state}/keys"
-        book = self._load()
+        without = "nobody may do anything"
+        book = record_files.read(self._path, _Book, without=without) or _Book((), ())
         self.authority = Authority(book.actors, book.envelopes)
 
     # -- asking -------------------------------------------------------------------------------
@@ -152,9 +152,10 @@ class Actors:
         self._changing(lambda authority: authority.add_actor(actor))
         return actor
 
-    def revoke(self, asker: Actor, actor: Actor, live: Collection[Live]) -> Actor:
+    def revoke(self, by: str, actor: Actor, live: Collection[Live]) -> Actor:
+        """`by`: an actor's id, or HOST_ACTOR when whoever asked was judged already."""
         self._changing(
-            lambda authority: authority.revoke_actor(actor.id, by=asker.id, now=now(), live=live)
+            lambda authority: authority.revoke_actor(actor.id, by=by, now=now(), live=live)
         )
         revoked = self.get(actor.id)
         assert revoked is not None
@@ -213,28 +214,15 @@ class Actors:
 
     # -- disk ---------------------------------------------------------------------------------
 
-    def _load(self) -> _Book:
-        try:
-            with open(self._path, encoding="utf-8") as file:
-                return _Book.unpack(json.loads(file.read(), object_hook=_revived))
-        except FileNotFoundError:
-            return _Book((), ())
-        except (OSError, ValueError, Malformed) as error:
-            raise StorageFailed(
-                f"cannot read {self._path}: {error}",
-                hint="without it nobody may do anything; restore it, or move it away to start anew",
-            ) from error
-
     def _changing(self, change: Callable[[Authority], None]) -> None:
         """Judge a change on a copy, write it, then let it count."""
         before = self.authority
-        trial = Authority(before.actors(), before.envelopes())
+        trial = Authority(before.actors(), before.envelopes(), before.shown)
         change(trial)
         _check_ruled(before, trial)
         book = _Book(trial.actors(), trial.envelopes())
         try:
-            files.replace(self._path, json.dumps(book.pack(), default=_plain, indent=1).encode())
-            files.sync_directory(os.path.dirname(self._path))
+            record_files.write(self._path, book)
         except OSError as error:
             raise storage_failed(error) from error
         change(before)
@@ -263,13 +251,3 @@ def _rulers(authority: Authority, uid: int) -> list[Actor]:
         for each in authority.actors()
         if each.id in ruling and each.revoked_at is None and each.may_touch(uid)
     ]
-
-
-def _plain(value: object) -> dict[str, str]:
-    """Keys are bytes, which JSON has not."""
-    assert isinstance(value, bytes)
-    return {"hex": value.hex()}
-
-
-def _revived(value: dict[str, object]) -> object:
-    return bytes.fromhex(str(value["hex"])) if value.keys() == {"hex"} else value

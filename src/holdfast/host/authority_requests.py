@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
+from holdfast.adapters import signing
 from holdfast.core import events as ev
 from holdfast.core import turn_events as turn
 from holdfast.core.session import TurnStep
@@ -14,12 +15,14 @@ from holdfast.host.clock import now
 from holdfast.host.live import LiveSession
 from holdfast.host.records import Records
 from holdfast.host.store import Stored
+from holdfast.model.actor import Actor
 from holdfast.model.envelope import ALL, Envelope, Scope, rights_of
-from holdfast.model.errors import InvalidArgument
+from holdfast.model.errors import BadSignature, GrantInvalid, InvalidArgument
 from holdfast.model.ids import ActorId
 from holdfast.wire import authority as a
 from holdfast.wire import messages as m
 from holdfast.wire.claims import claim_text
+from holdfast.wire.grants import decode_chain
 
 if TYPE_CHECKING:
     from holdfast.host.daemon import Daemon
@@ -64,13 +67,26 @@ class AuthorityRequests:
     # -- who ----------------------------------------------------------------------------------
 
     def _claim(self, operator: Operator, claim: a.Claim) -> m.Answer:
-        actors = self._daemon.actors
-        actor = actors.find(operator.local_actor, claim.actor)
         assert operator.named is not None  # it said hello
         text = claim_text(self._daemon.store.host_key.public, operator.challenge, operator.named)
-        actors.check_claim(actor, text, claim.signature)
+        if claim.grant:
+            actor = self._admitted(operator, claim, text)
+        else:
+            actor = self._daemon.actors.find(operator.local_actor, claim.actor)
+            self._daemon.actors.check_claim(actor, text, claim.signature)
         operator.becomes(actor)
         return a.ActorShown(claim.id, actor)
+
+    def _admitted(self, operator: Operator, claim: a.Claim, text: bytes) -> Actor:
+        """Who shows a grant need not be known: the grant names its key, and whose sessions it is
+        about, whatever unix user asks."""
+        operator.becomes(operator.actor)  # or it is too late, and what it showed before stands
+        key = decode_chain(claim.grant).last.holder
+        if claim.actor != ActorId.of_key(key):
+            raise GrantInvalid("the grant is for another actor than the one claimed")
+        if not signing.check(key, text, claim.signature):
+            raise BadSignature("the claim is not signed with the key the grant is for")
+        return self._daemon.admission.admit(operator.connection, key, claim.grant, now())
 
     def _add_actor(self, operator: Operator, request: a.AddActor) -> m.Answer:
         self._daemon.actors.check_manages(operator.actor)
@@ -98,7 +114,7 @@ class AuthorityRequests:
         self._daemon.actors.check_manages(operator.actor)
         actor = self._daemon.actors.find(operator.actor, request.actor)
         live = self._daemon.live_sessions()
-        revoked = self._daemon.actors.revoke(operator.actor, actor, live)
+        revoked = self._daemon.actors.revoke(operator.actor.id, actor, live)
         self._daemon.authority_changed(operator.actor, revoked, None)
         return a.ActorShown(request.id, revoked)
 

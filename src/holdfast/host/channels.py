@@ -45,6 +45,8 @@ class _RingChannel:
 
     def next_piece(self) -> Piece | None:
         ring, start = self.live.ring, self.cursor
+        if not self.live.may_act():  # it is closed in this moment
+            return None
         if start < ring.tail:  # also a cursor before everything
             return [encode(self.missed())]
         if start < ring.head:
@@ -72,8 +74,24 @@ class ViewChannel(_RingChannel):
         self._scrollback = scrollback  # wanted, and not sent yet
         resumable = since is not None and ring.tail <= since <= ring.head
         self._shown_to = ring.head if since is None else since
+        self.shared_from: int | None = None  # output from there on comes by host.fanout
         # A cursor before everything asks for the screen.
         super().__init__(live, number, since if since is not None and resumable else -1)
+
+    def next_piece(self) -> Piece | None:
+        shared = self.shared_from
+        if shared is None or self.cursor < min(shared, self.live.ring.head):
+            return super().next_piece()
+        if self.live.ending is None or self._closed:
+            return None
+        # The end, behind an empty piece that says how far the output goes.
+        self._closed = True
+        end = self.live.ring.head
+        return [output_head(self.number, end, 0), encode(m.Closed(self.number, self.live.ending))]
+
+    def begin_anew(self) -> None:
+        """With the screen, on this channel alone."""
+        self.shared_from, self.cursor = None, -1
 
     def missed(self) -> m.Message:
         offset, data = self.live.view.snapshot(scrollback=self._scrollback)

@@ -269,6 +269,8 @@ class ExecChannel:
         self.wake()
 
     def next_piece(self) -> Piece | None:
+        if not self.live.may_act():  # it is closed in this moment
+            return None
         self._read_on()
         if self._ready:
             return [encode(self._ready.popleft())]

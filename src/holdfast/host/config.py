@@ -5,6 +5,8 @@ from __future__ import annotations
 import tomllib
 
 from holdfast.core.turn_policy import DEFAULT_POLICY, policy
+from holdfast.dial.address import relay_address
+from holdfast.host.coordinating import terms_of
 from holdfast.model.errors import InvalidArgument
 from holdfast.model.limits import (
     RING_DEFAULT_BYTES,
@@ -12,6 +14,7 @@ from holdfast.model.limits import (
     RING_MIN_BYTES,
     SCROLLBACK_MAX_LINES,
 )
+from holdfast.model.listening import listening
 from holdfast.model.record import Malformed, Record
 from holdfast.model.state import Level
 
@@ -24,12 +27,20 @@ class Config(Record):
     level: Level | None = None  # the highest level to use; default: the highest there is
     turn_policy: str = DEFAULT_POLICY  # of new sessions
     shell: str = ""  # default shell of new sessions; default: the user's own
+    coordination: str = ""  # where leases are kept; default: a file of this host
+    lease_s: float | None = None  # length of a lease; default: 10, with NATS 30
+    relays: tuple[str, ...] = ()  # where this host can be reached from elsewhere
+    relay: str = ""  # where its own listens, or off; default: on this machine only
 
     def checked(self) -> Config:
         check_ring(self.ring_bytes)
         if not 0 <= self.scrollback_lines <= 1_000_000:
             raise InvalidArgument("scrollback_lines must be 0 to 1000000")
         policy(self.turn_policy)
+        terms_of(self.coordination, self.lease_s)
+        for address in self.relays:
+            relay_address(address)
+        listening(self.relay)
         return self
 
 

@@ -70,6 +70,8 @@ class KeeperLink:
         ended: Callable[[SessionId, Ending], None],
         terminate: Callable[[], None],
         lost: Callable[[], None],
+        froze: Callable[[SessionId], None],
+        relay: Callable[[str, str, str], None],
     ) -> None:
         """News from now on."""
         self._sock.setblocking(False)
@@ -79,6 +81,10 @@ class KeeperLink:
                 ended(SessionId(parcel.head["session"]), Ending(**parcel.head["status"]))
             elif parcel.head["news"] == "terminate":
                 terminate()
+            elif parcel.head["news"] == "froze":
+                froze(SessionId(parcel.head["session"]))
+            elif parcel.head["news"] == "relay":
+                relay(parcel.head["url"], parcel.head["pin"], parcel.head["why"])
 
         def on_readable() -> None:
             try:
@@ -110,6 +116,15 @@ class KeeperLink:
 
     def release(self, session: SessionId) -> None:
         self._send({"do": "release", "session": session})
+
+    def lease(self, session: SessionId, group: str, until: float | None) -> None:
+        """Freeze this control group at that moment of CLOCK_BOOTTIME unless another is said before;
+        None: not any more."""
+        self._send({"do": "lease", "session": session, "group": group, "until": until})
+
+    def relay(self, address: str, ports: list[int], words: list[str]) -> None:
+        """Run a relay that listens there, or with no address none."""
+        self._send({"do": "relay", "listen": address, "ports": ports, "words": words})
 
     def ready(self) -> None:
         self._send({"do": "ready"})

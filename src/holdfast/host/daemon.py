@@ -20,15 +20,19 @@ from holdfast.core import events as ev
 from holdfast.core.attachment import Seat
 from holdfast.core.envelope_book import Live
 from holdfast.core.waiting import judge
-from holdfast.host import config, inheriting, levels
+from holdfast.host import config, inheriting, levels, token
 from holdfast.host.actors import Actors
+from holdfast.host.admission import Admission
 from holdfast.host.channels import Channel
 from holdfast.host.clock import now
 from holdfast.host.custody import KeeperLink
 from holdfast.host.describing import waiting_line
+from holdfast.host.leasing import Leases
 from holdfast.host.live import LiveSession
 from holdfast.host.operator import Operator
+from holdfast.host.reach import Reach
 from holdfast.host.registry import Registry
+from holdfast.host.relays import Relays
 from holdfast.host.requests import Requests
 from holdfast.host.store import Store, Stored
 from holdfast.model.actor import Actor
@@ -63,18 +67,23 @@ class Daemon:
         self.config, self._config_error = _load_config(home.config, first=starts == 0)
         self.store = Store(home.state)
         self.actors = Actors(home.state)
+        self.admission = Admission(self)
         self.registry = Registry(self.store, self.actors.authority)
         self.requests = Requests(self)
+        self.reach = Reach(self)
+        own = os.environ.get("HOLDFAST_RELAY", "") or self.config.relay
+        self.relaying = Relays(self, self.config.relays, own)
         self.observation: Observation = ProcObservation(judge)
         nofile = int(os.environ.get("HOLDFAST_NOFILE_SOFT", "0"))
         # One name per home, the same for every daemon of it: it names our cgroup directory.
         self.instance = f"{os.getuid()}-{zlib.crc32(home.state.encode()):08x}"
         self.launcher: Launch = Launcher(self.instance, nofile=nofile)
+        self.leases = Leases(self)
         self.operators: set[Operator] = set()
         self.uid = os.getuid()
         self._listener = listener
         self._started_at = time.time()
-        self._restarts = starts
+        self.starts = starts  # daemons before this one
         self._stopped = asyncio.get_running_loop().create_future()
         self._leaving: asyncio.Task[None] | None = None
         self._level: asyncio.Task[Level]
@@ -85,22 +94,32 @@ class Daemon:
         """Carry on what an earlier daemon left, then serve until told to stop."""
         loop = asyncio.get_running_loop()
         inheriting.carry_on(self)
-        self.keeper.listen(loop, self._session_ended, self._terminate, self._keeper_lost)
+        self.keeper.listen(
+            loop,
+            self._session_ended,
+            self._terminate,
+            self._keeper_lost,
+            self._froze,
+            self.relaying.own.heard,
+        )
         self._listener.setblocking(False)
         loop.add_reader(self._listener, self._on_connection)
         # Asking CRIU takes a moment: meanwhile the sessions there are served already.
         self._level = loop.create_task(asyncio.to_thread(levels.highest))
         self.keeper.ready()
+        self.relaying.start()
         log.info("daemon %d ready, %d sessions", os.getpid(), len(self.registry.live))
         try:
             await self._stopped
         finally:
             loop.remove_reader(self._listener)
             self.keeper.close(loop)
+            await self.reach.close()
             for operator in list(self.operators):
                 operator.close()
             for live in list(self.registry.live.values()):
                 live.close(keep=True)
+            await self.leases.close()
             await self.launcher.close()
 
     def stop(self) -> None:
@@ -121,6 +140,13 @@ class Daemon:
         levels.remove_cgroup_home(self.instance)
         self.keeper.stop()
         self.stop()
+
+    def _froze(self, session: SessionId) -> None:
+        """The keeper had no word of a lease in time. Ours may have been on its way."""
+        live = self.registry.live.get(session)
+        if live is not None and not live.is_over:
+            if live.may_act():  # it is fenced in this moment if not
+                live.halts.settle()
 
     def _keeper_lost(self) -> None:
         """Without the keeper nobody can learn a session's end or carry it on: this is host death,
@@ -151,6 +177,10 @@ class Daemon:
         if operator.uid not in (0, self.uid) and self.uid != 0:
             operator.close()  # the socket's mode forbids it already
             return
+        self.came(operator)
+
+    def came(self, operator: Operator) -> None:
+        """From this machine, or through a relay."""
         self.operators.add(operator)
         if len(self.operators) > OPERATORS_MAX:
             operator.refuse(LimitReached("this host serves its limit of operators", hint="later"))
@@ -159,6 +189,7 @@ class Daemon:
         self.operators.discard(operator)
         for live in tuple(operator.touched):
             live.gone(operator)
+        self.admission.withdraw(operator.connection)
         if operator.watches:
             for live in self.registry.live.values():
                 self._update_watching(live)
@@ -205,6 +236,7 @@ class Daemon:
 
     def session_began(self, live: LiveSession) -> None:
         self._update_watching(live)
+        self.reach.began(live)
 
     def tell_answerer(self, live: LiveSession, seat: Seat | None) -> None:
         for operator in tuple(live.audience):
@@ -256,9 +288,16 @@ class Daemon:
 
     def authority_changed(self, by: Actor, subject: Actor, envelope: Envelope | None) -> None:
         """Recorded in every session it is about, then in force there: at once (A2)."""
+        if envelope is None:
+            self.admission.review(now())  # what the subject handed on is over too
         for live in list(self.registry.live.values()):
             if subject.may_touch(live.spec.uid):
                 live.authority_changed(by, subject, envelope)
+
+    def rights_changed(self) -> None:
+        """What somebody shows counts no more: in force in every session, at once."""
+        for live in list(self.registry.live.values()):
+            live.handle(ev.AuthorityChanged(HOST_ACTOR, now()))
 
     def dismiss(self, live: LiveSession, who: OperatorId, channel: int) -> None:
         """This operator may not watch any more: its channel is closed, and it learns why."""
@@ -286,10 +325,12 @@ class Daemon:
             asyncio.get_running_loop().call_later(_BURY_RETRY_S, self.bury, live)
             return
         self.registry.ended(live, stored)
+        self.reach.ended(live.spec.id)
         self.keeper.release(live.spec.id)
         if live.spec.place.cgroup:
             cgroup.remove(live.spec.place.cgroup)
         levels.remove_bell(self.home, live.spec.mark)
+        token.remove(self.home, live.spec.mark)
         self.state_changed(live, SessionState.ENDED)
         if not live.buried.done():
             live.buried.set_result(stored)
@@ -312,6 +353,11 @@ class Daemon:
 
     # -- what it is ---------------------------------------------------------------------------
 
+    @property
+    def relays(self) -> tuple[str, ...]:
+        """As others are to dial them."""
+        return self.relaying.shared()
+
     async def highest_level(self) -> Level:
         return await asyncio.shield(self._level)
 
@@ -322,12 +368,12 @@ class Daemon:
             daemon_pid=os.getpid(),
             keeper_pid=self.keeper.keeper_pid,
             started_at=self._started_at,
-            restarts=self._restarts,
+            restarts=self.starts,
             user=pwd.getpwuid(self.uid).pw_name,
             level=await self.highest_level(),
             home=self.home.state,
             sessions=len(self.registry.live),
-            findings=(*findings, *self._config_findings()),
+            findings=(*findings, *self._config_findings(), *self.relaying.findings()),
         )
 
     def _config_findings(self) -> list[Finding]:

@@ -6,6 +6,7 @@ import os
 import time
 from typing import TYPE_CHECKING
 
+from holdfast.core.waiting import judge
 from holdfast.model.info import SessionInfo
 from holdfast.model.state import SessionState
 
@@ -47,7 +48,23 @@ def info(live: LiveSession) -> SessionInfo:
         labels=spec.labels,
         holder=name(turn.holder),
         waiting=tuple(name(one.actor) for one in turn.queue),
+        lease=live.leasing.info() if live.leasing is not None else None,
     )
+
+
+def state(live: LiveSession) -> SessionState:
+    """From kernel evidence, taken now."""
+    if live.core.ending is not None:
+        return SessionState.ENDED
+    if live.core.frozen:
+        return SessionState.HALTED
+    spec = live.spec
+    evidence = live.daemon.observation.evidence(
+        spec.place, live.fds.master, shell_is_shell=spec.is_shell
+    )
+    found = judge(evidence)
+    # Gone, but not reaped yet: it is told as ended in a moment, with its true status.
+    return SessionState.WORKING if found is SessionState.ENDED else found
 
 
 def waiting_line(live: LiveSession, state: SessionState) -> str:

@@ -11,7 +11,7 @@ from holdfast.adapters.journal_writer import JournalWriter
 from holdfast.adapters.segments import JournalReader, exists, state_discontinuity
 from holdfast.adapters.signing import check
 from holdfast.host.clock import now
-from holdfast.host.kept import Kept
+from holdfast.host.kept import Kept, KeptHalt
 from holdfast.host.store import Store, Stored
 from holdfast.journal import lineage
 from holdfast.journal.entries import HOST, Began, Discontinued, TailCut
@@ -91,7 +91,12 @@ def succeed(store: Store, kept: Kept, reason: str) -> tuple[Kept, JournalWriter,
     journal.sync()
     ended = store.bury_discontinued(old.id, fresh, reason)
     spec = old.replace(id=fresh, born_as=old.mark)
-    return kept.replace(spec=spec, turn=None), journal, ended
+    fresh_start = kept.replace(spec=spec, turn=None, lease=None)
+    if kept.lease is not None and kept.halt is None:
+        # A lease is for one identity, and who held this one's is not known from a damaged record:
+        # what runs goes on, pinned, when somebody says so.
+        fresh_start = fresh_start.replace(halt=KeptHalt(confirmed=False))
+    return fresh_start, journal, ended
 
 
 def begin_journal(

@@ -132,6 +132,8 @@ class Halts:
     async def _resume(self, by: str) -> bool:
         live = self._live
         async with self._lock:
+            if live.core.fenced:  # since it was asked
+                return False
             live.journal.fact(by, entries.Resumed(), forced=True)
             runs = await asyncio.to_thread(_let_go, live.spec.place, self._stopped)
             if runs:
@@ -143,6 +145,38 @@ class Halts:
     async def resumed(self) -> None:
         if self._thawing is not None and not await asyncio.shield(self._thawing):
             raise HaltFailed("the kernel did not let everything run on in time", hint="try again")
+
+    # -- a lost lease ---------------------------------------------------------------------------
+
+    def fence(self) -> None:
+        """Stop it at once: the kernel is asked here and now, and what it says comes later."""
+        with contextlib.suppress(OSError):  # the tree may be ending
+            cgroup.ask_to_freeze(self._live.spec.place.cgroup)
+        self.settle()
+
+    def settle(self) -> None:
+        """The tree stands still, or runs, as halt and lease have it now: the keeper or an earlier
+        daemon may have left it otherwise."""
+        self._live.background(self._settle())
+
+    async def _settle(self) -> None:
+        live, place = self._live, self._live.spec.place
+        async with self._lock:
+            if live.is_over:
+                return
+            if live.core.fenced:
+                halted = await asyncio.to_thread(halting.halt, place, live.spec.mark)
+                if live.ending is None and live.core.fenced:
+                    self._record(HOST_ACTOR, "", halted)
+                    if halted.frozen and live.leasing is not None:
+                        live.leasing.stands_still()
+                return
+            with contextlib.suppress(OSError):
+                if not live.core.halted and cgroup.asked_to_freeze(place.cgroup):
+                    live.journal.fact(HOST_ACTOR, entries.Resumed(), forced=True)
+                    runs = await asyncio.to_thread(cgroup.thaw, place.cgroup)
+                    if runs and not live.is_over and not live.core.stands_still:
+                        live.handle(ev.Froze(HOST_ACTOR, now(), False))
 
     # -- whose command it is ----------------------------------------------------------------------
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 import msgpack
 
 from holdfast.core.turn import KeptTurn
+from holdfast.host.tenure import KeptTenure
 from holdfast.model.ids import SessionId
 from holdfast.model.info import CommandRecord
 from holdfast.model.record import Record
@@ -17,7 +18,8 @@ from holdfast.ports.halt import Stopped
 
 
 class Spec(Record):
-    """What never changes in a session's life; with `kept`, all a new daemon needs to carry on."""
+    """What does not change while an incarnation lives; with `kept`, all a new daemon needs to
+    carry on."""
 
     id: SessionId
     name: str
@@ -59,6 +61,7 @@ class Kept(Record):
     last_output_at: float | None = None
     turn: KeptTurn | None = None
     halt: KeptHalt | None = None  # while it is halted
+    lease: KeptTenure | None = None  # of a re-homeable session
 
     def blob(self) -> bytes:
         data: bytes = msgpack.packb(self.pack())

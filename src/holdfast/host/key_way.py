@@ -12,7 +12,7 @@ import os
 from typing import TYPE_CHECKING, NamedTuple
 
 from holdfast.adapters.key_press import RECEIVE_BYTES, Hand, KeyPress, Pressed
-from holdfast.core.session import Swift
+from holdfast.core.intake import Swift
 from holdfast.host.clock import now
 from holdfast.model.limits import ECHO_DUE_S
 
@@ -49,6 +49,8 @@ class KeyWay:
         live, at = self._live, now()
         assert operator.id is not None
         armed = self._armed
+        if not live.may_act():
+            return operator.sock.recv(RECEIVE_BYTES)
         if armed is None or not self._still(armed, operator, at):
             armed = self._arm(operator, at)
         gathered = live.journal.burst.gathered(operator.actor.id, operator.id)

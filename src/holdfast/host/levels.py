@@ -11,6 +11,7 @@ import resource
 import shutil
 
 from holdfast.adapters import cgroup, criu, level, native, shell
+from holdfast.host import token
 from holdfast.model.home import Home
 from holdfast.model.ids import SessionId
 from holdfast.model.info import Finding
@@ -65,6 +66,7 @@ def clear_leftovers(instance: str, home: Home, living: set[SessionId]) -> None:
         if name.partition(".")[0] not in living:
             with contextlib.suppress(OSError):
                 os.unlink(f"{home.run}/bells/{name}")
+    token.clear(home, {*living})
     directory = cgroup.home(instance)
     if os.getuid() == 0 and directory is not None and os.path.isdir(directory):
         for name in cgroup.leftovers(directory):

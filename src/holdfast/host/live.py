@@ -7,6 +7,7 @@ and carries out the effects; it decides nothing.
     journaling.py  what is recorded, and when it is on disk
     turning.py     what becomes of the turn: recorded, kept, told
     halts.py       stopping the tree
+    leasing.py     a re-homeable session's lease
     handoffs.py    what a new holder must know
     commands.py    what the shell reports
 """
@@ -14,7 +15,6 @@ and carries out the effects; it decides nothing.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
 import os
 import signal
@@ -29,8 +29,7 @@ from holdfast.adapters.ring import Ring
 from holdfast.core import events as ev
 from holdfast.core.session import Session
 from holdfast.core.turn import Turn
-from holdfast.core.waiting import judge
-from holdfast.host import describing
+from holdfast.host import describing, hangup
 from holdfast.host.clock import now
 from holdfast.host.commands import Commands
 from holdfast.host.halts import Halts
@@ -38,6 +37,7 @@ from holdfast.host.handoffs import Handoffs
 from holdfast.host.journaling import Journaling, envelope_set
 from holdfast.host.kept import Descriptors, Kept
 from holdfast.host.key_way import KeyWay
+from holdfast.host.leasing import Leasing
 from holdfast.host.output import Output
 from holdfast.host.turning import Turning
 from holdfast.host.typist import Typist
@@ -52,9 +52,11 @@ from holdfast.model.ids import HOST_ACTOR, OperatorId
 from holdfast.model.info import SessionInfo
 from holdfast.model.limits import END_GRACE_S, INTAKE_OPERATORS
 from holdfast.model.state import Ending, SessionState
+from holdfast.wire.fencing import Incarnation
 
 if TYPE_CHECKING:
     from holdfast.host.daemon import Daemon
+    from holdfast.host.fanout import Fanout
     from holdfast.host.operator import Operator
     from holdfast.host.store import Stored
 
@@ -64,8 +66,6 @@ log = logging.getLogger(__name__)
 
 # Of the command records, so many and so much of each are in the state blob, which is small.
 _COMMANDS_KEPT, _TEXT_KEPT_CHARS = 10, 500
-
-
 _NONE: frozenset[str] = frozenset()
 
 
@@ -73,13 +73,22 @@ class LiveSession:
     """A running incarnation."""
 
     def __init__(
-        self, daemon: Daemon, kept: Kept, fds: Descriptors, journal: JournalWriter | None = None
+        self,
+        daemon: Daemon,
+        kept: Kept,
+        fds: Descriptors,
+        journal: JournalWriter | None = None,
+        leasing: Leasing | None = None,
     ) -> None:
-        """`journal`: of a session that begins; else it is carried on."""
+        """`journal`, `leasing`: of a session that begins; else they are carried on."""
         self.daemon = daemon
         self.spec = spec = kept.spec
+        if kept.lease is not None:
+            leasing = daemon.leases.carry_on(spec.id, spec.place.cgroup, kept.lease)
+        self.leasing = leasing  # None: it is pinned
         self.fds = fds
         self.audience: dict[Operator, int] = {}  # who has channels here, and how many
+        self.fanout: Fanout | None = None  # for those who came through relays
         self._left_at: dict[OperatorId, float] = {}
         self._present: set[Operator] = set()  # who had to do with it and is still connected
         self.buried: asyncio.Future[Stored] = asyncio.get_running_loop().create_future()
@@ -89,7 +98,7 @@ class LiveSession:
         self.ring = Ring(fds.ring, fds.output)
         self.typist = Typist(self, kept.layer_seq)
         held = self._turn(kept)
-        self.core = Session(
+        self.core: Session = Session(
             spec.id,
             spec.labels,
             kept.size,
@@ -98,7 +107,10 @@ class LiveSession:
             self.typist.ledger.operators(),
             halted=kept.halt is not None,
             halted_actors=cgroup.frozen_leaves(spec.place.cgroup) if spec.place.cgroup else _NONE,
+            fenced=leasing is not None and not leasing.tenure.usable(),
         )
+        self.incarnation: Incarnation = Incarnation(spec.id, spec.epoch)
+        self.incarnation.fenced = self.core.fenced
         self.view = View(self.ring, kept.size, daemon.make_screen)
         self.journal = Journaling(self, journal)
         self.commands = Commands(self, kept.commands)
@@ -109,9 +121,12 @@ class LiveSession:
         key_press = KeyPress(self.ring)
         self.output = Output(self, key_press, kept.last_output_at, held.blind)
         self.key_way = KeyWay(self, key_press)
-        self.output.read(True)
-        self.typist.type()
+        if not self.core.fenced:
+            self.output.read(True)
+            self.typist.type()
         self.turning.arm()
+        if leasing is not None:
+            leasing.begin(self)
 
     def _turn(self, kept: Kept) -> Turn:
         names, session = self.daemon.actors.name, kept.spec.name
@@ -124,6 +139,7 @@ class LiveSession:
     def handle(self, event: ev.Event) -> int | asyncio.Future[int] | None:
         """The one ingest. For an input: the output offset at which it was taken, or a future of it;
         -1 says that it had been taken before. What is refused is recorded as refused."""
+        self.may_act()  # core.session learns of it first, if it may not any more
         try:
             self.journal.check_writable(event)
             effects = self.core.handle(event)
@@ -131,6 +147,10 @@ class LiveSession:
             self.journal.refused(event, refusal.code)
             raise
         return self._carry_out(event, effects)
+
+    def may_act(self) -> bool:
+        """Whether this incarnation may take, type or show anything at this very moment (F2)."""
+        return self.leasing is None or self.leasing.judge()
 
     def tick(self) -> None:
         """Time has passed."""
@@ -174,9 +194,9 @@ class LiveSession:
                 self.keep()
             case ev.SendSignal(signal=number):
                 self.journal.record(actor, entries.Signalled(number))
-                self._signal_foreground(number)
+                hangup.signal_foreground(self, number)
             case ev.Repaint():
-                self._signal_foreground(signal.SIGWINCH)
+                hangup.signal_foreground(self, signal.SIGWINCH)
             case ev.Blind(blind=blind):
                 self.output.set_blind(blind)
                 self.keep()
@@ -184,6 +204,10 @@ class LiveSession:
                 self.halts.begin(actor, only, reason)
             case ev.Thaw():
                 self.halts.end(actor)
+            case ev.Fence(cause=cause) if self.leasing is not None:
+                self.leasing.fence(cause)
+            case ev.Unfence(epoch=epoch) if self.leasing is not None:
+                self.leasing.unfence(epoch)
             case ev.TakeDown():
                 self.journal.fact(actor, entries.EndAsked(), forced=True)
                 self._take_down()
@@ -253,32 +277,19 @@ class LiveSession:
 
     # -- signals and the end ------------------------------------------------------------------
 
-    def _signal_foreground(self, number: int) -> None:
-        group = pty.foreground_pgid(self.fds.master)
-        if group is not None and group > 1:
-            with contextlib.suppress(ProcessLookupError, PermissionError):  # sudo's are root's
-                os.killpg(group, number)
-
     def _take_down(self) -> None:
         """Hang up, as a terminal that is closed would; then kill what did not go."""
         self._loop.call_later(END_GRACE_S, self.kill)
-        if self.core.halted:
+        if self.core.stands_still:
             self.kill()
-            return
-        self._signal_main(signal.SIGHUP)
-        self._signal_main(signal.SIGCONT)
-        self._signal_foreground(signal.SIGHUP)
-        self._signal_foreground(signal.SIGCONT)
-
-    def _signal_main(self, number: int) -> None:
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.kill(self.spec.place.shell_pid or self.spec.place.pid, number)
+        else:
+            hangup.hang_up(self)
 
     def kill(self) -> None:
         """End the tree now, whatever it does. The end is told by the keeper."""
         if self.is_over:
             return
-        if self.core.halted:  # what is stopped must not get to run on the way out
+        if self.core.stands_still:  # what is stopped must not get to run on the way out
             self.background(asyncio.to_thread(halting.kill, self.spec.place, self.spec.mark))
         else:
             end_tree(self.spec.place)
@@ -297,6 +308,8 @@ class LiveSession:
         self.commands.session_ended(ending)
         self.watching.stop()
         self.journal.ended(ending)
+        if self.leasing is not None:
+            self.leasing.over()
         self.daemon.bury(self)
 
     def close(self, *, keep: bool) -> None:
@@ -307,6 +320,8 @@ class LiveSession:
         self._closed = True
         if keep:
             self.keep()
+        if self.leasing is not None:
+            self.leasing.close() if keep else self.leasing.over()
         self.output.read(False)
         self.typist.stop()
         self.turning.stop()
@@ -343,16 +358,7 @@ class LiveSession:
         return self.core.ending is not None or self._closed
 
     def state(self) -> SessionState:
-        if self.core.ending is not None:
-            return SessionState.ENDED
-        if self.core.frozen:
-            return SessionState.HALTED
-        evidence = self.daemon.observation.evidence(
-            self.spec.place, self.fds.master, shell_is_shell=self.spec.is_shell
-        )
-        state = judge(evidence)
-        # Gone, but not reaped yet: it is told as ended in a moment, with its true status.
-        return SessionState.WORKING if state is SessionState.ENDED else state
+        return describing.state(self)
 
     def graph(self, master: int) -> Graph:
         """By a descriptor of the caller's: it runs in a thread, and ours may be closed by then."""
@@ -374,6 +380,7 @@ class LiveSession:
             self.output.last_at,
             self.core.turn.kept(),
             self.halts.kept(),
+            self.leasing.tenure.kept() if self.leasing is not None else None,
         )
         return kept.blob()
 

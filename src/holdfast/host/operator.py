@@ -30,6 +30,7 @@ from holdfast.wire.frames import Decoder, encode
 if TYPE_CHECKING:
     from holdfast.host.daemon import Daemon
     from holdfast.host.live import LiveSession
+    from holdfast.host.remote import RemoteStream
 
 log = logging.getLogger(__name__)
 
@@ -41,17 +42,22 @@ _PIECES_PER_WAKE = 8  # frames sent before other connections get their turn
 class Operator:
     """An actor's client, attached to this host over one socket."""
 
-    def __init__(self, daemon: Daemon, sock: socket.socket) -> None:
+    def __init__(self, daemon: Daemon, sock: socket.socket, guest: Actor | None = None) -> None:
+        """`guest`: whom a channel from elsewhere has proven (host.remote)."""
         self.daemon = daemon
         self.sock = sock
         sock.setblocking(False)
         credentials = sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
-        _, self.uid, _ = struct.unpack("3i", credentials)
+        _, peer_uid, _ = struct.unpack("3i", credentials)
+        self.uid = peer_uid if guest is None else guest.uid
+        self._guest = guest
+        self.remote: RemoteStream | None = None  # the stream it came through
         self.id: OperatorId | None = None  # until its Hello
         self.named: OperatorId | None = None  # as its Hello said
-        self.local_actor: Actor  # by the kernel's word for its unix user
+        self.local_actor: Actor  # by the kernel's word for its unix user, or a channel's proof
         self.actor: Actor  # whose hand this is: the same, until another is claimed
         self.challenge = os.urandom(_CHALLENGE_BYTES)
+        self.connection = self.challenge.hex()  # by which admission knows what it shows
         self.client = ""
         self.channels: dict[int, Channel] = {}
         self.watches: set[str] = set()  # session ids; "" is all
@@ -145,7 +151,7 @@ class Operator:
         self.client = hello.client[:64]
         self.named = hello.operator
         try:
-            self.local_actor = self.daemon.actors.of_user(self.uid)
+            self.local_actor = self._guest or self.daemon.actors.of_user(self.uid)
         except HoldfastError as error:
             self.refuse(error)
             return

@@ -138,6 +138,8 @@ class Output:
             self._came()
 
     def _on_output(self) -> None:
+        if not self._live.may_act():
+            return
         try:
             if self._is_echo():
                 self._short_way(0.0)
@@ -178,7 +180,7 @@ class Output:
         return dropped
 
     def _reopened(self) -> None:
-        if not self._live.is_over:
+        if not self._live.is_over and not self._live.core.fenced:
             self.read(True)
 
     def _came(self) -> None:
@@ -192,6 +194,8 @@ class Output:
             answers = live.view.answer_queries()
             if answers:
                 live.typist.for_layer(answers)
+        if live.fanout is not None:
+            live.fanout.pump()
         for operator in tuple(live.audience):
             operator.pump()
         if live.watching.watched:

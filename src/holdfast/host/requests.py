@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING, Any
 from holdfast.core import events as ev
 from holdfast.core.attachment import Seat
 from holdfast.core.keys import key_bytes
+from holdfast.host.admission_requests import AdmissionRequests
 from holdfast.host.authority_requests import AuthorityRequests
 from holdfast.host.channels import RawChannel, StoredChannel, ViewChannel
 from holdfast.host.clock import now
 from holdfast.host.commands import ExecChannel, command_bytes
 from holdfast.host.live import LiveSession
+from holdfast.host.reach_requests import ReachRequests
 from holdfast.host.starting import start
 from holdfast.host.store import Stored
 from holdfast.model.errors import (
@@ -29,6 +31,7 @@ from holdfast.model.errors import (
 from holdfast.model.ids import OperatorId
 from holdfast.model.info import SessionInfo
 from holdfast.wire import messages as m
+from holdfast.wire.sharing import Share, Shared
 
 if TYPE_CHECKING:
     from holdfast.host.daemon import Daemon
@@ -51,6 +54,7 @@ class Requests:
             "screen": self._screen,
             "attach": self._attach,
             "detach": self._detach,
+            "share": self._share,
             "input": self._input,
             "submit": self._submit,
             "keys": self._keys,
@@ -63,6 +67,8 @@ class Requests:
             "restart_daemon": self._restart,
             "shutdown": self._shutdown,
             **AuthorityRequests(daemon).by_tag,
+            **AdmissionRequests(daemon).by_tag,
+            **ReachRequests(daemon).by_tag,
         }
 
     def answer(
@@ -191,6 +197,16 @@ class Requests:
             raise InvalidArgument(f"channel {detach.channel} is not open")
         self._daemon.leave(operator, channel)
         return m.Done(detach.id)
+
+    def _share(self, operator: Operator, share: Share) -> m.Answer:
+        live = self.live(operator, share.session)
+        channel = operator.channels.get(share.channel)
+        if operator.remote is None or not isinstance(channel, ViewChannel):
+            raise InvalidArgument("only a view that came through a relay is read with others")
+        if share.anew:
+            channel.begin_anew()
+            operator.pump()
+        return Shared(share.id, share.channel, operator.remote.share(live, channel))
 
     def _watch(self, operator: Operator, watch: m.Watch) -> m.Answer:
         session = ""

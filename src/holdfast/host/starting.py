@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from holdfast.adapters import cgroup, shell
 from holdfast.adapters.launcher import end as end_tree
 from holdfast.adapters.ring import Ring, make_conduit
-from holdfast.host import config, levels
+from holdfast.host import config, levels, token
 from holdfast.host.discontinuity import begin_journal, lineage_of
 from holdfast.host.kept import Descriptors, Kept, Spec
 from holdfast.host.live import LiveSession
@@ -55,6 +55,11 @@ async def start(daemon: Daemon, actor: Actor, run: Run) -> LiveSession:
     argv = run.argv or (_default_shell(daemon, user, run),)
     _check(run, argv)
     level = _level(daemon, run.level, await daemon.highest_level())
+    if run.rehomeable and not level.reaches(Level.CONTAINED):
+        raise LevelUnavailable(
+            f"at level {level} a re-homeable session could not be stopped for sure",
+            hint="--level contained; `hold doctor` says what this host lacks for it",
+        )
     name = daemon.registry.reserve(user.pw_uid, run.name, argv[0])
     try:
         return await _start(daemon, actor, run, user, argv, level, name)
@@ -75,9 +80,15 @@ async def _start(
     size = (run.size or DEFAULT_SIZE).checked()
     session = daemon.store.create()
     cwd = run.cwd or user.pw_dir
-    env = _environment(run, user, session, name, daemon)
     with contextlib.ExitStack() as undo:
         undo.callback(daemon.store.forget, session)
+        leasing = await daemon.leases.acquire(session) if run.rehomeable else None
+        if leasing is not None:
+            undo.callback(leasing.over)
+        epoch = leasing.tenure.epoch if leasing is not None else _FIRST_EPOCH
+        token.write(daemon.home, session, epoch)
+        undo.callback(token.remove, daemon.home, session)
+        env = _environment(run, user, session, name, token.environment(daemon.home, session, epoch))
         # Descriptors that are ours to close until the live session has them.
         ours = undo.enter_context(contextlib.ExitStack())
         bell, nonce = -1, ""
@@ -95,7 +106,7 @@ async def _start(
             daemon.store,
             session,
             actor.id,
-            _FIRST_EPOCH,
+            epoch,
             name=name,
             argv=argv,
             level=level,
@@ -141,7 +152,7 @@ async def _start(
             argv=argv,
             cwd=cwd,
             level=level,
-            epoch=_FIRST_EPOCH,
+            epoch=epoch,
             created_at=time.time(),
             place=launched.place,
             shell=integration.kind if integration else "",
@@ -152,9 +163,11 @@ async def _start(
         blob = Kept(known, size).blob()
         if len(blob) > _BLOB_MAX_BYTES:
             raise LimitReached("command and mounts are too long to be kept")
+        if leasing is not None:
+            leasing.check(epoch)  # the launch took its time
         ours.pop_all()
         ring.unmap()
-        live = LiveSession(daemon, Kept(known, size), fds, journal)
+        live = LiveSession(daemon, Kept(known, size), fds, journal, leasing)
         # It stops watching the descriptors before it closes them.
         undo.callback(live.close, keep=False)
         daemon.store.save_spec(Stored(live.info(), user.pw_uid))
@@ -225,7 +238,7 @@ def _level(daemon: Daemon, wanted: Level | None, highest: Level) -> Level:
 
 
 def _environment(
-    run: Run, user: pwd.struct_passwd, session: SessionId, name: str, daemon: Daemon
+    run: Run, user: pwd.struct_passwd, session: SessionId, name: str, more: dict[str, str]
 ) -> dict[str, str]:
     if run.env and not run.user:
         base = {key: value for key, value in run.env.items() if key not in _NOT_INHERITED}
@@ -241,7 +254,7 @@ def _environment(
         "COLORTERM": "truecolor",
         "HOLDFAST_SESSION": session,
         "HOLDFAST_NAME": name,
-        "HOLDFAST_EPOCH": str(_FIRST_EPOCH),
+        **more,
     }
 
 

@@ -15,7 +15,7 @@ from holdfast.adapters.ledger import Ledger
 from holdfast.core import events as ev
 from holdfast.host.clock import now
 from holdfast.journal import entries
-from holdfast.model.errors import HoldfastError, SessionHalted, TurnHeld
+from holdfast.model.errors import Fenced, HoldfastError, SessionHalted, TurnHeld
 from holdfast.model.ids import HOST_ACTOR, LAYER, OperatorId
 from holdfast.model.limits import INPUT_MAX_BYTES
 
@@ -42,7 +42,7 @@ class Typist:
     def key(self, actor: str, operator: OperatorId, seq: int, data: bytes) -> bool:
         """A key press in the usual state of things; False: nothing was done, use `take`."""
         live = self._live
-        if not self.is_idle or self.ledger.room() < len(data):
+        if not self.is_idle or self.ledger.room() < len(data) or not live.may_act():
             return False
         at = now()
         secret = pty.reads_secretly(live.fds.master) or live.core.turn.blind
@@ -104,7 +104,7 @@ class Typist:
     def for_layer(self, data: bytes) -> None:
         """Input that no operator sent: an emulator's answer. One ingest for it as for all."""
         live = self._live
-        if live.core.ending is None and not live.core.halted:
+        if live.core.ending is None and not live.core.stands_still:
             self.layer_seq += 1
             live.handle(ev.Offered(HOST_ACTOR, now(), LAYER, self.layer_seq, data, "answer"))
 
@@ -174,8 +174,10 @@ class Typist:
         """The turn moved, or the session is halted. What still waits for custody was allowed before
         and is not any more, and nobody was told that it was taken: it is refused."""
         core, names = self._live.core, self._live.daemon.actors.name
-        if core.halted:
-            halted = SessionHalted("the session was halted before it took the input")
+        if core.stands_still:
+            halted: HoldfastError = SessionHalted("the session was halted before it took the input")
+            if core.fenced:
+                halted = Fenced("the session's lease was lost before it took the input")
             self._refuse(halted, [one for one in self._pending if one[0].actor != HOST_ACTOR])
             return
         holder = core.turn.holder
@@ -208,6 +210,10 @@ class Typist:
         elif not wanted and self._waiting:
             self._loop.remove_writer(self._live.fds.master)
         self._waiting = wanted
+
+    def pause(self) -> None:
+        """Nothing more into the PTY, until `type`. What is in custody stays there."""
+        self._wait_for_room(False)
 
     def stop(self) -> None:
         """The session has ended, or another daemon types from now on."""

@@ -293,6 +293,29 @@ class Resumed(Body):
     lifecycle = True
 
 
+# -- leases -----------------------------------------------------------------------------------
+
+
+class Leased(Body):
+    """The host holds the session's lease in this entry's epoch: a re-homeable session begins, or
+    one that was fenced goes on."""
+
+    tag = "leased"
+    lifecycle = True
+    length_s: float
+    before: int = 0  # the epoch that ended; 0: it begins
+
+
+class Fenced(Body):
+    """The host does not hold it any more: the tree is stopped, nothing is taken or shown."""
+
+    tag = "fenced"
+    lifecycle = True
+    cause: str  # lapse, refused, ousted; or taken: for good, by another host
+    later_epoch: int = 0  # taken: which
+    later_owner: str = ""  # and by whom
+
+
 def _leaves(kind: type[Body]) -> list[type[Body]]:
     own = [kind] if kind.tag else []
     return own + [leaf for sub in kind.__subclasses__() for leaf in _leaves(sub)]

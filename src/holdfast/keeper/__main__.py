@@ -26,15 +26,18 @@ import traceback
 from collections import deque
 from typing import Any
 
-from holdfast.keeper import channel
+from holdfast.keeper import boottime, channel
 from holdfast.keeper.custody import Custody, Status
+from holdfast.keeper.deadlines import Deadlines, freeze
 from holdfast.keeper.reaping import ended_children
+from holdfast.keeper.relay_child import RelayChild
 
 _PR_SET_CHILD_SUBREAPER = 36
 _BACKOFF_FIRST_S = 0.05
 _BACKOFF_MAX_S = 2.0  # a daemon that never becomes ready is tried at least this often
 _DESCRIPTORS_WANTED = 65536  # 7 per session, twice 2048 sessions, with room
 _LISTEN_BACKLOG = 128  # clients that wait while no daemon runs
+_HEARD_FIRST = 4096  # messages of the daemon that are read before a deadline is acted on
 
 
 class Keeper:
@@ -44,6 +47,8 @@ class Keeper:
         self.run_dir = run_dir
         self.ready_fd = ready_fd
         self.custody = Custody()
+        self.deadlines = Deadlines()
+        self.alarm = boottime.Alarm()
         self.selector = selectors.DefaultSelector()
         self.listener = _listen(f"{run_dir}/hold.sock", socket_mode)
         self.daemon: subprocess.Popen[bytes] | None = None
@@ -53,6 +58,7 @@ class Keeper:
         self.was_ready = False
         self.backoff = _BACKOFF_FIRST_S
         self.start_at: float | None = time.monotonic()
+        self.relay = RelayChild(self.selector, self.tell, _log)
         self.stopping = False
         self.terminating = False
         self.soft_limit = _raise_descriptor_limit()
@@ -141,6 +147,12 @@ class Keeper:
                 self.custody.update(session, parcel.blob)
             case "release":
                 self.custody.release(session)
+                self.deadlines.drop(session)
+            case "lease":
+                self.deadlines.set(session, head["group"], head["until"])
+                self.alarm.set(self.deadlines.next())
+            case "relay":
+                self.relay.want(head)
             case "ready":
                 self.was_ready = True
                 self.backoff = _BACKOFF_FIRST_S
@@ -197,6 +209,22 @@ class Keeper:
                 return
             self.outgoing.popleft()
 
+    # -- leases ---------------------------------------------------------------------------------
+
+    def on_deadline(self) -> None:
+        """Freeze what the daemon should have put off, or frozen itself. It may have done so a
+        moment ago: what it said is read first."""
+        self.alarm.heard()
+        for _ in range(_HEARD_FIRST):
+            if self.channel is None or not _readable(self.channel):
+                break
+            self.on_daemon()
+        for session, group in self.deadlines.passed(boottime.now()):
+            why = freeze(group)
+            _log(f"session {session}: no word of its lease in time; {why or 'frozen'}")
+            self.tell({"news": "froze", "session": session})
+        self.alarm.set(self.deadlines.next())
+
     # -- children -----------------------------------------------------------------------------
 
     def reap(self) -> None:
@@ -204,6 +232,8 @@ class Keeper:
             if self.daemon is not None and pid == self.daemon.pid:
                 self.daemon.returncode = status.get("code", -1)
                 self.daemon_ended(status)
+                continue
+            if self.relay.ended(pid, status):
                 continue
             session = self.custody.ended(pid, status)
             if session is not None:
@@ -242,11 +272,13 @@ class Keeper:
         for number in (signal.SIGHUP, signal.SIGINT, signal.SIGPIPE):
             signal.signal(number, signal.SIG_IGN)
         self.selector.register(wakeup, selectors.EVENT_READ, None)
+        self.selector.register(self.alarm, selectors.EVENT_READ, self.on_deadline)
         while not (self.stopping and self.daemon is None):
             if self.start_at is not None and time.monotonic() >= self.start_at:
                 self.try_daemon()
-            timeout = None if self.start_at is None else max(0.0, self.start_at - time.monotonic())
-            for key, _ in self.selector.select(0.05 if self.outgoing else timeout):
+            if self.relay.start_at is not None and time.monotonic() >= self.relay.start_at:
+                self.relay.start()
+            for key, _ in self.selector.select(0.05 if self.outgoing else self.sleep_s()):
                 if key.data is not None:
                     key.data()
                 elif signal.SIGTERM in _drain(wakeup):
@@ -256,7 +288,13 @@ class Keeper:
                     self.tell({"news": "terminate"})
             self.flush()
             self.reap()
+        self.relay.close()
         os.unlink(f"{self.run_dir}/hold.sock")
+
+    def sleep_s(self) -> float | None:
+        """Until a child is to be started again; None: until something happens."""
+        starts = [at for at in (self.start_at, self.relay.start_at) if at is not None]
+        return max(0.0, min(starts) - time.monotonic()) if starts else None
 
     def say_ready(self, line: str) -> None:
         if self.ready_fd is not None:

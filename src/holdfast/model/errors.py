@@ -89,6 +89,21 @@ class HostDown(HoldfastError):
     retryable = True
 
 
+class NoSuchMachine(HoldfastError):
+    """No machine of that name is known to this client."""
+
+    code = "no_such_machine"
+    exit_status = 66
+
+
+class RelayUnreachable(HoldfastError):
+    """No relay answers there, or it is not the one that was meant."""
+
+    code = "relay_unreachable"
+    exit_status = 69
+    retryable = True
+
+
 class HostLost(HoldfastError):
     """The connection ended and did not come back within the time allowed."""
 

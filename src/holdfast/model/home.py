@@ -63,8 +63,17 @@ def home_of(environment: Mapping[str, str], uid: int) -> Home:
 
 def keys_of(environment: Mapping[str, str]) -> str:
     """Where this user's commands keep the private keys of the actors they may act as."""
+    return f"{_client_config(environment)}/actor-keys"
+
+
+def machines_of(environment: Mapping[str, str]) -> str:
+    """Where this user's commands keep which other machines they know."""
+    return f"{_client_config(environment)}/machines.json"
+
+
+def _client_config(environment: Mapping[str, str]) -> str:
     chosen = environment.get("HOLDFAST_HOME", "").rstrip("/")
     if chosen:
-        return f"{chosen}/actor-keys"
+        return chosen
     config = environment.get("XDG_CONFIG_HOME") or f"{environment.get('HOME', '')}/.config"
-    return f"{config}/holdfast/actor-keys"
+    return f"{config}/holdfast"

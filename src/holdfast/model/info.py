@@ -24,6 +24,15 @@ class CommandRecord(Record):
     authors: tuple[str, ...] = ()  # everybody who typed at that prompt, by name
 
 
+class LeaseInfo(Record):
+    """How a re-homeable session's lease stands."""
+
+    state: str  # held, fenced (frozen until it is held again), taken (by another host, for good)
+    length_s: float
+    left_s: float  # for so long it may go on without a renewal
+    later_epoch: int = 0  # taken: the other's epoch
+
+
 class SessionInfo(Record):
     """A session at one moment."""
 
@@ -52,6 +61,7 @@ class SessionInfo(Record):
     labels: tuple[str, ...] = ()
     holder: str = ""  # who has the turn, by name; "" when it is free
     waiting: tuple[str, ...] = ()  # who waits for it, by name, first come first
+    lease: LeaseInfo | None = None  # of a re-homeable session; None: it is pinned to its host
 
 
 class BlameLine(Record):
@@ -101,6 +111,15 @@ class Finding(Record):
     ok: bool
     detail: str
     remedy: str = ""
+
+
+class RelayState(Record):
+    """One relay of a host."""
+
+    address: str  # its URL, with #sha256:… where one is given; "": not known yet
+    source: str  # config: of config.toml; set: by `hold host`; own: the one this host runs itself
+    reached: bool
+    said: str  # for people: connected, or why not
 
 
 class HostInfo(Record):

@@ -97,12 +97,17 @@ LEASE_CLUSTER_RENEW_S = 5.0
 LEASE_DRIFT = 0.01  # of a clock's rate; quartz stays within a hundredth of this, NTP's slew too
 LEASE_GRACE_S = 1.0  # for freezing a tree and closing attachments, on both sides of a handover
 LEASE_RETRY_S = 1.0  # between looks at a coordination point that does not answer
+LEASE_ACQUIRE_S = 5.0  # for a session to get its lease before it begins; then the start is refused
+LEASE_RELEASE_S = 3.0  # for giving one back after the end; then it lapses, which takes its length
 COORDINATION_CALL_S = 2.0  # for one answer; then a write is *unknown*, a read has failed
 COORDINATION_KEY_MAX_CHARS = 200
 COORDINATION_VALUE_MAX_BYTES = 64 << 10  # one value; records are far smaller. Refused beyond
 COORDINATION_POLL_S = 0.1  # how late a watch may see what another process wrote to the same file
 COORDINATION_MARKER_S = 60  # a value that was collected leaves a mark for so long, for watchers
 COORDINATION_HEARTBEAT_S = 1.0  # of a watch; three missed ones, and it is begun again
+
+# -- how a host is reached ----------------------------------------------------------------------
+HOST_RELAYS_MAX = 16  # it is at all of them at once, and each is told of every session
 
 # -- the relay (docs/relay.md) ------------------------------------------------------------------
 RELAY_FRAME_MAX_BYTES = 128 << 10  # one message to a relay: a record of a channel, and some room
@@ -132,7 +137,30 @@ RELAY_FAILED_PROOFS = 10  # of one address at once, and then
 RELAY_FAILED_PROOFS_PER_S = 0.1
 RELAY_OPENS = 200  # streams opened from one address at once, and then
 RELAY_OPENS_PER_S = 50.0
+RELAY_RISES = 10_000  # floors raised from one address at once where they are kept, and then
+RELAY_RISES_PER_S = 10.0
+RELAY_BEAT_S = 1.0  # between two signs of life of one relay to the others
+RELAY_SILENCE_S = 5.0  # without one, then a relay is lost: longer than NATS takes to lose a node
+RELAY_FIND_S = 1.0  # for other relays to say who has a session
 RELAY_ADDRESSES_MAX = 65_536  # addresses whose rates are counted; the least recent one goes
+
+# -- the ssh gateway (docs/ssh.md) ----------------------------------------------------------------
+SSH_AUTHORIZED_MAX = 1024  # keys let in; then refused
+SSH_CONNECTIONS_MAX = 256  # that have proved a key; then told so and closed
+SSH_UNPROVEN_MAX = 64  # that have not yet: strangers take no room from those let in. Then closed
+SSH_ADDRESS_UNPROVEN = 16  # of them from one address
+SSH_HANDSHAKE_S = 20.0  # to prove a key; a person may have to type a passphrase or touch a token
+SSH_KEYS_TRIED = 20  # offers of keys by one connection: an agent offers all it has. Then closed
+SSH_CHANNELS_MAX = 10  # of one connection, each a process here; then refused
+SSH_WINDOW_BYTES = 256 << 10  # typed and not yet taken by the child; then the client waits
+SSH_UNSENT_BYTES = 64 << 10  # of one channel, that its client does not take; then its child waits
+SSH_SOCKET_BYTES = 256 << 10  # of one connection, kept by the kernel: a ^C waits behind no more
+SSH_READ_BYTES = 64 << 10  # from one child at a time, so that all get their turn
+SSH_BEAT_S = 30.0  # of silence, then the client is asked whether it lives
+SSH_BEATS_MISSED = 10  # then it does not: long, because an ssh stopped with ~^Z does not answer
+SSH_CHILD_GRACE_S = 5.0  # between asking a child to leave (SIGHUP) and ending it (SIGKILL)
+SSH_LEAVE_S = 2.0  # for the last words to a client that is sent away; then it is cut off
+SSH_RECHECK_S = 1.0  # by then a key that was removed is out, also where it is logged in
 
 # -- grants and invites (docs/grants.md) ----------------------------------------------------------
 GRANT_LINKS_MAX = 6  # of one chain: authority, person, device, agent, and two to spare
@@ -149,6 +177,10 @@ INVITES_MAX = 1024  # that can still be used, on one host; then refused
 INVITE_USES_MAX = 256  # devices of one invite
 INVITE_WRONG_MAX = 16  # wrong codes for one invite; then it is closed. Nobody mistypes 128 bits
 INVITE_GUESSES_PER_S = 1.0  # wrong codes for one invite, and for all that do not exist together
+INVITE_KEPT_S = 30 * 86400  # one that ended is listed for so long, if there is room
+DEVICES_MAX = 4096  # grants that somebody came in with; of those that ended the oldest goes
+DELEGATES_MAX = 256  # actors that came with what one device handed on: it cannot use up the host's
+DEVICE_SEEN_S = 60.0  # when a device was last seen is brought to disk if it is off by this
 INVITE_LINK_MAX_CHARS = 512  # a link with a long relay address; more would not fit a QR code well
 
 # -- waiting ----------------------------------------------------------------------------------

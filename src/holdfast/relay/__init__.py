@@ -11,6 +11,8 @@ nothing about sessions, and reads nothing of what it carries. docs/relay.md is i
     broadcast   what a host sends once and every subscriber gets, or is told the gap of
     admission   a host's word that the operator at a stream may subscribe to a session
     outbox      what waits for one end that does not read fast enough: bounded, in two lanes
+    link        how operators of one relay reach hosts of another, for as long as nothing is lost
+    far         at another relay
     draining    about to end: nobody new is taken, everybody is told to go elsewhere
 
 The files:
@@ -27,6 +29,11 @@ The files:
     streams.py      streams and their credit
     audience.py     incarnations, subscriptions, fan-out
     floors.py       the epoch rule, behind a port so that several relays can share it
+    sharing.py      what is shared, as the options say: a file, or NATS
+    cluster.py      the other relays: who is there, who has what, links to them
+    link.py         one link between two relays, over a bus that may lose messages
+    far_hosts.py    hosts of another relay, for operators of this one
+    far_operators.py    operators of another relay, at hosts of this one
     guard.py        rates per address
     metrics.py      counts, as Prometheus reads them
 """

@@ -16,18 +16,32 @@ import uvloop
 from holdfast.model.errors import HoldfastError
 from holdfast.model.home import home_of
 from holdfast.relay import certificate
+from holdfast.relay.cluster import Cluster
 from holdfast.relay.options import Options, parse
 from holdfast.relay.relay import Relay
 from holdfast.relay.server import Server
+from holdfast.relay.sharing import shared
 
 log = logging.getLogger("relay")
 
 
 async def serve(options: Options) -> None:
-    relay = Relay(options.bounds)
-    server = Server(relay, options)
     paths = _certificate(options)
     tls = certificate.context_of(*paths) if paths else None
+    async with shared(options) as (floors, bus):
+        relay = Relay(options.bounds, floors)
+        if bus is not None:
+            relay.cluster = Cluster(relay, bus)
+            await relay.cluster.start()
+        await _serve(Server(relay, options), options, tls, paths)
+
+
+async def _serve(
+    server: Server,
+    options: Options,
+    tls: ssl.SSLContext | None,
+    paths: tuple[str, str] | None,
+) -> None:
     port = await server.start(tls)
     ending = asyncio.Event()
     loop = asyncio.get_running_loop()

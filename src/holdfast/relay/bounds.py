@@ -38,6 +38,11 @@ class Bounds(Record):
     failed_proofs_per_s: float = limits.RELAY_FAILED_PROOFS_PER_S
     opens: int = limits.RELAY_OPENS
     opens_per_s: float = limits.RELAY_OPENS_PER_S
+    rises: int = limits.RELAY_RISES
+    rises_per_s: float = limits.RELAY_RISES_PER_S
+    beat_s: float = limits.RELAY_BEAT_S
+    silence_s: float = limits.RELAY_SILENCE_S
+    find_s: float = limits.RELAY_FIND_S
     addresses_max: int = limits.RELAY_ADDRESSES_MAX
 
 

@@ -50,8 +50,9 @@ class Connection(Socket):
         self._transport.set_write_buffer_limits(high=self._bounds.socket_bytes)
 
     @property
-    def response(self) -> web.WebSocketResponse:
-        return self._ws
+    def response(self) -> web.StreamResponse:
+        """For the server. One that left before it was here has no WebSocket to be ended."""
+        return self._ws if self._ws.prepared else web.Response(status=400)
 
     # -- reading ------------------------------------------------------------------------------
 

@@ -21,3 +21,9 @@ def framed(message: Message) -> bytes:
     if size < _MEDIUM:
         return struct.pack(">BBH", _BINARY, 126, size) + body
     return struct.pack(">BBQ", _BINARY, 127, size) + body
+
+
+def body_of(frame: bytes) -> memoryview:
+    """The message in a frame made here, for who has no WebSocket."""
+    size = frame[1]
+    return memoryview(frame)[2 if size < _SHORT else 4 if size == 126 else 10 :]

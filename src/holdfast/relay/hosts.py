@@ -12,6 +12,8 @@ from holdfast.model.errors import (
     Fenced,
     LimitReached,
     ProtocolViolation,
+    RateLimited,
+    StorageFailed,
     VersionMismatch,
 )
 from holdfast.model.ids import SessionId
@@ -46,11 +48,12 @@ if TYPE_CHECKING:
 
 KEY_BYTES = 32
 SIGNATURE_BYTES = 64
-_CHECKS_AT_ONCE = 8  # signatures of one announcement checked before others are served again
+_AT_ONCE = 8  # sessions of one announcement dealt with before others are served again
+_REGISTRY_QUEUE = 16  # announcements and withdrawals of one host that wait; then it is not read
 
 
-async def prove(connection: Connection, names: frozenset[str]) -> bytes | None:
-    """The key of the host at the other end; None when it left."""
+async def prove(connection: Connection, names: frozenset[str]) -> Prove | None:
+    """What the host at the other end proved; None when it left."""
     challenge = os.urandom(CHALLENGE_BYTES)
     connection.outbox.say(Challenge((RELAY_VERSION,), challenge))
     message = await connection.first()
@@ -60,6 +63,8 @@ async def prove(connection: Connection, names: frozenset[str]) -> bytes | None:
         raise ProtocolViolation("a host begins with `prove`")
     if message.version != RELAY_VERSION:
         raise VersionMismatch(f"this relay speaks version {RELAY_VERSION}, not {message.version}")
+    if (len(message.static), len(message.binding)) != (KEY_BYTES, SIGNATURE_BYTES):
+        raise ProtocolViolation("a host's device is a key of 32 bytes and a signature of 64")
     if names and message.relay not in names:
         raise BadSignature(
             f"the proof is for the relay {message.relay[:80]!r}, which is not this one",
@@ -67,7 +72,7 @@ async def prove(connection: Connection, names: frozenset[str]) -> bytes | None:
         )
     if not _signed(message.key, host_text(challenge, message.relay), message.signature):
         raise BadSignature("the challenge is not signed with the host's key")
-    return message.key
+    return message
 
 
 def _signed(key: bytes, text: bytes, signature: bytes) -> bool:
@@ -78,20 +83,40 @@ def _signed(key: bytes, text: bytes, signature: bytes) -> bool:
 class HostEnd:
     """A host that proved its key."""
 
-    def __init__(self, relay: Relay, connection: Connection, key: bytes, address: str) -> None:
-        self._relay, self.connection, self.key = relay, connection, key
-        self._address = address
+    far = False
+
+    def __init__(self, relay: Relay, connection: Connection, proof: Prove, address: str) -> None:
+        self._relay, self.connection, self._address = relay, connection, address
+        self.key, self.static, self.binding = proof.key, proof.static, proof.binding
         self.outbox = connection.outbox
         self.streams: dict[int, Stream] = {}
         self.sessions: dict[SessionId, Incarnation] = {}
         self.gone = False
+        self._down = ""  # why the coordination point did not answer, in this announcement
+        self._registry: asyncio.Queue[Announce | Withdraw] = asyncio.Queue(_REGISTRY_QUEUE)
 
     async def serve(self) -> None:
-        while (message := await self.connection.receive()) is not None:
+        """Registering may take as long as a coordination point does; streams do not wait for it."""
+        try:
+            async with asyncio.TaskGroup() as both:
+                registering = both.create_task(self._register_all())
+                while (message := await self.connection.receive()) is not None:
+                    if isinstance(message, Announce | Withdraw):
+                        await self._registry.put(message)
+                    else:
+                        self._handle(message)
+                registering.cancel()
+        except ExceptionGroup as group:
+            raise group.exceptions[0] from None
+
+    async def _register_all(self) -> None:
+        """In the order they came."""
+        while True:
+            message = await self._registry.get()
             if isinstance(message, Announce):
                 await self._announce(message)
-            else:
-                self._handle(message)
+            elif incarnation := self.sessions.get(message.session):
+                self._relay.unroute(incarnation, Why.WITHDRAWN)
 
     def _handle(self, message: Message) -> None:
         match message:
@@ -103,9 +128,6 @@ class HostEnd:
                 self._relay.streams.close_by(self, message.stream)
             case Admit():
                 self._admit(message)
-            case Withdraw():
-                if incarnation := self.sessions.get(message.session):
-                    self._relay.unroute(incarnation, Why.WITHDRAWN)
             case _:
                 raise ProtocolViolation(f"`{message.tag}` is not for a host to say")
 
@@ -123,19 +145,20 @@ class HostEnd:
     def _admit(self, message: Admit) -> None:
         stream, incarnation = self.streams.get(message.stream), self.sessions.get(message.session)
         if stream is not None and incarnation is not None:
-            stream.operator.admitted[message.session] = stream
+            stream.operator.admit(message.session, stream)
 
     async def _announce(self, message: Announce) -> None:
         if len(message.sessions) > self._relay.bounds.announce_max:
             raise ProtocolViolation(
                 f"more than {self._relay.bounds.announce_max} sessions in one announcement"
             )
-        refused = []
-        for number, one in enumerate(message.sessions):
-            if number % _CHECKS_AT_ONCE == _CHECKS_AT_ONCE - 1:
-                await asyncio.sleep(0)
-            if (refusal := await self._register(one)) is not None:
-                refused.append(refusal)
+        refused: list[Refusal] = []
+        self._down = ""
+        for first in range(0, len(message.sessions), _AT_ONCE):
+            some = message.sessions[first : first + _AT_ONCE]
+            outcomes = await asyncio.gather(*map(self._register, some))
+            refused += filter(None, outcomes)
+            await asyncio.sleep(0)
         self.outbox.say(Registered(message.id, tuple(refused)))
 
     async def _register(self, one: Announced) -> Refusal | None:
@@ -152,16 +175,31 @@ class HostEnd:
             return Refusal(session, BadSignature.code, 0)
         if session not in self.sessions and self._relay.full_of_sessions(self):
             return Refusal(session, LimitReached.code, 0)
+        if self._rises_too_often(session, one.epoch):
+            return Refusal(session, RateLimited.code, 0)
+        if self._down:  # it was asked for another one just now: this host need not wait again
+            return Refusal(session, self._down, 0)
         try:
             floor = await self._relay.floors.rise(session, one.epoch, self.key)
-        except CoordinationDown as error:
+        except (CoordinationDown, StorageFailed) as error:
+            self._down = error.code
             return Refusal(session, error.code, 0)
         if not floor.admits(one.epoch, self.key):
             self._relay.metrics.count("fenced_total")
             return Refusal(session, Fenced.code, floor.epoch)
+        if session not in self.sessions and self._relay.full_of_sessions(self):
+            return Refusal(session, LimitReached.code, 0)
         if not self.gone:
-            self._relay.route(session, one.epoch, self)
+            self._relay.route(session, one, self)
         return None
+
+    def _rises_too_often(self, session: SessionId, epoch: int) -> bool:
+        """What is written at a coordination point stays there, and anybody can make sessions."""
+        floors = self._relay.floors
+        known = floors.known(session)
+        if not floors.lasting or (known is not None and known.epoch >= epoch):
+            return False
+        return bool(self._relay.rises.take(self._address, asyncio.get_running_loop().time()))
 
     def supersede(self, session: SessionId, epoch: int) -> None:
         self.outbox.say(Superseded(session, epoch))

@@ -20,6 +20,8 @@ _COUNTERS = {
     "left_out_frames_total": "broadcasts not handed to a subscriber that was too slow",
     "gaps_total": "gaps told to subscribers",
     "fenced_total": "announcements refused because a later incarnation is known",
+    "crossings_total": "streams opened to a host at another relay",
+    "links_lost_total": "links to another relay that broke, with all that was on them",
 }
 _GAUGES = {
     "hosts": "connected hosts",
@@ -30,6 +32,8 @@ _GAUGES = {
     "held_bytes": "waiting for connections that do not read fast enough",
     "sockets": "open connections, known or not",
     "draining": "1 when about to end",
+    "relays": "other relays of the cluster that are there",
+    "links": "links to and from them",
 }
 
 

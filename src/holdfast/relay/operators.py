@@ -16,8 +16,10 @@ from holdfast.model.errors import (
     VersionMismatch,
 )
 from holdfast.model.ids import SessionId
-from holdfast.relay.audience import Incarnation
+from holdfast.relay.audience import Audience
 from holdfast.relay.connection import Connection
+from holdfast.relay.far_hosts import FarHosts
+from holdfast.relay.far_operators import find
 from holdfast.relay.streams import Stream
 from holdfast.wire.message import Message
 from holdfast.wire.relay_messages import (
@@ -55,12 +57,17 @@ async def greet(connection: Connection) -> bool:
 class OperatorEnd:
     """A client, whoever it is."""
 
+    far = False
+
     def __init__(self, relay: Relay, connection: Connection, address: str) -> None:
         self._relay, self.connection, self._address = relay, connection, address
         self.outbox = connection.outbox
         self.streams: dict[int, Stream] = {}
         self.admitted: dict[SessionId, Stream] = {}  # by whose host, for as long as it is open
-        self.subscribed: dict[SessionId, Incarnation] = {}
+        self.subscribed: dict[SessionId, Audience] = {}
+        self.opening = 0  # streams asked for at another relay
+        self.joining: set[SessionId] = set()  # the same for subscriptions
+        self.gone = False
 
     async def serve(self) -> None:
         while (message := await self.connection.receive()) is not None:
@@ -75,8 +82,9 @@ class OperatorEnd:
             case Close():
                 self._relay.streams.close_by(self, message.stream)
             case Unsubscribe():
-                if incarnation := self.subscribed.pop(message.session, None):
-                    incarnation.leave(self)
+                self.joining.discard(message.session)
+                if audience := self.subscribed.pop(message.session, None):
+                    audience.leave(self)
             case _:
                 raise ProtocolViolation(f"`{message.tag}` is not for an operator to say")
 
@@ -94,49 +102,62 @@ class OperatorEnd:
             self.outbox.say(Failed(message.id, error.code, error.message, error.hint, wait_s))
 
     def _open(self, message: Open) -> None:
-        bounds = self._relay.bounds
-        host, incarnation = self._find(message)
-        if len(self.streams) >= bounds.operator_streams:
+        bounds, cluster = self._relay.bounds, self._relay.cluster
+        if len(self.streams) + self.opening >= bounds.operator_streams:
             raise LimitReached(f"{bounds.operator_streams} streams are open already")
-        if len(host.streams) >= bounds.host_streams:
-            raise LimitReached("that host has as many streams as a relay gives it")
+        try:
+            host, incarnation = find(self._relay, message.host, message.session)
+        except (NoSuchSession, HostDown):
+            if cluster is None:
+                raise
+            self.opening += 1
+            cluster.open(self, message)
+            return
         stream = self._relay.streams.open(self, host, incarnation)
-        epoch = incarnation.epoch if incarnation is not None else 0
-        self.outbox.say(Opened(message.id, stream.number, host.key, epoch))
-
-    def _find(self, message: Open) -> tuple[HostEnd, Incarnation | None]:
-        if self._relay.draining:
-            raise LimitReached("this relay is about to end", hint="use another one")
-        if message.session is not None:
-            incarnation = self._relay.incarnations.get(message.session)
-            if incarnation is None:
-                raise NoSuchSession("no host here has this session")
-            return incarnation.host, incarnation
-        host = self._relay.hosts.get(message.host)
-        if host is None:
-            raise HostDown("this host is not connected here", hint="try another relay, or later")
-        return host, None
+        self.outbox.say(_opened(message.id, stream, host))
 
     def _subscribe(self, message: Subscribe) -> None:
-        incarnation = self._relay.incarnations.get(message.session)
-        stream = self.admitted.get(message.session)
-        if incarnation is None or stream is None or stream.host is not incarnation.host:
-            # The same whether there is such a session or not: an id entitles to nothing.
-            raise NotPermitted(
-                "its host has not admitted you to this session",
-                hint="open a stream to it and ask",
-            )
-        if len(self.subscribed) >= self._relay.bounds.subscriptions:
+        session, stream = message.session, self.admitted.get(message.session)
+        if stream is None:
+            raise _not_admitted()
+        if len(self.subscribed) + len(self.joining) >= self._relay.bounds.subscriptions:
             raise LimitReached(f"{self._relay.bounds.subscriptions} subscriptions at once")
-        self.subscribed[message.session] = incarnation
+        if isinstance(stream.host, FarHosts):
+            stream.host.subscribe(self, message, stream)
+            return
+        incarnation = self._relay.incarnations.get(session)
+        if incarnation is None or incarnation.host is not stream.host:
+            raise _not_admitted()
+        self.subscribed[session] = incarnation
         self.outbox.say(Subscribed(message.id, incarnation.epoch))
         incarnation.join(self)
+
+    def admit(self, session: SessionId, stream: Stream) -> None:
+        self.admitted[session] = stream
 
     def lose_admissions(self, stream: Stream, why: Why) -> None:
         """The stream is closed, and with it goes what its host allowed."""
         lost = [session for session, by in self.admitted.items() if by is stream]
         for session in lost:
             del self.admitted[session]
-            if incarnation := self.subscribed.pop(session, None):
-                incarnation.leave(self)
+            if audience := self.subscribed.pop(session, None):
+                audience.leave(self)
                 self.outbox.say(Gone(session, why))
+
+
+def _not_admitted() -> NotPermitted:
+    """The same whether there is such a session or not: an id entitles to nothing."""
+    return NotPermitted(
+        "its host has not admitted you to this session", hint="open a stream to it and ask"
+    )
+
+
+def _opened(number: int, stream: Stream, host: HostEnd) -> Opened:
+    """Who is at the other end, as that one said it: operators check it (docs/relay.md)."""
+    incarnation = stream.incarnation
+    if incarnation is None:
+        return Opened(number, stream.number, host.key, 0, host.static, host.binding)
+    of = incarnation.announced
+    return Opened(
+        number, stream.number, host.key, of.epoch, host.static, host.binding, of.key, of.signature
+    )

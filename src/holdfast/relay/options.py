@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import argparse
 import ipaddress
+import re
 
 from holdfast.model.errors import InvalidArgument
 from holdfast.model.record import Record
 from holdfast.relay.bounds import Bounds, bounds_of
 
 DEFAULT_LISTEN = "127.0.0.1:7420"
+CLUSTER = "holdfast"
+_WORD = re.compile(r"[A-Za-z0-9_-]{1,32}")
+NATS_REPLICAS = 3  # what survives the loss of one server
 
 
 class Options(Record):
@@ -23,6 +27,10 @@ class Options(Record):
     names: tuple[str, ...]  # host:port by which hosts dial it; empty: not checked
     public_metrics: bool
     bounds: Bounds
+    registry: str  # SQLite file; empty: what is known goes with the process
+    nats: tuple[str, ...]  # URLs of servers of one cluster; empty: this relay is alone
+    nats_replicas: int
+    cluster: str  # the relays of this name are one
     ready_fd: int | None  # told the URL and fingerprint once it serves
 
     @property
@@ -40,6 +48,10 @@ def parse(words: list[str]) -> Options:
     parser.add_argument("--name", action="append", default=[])
     parser.add_argument("--public-metrics", action="store_true")
     parser.add_argument("--limit", action="append", default=[])
+    parser.add_argument("--registry", default="")
+    parser.add_argument("--nats", action="append", default=[])
+    parser.add_argument("--nats-replicas", type=int, default=NATS_REPLICAS)
+    parser.add_argument("--cluster", default=CLUSTER)
     parser.add_argument("--ready-fd", type=int)
     given = parser.parse_args(words)
     address, port = _place(given.listen)
@@ -47,6 +59,15 @@ def parse(words: list[str]) -> Options:
         raise InvalidArgument("a certificate and its key go together: --cert and --key")
     if given.cert and given.self_signed:
         raise InvalidArgument("either --cert and --key or --self-signed")
+    if given.registry and given.nats:
+        raise InvalidArgument("either --registry, for a relay alone, or --nats, for several")
+    if not 1 <= given.nats_replicas <= 5:
+        raise InvalidArgument("NATS keeps one to five replicas: --nats-replicas")
+    if not _WORD.fullmatch(given.cluster):
+        raise InvalidArgument(
+            f"not a name of a cluster: {given.cluster[:40]!r}",
+            hint="letters, digits, '_' and '-', at most 32",
+        )
     options = Options(
         address=address,
         port=port,
@@ -56,6 +77,10 @@ def parse(words: list[str]) -> Options:
         names=tuple(given.name),
         public_metrics=given.public_metrics,
         bounds=bounds_of(given.limit),
+        registry=given.registry,
+        nats=tuple(given.nats),
+        nats_replicas=given.nats_replicas,
+        cluster=given.cluster,
         ready_fd=given.ready_fd,
     )
     if not (options.tls or given.plain or _loopback(address)):

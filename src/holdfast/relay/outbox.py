@@ -102,7 +102,7 @@ class Outbox:
             return
         if self._at_once(frame):
             self._metrics.count("delivered_frames_total")
-            subscription.incarnation.took(seq, len(frame))
+            subscription.took(seq, len(frame))
             return
         if not self._make_room(len(frame), subscription, seq):
             return
@@ -110,6 +110,13 @@ class Outbox:
         self._waiting[subscription] = self._waiting.get(subscription, 0) + len(frame)
         self._after_bytes += len(frame)
         self._hold(len(frame))
+
+    def gap(self, subscription: Subscription, first: int, last: int) -> None:
+        """These never came here. What waits of the same session is left out with them: one gap."""
+        if subscription.gap is not None:
+            subscription.gap = (subscription.gap[0], last)
+            return
+        self._tell_gap(subscription, [*self._drop(subscription), first, last])
 
     def say_after(self, message: Message) -> None:
         """News that must not overtake the broadcasts before it."""
@@ -147,8 +154,11 @@ class Outbox:
         lost = self._drop(subscription)
         if seq is not None:
             lost.append(seq)
-        subscription.gap = (lost[0], lost[-1])
         self._metrics.count("left_out_frames_total", len(lost))
+        self._tell_gap(subscription, lost)
+
+    def _tell_gap(self, subscription: Subscription, lost: list[int]) -> None:
+        subscription.gap = (lost[0], lost[-1])
         self._after.append((None, subscription, 0))
         self._hold(0)
 
@@ -215,8 +225,8 @@ class Outbox:
             assert subscription is not None and subscription.gap is not None
             (first, last), subscription.gap = subscription.gap, None
             self._metrics.count("gaps_total")
-            await self._send(framed(Gap(subscription.incarnation.session, first, last)))
-            subscription.incarnation.took(last, 0)
+            await self._send(framed(Gap(subscription.audience.session, first, last)))
+            subscription.took(last, 0)
             return
         size = len(frame)
         if subscription is not None:
@@ -228,7 +238,7 @@ class Outbox:
             self._held.bytes -= size
         if subscription is not None:
             self._metrics.count("delivered_frames_total")
-            subscription.incarnation.took(seq, size)
+            subscription.took(seq, size)
 
     # -- waiting and ending -------------------------------------------------------------------
 

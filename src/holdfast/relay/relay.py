@@ -10,16 +10,19 @@ from holdfast.model.errors import HoldfastError, HostLost, LimitReached
 from holdfast.model.ids import SessionId
 from holdfast.relay.audience import Incarnation
 from holdfast.relay.bounds import Bounds
+from holdfast.relay.far_operators import FarOperators
 from holdfast.relay.floors import Floors, MemoryFloors
 from holdfast.relay.guard import Guard
 from holdfast.relay.metrics import Metrics
 from holdfast.relay.outbox import Held
 from holdfast.relay.streams import Streams
-from holdfast.wire.relay_messages import RELAY_VERSION, GoingAway, Greeted, Why
+from holdfast.wire.relay_messages import RELAY_VERSION, Announced, GoingAway, Greeted, Why
 
 if TYPE_CHECKING:
+    from holdfast.relay.cluster import Cluster
     from holdfast.relay.hosts import HostEnd
     from holdfast.relay.operators import OperatorEnd
+    from holdfast.relay.streams import OperatorSide
 
 
 class Relay:
@@ -34,9 +37,11 @@ class Relay:
         self.streams = Streams(bounds, self.metrics)
         self.sockets: Counter[str] = Counter()  # by address
         self.draining = False
+        self.cluster: Cluster | None = None  # the other relays, if there are any
         self._empty = asyncio.Event()
         most = bounds.addresses_max
         self.proofs = Guard(bounds.failed_proofs, bounds.failed_proofs_per_s, most)
+        self.rises = Guard(bounds.rises, bounds.rises_per_s, most)
         self.opens = Guard(bounds.opens, bounds.opens_per_s, most)
 
     def greeted(self) -> Greeted:
@@ -69,12 +74,15 @@ class Relay:
             del self.hosts[host.key]
         self._check_empty()
 
-    def operator_out(self, operator: OperatorEnd) -> None:
-        for incarnation in operator.subscribed.values():
-            incarnation.leave(operator)
+    def operator_out(self, operator: OperatorSide) -> None:
+        for audience in operator.subscribed.values():
+            audience.leave(operator)
         operator.subscribed.clear()
         for stream in list(operator.streams.values()):
             self.streams.close(stream, Why.OPERATOR_GONE, but=operator)
+        if isinstance(operator, FarOperators):
+            return
+        operator.gone = True
         self.operators.discard(operator)
         self._check_empty()
 
@@ -89,17 +97,17 @@ class Relay:
             or len(host.sessions) >= self.bounds.host_sessions_max
         )
 
-    def route(self, session: SessionId, epoch: int, host: HostEnd) -> None:
+    def route(self, session: SessionId, announced: Announced, host: HostEnd) -> None:
         """From now on the session is this incarnation. The floor was asked; it is asked again
         here, because somebody else may have been quicker while we waited for the answer."""
-        known = self.incarnations.get(session)
+        known, epoch = self.incarnations.get(session), announced.epoch
         if known is not None:
             if known.epoch > epoch or (known.epoch == epoch and known.host is host):
                 return
             self.unroute(known, Why.MOVED)
             if known.host is not host:
                 known.host.supersede(session, epoch)
-        made = Incarnation(session, epoch, host, self.bounds.broadcast_window_bytes)
+        made = Incarnation(session, announced, host, self.bounds.broadcast_window_bytes)
         self.incarnations[session] = host.sessions[session] = made
 
     def unroute(self, incarnation: Incarnation, why: Why) -> None:
@@ -149,4 +157,5 @@ class Relay:
             "held_bytes": self.held.bytes,
             "sockets": self.sockets.total(),
             "draining": int(self.draining),
+            **(self.cluster.gauges() if self.cluster else {"relays": 0, "links": 0}),
         }

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import ipaddress
+import logging
 import ssl
 from collections.abc import Awaitable, Callable
 
@@ -23,6 +24,8 @@ from holdfast.relay.hosts import HostEnd, prove
 from holdfast.relay.operators import OperatorEnd, greet
 from holdfast.relay.options import Options
 from holdfast.relay.relay import Relay
+
+log = logging.getLogger("relay")
 
 _BACKLOG = 1024  # connections the kernel holds for us: a relay's restart brings all at once
 
@@ -70,6 +73,7 @@ class Server:
                 hint="another port: --listen ADDRESS:PORT",
             ) from error
         self._floors = asyncio.create_task(self._relay.follow_floors())
+        self._floors.add_done_callback(_followed)
         port: int = self._listening.sockets[0].getsockname()[1]
         return port
 
@@ -82,6 +86,8 @@ class Server:
             self._floors.cancel()
         for end in self._relay.ends():
             await end.connection.finish()
+        if self._relay.cluster is not None:
+            await self._relay.cluster.stop()
         await self._runner.cleanup()
 
     # -- sockets ------------------------------------------------------------------------------
@@ -161,10 +167,10 @@ class Server:
             metrics.count("timeouts_total")
 
     async def _serve_host(self, connection: Connection, address: str) -> None:
-        key = await prove(connection, self._names)
-        if key is None:
+        proof = await prove(connection, self._names)
+        if proof is None:
             return
-        host = HostEnd(self._relay, connection, key, address)
+        host = HostEnd(self._relay, connection, proof, address)
         self._relay.host_in(host)
         try:
             host.outbox.say(self._relay.greeted())
@@ -197,6 +203,12 @@ class Server:
             return _no(403, "metrics are for this machine; see --public-metrics")
         text = self._relay.metrics.text(self._relay.gauges())
         return web.Response(text=text, headers={"Content-Type": "text/plain; version=0.0.4"})
+
+
+def _followed(task: asyncio.Task[None]) -> None:
+    """Without it a later incarnation elsewhere would not end the one here: nobody may miss that."""
+    if not task.cancelled() and (error := task.exception()) is not None:
+        log.critical("floors are not followed any more", exc_info=error)
 
 
 class _Turned(asyncio.Protocol):

@@ -4,6 +4,10 @@ The relay makes the numbers and never uses one twice, and who sends for a number
 its two ends: a guessed number reaches nobody. Each direction has credit. A sender may have a
 window's worth on the way; what has left the relay towards the receiver is given back to it. So one
 receiver that does not read holds up its own streams and nothing else.
+
+When one end is at another relay, that relay is the receiver, and says when bytes have left *it*:
+credit is from end to end, whatever lies between. Each of the two relays numbers such a stream for
+its own end, and on the link it has the number of the relay the host is at.
 """
 
 from __future__ import annotations
@@ -13,23 +17,31 @@ from typing import TYPE_CHECKING, TypeAlias
 from holdfast.relay.bounds import Bounds
 from holdfast.relay.framing import framed
 from holdfast.relay.metrics import Metrics
+from holdfast.wire.relay_links import Reached
 from holdfast.wire.relay_messages import Closed, Credit, Data, Incoming, Why
 
 if TYPE_CHECKING:
     from holdfast.relay.audience import Incarnation
+    from holdfast.relay.far_hosts import FarHosts
+    from holdfast.relay.far_operators import FarOperators
     from holdfast.relay.hosts import HostEnd
     from holdfast.relay.operators import OperatorEnd
 
-    End: TypeAlias = HostEnd | OperatorEnd
+    HostSide: TypeAlias = HostEnd | FarHosts
+    OperatorSide: TypeAlias = OperatorEnd | FarOperators
+    End: TypeAlias = HostSide | OperatorSide
 
 
 class Half:
-    """One direction of a stream."""
+    """One direction of a stream: its ends, and the numbers by which they know it."""
 
-    __slots__ = ("_credit", "_number", "_owed", "_sender", "_window", "receiver")
+    __slots__ = ("_credit", "_owed", "_sender", "_window", "from_number", "receiver", "to_number")
 
-    def __init__(self, number: int, sender: End, receiver: End, window: int) -> None:
-        self._number, self._sender, self.receiver = number, sender, receiver
+    def __init__(
+        self, sender: End, from_number: int, receiver: End, to_number: int, window: int
+    ) -> None:
+        self._sender, self.from_number = sender, from_number
+        self.receiver, self.to_number = receiver, to_number
         self._window = self._credit = window
         self._owed = 0  # left the relay, and the sender was not told yet
 
@@ -39,33 +51,47 @@ class Half:
         return self._credit >= 0
 
     def left(self, size: int) -> None:
-        """So much was handed to the receiver. Told in quarters of a window: often enough that a
-        sender need not pause, seldom enough to cost nothing."""
+        """So much was handed to the receiver. If that is a relay, it says itself what has left."""
+        if not self.receiver.far:
+            self.returned(size)
+
+    def returned(self, size: int) -> None:
+        """So much may be sent again. Told in quarters of a window: often enough that a sender need
+        not pause, seldom enough to cost nothing."""
         self._owed += size
         if self._owed * 4 >= self._window:
             self._credit += self._owed
-            if self._number in self._sender.streams:
-                self._sender.outbox.say(Credit(self._number, self._owed))
+            if self.from_number in self._sender.streams:
+                self._sender.outbox.say(Credit(self.from_number, self._owed))
             self._owed = 0
 
 
 class Stream:
-    """Both halves, and the session it was opened for, if it was."""
+    """Both halves, and the session it was opened for, if it was and its host is here."""
 
-    __slots__ = ("host", "incarnation", "number", "operator", "to_host", "to_operator")
+    __slots__ = (
+        "host", "host_number", "incarnation", "key", "number", "operator", "to_host", "to_operator"
+    )  # fmt: skip
 
     def __init__(
         self,
+        operator: OperatorSide,
         number: int,
-        operator: OperatorEnd,
-        host: HostEnd,
-        incarnation: Incarnation | None,
-        window: int,
+        host: HostSide,
+        host_number: int,
+        key: bytes,
+        windows: tuple[int, int],
+        incarnation: Incarnation | None = None,
     ) -> None:
-        self.number, self.operator, self.host = number, operator, host
+        """`key`: the host's; `windows`: of the operator, of the host."""
+        self.operator, self.number = operator, number
+        self.host, self.host_number, self.key = host, host_number, key
         self.incarnation = incarnation
-        self.to_host = Half(number, operator, host, window)
-        self.to_operator = Half(number, host, operator, window)
+        self.to_host = Half(operator, number, host, host_number, windows[0])
+        self.to_operator = Half(host, host_number, operator, number, windows[1])
+
+    def half_from(self, sender: End) -> Half:
+        return self.to_host if sender is self.operator else self.to_operator
 
 
 class Streams:
@@ -76,55 +102,91 @@ class Streams:
         self._last = 0
         self.count = 0
 
-    def open(self, operator: OperatorEnd, host: HostEnd, incarnation: Incarnation | None) -> Stream:
-        self._last += 1
-        stream = Stream(self._last, operator, host, incarnation, self._bounds.stream_window_bytes)
-        operator.streams[stream.number] = host.streams[stream.number] = stream
+    def open(
+        self,
+        operator: OperatorSide,
+        host: HostEnd,
+        incarnation: Incarnation | None,
+        window: int | None = None,
+    ) -> Stream:
+        """To a host that is here. `window`: what an operator elsewhere was told it may send."""
+        number = self._number()
+        ours = self._bounds.stream_window_bytes
+        windows = (window or ours, ours)
+        stream = Stream(operator, number, host, number, host.key, windows, incarnation)
         if incarnation is not None:
-            incarnation.streams[stream.number] = stream
+            incarnation.streams[number] = stream
+        self._add(stream)
+        host.outbox.say(Incoming(number, incarnation.session if incarnation else None))
+        return stream
+
+    def cross(self, operator: OperatorEnd, host: FarHosts, reached: Reached) -> Stream:
+        """To a host at another relay, which has made the stream there."""
+        windows = (self._bounds.stream_window_bytes, reached.window)
+        number = self._number()
+        stream = Stream(operator, number, host, reached.stream, reached.host, windows)
+        self._add(stream)
+        return stream
+
+    def _number(self) -> int:
+        self._last += 1
+        return self._last
+
+    def _add(self, stream: Stream) -> None:
+        stream.operator.streams[stream.number] = stream
+        stream.host.streams[stream.host_number] = stream
         self.count += 1
         self._metrics.count("streams_total")
-        host.outbox.say(Incoming(stream.number, incarnation.session if incarnation else None))
-        return stream
 
     def data(self, sender: End, message: Data) -> None:
         stream = sender.streams.get(message.stream)
         if stream is None:
             self._unknown(sender, message.stream)
             return
-        half = stream.to_host if sender is stream.operator else stream.to_operator
+        half = stream.half_from(sender)
         size = len(message.data)
         self._metrics.count("data_frames_total")
         self._metrics.count("data_bytes_total", size)
         # Written anew, not passed on as it came: two decoders may read an odd message differently,
         # and the other end must read the number that was checked here.
+        if half.to_number != message.stream:
+            message = Data(half.to_number, message.data)
+        frame = framed(message)
         if not half.spend(size):
             self._metrics.count("overruns_total")
             self.close(stream, Why.OVERRUN)
-        elif not half.receiver.outbox.pass_on(framed(message), half, size):
+        elif not half.receiver.outbox.pass_on(frame, half, size):
             self._metrics.count("overruns_total")
             self.close(stream, Why.FULL)
 
-    def close_by(self, sender: End, number: int) -> None:
+    def credit(self, receiver: End, message: Credit) -> None:
+        """Another relay says that so much has left it towards the end that is there."""
+        stream = receiver.streams.get(message.stream)
+        if stream is not None:
+            half = stream.to_operator if receiver is stream.operator else stream.to_host
+            half.returned(message.size)
+
+    def close_by(self, sender: End, number: int, why: Why = Why.CLOSED) -> None:
         """One end wants no more of it."""
         stream = sender.streams.get(number)
-        if stream is None:
+        if stream is not None:
+            self.close(stream, why, but=sender)
+        elif not sender.far:  # a relay has closed it too, at the same time
             self._unknown(sender, number)
-        else:
-            self.close(stream, Why.CLOSED, but=sender)
 
     def close(self, stream: Stream, why: Why, *, but: End | None = None) -> None:
         """Tell its ends, `but` the one that knows."""
         if stream.operator.streams.pop(stream.number, None) is None:
             return
-        stream.host.streams.pop(stream.number, None)
+        stream.host.streams.pop(stream.host_number, None)
         if stream.incarnation is not None:
             stream.incarnation.streams.pop(stream.number, None)
         self.count -= 1
         stream.operator.lose_admissions(stream, why)
-        for end in (stream.operator, stream.host):
-            if end is not but:
-                end.outbox.say(Closed(stream.number, why))
+        if stream.operator is not but:
+            stream.operator.outbox.say(Closed(stream.number, why))
+        if stream.host is not but:
+            stream.host.outbox.say(Closed(stream.host_number, why))
 
     def _unknown(self, sender: End, number: int) -> None:
         """Closed a moment ago, or never its own: which of the two is not told."""

@@ -13,13 +13,13 @@ from __future__ import annotations
 
 import time
 
-from holdfast.model.errors import HostDown, HostLost, InputUnknown
+from holdfast.model.errors import HostLost, InputUnknown
 from holdfast.model.graph import Graph
 from holdfast.model.info import HostInfo, SessionInfo
 from holdfast.model.limits import RECONNECT_DEADLINE_S
 from holdfast.model.size import Size
 from holdfast.model.state import Level
-from holdfast.sdk.connection import Connection, new_operator, socket_path
+from holdfast.sdk.connection import AWAY, Connection, new_operator, place
 from holdfast.wire import messages as m
 
 TYPE_CHECKING = False
@@ -27,17 +27,22 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Self, TypeVar
 
+    from holdfast.sdk.machines import Machine
+
     A = TypeVar("A", bound=m.Answer)
 
 _RETRY_S = 0.02
+_REDIAL_S = 0.3  # of a relay, which others dial too
 
 
 class Host:
     """A blocking client of one host. What has no method of its own here is asked with `ask` and a
     message of `wire.messages` or `wire.authority`."""
 
-    def __init__(self, path: str | None = None, client: str = "python") -> None:
-        self.path = path or socket_path()
+    def __init__(self, path: str | Machine | None = None, client: str = "python") -> None:
+        """`path`: of a host's socket, or a machine of `sdk.machines`; None: as the environment
+        says, which is usually this user's own host."""
+        self.path = path or place()
         self.client = client
         self.operator = new_operator()
         self._seqs: dict[str, int] = {}
@@ -60,10 +65,10 @@ class Host:
             try:
                 self.connection = Connection(self.path, self.operator, self.client)
                 return
-            except (HostDown, HostLost):
+            except AWAY:
                 if time.monotonic() >= deadline:
                     raise
-                time.sleep(_RETRY_S)
+                time.sleep(_RETRY_S if isinstance(self.path, str) else _REDIAL_S)
 
     # -- asking -------------------------------------------------------------------------------
 
@@ -80,6 +85,7 @@ class Host:
         ring_bytes: int = 0,
         labels: Sequence[str] = (),
         predecessor: str = "",
+        rehomeable: bool = False,
     ) -> SessionInfo:
         """Start a session. Not repeated when the connection is lost: it might start two."""
         connection = self.connection
@@ -95,6 +101,7 @@ class Host:
             ring_bytes,
             tuple(labels),
             predecessor,
+            rehomeable,
         )
         return self._expect(connection.ask(request), m.Shown).info
 
@@ -166,7 +173,7 @@ class Host:
     def _come_back(self, request: m.Request) -> None:
         try:
             self.reconnect()
-        except (HostDown, HostLost) as error:
+        except AWAY as error:
             raise InputUnknown(
                 "the host was lost before it said whether it took the input",
                 hint="look at the screen before you type it again",

@@ -14,10 +14,15 @@ import time
 from collections import deque
 
 from holdfast.model.errors import (
+    ChannelBroken,
+    HandshakeFailed,
+    HoldfastError,
     HostDown,
     HostLost,
+    InvalidArgument,
     NotPermitted,
     ProtocolViolation,
+    RelayUnreachable,
     TimedOut,
     from_code,
 )
@@ -36,8 +41,16 @@ from holdfast.wire.messages import (
     Welcome,
 )
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from holdfast.sdk.machines import Machine
+
 _READ_BYTES = 96 << 10  # below malloc's limit for mapping memory anew at each read
 GREETING_TIMEOUT_S = 10.0  # a daemon that is being restarted answers well within this
+
+
+# What a client that had a connection gets over by trying again for a while.
+AWAY = (HostDown, HostLost, RelayUnreachable, ChannelBroken, HandshakeFailed)
 
 
 def socket_path() -> str:
@@ -48,6 +61,29 @@ def socket_path() -> str:
     return SYSTEM.socket if os.path.exists(SYSTEM.socket) else own.socket
 
 
+def place() -> str | Machine:
+    """Where the host is that this program means: another machine, if it was told so, else here."""
+    if not os.environ.get("HOLDFAST_ON"):
+        return socket_path()
+    from holdfast.sdk import machines
+
+    machine = machines.chosen()
+    assert machine is not None
+    return socket_path() if _is_here(machine) else machine
+
+
+def _is_here(machine: Machine) -> bool:
+    """Whether that machine is this one: then no relay is needed."""
+    if machine.host != socket.gethostname() or not os.path.exists(socket_path()):
+        return False
+    try:
+        local = Connection(socket_path(), new_operator(), "hold")
+    except HoldfastError:
+        return False
+    local.close()
+    return local.welcome.host_key == machine.key
+
+
 def new_operator() -> OperatorId:
     return OperatorId(os.urandom(16).hex())
 
@@ -55,16 +91,19 @@ def new_operator() -> OperatorId:
 class Connection:
     """A greeted connection."""
 
-    def __init__(self, path: str, operator: OperatorId, client: str) -> None:
+    def __init__(self, path: str | Machine, operator: OperatorId, client: str) -> None:
+        """`path`: of a host's socket; or a machine somewhere else."""
         self.operator = operator
         self._received: deque[Message] = deque()
         self._decoder = Decoder(SNAPSHOT_MAX_BYTES)
         self.last_id = 0  # of the requests so far
-        self.sock = _connect(path)
+        remote = not isinstance(path, str)
+        self.sock = _connect(path) if isinstance(path, str) else _dial(path)
         try:
             self.send(Hello((PROTOCOL_VERSION,), operator, client))
             self.welcome = self._greeting()
-            if os.environ.get("HOLDFAST_AS"):
+            acts = os.environ.get("HOLDFAST_AS") or os.environ.get("HOLDFAST_GRANT")
+            if acts and not remote:
                 self._claim()
         except BaseException:
             self.sock.close()
@@ -74,10 +113,14 @@ class Connection:
         """Act as another actor than the unix user's own."""
         from holdfast.sdk import identity
 
-        acting = identity.chosen()
-        assert acting is not None
+        acting, grant = identity.chosen(), identity.grant()
+        if acting is None:
+            raise InvalidArgument(
+                "HOLDFAST_GRANT is shown by the actor it was given to",
+                hint="set HOLDFAST_AS to that actor, or unset HOLDFAST_GRANT",
+            )
         proof = acting.claim(self.welcome.host_key, self.welcome.challenge, self.operator)
-        self.ask(Claim(self.next_id(), acting.actor, proof), GREETING_TIMEOUT_S)
+        self.ask(Claim(self.next_id(), acting.actor, proof, grant), GREETING_TIMEOUT_S)
 
     def fileno(self) -> int:
         return self.sock.fileno()
@@ -182,6 +225,12 @@ class Connection:
         if not isinstance(message, Welcome):
             raise ProtocolViolation("the host did not greet")
         return message
+
+
+def _dial(machine: Machine) -> socket.socket:
+    from holdfast.sdk import remote  # it takes a moment, and only who is elsewhere pays
+
+    return remote.connect(machine)
 
 
 def _connect(path: str) -> socket.socket:

@@ -2,6 +2,8 @@
 
     HOLDFAST_AS=NAME            a key made by `hold actor add NAME`
     HOLDFAST_AS=/path/to.key    a key file from anywhere
+    HOLDFAST_GRANT=CHAIN        what that actor was given (`hold delegate`), as text, or the path
+                                of a file that has it
 
 A key file is one line of JSON, 0600. The library that signs takes 20 ms to import, so only who acts
 as somebody else pays for it.
@@ -19,6 +21,8 @@ from holdfast.model.record import Malformed, Record
 from holdfast.wire.claims import claim_text
 
 VARIABLE = "HOLDFAST_AS"
+GRANT_VARIABLE = "HOLDFAST_GRANT"
+_GRANT_FILE_MAX_BYTES = 16 << 10
 _FORM = "actor key v1"
 _KEY_BYTES = 32
 
@@ -36,16 +40,34 @@ class Identity(Record):
 
     def claim(self, host_key: bytes, challenge: bytes, operator: OperatorId) -> bytes:
         """The proof, for one connection."""
+        return self.sign(claim_text(host_key, challenge, operator))
+
+    def sign(self, text: bytes) -> bytes:
         from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-        key = Ed25519PrivateKey.from_private_bytes(bytes.fromhex(self.private))
-        return key.sign(claim_text(host_key, challenge, operator))
+        return Ed25519PrivateKey.from_private_bytes(bytes.fromhex(self.private)).sign(text)
 
 
 def chosen() -> Identity | None:
     """Whom the environment asks to act as; None: the unix user's own actor."""
     name = os.environ.get(VARIABLE, "")
     return load(name) if name else None
+
+
+def grant(text: str = "") -> bytes:
+    """The chain to show: as it is given here, or by the environment; empty when there is none."""
+    text = text or os.environ.get(GRANT_VARIABLE, "")
+    if not text:
+        return b""
+    from holdfast.wire.grants import chain_of_text, encode_chain
+
+    if "/" in text:  # which no chain has
+        try:
+            with open(text, encoding="ascii") as file:
+                text = file.read(_GRANT_FILE_MAX_BYTES)
+        except (OSError, ValueError) as error:
+            raise InvalidArgument(f"cannot read the grant {text[:80]}: {error}") from error
+    return encode_chain(chain_of_text(text.strip()))
 
 
 def make(name: str) -> Identity:

@@ -5,7 +5,9 @@ documents in step. Time, random bytes and private keys come in as arguments.
 What is said:
 
     message.py        what a message is;  messages.py  all of them, but for
-    authority.py      those about actors, envelopes, the turn and the journal
+    authority.py      those about actors, envelopes, the turn and the journal,
+    admission.py      those about who is let in, and
+    reach.py          those about the host's relays
     frames.py         messages to bytes and back
     queries.py        what in the output asks the terminal something, which one only may answer
     ed25519.py        whether a signature is right; loads the library when first asked

@@ -69,6 +69,12 @@ class Listener:
         """Whether the host has to say where to go on."""
         return self._lost is not None
 
+    def is_early(self, frame: bytes) -> bool:
+        """Whether it is under a key that may still come: keys and frames take different ways."""
+        if self.lost or len(frame) < HEADER.size:
+            return self.lost
+        return bool(HEADER.unpack_from(frame)[2] > max(self._keys))
+
     def take_key(self, body: bytes, now: float) -> bool:
         """A sender key came over our own channel. True when the session has moved on to another
         incarnation: what was shown before is of another life."""
@@ -139,6 +145,10 @@ class Listener:
         times = [self._mark[1]] if self._mark is not None else []
         times += [self._provisional_since] if self._settled < self._seq else []
         return min(times, default=float("inf")) + self._patience_s
+
+    def give_up(self, why: HoldfastError) -> None:
+        """What was read is of no use: nothing fits until the host says where to go on."""
+        self._gone(why)
 
     def _begin(self, told: OutputKey) -> None:
         self._epoch, self._seq, self._head = told.epoch, told.seq, told.head

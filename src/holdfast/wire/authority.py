@@ -1,5 +1,5 @@
 """Messages about who may do what, whose turn it is, and what was recorded: actors, envelopes, turn,
-halt, journal. The other half of the protocol is in messages.py."""
+halt, journal. The rest of the protocol is in messages.py and admission.py."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ class Claim(Request):
     tag = "claim"
     actor: str
     signature: bytes
+    grant: bytes = b""  # a chain whose last holder is the actor, which the host need not know then
 
 
 class AddActor(Request):

@@ -131,6 +131,11 @@ class Broadcaster:
     def members(self) -> frozenset[str]:
         return frozenset(self._members)
 
+    @property
+    def next_number(self) -> int:
+        """Of the frame that comes next."""
+        return self._seq
+
     def join(self, member: str) -> bytes:
         """Somebody reads from here on: what to tell them (OUTPUT_KEY). Also after a gap."""
         self._members.add(member)

@@ -91,7 +91,9 @@ class Dialling:
         *,
         grant: bytes = b"",
         psk: bytes = b"",
+        before: bytes = b"",
     ) -> None:
+        """`before`: another prologue than the session's, for a device that is not known yet."""
         if len(grant) > CHANNEL_GRANT_MAX_BYTES:
             raise InvalidArgument(f"a grant has at most {CHANNEL_GRANT_MAX_BYTES} bytes")
         self._stream, self._me, self._floor = stream, check_device(me), floor
@@ -102,7 +104,7 @@ class Dialling:
             static=static,
             ephemeral=ephemeral,
             remote_static=check_device(host).static,
-            prologue=prologue(stream.session),
+            prologue=before or prologue(stream.session),
             psks=(psk,) if psk else (),
         )
 
@@ -180,6 +182,7 @@ class Answering:
         message: bytes,
         *,
         psk: bytes = b"",
+        before: bytes = b"",
     ) -> None:
         incarnation.check()
         invited = message[:1] == bytes([_INVITED])
@@ -191,7 +194,7 @@ class Answering:
             initiator=False,
             static=static,
             ephemeral=ephemeral,
-            prologue=prologue(incarnation.session),
+            prologue=before or prologue(incarnation.session),
             psks=(psk,) if invited else (),
         )
         self.caller = _caller(self._noise.read(message[1:]), self._noise.remote_static, invited)

@@ -1,10 +1,12 @@
 """The link of an invite, and the secrets made from its code.
 
     https://relay.example/i#ID.CODE.HOSTKEY
+    https://192.168.1.5:7420/i#ID.CODE.HOSTKEY.CERTIFICATE
 
 All that is secret stands after the `#`, which no browser and no client of ours sends anywhere. The
 code is random bytes that somebody else made. The host's key makes the link good for this host
-only: what a relay says about the host is checked against it. Parsing raises only `InviteInvalid`.
+only: what a relay says about the host is checked against it. The fourth part is the fingerprint of
+the relay's certificate, where nobody else vouches for that. Parsing raises only `InviteInvalid`.
 """
 
 from __future__ import annotations
@@ -24,7 +26,9 @@ PSK_DOMAIN = b"holdfast invite psk v1\0"
 PROLOGUE_DOMAIN = b"holdfast invite channel v1\0"
 SAS_DOMAIN = b"holdfast sas v1\0"
 SAS_DIGITS = 6
-_SCHEMES = ("https://", "http://")
+PIN_BYTES = 32
+_SECURE = "https://"
+_SCHEMES = (_SECURE, "http://")
 _PATH = "/i"
 
 
@@ -35,20 +39,27 @@ class InviteLink(Record):
     id: bytes
     code: bytes
     host_key: bytes  # Ed25519
+    pin: bytes = b""  # SHA-256 of the relay's certificate; empty: others vouch for it
 
     def __repr__(self) -> str:
         return f"InviteLink({self.relay!r}, {self.id.hex()})"
 
     def text(self) -> str:
         self.checked()
-        return (
-            f"{self.relay}{_PATH}#{encoded(self.id)}.{encoded(self.code)}.{encoded(self.host_key)}"
-        )
+        parts = (self.id, self.code, self.host_key, *([self.pin] if self.pin else []))
+        return f"{self.relay}{_PATH}#{'.'.join(encoded(part) for part in parts)}"
+
+    @property
+    def address(self) -> str:
+        """The relay's, as it is dialled: with its fingerprint."""
+        return f"{self.relay}#sha256:{self.pin.hex()}" if self.pin else self.relay
 
     def checked(self) -> InviteLink:
         sizes = (len(self.id), len(self.code), len(self.host_key))
         if sizes != (INVITE_ID_BYTES, INVITE_CODE_BYTES, KEY_BYTES):
             raise InviteInvalid("a part of the link is missing or cut off", hint=_WHOLE)
+        if self.pin and (len(self.pin) != PIN_BYTES or not self.relay.startswith(_SECURE)):
+            raise InviteInvalid("the link's fingerprint is cut off, or of no use", hint=_WHOLE)
         scheme = next((each for each in _SCHEMES if self.relay.startswith(each)), "")
         where = self.relay[len(scheme) :]
         # No name or password, no query: what is in front of the '#' reaches the relay, and nothing
@@ -70,10 +81,12 @@ def parse_link(text: str) -> InviteLink:
         raise InviteInvalid(f"a link has at most {INVITE_LINK_MAX_CHARS} characters")
     front, _, secret = text.strip().partition("#")
     parts = [decoded(part) for part in secret.split(".")]
-    if not front.endswith(_PATH) or len(parts) != 3:
+    if not front.endswith(_PATH) or len(parts) not in (3, 4):
         raise InviteInvalid("this is not the link of an invite", hint=_WHOLE)
-    name, code, host_key = (part or b"" for part in parts)
-    return InviteLink(front[: -len(_PATH)], name, code, host_key).checked()
+    if len(parts) == 4 and not parts[3]:
+        raise InviteInvalid("the link's fingerprint is missing", hint=_WHOLE)
+    name, code, host_key, *pin = (part or b"" for part in parts)
+    return InviteLink(front[: -len(_PATH)], name, code, host_key, *pin).checked()
 
 
 def proof_of(invite: bytes, code: bytes) -> bytes:

@@ -61,6 +61,7 @@ class Run(Request):
     ring_bytes: int = 0
     labels: tuple[str, ...] = ()
     predecessor: str = ""  # an ended or discontinued session that this one follows
+    rehomeable: bool = False  # may be moved by the lapse of a lease, which it then depends on
 
 
 class ListSessions(Request):
@@ -345,6 +346,7 @@ class Dismissed(Message):
 
     tag = "dismissed"
     channel: int
+    code: str = ""  # fenced: the host lost the session's lease
 
 
 class Answering(Message):
@@ -384,14 +386,15 @@ class Dropped(Message):
     count: int
 
 
-# The other half of the protocol; imported so that its messages are known by their tags.
-from holdfast.wire import authority as _authority  # noqa: E402
+# The rest of the protocol; imported so that its messages are known by their tags.
+from holdfast.wire import admission, authority, reach, sharing  # noqa: E402
+
+# Of these modules only: another protocol may use the same tags for its own messages.
+_OURS = {__name__, *(part.__name__ for part in (admission, authority, reach, sharing))}
 
 
-def _leaves(kind: type[Message]) -> list[type[Message]]:
-    """Of these two modules only: another protocol may use the same tags for its own messages."""
-    ours = kind.tag and kind.__module__ in (__name__, _authority.__name__)
-    return [*([kind] if ours else []), *(m for sub in kind.__subclasses__() for m in _leaves(sub))]
+def _all(kind: type[Message]) -> list[type[Message]]:
+    return [kind, *(each for sub in kind.__subclasses__() for each in _all(sub))]
 
 
-BY_TAG = {kind.tag: kind for kind in _leaves(Message)}
+BY_TAG = {each.tag: each for each in _all(Message) if each.tag and each.__module__ in _OURS}

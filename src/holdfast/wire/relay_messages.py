@@ -9,6 +9,7 @@ The `data` of `data` and `broadcast` is not looked at: it is sealed between oper
 from __future__ import annotations
 
 import functools
+from collections.abc import Mapping
 from enum import StrEnum
 
 import msgpack
@@ -74,6 +75,8 @@ class Prove(Message):
     key: bytes  # Ed25519: which host it is
     relay: str  # the host and port it dialled, as in its URL
     signature: bytes  # by `key`
+    static: bytes  # X25519: what channels to it are made with
+    binding: bytes  # the device's signature (docs/channel.md), by `key`. Operators check it
 
 
 class Greet(Message):
@@ -153,12 +156,18 @@ class Open(Request):
 
 
 class Opened(Answer):
-    """There it is; data may be sent at once."""
+    """There it is; data may be sent at once. All else is hearsay, with what it takes to check it:
+    whom it is with (`host`, `static`, `binding`), and that the session is there (`session_key`,
+    `epoch`, `vouched`, all as the host announced it)."""
 
     tag: ClassVar[str] = "opened"
     stream: int
     host: bytes
-    epoch: int  # of the session; 0 when opened by host key. The relay's word: check with the host
+    epoch: int  # of the session; 0 when opened by host key
+    static: bytes
+    binding: bytes
+    session_key: bytes = b""
+    vouched: bytes = b""
 
 
 class Incoming(Message):
@@ -322,17 +331,17 @@ def _known_id(text: str) -> SessionId:
         raise ProtocolViolation(str(error)) from error
 
 
-def decode(body: bytes) -> Message:
-    """The message in it, or ProtocolViolation."""
+def decode(body: bytes, kinds: Mapping[str, type[Message]] = BY_TAG) -> Message:
+    """The message in it, or ProtocolViolation. `kinds`: what may come, if not all of these."""
     try:
         data = msgpack.unpackb(body, strict_map_key=True)
     except (ValueError, msgpack.UnpackException, RecursionError) as error:
         raise ProtocolViolation(f"not a message: {error}") from error
-    if type(data) is dict and data.get("t") == "broadcast":
+    if type(data) is dict and data.get("t") == "broadcast" and "broadcast" in kinds:
         session, seq, payload = data.get("session"), data.get("seq"), data.get("data")
         if type(session) is str and type(seq) is int and type(payload) is bytes:
             return Broadcast(_known_id(session), seq, payload)
-    kind = BY_TAG.get(str(data.get("t"))) if type(data) is dict else None
+    kind = kinds.get(str(data.get("t"))) if type(data) is dict else None
     if kind is None:
         raise ProtocolViolation("not a message we know")
     try:

@@ -1,13 +1,17 @@
-"""`hold ls`: the sessions of this host."""
+"""`hold ls`: the sessions of this host, and of every machine this user has joined."""
 
 from __future__ import annotations
 
 import json
+import os
+import sys
 import time
 
-from holdfast.cli.arguments import Parser, add_json, verb_parser
+from holdfast.cli.arguments import Parser, add_json, utf8, verb_parser
 from holdfast.cli.harmless import harmless
 from holdfast.cli.table import ago, table
+from holdfast.model.errors import HoldfastError
+from holdfast.model.home import machines_of
 from holdfast.sdk.client import Host
 
 TYPE_CHECKING = False
@@ -24,27 +28,34 @@ _COMMAND_CHARS = 60
 def parser() -> Parser:
     parser = verb_parser(
         "ls",
-        "List your sessions: what each is doing now, told by the kernel.",
+        "List your sessions, here and on the machines you have joined: what each is doing, told by "
+        "the kernel. A machine that cannot be reached is named, and the others are listed.",
         "  hold ls\n  hold ls --all      the recently ended too\n"
+        "  hold ls --label prod\n  hold --on build ls      one machine only\n"
         "  hold ls --json | jq '.[] | select(.state == \"input\") | .name'",
     )
     parser.add_argument("-a", "--all", action="store_true", help="ended ones too")
+    parser.add_argument("--label", default="", type=utf8, help="only those with this label")
     add_json(parser)
     return parser
 
 
 def run(options: argparse.Namespace) -> int:
-    with Host(client="hold ls") as host:
-        sessions = host.sessions(ended=options.all)
+    found, unreached = _found(options.all)
+    if options.label:
+        found = [each for each in found if options.label in each[1].labels]
+    status = _say_unreached(unreached)
     if options.json:
-        print(json.dumps([info.pack() for info in sessions], indent=1))
-        return 0
-    if not sessions:
+        rows = [{**info.pack(), **({"machine": where} if where else {})} for where, info in found]
+        print(json.dumps(rows, indent=1))
+        return status
+    if not found:
         print("no sessions; start one with `hold run`")
-        return 0
+        return status
     now = time.time()
+    sessions = [info for _, info in found]
     columns = {
-        "NAME": [info.name for info in sessions],
+        "NAME": [f"{where}/{info.name}" if where else info.name for where, info in found],
         "ID": [info.id[:8] for info in sessions],
         "STATE": [_state(info) for info in sessions],
         "TURN": [harmless(info.holder) for info in sessions],
@@ -57,7 +68,30 @@ def run(options: argparse.Namespace) -> int:
     # Who has the turn, and labels, only where there are any.
     shown = {title: cells for title, cells in columns.items() if any(cells)}
     print(table(tuple(shown), list(zip(*shown.values(), strict=True))))
-    return 0
+    return status
+
+
+def _found(ended: bool) -> tuple[list[tuple[str, SessionInfo]], dict[str, HoldfastError]]:
+    """Sessions with the machine each is on ("": this one), and the machines that did not answer."""
+    if os.environ.get("HOLDFAST_ON") or not os.path.exists(machines_of(os.environ)):
+        with Host(client="hold ls") as host:
+            return [("", info) for info in host.sessions(ended=ended)], {}
+    from holdfast.sdk.everywhere import ask
+
+    answers = ask(lambda host: host.sessions(ended=ended), "hold ls")
+    found = [
+        (where, info)
+        for where, answer in answers
+        if not isinstance(answer, HoldfastError)
+        for info in answer
+    ]
+    return found, {where: answer for where, answer in answers if isinstance(answer, HoldfastError)}
+
+
+def _say_unreached(unreached: dict[str, HoldfastError]) -> int:
+    for where, error in unreached.items():
+        print(f"hold: {where or 'this machine'}: {error.message} ({error.code})", file=sys.stderr)
+    return max((error.exit_status for error in unreached.values()), default=0)
 
 
 def _state(info: SessionInfo) -> str:

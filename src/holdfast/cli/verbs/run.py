@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import sys
 
 from holdfast.cli.arguments import Parser, utf8, verb_parser
-from holdfast.cli.starting import start_host
-from holdfast.model.errors import AlreadyUp, HostDown, InvalidArgument, SessionEnded
+from holdfast.cli.starting import started_host
+from holdfast.model.errors import InvalidArgument, SessionEnded
 from holdfast.model.size import Size
 from holdfast.model.state import Level
 from holdfast.sdk.client import Host
@@ -57,6 +56,11 @@ def parser() -> Parser:
         metavar="NAME",
         help="an ended session that this one follows; its record says so",
     )
+    parser.add_argument(
+        "--rehomeable",
+        action="store_true",
+        help="another host may take it over; it stands still where this one cannot renew its lease",
+    )
     parser.add_argument("--ring", type=int, default=0, metavar="BYTES", help="output to hold")
     parser.add_argument("command", nargs="*", metavar="CMD", help="the program and its arguments")
     return parser
@@ -64,7 +68,7 @@ def parser() -> Parser:
 
 def run(options: argparse.Namespace) -> int:
     size = options.size or _terminal_size()
-    with _host() as host:
+    with started_host("hold run") as host:
         info = host.run(
             options.command,
             name=options.name,
@@ -76,6 +80,7 @@ def run(options: argparse.Namespace) -> int:
             ring_bytes=options.ring,
             labels=options.label,
             predecessor=options.after,
+            rehomeable=options.rehomeable,
         )
         if options.detach or not (sys.stdin.isatty() and sys.stdout.isatty()):
             print(info.id)
@@ -105,20 +110,11 @@ def _show_ended(session: str) -> int:
     return exit_status(message.ending)
 
 
-def _host() -> Host:
-    """The host here, started if there is none."""
-    try:
-        return Host(client="hold run")
-    except HostDown:
-        with contextlib.suppress(AlreadyUp):  # somebody else started it meanwhile
-            start_host()
-        return Host(client="hold run")
-
-
 def _environment(options: argparse.Namespace) -> dict[str, str]:
     base = {} if options.user else dict(os.environ)
     # Whom this command acts as is not whom everybody in the session acts as.
-    base.pop("HOLDFAST_AS", None)
+    for name in ("HOLDFAST_AS", "HOLDFAST_GRANT"):
+        base.pop(name, None)
     for pair in options.env:
         key, equals, value = pair.partition("=")
         if not (key and equals):

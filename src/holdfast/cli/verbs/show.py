@@ -54,6 +54,7 @@ def _sheet(info: SessionInfo, now: float) -> Iterator[tuple[str, str]]:
         yield "pid", str(info.pid)
     yield "user", info.user
     yield "level", f"{info.level}, epoch {info.epoch}"
+    yield "lease", _lease(info)
     yield "created", f"{clock(info.created_at)}, {ago(now - info.created_at)} ago"
     yield "terminal", f"{info.size}{f', titled {_plain(info.title)}' if info.title else ''}"
     if info.labels:
@@ -73,6 +74,19 @@ def _state(info: SessionInfo, now: float) -> str:
         when = f", {ago(now - info.ended_at)} ago" if info.ended_at else ""
         return f"ended: {info.ending}{when}"
     return f"{info.state}: {_plain(info.waiting_line)}" if info.waiting_line else str(info.state)
+
+
+def _lease(info: SessionInfo) -> str:
+    lease = info.lease
+    if lease is None:
+        return "pinned to this host"
+    if info.ending is not None:
+        return "re-homeable"
+    if lease.state == "held":
+        return f"re-homeable, held: {lease.left_s:.1f} s left of {lease.length_s:g} s"
+    if lease.state == "taken":
+        return f"re-homeable, taken: it lives elsewhere, in epoch {lease.later_epoch}"
+    return "re-homeable, fenced: it stands still until this host has its lease again"
 
 
 def _operators(info: SessionInfo) -> str:

@@ -1,0 +1,161 @@
+"""One WebSocket to a relay: messages in by a call, messages out at once, an end that is told once.
+
+Written on picows, whose callbacks cost a fraction of a task per message. TLS is checked as usual
+or against a fingerprint. A proxy is taken from `https_proxy`, `http_proxy` and `all_proxy`, unless
+`no_proxy` names the relay or it is on this machine; through it goes a CONNECT.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import hmac
+import logging
+import ssl
+import urllib.request
+from collections.abc import Callable
+
+from picows import WSCloseCode, WSError, WSFrame, WSListener, WSMsgType, WSTransport, ws_connect
+
+from holdfast.dial.address import RelayAddress
+from holdfast.model.errors import RelayUnreachable
+from holdfast.model.limits import RELAY_FRAME_MAX_BYTES, RELAY_HEARTBEAT_S
+
+logging.getLogger("picows").setLevel(logging.WARNING)  # each connection is told of by its user
+
+_CONNECT_S = 10.0
+_ROOM_FOR_FRAMING = 4096
+
+
+class WebSocket(WSListener):
+    """A connection that stands. From `begin` on, `on_message` gets each message; `lost` is done,
+    with a reason, when it ends."""
+
+    def __init__(
+        self, on_message: Callable[[bytes], None], on_room: Callable[[bool], None]
+    ) -> None:
+        super().__init__()
+        self._on_message, self._on_room = on_message, on_room
+        self._transport: WSTransport | None = None
+        self.lost: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        self._early: list[bytes] | None = []  # what came before anybody was ready for it
+        self.has_room = True  # whether what is sent goes out, rather than piling up here
+
+    def begin(self) -> None:
+        early, self._early = self._early or [], None
+        for message in early:
+            self._on_message(message)
+
+    def send(self, message: bytes) -> None:
+        if self._transport is not None and not self.lost.done():
+            self._transport.send(WSMsgType.BINARY, message)
+
+    def pause_reading(self, paused: bool) -> None:
+        """Whether to take in more for now."""
+        if self._transport is None or self.lost.done():
+            return
+        carrier = self._transport.underlying_transport
+        if paused:
+            carrier.pause_reading()
+        else:
+            carrier.resume_reading()
+
+    def close(self) -> None:
+        if self._transport is not None and not self.lost.done():
+            self._transport.send_close(WSCloseCode.OK)
+            self._transport.disconnect()
+
+    # -- called by picows -------------------------------------------------------------------------
+
+    def on_ws_connected(self, transport: WSTransport) -> None:
+        self._transport = transport
+
+    def on_ws_frame(self, transport: WSTransport, frame: WSFrame) -> None:
+        if frame.msg_type == WSMsgType.BINARY:
+            message = frame.get_payload_as_bytes()
+            if self._early is not None:
+                self._early.append(message)
+            else:
+                self._on_message(message)
+        elif frame.msg_type == WSMsgType.CLOSE:
+            self._lost(f"the relay closed the connection ({frame.get_close_code()})")
+            transport.disconnect()
+
+    def on_ws_disconnected(self, transport: WSTransport) -> None:
+        self._lost("the connection to the relay was lost")
+
+    def pause_writing(self) -> None:
+        self.has_room = False
+        self._on_room(False)
+
+    def resume_writing(self) -> None:
+        self.has_room = True
+        self._on_room(True)
+
+    def _lost(self, why: str) -> None:
+        if not self.lost.done():
+            self.lost.set_result(why)
+
+
+async def connect(
+    address: RelayAddress,
+    path: str,
+    on_message: Callable[[bytes], None],
+    on_room: Callable[[bool], None] = lambda _: None,
+) -> WebSocket:
+    """A connection to the relay, or RelayUnreachable, which says why."""
+    tls = _tls(address) if address.scheme == "https" else None
+    try:
+        async with asyncio.timeout(_CONNECT_S):
+            transport, made = await ws_connect(
+                lambda: WebSocket(on_message, on_room),
+                address.websocket(path),
+                ssl_context=tls,
+                proxy=_proxy(address),
+                max_frame_size=RELAY_FRAME_MAX_BYTES + _ROOM_FOR_FRAMING,
+                max_redirects=0,
+                enable_auto_ping=True,
+                auto_ping_idle_timeout=RELAY_HEARTBEAT_S,
+                auto_ping_reply_timeout=RELAY_HEARTBEAT_S,
+                use_aiofastnet=False,
+            )
+        if not isinstance(made, WebSocket):  # lost before it stood
+            raise RelayUnreachable(f"the relay at {address.url} hung up")
+        if address.pin:
+            _check_pin(transport, address)
+    except ssl.SSLCertVerificationError as error:
+        raise RelayUnreachable(
+            f"the certificate of {address.url} is not good: {error.verify_message}",
+            hint="for one of its own give the fingerprint: URL#sha256:…, as `hold relay` prints it",
+        ) from error
+    except (OSError, WSError, TimeoutError, ValueError) as error:
+        why = str(error) or type(error).__name__
+        raise RelayUnreachable(f"no relay answers at {address.url}: {why[:200]}") from error
+    return made
+
+
+def _tls(address: RelayAddress) -> ssl.SSLContext:
+    context = ssl.create_default_context()
+    if address.pin:  # compared after the handshake, before anything is said
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+    return context
+
+
+def _check_pin(transport: WSTransport, address: RelayAddress) -> None:
+    secured = transport.underlying_transport.get_extra_info("ssl_object")
+    shown = secured.getpeercert(binary_form=True) if secured is not None else None
+    if not shown or not hmac.compare_digest(hashlib.sha256(shown).hexdigest(), address.pin):
+        transport.disconnect()
+        raise RelayUnreachable(
+            f"the certificate of {address.url} is not the one with this fingerprint",
+            hint="somebody may be in between, or the relay made itself a new one",
+        )
+
+
+def _proxy(address: RelayAddress) -> str | None:
+    if address.loopback or urllib.request.proxy_bypass(address.name):
+        return None
+    chosen = urllib.request.getproxies()
+    found = chosen.get(address.scheme) or chosen.get("all")
+    return found or None

@@ -1,0 +1,199 @@
+"""One relay that this host has dialled: prove who we are, announce our sessions, carry the streams
+of operators. When the connection is lost it is dialled again; no session notices.
+
+A host is at all of its relays at once, so losing one loses nobody's way in. What goes through a
+stream is sealed (remote.py); the relay learns which sessions are here, and when something is said.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import random
+from typing import TYPE_CHECKING
+
+from holdfast.dial.address import RelayAddress
+from holdfast.dial.backoff import Backoff
+from holdfast.host.remote import RemoteStream
+from holdfast.model.errors import HoldfastError, ProtocolViolation, RelayUnreachable
+from holdfast.model.ids import SessionId
+from holdfast.model.limits import RELAY_ANNOUNCE_MAX
+from holdfast.wire import relay_messages as r
+from holdfast.wire.message import Message
+
+if TYPE_CHECKING:
+    from holdfast.dial.websocket import WebSocket
+    from holdfast.host.reach import Reach
+
+log = logging.getLogger(__name__)
+
+_PATH = "/v1/host"
+_STEADY_S = 10.0  # a connection that held so long was a good one
+
+
+class Uplink:
+    """Dials one relay for as long as it runs."""
+
+    def __init__(self, reach: Reach, address: RelayAddress) -> None:
+        self.reach, self.address = reach, address
+        self.state = "not connected yet"  # for people to read
+        self.window = self.broadcast_window = 0  # of a stream and of a session, as the relay says
+        self.up = False
+        self._socket: WebSocket | None = None
+        self._streams: dict[int, RemoteStream] = {}
+        self._refused: dict[SessionId, str] = {}
+        self._last_id = 0
+        self._loop = asyncio.get_running_loop()
+        self._task = self._loop.create_task(self._run())
+
+    # -- life -----------------------------------------------------------------------------------
+
+    async def _run(self) -> None:
+        backoff = Backoff(random.random)
+        while True:
+            began = self._loop.time()
+            try:
+                self.state = await self._once()
+            except RelayUnreachable as error:
+                self.state = error.message
+            except Exception as error:  # ours; it is dialled again all the same
+                self.state = f"{type(error).__name__}: {error}"
+                log.exception("relay %s", self.address.url)
+            if self._loop.time() - began > _STEADY_S:
+                backoff.succeeded()
+            wait_s = backoff.wait_s()
+            log.info("relay %s: %s; again in %.1f s", self.address.url, self.state, wait_s)
+            await asyncio.sleep(wait_s)
+
+    async def _once(self) -> str:
+        """One connection, until it ends; gives why."""
+        from holdfast.dial.websocket import connect  # with the first relay: it takes a moment
+
+        socket = await connect(self.address, _PATH, self._on_message, self._on_room)
+        self._socket = socket
+        socket.begin()
+        try:
+            return await socket.lost
+        finally:
+            self._socket = None
+            self.up = False
+            socket.close()
+            for stream in list(self._streams.values()):
+                stream.gone()
+            self._streams.clear()
+            self.reach.lost(self)
+
+    def close(self) -> None:
+        self._task.cancel()
+
+    # -- what the relay says ----------------------------------------------------------------------
+
+    def _on_message(self, data: bytes) -> None:
+        try:
+            self._take(r.decode(data))
+        except HoldfastError as error:
+            # The relay's fault or ours: another connection is the only way to agree again.
+            log.warning("relay %s: %s", self.address.url, error.message)
+            if self._socket is not None:
+                self._socket.close()
+        except Exception:
+            log.exception("relay %s", self.address.url)
+
+    def _take(self, message: Message) -> None:
+        match message:
+            case r.Data(stream=number, data=data):
+                stream = self._streams.get(number)
+                if stream is not None:
+                    stream.receive(data)
+            case r.Credit(stream=number, size=size):
+                stream = self._streams.get(number)
+                if stream is not None:
+                    stream.may_send(size)
+            case r.Incoming(stream=number):
+                self._streams[number] = RemoteStream(self, number)
+            case r.Closed(stream=number):
+                stream = self._streams.pop(number, None)
+                if stream is not None:
+                    stream.gone()
+            case r.Challenge():
+                self._prove(message)
+            case r.Greeted():
+                self._greeted(message)
+            case r.Registered():
+                self._registered(message)
+            case r.Superseded(session=session, epoch=epoch):
+                self._refused[session] = f"epoch {epoch} lives elsewhere"
+                log.warning("session %s: a later incarnation, epoch %d, is known", session, epoch)
+            case r.Failed(code=code, message=text):
+                raise ProtocolViolation(f"the relay says: {text} ({code})")
+            case r.Wanted(session=session, wanted=wanted):
+                self.reach.wanted(self, session, wanted)
+            case r.Taken(session=session, seq=seq):
+                self.reach.taken(self, session, seq)
+            case r.GoingAway():
+                log.info("relay %s is about to end", self.address.url)
+            case _:
+                raise ProtocolViolation(f"a relay does not say {message.tag} to a host")
+
+    def _prove(self, challenge: r.Challenge) -> None:
+        if r.RELAY_VERSION not in challenge.versions:
+            raise ProtocolViolation(f"the relay speaks versions {challenge.versions}")
+        device, name = self.reach.device, self.address.name
+        signature = self.reach.host_key.sign(r.host_text(challenge.challenge, name))
+        self.say(
+            r.Prove(r.RELAY_VERSION, device.key, name, signature, device.static, device.signature)
+        )
+
+    def _greeted(self, greeted: r.Greeted) -> None:
+        self.window = greeted.stream_window_bytes
+        self.broadcast_window = greeted.broadcast_window_bytes
+        self.state = "connected"
+        self._refused.clear()
+        log.info("relay %s: connected", self.address.url)
+        self.up = True
+        self.announce(self.reach.announced())
+
+    def _registered(self, answer: r.Registered) -> None:
+        for refusal in answer.refused:
+            self._refused[refusal.session] = refusal.code
+            log.warning("relay %s: session %s: %s", self.address.url, refusal.session, refusal.code)
+
+    # -- what we say ------------------------------------------------------------------------------
+
+    def announce(self, sessions: list[r.Announced]) -> None:
+        """Before it is greeted a relay hears of nothing; then of all there is."""
+        if not self.up:
+            return
+        for start in range(0, len(sessions), RELAY_ANNOUNCE_MAX):
+            self._last_id += 1
+            self.say(r.Announce(self._last_id, tuple(sessions[start : start + RELAY_ANNOUNCE_MAX])))
+
+    def withdraw(self, session: SessionId) -> None:
+        self._refused.pop(session, None)
+        if self.up:
+            self.say(r.Withdraw(session))
+
+    def say(self, message: Message) -> None:
+        if self._socket is not None:
+            self._socket.send(r.encode(message))
+
+    @property
+    def has_room(self) -> bool:
+        return self._socket is not None and self._socket.has_room
+
+    def _on_room(self, room: bool) -> None:
+        if room:
+            for stream in list(self._streams.values()):
+                stream.may_send(0)
+            self.reach.has_room()
+
+    def close_stream(self, number: int) -> None:
+        """Ours to end; the relay tells the operator."""
+        if self._streams.pop(number, None) is not None:
+            self.say(r.Close(number))
+
+    async def ended(self) -> None:
+        """After `close`."""
+        with contextlib.suppress(asyncio.CancelledError):
+            await self._task

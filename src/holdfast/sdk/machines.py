@@ -1,0 +1,127 @@
+"""The machines this user has joined: one file, read by every client.
+
+    CONFIG/machines.json    name, host key, relays and grant of each; the highest epochs seen
+
+`MACHINE/NAME` names a session there; HOLDFAST_ON, or `hold --on MACHINE`, says it for a whole
+command. The file is 0600: a grant is worth nothing without its key, but it says where you may go.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+
+from holdfast.model.actor import check_name
+from holdfast.model.errors import InvalidArgument, NoSuchMachine, StorageFailed
+from holdfast.model.home import machines_of
+from holdfast.model.ids import SessionId
+from holdfast.model.record import Malformed, Record
+
+VARIABLE = "HOLDFAST_ON"
+_EPOCHS_MAX = 4096  # remembered; then the longest unseen goes
+
+
+class Machine(Record):
+    """A host somewhere else, as this user knows it."""
+
+    name: str
+    host_key: str  # Ed25519, hexadecimal: who it is, whatever a relay says
+    relays: tuple[str, ...]
+    identity: str  # name or path of the key to act with (sdk.identity)
+    grant: str = ""  # the chain, base64url; "": its own envelopes say what we may
+    host: str = ""  # what it calls itself
+    joined_at: float = 0.0
+
+    @property
+    def key(self) -> bytes:
+        return bytes.fromhex(self.host_key)
+
+
+class _Book(Record):
+    machines: tuple[Machine, ...] = ()
+    epochs: dict[str, int] = {}  # noqa: RUF012 - Records never mutate a default
+
+
+def machines() -> tuple[Machine, ...]:
+    return _load().machines
+
+
+def find(name: str) -> Machine:
+    for machine in machines():
+        if machine.name == name:
+            return machine
+    raise NoSuchMachine(
+        f"no machine called {name[:80]!r} is known here", hint="`hold machines` lists them"
+    )
+
+
+def chosen() -> Machine | None:
+    """The machine the environment asks for; None: this one."""
+    name = os.environ.get(VARIABLE, "")
+    return find(name) if name else None
+
+
+def add(machine: Machine) -> Machine:
+    """Keep it. The same host again takes the place of its older entry; a name that another host
+    has is given a number."""
+    check_name(machine.name, "machine")
+    if len(machine.key) != 32:
+        raise InvalidArgument("a host's key has 32 bytes")
+    book = _load()
+    others = [each for each in book.machines if each.host_key != machine.host_key]
+    taken = {each.name for each in others}
+    name, count = machine.name, 1
+    while name in taken:
+        count += 1
+        name = f"{machine.name}-{count}"
+    kept = machine.replace(name=name)
+    _save(book.replace(machines=(*others, kept)))
+    return kept
+
+
+def forget(name: str) -> None:
+    gone = find(name)
+    book = _load()
+    _save(book.replace(machines=tuple(each for each in book.machines if each.name != gone.name)))
+
+
+def highest_epoch(session: SessionId) -> int:
+    return _load().epochs.get(session, 0)
+
+
+def saw_epoch(session: SessionId, epoch: int) -> None:
+    """The host itself vouched for it: nothing lower is ever believed again."""
+    book = _load()
+    if book.epochs.get(session, 0) < epoch:
+        epochs = {key: value for key, value in book.epochs.items() if key != session}
+        while len(epochs) >= _EPOCHS_MAX:
+            del epochs[next(iter(epochs))]
+        _save(book.replace(epochs={**epochs, session: epoch}))
+
+
+def _load() -> _Book:
+    path = machines_of(os.environ)
+    try:
+        with open(path, encoding="utf-8") as file:
+            return _Book.unpack(json.loads(file.read()), path)
+    except FileNotFoundError:
+        return _Book()
+    except (OSError, ValueError, Malformed) as error:
+        raise StorageFailed(
+            f"cannot read {path}: {error}", hint="mend it, or move it away"
+        ) from error
+
+
+def _save(book: _Book) -> None:
+    path = machines_of(os.environ)
+    beside = f"{path}.{os.getpid()}.new"
+    try:
+        os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+        fd = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+        with open(fd, "w", encoding="utf-8") as file:
+            file.write(json.dumps(book.pack(), indent=1) + "\n")
+            file.flush()
+            os.fsync(fd)
+        os.rename(beside, path)
+    except OSError as error:
+        raise StorageFailed(f"cannot keep {path}: {error.strerror}") from error

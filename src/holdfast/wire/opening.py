@@ -1,0 +1,53 @@
+"""The first bytes of a stream through a relay: what the channel that follows is about. Then comes
+message 1 of that channel (docs/channel.md), in the same piece.
+
+    S  26 bytes   that session's own channel
+    H             the host's: whatever is about no one session
+    I   8 bytes   an invite: a device that is not known yet comes in
+
+Nothing here is secret or believed: a handshake made for another channel fails.
+"""
+
+from __future__ import annotations
+
+from holdfast.model.errors import ProtocolViolation
+from holdfast.model.ids import SessionId
+from holdfast.model.invite import INVITE_ID_BYTES
+from holdfast.model.record import Record
+
+_SESSION, _HOST, _INVITE = b"S", b"H", b"I"
+_SESSION_BYTES = 26
+HOST_EPOCH = 1  # of a host's own channel: a host has no incarnations
+
+
+class Opening(Record):
+    """With neither session nor invite it is the host's own channel."""
+
+    session: SessionId | None = None
+    invite: bytes = b""
+
+    def encoded(self) -> bytes:
+        if self.session is not None:
+            return _SESSION + self.session.encode()
+        return _INVITE + self.invite if self.invite else _HOST
+
+
+def read_opening(data: bytes) -> tuple[Opening, bytes]:
+    """What the stream is for, and message 1."""
+    kind, rest = data[:1], data[1:]
+    if kind == _HOST:
+        return Opening(), rest
+    if kind == _INVITE and len(rest) >= INVITE_ID_BYTES:
+        return Opening(invite=rest[:INVITE_ID_BYTES]), rest[INVITE_ID_BYTES:]
+    if kind == _SESSION and len(rest) >= _SESSION_BYTES:
+        try:
+            session = SessionId(rest[:_SESSION_BYTES].decode("ascii"))
+        except ValueError as error:
+            raise ProtocolViolation(f"not an opening of a stream: {error}") from None
+        return Opening(session), rest[_SESSION_BYTES:]
+    raise ProtocolViolation("not an opening of a stream")
+
+
+def host_channel(host_key: bytes) -> SessionId:
+    """The id that stands for a host where a channel needs a session's."""
+    return SessionId.of_key(host_key)

@@ -1,0 +1,94 @@
+"""A host with a relay of its own, as `hold up` starts it, and its processes."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import socket
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+from process.commanding import PATIENCE_S, Hold
+from process.waiting import children_of, wait_ended
+
+T = TypeVar("T")
+
+
+class Relayed(Hold):
+    """A home whose host has what every host has."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        del self.env["HOLDFAST_RELAY"]
+
+    def up(self, *words: str) -> None:
+        self.ok("up", "-d", *words)
+        self.own()
+
+    def keeper(self) -> int:
+        return int(Path(self.home, "run/keeper.lock").read_text())
+
+    def child(self, module: str) -> int:
+        """The keeper's child that runs this module; 0: there is none."""
+        mine = set(children_of(self.keeper()))
+        return next((pid for pid in _with_words(module) if pid in mine), 0)
+
+    def relay_pid(self) -> int:
+        return self.child("holdfast.relay")
+
+    def own(self) -> str:
+        """Its own relay's address, once the host is there."""
+
+        def look() -> str:
+            (own,) = (each for each in self.json("host") if each["source"] == "own")
+            return str(own["address"]) if own["reached"] else ""
+
+        return until("the host is at its own relay", look)
+
+    def link(self) -> str:
+        found = re.search(r"http\S+/i#\S+", self.ok("invite", "--all", "--role", "execute"))
+        assert found is not None
+        return found.group()
+
+    def kill(self, pid: int) -> None:
+        """SIGKILL, and wait until it has come to that."""
+        handle = os.pidfd_open(pid)
+        try:
+            signal.pidfd_send_signal(handle, signal.SIGKILL)
+            wait_ended(handle)
+        finally:
+            os.close(handle)
+
+    def close(self) -> None:
+        super().close()
+        left = _with_words(f"{self.home}/relay.sqlite")
+        assert not left, "a relay was left"
+
+
+def until(what: str, look: Callable[[], T]) -> T:
+    """The first true thing `look` gives."""
+    deadline = time.monotonic() + PATIENCE_S
+    while not (found := look()):
+        assert time.monotonic() < deadline, what
+        time.sleep(0.02)
+    return found
+
+
+def listens(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+def _with_words(word: str) -> list[int]:
+    found = []
+    for pid in filter(str.isdecimal, os.listdir("/proc")):
+        try:
+            words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+        except OSError:
+            continue
+        if word.encode() in words:
+            found.append(int(pid))
+    return found

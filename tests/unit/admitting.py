@@ -1,0 +1,105 @@
+"""A host as far as admission knows it: a home on disk, its key, its actors, and sessions that only
+remember what they were told. No sockets, no processes; time is what the test says."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+from holdfast.adapters.signing import SigningKey
+from holdfast.core.envelope_book import Live
+from holdfast.host import clock
+from holdfast.host.actors import Actors
+from holdfast.host.admission import Admission
+from holdfast.model.actor import Actor
+from holdfast.model.envelope import Envelope
+from holdfast.model.grant import Grant, GrantChain, Reach
+from holdfast.model.ids import SessionId
+from holdfast.model.invite import Invite
+from holdfast.wire import grants
+from holdfast.wire.admission import MakeInvite
+from unit.granting import HOST, HOUR, NOW, SESSION, Party
+
+UID = 1000
+LABELS = ("team-a", "x")
+
+
+class FakeSession:
+    """What a live session is told of rights."""
+
+    def __init__(self, session: SessionId, labels: tuple[str, ...], uid: int) -> None:
+        self.spec = SimpleNamespace(id=session, labels=labels, uid=uid)
+        self.told: list[tuple[str, str, Envelope | None]] = []
+        self.judged_again = 0
+
+    def authority_changed(self, by: Actor, subject: Actor, envelope: Envelope | None) -> None:
+        self.told.append((by.name, subject.name, envelope))
+        self.judged_again += 1
+
+
+class FakeDaemon:
+    """Its home stays when it is made anew: that is a restart."""
+
+    def __init__(self, state: Path, host: Party = HOST) -> None:
+        clock._latest, clock._behind = 0.0, None
+        self.home = SimpleNamespace(state=str(state))
+        self.store = SimpleNamespace(host_key=SigningKey(host.seed))
+        self.actors = Actors(str(state))
+        self.relays: tuple[str, ...] = ("https://relay.example",)
+        self.operators: list[Any] = []
+        self.session = FakeSession(SESSION, LABELS, UID)
+        self.registry = SimpleNamespace(live={SESSION: self.session})
+        self.admission = Admission(self)  # type: ignore[arg-type]
+        self.owner = self.actors.of_user(UID)  # who may do everything in its own sessions
+
+    def live_sessions(self) -> list[Live]:
+        return [(SESSION, LABELS, UID)]
+
+    def authority_changed(self, by: Actor, subject: Actor, envelope: Envelope | None) -> None:
+        self.admission.review(float(NOW))
+        self.session.authority_changed(by, subject, envelope)
+
+    def rights_changed(self) -> None:
+        self.session.judged_again += 1
+
+    # -- what tests do ----------------------------------------------------------------------------
+
+    def invite(self, by: Actor | None = None, now: float = NOW, **changes: Any) -> Invite:
+        fields: dict[str, Any] = {
+            "reach": ("label:team-a",),
+            "rights": ("execute",),
+            "expires_s": float(HOUR),
+            "lasts_s": 8.0 * HOUR,
+            "uses": 1,
+            "delegations": 5,
+        }
+        asked = MakeInvite(1, **{**fields, **changes})
+        made, _ = self.admission.make_invite(by or self.owner, asked, Reach(asked.reach), now)
+        return made
+
+    def joins(self, who: Party, invite: Invite, name: str = "", now: float = NOW + 1) -> bytes:
+        return self.admission.redeem(invite.id, who.key, name, now)
+
+    def actor(self, who: Party) -> Actor:
+        found = self.actors.get(who.actor)
+        assert found is not None
+        return found
+
+    def rights(self, who: Party, now: float = NOW + 2) -> set[str]:
+        return {*self.actors.authority.rights(who.actor, SESSION, LABELS, now)}
+
+
+def restarted(daemon: FakeDaemon) -> FakeDaemon:
+    return FakeDaemon(Path(daemon.home.state))
+
+
+def handed_on(chain: bytes, giver: Party, to: Party, **changes: Any) -> bytes:
+    """One more link, as `hold delegate` makes it."""
+    had = grants.decode_chain(chain)
+    last = had.links[-1]
+    grant: Grant = giver.says(to, last, **{"not_before": NOW, "serial": os.urandom(16), **changes})
+    return grants.encode_chain(
+        GrantChain((*had.links, grants.sign_grant(grant, giver.signing.sign)))
+    )

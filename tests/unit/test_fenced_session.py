@@ -1,0 +1,113 @@
+"""A session whose lease is lost takes nothing, from nobody, until it is held again; it can still be
+stopped and ended (F2)."""
+
+from __future__ import annotations
+
+import pytest
+
+from holdfast.core import events as ev
+from holdfast.core import turn_events as turn
+from holdfast.core.attachment import Seat
+from holdfast.core.authority import Authority
+from holdfast.core.lifecycle import Phase
+from holdfast.core.session import _HANDLERS, Session, TurnStep
+from holdfast.core.turn import Turn
+from holdfast.model.actor import Actor, ActorKind, Colour
+from holdfast.model.envelope import ALL, ROLES, Envelope
+from holdfast.model.errors import Fenced, SessionHalted
+from holdfast.model.ids import HOST_ACTOR, LAYER, ActorId, OperatorId, SessionId
+from holdfast.model.size import Size
+from holdfast.model.state import Ending
+
+SESSION, KEY = SessionId.of_key(bytes(32)), bytes(range(32))
+ANN, HAND = ActorId.of_key(KEY), OperatorId("1" * 32)
+NOW = 1000.0
+
+ACTS: dict[type[ev.Event], ev.Event] = {
+    ev.Offered: ev.Offered(ANN, NOW, HAND, 1, b"x"),
+    ev.Opened: ev.Opened(ANN, NOW, Seat(HAND, 0, True, False, ANN)),
+    ev.SizeAsked: ev.SizeAsked(ANN, NOW, HAND, Size(90, 30)),
+    ev.SignalAsked: ev.SignalAsked(ANN, NOW, HAND, 2),
+    ev.PolicyAsked: ev.PolicyAsked(ANN, NOW, "queue"),
+    ev.SeizeAsked: ev.SeizeAsked(ANN, NOW, "why"),
+    ev.ResumeAsked: ev.ResumeAsked(ANN, NOW),
+    TurnStep: TurnStep(ANN, NOW, turn.RequestTurn(ANN, NOW)),
+}
+# What happens to it, or only stops it.
+PASSES = {
+    ev.Left, ev.Gone, ev.Nudged, ev.HaltAsked, ev.Froze, ev.Thawed, ev.AuthorityChanged,
+    ev.EndAsked, ev.MainEnded, ev.LeaseLost, ev.LeaseHeld,
+}  # fmt: skip
+
+
+def a_session() -> Session:
+    ann = Actor(ANN, "ann", ActorKind.HUMAN, KEY, "ann", Colour.RED, 1000, False, 0.0)
+    admin = Envelope(ANN, ALL, tuple(sorted(ROLES["admin"])))
+    return Session(SESSION, (), Size(80, 24), Authority([ann], [admin]), Turn())
+
+
+def a_fenced_one() -> Session:
+    session = a_session()
+    assert session.handle(ev.LeaseLost(HOST_ACTOR, NOW, "lapse")) == [
+        ev.Fence("lapse"),
+        ev.Announce(),
+    ]
+    return session
+
+
+def test_every_event_is_either_an_act_or_passes() -> None:
+    assert set(ACTS) | PASSES == set(_HANDLERS)
+    assert not set(ACTS) & PASSES
+
+
+@pytest.mark.requirement("F2")
+@pytest.mark.parametrize("kind", ACTS, ids=lambda kind: str(kind.__name__))
+def test_what_acts_on_it_is_refused_and_is_possible_again_when_the_lease_is(
+    kind: type[ev.Event],
+) -> None:
+    session = a_fenced_one()
+    with pytest.raises(Fenced):
+        session.handle(ACTS[kind])
+    assert session.handle(ev.LeaseHeld(HOST_ACTOR, NOW, 2)) == [ev.Unfence(2), ev.Announce()]
+    session.handle(ACTS[kind])
+
+
+@pytest.mark.requirement("F2")
+def test_a_key_that_was_judged_before_is_not_taken_after() -> None:
+    session = a_session()
+    session.handle(ev.Offered(ANN, NOW, HAND, 1, b"x"))
+    session.intake.taken(1)
+    assert session.next_at_once(HAND, NOW) == 2
+    session.handle(ev.LeaseLost(HOST_ACTOR, NOW, "lapse"))
+    assert session.next_at_once(HAND, NOW) == 0
+
+
+def test_the_hosts_own_answers_are_input_too() -> None:
+    with pytest.raises(Fenced):
+        a_fenced_one().handle(ev.Offered(HOST_ACTOR, NOW, LAYER, 1, b"\x1b[0n", "answer"))
+
+
+def test_a_halt_in_between_stays_when_the_lease_is_back() -> None:
+    session = a_fenced_one()
+    assert session.handle(ev.HaltAsked(ANN, NOW, "look at it")) == [ev.Freeze("", "look at it")]
+    session.handle(ev.LeaseHeld(HOST_ACTOR, NOW, 2))
+    assert session.stands_still and not session.fenced
+    with pytest.raises(SessionHalted):
+        session.handle(ACTS[ev.Offered])
+
+
+def test_it_can_be_ended_and_does_not_run_again_on_the_way() -> None:
+    session = a_fenced_one()
+    assert session.handle(ev.EndAsked(ANN, NOW)) == [ev.TakeDown()]
+    assert session.handle(ev.LeaseHeld(HOST_ACTOR, NOW, 2)) == []
+    assert session.fenced
+    assert session.handle(ev.MainEnded(HOST_ACTOR, NOW, Ending(signal=9)))
+    assert session.phase is Phase.ENDED
+    assert session.handle(ev.LeaseLost(HOST_ACTOR, NOW, "lapse")) == []
+
+
+def test_losing_it_twice_and_holding_it_twice_are_once() -> None:
+    session = a_fenced_one()
+    assert session.handle(ev.LeaseLost(HOST_ACTOR, NOW, "ousted")) == []
+    assert session.handle(ev.LeaseHeld(HOST_ACTOR, NOW, 2))
+    assert session.handle(ev.LeaseHeld(HOST_ACTOR, NOW, 2)) == []
