@@ -25,6 +25,7 @@ MEASURES = (
     "start",
     "halt",
     "journal",
+    "reach",
     "idle",
 )
 _DOCS = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "docs")

@@ -99,6 +99,7 @@ def test_a_killed_relay_is_back_by_itself_and_a_local_operator_sees_nothing(
     local.until(b"meanwh1le")  # typed and seen while the relay is away
     assert port_of(host.own()) == port, "links stay good"
     assert [each["name"] for each in elsewhere.json("ls")] == ["main"]
+    host.ok("turn", "main", "yield")
     elsewhere.ok("send", "--enter", "box/main", "echo ag$((1))in")
     local.until(b"ag1in")
     assert (host.json("show", "main")["pid"], start_time(pid)) == (pid, began)

@@ -306,7 +306,15 @@ def _startswith(wide: Reach, narrow: Reach) -> bool:
         (judging, "_limits", lambda _grant: None),
         (model.Grant, "known_rights", lambda _grant: frozenset(Right)),
     ],
-    ids=str,
+    ids=[
+        "a longer name is within",
+        "everything is within",
+        "a child may have more",
+        "every label is met",
+        "nothing ends",
+        "no limits",
+        "every right is there",
+    ],
 )
 def test_a_judge_that_forgets_a_rule_is_found_out(
     where: Any, name: str, mutant: Any, monkeypatch: pytest.MonkeyPatch

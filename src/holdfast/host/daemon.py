@@ -144,9 +144,8 @@ class Daemon:
     def _froze(self, session: SessionId) -> None:
         """The keeper had no word of a lease in time. Ours may have been on its way."""
         live = self.registry.live.get(session)
-        if live is not None and not live.is_over:
-            if live.may_act():  # it is fenced in this moment if not
-                live.halts.settle()
+        if live is not None and not live.is_over and live.may_act():  # else it is fenced by now
+            live.halts.settle()
 
     def _keeper_lost(self) -> None:
         """Without the keeper nobody can learn a session's end or carry it on: this is host death,

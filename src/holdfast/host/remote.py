@@ -217,17 +217,18 @@ class RemoteStream:
         if requests.must_be_signed(tag) and not signed:
             return ProtocolViolation(f"{tag} must be signed")
         if self._session is None:
-            # One that does not live has no channel of its own: the operator says what became of it.
-            if requests.goes_by_session(tag) and self._lives(session):
+            # One that may not act has no channel of its own: the operator says what became of it.
+            if requests.goes_by_session(tag) and self._acts(session):
                 return ProtocolViolation(f"{tag} goes through the session's own channel")
         elif tag not in ("hello", "detach") and session != self._session:
             return ProtocolViolation("this is the channel of another session")
         return None
 
-    def _lives(self, session: str) -> bool:
+    def _acts(self, session: str) -> bool:
         assert self._guest is not None
         try:
-            return self._daemon.registry.find_live(self._guest, session) is not None
+            live = self._daemon.registry.find_live(self._guest, session)
+            return live is not None and not live.core.fenced
         except HoldfastError:
             return False
 

@@ -14,6 +14,7 @@ What is said:
     claims.py         how an actor proves at a local connection who it is
     coordination.py   values at the coordination point: records of leases
     relay_messages.py what hosts, operators and a relay say to each other (docs/relay.md)
+    relay_links.py    what several relays say to each other
 
 The channel, from the bottom up. It needs that library at once, so nothing above imports it:
 

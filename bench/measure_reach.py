@@ -1,0 +1,253 @@
+"""Through a relay, end to end encrypted: against the same host's own socket, and against ssh.
+
+One host is at a relay on loopback, and a client elsewhere has joined it by an invite. Timed are the
+echo of a key as in measure_echo, to the local socket, through the relay, and by `ssh` to an sshd on
+loopback; text to an attached terminal, here and through the relay; and what the host sends to its
+relay for one reader and for a hundred, from the relay's own count of frames and bytes."""
+
+from __future__ import annotations
+
+import contextlib
+import getpass
+import os
+import re
+import shlex
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from functools import partial
+
+from bench.content import ask, script, until_attached
+from bench.measure_echo import BLOCK, HINT_GONE_S, TIMEOUT_S, type_block
+from bench.results import Row, Target
+from bench.sampling import Samples, interleaved, percentile
+from bench.stage import Stage
+from bench.systems import Holdfast
+from bench.terminal import Terminal
+from holdfast.sdk import machines
+from holdfast.sdk.client import Host
+from holdfast.wire import messages as m
+
+_READERS = 100
+_TEXT_TIMEOUT_S = 120.0
+_LOCAL, _SSH = "local", "ssh"
+_PORT_SSH = 17_022
+
+
+def measure(stage: Stage) -> list[Row]:
+    with _far(stage) as far, contextlib.ExitStack() as attached:
+        far.start("reach", script(far.pid_file("reach"), stage.text_file()))
+        far.start("reach-keys", script(far.pid_file("reach-keys"), stage.block_file()))
+        far.start("local-keys", script(far.pid_file("local-keys"), stage.block_file()))
+        rows = _echo(stage, far, attached)
+        rows.append(_text(stage, far))
+        rows.append(_readers(stage, far))
+    return rows
+
+
+class _Far(Holdfast):
+    """A host that has dialled a relay, and the home of somebody who joined it."""
+
+    name = "far"
+
+    def __init__(self, stage: Stage) -> None:
+        super().__init__(stage.directory, stage.env)
+        self.relay = subprocess.Popen(
+            [sys.executable, "-m", "holdfast.relay", "--listen", "127.0.0.1:0"],
+            env={**stage.env, "HOLDFAST_HOME": self.home},
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        assert self.relay.stdout is not None
+        self.url = self.relay.stdout.readline().split()[-1]
+        self.client_env = {**self.env, "HOLDFAST_HOME": f"{self.home}/client"}
+
+    def begin(self) -> None:
+        os.makedirs(self.client_env["HOLDFAST_HOME"])
+        with open(f"{self.home}/config.toml", "w", encoding="utf-8") as file:
+            file.write(f'relays = ["{self.url}"]\n')
+        super().begin()
+        deadline = time.monotonic() + 20.0
+        while True:
+            try:
+                link = self.command([self.program, "invite", "--all", "--role", "admin", "--no-qr"])
+                break
+            except RuntimeError:
+                if time.monotonic() > deadline:
+                    raise
+                time.sleep(0.1)
+        found = re.search(r"http\S+/i#\S+", link)
+        assert found is not None
+        while True:
+            done = subprocess.run(
+                [self.program, "join", found.group(), "--machine", "far"],
+                env=self.client_env,
+                capture_output=True,
+                text=True,
+                check=False,
+            )
+            if done.returncode == 0:
+                return
+            if time.monotonic() > deadline:
+                raise RuntimeError(done.stderr)
+            time.sleep(0.1)
+
+    def uplink_bytes(self) -> int:
+        """What the relay has received from its host for others, of all kinds."""
+        with urllib.request.urlopen(f"{self.url}/metrics", timeout=10) as answer:
+            text = answer.read().decode()
+        names = ("broadcast_bytes_total", "data_bytes_total")
+        return sum(
+            int(float(line.rpartition(" ")[2]))
+            for line in text.splitlines()
+            if line.split(" ")[0].endswith(names)
+        )
+
+    def close(self) -> None:
+        super().close()
+        self.relay.kill()
+        self.relay.wait()
+
+
+@contextlib.contextmanager
+def _far(stage: Stage) -> Iterator[_Far]:
+    far = _Far(stage)
+    try:
+        far.begin()
+        yield far
+    finally:
+        far.close()
+
+
+# -- keys -----------------------------------------------------------------------------------------
+
+
+def _echo(stage: Stage, far: _Far, attached: contextlib.ExitStack) -> list[Row]:
+    terminals = {
+        "holdfast": Terminal([far.program, "attach", "far/reach-keys"], far.client_env),
+        _LOCAL: Terminal([far.program, "attach", "local-keys"], far.env),
+    }
+    ssh = _ssh(stage, attached)
+    if ssh is not None:
+        terminals[_SSH] = ssh
+    samples: Samples = {name: [] for name in terminals}
+    for terminal in terminals.values():
+        attached.enter_context(terminal)
+        until_attached(terminal)
+        ask(terminal, "keys", TIMEOUT_S)
+    time.sleep(HINT_GONE_S)
+    for terminal in terminals.values():
+        terminal.discard(0.1)
+    blocks = {
+        name: partial(type_block, terminal, samples[name]) for name, terminal in terminals.items()
+    }
+    interleaved(blocks, stage.scale.keys // BLOCK, warm_up=0)
+    values = {name: percentile(taken[BLOCK // 2 :], 50) for name, taken in samples.items()}
+    own = {"holdfast": values["holdfast"]}
+    rows = [
+        Row(
+            "key echo through a relay, p50", "ms", own, "the local socket",
+            baseline=values[_LOCAL], target=Target("<=", 6),
+        )
+    ]  # fmt: skip
+    rows.append(
+        Row(
+            "key echo through a relay, against ssh to loopback, p50", "ms", own, "ssh",
+            baseline=values.get(_SSH), target=Target("<=", 1.5),
+            note="" if _SSH in values else "there is no sshd on this machine",
+        )
+    )  # fmt: skip
+    return rows
+
+
+def _ssh(stage: Stage, attached: contextlib.ExitStack) -> Terminal | None:
+    """The content script by ssh to an sshd of our own on loopback; None when there is none."""
+    sshd = "/usr/sbin/sshd"
+    if not os.path.exists(sshd):
+        return None
+    place = stage.path("ssh")
+    os.makedirs(place, mode=0o700)
+    os.makedirs("/run/sshd", exist_ok=True)
+    for name in ("host", "user"):
+        make = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", f"{place}/{name}"]
+        subprocess.run(make, check=True)
+    os.rename(f"{place}/user.pub", f"{place}/authorized")
+    options = {
+        "Port": _PORT_SSH, "ListenAddress": "127.0.0.1", "HostKey": f"{place}/host",
+        "AuthorizedKeysFile": f"{place}/authorized", "StrictModes": "no", "UsePAM": "no",
+        "PidFile": f"{place}/pid", "PermitRootLogin": "yes", "PasswordAuthentication": "no",
+    }  # fmt: skip
+    with open(f"{place}/config", "w", encoding="utf-8") as file:
+        file.writelines(f"{name} {value}\n" for name, value in options.items())
+    server = subprocess.Popen([sshd, "-D", "-f", f"{place}/config"], stderr=subprocess.DEVNULL)
+    attached.callback(server.wait)
+    attached.callback(server.terminate)
+    quoted = shlex.join(script(f"{place}/session.pid", stage.block_file()))
+    client = [
+        "ssh", "-tt", "-q", "-p", str(_PORT_SSH), "-i", f"{place}/user", "-F", "none",
+        "-o", "StrictHostKeyChecking=no", "-o", "UserKnownHostsFile=/dev/null",
+        "-o", "ConnectionAttempts=20", f"{getpass.getuser()}@127.0.0.1", quoted,
+    ]  # fmt: skip
+    return Terminal(client, stage.env)
+
+
+# -- text -----------------------------------------------------------------------------------------
+
+
+def _text(stage: Stage, far: _Far) -> Row:
+    size = os.path.getsize(stage.text_file()) / 1e6
+    speeds: Samples = {"holdfast": [], _LOCAL: []}
+    places = {
+        "holdfast": ([far.program, "attach", "far/reach"], far.client_env),
+        _LOCAL: ([far.program, "attach", "reach"], far.env),
+    }
+    for _ in range(stage.scale.text_repetitions):
+        for name, (command, env) in places.items():
+            with Terminal(command, env) as terminal:
+                until_attached(terminal)
+                speeds[name].append(size / ask(terminal, "cat", _TEXT_TIMEOUT_S))
+    values = {name: percentile(taken, 50) for name, taken in speeds.items()}
+    return Row(
+        f"{size:.0f} MB of coloured text through a relay", "MB/s", {"holdfast": values["holdfast"]},
+        "the local socket", baseline=values[_LOCAL], target=Target(">=", 0.5),
+    )  # fmt: skip
+
+
+# -- readers --------------------------------------------------------------------------------------
+
+
+def _readers(stage: Stage, far: _Far) -> Row:
+    """What one megabyte of output costs the host's uplink with one reader, and with a hundred."""
+    far.start("watched", script(far.pid_file("watched"), stage.block_file()))
+    os.environ["HOLDFAST_HOME"] = far.client_env["HOLDFAST_HOME"]
+    machine = machines.find("far")
+    costs = {}
+    for count in (1, _READERS):
+        with contextlib.ExitStack() as readers:
+            hosts = [readers.enter_context(Host(machine, "bench")) for _ in range(count)]
+            for host in hosts:
+                _observe(host)
+            time.sleep(1.0)  # all have gone over to what is sent to all
+            before = far.uplink_bytes()
+            with far.host() as local:
+                offset = local.show("watched").output_offset
+                local.send("watched", "cat 1")
+                deadline = time.monotonic() + _TEXT_TIMEOUT_S
+                while local.show("watched").output_offset < offset + 1_000_000:
+                    if time.monotonic() > deadline:
+                        raise TimeoutError("the text did not come")
+                    time.sleep(0.05)
+            time.sleep(0.5)
+            costs[count] = (far.uplink_bytes() - before) / 1e6
+    return Row(
+        f"uplink for 1 MB of output to {_READERS} readers", "MB", {"holdfast": costs[_READERS]},
+        "one reader", baseline=costs[1], target=Target("<=", 1.2),
+    )  # fmt: skip
+
+
+def _observe(host: Host) -> None:
+    connection = host.connection
+    attach = m.Attach(connection.next_id(), "watched", 1, observe=True, scrollback=False)
+    connection.ask(attach, 20)
