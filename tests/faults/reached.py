@@ -3,22 +3,18 @@ started again in their place."""
 
 from __future__ import annotations
 
-import os
 import re
+import shutil
 import signal
 import tempfile
 from collections.abc import Callable, Sequence
-from pathlib import Path
 
 import pytest
 
-from faults.hosting import FaultHost, descriptor_count, resident_bytes, until
+from faults.hosting import FaultHost, descriptor_count, until
 from holdfast.sdk import joining, reaching
 from holdfast.sdk.machines import Machine
-from holdfast.wire import messages as m
 from process.relaying import RelayProcess
-
-__all__ = ["Guests", "RelayPlace", "ReachedHost", "descriptor_count", "resident_bytes"]
 
 ROOMY = ("--limit", "opens=100000", "--limit", "drain_s=1")  # all devices have one address here
 
@@ -92,20 +88,9 @@ class ReachedHost(FaultHost):
         assert found is not None, done
         return found.group()
 
-    def operators(self) -> int:
-        """Connections to the daemon besides the one that asks."""
-        with self.client() as client:
-            return client.host().operators - 1
-
-    def at_rest(self) -> tuple[int, int]:
-        """How many descriptors and operators its daemon has."""
-        pid = self.daemon_pid()
-        assert pid is not None
-        return descriptor_count(pid), self.operators()
-
-    def answers(self) -> None:
-        with self.client() as client:
-            client.ask(m.GetHost(0), m.HostShown)
+    def descriptors(self) -> int:
+        """Of its daemon: each operator that came through a relay costs two."""
+        return descriptor_count(until("there is a daemon", self.daemon_pid))
 
 
 class Guests:
@@ -119,14 +104,8 @@ class Guests:
             monkeypatch.delenv(name, raising=False)
 
     def join(self, link: str, name: str) -> Machine:
-        """A machine file's entry for this device alone; each has a key of its own."""
-        joined = joining.join(link, device=name, name=name, machine="box")
-        return joined.replace(identity=f"{self.home}/keys/{name}.key")
+        """The machine, as this device knows it. Each has a key of its own."""
+        return joining.join(link, device=name, name=name, machine="box")
 
-    @property
-    def keys(self) -> Path:
-        return Path(self.home, "keys")
-
-
-def kill(pid: int) -> None:
-    os.kill(pid, signal.SIGKILL)
+    def close(self) -> None:
+        shutil.rmtree(self.home, ignore_errors=True)

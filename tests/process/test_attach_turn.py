@@ -8,7 +8,7 @@ import pytest
 
 from holdfast.model.size import Size
 from process.commanding import Hold
-from process.terminals import Terminal
+from process.terminals import SIZE, Terminal
 
 Open = Callable[..., Terminal]
 PREFIX = b"\x1c"
@@ -18,8 +18,8 @@ PREFIX = b"\x1c"
 def open_terminal() -> Iterator[Open]:
     opened: list[Terminal] = []
 
-    def open_one(hold: Hold, *words: str, **options: Size) -> Terminal:
-        opened.append(Terminal(hold, *words, **options))
+    def open_one(hold: Hold, *words: str, size: Size = SIZE) -> Terminal:
+        opened.append(Terminal(hold, *words, size=size))
         return opened[-1]
 
     yield open_one

@@ -8,6 +8,7 @@ or against a fingerprint. A proxy is taken from `https_proxy`, `http_proxy` and 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import hashlib
 import hmac
 import logging
@@ -24,6 +25,7 @@ from holdfast.model.limits import RELAY_FRAME_MAX_BYTES, RELAY_HEARTBEAT_S
 logging.getLogger("picows").setLevel(logging.WARNING)  # each connection is told of by its user
 
 _CONNECT_S = 10.0
+_HANG_UP_S = 1.0
 _ROOM_FOR_FRAMING = 4096
 
 
@@ -121,8 +123,12 @@ async def connect(
             )
         if not isinstance(made, WebSocket):  # lost before it stood
             raise RelayUnreachable(f"the relay at {address.url} hung up")
-        if address.pin:
-            _check_pin(transport, address)
+        if address.pin and not _is_pinned(transport, address.pin):
+            await _hang_up(transport)
+            raise RelayUnreachable(
+                f"the certificate of {address.url} is not the one with this fingerprint",
+                hint="somebody may be in between, or the relay made itself a new one",
+            )
     except ssl.SSLCertVerificationError as error:
         raise RelayUnreachable(
             f"the certificate of {address.url} is not good: {error.verify_message}",
@@ -142,15 +148,19 @@ def _tls(address: RelayAddress) -> ssl.SSLContext:
     return context
 
 
-def _check_pin(transport: WSTransport, address: RelayAddress) -> None:
+def _is_pinned(transport: WSTransport, pin: str) -> bool:
     secured = transport.underlying_transport.get_extra_info("ssl_object")
     shown = secured.getpeercert(binary_form=True) if secured is not None else None
-    if not shown or not hmac.compare_digest(hashlib.sha256(shown).hexdigest(), address.pin):
-        transport.disconnect()
-        raise RelayUnreachable(
-            f"the certificate of {address.url} is not the one with this fingerprint",
-            hint="somebody may be in between, or the relay made itself a new one",
-        )
+    return bool(shown) and hmac.compare_digest(hashlib.sha256(shown).hexdigest(), pin)
+
+
+async def _hang_up(transport: WSTransport) -> None:
+    """Until it is over: whoever is told why may end the program next, in the middle of it."""
+    transport.disconnect()
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(_HANG_UP_S):
+            await transport.wait_disconnected()
+    await asyncio.sleep(0)  # for what picows had going beside it
 
 
 def _proxy(address: RelayAddress) -> str | None:

@@ -19,6 +19,7 @@ from holdfast.wire.opening import Opening
 from holdfast.wire.sealed import Kind, Opened
 
 _HANDSHAKE_S = 10.0
+_LAST_WORDS_S = 0.05
 
 
 class Device:
@@ -66,8 +67,8 @@ class RemoteChannel:
         for record in records:
             self.stream.send(record)
 
-    def close(self) -> None:
-        """Nothing more comes from us."""
+    def close(self, why: HoldfastError | None = None) -> None:
+        """Nothing more comes from us. `why`: it is told as an end."""
         if self.over:
             return
         self._stop()
@@ -76,7 +77,9 @@ class RemoteChannel:
                 self.stream.send(record)
         except HoldfastError:
             pass
-        self._loop.call_later(0.05, self.stream.close)
+        self._loop.call_later(_LAST_WORDS_S, self.stream.close)
+        if why is not None:
+            self._on_end(why)
 
     def _on_record(self, record: bytes) -> None:
         if self.over:
@@ -103,6 +106,10 @@ class RemoteChannel:
         except HoldfastError as error:
             self.stream.close()
             self._end(error)
+            return
+        if sealed.renewal_due(self._loop.time()):
+            # Its user comes back at once, through a channel with new secrets.
+            self.close(ChannelBroken("the channel was old, and is made anew"))
             return
         self._beat = self._loop.call_at(sealed.wake_at(), self._watch)
 
