@@ -150,7 +150,7 @@ def _tls(address: RelayAddress) -> ssl.SSLContext:
 
 def _is_pinned(transport: WSTransport, pin: str) -> bool:
     secured = transport.underlying_transport.get_extra_info("ssl_object")
-    shown = secured.getpeercert(binary_form=True) if secured is not None else None
+    shown = (secured.getpeercert(binary_form=True) if secured is not None else None) or b""
     return bool(shown) and hmac.compare_digest(hashlib.sha256(shown).hexdigest(), pin)
 
 

@@ -30,6 +30,8 @@ log = logging.getLogger(__name__)
 
 _PATH = "/v1/host"
 _STEADY_S = 10.0  # a connection that held so long was a good one
+_PASSING = ("coordination_down", "storage_failed", "rate_limited", "limit_reached")
+_AGAIN_S = 2.0  # after a refusal for one of these reasons
 
 
 class Uplink:
@@ -42,7 +44,7 @@ class Uplink:
         self.up = False
         self._socket: WebSocket | None = None
         self._streams: dict[int, RemoteStream] = {}
-        self._refused: dict[SessionId, str] = {}
+        self._again: set[SessionId] = set()  # announced, and refused for reasons that pass
         self._last_id = 0
         self._loop = asyncio.get_running_loop()
         self._task = self._loop.create_task(self._run())
@@ -123,7 +125,6 @@ class Uplink:
             case r.Registered():
                 self._registered(message)
             case r.Superseded(session=session, epoch=epoch):
-                self._refused[session] = f"epoch {epoch} lives elsewhere"
                 log.warning("session %s: a later incarnation, epoch %d, is known", session, epoch)
             case r.Failed(code=code, message=text):
                 raise ProtocolViolation(f"the relay says: {text} ({code})")
@@ -149,15 +150,23 @@ class Uplink:
         self.window = greeted.stream_window_bytes
         self.broadcast_window = greeted.broadcast_window_bytes
         self.state = "connected"
-        self._refused.clear()
+        self._again.clear()
         log.info("relay %s: connected", self.address.url)
         self.up = True
         self.announce(self.reach.announced())
 
     def _registered(self, answer: r.Registered) -> None:
         for refusal in answer.refused:
-            self._refused[refusal.session] = refusal.code
             log.warning("relay %s: session %s: %s", self.address.url, refusal.session, refusal.code)
+            if refusal.code in _PASSING:
+                if not self._again:
+                    self._loop.call_later(_AGAIN_S * (1 + random.random()), self._announce_again)
+                self._again.add(refusal.session)
+
+    def _announce_again(self) -> None:
+        again, self._again = self._again, set()
+        announced = self.reach.announced()
+        self.announce([each for each in announced if SessionId.of_key(each.key) in again])
 
     # -- what we say ------------------------------------------------------------------------------
 
@@ -170,7 +179,6 @@ class Uplink:
             self.say(r.Announce(self._last_id, tuple(sessions[start : start + RELAY_ANNOUNCE_MAX])))
 
     def withdraw(self, session: SessionId) -> None:
-        self._refused.pop(session, None)
         if self.up:
             self.say(r.Withdraw(session))
 
