@@ -56,6 +56,23 @@ def test_every_verb_works_on_a_machine_that_opened_no_port(faraway: Faraway) -> 
     client.fails("no_such_machine", "send", "nowhere/work", "x")
 
 
+@pytest.mark.requirement("R2")
+def test_what_is_set_here_is_not_sent_there(faraway: Faraway) -> None:
+    client = faraway.client
+    client.env["SECRET_OF_MINE"] = "do not tell"
+    try:
+        words = ("--env", "WANTED=yes", "--", "sh", "-c", "env; pwd; cat")
+        client.ok("--on", "box", "run", "-d", "--name", "bare", *words)
+        client.ok("wait", "box/bare", "--for", "text:WANTED=yes", "--timeout", "20")
+        screen = client.ok("screen", "box/bare", "--scrollback")
+    finally:
+        del client.env["SECRET_OF_MINE"]
+    assert "do not tell" not in screen
+    assert "PATH=/usr/local/sbin" in screen and "HOLDFAST_NAME=bare" in screen
+    assert screen.rstrip().splitlines()[-1] == os.path.expanduser("~")
+    client.ok("end", "box/bare")
+
+
 @pytest.mark.requirement("R3", "A1")
 def test_what_is_done_from_afar_is_attributed_to_the_device(faraway: Faraway) -> None:
     faraway.client.ok("--on", "box", "run", "-d", "--name", "whose", "--", "cat")

@@ -213,6 +213,10 @@ REQUIREMENTS: tuple[Requirement, ...] = (
                 "test_a_relay_that_dies_costs_nothing_but_the_wait",
                 "test_a_daemon_that_dies_is_found_again_from_afar",
             ),
+            *_in(
+                "faults/test_reach_faults",
+                "test_a_storm_over_relays_and_nats_loses_doubles_and_misattributes_no_input",
+            ),
         ),
         files=("host/operator.py", "host/channels.py", "wire/messages.py"),
     ),
@@ -787,6 +791,10 @@ REQUIREMENTS: tuple[Requirement, ...] = (
                 "test_a_relay_that_dies_costs_nothing_but_the_wait",
                 "test_a_daemon_that_dies_is_found_again_from_afar",
             ),
+            *_in(
+                "faults/test_reach_faults",
+                "test_a_storm_over_relays_and_nats_loses_doubles_and_misattributes_no_input",
+            ),
         ),
         files=("adapters/ledger.py", "core/intake.py", "host/journaling.py", "sdk/client.py"),
     ),
@@ -900,6 +908,10 @@ REQUIREMENTS: tuple[Requirement, ...] = (
                 "test_once_another_host_has_it_what_stands_still_here_never_runs_again",
                 "test_two_hosts_that_are_cut_off_in_turn_never_hold_it_together",
                 "test_a_store_that_lost_its_memory_gives_nothing_back",
+            ),
+            *_in(
+                "unit/test_uplink",
+                "test_what_was_fenced_is_not",
             ),
         ),
         open=MOVE,
@@ -1016,6 +1028,15 @@ REQUIREMENTS: tuple[Requirement, ...] = (
             *_in(
                 "process/test_relay_storm",
                 "test_a_storm_of_faults_loses_doubles_and_misroutes_nothing",
+            ),
+            *_in(
+                "faults/test_reach_faults",
+                "test_a_storm_over_relays_and_nats_loses_doubles_and_misattributes_no_input",
+            ),
+            *_in(
+                "unit/test_uplink",
+                "test_it_is_dialled_again_for_as_long_as_it_takes",
+                "test_what_was_refused_for_a_while_is_announced_again",
             ),
         ),
         files=("host/reach.py", "relay/cluster.py"),
@@ -1173,6 +1194,10 @@ REQUIREMENTS: tuple[Requirement, ...] = (
                 "process/test_relay_cluster",
                 "test_a_host_at_one_relay_is_reached_from_another_by_session_and_by_key",
             ),
+            *_in(
+                "unit/test_uplink",
+                "test_it_proves_itself_and_then_announces_all_it_has",
+            ),
         ),
         files=("host/uplink.py", "dial/websocket.py"),
     ),
@@ -1226,6 +1251,10 @@ REQUIREMENTS: tuple[Requirement, ...] = (
                 "test_a_revoked_parent_takes_its_descendants_with_it_at_once",
                 "test_a_revoked_invite_lets_nobody_in_and_may_shut_out_who_came",
             ),
+            *_in(
+                "faults/test_reach_faults",
+                "test_a_storm_over_relays_and_nats_loses_doubles_and_misattributes_no_input",
+            ),
         ),
         files=("host/admission.py", "core/grants.py", "core/invites.py"),
     ),
@@ -1248,6 +1277,16 @@ REQUIREMENTS: tuple[Requirement, ...] = (
             *_in(
                 "properties/test_shared_output",
                 "test_what_is_shown_is_what_was_printed",
+            ),
+            *_in(
+                "faults/test_reach_faults",
+                "test_a_storm_over_relays_and_nats_loses_doubles_and_misattributes_no_input",
+            ),
+            *_in(
+                "unit/test_remote_channel",
+                "test_what_changes_something_arrives_signed_and_the_rest_does_not",
+                "test_a_host_that_falls_silent_is_noticed",
+                "test_an_old_channel_gives_way_to_a_new_one",
             ),
         ),
         files=("wire/channel.py", "wire/signed_input.py", "wire/audience.py"),

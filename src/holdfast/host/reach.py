@@ -86,9 +86,11 @@ class Reach:
         """It may not act any more, or has ended and all was said about that."""
         self._books.pop(session, None)
         self._vouched = {key: value for key, value in self._vouched.items() if key[0] != session}
-        fanout = self._fanouts.pop(session, None)
+        fanout, live = self._fanouts.pop(session, None), self.daemon.registry.live.get(session)
         if fanout is not None:
             fanout.close()
+        if live is not None:
+            live.fanout = None  # a new epoch has another
         for uplink in self._uplinks:
             uplink.withdraw(session)
 

@@ -240,10 +240,9 @@ def _level(daemon: Daemon, wanted: Level | None, highest: Level) -> Level:
 def _environment(
     run: Run, user: pwd.struct_passwd, session: SessionId, name: str, more: dict[str, str]
 ) -> dict[str, str]:
-    if run.env and not run.user:
-        base = {key: value for key, value in run.env.items() if key not in _NOT_INHERITED}
-    else:
-        base = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", **run.env}
+    dropped = () if run.user else _NOT_INHERITED
+    base = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"}
+    base |= {key: value for key, value in run.env.items() if key not in dropped}
     return {
         **base,
         "HOME": user.pw_dir if run.user else base.get("HOME", user.pw_dir),

@@ -72,7 +72,7 @@ def run(options: argparse.Namespace) -> int:
         info = host.run(
             options.command,
             name=options.name,
-            cwd=os.path.abspath(options.cwd) if options.cwd or not options.user else "",
+            cwd=_directory(options),
             env=_environment(options),
             size=size,
             user=options.user,
@@ -110,8 +110,17 @@ def _show_ended(session: str) -> int:
     return exit_status(message.ending)
 
 
+def _directory(options: argparse.Namespace) -> str:
+    """"": the user's home. This directory means nothing to another user or machine."""
+    if os.environ.get("HOLDFAST_ON"):
+        return str(options.cwd)
+    return os.path.abspath(options.cwd) if options.cwd or not options.user else ""
+
+
 def _environment(options: argparse.Namespace) -> dict[str, str]:
     base = {} if options.user else dict(os.environ)
+    if os.environ.get("HOLDFAST_ON"):  # what is set here is nobody's business there
+        base = {name: value for name, value in base.items() if name.startswith(("LANG", "LC_"))}
     # Whom this command acts as is not whom everybody in the session acts as.
     for name in ("HOLDFAST_AS", "HOLDFAST_GRANT"):
         base.pop(name, None)
