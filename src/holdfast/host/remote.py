@@ -53,6 +53,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+_GREETING_S = 15.0  # from a stream's opening to the first record of its operator
 _LINGER_S = 2.0  # for the other end to close a stream on which all is said
 _WAITING_MAX_BYTES = 2 * FRAME_MAX_BYTES  # for an operator that does not take its requests
 
@@ -75,7 +76,8 @@ class RemoteStream:
         self._credit = uplink.window
         self._sealed: deque[bytes] = deque()  # records the relay has no room for yet
         self._ack_timer = False
-        self._beat: asyncio.TimerHandle | None = None
+        # Until the operator has spoken; then for the channel's beats.
+        self._timer = self._loop.call_later(_GREETING_S, self._too_late)
         self._finishing = self._over = False
 
     # -- from the relay -------------------------------------------------------------------------
@@ -105,8 +107,7 @@ class RemoteStream:
         if self._over:
             return
         self._over = True
-        if self._beat is not None:
-            self._beat.cancel()
+        self._timer.cancel()
         self._unshare()
         if self._pipe is not None:
             self._pipe.close()  # the other end reads what is left, then the end
@@ -138,7 +139,6 @@ class RemoteStream:
             raise
         said, self._channel = answering.answer(book, _judged_later, self._loop.time())
         self._send(said)
-        self._watch_channel()
 
     def _secret(self, opening: Opening) -> tuple[bytes, bytes]:
         if not opening.invite:
@@ -169,6 +169,8 @@ class RemoteStream:
         """The operator itself has spoken: who is it? A refusal is told inside the channel; only the
         device itself may learn why."""
         assert self._channel is not None
+        self._timer.cancel()
+        self._watch_channel()
         if self._invite:
             return
         caller = self._channel.caller
@@ -332,6 +334,11 @@ class RemoteStream:
 
     # -- time -----------------------------------------------------------------------------------
 
+    def _too_late(self) -> None:
+        """Somebody opened it and did not say who it is."""
+        log.info("a remote operator did not greet in time")
+        self.close()
+
     def _watch_channel(self) -> None:
         """Beats in time, and an end when something was held back."""
         if self._over or self._channel is None:
@@ -347,7 +354,7 @@ class RemoteStream:
             self._send(record)
         if beats and self._shares is not None and self._shares[0].fanout is not None:
             self._shares[0].fanout.mark(self)
-        self._beat = self._loop.call_at(sealed.wake_at(), self._watch_channel)
+        self._timer = self._loop.call_at(sealed.wake_at(), self._watch_channel)
 
 
 def _judged_later(_: SignedInput) -> None:
