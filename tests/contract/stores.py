@@ -17,6 +17,7 @@ from holdfast.ports.coordination import Coordination, Done, Lost, Unknown
 
 KINDS = ("memory", "sqlite", "nats-1", "nats-3")
 PATIENCE_S = 20.0
+_TRIES = 5
 _T = TypeVar("_T")
 _buckets = itertools.count(1)
 
@@ -88,14 +89,18 @@ def running(directory: Path) -> Iterator[Clusters]:
 
 
 async def written(store: Coordination, key: str, value: bytes, revision: int, **more: Any) -> int:
-    """The revision of a write that must succeed. Unknown is read again, as callers must."""
-    outcome = await store.cas(key, value, revision, **more)
-    if isinstance(outcome, Unknown):
+    """The revision of a write that must succeed. Unknown is read again, as callers must, and what
+    was not written (a cluster between two leaders) is tried again."""
+    for _ in range(_TRIES):
+        outcome = await store.cas(key, value, revision, **more)
+        if isinstance(outcome, Done):
+            return outcome.revision
+        assert isinstance(outcome, Unknown), outcome
         entry = await store.get(key)
-        assert entry.value == value, f"{outcome} and not written"
-        return entry.revision
-    assert isinstance(outcome, Done), outcome
-    return outcome.revision
+        if entry.value == value:
+            return entry.revision
+        assert entry.revision == revision, f"{outcome}, and another's write stands there"
+    raise AssertionError(f"{outcome}, {_TRIES} times")
 
 
 class Appender:

@@ -70,11 +70,12 @@ __hold_send() {
     {
         while builtin read -t 0 && (( __hold_try -= 1 )); do builtin :; done
         if (( ! __hold_try )); then
-            for __hold_body; do
+            # In a substitution: a pipeline would stand among the user's jobs until the next prompt.
+            builtin : "$(for __hold_body; do
                 builtin printf '\0HOLD1 %s %s\0' "$__hold_nonce" "$__hold_body" |
                     builtin command -p dd bs=4096 conv=notrunc,nocreat oflag=nonblock \
                         of="$__hold_fifo" status=none
-            done
+            done)"
         else
             for __hold_body; do
                 builtin printf '\0HOLD1 %s %s\0' "$__hold_nonce" "$__hold_body"
@@ -243,7 +244,7 @@ __hold_write_state() {
     builtin printf '\0bashjobs 2\0'
     builtin jobs -rl
     builtin printf '\0'
-    builtin jobs -p
+    builtin jobs -sp
     builtin printf '\0hash 1\0'
     builtin hash -l
     builtin printf '\0'
