@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from pathlib import Path
@@ -17,7 +18,7 @@ from holdfast.ports.coordination import Coordination, Done, Lost, Unknown
 
 KINDS = ("memory", "sqlite", "nats-1", "nats-3")
 PATIENCE_S = 20.0
-_TRIES = 5
+_LOOK_S = 0.05
 _T = TypeVar("_T")
 _buckets = itertools.count(1)
 
@@ -90,8 +91,9 @@ def running(directory: Path) -> Iterator[Clusters]:
 
 async def written(store: Coordination, key: str, value: bytes, revision: int, **more: Any) -> int:
     """The revision of a write that must succeed. Unknown is read again, as callers must, and what
-    was not written (a cluster between two leaders) is tried again."""
-    for _ in range(_TRIES):
+    was not written (a cluster between two leaders, for seconds) is tried again."""
+    deadline = time.monotonic() + PATIENCE_S
+    while time.monotonic() < deadline:
         outcome = await store.cas(key, value, revision, **more)
         if isinstance(outcome, Done):
             return outcome.revision
@@ -100,7 +102,8 @@ async def written(store: Coordination, key: str, value: bytes, revision: int, **
         if entry.value == value:
             return entry.revision
         assert entry.revision == revision, f"{outcome}, and another's write stands there"
-    raise AssertionError(f"{outcome}, {_TRIES} times")
+        await asyncio.sleep(_LOOK_S)
+    raise AssertionError(f"{outcome}, for {PATIENCE_S:.0f} s")
 
 
 class Appender:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from faults.hosting import FaultHost
+from faults.reached import Guests
 from holdfast.adapters import cgroup
 from holdfast.model.state import Level
 
@@ -33,6 +34,13 @@ def shared_host() -> Iterator[FaultHost]:
         yield host.up()
     finally:
         host.down()
+
+
+@pytest.fixture
+def guests(monkeypatch: pytest.MonkeyPatch) -> Iterator[Guests]:
+    made = Guests(monkeypatch)
+    yield made
+    made.close()
 
 
 @pytest.fixture(params=[Level.PLAIN, Level.CONTAINED])

@@ -3,11 +3,13 @@ started again in their place."""
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import signal
 import tempfile
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import pytest
 
@@ -87,6 +89,11 @@ class ReachedHost(FaultHost):
         found = re.search(r"http\S+/i#\S+", done.stdout)
         assert found is not None, done
         return found.group()
+
+    def json(self, *words: str) -> Any:
+        done = self.hold(*words, "--json")
+        assert done.returncode == 0, done
+        return json.loads(done.stdout)
 
     def descriptors(self) -> int:
         """Of its daemon: each operator that came through a relay costs two."""

@@ -9,16 +9,18 @@ from __future__ import annotations
 import sys
 import threading
 import time
+from math import inf
 from pathlib import Path
 
 from faults.actors_at_work import Company, Worker
+from faults.histories import UNKNOWN, Op
 from faults.hosting import until
 from faults.numbered import Follower
 from faults.reached import ReachedHost
 from holdfast.model.errors import HoldfastError, HostLost
 from holdfast.sdk import identity
 from holdfast.sdk.client import Host
-from holdfast.sdk.connection import AWAY, Connection
+from holdfast.sdk.connection import AWAY, NOT_SENT, Connection
 from holdfast.sdk.identity import Identity
 from holdfast.sdk.machines import Machine
 from holdfast.wire import messages as m
@@ -27,6 +29,7 @@ _PROGRAMS = Path(__file__).with_name("programs")
 COME_BACK_S = 90.0  # with everything broken at once; a single fault costs far less
 _RETRY_S = 0.1
 _END = b"\nend\n"
+_NOT_SENT = {kind.code for kind in NOT_SENT}
 _VIEW = 3
 
 
@@ -55,6 +58,13 @@ class FarHand(Worker):
             self._lost_at = 0.0
         return self.connection
 
+    def ask(self, op: Op, request: m.Request) -> m.Answer | None:
+        answer = super().ask(op, request)
+        if op.code in _NOT_SENT:  # this time; what became of it before is not said
+            op.end, op.outcome, op.code = inf, UNKNOWN, ""
+            self.leave()
+        return answer
+
     def leave(self) -> None:
         if self.connection is not None:
             self._lost_at = time.monotonic()
@@ -68,7 +78,9 @@ class FarCompany(Company):
         self.host = host
         self.read = host.work / f"read-{seed}"
         with host.client() as client:
-            info = client.run([sys.executable, "-S", str(_PROGRAMS / "recorder.py"), str(self.read)])
+            info = client.run(
+                [sys.executable, "-S", str(_PROGRAMS / "recorder.py"), str(self.read)]
+            )
             until("it reads", lambda: self.read.exists())
         self.session, self.pid = info.id, info.pid
         self.directory = host.home / "sessions" / info.id
@@ -131,9 +143,10 @@ class FarView(threading.Thread):
         self._client.close()
 
     def _watch(self) -> None:
+        """A screen first, or, when it comes back, what follows on what it has seen."""
         connection = self._client.connection
-        connection.ask(m.Attach(connection.next_id(), self._session, _VIEW, observe=True), 30)
-        self.at = None
+        request = m.Attach(connection.next_id(), self._session, _VIEW, observe=True, since=self.at)
+        connection.ask(request, 30)
         while not self.stop.is_set():
             message = connection.receive(60)
             if isinstance(message, m.Resync):
@@ -143,7 +156,7 @@ class FarView(threading.Thread):
                 if message.offset != self.at:
                     self.fault = f"at {self.at} came output of {message.offset}"
                     return
-                self.at += len(message.data)
+                self.at = message.offset + len(message.data)
                 self.bytes += len(message.data)
                 self.last = (self.last + message.data)[-2000:]
             elif isinstance(message, m.Dismissed | m.Closed):
@@ -159,7 +172,14 @@ def come_back(client: Host) -> str:
     return ""
 
 
-def start_ticking(host: ReachedHost) -> str:
+def ticking(host: ReachedHost, lines: int, every_s: float) -> str:
+    """A session that prints so many numbers so often, between one line that is typed and another;
+    gives its id."""
+    argv = [sys.executable, "-S", str(_PROGRAMS / "ticking.py"), str(lines), str(every_s)]
     with host.client() as client:
-        argv = [sys.executable, "-S", str(_PROGRAMS / "ticking.py")]
-        return client.run(argv, name="ticking", ring_bytes=64 << 20).id
+        return client.run(argv, ring_bytes=64 << 20).id
+
+
+def type_line(host: ReachedHost, session: str) -> None:
+    with host.client() as client:
+        client.send(session, "")

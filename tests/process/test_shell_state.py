@@ -13,6 +13,7 @@ import pytest
 from holdfast.adapters import shell as shell_adapter
 from holdfast.adapters.shell_state import read_state
 from holdfast.core.handoff import changes
+from holdfast.core.marks import mark
 from holdfast.model.change_text import text
 from process.integrated_shell import Shell, Start, starter
 
@@ -245,17 +246,31 @@ def test_a_users_prompt_command_and_debug_trap_still_work(start: Start, tmp_path
     assert b"HOLDSTATE" not in shell.output
 
 
-def test_a_bash_that_knows_only_one_prompt_command_writes_its_state_too(
-    start: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def old_bash(start: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Shell:
+    """One that knows only one prompt command, as before 5.1, and has one of the user's in it."""
     script = (shell_adapter.SHELLS / "bash.sh").read_text()
     arrays = "BASH_VERSINFO[0] > 5 || (BASH_VERSINFO[0] == 5 && BASH_VERSINFO[1] >= 1)"
     (tmp_path / "bash.sh").write_text(script.replace(arrays, "0"))
     monkeypatch.setattr(shell_adapter, "SHELLS", tmp_path)
     (tmp_path / ".bashrc").write_text("PROMPT_COMMAND='echo pc:$?'\n")
-    shell = start("bash")
-    assert shell.state().variables["PROMPT_COMMAND"] == "echo pc:$?"
-    assert said(shell, "alias a=b") == ["alias a added: b"]
+    return start("bash")
+
+
+def test_a_bash_that_knows_only_one_prompt_command_writes_its_state_too(old_bash: Shell) -> None:
+    assert old_bash.state().variables["PROMPT_COMMAND"] == "echo pc:$?"
+    assert said(old_bash, "alias a=b") == ["alias a added: b"]
+
+
+def test_a_report_that_is_not_taken_at_once_is_no_job_of_the_users(old_bash: Shell) -> None:
+    """It is written by a process of its own, and here before the state is."""
+    before, prompts, at = old_bash.state(), old_bash.prompts(), len(old_bash.output)
+    os.write(old_bash.master, b"alias a=b\n")
+    # Its begin is in the FIFO, and nobody reads that before the next prompt is there.
+    ready = mark(b"B", prompts[-1].seq + 1)
+    old_bash.until(lambda: ready.search(old_bash.output, at) is not None, fifo=False)
+    old_bash.at_prompt(len(prompts) + 1)
+    assert [text(change) for change in changes(before, old_bash.state())] == ["alias a added: b"]
 
 
 def test_many_functions_are_told_by_name_until_the_whole_is_asked_for(

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from holdfast.model.turn_info import Handoff, Receipt, TurnInfo
 
 NEWS_S = 8.0  # what somebody else wants or did stays longer on the line than a hint
+_GAINED = "you have the turn"
 _HELD_MAX_BYTES = 1024  # typed before the answer to the request is here: one key, or a short paste
 
 
@@ -37,6 +38,10 @@ class TurnDesk:
         self._asked = 0  # the request whose answer decides about `_held`
         self._held = b""
         self._commands: set[int] = set()  # requests whose answer is to be shown
+        # Having the turn is told in up to three messages, in no fixed order. The line keeps what
+        # each said: the last must not hide that tasks are not frozen, or that the turn is ours.
+        self._gained = _GAINED
+        self._since = ""
 
     # -- from the operator ------------------------------------------------------------------------
 
@@ -64,15 +69,17 @@ class TurnDesk:
             self._answered(message)
         elif isinstance(message, a.Halted):
             self._commands.discard(message.id)
-            self._say(_receipt_text(message.receipt), NEWS_S)
+            self._gained = _receipt_text(message.receipt)
+            self._say_gained()
         elif isinstance(message, a.TurnEvent):
             self._told(message)
         elif isinstance(message, a.TurnLost):
             why = f": {harmless(message.reason)}" if message.reason else ""
             self._say(f"{harmless(message.by)} took the turn{why}; C-\\ s takes it back", NEWS_S)
         elif isinstance(message, a.HandedOver):
-            if text := handoff_line(message.handoff):
-                self._say(text, NEWS_S)
+            self._since = handoff_line(message.handoff)
+            if self._since:
+                self._say_gained()
         else:
             return False
         return True
@@ -100,7 +107,7 @@ class TurnDesk:
                 )
         elif shown.id in self._commands:
             self._commands.discard(shown.id)
-            self._say("you have the turn" if shown.yours else turn_line(shown.turn), NEWS_S)
+            self._say(_GAINED if shown.yours else turn_line(shown.turn), NEWS_S)
 
     def _told(self, event: a.TurnEvent) -> None:
         who = harmless(event.actor)
@@ -109,9 +116,13 @@ class TurnDesk:
             words = f": {harmless(asks.message)}" if asks.message else ""
             self._say(f"{harmless(asks.name)} asks for the turn{words}; C-\\ g grants it", NEWS_S)
         elif event.yours and event.step != "request":
-            self._say("you have the turn", NEWS_S)
+            self._gained, self._since = _GAINED, ""
+            self._say_gained()
         elif event.step == "seize" and not event.yours:
             self._say(f"{who} seized the turn", NEWS_S)
+
+    def _say_gained(self) -> None:
+        self._say("; ".join(filter(None, (self._gained, self._since))), NEWS_S)
 
 
 _REQUESTS: dict[Command, tuple[type[m.Request], dict[str, object]]] = {
@@ -153,14 +164,14 @@ def handoff_line(handoff: Handoff) -> str:
         parts.append("halted")
     if not parts:
         return ""
-    return f"since you last had the turn: {'; '.join(parts)} (`hold catchup` tells all)"
+    return f"since you last had it: {'; '.join(parts)} (`hold catchup` tells all)"
 
 
 def _receipt_text(receipt: Receipt) -> str:
     before = f" from {harmless(receipt.before)}" if receipt.before else ""
     if not receipt.scope:
-        return f"you have the turn{before}"
+        return f"{_GAINED}{before}"
     if receipt.frozen:
         frozen = f"{receipt.tasks} tasks frozen in {receipt.seconds * 1000:.0f} ms"
-        return f"you have the turn{before}; {frozen}; C-\\ u resumes"
-    return f"you have the turn{before}; NOT frozen: {len(receipt.running)} processes still run"
+        return f"{_GAINED}{before}; {frozen}; C-\\ u resumes"
+    return f"{_GAINED}{before}; NOT frozen: {len(receipt.running)} processes still run"

@@ -36,6 +36,7 @@ log = logging.getLogger(__name__)
 
 _FRAMES_TOGETHER = 16
 _CHALLENGE_BYTES = 32
+_TURN_S = 0.005  # for one operator's requests, then other connections get their turn
 _PIECES_PER_WAKE = 8  # frames sent before other connections get their turn
 
 
@@ -64,6 +65,7 @@ class Operator:
         self.touched: set[LiveSession] = set()  # what it had to do with
         self._loop = asyncio.get_running_loop()
         self._decoder = Decoder()
+        self._said: deque[m.Message] = deque()  # and not taken yet
         self._requests: set[asyncio.Task[None]] = set()
         self._answers: deque[bytes] = deque()
         self._events: deque[bytes] = deque()
@@ -101,14 +103,22 @@ class Operator:
             return
         if not data:
             self.close()
-            return
+        else:
+            self._take(data)
+
+    def _take(self, data: bytes = b"") -> None:
+        """What was said, in order; after a while others come first, and the rest later."""
+        until = self._loop.time() + _TURN_S
         try:
-            fields = self._decoder.sole_fields(data)
+            fields = self._decoder.sole_fields(data) if data else None
             if fields is not None and fields.get("t") == "input" and self._on_key(fields):
                 return
-            for message in self._decoder.feed(data):
-                self._on_message(message)
-                if self.closed:
+            self._said += self._decoder.feed(data)
+            while self._said and not (self.closed or self._closing):
+                self._on_message(self._said.popleft())
+                if self._said and self._loop.time() > until:
+                    self._read_more(False)
+                    self._loop.call_soon(self._take)
                     return
         except ProtocolViolation as error:
             self.refuse(error)
@@ -116,6 +126,8 @@ class Operator:
             # Ours, not the client's; it comes back and learns what was taken.
             log.exception("operator %s", self.id)
             self.refuse(HoldfastError("the host failed; its log says why"))
+        self._said.clear()
+        self._read_if_free()
 
     def _receive(self) -> bytes | None:
         """What came; None when it was a key, and is typed. Who typed a key will type another."""
@@ -203,7 +215,7 @@ class Operator:
 
     def _read_if_free(self) -> None:
         """Read on, unless this operator has enough on its hands."""
-        busy = len(self._requests) >= REQUESTS_IN_FLIGHT
+        busy = self._said or len(self._requests) >= REQUESTS_IN_FLIGHT
         if not (self._reading or self.closed or self._closing or busy):
             self._read_more(self._answers_bytes <= ANSWERS_MAX_BYTES)
 

@@ -94,7 +94,7 @@ class Output:
             channel = operator.free_channel()
             if isinstance(channel, ViewChannel) and channel.live is live:
                 start = live.ring.head
-                if channel.cursor == start:
+                if channel.cursor == start and channel.shared_from is None:
                     head = output_head(channel.number, start, 0)
                     return Reader(operator.sock.fileno(), head, operator, channel)
         return _NOBODY

@@ -23,6 +23,7 @@ from collections import deque
 from typing import TYPE_CHECKING
 
 from holdfast.dial.frame_pipe import FramePipe
+from holdfast.host.channels import ViewChannel
 from holdfast.host.clock import now
 from holdfast.host.operator import Operator
 from holdfast.model.errors import (
@@ -46,7 +47,6 @@ from holdfast.wire.sealed import Kind, Opened
 from holdfast.wire.signed_input import SignedInput
 
 if TYPE_CHECKING:
-    from holdfast.host.channels import ViewChannel
     from holdfast.host.live import LiveSession
     from holdfast.host.uplink import Uplink
     from holdfast.model.actor import Actor
@@ -89,7 +89,7 @@ class RemoteStream:
             else:
                 self._on_record(self._channel, data)
         except HoldfastError as error:
-            log.info("a remote operator: %s (%s)", error.message, error.code)
+            self._uplink.complain(error)
             self.close()
         except Exception:
             log.exception("a remote operator")
@@ -255,11 +255,20 @@ class RemoteStream:
         """From the offset given on, this channel's output comes by what is sent to all."""
         if live.spec.id != self._session:
             raise NotPermitted("this is the channel of another session")
+        if self._shares is not None and self._shares[1] != channel.number:
+            self._have_to_itself(self._shares[1])
         fanout = self._uplink.reach.fanout(live)
         fanout.join(self)
         self._shares = (live, channel.number)
         channel.shared_from = max(channel.cursor, fanout.cursor)
         return channel.shared_from
+
+    def _have_to_itself(self, number: int) -> None:
+        """Another channel of this operator is read with others now; this one no more."""
+        assert self._operator is not None
+        channel = self._operator.channels.get(number)
+        if isinstance(channel, ViewChannel):
+            channel.begin_anew()
 
     def _unshare(self) -> None:
         if self._shares is not None and self._shares[0].fanout is not None:
@@ -304,7 +313,7 @@ class RemoteStream:
             for record in self._channel.seal(kind, body, self._loop.time()):
                 self._send(record)
         except HoldfastError as error:
-            log.info("a remote operator: %s", error.message)
+            self._uplink.complain(error)
             self.close()
 
     def _send(self, record: bytes) -> None:
@@ -336,7 +345,7 @@ class RemoteStream:
 
     def _too_late(self) -> None:
         """Somebody opened it and did not say who it is."""
-        log.info("a remote operator did not greet in time")
+        self._uplink.complain(HandshakeFailed("nobody said in time who it is"))
         self.close()
 
     def _watch_channel(self) -> None:
@@ -347,7 +356,7 @@ class RemoteStream:
         try:
             beats = sealed.poll(self._loop.time())
         except HoldfastError as error:
-            log.info("a remote operator: %s", error.message)
+            self._uplink.complain(error)
             self.close()
             return
         for record in beats:

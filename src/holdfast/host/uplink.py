@@ -31,6 +31,7 @@ log = logging.getLogger(__name__)
 _PATH = "/v1/host"
 _STEADY_S = 10.0  # a connection that held so long was a good one
 _PASSING = ("coordination_down", "storage_failed", "rate_limited", "limit_reached")
+_COMPLAINT_S = 10.0  # between two lines about streams that went wrong
 _AGAIN_S = 2.0  # after a refusal for one of these reasons
 
 
@@ -46,6 +47,7 @@ class Uplink:
         self._streams: dict[int, RemoteStream] = {}
         self._again: set[SessionId] = set()  # announced, and refused for reasons that pass
         self._last_id = 0
+        self._complaints, self._complain_at = 0, 0.0
         self._loop = asyncio.get_running_loop()
         self._task = self._loop.create_task(self._run())
 
@@ -195,6 +197,15 @@ class Uplink:
             for stream in list(self._streams.values()):
                 stream.may_send(0)
             self.reach.has_room()
+
+    def complain(self, error: HoldfastError) -> None:
+        """Of a stream that went wrong. Anybody can make as many as the relay allows: there is one
+        line for many, so that nobody can fill this host's disk."""
+        self._complaints += 1
+        if self._loop.time() >= self._complain_at:
+            self._complain_at = self._loop.time() + _COMPLAINT_S
+            text, count = f"{error.message} ({error.code})", self._complaints
+            log.info("relay %s: a remote operator: %s; %d so far", self.address.url, text, count)
 
     def close_stream(self, number: int) -> None:
         """Ours to end; the relay tells the operator."""

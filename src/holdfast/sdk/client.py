@@ -13,13 +13,13 @@ from __future__ import annotations
 
 import time
 
-from holdfast.model.errors import HostLost, InputUnknown
+from holdfast.model.errors import HoldfastError, HostLost, InputUnknown
 from holdfast.model.graph import Graph
 from holdfast.model.info import HostInfo, SessionInfo
 from holdfast.model.limits import RECONNECT_DEADLINE_S
 from holdfast.model.size import Size
 from holdfast.model.state import Level
-from holdfast.sdk.connection import AWAY, Connection, new_operator, place
+from holdfast.sdk.connection import AWAY, NOT_SENT, Connection, new_operator, place
 from holdfast.wire import messages as m
 
 TYPE_CHECKING = False
@@ -157,23 +157,27 @@ class Host:
         return self._seqs[session]
 
     def _offer(self, request: m.Submit | m.Keys | m.Input) -> m.Accepted:
-        seq = self.next_seq(request.session)
+        seq, sent = self.next_seq(request.session), False
         for _ in range(2):
             request = request.replace(id=self.connection.next_id(), seq=seq)
             try:
                 return self._expect(self.connection.ask(request), m.Accepted)
+            except NOT_SENT:
+                if not sent:
+                    raise
             except HostLost:
-                # The number makes sending it again harmless: if it was taken, we are told so.
-                self._come_back(request)
+                sent = True
+            # The number makes sending it again harmless: if it was taken, we are told so.
+            self._come_back()
         raise InputUnknown(
             "the host was lost twice before it said whether it took the input",
             hint="look at the screen before you type it again",
         )
 
-    def _come_back(self, request: m.Request) -> None:
+    def _come_back(self) -> None:
         try:
             self.reconnect()
-        except AWAY as error:
+        except HoldfastError as error:  # also when we are not let in again: it may be typed
             raise InputUnknown(
                 "the host was lost before it said whether it took the input",
                 hint="look at the screen before you type it again",

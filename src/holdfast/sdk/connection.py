@@ -15,6 +15,7 @@ from collections import deque
 
 from holdfast.model.errors import (
     ChannelBroken,
+    CoordinationDown,
     HandshakeFailed,
     HoldfastError,
     HostDown,
@@ -22,6 +23,7 @@ from holdfast.model.errors import (
     InvalidArgument,
     NotPermitted,
     ProtocolViolation,
+    RateLimited,
     RelayUnreachable,
     TimedOut,
     from_code,
@@ -50,7 +52,12 @@ GREETING_TIMEOUT_S = 10.0  # a daemon that is being restarted answers well withi
 
 
 # What a client that had a connection gets over by trying again for a while.
-AWAY = (HostDown, HostLost, RelayUnreachable, ChannelBroken, HandshakeFailed)
+AWAY = (
+    *(HostDown, HostLost, RelayUnreachable, ChannelBroken, HandshakeFailed),
+    *(TimedOut, CoordinationDown, RateLimited),
+)
+# Of these, what a request is answered with that did not even get on its way.
+NOT_SENT = (RelayUnreachable, HandshakeFailed, CoordinationDown)
 
 
 def socket_path() -> str:

@@ -20,8 +20,9 @@ from holdfast.model.errors import (
     NoSuchActor,
     from_code,
 )
-from holdfast.sdk import identity, machines, remote
+from holdfast.sdk import identity, machines
 from holdfast.sdk.machines import Machine
+from holdfast.sdk.reach_thread import wait_for
 from holdfast.sdk.relay_link import RelayLink
 from holdfast.sdk.remote_channel import Device, dial
 from holdfast.wire.admission import Join, Joined
@@ -44,7 +45,7 @@ def join(link: str, *, device: str = "", name: str = "", machine: str = "") -> M
     acting = _identity(device or os.environ.get(identity.VARIABLE, "") or DEVICE)
     wanted = name or socket.gethostname().split(".")[0]
     seed = bytes.fromhex(acting.private)
-    joined = remote.wait_for(_join(parsed, Device(seed), wanted), _ANSWER_S)
+    joined = wait_for(_join(parsed, Device(seed), wanted), _ANSWER_S)
     relays = tuple(dict.fromkeys((parsed.address, *joined.relays)))
     return machines.add(
         Machine(
@@ -89,7 +90,7 @@ async def _join(link: InviteLink, device: Device, name: str) -> Joined:
         if not answered.done():
             answered.set_exception(error)
 
-    relay = RelayLink(relay_address(link.address), lambda _: None)
+    relay = RelayLink(relay_address(link.address))
     try:
         await relay.start()
         stream = await relay.open(link.host_key, None)

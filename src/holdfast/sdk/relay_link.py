@@ -67,8 +67,9 @@ class Stream:
 class RelayLink:
     """One WebSocket to a relay."""
 
-    def __init__(self, address: RelayAddress, on_lost: Callable[[str], None]) -> None:
-        self.address, self._on_lost = address, on_lost
+    def __init__(self, address: RelayAddress) -> None:
+        self.address = address
+        self.on_lost: Callable[[str], None] = lambda _: None
         self.on_room: Callable[[], None] = lambda: None
         self._socket: WebSocket | None = None
         self._greeted: asyncio.Future[r.Greeted] = asyncio.get_running_loop().create_future()
@@ -203,7 +204,7 @@ class RelayLink:
         for stream in list(self._streams.values()):
             stream.on_closed(why)
         self._streams.clear()
-        self._on_lost(why)
+        self.on_lost(why)
 
 
 def _check_moved(answer: r.Opened, session: SessionId | None) -> None:

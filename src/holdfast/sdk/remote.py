@@ -12,41 +12,40 @@ host whose daemon was replaced.
 from __future__ import annotations
 
 import asyncio
-import atexit
 import socket
-import threading
 from collections import deque
 from collections.abc import Coroutine
-from functools import cache, partial
-from typing import Any, TypeVar
+from functools import partial
+from typing import Any
 
 from holdfast.dial.address import relay_address
+from holdfast.dial.first import first_of
 from holdfast.dial.frame_pipe import FramePipe
 from holdfast.model.errors import (
+    Fenced,
     HoldfastError,
     HostDown,
     NoSuchSession,
     RelayUnreachable,
-    TimedOut,
 )
 from holdfast.model.ids import SessionId
 from holdfast.model.limits import FRAME_MAX_BYTES
 from holdfast.sdk import identity, machines
 from holdfast.sdk.machines import Machine
+from holdfast.sdk.reach_thread import wait_for
 from holdfast.sdk.relay_link import RelayLink
 from holdfast.sdk.remote_channel import Device, RemoteChannel, dial
 from holdfast.sdk.shared_output import SharedOutput
 from holdfast.wire import remote_requests as requests
 from holdfast.wire.base64url import decoded
 from holdfast.wire.fencing import EpochFloor
+from holdfast.wire.frames import encode
+from holdfast.wire.messages import Failed
 from holdfast.wire.opening import HOST_EPOCH, Opening, host_channel
 from holdfast.wire.sealed import Kind, Opened
 
-T = TypeVar("T")
-
 _CONNECT_S = 40.0
 _LINGER_S = 0.2  # for last words to go out
-_STOP_S = 1.0
 _WAITING_MAX_BYTES = 1 << 20  # for a reader that is slow; then the relay is not read
 _OWN_IDS = 1 << 40  # requests of the bridge itself: above all that its user makes
 
@@ -64,57 +63,36 @@ def connect(machine: Machine) -> socket.socket:
     return theirs
 
 
-def wait_for(work: Coroutine[Any, Any, T], timeout_s: float) -> T:
-    """The result of something that takes place in the thread where relays are spoken to."""
-    begun = asyncio.run_coroutine_threadsafe(work, _loop())
-    try:
-        return begun.result(timeout_s)
-    except TimeoutError:
-        begun.cancel()
-        raise TimedOut("the other end was not reached in time") from None
-
-
-@cache
-def _loop() -> asyncio.AbstractEventLoop:
-    """One thread for all. It is stopped before the interpreter goes away under it."""
-    import uvloop
-
-    loop = uvloop.new_event_loop()
-    thread = threading.Thread(target=loop.run_forever, name="reach", daemon=True)
-
-    def stop() -> None:
-        loop.call_soon_threadsafe(loop.stop)
-        thread.join(_STOP_S)
-
-    atexit.register(stop)
-    thread.start()
-    return loop
-
-
 async def _begin(machine: Machine, seed: bytes, ours: socket.socket) -> None:
-    failures = []
-    for address in machine.relays:
-        bridge = _Bridge(machine, Device(seed), ours)
+    """By whichever of its relays leads there first."""
+
+    async def reach(address: str) -> _Bridge:
+        bridge = _Bridge(machine, Device(seed), RelayLink(relay_address(address)))
         try:
-            await bridge.start(address)
-            return
-        except (RelayUnreachable, NoSuchSession, HostDown) as error:
-            failures.append(error)
-            bridge.abandon()
+            await bridge.dial()
         except BaseException:
             bridge.abandon()
-            ours.close()
             raise
-    ours.close()
-    raise failures[-1] if failures else HostDown(f"no relay is known for {machine.name}")
+        return bridge
+
+    try:
+        if not machine.relays:
+            raise HostDown(f"no relay is known for {machine.name}")
+        bridge = await first_of(machine.relays, reach, _Bridge.abandon)
+    except BaseException:
+        ours.close()
+        raise
+    bridge.serve(ours)
 
 
 class _Bridge:
     """One socket of the SDK, and the channels behind it."""
 
-    def __init__(self, machine: Machine, device: Device, ours: socket.socket) -> None:
-        self._machine, self._device = machine, device
-        self._pipe = FramePipe(ours, self._asked, self._end, self._has_room, FRAME_MAX_BYTES)
+    _pipe: FramePipe
+
+    def __init__(self, machine: Machine, device: Device, link: RelayLink) -> None:
+        self._machine, self._device, self.link = machine, device, link
+        link.on_lost = lambda _: self._end()
         self._loop = asyncio.get_running_loop()
         self._grant = identity.grant() or decoded(machine.grant) or b""
         self._host: RemoteChannel
@@ -128,10 +106,11 @@ class _Bridge:
         self._last_own = _OWN_IDS
         self._shared: dict[SessionId, SharedOutput] = {}
         self._tasks: set[asyncio.Task[None]] = set()
-        self._started = self._paused = self._over = False
+        self._early: list[bytes] = []  # said before there was a socket to say it on
+        self._serves = self._paused = self._over = False
 
-    async def start(self, address: str) -> None:
-        self.link = RelayLink(relay_address(address), lambda _: self._end())
+    async def dial(self) -> None:
+        """To the host; nothing is said there yet."""
         await self.link.start()
         self.link.on_room = self._read_more
         key = self._machine.key
@@ -142,12 +121,23 @@ class _Bridge:
             grant=self._grant,
         )  # fmt: skip
         self._host.on_said = self._from_host
-        self._started = True
+
+    def serve(self, ours: socket.socket) -> None:
+        """From now on it speaks for the host on this socket."""
+        self._pipe = FramePipe(ours, self._asked, self._end, self._has_room, FRAME_MAX_BYTES)
+        for body in self._early:
+            self._pipe.write(body)
+        if self._over:  # lost in between, or not let in: its last words say which
+            self._pipe.close()
+            return
+        self._serves = True
         self._read_more()
 
     # -- from the SDK ----------------------------------------------------------------------------
 
     def _read_more(self) -> None:
+        if not self._serves:
+            return
         channels = (self._host, *self._sessions.values())
         room = all(each.stream.has_room for each in channels)
         self._pipe.read(room and self._opening is None)
@@ -201,10 +191,12 @@ class _Bridge:
         """A view is read with all others as soon as it stands."""
         number = fields.get("channel", -1)
         self._outputs[number] = channel
-        if channel is not self._host and not fields.get("raw") and session not in self._shared:
+        if channel is not self._host and not fields.get("raw"):
+            # One at a time, the latest: a terminal opens a new channel before it closes the old.
             self._shared[SessionId(session)] = SharedOutput(
                 SessionId(session), number, channel.stream.host.key, channel.floor,
                 self._forward, lambda: self._share(SessionId(session), anew=True),
+                since=fields.get("since"),
             )  # fmt: skip
 
     def _say(self, channel: RemoteChannel, fields: dict[str, Any]) -> None:
@@ -214,25 +206,38 @@ class _Bridge:
     # -- channels of sessions ----------------------------------------------------------------------
 
     async def _open_for(self, fields: dict[str, Any]) -> None:
-        """The channel of the session this request names. If it has none (it has ended, or is not
-        ours to see), the host is asked after all, and says so."""
-        named = fields["session"]
+        """The channel of the session this request names. One that has ended, or is not ours to see,
+        has none: then the host is asked after all, and says so."""
+        named, session = fields["session"], None
+        info: dict[str, Any] = {}
         try:
-            shown = await self._ask({"t": "show", "session": named})
-            info = shown.get("info") or {}
+            info = (await self._ask({"t": "show", "session": named})).get("info") or {}
             if info.get("state", "ended") != "ended":
                 session = SessionId(info["id"])
-                if session not in self._sessions:
-                    await self._open(session)
-                self._ids[named] = self._ids[session] = session
-            else:
-                self._ids[named] = named
-        except (HoldfastError, KeyError, ValueError):
-            self._ids[named] = named
+        except (HoldfastError, TimeoutError, KeyError, ValueError):
+            pass
+        self._ids[named] = session or named
+        if session is not None:
+            await self._open_or_refuse(session, info, fields)
         self._opening = None
         self._pass_on()
-        if self._ids.get(named) == named and named not in self._sessions:
+        if session is None:
             self._ids.pop(named, None)  # it may begin to live
+
+    async def _open_or_refuse(
+        self, session: SessionId, info: dict[str, Any], fields: dict[str, Any]
+    ) -> None:
+        try:
+            if session not in self._sessions:
+                await self._open(session)
+            self._ids[session] = session
+        except HoldfastError as error:  # nothing was sent, and the next request tries again
+            self._ids.pop(fields["session"], None)
+            self._requests.popleft()
+            why, number = _why_not(error, info), fields.get("id", 0)
+            self._forward(
+                encode(Failed(number, why.code, why.message, why.hint, why.retryable))[4:]
+            )
 
     async def _open(self, session: SessionId) -> None:
         floor = EpochFloor(machines.highest_epoch(session))
@@ -331,6 +336,9 @@ class _Bridge:
         task.add_done_callback(self._tasks.discard)
 
     def _forward(self, body: bytes) -> None:
+        if not self._serves:
+            self._early.append(body)
+            return
         self._pipe.write(body)
         if self._pipe.waiting_bytes > _WAITING_MAX_BYTES and not self._paused:
             self._paused = True
@@ -345,7 +353,7 @@ class _Bridge:
     # -- the end -----------------------------------------------------------------------------------
 
     def abandon(self) -> None:
-        """It did not come to anything; the socket is for somebody else to use, or to close."""
+        """It did not come to anything, or somebody else was faster."""
         self._over = True
         self.link.close()
 
@@ -354,9 +362,11 @@ class _Bridge:
         self._end()
 
     def _end(self) -> None:
-        if self._over or not self._started:
+        if self._over:
             return
         self._over = True
+        if not self._serves:
+            return
         if self._opening is not None:
             self._opening.cancel()
         for waiting in self._own.values():
@@ -366,6 +376,18 @@ class _Bridge:
             channel.close()
         self._loop.call_later(_LINGER_S, self.link.close)
         self._pipe.close()
+
+
+def _why_not(error: HoldfastError, info: dict[str, Any]) -> HoldfastError:
+    """Of a session that lives, as its host says, and yet has no channel."""
+    if (info.get("lease") or {}).get("state", "held") != "held":
+        return Fenced(
+            "the session's host lost its lease; what runs there is frozen until it has it again",
+            hint="the session may live on another host",
+        )
+    if isinstance(error, NoSuchSession):
+        return RelayUnreachable("the relay does not lead to this session now", hint="try again")
+    return error
 
 
 # Behind the map's own byte.

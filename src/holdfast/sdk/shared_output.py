@@ -33,11 +33,13 @@ class SharedOutput:
         floor: EpochFloor,
         forward: Callable[[bytes], None],
         begin_anew: Callable[[], None],
+        since: int | None = None,
     ) -> None:
+        """`since`: its user has seen everything before this offset, and asked for what follows."""
         self.channel = channel
         self._listener = Listener(session, host_key, floor)
         self._forward, self._begin_anew = forward, begin_anew
-        self._shown: int | None = None  # offset of the next byte to show
+        self._shown = since  # offset of the next byte to show; None: a screen comes first
         self._from: int | None = None  # from there on it comes by frames
         self._frames: list[bytes] = []  # that came before their key
         self._pieces: list[tuple[int, bytes]] = []  # that came before what is in front of them

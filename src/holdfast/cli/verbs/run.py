@@ -111,7 +111,7 @@ def _show_ended(session: str) -> int:
 
 
 def _directory(options: argparse.Namespace) -> str:
-    """"": the user's home. This directory means nothing to another user or machine."""
+    """ "": the user's home. This directory means nothing to another user or machine."""
     if os.environ.get("HOLDFAST_ON"):
         return str(options.cwd)
     return os.path.abspath(options.cwd) if options.cwd or not options.user else ""

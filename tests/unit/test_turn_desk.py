@@ -1,0 +1,60 @@
+"""The status line about the turn: what the host says in several messages is read as one."""
+
+from __future__ import annotations
+
+from itertools import permutations
+
+import pytest
+
+from holdfast.cli.turn_desk import TurnDesk
+from holdfast.model.ids import SessionId
+from holdfast.model.turn_info import Handoff, Receipt, TurnInfo
+from holdfast.wire import authority as a
+from holdfast.wire import messages as m
+
+SESSION = SessionId.of_key(bytes(32))
+MINE = a.TurnEvent(SESSION, "seize", 1.0, "ann", TurnInfo(holder="1", holder_name="ann"), True)
+HANDED = a.HandedOver(
+    SESSION,
+    Handoff(
+        since_seq=0,
+        through_seq=1,
+        since_at=None,
+        commands=(),
+        commands_left_out=0,
+        moves=(),
+        refused=0,
+        blind_bytes=0,
+        cwd="/",
+        changes=(),
+        changes_known=True,
+        jobs=(),
+        unsubmitted="rm -r",
+    ),
+)
+NOT_FROZEN = a.Halted(7, Receipt(1.0, "bot", "session", False, running=(12, 13)))
+
+
+def line_after(*told: m.Message) -> str:
+    """The status line after these, the last of which may be all that anybody gets to see."""
+    said: list[str] = []
+    desk = TurnDesk(lambda _kind, _fields: 1, lambda text, _seconds: said.append(text), print)
+    assert all(desk.on_message(message) for message in told)
+    return said[-1]
+
+
+@pytest.mark.parametrize("later", list(permutations([HANDED, NOT_FROZEN])), ids=["first", "last"])
+def test_who_took_the_turn_reads_what_is_not_frozen_and_what_was_left_in_any_order(
+    later: tuple[m.Message, ...],
+) -> None:
+    line = line_after(MINE, *later)
+    assert line.startswith("you have the turn from bot; NOT frozen: 2 processes still run")
+    assert "text left at the prompt: rm -r" in line
+
+
+def test_what_was_left_does_not_hide_whose_the_turn_is() -> None:
+    assert line_after(MINE, HANDED).startswith("you have the turn; since you last had it: text")
+
+
+def test_a_turn_that_is_had_again_is_not_told_with_the_news_of_last_time() -> None:
+    assert line_after(MINE, HANDED, NOT_FROZEN, MINE) == "you have the turn"
