@@ -141,7 +141,8 @@ def test_a_storm_over_relays_and_nats_loses_doubles_and_misattributes_no_input(
         took_s = time.monotonic() - healed
         type_line(host, printing)
         follower.join(COME_BACK_S)
-        assert (follower.fault, stream_faults(bytes(follower.held))) == ("", [])
+        wrong = [follower.fault, *stream_faults(bytes(follower.held))]
+        assert wrong == [""], wrong
         for view in views:
             _until_it_has_seen_the_end(view)
         scene = company.finish()

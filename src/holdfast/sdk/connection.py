@@ -21,6 +21,7 @@ from holdfast.model.errors import (
     HostDown,
     HostLost,
     InvalidArgument,
+    LimitReached,
     NotPermitted,
     ProtocolViolation,
     RateLimited,
@@ -54,7 +55,7 @@ GREETING_TIMEOUT_S = 10.0  # a daemon that is being restarted answers well withi
 # What a client that had a connection gets over by trying again for a while.
 AWAY = (
     *(HostDown, HostLost, RelayUnreachable, ChannelBroken, HandshakeFailed),
-    *(TimedOut, CoordinationDown, RateLimited),
+    *(TimedOut, CoordinationDown, RateLimited, LimitReached),
 )
 # Of these, what a request is answered with that did not even get on its way.
 NOT_SENT = (RelayUnreachable, HandshakeFailed, CoordinationDown)

@@ -25,7 +25,6 @@ from holdfast.model.errors import (
     Fenced,
     HoldfastError,
     HostDown,
-    NoSuchSession,
     RelayUnreachable,
 )
 from holdfast.model.ids import SessionId
@@ -241,7 +240,11 @@ class _Bridge:
 
     async def _open(self, session: SessionId) -> None:
         floor = EpochFloor(machines.highest_epoch(session))
-        stream = await self.link.open(self._machine.key, session)
+        try:
+            stream = await self.link.open(self._machine.key, session)
+        except HoldfastError as error:  # the relay's own reasons say nothing of the session
+            why = f"the relay does not lead to this session now: {error.message}"
+            raise RelayUnreachable(why, hint="try again") from error
         channel = await dial(
             stream, Opening(session), session, self._device, floor, self._ended,
             grant=self._grant,
@@ -385,8 +388,6 @@ def _why_not(error: HoldfastError, info: dict[str, Any]) -> HoldfastError:
             "the session's host lost its lease; what runs there is frozen until it has it again",
             hint="the session may live on another host",
         )
-    if isinstance(error, NoSuchSession):
-        return RelayUnreachable("the relay does not lead to this session now", hint="try again")
     return error
 
 
