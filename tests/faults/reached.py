@@ -29,10 +29,6 @@ class RelayPlace:
         self.now = start("127.0.0.1:0")
         self.url, self.port = self.now.url, self.now.port
 
-    @property
-    def alive(self) -> bool:
-        return self.now.process.poll() is None
-
     def kill(self) -> None:
         self.now.process.kill()
         self.close()

@@ -9,6 +9,7 @@ import threading
 from typing import Self
 
 _ROOM_BYTES = 32 << 10  # of each socket; the kernel would let it grow to megabytes
+_SEGMENT_BYTES = 1400
 
 
 class SlowLane:
@@ -42,6 +43,8 @@ class SlowLane:
                 near, _ = self._listener.accept()
                 far = socket.socket()
                 far.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _ROOM_BYTES)
+                # By the segments of loopback the kernel would hold megabytes for the sender.
+                far.setsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG, _SEGMENT_BYTES)
                 far.connect(("127.0.0.1", self._port))
                 self._ends += [near, far]
                 for ways in ((near, far, False), (far, near, True)):

@@ -28,7 +28,7 @@ from holdfast.adapters.nats_server import NatsCluster, NatsNode
 from process.relay_pairs import relay_on
 
 SEED = 20_270_402
-STORM_S = 50.0
+STORM_S = 40.0
 ACTORS = 4
 
 

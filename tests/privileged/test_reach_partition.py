@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import pytest
 
-from faults.reached import Guests
+from faults.reached import Guests, ReachedHost, plain_relay
 from holdfast.adapters import cgroup
 from holdfast.adapters.signing import SigningKey
 from holdfast.core.lease import Lease
@@ -23,7 +23,7 @@ from holdfast.core.lease_table import Step
 from holdfast.host.coordinating import CoordinationPoint, terms_of
 from holdfast.host.leasing import BootClock
 from holdfast.host.tenure import Tenure
-from holdfast.model.errors import HoldfastError
+from holdfast.model.errors import Fenced, HoldfastError
 from holdfast.model.ids import SessionId
 from holdfast.model.lease import LeaseRecord
 from holdfast.sdk.client import Host
@@ -31,7 +31,7 @@ from holdfast.sdk.machines import Machine
 from holdfast.wire import messages as m
 from holdfast.wire import relay_messages as r
 from privileged.islands import Island, Wire, nats_at, needs_networks
-from privileged.leasing import counts, needs_contained, size, soon, stands_still
+from privileged.leasing import counts, locked, needs_contained, size, soon, stands_still
 from process.commanding import PATIENCE_S
 from process.relaying import RelayProcess, at
 
@@ -221,6 +221,30 @@ def test_what_another_host_took_over_meanwhile_is_never_led_to_again(
         assert size(made.moves) == before and cgroup.frozen(group)
         assert {seen.epoch for seen in made.seen()} == {1}, "nobody was led back"
         counts(made.stays)
+
+
+@pytest.mark.requirement("F2")
+def test_whoever_asks_from_elsewhere_for_a_fenced_one_is_told_that_it_is(guests: Guests) -> None:
+    relay = plain_relay()
+    host = ReachedHost([relay], f"lease_s = {SHORT_S}\n")
+    try:
+        machine = guests.join(host.up().link(), "visitor")
+        with host.client() as here, Host(machine) as there:
+            session = here.run(["cat"], rehomeable=True).id
+            there.send(session, "before")
+            with locked(host.home / "registry.sqlite"):
+                soon(lambda: here.show(session).state == "halted", "it is not fenced")
+                for _ in range(2):
+                    with pytest.raises(Fenced), Host(machine) as visitor:
+                        visitor.send(session, "meanwhile")
+            soon(lambda: here.show(session).epoch == 2, "no new epoch")
+            with Host(machine) as visitor:
+                visitor.send(session, "after")
+                text = visitor.screen(session).text
+            assert "before" in text and "meanwhile" not in text
+    finally:
+        host.down()
+        relay.close()
 
 
 def _is_noticed(host: Island) -> None:

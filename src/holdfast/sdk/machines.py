@@ -8,8 +8,11 @@ command. The file is 0600: a grant is worth nothing without its key, but it says
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import json
 import os
+from collections.abc import Iterator
 
 from holdfast.model.actor import check_name
 from holdfast.model.errors import InvalidArgument, NoSuchMachine, StorageFailed
@@ -67,22 +70,30 @@ def add(machine: Machine) -> Machine:
     check_name(machine.name, "machine")
     if len(machine.key) != 32:
         raise InvalidArgument("a host's key has 32 bytes")
-    book = _load()
-    others = [each for each in book.machines if each.host_key != machine.host_key]
-    taken = {each.name for each in others}
+    with _changing() as book:
+        kept = _added(machine, book)
+        _save(book.replace(machines=(*_others(machine, book), kept)))
+    return kept
+
+
+def _others(machine: Machine, book: _Book) -> list[Machine]:
+    return [each for each in book.machines if each.host_key != machine.host_key]
+
+
+def _added(machine: Machine, book: _Book) -> Machine:
+    taken = {each.name for each in _others(machine, book)}
     name, count = machine.name, 1
     while name in taken:
         count += 1
         name = f"{machine.name}-{count}"
-    kept = machine.replace(name=name)
-    _save(book.replace(machines=(*others, kept)))
-    return kept
+    return machine.replace(name=name)
 
 
 def forget(name: str) -> None:
     gone = find(name)
-    book = _load()
-    _save(book.replace(machines=tuple(each for each in book.machines if each.name != gone.name)))
+    with _changing() as book:
+        left = tuple(each for each in book.machines if each.name != gone.name)
+        _save(book.replace(machines=left))
 
 
 def highest_epoch(session: SessionId) -> int:
@@ -91,12 +102,29 @@ def highest_epoch(session: SessionId) -> int:
 
 def saw_epoch(session: SessionId, epoch: int) -> None:
     """The host itself vouched for it: nothing lower is ever believed again."""
-    book = _load()
-    if book.epochs.get(session, 0) < epoch:
+    if highest_epoch(session) >= epoch:
+        return
+    with _changing() as book:
         epochs = {key: value for key, value in book.epochs.items() if key != session}
         while len(epochs) >= _EPOCHS_MAX:
             del epochs[next(iter(epochs))]
-        _save(book.replace(epochs={**epochs, session: epoch}))
+        _save(book.replace(epochs={**epochs, session: max(epoch, book.epochs.get(session, 0))}))
+
+
+@contextlib.contextmanager
+def _changing() -> Iterator[_Book]:
+    """What is in the file, for one program at a time to change."""
+    path = machines_of(os.environ)
+    try:
+        os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+        lock = os.open(f"{path}.lock", os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        raise StorageFailed(f"cannot keep {path}: {error.strerror}") from error
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield _load()
+    finally:
+        os.close(lock)
 
 
 def _load() -> _Book:
@@ -116,7 +144,6 @@ def _save(book: _Book) -> None:
     path = machines_of(os.environ)
     beside = f"{path}.{os.getpid()}.new"
     try:
-        os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
         fd = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
         with open(fd, "w", encoding="utf-8") as file:
             file.write(json.dumps(book.pack(), indent=1) + "\n")
