@@ -9,6 +9,7 @@ import pytest
 
 from holdfast.host import remote
 from holdfast.host.remote import RemoteStream
+from holdfast.model.errors import HoldfastError
 from holdfast.wire.opening import Opening
 
 
@@ -20,7 +21,11 @@ class Uplink:
 
     def __init__(self) -> None:
         self.reach = SimpleNamespace(daemon=None, book=lambda _: None)
+        self.complaints: list[HoldfastError] = []
         self.closed: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+
+    def complain(self, error: HoldfastError) -> None:
+        self.complaints.append(error)
 
     def close_stream(self, number: int) -> None:
         self.closed.set_result(number)
@@ -49,6 +54,6 @@ def test_what_is_no_opening_ends_it(first: bytes) -> None:
         uplink = Uplink()
         stream = RemoteStream(uplink, 7)  # type: ignore[arg-type]
         stream.receive(first)
-        assert uplink.closed.done()
+        assert uplink.closed.done() and uplink.complaints
 
     asyncio.run(scene())
