@@ -104,15 +104,18 @@ class Commands:
             data = os.read(self._live.fds.bell, _BELL_READ_BYTES)
         except BlockingIOError:
             return
-        # The shell wrote its output before it rang: take that first.
+        # The shell wrote its output before it rang: take that first. But when we are late, a command
+        # that began may have printed already: what is taken now is counted as its own.
+        before = self._live.ring.head
         self._live.output.drain()
         for report in self._reader.feed(data):
-            self._on_report(report)
+            self._on_report(report, before)
+            before = self._live.ring.head
 
-    def _on_report(self, report: Report) -> None:
+    def _on_report(self, report: Report, before: int) -> None:
         now, head = time.time(), self._live.ring.head
         if isinstance(report, CommandBegin):
-            self._began(report, now, head)
+            self._began(report, now, before)
             if self.exec is not None:
                 self.exec.begins(report)
         elif isinstance(report, CommandEnd):
