@@ -104,8 +104,8 @@ class Commands:
             data = os.read(self._live.fds.bell, _BELL_READ_BYTES)
         except BlockingIOError:
             return
-        # The shell wrote its output before it rang: take that first. But when we are late, a command
-        # that began may have printed already: what is taken now is counted as its own.
+        # The shell wrote its output before it rang: take that first. But when we are late, what
+        # began may have printed already: what is taken now is counted as its own.
         before = self._live.ring.head
         self._live.output.drain()
         for report in self._reader.feed(data):
