@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
+import urllib.request
 from collections.abc import Iterator
 
 import pytest
@@ -147,6 +149,35 @@ def test_a_terminal_elsewhere_is_a_terminal_here(faraway: Faraway) -> None:
     assert faraway.host.json("show", "shared")["operators"] == 1
     for terminal in (here, there):
         terminal.close()
+
+
+def broadcast_bytes(faraway: Faraway) -> int:
+    """What hosts have sent to all readers, by the relay's own count."""
+    with urllib.request.urlopen(f"{faraway.relay.url}/metrics", timeout=10) as answer:
+        lines = answer.read().decode().splitlines()
+    (line,) = (each for each in lines if re.match(r"\w*broadcast_bytes_total ", each))
+    return int(float(line.split()[1]))
+
+
+@pytest.mark.requirement("R4")
+def test_a_terminal_reads_what_is_sent_to_all_also_after_it_was_repainted(
+    faraway: Faraway,
+) -> None:
+    script = 'while read word; do seq 20000; echo "done, $word"; done'
+    faraway.host.ok("run", "-d", "--name", "seen", "--", "sh", "-c", script)
+    terminal = attached(faraway.client, "box/seen")
+    for number in range(3):
+        before = broadcast_bytes(faraway)
+        terminal.type(b"word%d\r" % number)
+        terminal.until_shown(f"done, word{number}")
+        if number:  # the first may have come before the terminal had gone over
+            assert broadcast_bytes(faraway) - before > 100_000, number
+        terminal.type(b"\x1cr")
+        terminal.until(b"\x1b[?2026l")
+        # Its answers to what follows come after the new channel's.
+        terminal.type(b"again%d\r" % number)
+        terminal.until_shown(f"done, again{number}")
+    terminal.close()
 
 
 @pytest.mark.requirement("F5", "S4", "M6")

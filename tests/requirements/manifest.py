@@ -1394,6 +1394,10 @@ REQUIREMENTS: tuple[Requirement, ...] = (
                 "unit/test_dial_first",
                 "test_one_that_fails_costs_nothing_whatever_it_says",
             ),
+            *_in(
+                "process/test_reach",
+                "test_a_terminal_reads_what_is_sent_to_all_also_after_it_was_repainted",
+            ),
         ),
         files=("wire/channel.py", "wire/signed_input.py", "wire/audience.py"),
     ),
