@@ -18,11 +18,13 @@ from process.launching import Running, Sessions
 
 NOBODY = 65534
 
-# Says itself when it is in the foreground, so that a key is never sent too early.
+# Says itself when it is in the foreground, so that a key is never sent too early. It reads the pipe that
+# a signal's arrival writes to: `signal.pause` would sleep through one that came just before the call.
 _TELLS_WHEN_RESUMED = (
     "import os, signal; say = lambda word: os.write(1, word.encode() + bytes([33, 10]));"
+    "bell, ring = os.pipe(); os.set_blocking(ring, False); signal.set_wakeup_fd(ring);"
     'signal.signal(signal.SIGCONT, lambda *_: say("resumed"));'
-    'say("ready"); exec("while True: signal.pause()")'
+    'say("ready"); exec("while True: os.read(bell, 1)")'
 )
 
 
