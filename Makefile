@@ -3,13 +3,14 @@
 VENV := .venv
 BIN := $(VENV)/bin
 # What a setup depends on: change one of these and the next call sets up again.
-INPUTS := pyproject.toml scripts/setup $(wildcard src/holdfast/native/*.c)
+INPUTS := pyproject.toml hatch_build.py scripts/setup scripts/web-build \
+	$(wildcard src/holdfast/native/*.c) $(shell find web -name node_modules -prune -o -type f -print)
 
 # GNU make tells its recipes how it was called by these; a session must not inherit them.
 FORGET := unset MAKEFLAGS MFLAGS MAKELEVEL MAKEFILES MAKE_TERMOUT MAKE_TERMERR
 
 .DEFAULT_GOAL := help
-.PHONY: help up test check bench cluster setup diagrams clean
+.PHONY: help up phone test check bench acceptance cluster setup diagrams reference clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | while IFS="$$(printf '\t')" read -r name text; \
@@ -26,19 +27,30 @@ up: $(VENV)/.ready-runtime ## start holdfast with a first session called main, a
 	echo "  list sessions   $$hold ls"; \
 	echo "  stop            $$hold down --end-sessions"
 
+phone: $(VENV)/.ready-runtime ## the same for every device in this network: prints a code to scan
+	@$(FORGET); hold=$(CURDIR)/$(BIN)/hold; \
+	said=$$($$hold up -d --listen 0.0.0.0 2>&1) || [ $$? -eq 75 ] || { echo "$$said" >&2; exit 1; }; \
+	said=$$(cd && $$hold run -d --name main 2>&1) || [ $$? -eq 73 ] || { echo "$$said" >&2; exit 1; }; \
+	$$hold invite --all --role execute
+
 test: $(VENV)/.ready-test ## run the whole test suite
 	@cat $(VENV)/.missing-test 2>/dev/null || true
 	$(BIN)/python -m pytest
 
 check: $(VENV)/.ready-test ## format, lint, types, layering
-	$(BIN)/ruff format --check . scripts/diagrams scripts/cluster
-	$(BIN)/ruff check . scripts/diagrams scripts/cluster
+	$(BIN)/ruff format --check . scripts/diagrams scripts/cluster scripts/api-reference scripts/web-build scripts/web-lock
+	$(BIN)/ruff check . scripts/diagrams scripts/cluster scripts/api-reference scripts/web-build scripts/web-lock
 	$(BIN)/mypy
 	$(BIN)/python -m pytest -q tests/unit/test_layering.py
 
 bench: $(VENV)/.ready-bench ## measure against tmux, screen and dtach
 	@cat $(VENV)/.missing-bench 2>/dev/null || true
 	$(BIN)/python -m bench
+
+acceptance: $(VENV)/.ready-test ## one build in every modality, with a report and pictures of it
+	HOLDFAST_ACCEPTANCE=$(CURDIR)/build/acceptance $(BIN)/python -m pytest -q tests/e2e/test_acceptance.py
+	@cp build/acceptance/timeline.svg docs/acceptance.svg
+	@echo "the report: build/acceptance/report.md"
 
 cluster: $(VENV)/.ready-test ## try several relays: three NATS servers and two relays, until ^C
 	@$(FORGET); exec $(BIN)/python scripts/cluster
@@ -47,11 +59,14 @@ setup: ## set up again, whatever was done before
 	@rm -f $(VENV)/.ready-*
 	@$(MAKE) --no-print-directory $(VENV)/.ready-test
 
+reference: $(VENV)/.ready-test ## rewrite the blocking SDK and the reference in docs/sdk.md
+	$(BIN)/python scripts/api-reference
+
 diagrams: $(VENV)/.ready-test ## redraw the generated parts of ARCHITECTURE.md
 	$(BIN)/python scripts/diagrams
 
 clean: ## remove what was made here, but for running sessions and their state
-	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) build dist web/node_modules src/holdfast/relay/web .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	find src tests bench scripts -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # A setup for tests has all that running needs, and so on.

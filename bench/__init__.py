@@ -2,6 +2,7 @@
 
     measure_*.py   one file per measure: what is done, what is timed, what it must reach
     systems.py     holdfast and its peers, each started privately and ended with the run
+    far.py         a host at a relay, and a client that joined it;  pages.py  a browser that did
     terminal.py    a PTY with a client in it, drained as fast as it prints
     content.py     the text that is printed, and the script that prints it inside a session
     sampling.py    interleaved repetitions, medians, percentiles

@@ -26,6 +26,8 @@ MEASURES = (
     "halt",
     "journal",
     "reach",
+    "web",
+    "mcp",
     "idle",
 )
 _DOCS = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "docs")

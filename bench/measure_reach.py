@@ -10,21 +10,17 @@ from __future__ import annotations
 import contextlib
 import getpass
 import os
-import re
 import shlex
 import subprocess
-import sys
 import time
-import urllib.request
-from collections.abc import Iterator
 from functools import partial
 
 from bench.content import ask, script, until_attached
+from bench.far import Far, far_host
 from bench.measure_echo import BLOCK, HINT_GONE_S, TIMEOUT_S, type_block
 from bench.results import Row, Target
 from bench.sampling import Samples, interleaved, percentile
 from bench.stage import Stage
-from bench.systems import Holdfast
 from bench.terminal import Terminal
 from holdfast.sdk import machines
 from holdfast.sdk.client import Host
@@ -37,7 +33,7 @@ _PORT_SSH = 17_022
 
 
 def measure(stage: Stage) -> list[Row]:
-    with _far(stage) as far, contextlib.ExitStack() as attached:
+    with far_host(stage) as far, contextlib.ExitStack() as attached:
         far.start("reach", script(far.pid_file("reach"), stage.text_file()))
         far.start("reach-keys", script(far.pid_file("reach-keys"), stage.block_file()))
         far.start("local-keys", script(far.pid_file("local-keys"), stage.block_file()))
@@ -47,84 +43,10 @@ def measure(stage: Stage) -> list[Row]:
     return rows
 
 
-class _Far(Holdfast):
-    """A host that has dialled a relay, and the home of somebody who joined it."""
-
-    name = "far"
-
-    def __init__(self, stage: Stage) -> None:
-        super().__init__(stage.directory, stage.env)
-        self.relay = subprocess.Popen(
-            [sys.executable, "-m", "holdfast.relay", "--listen", "127.0.0.1:0"],
-            env={**stage.env, "HOLDFAST_HOME": self.home},
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        assert self.relay.stdout is not None
-        self.url = self.relay.stdout.readline().split()[-1]
-        self.client_env = {**self.env, "HOLDFAST_HOME": f"{self.home}/client"}
-
-    def begin(self) -> None:
-        os.makedirs(self.client_env["HOLDFAST_HOME"])
-        with open(f"{self.home}/config.toml", "w", encoding="utf-8") as file:
-            file.write(f'relays = ["{self.url}"]\n')
-        super().begin()
-        deadline = time.monotonic() + 20.0
-        while True:
-            try:
-                link = self.command([self.program, "invite", "--all", "--role", "admin", "--no-qr"])
-                break
-            except RuntimeError:
-                if time.monotonic() > deadline:
-                    raise
-                time.sleep(0.1)
-        found = re.search(r"http\S+/i#\S+", link)
-        assert found is not None
-        while True:
-            done = subprocess.run(
-                [self.program, "join", found.group(), "--machine", "far"],
-                env=self.client_env,
-                capture_output=True,
-                text=True,
-                check=False,
-            )
-            if done.returncode == 0:
-                return
-            if time.monotonic() > deadline:
-                raise RuntimeError(done.stderr)
-            time.sleep(0.1)
-
-    def uplink_bytes(self) -> int:
-        """What the relay has received from its host for others, of all kinds."""
-        with urllib.request.urlopen(f"{self.url}/metrics", timeout=10) as answer:
-            text = answer.read().decode()
-        names = ("broadcast_bytes_total", "data_bytes_total")
-        return sum(
-            int(float(line.rpartition(" ")[2]))
-            for line in text.splitlines()
-            if line.split(" ")[0].endswith(names)
-        )
-
-    def close(self) -> None:
-        super().close()
-        self.relay.kill()
-        self.relay.wait()
-
-
-@contextlib.contextmanager
-def _far(stage: Stage) -> Iterator[_Far]:
-    far = _Far(stage)
-    try:
-        far.begin()
-        yield far
-    finally:
-        far.close()
-
-
 # -- keys -----------------------------------------------------------------------------------------
 
 
-def _echo(stage: Stage, far: _Far, attached: contextlib.ExitStack) -> list[Row]:
+def _echo(stage: Stage, far: Far, attached: contextlib.ExitStack) -> list[Row]:
     terminals = {
         "holdfast": Terminal([far.program, "attach", "far/reach-keys"], far.client_env),
         _LOCAL: Terminal([far.program, "attach", "local-keys"], far.env),
@@ -196,7 +118,7 @@ def _ssh(stage: Stage, attached: contextlib.ExitStack) -> Terminal | None:
 # -- text -----------------------------------------------------------------------------------------
 
 
-def _text(stage: Stage, far: _Far) -> Row:
+def _text(stage: Stage, far: Far) -> Row:
     size = os.path.getsize(stage.text_file()) / 1e6
     speeds: Samples = {"holdfast": [], _LOCAL: []}
     places = {
@@ -218,7 +140,7 @@ def _text(stage: Stage, far: _Far) -> Row:
 # -- readers --------------------------------------------------------------------------------------
 
 
-def _readers(stage: Stage, far: _Far) -> Row:
+def _readers(stage: Stage, far: Far) -> Row:
     """What one megabyte of output costs the host's uplink with one reader, and with a hundred."""
     far.start("watched", script(far.pid_file("watched"), stage.block_file()))
     os.environ["HOLDFAST_HOME"] = far.client_env["HOLDFAST_HOME"]

@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, settings
 
 WORKERS = 4  # two for each core of a small machine: half of the time a test waits
 # Files that take longest are begun first, so that no worker is left alone with one at the end.
-FIRST = ("simulation", "privileged", "faults", "process", "contract")
+FIRST = ("simulation", "e2e", "privileged", "faults", "process", "contract")
 TESTS = Path(__file__).parent
 
 # `hold` is started thousands of times here; compiled anew, each start takes four times as long.

@@ -37,10 +37,12 @@ class Authority:
         self.file.write_bytes(own.public_bytes(serialization.Encoding.PEM))
 
     def words(self, kind: str) -> list[str]:
-        """How a relay is started with such a certificate: good, expired, or another's."""
+        """How a relay is started with such a certificate: good, expired, not yet valid, or
+        another's."""
         if kind == "self-signed":
             return ["--self-signed"]
         now = datetime.datetime.now(datetime.UTC)
+        since = now + _DAY if kind == "not yet valid" else now - 5 * _DAY
         until = now - _DAY if kind == "expired" else now + 5 * _DAY
         name: x509.GeneralName = x509.IPAddress(ipaddress.ip_address("127.0.0.1"))
         if kind == "another's":
@@ -52,7 +54,7 @@ class Authority:
             .issuer_name(self._name)
             .public_key(key.public_key())
             .serial_number(x509.random_serial_number())
-            .not_valid_before(now - 5 * _DAY)
+            .not_valid_before(since)
             .not_valid_after(until)
             .add_extension(x509.SubjectAlternativeName([name]), critical=False)
             .sign(self._key, hashes.SHA256())

@@ -15,7 +15,7 @@ import pytest
 from faults.hosting import resident_bytes, until
 from faults.reached import Guests, ReachedHost, plain_relay
 from faults.rude_operator import HELLO, RudeStream, rude, stream_to
-from holdfast.model.errors import HoldfastError, InviteInvalid, InviteUsed
+from holdfast.model.errors import HoldfastError, InviteExpired, InviteInvalid, InviteUsed
 from holdfast.model.grant import SERIAL_BYTES, Grant
 from holdfast.model.ids import SessionId
 from holdfast.model.limits import FRAME_MAX_BYTES, GRANT_SKEW_S, INVITE_WRONG_MAX
@@ -360,7 +360,7 @@ def test_expired_and_used_invites_let_nobody_in(place: Place) -> None:
     assert isinstance(joins(place, used, "second"), InviteUsed)
     assert isinstance(joins(place, used, "first"), Machine), "the same device again"
     time.sleep(1.1)
-    assert isinstance(joins(place, short, "late"), InviteInvalid)
+    assert isinstance(joins(place, short, "late"), InviteExpired)
     place.untouched()
 
 

@@ -18,8 +18,8 @@ from process.launching import Running, Sessions
 
 NOBODY = 65534
 
-# Says itself when it is in the foreground, so that a key is never sent too early. It reads the pipe that
-# a signal's arrival writes to: `signal.pause` would sleep through one that came just before the call.
+# Says itself when it is in the foreground, so that a key is never sent too early. It reads the pipe
+# that a signal's arrival writes to: `signal.pause` sleeps through one that came just before it.
 _TELLS_WHEN_RESUMED = (
     "import os, signal; say = lambda word: os.write(1, word.encode() + bytes([33, 10]));"
     "bell, ring = os.pipe(); os.set_blocking(ring, False); signal.set_wakeup_fd(ring);"

@@ -4,8 +4,11 @@ robbed of a lease: frozen in time, and running again only as the one incarnation
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
+import re
 import signal
+import sqlite3
 import threading
 import time
 from collections.abc import Iterator
@@ -139,7 +142,31 @@ def test_a_host_that_is_cut_off_freezes_it_within_the_lease_and_goes_on_in_a_new
     lost = told.index("lost the session's lease (lapse)")
     assert lost < told.index("proven frozen") < told.index("again, after epoch 1")
     assert told.index("again, after epoch 1") < told.index("resumed")
-    assert "migrated" in host.ok("status", "r")
+    assert re.match(r"continuous: .* in epoch 2 since entry \d+\n", host.ok("status", "r"))
+    host.ok("verify", "r")
+
+
+@pytest.mark.requirement("F2")
+def test_a_session_whose_lease_nobody_remembers_runs_on_by_an_attributed_force(
+    host: LeasedHost,
+) -> None:
+    counter = host.counting("r", "--rehomeable")
+    host.ok("run", "-d", "--name", "p", "--", "cat")
+    host.fails("invalid_argument", "resume", "p", "--force-lease", "it has none")
+    host.fails("invalid_argument", "resume", "r", "--force-lease", "it is held")
+    with contextlib.closing(sqlite3.connect(host.registry, timeout=PATIENCE_S)) as store, store:
+        store.execute("DELETE FROM entries")
+    soon(lambda: host.fenced("r"), "it goes on without a lease")
+    assert stands_still(counter)
+    host.fails("fenced", "resume", "r")
+    host.ok("actor", "add", "bot")
+    host.ok("grant", "bot", "execute", "r")
+    host.fails("not_permitted", "--as", "bot", "resume", "r", "--force-lease", "I want to")
+    assert "runs on" in host.ok("resume", "r", "--force-lease", "the file was lost")
+    counts(counter)
+    assert host.epoch("r") == 2 and host.lease("r")["state"] == "held"
+    (forced,) = (line for line in host.ok("log", "r").splitlines() if "by force" in line)
+    assert "the file was lost" in forced and "root" in forced
     host.ok("verify", "r")
 
 

@@ -126,9 +126,9 @@ class Shell:
         """Run one command line; exactly one begin and one end, with the same number."""
         seen, prompts = len(self.reports), len(self.prompts())
         self.type(line)
+        at = len(self.output)  # before Enter: typing it may already bring what the command prints
         self.type(self._enter)
         if interrupt_after:
-            at = len(self.output)
             self.until(lambda: interrupt_after in self.output[at:])
             self.type(b"\x03")
         self.at_prompt(prompts + 1)

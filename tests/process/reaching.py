@@ -15,8 +15,14 @@ from process.relaying import RelayProcess
 class Faraway:
     """A relay, a host called `box`, and somebody who joined it."""
 
-    def __init__(self, *, role: str = "admin", more: tuple[str, ...] = ()) -> None:
-        self.relay = RelayProcess()
+    def __init__(
+        self,
+        *,
+        role: str = "admin",
+        more: tuple[str, ...] = (),
+        relay_words: tuple[str, ...] = (),
+    ) -> None:
+        self.relay = RelayProcess(*relay_words)
         self.host, self.client = Hold(), Hold()
         (Path(self.host.home) / "config.toml").write_text(f'relays = ["{self.relay.url}"]\n')
         self.host.ok("up", "-d", "--no-relay")

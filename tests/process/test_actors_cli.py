@@ -45,7 +45,7 @@ def cat(hold: Hold, name: str, *words: str) -> str:
 def test_the_unix_user_is_an_actor_without_set_up(fresh_home: Hold) -> None:
     fresh_home.ok("up", "-d")
     own = fresh_home.json("actor", "show")
-    assert set(own) == {*Actor._fields, "envelopes"}
+    assert set(own) == {*Actor._fields, "envelopes", "grants"}
     assert own["local"] and own["kind"] == "human"
     assert [(each["scope"], each["role"]) for each in own["envelopes"]] == [("all", "admin")]
     assert own["name"] in fresh_home.ok("actor", "ls")

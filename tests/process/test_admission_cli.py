@@ -230,6 +230,24 @@ def identity_of(hold: Hold, name: str) -> str:
     return ActorId.of_key(public_key(hold, name))
 
 
+@pytest.mark.requirement("R3")
+def test_an_actor_that_came_by_a_grant_is_shown_with_it(host_home: Hold) -> None:
+    session = host_home.shell("known-by")
+    _, part = delegated(host_home, "creditor", session, "--for", "30m")
+    agent = f"device-{identity_of(host_home, 'creditor-agent')[:6]}"
+    showing(host_home, "creditor-agent", part).ok("screen", session)
+    (grant,) = host_home.json("actor", "show", agent)["grants"]
+    assert set(grant) == set(DeviceInfo._fields)
+    assert grant["reach"] == f"session:{session}"
+    said = host_home.ok("actor", "show", agent)
+    assert f"came with execute in session known-by ({session[:8]}); from creditor; until" in said
+    assert "nothing" not in said
+    assert host_home.json("actor", "show")["grants"] == [], "who came by none has none"
+    host_home.ok("device", "revoke", agent)
+    said = host_home.ok("actor", "show", agent)
+    assert "from creditor; revoked" in said and "nothing" in said
+
+
 @pytest.mark.requirement("A2")
 def test_a_grant_ends_by_itself_for_who_is_attached(host_home: Hold) -> None:
     session = host_home.shell("brief")
@@ -372,6 +390,29 @@ def test_what_was_revoked_stays_revoked_when_the_daemon_is_replaced(host_home: H
     host_home.ok("device", "revoke", "lasting-giver")
     host_home.ok("daemon", "restart")
     agent.fails("grant_revoked", "screen", "lasting")
+
+
+@pytest.mark.requirement("A4")
+def test_a_turn_held_by_a_grant_outlives_the_daemon_and_ends_with_the_grant(
+    host_home: Hold,
+) -> None:
+    session = host_home.shell("held-by-grant")
+    host_home.ok("turn", session, "policy", "ask-holder")
+    _, part = delegated(host_home, "absent", session, "--for", "30m")
+    agent = f"device-{identity_of(host_home, 'absent-agent')[:6]}"
+    showing(host_home, "absent-agent", part).ok("turn", session, "request")
+
+    def holder() -> str:
+        return str(host_home.json("turn", session)["holder_name"])
+
+    assert holder() == agent
+    host_home.ok("daemon", "restart")
+    assert holder() == agent, "it need not be the first to come back"
+    add_actor(host_home, "bystander")
+    host_home.ok("grant", "bystander", "read", session)
+    assert holder() == agent, "nor is it judged as gone when others' rights change"
+    host_home.ok("device", "revoke", agent)
+    assert holder() == ""
 
 
 _OTHER_USER = """

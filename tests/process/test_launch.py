@@ -33,7 +33,6 @@ def test_a_program_runs_on_its_own_terminal(sessions: Sessions) -> None:
     assert "30 100" in seen
     assert f"pid {running.place.shell_pid} end" in seen
     assert pty.foreground_pgid(running.master) == running.place.shell_pid
-    assert pty.leader_pid(running.master) == running.place.shell_pid
     running.type("")
     assert running.finish() == Ending(code=7)
 

@@ -62,6 +62,7 @@ def test_a_turn_is_asked_for_granted_handed_off_and_yielded(host_home: Hold) -> 
     cat(host_home, "passed")
     assert host_home.json("turn", "passed").keys() == {*TurnInfo._fields, "yours"}
     assert "nobody: the first who writes has it" in host_home.ok("turn", "passed")
+    host_home.ok("turn", "passed", "policy", "queue")  # which no slow machine can outwait
     assert "the turn is yours" in host_home.ok("--as", "ann", "turn", "passed", "request")
     asked = host_home.ok("--as", "bob", "turn", "passed", "request", "--message", "one \x1b[2Jfix")
     assert "ann holds the turn, and 1 actor waits" in asked
@@ -100,6 +101,7 @@ def test_who_waits_can_be_chosen_and_can_withdraw(host_home: Hold) -> None:
 @pytest.mark.requirement("A4")
 def test_only_the_holder_gives_the_turn(host_home: Hold) -> None:
     cat(host_home, "kept")
+    host_home.ok("turn", "kept", "policy", "queue")
     host_home.ok("--as", "ann", "turn", "kept", "request")
     for words in (("yield",), ("grant",), ("handoff", "bob"), ("blind",)):
         said = host_home.fails("turn_not_held", "--as", "bob", "turn", "kept", *words)

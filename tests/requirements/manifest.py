@@ -23,7 +23,6 @@ class Requirement(NamedTuple):
 
 # What open promises wait for.
 GATE = "the gate and provenance"
-RELAY = "the relay and remote operators"
 MOVE = "checkpoint, migration and fork"
 GROUPS = "groups of sessions"
 REAPING = "reaping of idle sessions"
@@ -112,6 +111,19 @@ REQUIREMENTS: tuple[Requirement, ...] = (
                 "process/test_reach",
                 "test_a_daemon_that_dies_is_found_again_from_afar",
             ),
+            *_in(
+                "faults/test_sdk_kills",
+                "test_a_running_command_is_followed_over_one_daemon_after_another",
+                "test_a_turn_is_held_over_a_kill_and_its_loss_meanwhile_is_noticed",
+            ),
+            *_in(
+                "e2e/test_acceptance",
+                "test_one_execution_is_reached_in_every_modality_and_nobody_owns_it",
+            ),
+            *_in(
+                "e2e/test_mcp",
+                "test_the_daemon_is_killed_in_the_middle_and_the_command_is_run_once",
+            ),
         ),
         files=("keeper/__main__.py", "cli/starting.py", "core/lifecycle.py", "core/authority.py"),
     ),
@@ -120,6 +132,16 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "A session's id is derived from its own key and names it for as long as there is memory of "
         "it, whatever client, daemon or transport is used.",
         tests=(
+            *_in(
+                "unit/test_by_id",
+                "test_the_host_that_the_sessions_key_vouches_for_is_the_one",
+                "test_a_relay_cannot_put_another_host_or_epoch_in_its_place",
+            ),
+            *_in(
+                "process/test_by_id",
+                "test_an_id_a_relay_and_a_delegated_grant_are_enough_for_every_verb",
+                "test_what_a_relay_cannot_find_is_said_to_be_unknown_there",
+            ),
             *_in(
                 "faults/test_endings",
                 "test_killed_sessions_stay_killed_with_their_true_status",
@@ -191,6 +213,18 @@ REQUIREMENTS: tuple[Requirement, ...] = (
                 "test_nobody_becomes_another_after_it_acted",
                 "test_garbage_in_a_message_about_authority_harms_nobody",
             ),
+            *_in(
+                "faults/test_sdk_kills",
+                "test_streams_go_on_after_a_kill_without_a_hole_or_a_repeat",
+            ),
+            *_in(
+                "e2e/test_acceptance",
+                "test_one_execution_is_reached_in_every_modality_and_nobody_owns_it",
+            ),
+            *_in(
+                "e2e/test_mcp",
+                "test_the_daemon_is_killed_in_the_middle_and_the_command_is_run_once",
+            ),
         ),
         files=("core/attachment.py", "host/channels.py", "cli/terminal.py"),
     ),
@@ -199,6 +233,12 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "A client killed at any instant is replaced by another of any kind that knows nothing "
         "but the session's id.",
         tests=(
+            *_in(
+                "process/test_by_id",
+                "test_an_id_a_relay_and_a_delegated_grant_are_enough_for_every_verb",
+                "test_a_terminal_attaches_by_id_and_comes_back_when_the_daemon_was_killed",
+                "test_a_machine_that_was_joined_lends_its_key_and_grant_to_the_same_hosts_sessions",
+            ),
             *_in(
                 "process/test_continuity",
                 "test_a_killed_client_is_replaced_by_another_kind_that_knows_only_the_id",
@@ -225,6 +265,26 @@ REQUIREMENTS: tuple[Requirement, ...] = (
                 "privileged/test_reach_partition",
                 "test_a_partition_that_heals_before_the_lapse_costs_a_wait",
                 "test_a_partition_that_outlasts_the_lease_freezes_it_and_only_a_new_epoch_runs_on",
+            ),
+            *_in(
+                "e2e/test_acceptance",
+                "test_one_execution_is_reached_in_every_modality_and_nobody_owns_it",
+            ),
+            *_in(
+                "e2e/test_web_cut",
+                "test_a_network_that_is_gone_for_forty_seconds_loses_nothing_and_doubles_nothing",
+            ),
+            *_in(
+                "e2e/test_web_joining",
+                "test_a_link_leads_to_the_overview_a_session_and_a_key_that_is_echoed",
+            ),
+            *_in(
+                "e2e/test_web_own_relay",
+                "test_the_link_that_up_prints_opens_a_session_on_a_phone",
+            ),
+            *_in(
+                "e2e/test_web_sessions",
+                "test_a_reload_amid_a_command_comes_back_to_the_same_command",
             ),
         ),
         files=("host/operator.py", "host/channels.py", "wire/messages.py"),
@@ -261,13 +321,26 @@ REQUIREMENTS: tuple[Requirement, ...] = (
                 "test_text_is_what_is_seen_and_scrollback_what_was",
                 "test_a_screen_is_bounded_and_its_memory_comes_back",
             ),
+            *_in(
+                "e2e/test_acceptance",
+                "test_one_execution_is_reached_in_every_modality_and_nobody_owns_it",
+            ),
+            *_in(
+                "e2e/test_mcp",
+                "test_it_sees_what_its_envelope_shows_and_nothing_else",
+                "test_looking_again_gives_only_what_changed",
+            ),
+            *_in(
+                "e2e/test_web_sessions",
+                "test_two_browsers_and_a_terminal_share_one_session_at_the_size_it_has",
+            ),
         ),
         files=("host/view.py", "adapters/ghostty_snapshot.py"),
     ),
     Requirement(
         "S6",
-        "The live graph (processes, terminal, files, sockets) is answered from the kernel, never "
-        "from memory of what was launched.",
+        "The live graph (processes, terminal, files, sockets) is answered from the kernel, "
+        "never from memory of what was launched.",
         tests=(
             *_in(
                 "process/test_observation_graph",
@@ -285,6 +358,14 @@ REQUIREMENTS: tuple[Requirement, ...] = (
             *_in(
                 "process/test_cli",
                 "test_graph_shows_the_processes_of_now",
+            ),
+            *_in(
+                "process/test_sdk",
+                "test_a_port_is_waited_for_and_its_process_named",
+            ),
+            *_in(
+                "e2e/test_mcp",
+                "test_it_is_told_from_the_kernel_who_listens_on_a_port",
             ),
         ),
         files=("adapters/proc.py", "adapters/sock_diag.py"),
@@ -323,6 +404,16 @@ REQUIREMENTS: tuple[Requirement, ...] = (
                 "process/test_cli",
                 "test_wait_tells_states_apart_and_the_end_with_its_status",
             ),
+            *_in(
+                "e2e/test_mcp",
+                "test_looking_again_gives_only_what_changed",
+                "test_a_secret_is_not_answered_by_accident_and_never_given_back",
+            ),
+            *_in(
+                "e2e/test_web_sessions",
+                "test_a_question_is_answered_from_its_card",
+                "test_a_secret_entered_in_its_field_arrives_and_is_kept_nowhere",
+            ),
         ),
         files=("core/waiting.py", "adapters/proc_wait.py", "host/watching.py"),
     ),
@@ -356,6 +447,14 @@ REQUIREMENTS: tuple[Requirement, ...] = (
             *_in(
                 "faults/test_reach_bad_input",
                 "test_what_must_be_signed_is_not_taken_unsigned_nor_through_another_channel",
+            ),
+            *_in(
+                "e2e/test_acceptance",
+                "test_one_execution_is_reached_in_every_modality_and_nobody_owns_it",
+            ),
+            *_in(
+                "e2e/test_mcp",
+                "test_a_command_gives_its_status_and_is_recorded_under_its_name_with_its_intent",
             ),
         ),
         files=("host/live.py", "core/session.py", "host/typist.py"),
@@ -430,6 +529,14 @@ REQUIREMENTS: tuple[Requirement, ...] = (
                 "test_who_handed_on_takes_back_that_and_nothing_else",
                 "test_with_a_device_go_the_invites_it_made_and_who_came_by_them",
             ),
+            *_in(
+                "process/test_sdk",
+                "test_a_reader_who_may_not_write_reads_on_and_one_who_may_not_watch_is_told",
+            ),
+            *_in(
+                "e2e/test_mcp",
+                "test_a_revoked_agent_is_told_that_it_is",
+            ),
         ),
         files=("core/authority.py", "core/envelope_book.py", "host/actors.py", "host/registry.py"),
     ),
@@ -479,6 +586,22 @@ REQUIREMENTS: tuple[Requirement, ...] = (
                 "faults/test_hasty_writers",
                 "test_an_input_of_a_client_that_is_gone_is_taken_under_its_own_turn",
             ),
+            *_in(
+                "faults/test_sdk_kills",
+                "test_a_cancelled_input_is_typed_whole_and_once_or_not_at_all",
+            ),
+            *_in(
+                "e2e/test_acceptance",
+                "test_one_execution_is_reached_in_every_modality_and_nobody_owns_it",
+            ),
+            *_in(
+                "e2e/test_mcp",
+                "test_a_command_gives_its_status_and_is_recorded_under_its_name_with_its_intent",
+            ),
+            *_in(
+                "e2e/test_web_sessions",
+                "test_two_browsers_and_a_terminal_share_one_session_at_the_size_it_has",
+            ),
         ),
         files=("core/session.py", "core/turn.py", "host/typist.py"),
     ),
@@ -487,6 +610,10 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "The turn is requested, granted, yielded, handed off, revoked and expires; who is next "
         "is policy.",
         tests=(
+            *_in(
+                "process/test_admission_cli",
+                "test_a_turn_held_by_a_grant_outlives_the_daemon_and_ends_with_the_grant",
+            ),
             *_in(
                 "process/test_attach_turn",
                 "test_the_first_key_asks_and_an_idle_holder_gives_way_without_a_word",
@@ -510,6 +637,26 @@ REQUIREMENTS: tuple[Requirement, ...] = (
             *_in(
                 "unit/test_turn",
                 "test_an_idle_holder_loses_the_turn_when_the_policy_says",
+            ),
+            *_in(
+                "faults/test_sdk_kills",
+                "test_a_turn_is_held_over_a_kill_and_its_loss_meanwhile_is_noticed",
+            ),
+            *_in(
+                "process/test_sdk",
+                "test_a_turn_is_asked_for_held_while_the_block_runs_and_given_back",
+            ),
+            *_in(
+                "e2e/test_acceptance",
+                "test_one_execution_is_reached_in_every_modality_and_nobody_owns_it",
+            ),
+            *_in(
+                "e2e/test_mcp",
+                "test_it_is_refused_while_another_holds_the_turn_and_told_what_to_do",
+            ),
+            *_in(
+                "e2e/test_web_sessions",
+                "test_who_types_without_the_turn_asks_for_it_and_gets_it_when_it_is_given",
             ),
         ),
         files=("core/turn_table.py", "core/turn.py", "core/turn_policy.py"),
@@ -582,6 +729,23 @@ REQUIREMENTS: tuple[Requirement, ...] = (
                 "faults/test_authority_bad_input",
                 "test_on_a_full_disk_nothing_is_typed_unrecorded_and_halting_still_works",
             ),
+            *_in(
+                "process/test_sdk",
+                "test_whoever_lost_the_turn_in_a_block_writes_nothing_more_in_it",
+            ),
+            *_in(
+                "e2e/test_acceptance",
+                "test_one_execution_is_reached_in_every_modality_and_nobody_owns_it",
+            ),
+            *_in(
+                "e2e/test_mcp",
+                "test_a_seizure_in_the_middle_of_its_command_stops_it_and_says_so",
+            ),
+            *_in(
+                "e2e/test_web_sessions",
+                "test_the_turn_is_seized_by_a_press_that_is_held_and_not_by_a_short_one",
+                "test_the_turn_is_seized_with_a_key_that_is_held",
+            ),
         ),
         files=("core/turn.py", "host/halts.py", "adapters/halting.py", "adapters/stopping.py"),
     ),
@@ -612,6 +776,14 @@ REQUIREMENTS: tuple[Requirement, ...] = (
             *_in(
                 "properties/test_handoff_changes",
                 "test_applied_to_the_earlier_state_the_changes_give_the_later_one",
+            ),
+            *_in(
+                "e2e/test_acceptance",
+                "test_one_execution_is_reached_in_every_modality_and_nobody_owns_it",
+            ),
+            *_in(
+                "process/test_asking_the_prompt",
+                "test_what_asks_for_the_text_at_the_prompt_never_reaches_a_program",
             ),
         ),
         open=f"{GATE}: judging what others staged before it is set off",
@@ -672,6 +844,10 @@ REQUIREMENTS: tuple[Requirement, ...] = (
                 "process/test_verify_cli",
                 "test_after_host_death_it_is_discontinued_and_its_successor_says_whom_it_follows",
             ),
+            *_in(
+                "e2e/test_web_sessions",
+                "test_a_session_that_ends_leaves_its_last_screen_and_its_true_status",
+            ),
         ),
         files=("keeper/reaping.py", "native/hold_init.c", "host/store.py", "host/discontinuity.py"),
     ),
@@ -726,6 +902,22 @@ REQUIREMENTS: tuple[Requirement, ...] = (
             *_in(
                 "properties/test_shared_output",
                 "test_what_is_shown_is_what_was_printed",
+            ),
+            *_in(
+                "faults/test_sdk_kills",
+                "test_streams_go_on_after_a_kill_without_a_hole_or_a_repeat",
+            ),
+            *_in(
+                "process/test_sdk",
+                "test_a_reader_that_fell_behind_is_told_of_the_gap",
+            ),
+            *_in(
+                "e2e/test_web_cut",
+                "test_a_network_that_is_gone_for_forty_seconds_loses_nothing_and_doubles_nothing",
+            ),
+            *_in(
+                "e2e/test_web_sessions",
+                "test_a_reload_amid_a_command_comes_back_to_the_same_command",
             ),
         ),
         files=("adapters/ring.py", "host/channels.py"),
@@ -813,6 +1005,18 @@ REQUIREMENTS: tuple[Requirement, ...] = (
                 "test_an_input_that_may_have_been_typed_is_never_called_refused",
                 "test_it_is_sent_again_under_the_same_number",
             ),
+            *_in(
+                "faults/test_sdk_kills",
+                "test_a_command_cut_off_by_a_kill_runs_once_and_gives_its_result",
+                "test_a_report_that_dies_with_the_daemon_makes_no_command_run_again",
+                "test_a_running_command_is_followed_over_one_daemon_after_another",
+                "test_a_storm_of_cancelled_commands_leaves_each_run_once_or_not_at_all",
+                "test_a_cancelled_input_is_typed_whole_and_once_or_not_at_all",
+            ),
+            *_in(
+                "process/test_sdk_reach",
+                "test_a_command_elsewhere_runs_once_though_daemon_and_relay_are_killed_under_it",
+            ),
         ),
         files=("adapters/ledger.py", "core/intake.py", "host/journaling.py", "sdk/client.py"),
     ),
@@ -832,6 +1036,10 @@ REQUIREMENTS: tuple[Requirement, ...] = (
                 "process/test_turn_cli",
                 "test_input_of_others_is_refused_naming_the_holder_and_how_to_ask",
                 "test_the_turn_is_seized_from_a_holder_that_loops",
+            ),
+            *_in(
+                "e2e/test_mcp",
+                "test_it_is_refused_while_another_holds_the_turn_and_told_what_to_do",
             ),
         ),
         files=("core/session.py", "host/journaling.py", "host/turning.py"),
@@ -893,6 +1101,17 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "At most one incarnation of a session can be attached to, also in a partition.",
         tests=(
             *_in(
+                "unit/test_tenure",
+                "test_a_word_is_not_enough_where_another_host_is_found_or_nobody_answers",
+                "test_once_another_host_has_it_what_stands_still_here_never_runs_again",
+                "test_two_hosts_that_are_cut_off_in_turn_never_hold_it_together",
+                "test_a_store_that_lost_its_memory_gives_nothing_back",
+            ),
+            *_in(
+                "process/test_by_id",
+                "test_an_incarnation_older_than_one_this_client_has_seen_is_fenced",
+            ),
+            *_in(
                 "privileged/test_leases",
                 "test_a_host_that_is_cut_off_freezes_it_within_the_lease_and_goes_on_in_a_new_epoch",
                 "test_what_another_host_took_over_never_runs_here_again",
@@ -922,12 +1141,6 @@ REQUIREMENTS: tuple[Requirement, ...] = (
                 "test_an_answer_with_a_lower_epoch_than_is_known_is_no_answer",
             ),
             *_in(
-                "unit/test_tenure",
-                "test_once_another_host_has_it_what_stands_still_here_never_runs_again",
-                "test_two_hosts_that_are_cut_off_in_turn_never_hold_it_together",
-                "test_a_store_that_lost_its_memory_gives_nothing_back",
-            ),
-            *_in(
                 "unit/test_uplink",
                 "test_what_was_fenced_is_not",
             ),
@@ -941,6 +1154,10 @@ REQUIREMENTS: tuple[Requirement, ...] = (
                 "unit/test_machines",
                 "test_epochs_only_rise",
             ),
+            *_in(
+                "e2e/test_web_fenced",
+                "test_a_fenced_session_is_said_to_be_and_goes_on_when_its_lease_is_back",
+            ),
         ),
         open=MOVE,
         files=("core/lease.py", "host/leasing.py", "relay/floors.py"),
@@ -951,6 +1168,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         tests=(
             *_in(
                 "privileged/test_leases",
+                "test_a_session_whose_lease_nobody_remembers_runs_on_by_an_attributed_force",
                 "test_a_host_that_is_cut_off_freezes_it_within_the_lease_and_goes_on_in_a_new_epoch",
                 "test_an_interruption_that_heals_before_the_lapse_is_not_noticed",
                 "test_who_is_attached_is_sent_away_with_the_reason_and_gets_no_more_output",
@@ -965,6 +1183,16 @@ REQUIREMENTS: tuple[Requirement, ...] = (
                 "test_a_nats_that_does_not_answer_fences_in_time_and_heals",
             ),
             *_in(
+                "unit/test_tenure",
+                "test_where_the_store_forgot_all_only_somebodys_word_brings_it_back",
+                "test_a_word_is_not_enough_where_another_host_is_found_or_nobody_answers",
+                "test_it_is_renewed_for_as_long_as_the_store_answers",
+                "test_one_that_cannot_renew_stops_before_the_lease_can_be_taken",
+                "test_an_interruption_shorter_than_the_lease_is_not_noticed",
+                "test_after_the_lapse_it_goes_on_in_a_new_epoch_and_without_the_wait",
+                "test_a_lease_that_ran_out_while_the_machine_slept_is_not_acted_on_at_all",
+            ),
+            *_in(
                 "unit/test_fenced_session",
                 "test_what_acts_on_it_is_refused_and_is_possible_again_when_the_lease_is",
                 "test_a_key_that_was_judged_before_is_not_taken_after",
@@ -975,19 +1203,15 @@ REQUIREMENTS: tuple[Requirement, ...] = (
                 "test_word_that_is_under_way_counts",
             ),
             *_in(
-                "unit/test_tenure",
-                "test_it_is_renewed_for_as_long_as_the_store_answers",
-                "test_one_that_cannot_renew_stops_before_the_lease_can_be_taken",
-                "test_an_interruption_shorter_than_the_lease_is_not_noticed",
-                "test_after_the_lapse_it_goes_on_in_a_new_epoch_and_without_the_wait",
-                "test_a_lease_that_ran_out_while_the_machine_slept_is_not_acted_on_at_all",
-            ),
-            *_in(
                 "privileged/test_reach_partition",
                 "test_a_partition_that_heals_before_the_lapse_costs_a_wait",
                 "test_a_partition_that_outlasts_the_lease_freezes_it_and_only_a_new_epoch_runs_on",
                 "test_what_another_host_took_over_meanwhile_is_never_led_to_again",
                 "test_whoever_asks_from_elsewhere_for_a_fenced_one_is_told_that_it_is",
+            ),
+            *_in(
+                "e2e/test_web_fenced",
+                "test_a_fenced_session_is_said_to_be_and_goes_on_when_its_lease_is_back",
             ),
         ),
         open=MOVE,
@@ -1084,6 +1308,10 @@ REQUIREMENTS: tuple[Requirement, ...] = (
                 "test_one_that_hangs_costs_its_head_start_and_is_given_up",
                 "test_one_that_fails_costs_nothing_whatever_it_says",
             ),
+            *_in(
+                "e2e/test_web_cut",
+                "test_a_relay_that_dies_and_comes_again_is_found_again",
+            ),
         ),
         files=("host/reach.py", "relay/cluster.py"),
     ),
@@ -1162,7 +1390,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
             *_in(
                 "unit/test_journal_proof",
                 "test_an_unbroken_history_in_one_incarnation_is_continuous",
-                "test_an_epoch_that_rises_is_migrated_with_its_point",
+                "test_an_epoch_that_rises_on_one_host_is_continuous_and_on_another_migrated",
                 "test_damage_is_unverifiable_with_the_gap_and_a_fork_is_forked",
             ),
             *_in(
@@ -1252,6 +1480,10 @@ REQUIREMENTS: tuple[Requirement, ...] = (
                 "faults/test_reach_certificates",
                 "test_a_certificate_that_is_not_right_is_told_of_and_tried_until_it_is",
             ),
+            *_in(
+                "e2e/test_web_own_relay",
+                "test_the_link_that_up_prints_opens_a_session_on_a_phone",
+            ),
         ),
         files=("host/uplink.py", "dial/websocket.py"),
     ),
@@ -1273,6 +1505,10 @@ REQUIREMENTS: tuple[Requirement, ...] = (
                 "unit/test_machines",
                 "test_what_is_added_is_found_again_and_only_by_its_user",
             ),
+            *_in(
+                "process/test_sdk_reach",
+                "test_a_session_elsewhere_is_used_as_one_here",
+            ),
         ),
         files=("sdk/machines.py", "sdk/remote.py"),
     ),
@@ -1282,12 +1518,23 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "entitles to nothing.",
         tests=(
             *_in(
+                "unit/test_by_id",
+                "test_the_key_is_the_one_asked_for_or_that_joined_or_the_devices",
+            ),
+            *_in(
                 "process/test_admission_cli",
+                "test_an_actor_that_came_by_a_grant_is_shown_with_it",
                 "test_an_invite_is_a_link_that_says_what_it_allows_and_until_when",
                 "test_an_agent_works_by_what_it_was_handed_until_its_giver_is_revoked",
                 "test_a_session_does_not_inherit_what_its_starter_showed",
                 "test_what_was_revoked_stays_revoked_when_the_daemon_is_replaced",
                 "test_another_unix_user_comes_into_one_session_by_a_grant_and_into_no_other",
+            ),
+            *_in(
+                "process/test_by_id",
+                "test_an_id_a_relay_and_a_delegated_grant_are_enough_for_every_verb",
+                "test_an_id_alone_entitles_to_nothing",
+                "test_a_revoked_grant_no_longer_leads_in",
             ),
             *_in(
                 "process/test_reach",
@@ -1330,6 +1577,10 @@ REQUIREMENTS: tuple[Requirement, ...] = (
                 "test_one_who_opens_it_and_says_nothing_is_not_waited_for",
                 "test_what_is_no_opening_ends_it",
             ),
+            *_in(
+                "e2e/test_web_sessions",
+                "test_a_device_that_is_shut_out_is_told_so_at_once_and_after_a_reload",
+            ),
         ),
         files=("host/admission.py", "core/grants.py", "core/invites.py"),
     ),
@@ -1337,6 +1588,16 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "R4",
         "A compromised relay can deny service; it cannot read, forge or strip.",
         tests=(
+            *_in(
+                "unit/test_by_id",
+                "test_the_host_that_the_sessions_key_vouches_for_is_the_one",
+                "test_a_relay_cannot_put_another_host_or_epoch_in_its_place",
+                "test_nor_another_device_of_the_host",
+            ),
+            *_in(
+                "privileged/test_relay_user",
+                "test_the_relay_of_a_host_of_root_is_nobody_and_serves_as_before",
+            ),
             *_in(
                 "process/test_own_relay",
                 "test_in_a_network_the_link_carries_the_certificates_fingerprint",
@@ -1398,6 +1659,10 @@ REQUIREMENTS: tuple[Requirement, ...] = (
                 "process/test_reach",
                 "test_a_terminal_reads_what_is_sent_to_all_also_after_it_was_repainted",
             ),
+            *_in(
+                "e2e/test_web_joining",
+                "test_a_link_leads_to_the_overview_a_session_and_a_key_that_is_echoed",
+            ),
         ),
         files=("wire/channel.py", "wire/signed_input.py", "wire/audience.py"),
     ),
@@ -1436,7 +1701,52 @@ REQUIREMENTS: tuple[Requirement, ...] = (
     Requirement(
         "R6",
         "Clients: command line, web, Python, MCP, chat, ssh and HTTP.",
-        open=f"{RELAY}; the command line and the blocking Python client are here",
+        tests=(
+            *_in(
+                "faults/test_sdk_kills",
+                "test_a_command_cut_off_by_a_kill_runs_once_and_gives_its_result",
+                "test_a_storm_of_cancelled_commands_leaves_each_run_once_or_not_at_all",
+            ),
+            *_in(
+                "process/test_sdk",
+                "test_a_command_gives_its_true_status_its_output_and_its_place_in_the_journal",
+                "test_a_turn_is_asked_for_held_while_the_block_runs_and_given_back",
+                "test_whoever_lost_the_turn_in_a_block_writes_nothing_more_in_it",
+                "test_the_same_without_async",
+            ),
+            *_in(
+                "process/test_sdk_reach",
+                "test_a_session_elsewhere_is_used_as_one_here",
+                "test_a_command_elsewhere_runs_once_though_daemon_and_relay_are_killed_under_it",
+            ),
+            *_in(
+                "e2e/test_acceptance",
+                "test_one_execution_is_reached_in_every_modality_and_nobody_owns_it",
+            ),
+            *_in(
+                "e2e/test_mcp",
+                "test_it_sees_what_its_envelope_shows_and_nothing_else",
+                "test_a_command_gives_its_status_and_is_recorded_under_its_name_with_its_intent",
+            ),
+            *_in(
+                "e2e/test_web_cut",
+                "test_a_network_that_is_gone_for_forty_seconds_loses_nothing_and_doubles_nothing",
+            ),
+            *_in(
+                "e2e/test_web_joining",
+                "test_a_link_leads_to_the_overview_a_session_and_a_key_that_is_echoed",
+            ),
+            *_in(
+                "e2e/test_web_own_relay",
+                "test_the_link_that_up_prints_opens_a_session_on_a_phone",
+            ),
+            *_in(
+                "e2e/test_web_sessions",
+                "test_two_browsers_and_a_terminal_share_one_session_at_the_size_it_has",
+            ),
+        ),
+        open="chat bots and plain HTTP; the command line, Python and ssh are here",
+        files=("sdk/aio/session.py", "sdk/blocking.py"),
     ),
     # -- G. Safe autonomy ---------------------------------------------------------------------
     Requirement(
@@ -1446,7 +1756,26 @@ REQUIREMENTS: tuple[Requirement, ...] = (
     Requirement(
         "G3", "Each action is scored on validity, success and unintended effects.", open=AUTONOMY
     ),
-    Requirement("G4", "Errors are for machines too, and say how to recover.", open=AUTONOMY),
+    Requirement(
+        "G4",
+        "Errors are for machines too, and say how to recover.",
+        tests=(
+            *_in(
+                "faults/test_sdk_kills",
+                "test_a_command_cut_off_by_a_kill_runs_once_and_gives_its_result",
+                "test_a_report_that_dies_with_the_daemon_makes_no_command_run_again",
+                "test_a_storm_of_cancelled_commands_leaves_each_run_once_or_not_at_all",
+            ),
+            *_in(
+                "process/test_sdk",
+                "test_a_command_gives_its_true_status_its_output_and_its_place_in_the_journal",
+                "test_the_same_key_again_runs_nothing_and_gives_the_same_result",
+                "test_the_same_key_joins_a_command_that_still_runs",
+            ),
+        ),
+        open=f"{AUTONOMY}; keys that make a repeat harmless are here",
+        files=("model/errors.py", "host/executing.py", "sdk/aio/running.py"),
+    ),
     Requirement("G5", "Policy can use an actor's measured score.", open=AUTONOMY),
 )
 

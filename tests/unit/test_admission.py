@@ -163,10 +163,9 @@ def test_an_invite_ends_and_a_clock_set_back_does_not_bring_it_back(daemon: Fake
     invite = daemon.invite()
     end = NOW + HOUR
     daemon.admission.psk(invite.id, end - 1)
-    refused(InviteExpired, daemon.admission.psk, invite.id, end)
+    daemon.admission.psk(invite.id, end)  # so that who has the code can be told
     refused(InviteExpired, daemon.joins, PHONE, invite, "", end)
     after = restarted(daemon)
-    refused(InviteExpired, after.admission.psk, invite.id, NOW)
     refused(InviteExpired, after.joins, PHONE, invite, "", NOW)
     assert clock.now() >= end, "nor does the rest of the host live in the past"
 

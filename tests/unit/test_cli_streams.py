@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from holdfast.cli.bytes_out import Newlines
-from holdfast.cli.plain_text import PlainText
 from holdfast.cli.verbs.tail import _LastLines
+from holdfast.sdk.plain_text import PlainText
 
 STREAM = (
     b"\x1b]0;a title\x07\x1b[1;32mgr\xc3\xbcn\x1b[0m\r\n"

@@ -31,12 +31,13 @@ ACTS: dict[type[ev.Event], ev.Event] = {
     ev.PolicyAsked: ev.PolicyAsked(ANN, NOW, "queue"),
     ev.SeizeAsked: ev.SeizeAsked(ANN, NOW, "why"),
     ev.ResumeAsked: ev.ResumeAsked(ANN, NOW),
+    ev.ForwardAsked: ev.ForwardAsked(ANN, NOW, HAND, 1, 3000),
     TurnStep: TurnStep(ANN, NOW, turn.RequestTurn(ANN, NOW)),
 }
 # What happens to it, or only stops it.
 PASSES = {
     ev.Left, ev.Gone, ev.Nudged, ev.HaltAsked, ev.Froze, ev.Thawed, ev.AuthorityChanged,
-    ev.EndAsked, ev.MainEnded, ev.LeaseLost, ev.LeaseHeld,
+    ev.EndAsked, ev.MainEnded, ev.LeaseLost, ev.LeaseHeld, ev.ForwardLeft,
 }  # fmt: skip
 
 

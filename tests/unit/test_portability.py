@@ -77,5 +77,8 @@ def test_every_address_is_of_a_host_we_mean_to_name() -> None:
 
 
 def test_every_script_that_is_called_can_be_executed() -> None:
-    for name in ("scripts/setup", "scripts/diagrams", ".ci/run"):
+    for name in (
+        *("scripts/setup", "scripts/web-build", "scripts/web-lock", "scripts/diagrams"),
+        ".ci/run",
+    ):
         assert (ROOT / name).stat().st_mode & 0o111, f"{name} is not executable"

@@ -57,6 +57,30 @@ def test_a_chain_counts_while_its_connection_lasts() -> None:
     book.withdraw("one")
 
 
+def test_who_is_away_still_stands_by_what_it_came_with_and_cannot_act_by_it() -> None:
+    came = chain(HOST.gives(ADA, rights=("input", "observe")))
+    judging = verifier()
+    book = Shown(judging, lambda actor: [came] if actor == ADA.actor else [])
+
+    def standing(now: float = NOW) -> set[str]:
+        return {*book.standing(ADA.actor, SESSION, (), now).rights}
+
+    assert rights(book, ADA) == set()
+    assert standing() == {"input", "observe"}
+    assert book.standing(MALLORY.actor, SESSION, (), NOW) == NOTHING
+    assert standing(NOW + 9 * HOUR) == set(), "it has expired"
+    narrower = chain(HOST.gives(ADA, rights=("observe",)))
+    book.show("one", narrower, ADA.key, NOW)
+    assert standing() == {"observe"}, "who is here has what it shows, and no more"
+    judging.take(HOST.revokes(1, links=[narrower.links[0].id]), NOW)
+    book.review(NOW)
+    assert standing() == set(), "it is here, and what it shows was taken back"
+    book.withdraw("one")
+    assert standing() == {"input", "observe"}
+    judging.take(HOST.revokes(2, links=[narrower.links[0].id, came.links[0].id]), NOW)
+    assert standing() == set()
+
+
 def test_a_chain_that_is_refused_leaves_the_one_before() -> None:
     book = shown()
     book.show("one", chain(*three_links()), AGENT.key, NOW)

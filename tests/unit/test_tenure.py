@@ -238,6 +238,54 @@ def test_once_another_host_has_it_what_stands_still_here_never_runs_again() -> N
     run(story)
 
 
+@pytest.mark.requirement("F2")
+def test_where_the_store_forgot_all_only_somebodys_word_brings_it_back() -> None:
+    async def story() -> None:
+        host, store = await held()
+        with pytest.raises(InvalidArgument, match="is held"):
+            await host.tenure.force("ada", "because", 5.0)
+        store.store.entries.clear()
+        await host.until(Step.REFUSED)
+        await asyncio.sleep(10 * WAIT_S)
+        assert host.words() == ["epoch 1", "refused"], "absence proves nothing, however long"
+        with pytest.raises(InvalidArgument, match="needs a reason"):
+            await host.tenure.force("ada", "", 5.0)
+        assert await host.tenure.force("ada", "no other host has it", 5.0)
+        assert host.words() == ["epoch 1", "refused", "epoch 2"]
+        written = await record(store)
+        assert (written.epoch, written.forced_by, written.reason) == (
+            2, "ada", "no other host has it",
+        )  # fmt: skip
+
+    run(story)
+
+
+@pytest.mark.requirement("F1", "F2")
+def test_a_word_is_not_enough_where_another_host_is_found_or_nobody_answers() -> None:
+    async def story() -> None:
+        host, store = await held()
+        store.store.entries.clear()
+        await host.until(Step.REFUSED)
+        host.wire.cut = True
+        host.restarted()
+        with pytest.raises(CoordinationDown):
+            await host.tenure.force("ada", "no other host has it", 5.0)
+        host.wire.cut = False
+        await asyncio.sleep(WAIT_S)
+        host.wire.cut = True
+        assert not await host.tenure.force("ada", "no other host has it", 5.0)
+        # Another was believed first: what was attested here is not so any more.
+        taken = LeaseRecord(SESSION, "b", "life of b", 2, 10.0)
+        store.store.put(lease_key(SESSION), pack_lease(taken), None)
+        host.wire.cut = False
+        await host.until("taken by b")
+        with pytest.raises(InvalidArgument, match="lives elsewhere"):
+            await host.tenure.force("ada", "it must", 5.0)
+        assert not host.tenure.judge()
+
+    run(story)
+
+
 @pytest.mark.requirement("F1")
 def test_two_hosts_that_are_cut_off_in_turn_never_hold_it_together() -> None:
     async def story() -> None:

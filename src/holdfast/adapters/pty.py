@@ -119,11 +119,6 @@ def foreground_pgid(master: int) -> int | None:
     return _process_id(master, termios.TIOCGPGRP)
 
 
-def leader_pid(master: int) -> int | None:
-    """Leader of the session the terminal controls, in the caller's numbering."""
-    return _process_id(master, 0x5429)  # TIOCGSID
-
-
 def _process_id(master: int, request: int) -> int | None:
     try:
         found: int = struct.unpack("i", fcntl.ioctl(master, request, bytes(4)))[0]

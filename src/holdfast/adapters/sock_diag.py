@@ -16,7 +16,7 @@ _NETLINK_SOCK_DIAG = 4
 _SOCK_DIAG_BY_FAMILY = 20
 _NLM_F_REQUEST_DUMP = 0x301
 _NLMSG_ERROR, _NLMSG_DONE = 2, 3
-_ALL_STATES = 0xFFFFFFFF
+_ALL_STATES, _LISTEN = 0xFFFFFFFF, 1 << 10
 _TIMEOUT_S = 1.0  # the kernel answers a dump at once; this only keeps a fault from hanging us
 _RECEIVE_BYTES = 64 << 10
 
@@ -100,13 +100,45 @@ def look_up(protocols: Collection[str], inodes: Collection[int]) -> dict[int, Fo
     return found
 
 
+class Listening(NamedTuple):
+    """A TCP port that somebody listens on. `below`: not by itself, but for an MPTCP socket, which
+    is listed too."""
+
+    inode: int
+    address: str
+    port: int
+    below: bool = False
+
+
+def listening() -> list[Listening]:
+    """Every one of this network namespace, whosever it is. Raises OSError as `look_up` does."""
+    found: list[Listening] = []
+    with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, _NETLINK_SOCK_DIAG) as netlink:
+        netlink.settimeout(_TIMEOUT_S)
+        for family in (socket.AF_INET, socket.AF_INET6):
+            above: set[tuple[str, int]] = set()
+            for protocol in (_IPPROTO_MPTCP, socket.IPPROTO_TCP):
+                for body in _dump_inet(netlink, family, protocol, _LISTEN):
+                    _, _, _, _, port, _, source, _, inode = _INET_ANSWER.unpack_from(body)
+                    place = _host(family, source), int.from_bytes(port, "big")
+                    if protocol == _IPPROTO_MPTCP:
+                        above.add(place)
+                    below = protocol == socket.IPPROTO_TCP and place in above
+                    found.append(Listening(inode, *place, below))
+    return found
+
+
+def _dump_inet(netlink: socket.socket, family: int, protocol: int, states: int) -> Iterator[bytes]:
+    request = _INET_REQUEST.pack(family, protocol & 0xFF, 0, 0, states)
+    if protocol > 0xFF:
+        request += _INET_WIDE_PROTOCOL.pack(8, _INET_REQ_PROTOCOL, protocol)
+    return _dump(netlink, request)
+
+
 def _inet(
     netlink: socket.socket, family: int, protocol: int, name: str, kind: str, wanted: set[int]
 ) -> Iterator[tuple[int, Found]]:
-    request = _INET_REQUEST.pack(family, protocol & 0xFF, 0, 0, _ALL_STATES)
-    if protocol > 0xFF:
-        request += _INET_WIDE_PROTOCOL.pack(8, _INET_REQ_PROTOCOL, protocol)
-    for body in _dump(netlink, request):
+    for body in _dump_inet(netlink, family, protocol, _ALL_STATES):
         _, state, _, _, sport, dport, source, target, inode = _INET_ANSWER.unpack_from(body)
         if inode not in wanted:
             continue
@@ -171,10 +203,12 @@ def _attributes(data: bytes) -> Iterator[tuple[int, bytes]]:
 
 
 def _address(family: int, address: bytes, port: bytes) -> str:
-    number = int.from_bytes(port, "big")
-    if family == socket.AF_INET:
-        return f"{socket.inet_ntop(family, address[:4])}:{number}"
-    return f"[{socket.inet_ntop(family, address)}]:{number}"
+    number, host = int.from_bytes(port, "big"), _host(family, address)
+    return f"{host}:{number}" if family == socket.AF_INET else f"[{host}]:{number}"
+
+
+def _host(family: int, address: bytes) -> str:
+    return socket.inet_ntop(family, address[:4] if family == socket.AF_INET else address)
 
 
 def _unix_name(raw: bytes) -> str:

@@ -9,6 +9,7 @@ and is imported only when it is used, because start-up time is part of every com
     dispatch.py, arguments.py, completing.py    from the command line to the verb
     terminal.py      `hold attach`: a terminal on a session, with prefix_keys.py, rawmode.py,
                      statusline.py, untaken.py, leaving.py, and key_loop.py, the short way of a key
+    predicting.py    keys drawn before their echo is here, where the way to the host is long
     turn_desk.py     the turn, as one at a terminal meets it;  await_turn.py  until it is ours
     *_text.py, receipts.py, table.py, harmless.py   what people read, and made safe for them to read
     journal_pages.py, journal_files.py, proof_check.py   a journal from the host, or from its files

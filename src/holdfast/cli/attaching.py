@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 
 from holdfast.cli.leaving import Detached, Ended
+from holdfast.cli.predicting import chosen
 from holdfast.cli.rawmode import RawTerminal
 from holdfast.cli.terminal import TerminalClient
 from holdfast.model.errors import InvalidArgument, NotPermitted
 from holdfast.model.state import Ending
 
 
-def attach_terminal(session: str, *, observe: bool = False) -> int:
+def attach_terminal(session: str, *, observe: bool = False, predict: str | None = None) -> int:
     """Attach this terminal until the operator detaches or the session ends. Gives the exit status:
     0 after detaching, the session's own when it ended."""
     if not (os.isatty(0) and os.isatty(1)):
@@ -19,7 +20,7 @@ def attach_terminal(session: str, *, observe: bool = False) -> int:
             "attach needs a terminal on standard input and output",
             hint="scripts use `hold exec`, `hold send`, `hold screen` and `hold tail`",
         )
-    client = _connected(session, observe)
+    client = _connected(session, observe, chosen(predict))
     name = client.name
     try:
         with RawTerminal(0) as terminal:
@@ -28,12 +29,20 @@ def attach_terminal(session: str, *, observe: bool = False) -> int:
             finally:
                 client.wipe_line()
     except Detached as left:
-        print(f"\r\n[detached from {name}{left.why}; `hold attach {name}` comes back]")
+        print(f"\r\n[detached from {name}{left.why}; `hold attach {_address(name)}` comes back]")
         return 0
     except Ended as end:
         print(f"\r\n[{name} ended: {end.ending}]")
         return exit_status(end.ending)
     raise AssertionError("unreachable")
+
+
+def _address(name: str) -> str:
+    """By which the same session is found again from here."""
+    where = os.environ.get("HOLDFAST_ON", "")
+    if "@" in where:
+        return where
+    return f"{where}/{name}" if where else name
 
 
 def exit_status(ending: Ending) -> int:
@@ -43,9 +52,9 @@ def exit_status(ending: Ending) -> int:
     return ending.code if ending.code is not None else 70
 
 
-def _connected(session: str, observe: bool) -> TerminalClient:
+def _connected(session: str, observe: bool, predict: str) -> TerminalClient:
     """Attached; one who may only watch watches."""
-    client = TerminalClient(session, observe)
+    client = TerminalClient(session, observe, predict)
     try:
         client.connect()
     except NotPermitted:

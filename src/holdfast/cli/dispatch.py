@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 # In the order of `hold --help`. A verb's file is its name; `import` keywords would need another.
 GROUPS = {
     "Sessions": ("run", "ls", "attach", "show", "end"),
-    "Acting on one": ("exec", "send", "keys", "signal", "resize"),
+    "Acting on one": ("exec", "send", "keys", "signal", "resize", "forward"),
     "Looking at one": ("screen", "tail", "wait", "watch", "graph"),
     "Whose hand": ("actor", "grant", "revoke", "turn", "seize", "halt", "resume", "catchup"),
     "The record": ("log", "blame", "verify", "proof", "status", "export"),
     "Elsewhere": ("invite", "join", "machines", "device", "delegate"),
-    "The host": ("up", "down", "daemon", "host", "relay", "sshd", "doctor", "completion"),
+    "The host": ("up", "down", "daemon", "host", "relay", "sshd", "mcp", "doctor", "completion"),
 }
 VERBS = tuple(verb for verbs in GROUPS.values() for verb in verbs)
 
@@ -64,9 +64,13 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _look_elsewhere(options: argparse.Namespace) -> None:
-    """MACHINE/NAME says where as well: all of the command is about that machine."""
+    """MACHINE/NAME and ID@RELAY-URL say where as well: all of the command is about that machine."""
     named = getattr(options, "session", None)
-    if isinstance(named, str) and "/" in named:
+    if not isinstance(named, str):
+        return
+    if "@" in named:
+        os.environ["HOLDFAST_ON"], options.session = named, named.partition("@")[0]
+    elif "/" in named:
         os.environ["HOLDFAST_ON"], _, options.session = named.partition("/")
 
 
@@ -102,7 +106,8 @@ def _overview() -> str:
     lines += [
         "",
         "A session is named by its name, its id, or a unique beginning of its id; on a machine you",
-        "have joined, by MACHINE/NAME. --on, or HOLDFAST_ON, says the machine for any verb.",
+        "have joined, by MACHINE/NAME; anywhere else by its whole id and a relay, ID@RELAY-URL.",
+        "--on, or HOLDFAST_ON, says the machine for any verb.",
         "`hold VERB --help` tells more, with examples. HOLDFAST_HOME moves everything elsewhere;",
         "--as, or HOLDFAST_AS, acts as another actor whose key you can read (`hold actor add`).",
     ]

@@ -89,6 +89,15 @@ def _refused(body: e.Refused, name: Name) -> str:
     return f"was refused{times}: {harmless(body.what)} ({harmless(body.code)}{size})"
 
 
+def _intended(body: e.Intended, _: Name) -> str:
+    return f"says what comes next is for: {harmless(body.text)}"
+
+
+def _forwarded(body: e.Forwarded, name: Name) -> str:
+    many = "a connection" if body.count == 1 else f"{body.count} more connections"
+    return f"opened {many} to port {body.port} ({harmless(body.process)})"
+
+
 def _turn_moved(body: e.TurnMoved, name: Name) -> str:
     before = name(body.before) if body.before else "nobody"
     holder = name(body.holder) if body.holder else "nobody"
@@ -121,7 +130,8 @@ def _discontinued(body: e.Discontinued, name: Name) -> str:
 
 def _leased(body: e.Leased, name: Name) -> str:
     again = f" again, after epoch {body.before}" if body.before else ""
-    return f"the host holds the session's lease{again} ({body.length_s:g} s)"
+    forced = f", by force: {harmless(body.reason)}" if body.reason else ""
+    return f"the host holds the session's lease{again} ({body.length_s:g} s){forced}"
 
 
 def _fenced(body: e.Fenced, name: Name) -> str:
@@ -146,6 +156,8 @@ _WORDS: dict[type[e.Body], Callable[[Any, Name], str]] = {
     e.Refused: _refused,
     e.Resized: lambda body, name: f"resized the terminal to {body.cols}x{body.rows}",
     e.Signalled: lambda body, name: f"sent signal {body.signal}",
+    e.Forwarded: _forwarded,
+    e.Intended: _intended,
     e.CommandBegan: _command_began,
     e.CommandEnded: lambda body, name: f"command {body.number} ended: status {body.status}",
     e.TurnAsked: lambda body, name: "asked for the turn",

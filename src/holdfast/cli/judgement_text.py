@@ -65,9 +65,12 @@ def _trust(of: Judgement) -> Iterator[str]:
 def status_lines(of: Judgement) -> Iterator[str]:
     """In the words of N8, with the place each is about."""
     if of.status == "continuous":
-        yield f"continuous: one unbroken history of {of.records} entries, in epoch {of.epoch}"
+        since = f" since entry {of.point}" if of.point else ""
+        yield (
+            f"continuous: one unbroken history of {of.records} entries, in epoch {of.epoch}{since}"
+        )
     elif of.status == "migrated":
-        begins = f"epoch {of.epoch} begins at entry {of.point}"
+        begins = f"epoch {of.epoch} begins at entry {of.point}, on another host"
         yield f"migrated: unbroken, {of.records} entries; {begins}"
     elif of.status == "forked":
         yield f"forked: two histories are signed, which part at entry {of.gap_from} or later"

@@ -87,6 +87,7 @@ def signals_as_bytes() -> socket.socket:
     def note(_number: int, _frame: Any) -> None:
         """The wakeup descriptor does the work."""
 
-    for number in (signal.SIGWINCH, signal.SIGCONT, signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
+    wanted = (signal.SIGWINCH, signal.SIGCONT, signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
+    for number in (*wanted, signal.SIGALRM):
         signal.signal(number, note)
     return reader

@@ -3,7 +3,6 @@ error, the keys. It goes away by itself; the session's own screen is then painte
 
 from __future__ import annotations
 
-from holdfast.cli.rawmode import write_all
 from holdfast.model.size import Size
 
 SHOWN_S = 2.5
@@ -35,10 +34,10 @@ class StatusLine:
         """How long to wait before looking again; None for ever."""
         return None if self._until is None else max(0.0, self._until - now) * 1000
 
-    def draw(self, size: Size | None) -> None:
+    def drawn(self, size: Size | None) -> bytes:
         """In reverse, with the cursor put back; nothing when there is nothing to show."""
         if self._until is None or size is None:
-            return
+            return b""
         text = f" {self._text} "[: size.cols].encode()
         place = b"\x1b[%d;%dH" % (size.rows, max(1, size.cols - len(text) + 1))
-        write_all(1, b"\x1b7\x1b[?6l\x1b[0;7m" + place + text + b"\x1b[0m\x1b8")
+        return b"\x1b7\x1b[?6l\x1b[0;7m" + place + text + b"\x1b[0m\x1b8"

@@ -17,6 +17,7 @@ import time
 
 from holdfast.cli.key_loop import KeyLoop
 from holdfast.cli.leaving import Detached, Ended
+from holdfast.cli.predicting import ASK_AGAIN_S, AUTO, NEVER, Predicting
 from holdfast.cli.prefix_keys import HELP, HINT, PREFIX, Command, PrefixKeys
 from holdfast.cli.rawmode import RawTerminal, signals_as_bytes, terminal_size, write_all
 from holdfast.cli.statusline import SHOWN_S, StatusLine
@@ -45,7 +46,7 @@ _SAY_AFTER_S = 1.0  # a reconnect shorter than this needs no words
 class TerminalClient:
     """State of one attachment: what was shown, what was typed and not yet taken."""
 
-    def __init__(self, session: str, observe: bool) -> None:
+    def __init__(self, session: str, observe: bool, predict: str = AUTO) -> None:
         self.name = session
         self._session = session
         self._observe = observe
@@ -66,16 +67,20 @@ class TerminalClient:
         self._echo_until = 0.0
         self._size: Size | None = None
         self._turn = TurnDesk(self._ask, self._say, self._type)
+        self._ahead = Predicting(NEVER if observe else predict, self._ask)
 
     # -- the connection -----------------------------------------------------------------------
 
     def connect(self) -> None:
         """Connect and open the channel, from where we were if we were."""
-        self._connection = Connection(place(), self._operator, "hold attach")
+        where = place()
+        self._connection = Connection(where, self._operator, "hold attach")
+        asked = time.monotonic()
         attached = self._open(self._offset)
         self.name, self._session = attached.info.name, attached.info.id
         if os.environ.get("HOLDFAST_SESSION") == self._session:
             raise InvalidArgument("this terminal is inside that very session")
+        self._ahead.connected(not isinstance(where, str), time.monotonic() - asked)
         self._untaken.taken(attached.input_seq)
         for seq, data in self._untaken.all():
             self._send_input(seq, data)
@@ -141,6 +146,8 @@ class TerminalClient:
     def serve(self, terminal: RawTerminal) -> None:
         """Until Detached or Ended is raised."""
         woken = signals_as_bytes()
+        if self._ahead.measures:
+            signal.setitimer(signal.ITIMER_REAL, ASK_AGAIN_S, ASK_AGAIN_S)
         while True:
             try:
                 self._serve_connection(terminal, woken)
@@ -159,6 +166,8 @@ class TerminalClient:
         while True:
             while (message := connection.take()) is not None:
                 self._on_message(message)
+            if self._ahead.lacks_screen and self._offset is not None:
+                self._repaint()
             if self._usual() and self._serve_usual(connection, woken):
                 continue
             wanted = self._untaken.bytes < _WINDOW_BYTES
@@ -174,6 +183,7 @@ class TerminalClient:
                         self._show(*output)
                 else:
                     self._on_signals(woken.recv(256), terminal)
+            self._ahead.tick()
             if self._line.expired(time.monotonic()):
                 self._repaint()
 
@@ -182,7 +192,7 @@ class TerminalClient:
         return (
             self._key_loop.loaded
             and self._answers
-            and not (self._observe or self._prefix.waiting or self._line.shown)
+            and not (self._observe or self._prefix.waiting or self._line.shown or self._ahead.on)
             and self._untaken.bytes < _WINDOW_BYTES
             and self._connection.between_frames
         )
@@ -211,11 +221,12 @@ class TerminalClient:
                     return ready
             self._echo_until = 0.0
             self._patience.answered(False)
-        return poll.poll(self._line.timeout_ms(time.monotonic()))
+        return poll.poll(self._ahead.timeout_ms(self._line.timeout_ms(time.monotonic())))
 
     # -- from the host ------------------------------------------------------------------------
 
     def _on_message(self, message: m.Message) -> None:
+        self._ahead.on_message(message)
         if isinstance(message, m.Output):
             if message.channel == self._channel:
                 self._show(message.offset, message.data)
@@ -256,7 +267,7 @@ class TerminalClient:
         if not self._answers or offset < self._live_from:
             shown = strip_queries(shown)
         self._offset = offset + len(data)
-        write_all(1, shown)
+        self._ahead.show(shown, self._offset)
 
     def _on_resync(self, message: m.Resync) -> None:
         if not self._painted:
@@ -264,9 +275,9 @@ class TerminalClient:
             rows = (terminal_size() or message.size).rows
             write_all(1, b"\r\n" * rows)
             self._painted = True
-        write_all(1, message.data)
+        self._ahead.paint(message.data, terminal_size())
         self._offset = message.offset
-        self._line.draw(terminal_size())
+        self._ahead.show(self._line.drawn(terminal_size()))
         self._key_loop.load()  # only now: there is something to see, and it takes milliseconds
 
     # -- from the operator --------------------------------------------------------------------
@@ -294,6 +305,7 @@ class TerminalClient:
         if self._line.shown:
             self._repaint()  # before the program turns to another screen: the line stays on this
         self._send_input(seq, data)
+        self._ahead.typed(seq, data)
         if self._patience.worthwhile(len(data)):
             self._echo_until = time.perf_counter() + ECHO_BACK_S
 
@@ -301,9 +313,11 @@ class TerminalClient:
         connection = self._connection
         request = connection.next_id()
         self._untaken.sent(request, seq)
-        frame = quiet_input(request, self._session, seq, data)
         try:
-            connection.send_frame(frame)
+            if self._ahead.on:
+                connection.send(m.Input(request, self._session, seq, data))  # answered at once
+            else:
+                connection.send_frame(quiet_input(request, self._session, seq, data))
         except HostLost:
             return  # noticed by the loop; the input waits in `_untaken` and goes again
 
@@ -326,10 +340,11 @@ class TerminalClient:
 
     def _say(self, text: str, seconds: float = SHOWN_S) -> None:
         self._line.show(text, time.monotonic(), seconds)
-        self._line.draw(terminal_size())
+        self._ahead.show(self._line.drawn(terminal_size()))
 
     def wipe_line(self) -> None:
-        """On leaving: our own line must not stay behind."""
+        """On leaving: nothing of our own must stay behind."""
+        self._ahead.close()
         size = terminal_size()
         if self._line.shown and size is not None:
             write_all(1, b"\x1b[%d;1H\x1b[0m\x1b[2K" % size.rows)
@@ -366,6 +381,8 @@ class TerminalClient:
             elif number == signal.SIGCONT:
                 terminal.make_raw()
                 self._repaint()
+            elif number == signal.SIGALRM:
+                self._ahead.measure(self._untaken.last)
             else:
                 raise Detached(f": {signal.Signals(number).name}")
 
@@ -374,5 +391,6 @@ class TerminalClient:
         if self._observe or size is None or size == self._size:
             return
         self._size = size
+        self._ahead.resized(size)
         request = m.Resize(self._connection.next_id(), self._session, size, self._channel)
         self._connection.send(request)

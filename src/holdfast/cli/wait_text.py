@@ -10,9 +10,9 @@ from __future__ import annotations
 import re
 import time
 
-from holdfast.cli.plain_text import PlainText
 from holdfast.cli.raw_output import RawOutput
 from holdfast.model.errors import InvalidArgument, SessionEnded, TimedOut
+from holdfast.sdk.plain_text import PlainText
 from holdfast.wire import messages as m
 
 TYPE_CHECKING = False

@@ -3,6 +3,7 @@
 lifecycle.py      the phases of an incarnation, as a table
 attachment.py     who is attached, whose size counts, whose terminal answers
 intake.py         which input is new, which a repeat, which refused
+forwards.py       who may have a connection to a port of its programs
 events.py         what can happen to a session, and what can come of it
 session.py        lifecycle, attachments, authority, turn and intake composed: the one mutator
 turn_table.py     the states of the turn and what leads from one to another

@@ -87,6 +87,14 @@ class Authority:
         has = self._meet(actor, session, labels, now)
         return Allowance(has.rights, has.until, has.limits, self.version)
 
+    def standing(
+        self, actor: ActorId, session: SessionId, labels: Collection[str], now: float
+    ) -> Allowance:
+        """The same of an actor that may be away, for what it holds meanwhile (the turn, a place in
+        the queue): by the grants it came with before too. Nobody acts by this."""
+        has = self._meet(actor, session, labels, now, away=True)
+        return Allowance(has.rights, has.until, has.limits, self.version)
+
     def check(
         self, actor: ActorId, right: Right, session: SessionId, labels: Collection[str], now: float
     ) -> None:
@@ -153,11 +161,6 @@ class Authority:
         known = self._actors.get(ActorId(actor))
         return known.name if known is not None else f"unknown actor {actor}"
 
-    def has_admin(self, session: SessionId, labels: Collection[str], uid: int) -> bool:
-        """Whether somebody may grant rights here and goes on to: to be asked when a session starts
-        or its labels change, which nobody but the host knows of."""
-        return self._some_admin(self._book, self._actors, (session, labels, uid))
-
     # -- changing ---------------------------------------------------------------------------------
 
     def add_actor(self, actor: Actor) -> None:
@@ -221,14 +224,21 @@ class Authority:
         return known
 
     def _meet(
-        self, actor: ActorId, session: SessionId, labels: Collection[str], now: float
+        self,
+        actor: ActorId,
+        session: SessionId,
+        labels: Collection[str],
+        now: float,
+        *,
+        away: bool = False,
     ) -> Meet:
         known = self._actors.get(actor)
         if known is None or known.revoked_at is not None:
             return NOTHING
         counting = self._book.counting(actor, session, labels)
         if not counting and self.shown is not None:
-            return self.shown.meet(actor, session, labels, now)
+            asked = self.shown.standing if away else self.shown.meet
+            return asked(actor, session, labels, now)
         return self._meet_now(counting, now)
 
     def _meet_now(self, counting: Collection[Envelope], now: float) -> Meet:

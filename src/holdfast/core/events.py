@@ -7,7 +7,7 @@ shell around it, in the order given. What happens to the turn alone is in core.t
 from __future__ import annotations
 
 from holdfast.core.attachment import Seat
-from holdfast.core.turn_events import Outcome
+from holdfast.core.turn_events import Outcome, TurnEvent
 from holdfast.model.ids import OperatorId
 from holdfast.model.record import Record
 from holdfast.model.size import Size
@@ -48,6 +48,7 @@ class Offered(Event):
     seq: int
     data: bytes
     form: str = "keys"  # how it was given: keys, paste, submit, exec, answer
+    intent: str = ""  # what its actor says it is for
 
 
 class SizeAsked(Event):
@@ -70,10 +71,31 @@ class Nudged(Event):
     """A full-screen program that dozed while nobody watched shall paint again. The host's own."""
 
 
+class ForwardAsked(Event):
+    """A connection to a port of the session's own programs."""
+
+    operator: OperatorId
+    number: int
+    port: int
+
+
+class ForwardLeft(Event):
+    """It is over, for whatever reason."""
+
+    operator: OperatorId
+    number: int
+
+
 class PolicyAsked(Event):
     """Who gets the next turn is decided so from now on."""
 
     policy: str
+
+
+class TurnStep(Event):
+    """A step of the turn machine, asked for by `actor`."""
+
+    step: TurnEvent
 
 
 class SeizeAsked(Event):
@@ -146,6 +168,7 @@ class Take(Effect):
     seq: int
     data: bytes
     form: str
+    intent: str = ""
 
 
 class Repeat(Effect):
@@ -207,6 +230,15 @@ class Dismiss(Effect):
 
     operator: OperatorId
     channel: int
+
+
+class CutForward(Effect):
+    """This connection may not go on; `code` and `message` say why."""
+
+    operator: OperatorId
+    number: int
+    code: str
+    message: str
 
 
 class TakeDown(Effect):

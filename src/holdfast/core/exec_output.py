@@ -29,7 +29,10 @@ _PREAMBLE_BEGUN = re.compile(
 class ExecOutput:
     """Feed it the stream from where the command line was typed; it gives the command's own."""
 
-    def __init__(self, seq: int, *, parsed: bool = True, preamble: bool = False) -> None:
+    def __init__(
+        self, seq: int, *, parsed: bool = True, preamble: bool = False, at: int = 0
+    ) -> None:
+        """`at`: the stream's offset at which the feeding begins."""
         # A line the shell refused to parse has no begin mark: its complaint follows the echo.
         self._begin = marks.mark(marks.BEGIN, seq) if parsed else re.compile(rb"\n")
         self._end = marks.mark(marks.END, seq)
@@ -37,6 +40,7 @@ class ExecOutput:
         self._preamble = preamble or not parsed  # still to be taken off
         self._reported = False
         self._held = b""
+        self.at = at  # where in the stream what is held begins: what was passed on ends there
         self.complete = False  # the end is reported and its mark was found
 
     def feed(self, data: bytes) -> bytes:
@@ -47,22 +51,39 @@ class ExecOutput:
             if begin is None:
                 return b""
             self._begun = True
-            self._held = self._held[begin.end() :]
+            self._drop(begin.end())
         return self._pass_on()
 
-    def lost(self) -> None:
-        """Output rolled off unseen; if the begin mark was in it, this is the middle."""
-        self._begun = True
+    def lost(self, to: int) -> bytes:
+        """Output up to this offset rolled off unseen; if the begin mark was in it, this is the
+        middle. What was held back until more was known is passed on: it ends before the hole."""
+        passed = self._held if self._begun else b""
+        self._begun, self._held, self.at = True, b"", to
+        return passed
 
     def end_reported(self) -> bytes:
         """The shell said that the command has ended; what that makes certain."""
         self._reported = True
         return self._pass_on() if self._begun else b""
 
+    def end(self, behind: bytes) -> bytes:
+        """The same, when all that was printed until then is fed: `behind` is what was printed
+        since. It may begin with the end mark, and is otherwise not the command's."""
+        if self._begun and not self._end.search(self._held):
+            mark = self._end.search(self._held + behind)
+            if mark is None:
+                return b""
+            self._held += behind[: mark.end() - len(self._held)]
+        return self.end_reported()
+
+    def _drop(self, size: int) -> None:
+        self._held = self._held[size:]
+        self.at += size
+
     def _take_off_preamble(self) -> None:
         found = _PREAMBLE.match(self._held)
         assert found is not None  # it may be empty
-        self._held = self._held[found.end() :]
+        self._drop(found.end())
         self._preamble = not self._reported and bool(_PREAMBLE_BEGUN.match(self._held))
 
     def _pass_on(self) -> bytes:
@@ -78,5 +99,6 @@ class ExecOutput:
             cut = found[0].start()
         else:
             cut = marks.may_begin(self._held, marks.END)
-        passed, self._held = self._held[:cut], self._held[cut:]
+        passed = self._held[:cut]
+        self._drop(cut)
         return passed

@@ -15,6 +15,8 @@ from holdfast.core import events as ev
 from holdfast.core import turn_events as turn
 from holdfast.core.attachment import Attachments, Seat
 from holdfast.core.authority import Authority
+from holdfast.core.events import TurnStep as TurnStep
+from holdfast.core.forwards import Forwards
 from holdfast.core.intake import Intake, Swift
 from holdfast.core.lifecycle import TRANSITIONS, Phase, Step
 from holdfast.core.turn import Turn
@@ -24,21 +26,6 @@ from holdfast.model.errors import Fenced, NotPermitted, SessionEnded, SessionHal
 from holdfast.model.ids import HOST_ACTOR, ActorId, OperatorId, SessionId
 from holdfast.model.size import Size
 from holdfast.model.state import Ending
-
-# What an actor must be allowed to do to the turn. To give up what one has needs no right.
-_TURN_RIGHTS: dict[type[turn.TurnEvent], Right] = {
-    turn.RequestTurn: Right.TURN_REQUEST,
-    turn.GrantTurn: Right.TURN_GRANT,
-    turn.HandOff: Right.TURN_GRANT,
-    turn.RevokeTurn: Right.SEIZE,
-    turn.SeizeTurn: Right.SEIZE,
-}
-
-
-class TurnStep(ev.Event):
-    """A step of the turn machine, asked for by `actor`."""
-
-    step: turn.TurnEvent
 
 
 class Session:
@@ -69,6 +56,7 @@ class Session:
         self.attachments = Attachments()
         self.attachments.turn_with(held.holder or HOST_ACTOR)
         self.authority = authority
+        self.forwards = Forwards(session, labels, authority)
         self.turn = held
         self.intake = Intake(taken or {})
         self.swift: Swift | None = None
@@ -119,7 +107,7 @@ class Session:
             self.attachments.typed(operator)
         if actor != HOST_ACTOR:
             self._remember_swift(actor, operator, event.now)
-        take = ev.Take(actor, operator, seq, event.data, event.form)
+        take = ev.Take(actor, operator, seq, event.data, event.form, event.intent)
         return [*took, *self._answerer_since(before), take]
 
     def next_at_once(self, operator: OperatorId, now: float) -> int:
@@ -175,12 +163,7 @@ class Session:
         self._alive()
         if actor != HOST_ACTOR:
             self._check(actor, right, now)
-        if self.halted or actor in self.halted_actors:
-            raise SessionHalted(
-                f"{'what you started here' if not self.halted else 'the session'} is halted; input "
-                "is refused, not kept for later",
-                hint="`hold resume` lets it run on",
-            )
+        self.check_runs(actor)
         if actor == HOST_ACTOR:
             return []
         if not self.turn.may_write(ActorId(actor)):
@@ -190,12 +173,27 @@ class Session:
             self.authority.charge(ActorId(actor), self.id, allowance.limits, size, now)
         return self._turn(turn.Wrote(ActorId(actor), now))
 
+    def check_runs(self, actor: str) -> None:
+        """Raise if what this actor says would only be taken when a halt is over."""
+        if self.halted or actor in self.halted_actors:
+            raise SessionHalted(
+                f"{'what you started here' if not self.halted else 'the session'} is halted; input "
+                "is refused, not kept for later",
+                hint="`hold resume` lets it run on",
+            )
+
+    def _forward_asked(self, event: ev.ForwardAsked) -> list[ev.Effect]:
+        self._alive()
+        self.forwards.judge(event)
+        self.check_runs(event.actor)
+        return self.forwards.open(event)
+
     # -- the turn -------------------------------------------------------------------------------
 
     def _turn_step(self, event: TurnStep) -> list[ev.Effect]:
         self._alive()
         step = event.step
-        right = _TURN_RIGHTS.get(type(step))
+        right = turn.RIGHTS.get(type(step))
         if right is not None and event.actor != HOST_ACTOR:
             self._check(event.actor, right, event.now)
         if isinstance(step, turn.RequestTurn):
@@ -236,8 +234,9 @@ class Session:
         """When `tick` would do something, if nothing else happens."""
         actors = {seat.actor for seat in self.attachments.seats()}
         actors |= {self.turn.holder or HOST_ACTOR, *(one.actor for one in self.turn.queue)}
+        actors |= self.forwards.actors()
         ends = [
-            self.authority.allowance(ActorId(actor), self.id, self.labels, now).valid_until
+            self.authority.standing(ActorId(actor), self.id, self.labels, now).valid_until
             for actor in actors - {HOST_ACTOR}
         ]
         due = self.turn.wakes_at()
@@ -289,7 +288,7 @@ class Session:
         if self.fenced or self.phase is Phase.ENDED:
             return []
         self.fenced = True
-        return [ev.Fence(event.cause), ev.Announce()]
+        return [ev.Fence(event.cause), ev.Announce(), *self.forwards.fenced()]
 
     def _lease_held(self, event: ev.LeaseHeld) -> list[ev.Effect]:
         if not self.fenced or self.phase is not Phase.RUNNING:  # what ends does not run again
@@ -307,22 +306,25 @@ class Session:
 
     def _without_rights(self, by: str, now: float) -> list[ev.Effect]:
         """Take the turn from a holder that may not write any more, a place in the queue from who
-        may not wait, and the view from who may not watch."""
+        may not wait, the view from who may not watch, a connection from who may not have it."""
         effects: list[ev.Effect] = []
         holder = self.turn.holder
-        if holder and Right.INPUT not in self._rights(holder, now):
+        if holder and Right.INPUT not in self._standing(holder, now):
             effects += self._turn(turn.RevokeTurn(by, now, "its envelope does not allow it now"))
         for waiting in self.turn.queue:
-            if not {Right.INPUT, Right.TURN_REQUEST} <= self._rights(waiting.actor, now):
+            if not {Right.INPUT, Right.TURN_REQUEST} <= self._standing(waiting.actor, now):
                 effects += self._turn(turn.Withdraw(waiting.actor))
         for seat in self.attachments.seats():
             allowed = self._rights(seat.actor, now)
             if Right.OBSERVE not in allowed or not (seat.observe or Right.INPUT in allowed):
                 effects.append(ev.Dismiss(seat.operator, seat.channel))
-        return effects
+        return effects + self.forwards.without_rights(now)
 
     def _rights(self, actor: str, now: float) -> frozenset[Right]:
         return self.authority.rights(ActorId(actor), self.id, self.labels, now)
+
+    def _standing(self, actor: str, now: float) -> frozenset[Right]:
+        return self.authority.standing(ActorId(actor), self.id, self.labels, now).rights
 
     # -- size, and the end ------------------------------------------------------------------------
 
@@ -370,7 +372,7 @@ _NEVER = float("inf")
 # What a fenced incarnation refuses: all that somebody does to it, but to stop or to end it.
 _ACTS = (
     *(ev.Offered, ev.Opened, ev.SizeAsked, ev.SignalAsked, ev.PolicyAsked),
-    *(ev.SeizeAsked, ev.ResumeAsked, TurnStep),
+    *(ev.SeizeAsked, ev.ResumeAsked, ev.ForwardAsked, TurnStep),
 )
 
 _HANDLERS: dict[type[ev.Event], Callable[[Session, Any], list[ev.Effect]]] = {
@@ -392,5 +394,7 @@ _HANDLERS: dict[type[ev.Event], Callable[[Session, Any], list[ev.Effect]]] = {
     ev.AuthorityChanged: Session._authority_changed,
     ev.EndAsked: Session._end_asked,
     ev.MainEnded: Session._main_ended,
+    ev.ForwardAsked: Session._forward_asked,
+    ev.ForwardLeft: lambda self, event: self.forwards.close(event),
     TurnStep: Session._turn_step,
 }

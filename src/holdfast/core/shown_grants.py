@@ -9,11 +9,15 @@ How `Authority` takes them: what the host's own envelopes say of an actor in a s
 empty one too. Only where they say nothing does `meet` here answer. So whoever is admin of a host
 can always narrow or shut out an actor, whatever it shows. Grants change no envelopes: who may hand
 on what it holds does so by another link, which ends with its own.
+
+Nobody acts by a chain that no connection shows. But who is away for a moment, because a connection
+broke or the daemon was replaced, does not lose what it holds by that: `standing` also counts the
+chains it came with before, as long as they are good.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Iterable
 
 from holdfast.core.envelope_book import NOTHING, Live, Meet, meet
 from holdfast.core.grants import Held, Verifier
@@ -28,9 +32,15 @@ class Shown:
     """One chain per connection. `version` rises when what somebody holds may have become less or
     more: allowances kept from before are asked for again."""
 
-    def __init__(self, verifier: Verifier) -> None:
+    def __init__(
+        self,
+        verifier: Verifier,
+        came_with: Callable[[ActorId], Iterable[GrantChain]] = lambda _: (),
+    ) -> None:
+        """`came_with`: the chains that were shown by this actor at any time, which the caller keeps
+        and which are judged anew whenever they are to count."""
         self.version = 0
-        self._verifier = verifier
+        self._verifier, self._came_with = verifier, came_with
         self._shown: dict[str, tuple[GrantChain, bytes, Held]] = {}
         self._by_actor: dict[ActorId, set[str]] = {}
         # What connections that are still there showed, and why it counts no more.
@@ -54,6 +64,22 @@ class Shown:
     def meet(self, actor: ActorId, session: SessionId, labels: Collection[str], now: float) -> Meet:
         """What the actor's chains come to in this session."""
         return _sum([held.envelope_in(session, labels) for held in self._held(actor, now)])
+
+    def standing(
+        self, actor: ActorId, session: SessionId, labels: Collection[str], now: float
+    ) -> Meet:
+        """The same, for one that is away: what it could do when it comes back as it came before."""
+        here = actor in self._by_actor
+        if here or any(held.actor == actor for held, _ in self._ended.values()):
+            return self.meet(actor, session, labels, now)
+        found = []
+        for chain in self._came_with(actor):
+            try:
+                held = self._verifier.verify(chain, chain.last.holder, now)
+            except HoldfastError:
+                continue  # it has expired, or was revoked
+            found.append(held.envelope_in(session, labels))
+        return _sum(found)
 
     def throughout(self, actor: ActorId, scope: Scope, live: Collection[Live], now: float) -> Meet:
         """What the actor's chains come to in every session of a scope."""

@@ -127,7 +127,7 @@ class Turn:
             self.wrote_at_once(now)
             self.explicit = self.explicit or event.explicit
             return []
-        message = _short(event.message)
+        message = shown_text(event.message)
         queue, news = self._queue_with(actor, now, message, event.explicit)
         if not self.seized and self._idle_until(True) <= now:
             to, queue = self._next_of(queue)
@@ -323,14 +323,14 @@ class Turn:
         self.explicit, self.seized = explicit and to is not None, seized
         self.blind = self.blind and to == before
         self.away = False
-        return Moved(step, before, to, now, _short(reason), by)
+        return Moved(step, before, to, now, shown_text(reason), by)
 
 
 def _without(queue: tuple[Waiting, ...], actor: ActorId) -> tuple[Waiting, ...]:
     return tuple(one for one in queue if one.actor != actor)
 
 
-def _short(text: str) -> str:
+def shown_text(text: str) -> str:
     """Fit for somebody else's status line: cut, and without control characters. Not refused: a
     long reason must not keep anybody from seizing."""
     shown = text[: TURN_TEXT_MAX_CHARS + 1]

@@ -5,6 +5,7 @@ Times come in with the events; whether the actor of an event may do it is judged
 from __future__ import annotations
 
 from holdfast.core.turn_table import Step
+from holdfast.model.envelope import Right
 from holdfast.model.ids import HOST_ACTOR, ActorId
 from holdfast.model.record import Record
 
@@ -94,6 +95,16 @@ class SetBlind(TurnEvent):
 
     by: ActorId
     blind: bool
+
+
+# What an actor must be allowed to do for these. To give up what one has needs no right.
+RIGHTS: dict[type[TurnEvent], Right] = {
+    RequestTurn: Right.TURN_REQUEST,
+    GrantTurn: Right.TURN_GRANT,
+    HandOff: Right.TURN_GRANT,
+    RevokeTurn: Right.SEIZE,
+    SeizeTurn: Right.SEIZE,
+}
 
 
 # -- outcomes ---------------------------------------------------------------------------------

@@ -27,6 +27,9 @@ logging.getLogger("picows").setLevel(logging.WARNING)  # each connection is told
 _CONNECT_S = 10.0
 _HANG_UP_S = 1.0
 _ROOM_FOR_FRAMING = 4096
+# X509_V_ERR_… of OpenSSL: a fixed part of its interface that `ssl` gives no names to.
+_NOT_YET_VALID, _EXPIRED = 9, 10
+_NAME_MISMATCH = (62, 64)  # a host's name, an IP address
 
 
 class WebSocket(WSListener):
@@ -132,12 +135,23 @@ async def connect(
     except ssl.SSLCertVerificationError as error:
         raise RelayUnreachable(
             f"the certificate of {address.url} is not good: {error.verify_message}",
-            hint="for one of its own give the fingerprint: URL#sha256:…, as `hold relay` prints it",
+            hint=_remedy(error.verify_code, address),
         ) from error
     except (OSError, WSError, TimeoutError, ValueError) as error:
         why = str(error) or type(error).__name__
         raise RelayUnreachable(f"no relay answers at {address.url}: {why[:200]}") from error
     return made
+
+
+def _remedy(code: int, address: RelayAddress) -> str:
+    """What to do about a certificate that was refused, by OpenSSL's number for why."""
+    if code == _EXPIRED:
+        return "whoever runs the relay has to renew it"
+    if code == _NOT_YET_VALID:
+        return "it counts from later on; compare the clocks of the two machines"
+    if code in _NAME_MISMATCH:
+        return f"dial the relay by a name that stands in it; {address.host} does not"
+    return "for one of its own give the fingerprint: URL#sha256:…, as `hold relay` prints it"
 
 
 def _tls(address: RelayAddress) -> ssl.SSLContext:

@@ -36,6 +36,8 @@ One connection:
     authority_requests.py   the same for actors, envelopes, turn, halt and journal
     reach_requests.py       the same for relays
     admission_requests.py   the same for invites and devices
+    forwarding.py   connections to ports of sessions: who may, to where, on whose record
+    forwarded.py    how their bytes flow
     channels.py     what flows to an operator: output, raw output, a command's output
 
 One session:
@@ -55,7 +57,8 @@ One session:
     token.py        the fencing token, for the session's programs
     hangup.py       signals for what runs in it
     handoffs.py     what a new turn holder must know, since which point
-    commands.py     what the session's shell reports, and `exec`
+    commands.py     what the session's shell reports
+    executing.py    `exec`: command lines that somebody waits for, remembered by key
     view.py         the lazily fed screen, and its checkpoint
     watching.py     a watched session's state, told on change
     describing.py   the session in the words of model.info

@@ -85,7 +85,7 @@ class Admission:
         self._verifier = Verifier(self._key.public, signing.check, barred=self._is_barred)
         if kept.revoked.version:
             self._verifier.take(kept.revoked.signed(self._key), kept.latest)
-        self.shown = Shown(self._verifier)
+        self.shown = Shown(self._verifier, self._came_with)
         self._actors.authority.shown = self.shown
 
     # -- coming in ------------------------------------------------------------------------------
@@ -178,6 +178,10 @@ class Admission:
             free = f"{stem[:_NAME_ROOM]}-{count}"
         return self._actors.add(uid, free, ActorKind.DEVICE, key, "", "")
 
+    def _came_with(self, actor: ActorId) -> list[GrantChain]:
+        standing = (each for each in self.devices.of(actor) if each.revoked_at is None)
+        return [decode_chain(each.chain) for each in standing]
+
     def _is_barred(self, key: bytes) -> bool:
         actor = self._actors.get(ActorId.of_key(key))
         return actor is not None and actor.revoked_at is not None
@@ -233,9 +237,9 @@ class Admission:
         now = max(now, self._latest)
         try:
             proof = self.invites.proof(invite, now)
-        except InviteExpired:
+        except InviteExpired:  # `redeem` says so, to who has the code and to nobody else
             self._saw_end(self._invite(invite).expires_at, now)
-            raise
+            proof = self._invite(invite).proof
         self._check_maker(self._invite(invite))
         return psk_of(proof, self._key.public)
 

@@ -16,9 +16,10 @@ from holdfast.host.live import LiveSession
 from holdfast.host.records import Records
 from holdfast.host.store import Stored
 from holdfast.model.actor import Actor
-from holdfast.model.envelope import ALL, Envelope, Scope, rights_of
+from holdfast.model.envelope import ALL, Envelope, Right, Scope, rights_of
 from holdfast.model.errors import BadSignature, GrantInvalid, InvalidArgument
 from holdfast.model.ids import ActorId
+from holdfast.model.limits import TURN_TEXT_MAX_CHARS
 from holdfast.wire import authority as a
 from holdfast.wire import messages as m
 from holdfast.wire.claims import claim_text
@@ -249,6 +250,8 @@ class AuthorityRequests:
 
     def _resume(self, operator: Operator, request: a.Resume) -> Awaitable[m.Answer]:
         live = self._live(operator, request.session)
+        if request.force_lease:
+            return self._force_lease(operator, live, request)
         live.handle(ev.ResumeAsked(operator.actor.id, now()))
 
         async def resumed() -> m.Answer:
@@ -256,6 +259,20 @@ class AuthorityRequests:
             return m.Done(request.id)
 
         return resumed()
+
+    def _force_lease(
+        self, operator: Operator, live: LiveSession, request: a.Resume
+    ) -> Awaitable[m.Answer]:
+        actor, spec, leasing = operator.actor.id, live.spec, live.leasing
+        live.core.authority.check(actor, Right.GRANT, spec.id, spec.labels, now())
+        if leasing is None:
+            raise InvalidArgument("the session is pinned to its host, and has no lease to force")
+
+        async def forced() -> m.Answer:
+            await leasing.force(actor, request.force_lease[:TURN_TEXT_MAX_CHARS])
+            return m.Done(request.id)
+
+        return forced()
 
     def _only(self, operator: Operator, live: LiveSession, name: str) -> str:
         if not name:

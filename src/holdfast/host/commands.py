@@ -1,4 +1,5 @@
-"""What the session's own shell reports of the commands it runs, and `exec`, which stands on it."""
+"""What the session's own shell reports of the commands it runs. `exec` stands on it: see
+host.executing."""
 
 from __future__ import annotations
 
@@ -7,7 +8,6 @@ import contextlib
 import os
 import time
 from collections import deque
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from holdfast.adapters.shell import (
@@ -20,11 +20,12 @@ from holdfast.adapters.shell import (
     ReportReader,
     may_probe,
 )
-from holdfast.core.exec_output import ExecOutput
-from holdfast.host.channels import Piece
+from holdfast.host.executing import Execution, Executions
+from holdfast.host.kept import KeptExec
 from holdfast.journal import entries
 from holdfast.model.errors import (
     HoldfastError,
+    InputUnknown,
     InvalidArgument,
     NoShellIntegration,
     SessionBusy,
@@ -32,10 +33,8 @@ from holdfast.model.errors import (
 )
 from holdfast.model.ids import HOST_ACTOR
 from holdfast.model.info import CommandRecord
-from holdfast.model.limits import COMMANDS_REMEMBERED, OUTPUT_CHUNK_BYTES
+from holdfast.model.limits import COMMANDS_REMEMBERED
 from holdfast.model.state import Ending, SessionState
-from holdfast.wire import messages as m
-from holdfast.wire.frames import encode
 
 if TYPE_CHECKING:
     from holdfast.host.live import LiveSession
@@ -46,23 +45,32 @@ _CLEAR_LINE = b"\x03"
 _BEGIN_WAIT_S = 1.0  # a shell that is at a prompt so long after Enter wants more input
 _PROBE_CONTEXT_BYTES = 16  # typed last: after some keys a shell takes the next one as text
 _LINE_WAIT_S = 0.5  # a shell at its prompt answers in a millisecond
-_MARK_WAIT_S = 1.0  # for the end mark to arrive after the report of the end
 
 
 class Commands:
     """The commands of one session, as its shell reported them."""
 
-    def __init__(self, live: LiveSession, known: tuple[CommandRecord, ...]) -> None:
+    def __init__(
+        self,
+        live: LiveSession,
+        known: tuple[CommandRecord, ...],
+        executions: tuple[KeptExec, ...] = (),
+    ) -> None:
         self._live = live
         self._records: deque[CommandRecord] = deque(known, maxlen=COMMANDS_REMEMBERED)
         self._reader = ReportReader(live.spec.nonce)
         self._loop = asyncio.get_running_loop()
+        self._entered_at = 0.0  # an Enter was typed; what the shell makes of it, it reports
+        self._reported = asyncio.Event()
         self.typed_since_prompt = False  # the prompt may hold text that is nobody's command yet
         self.blind = live.core.turn.blind  # the line being typed is, at least in part, a secret
-        self.exec: ExecChannel | None = None
+        self.executions = Executions(executions)
+        self.exec = self.executions.unfinished(live.typist.ledger.last_seq)  # the one that runs
         self._line: asyncio.Future[str | None] | None = None  # what stands at the prompt, asked for
         if live.fds.bell >= 0:
             self._loop.add_reader(live.fds.bell, self._on_bell)
+        if self.exec is not None:
+            self._loop.call_later(_BEGIN_WAIT_S, self._check_reported, self.exec)
 
     @property
     def last(self) -> CommandRecord | None:
@@ -114,10 +122,10 @@ class Commands:
 
     def _on_report(self, report: Report, before: int) -> None:
         now, head = time.time(), self._live.ring.head
+        if isinstance(report, CommandBegin | PromptShown):
+            self._reported.set()
         if isinstance(report, CommandBegin):
             self._began(report, now, before)
-            if self.exec is not None:
-                self.exec.begins(report)
         elif isinstance(report, CommandEnd):
             for index, record in enumerate(self._records):
                 if record.seq == report.seq and record.status is None:
@@ -126,24 +134,42 @@ class Commands:
                     )
                     ended = entries.CommandEnded(report.seq, report.status, report.cwd, head)
                     self._live.journal.fact(HOST_ACTOR, ended)
-            if self.exec is not None and self.exec.seq == report.seq:
-                self.exec.ends(report.status, report.cwd)
-                if not self.exec.parsed and self._live.spec.shell == "fish":
-                    self._live.typist.for_layer(_CLEAR_LINE)  # fish leaves a refused line standing
-                    self.typed_since_prompt = False
-                self.exec = None
         elif isinstance(report, PromptShown):
             self._prompted()
-            if self.exec is not None and self.exec.seq is None:
-                # Back at the prompt and nothing began: the shell took the line for no command.
-                self.exec.ends(report.status, report.cwd)
-                self.exec = None
         elif isinstance(report, LineShown):
             if self._line is not None and not self._line.done():
                 self._line.set_result(report.text if report.text_known else None)
             return
+        execution = self.exec
+        if execution is not None:
+            self._tell_exec(execution, report, head)
         self._live.keep()
+        if execution is not None:
+            execution.wake()
         self._live.watching.stirred()
+
+    def _tell_exec(self, execution: Execution, report: Report, head: int) -> None:
+        """What a report means for the command line that somebody waits for. Of one that an earlier
+        daemon left, a report may have died with that daemon: the next one tells as much."""
+        command, restored = execution.record.command, execution.restored
+        if isinstance(report, CommandBegin) and command is None:
+            execution.begins(report.seq, self._live.journal.seq, parsed=report.parsed)
+        elif isinstance(report, CommandEnd) and (
+            command == report.seq or (command is None and restored)
+        ):
+            if command is None:
+                execution.begins(report.seq, 0)
+            self._end_exec(execution, report.status, report.cwd, head)
+            if not execution.record.parsed and self._live.spec.shell == "fish":
+                self._live.typist.for_layer(_CLEAR_LINE)  # fish leaves a refused line standing
+                self.typed_since_prompt = False
+        elif isinstance(report, PromptShown) and (command is None or restored):
+            # Back at the prompt and nothing began: the shell took the line for no command.
+            self._end_exec(execution, report.status, report.cwd, head)
+
+    def _end_exec(self, execution: Execution, status: int, cwd: str, head: int) -> None:
+        self.exec = None
+        execution.ends(status, cwd, head)
 
     def _began(self, report: CommandBegin, at: float, head: int) -> None:
         """Whoever typed last pressed Enter; whoever typed since the prompt had a part in it. A line
@@ -173,6 +199,9 @@ class Commands:
         live = self._live
         if not live.spec.shell or live.state() is not SessionState.PROMPT:
             return None
+        await self._settled()
+        if live.state() is not SessionState.PROMPT:
+            return None
         if not may_probe(live.typist.last_data[-_PROBE_CONTEXT_BYTES:]):
             return None
         if self._line is None:
@@ -187,6 +216,20 @@ class Commands:
             if self._line is asked:
                 self._line = None
 
+    def entered(self) -> None:
+        """An Enter was typed: the shell looks as if it were at its prompt until it has read it, and
+        what is typed meanwhile is read by the program that it then starts."""
+        self._entered_at = self._loop.time()
+        self._reported.clear()
+
+    async def _settled(self) -> None:
+        """Until the shell has said what it made of the last Enter; one that says nothing for so
+        long wants the rest of a command line."""
+        left = self._entered_at + _BEGIN_WAIT_S - self._loop.time()
+        if left > 0:
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._reported.wait(), left)
+
     def blind_turn(self, on: bool) -> None:
         """A blind turn began or ended. A line begun in it stays secret until the next prompt."""
         self.blind = on or (self.blind and self.typed_since_prompt)
@@ -196,29 +239,51 @@ class Commands:
         self.blind = self._live.core.turn.blind
         self._live.typist.authors.clear()
 
-    def exec_begins(self, channel: ExecChannel) -> None:
+    def exec_begins(self, execution: Execution) -> None:
         """A command line was typed for `exec`. A shell that asks for more of it has not begun."""
-        self.exec = channel
-        self._loop.call_later(_BEGIN_WAIT_S, self._check_begun, channel)
+        self.exec = execution
+        self.executions.typed()
+        self._loop.call_later(_BEGIN_WAIT_S, self._check_begun, execution)
 
-    def _check_begun(self, channel: ExecChannel) -> None:
-        if self.exec is not channel or channel.seq is not None:
+    def _check_begun(self, execution: Execution) -> None:
+        if self.exec is not execution or execution.record.command is not None:
             return
         if self._live.ending is None and self._live.state() is SessionState.PROMPT:
             self._live.typist.for_layer(_CLEAR_LINE)
-            self.exec = None
-            channel.fails(
-                InvalidArgument(
-                    "the shell waits for the rest of the command line: it is not complete",
-                    hint="close its quotes, brackets and blocks; the line was cleared",
-                )
+            why = InvalidArgument(
+                "the shell waits for the rest of the command line: it is not complete",
+                hint="close its quotes, brackets and blocks; the line was cleared",
             )
+            self._give_up(execution, why)
         else:
-            self._loop.call_later(_BEGIN_WAIT_S, self._check_begun, channel)
+            self._loop.call_later(_BEGIN_WAIT_S, self._check_begun, execution)
+
+    def _check_reported(self, execution: Execution) -> None:
+        """One that an earlier daemon left. That one may have died with a report in its hands: then
+        the shell is at its prompt, and nobody will ever say how the command ended."""
+        if self.exec is not execution or self._live.is_over:
+            return
+        self._on_bell()
+        if self.exec is execution and self._live.state() is SessionState.PROMPT:
+            why = InputUnknown(
+                "the daemon was replaced in the moment in which the shell reported; the line was "
+                "typed, and how it ended is not known",
+                hint="look at the screen before you run it again",
+            )
+            self._give_up(execution, why)
+        elif self.exec is execution:
+            self._loop.call_later(_BEGIN_WAIT_S, self._check_reported, execution)
+
+    def _give_up(self, execution: Execution, why: HoldfastError) -> None:
+        self.exec = None
+        execution.fails(why)
+        self._live.keep()
+        execution.wake()
 
     def session_ended(self, ending: Ending) -> None:
         if self.exec is not None:
             self.exec.fails(SessionEnded(f"the session ended while the command ran: {ending}"))
+            self.exec.wake()
             self.exec = None
 
     def close(self) -> None:
@@ -226,95 +291,3 @@ class Commands:
             self._loop.remove_reader(self._live.fds.bell)
             with contextlib.suppress(OSError):
                 os.close(self._live.fds.bell)
-
-
-class ExecChannel:
-    """One command's output for the operator that asked for it."""
-
-    def __init__(self, live: LiveSession, number: int, request: int) -> None:
-        self.live = live
-        self.number = number
-        self.seq: int | None = None
-        self.parsed = True
-        self.wake: Callable[[], None] = lambda: None
-        self._request = request
-        self._cursor = live.ring.head
-        self._started = time.monotonic()
-        self._output: ExecOutput | None = None
-        self._ready: deque[m.Answer] = deque()
-        self._last: m.Answer | None = None  # to be sent when the output is complete
-        self._mark_deadline = 0.0
-        self._lost = 0
-        self._finished = False
-
-    def begins(self, report: CommandBegin) -> None:
-        if self.seq is None:
-            self.seq = report.seq
-            self.parsed = report.parsed
-            fish = self.live.spec.shell == "fish"
-            self._output = ExecOutput(report.seq, parsed=report.parsed, preamble=fish)
-            self._ready.append(m.ExecBegan(self._request, report.seq))
-            self.wake()
-
-    def ends(self, status: int, cwd: str) -> None:
-        seconds = time.monotonic() - self._started
-        self._last = m.ExecEnded(self._request, status, cwd, seconds)
-        if self._output is not None:
-            self._say(self._output.end_reported())
-        # The end mark follows within the kernel's time to move it, unless the ring lost it.
-        self._mark_deadline = time.monotonic() + _MARK_WAIT_S
-        asyncio.get_running_loop().call_later(_MARK_WAIT_S, lambda: self.wake())
-        self.wake()
-
-    def fails(self, error: HoldfastError) -> None:
-        self._output = None
-        self._last = m.Failed(self._request, error.code, error.message, error.hint)
-        self.wake()
-
-    def next_piece(self) -> Piece | None:
-        if not self.live.may_act():  # it is closed in this moment
-            return None
-        self._read_on()
-        if self._ready:
-            return [encode(self._ready.popleft())]
-        if self._finished or self._last is None or not self._complete():
-            return None
-        self._finished = True
-        last = self._last
-        if isinstance(last, m.ExecEnded):
-            last = last.replace(lost_bytes=self._lost)
-        return [encode(last)]
-
-    def finished(self) -> bool:
-        return self._finished and not self._ready
-
-    def _complete(self) -> bool:
-        output = self._output
-        return output is None or output.complete or time.monotonic() >= self._mark_deadline
-
-    def _read_on(self) -> None:
-        """Take from the ring until there is something to send: a reader that does not read leaves
-        the rest there."""
-        ring = self.live.ring
-        while self._output and not self._ready and self._cursor < ring.head:
-            if self._cursor < ring.tail:
-                self._lost += ring.tail - self._cursor
-                self._cursor = ring.tail
-                self._output.lost()
-            end = min(self._cursor + OUTPUT_CHUNK_BYTES, ring.head)
-            data = ring.copy(self._cursor, end)
-            self._cursor = end
-            self._say(self._output.feed(data))
-
-    def _say(self, data: bytes) -> None:
-        if data:
-            self._ready.append(m.ExecOutput(self._request, data))
-
-
-def command_bytes(command: str, *, bracketed: bool) -> bytes:
-    """A command line as typed: pasted as one piece where the shell knows pastes, so that a newline
-    in it is text, then Enter."""
-    if not command.strip():
-        raise InvalidArgument("an empty command line runs nothing")
-    text = command.encode()
-    return (b"\x1b[200~" + text + b"\x1b[201~" if bracketed else text) + b"\r"

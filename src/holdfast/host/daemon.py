@@ -27,6 +27,7 @@ from holdfast.host.channels import Channel
 from holdfast.host.clock import now
 from holdfast.host.custody import KeeperLink
 from holdfast.host.describing import waiting_line
+from holdfast.host.forwarding import Forwarding
 from holdfast.host.leasing import Leases
 from holdfast.host.live import LiveSession
 from holdfast.host.operator import Operator
@@ -69,6 +70,7 @@ class Daemon:
         self.actors = Actors(home.state)
         self.admission = Admission(self)
         self.registry = Registry(self.store, self.actors.authority)
+        self.forwarding = Forwarding(self)
         self.requests = Requests(self)
         self.reach = Reach(self)
         own = os.environ.get("HOLDFAST_RELAY", "") or self.config.relay
@@ -186,6 +188,7 @@ class Daemon:
 
     def operator_left(self, operator: Operator) -> None:
         self.operators.discard(operator)
+        self.forwarding.gone(operator)
         for live in tuple(operator.touched):
             live.gone(operator)
         self.admission.withdraw(operator.connection)

@@ -71,6 +71,8 @@ def waiting_line(live: LiveSession, state: SessionState) -> str:
     """The line the cursor is on, when a program waits there."""
     if state not in (SessionState.INPUT, SessionState.SECRET):
         return ""
+    if live.may_act():
+        live.output.drain()  # the prompt may be printed and not taken yet
     _, row = live.view.cursor()
     lines = live.view.text().split("\n")
     return lines[row].strip()[:_LINE_CHARS] if row < len(lines) else ""

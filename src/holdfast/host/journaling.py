@@ -163,7 +163,7 @@ class Journaling:
 
     def check_writable(self, event: ev.Event) -> None:
         """Raise unless what comes of this event can be recorded. Before it is judged."""
-        if event.actor == HOST_ACTOR or isinstance(event, ev.Left | ev.Gone):
+        if event.actor == HOST_ACTOR or isinstance(event, ev.Left | ev.Gone | ev.ForwardLeft):
             return
         self._check_not_lost()
         if isinstance(event, _URGENT):

@@ -8,7 +8,7 @@ import msgpack
 
 from holdfast.core.turn import KeptTurn
 from holdfast.host.tenure import KeptTenure
-from holdfast.model.ids import SessionId
+from holdfast.model.ids import OperatorId, SessionId
 from holdfast.model.info import CommandRecord
 from holdfast.model.record import Record
 from holdfast.model.size import Size
@@ -51,6 +51,26 @@ class KeptHalt(Record):
     standing: tuple[Stopped, ...] | None = None  # and those that stood still before it
 
 
+class KeptExec(Record):
+    """One command line that somebody waits for, or may ask for again."""
+
+    name: str  # by which it is known again (host.executing)
+    keyed: bool  # its asker gave it a key of its own
+    operator: OperatorId  # who typed it, and as which input
+    seq: int
+    digest: str  # of the command line: another one is another act
+    offset: int  # of the output when it was typed
+    began: float  # by CLOCK_MONOTONIC, which outlives the daemon
+    command: int | None = None  # the shell's number for it, when it began
+    parsed: bool = True  # the shell understood the line
+    journal_seq: int = 0  # of the record that it began
+    seconds: float | None = None  # how long it took; None while it is not over
+    status: int | None = None
+    cwd: str = ""
+    end_offset: int | None = None  # of the output when its end was reported
+    failure: tuple[str, ...] = ()  # code, message and hint, when it came to no end
+
+
 class Kept(Record):
     """The state blob in the keeper's custody."""
 
@@ -62,6 +82,7 @@ class Kept(Record):
     turn: KeptTurn | None = None
     halt: KeptHalt | None = None  # while it is halted
     lease: KeptTenure | None = None  # of a re-homeable session
+    executions: tuple[KeptExec, ...] = ()
 
     def blob(self) -> bytes:
         data: bytes = msgpack.packb(self.pack())

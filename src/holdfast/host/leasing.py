@@ -167,6 +167,14 @@ class Leasing:
         if not self.judge() or self.tenure.epoch != epoch:
             raise _fenced()
 
+    async def force(self, by: str, reason: str) -> None:
+        """Take the lease although no record says that it is free: on this actor's word."""
+        if not await self.tenure.force(by, reason, LEASE_ACQUIRE_S):
+            raise CoordinationDown(
+                f"the lease was not to be had within {LEASE_ACQUIRE_S:.0f} s",
+                hint="it is tried further on your word; `hold show` says how it stands",
+            )
+
     def over(self) -> None:
         """The session has ended, or did not come to begin."""
         if not self._over:
@@ -253,7 +261,7 @@ class Leasing:
         before = live.spec.epoch
         live.spec = live.spec.replace(epoch=epoch)
         live.incarnation, live.fanout = Incarnation(live.spec.id, epoch), None
-        live.journal.fact(HOST_ACTOR, entries.Leased(self._length_s(), before), forced=True)
+        live.journal.fact(*self._how(before), forced=True)
         live.keep()
         try:
             token.write(daemon.home, live.spec.mark, epoch)
@@ -265,6 +273,13 @@ class Leasing:
         live.typist.type()
         daemon.reach.began(live)
         log.warning("session %s runs on in epoch %d", self._session, epoch)
+
+    def _how(self, before: int) -> tuple[str, entries.Leased]:
+        """By whom it is held again: the host by itself, or on somebody's word, and why."""
+        record = self.tenure.lease.record
+        by = record.forced_by if record is not None else HOST_ACTOR
+        reason = record.reason if record is not None and by else ""
+        return by, entries.Leased(self._length_s(), before, reason)
 
     def _send_away(self, live: LiveSession) -> None:
         """Whoever has a channel here, told why."""

@@ -67,6 +67,8 @@ log = logging.getLogger(__name__)
 # Of the command records, so many and so much of each are in the state blob, which is small.
 _COMMANDS_KEPT, _TEXT_KEPT_CHARS = 10, 500
 _NONE: frozenset[str] = frozenset()
+# After these another moment may be the next at which time alone changes something.
+_MAY_WAKE = (ev.Opened, ev.AuthorityChanged, ev.PolicyAsked, ev.ForwardAsked)
 
 
 class LiveSession:
@@ -113,7 +115,7 @@ class LiveSession:
         self.incarnation.fenced = self.core.fenced
         self.view = View(self.ring, kept.size, daemon.make_screen)
         self.journal = Journaling(self, journal)
-        self.commands = Commands(self, kept.commands)
+        self.commands = Commands(self, kept.commands, kept.executions)
         self.watching = Watching(self)
         self.turning = Turning(self)
         self.handoffs = Handoffs(self)
@@ -178,7 +180,7 @@ class LiveSession:
                     self.turning.tell(outcome, event.actor)
                 case _:
                     self._do(event, effect)
-        if turned or isinstance(event, ev.Opened | ev.AuthorityChanged | ev.PolicyAsked):
+        if turned or isinstance(event, _MAY_WAKE):
             self.turning.arm()
         if self.watching.watched:
             self.watching.stirred()
@@ -217,6 +219,8 @@ class LiveSession:
                 self.daemon.announce(self)
             case ev.Dismiss(operator=who, channel=channel):
                 self.daemon.dismiss(self, who, channel)
+            case ev.CutForward():
+                self.daemon.forwarding.cut(self, effect)
             case ev.Bury(ending=ending):
                 self._bury(ending)
 
@@ -307,6 +311,7 @@ class LiveSession:
         self.turning.stop()
         self.commands.session_ended(ending)
         self.watching.stop()
+        self.daemon.forwarding.over(self)
         self.journal.ended(ending)
         if self.leasing is not None:
             self.leasing.over()
@@ -328,6 +333,7 @@ class LiveSession:
         self.watching.stop()
         self.commands.close()
         self.view.close(keep=keep)
+        self.daemon.forwarding.over(self)
         self.journal.close()
         self.typist.ledger.close()
         self.ring.close()
@@ -381,6 +387,7 @@ class LiveSession:
             self.core.turn.kept(),
             self.halts.kept(),
             self.leasing.tenure.kept() if self.leasing is not None else None,
+            self.commands.executions.kept(),
         )
         return kept.blob()
 

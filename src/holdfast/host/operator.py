@@ -25,6 +25,7 @@ from holdfast.model.errors import HoldfastError, ProtocolViolation, VersionMisma
 from holdfast.model.ids import LAYER, OperatorId, SessionId
 from holdfast.model.limits import ANSWERS_MAX_BYTES, EVENT_BACKLOG, QUIET_ACK_S, REQUESTS_IN_FLIGHT
 from holdfast.wire import messages as m
+from holdfast.wire.forwarding import Carried
 from holdfast.wire.frames import Decoder, encode
 
 if TYPE_CHECKING:
@@ -144,6 +145,8 @@ class Operator:
             self._acted = True
         elif isinstance(message, m.Hello):
             self._on_hello(message)
+        elif isinstance(message, Carried) and self.id is not None:
+            self.daemon.forwarding.take(self, message)
         else:
             raise ProtocolViolation(f"an operator does not send {message.tag}")
 

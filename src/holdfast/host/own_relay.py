@@ -2,7 +2,8 @@
 starts it and starts it again; here it is said how, and where it is then found.
 
 On loopback it has no TLS: nobody is in between. Elsewhere it has a certificate of its own, whose
-fingerprint goes into links. Its port is kept, so that links stay good:
+fingerprint goes into links. A host of root has it give up root where that can be
+(relay/privileges.py). Its port is kept, so that links stay good:
 
     STATE/relay.json      the port
     STATE/relay.sqlite    the relay's registry
@@ -12,6 +13,7 @@ fingerprint goes into links. Its port is kept, so that links stay good:
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -30,6 +32,7 @@ log = logging.getLogger(__name__)
 
 OWN = "own"
 _STARTING = "it is being started"
+_LESSER = "nobody"  # every system has it
 
 
 class _Kept(Record):
@@ -60,8 +63,12 @@ class OwnRelay:
             return
         ports = [place.port] if place.port else [*self._kept_port(), USUAL_PORT, 0]
         words = ["--registry", f"{state}/relay.sqlite"]
-        if not place.loopback:
+        if place.loopback:
+            words += ["--view-port", "0"]
+        else:  # a browser runs no workers behind a certificate that it does not know
             words.append("--self-signed")
+        if os.getuid() == 0:
+            words += ["--user", _LESSER]
         self._daemon.keeper.relay(place.address, ports, words)
 
     def heard(self, url: str, pin: str, why: str) -> None:

@@ -20,6 +20,7 @@ _ASKED: dict[type[Record], str] = {
     ev.SignalAsked: "signal",
     ev.PolicyAsked: "set_turn_policy",
     ev.SeizeAsked: "seize",
+    ev.ForwardAsked: "forward",
     ev.HaltAsked: "halt",
     ev.ResumeAsked: "resume",
     ev.EndAsked: "end",

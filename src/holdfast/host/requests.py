@@ -11,16 +11,19 @@ from typing import TYPE_CHECKING, Any
 from holdfast.core import events as ev
 from holdfast.core.attachment import Seat
 from holdfast.core.keys import key_bytes
+from holdfast.core.turn import shown_text
 from holdfast.host.admission_requests import AdmissionRequests
 from holdfast.host.authority_requests import AuthorityRequests
 from holdfast.host.channels import RawChannel, StoredChannel, ViewChannel
 from holdfast.host.clock import now
-from holdfast.host.commands import ExecChannel, command_bytes
+from holdfast.host.executing import ExecChannel, Execution, command_bytes
 from holdfast.host.live import LiveSession
 from holdfast.host.reach_requests import ReachRequests
 from holdfast.host.starting import start
 from holdfast.host.store import Stored
 from holdfast.model.errors import (
+    HoldfastError,
+    InputUnknown,
     InvalidArgument,
     NotPermitted,
     ProtocolViolation,
@@ -62,6 +65,7 @@ class Requests:
             "resize": self._resize,
             "signal": self._signal,
             "watch": self._watch,
+            "forward": daemon.forwarding.asked,
             "end": self._end,
             "host": self._host,
             "restart_daemon": self._restart,
@@ -125,6 +129,7 @@ class Requests:
             found.core.size,
             found.view.title,
             found.view.offset,
+            found.view.mode(_ALTERNATE_SCREEN),
         )
 
     def _end(self, operator: Operator, request: m.End) -> Awaitable[m.Answer] | m.Answer:
@@ -223,7 +228,7 @@ class Requests:
                 return m.Done(watch.id)
             session, lives = found.spec.id, [found]
         for live in lives:
-            operator.event(self._daemon.state_event(live, live.state()))
+            operator.event(self._daemon.state_event(live, live.watching.told()))
         self._daemon.watch(operator, session)
         return m.Done(watch.id)
 
@@ -275,20 +280,43 @@ class Requests:
 
     def _exec(self, operator: Operator, request: m.Exec) -> None:
         live = self.live(operator, request.session)
-        live.commands.check_free()
-        data = command_bytes(request.command, bracketed=live.view.mode(_BRACKETED_PASTE))
-        live.output.drain()
         if request.id < 0 or -1 - request.id in operator.channels:
             raise InvalidArgument(f"request {request.id} is in use or negative")
-        channel = ExecChannel(live, -1 - request.id, request.id)
-        live.here(operator)
         who, actor = _identity(operator), operator.actor.id
-        taken = live.handle(ev.Offered(actor, now(), who, request.seq, data, "exec"))
-        if taken == -1:
-            raise InvalidArgument("this command was submitted before; its result is not kept")
-        live.commands.exec_begins(channel)
+        execution = live.commands.executions.find(actor, who, request)
+        if execution is None:
+            execution = self._begin_exec(live, operator, request)
+        live.here(operator)
+        channel = ExecChannel(live, -1 - request.id, request.id, execution)
         channel.wake = operator.pump
         self._daemon.join(operator, channel)
+        operator.pump()
+
+    def _begin_exec(self, live: LiveSession, operator: Operator, request: m.Exec) -> Execution:
+        """Type it, once. It is kept before: whoever asks again after a crash must find it."""
+        if 0 < request.seq <= live.core.intake.last(_identity(operator)):
+            raise InputUnknown(
+                "this command line was submitted before; what became of it is not kept any more",
+                hint="look at the screen before you run it again",
+            )
+        live.commands.check_free()
+        data = command_bytes(request.command, bracketed=live.view.mode(_BRACKETED_PASTE))
+        intent = shown_text(request.intent)
+        live.output.drain()
+        live.here(operator)
+        who, actor = _identity(operator), operator.actor.id
+        executions = live.commands.executions
+        execution = executions.begin(actor, who, request, live.ring.head)
+        live.keep()
+        try:
+            taken = live.handle(ev.Offered(actor, now(), who, request.seq, data, "exec", intent))
+            assert taken != -1, "seen to above"
+        except HoldfastError:
+            executions.forget(execution)
+            live.keep()
+            raise
+        live.commands.exec_begins(execution)
+        return execution
 
     def _resize(self, operator: Operator, request: m.Resize) -> m.Answer:
         live = self.live(operator, request.session)

@@ -41,7 +41,7 @@ from holdfast.core.lease_events import (
 )
 from holdfast.core.lease_keeping import KeptLease, kept, restored
 from holdfast.core.lease_table import FENCED, HELD, RELEASED, Step
-from holdfast.model.errors import HoldfastError
+from holdfast.model.errors import CoordinationDown, HoldfastError, InvalidArgument
 from holdfast.model.ids import HOST_ACTOR, SessionId
 from holdfast.model.lease import LeaseRecord, LeaseTerms
 from holdfast.model.record import Record
@@ -156,6 +156,33 @@ class Tenure:
             self.release()
             return False
         return True
+
+    async def force(self, by: str, reason: str, within_s: float) -> bool:
+        """Somebody attests that the session lives nowhere else, where no record says so: the store
+        was lost and made anew, and absence alone proves nothing. False: not held in time. The
+        record is still written over nothing but that absence."""
+        lease = self.lease
+        if self.taken is not None or self.usable():
+            raise InvalidArgument(
+                "its lease is held" if self.taken is None else "the session lives elsewhere",
+                hint="only one that is fenced, with no record of any lease, can be forced",
+            )
+        if lease.revision < 0:
+            raise CoordinationDown(
+                "the coordination point has not answered, so nothing can be written there",
+                hint="bring it back, or name another as `coordination` and restart the daemon",
+            )
+        if lease.record is not None:
+            raise InvalidArgument(
+                "there is a record of the lease, which is being taken",
+                hint="wait; `hold show` says how it stands",
+            )
+        self._give(Force(self._clock.now(), by, reason, 0))
+        self._told.moved()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(within_s):
+                await self._held.wait()
+        return self.usable()
 
     def carry_on(self) -> None:
         """After a restart of the daemon, or when a new listener is there."""

@@ -79,6 +79,8 @@ class Typist:
 
     def _key_typed(self, actor: str, data: bytes, at: float) -> None:
         self.last_at, self.last_data = at, data
+        if b"\r" in data or b"\n" in data:
+            self._live.commands.entered()
         if not self._live.commands.typed_since_prompt:
             self._typed_by(actor)
 
@@ -121,6 +123,8 @@ class Typist:
             live.halts.enters(actor)
             self._typed_by(actor)
             self.last_data = take.data
+            if b"\r" in take.data or b"\n" in take.data:
+                live.commands.entered()
         self.ledger.take(operator, take.seq, take.data)
         live.journal.taken(take.seq)
         intake.taken(len(take.data))
@@ -139,6 +143,8 @@ class Typist:
             )
             live.journal.record(take.actor, body)
         else:
+            if take.intent:
+                live.journal.record(take.actor, entries.Intended(take.intent))
             data, head = take.data, live.ring.head
             body = entries.Input(take.operator, take.seq, take.seq, take.form, data, head)
             live.journal.record(take.actor, body)

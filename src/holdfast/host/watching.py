@@ -37,6 +37,16 @@ class Watching:
         else:
             self.stop()
 
+    def told(self) -> SessionState:
+        """The state as it is told to somebody new at this moment. What the others were told last
+        is brought up to it: a change back from here would otherwise be no change to anybody."""
+        state = self._live.state()
+        if self.watched and state is not self._known:
+            self._known = state
+            self._live.daemon.state_changed(self._live, state)
+            self.stirred()
+        return state
+
     def stirred(self) -> None:
         """Something happened: look soon, and often for a while."""
         if self.watched:

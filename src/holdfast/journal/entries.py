@@ -186,7 +186,25 @@ class Signalled(Body):
     signal: int
 
 
+class Forwarded(Body):
+    """Connections to a port of the session's programs were opened: one, or so many since the entry
+    before it of this actor and port."""
+
+    tag = "forwarded"
+    operator: str  # of the first of them
+    port: int
+    process: str  # the name of the process that listened there
+    count: int = 1
+
+
 # -- commands ---------------------------------------------------------------------------------
+
+
+class Intended(Body):
+    """What the actor says its next command line is for. Its word, and nothing more."""
+
+    tag = "intended"
+    text: str
 
 
 class CommandBegan(Body):
@@ -304,6 +322,7 @@ class Leased(Body):
     lifecycle = True
     length_s: float
     before: int = 0  # the epoch that ended; 0: it begins
+    reason: str = ""  # of a force, on the word of this entry's actor; "": it was not forced
 
 
 class Fenced(Body):

@@ -14,7 +14,7 @@ import json
 from holdfast.journal.entries import Began, Discontinued
 from holdfast.journal.signatures import signed_message
 from holdfast.journal.verdict import Outcome, Verdict
-from holdfast.model.errors import JournalDamaged, SessionEnded
+from holdfast.model.errors import JournalDamaged
 from holdfast.model.record import Malformed, Record
 
 TYPE_CHECKING = False
@@ -79,18 +79,6 @@ def discontinuity(
     """The statement beside a damaged journal, to be signed. `last_hash` is the hash of the last
     trustworthy entry, which the caller reads."""
     return Discontinuity(session, reason, verdict.trustworthy_through, last_hash, at, host_key)
-
-
-def require_extensible(session: str, verdict: Verdict) -> None:
-    """Raise unless a session may go on with this journal: not when it is damaged, discontinued or
-    ended. (A closed one may still get its seal and the few entries of MAY_FOLLOW.)"""
-    if verdict.outcome is Outcome.DAMAGED:
-        raise JournalDamaged(f"the journal of {session}: {verdict.text()}", hint=_VERIFY)
-    if verdict.closed_by:
-        raise SessionEnded(f"the journal of {session} is closed: {verdict.closed_by}")
-
-
-_VERIFY = "`hold verify` tells what still stands"
 
 
 def follows(successor: Began, session: str, ending: Discontinued | Discontinuity) -> bool:

@@ -165,13 +165,3 @@ def check_signed(proof: SignedProof, check: Check, records: Iterable[bytes] | No
             or check_witness(proof.witness, proof.session, proof.first, proof.last, records)
         )
     )
-
-
-def conflict(one: SignedProof, other: SignedProof) -> bool:
-    """Whether two proofs, each valid, cannot both be of one history: same session, same place,
-    another hash there. That is a fork, and each holder has the evidence."""
-    if one.session != other.session:
-        return False
-    ends = {one.first - 1: one.before, one.last: one.after}
-    others = {other.first - 1: other.before, other.last: other.after}
-    return any(ends[seq] != others[seq] for seq in ends.keys() & others.keys())

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-from holdfast.journal.entries import Discontinued
+from holdfast.journal.entries import Began, Discontinued
 from holdfast.journal.verdict import Break, Outcome, Verdict
 from holdfast.model.record import Record
 
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
 
 class Continuity(StrEnum):
-    CONTINUOUS = "continuous"  # one unbroken, signed history in one incarnation
+    CONTINUOUS = "continuous"  # one unbroken, signed history on one host
     FORKED = "forked"  # the host signed two histories
     UNVERIFIABLE = "unverifiable"  # something is missing or altered; the gap says where
-    MIGRATED = "migrated"  # unbroken, over more than one incarnation; the point says where
+    MIGRATED = "migrated"  # unbroken, over more than one host; the point says where
 
 
 class Status(Record):
@@ -31,7 +31,7 @@ class Status(Record):
     continuity: Continuity
     gap_from: int = 0  # unverifiable or forked: the first entry not to be relied upon
     gap_to: int = 0  # the last one known to be missing or altered; 0: the end is not known
-    point: int = 0  # migrated: the first entry of the latest incarnation
+    point: int = 0  # the first entry of the latest incarnation; 0: there was none before it
     epoch: int = 0  # of the latest incarnation seen
     discontinued: bool = False  # ended by a signed discontinuity (N9)
     reason: str = ""
@@ -41,6 +41,7 @@ def status(verdict: Verdict, entries: Iterable[Entry], known_through: int = 0) -
     """`entries` in order, all or only some (those the caller has read anyway); `known_through` is
     the last entry that the head, a proof or a predecessor's record knows of."""
     epoch = point = 0
+    hosts: set[bytes] = set()
     ended: Discontinued | None = None
     for entry in entries:
         if entry.seq > verdict.trustworthy_through:
@@ -48,6 +49,8 @@ def status(verdict: Verdict, entries: Iterable[Entry], known_through: int = 0) -
         if epoch and entry.epoch > epoch:
             point = entry.seq
         epoch = max(epoch, entry.epoch)
+        if isinstance(entry.body, Began):
+            hosts.add(entry.body.host_key)
         if isinstance(entry.body, Discontinued):
             ended = entry.body
     if verdict.kind is Break.FORKED:
@@ -57,7 +60,8 @@ def status(verdict: Verdict, entries: Iterable[Entry], known_through: int = 0) -
     elif known_through > verdict.last_seq:
         word, reason = Continuity.UNVERIFIABLE, f"entry {known_through} is known and not here"
     else:
-        word = Continuity.MIGRATED if point else Continuity.CONTINUOUS
+        # A lease that lapsed and was held again is a new epoch, and nothing moved.
+        word = Continuity.MIGRATED if len(hosts) > 1 else Continuity.CONTINUOUS
         reason = ended.reason if ended else ""
     whole = word in (Continuity.CONTINUOUS, Continuity.MIGRATED)
     return Status(

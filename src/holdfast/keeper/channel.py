@@ -10,7 +10,9 @@ import struct
 from typing import Any, NamedTuple
 
 _HEAD_LENGTH = struct.Struct("=I")
-MESSAGE_MAX_BYTES = 128 << 10  # a state blob of 64 KiB and its head, with room
+MESSAGE_MAX_BYTES = (
+    160 << 10
+)  # a state blob: its command line may be 64 KiB, with room for the rest
 DESCRIPTORS_MAX = 16  # a session deposits 7; the kernel's own bound is 253
 
 

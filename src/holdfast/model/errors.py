@@ -1,8 +1,7 @@
 """Every error a user or program can meet, each with a stable code.
 
-The CLI prints `hold: message (code); hint` and exits with `exit_status`; the wire carries code,
-message, hint and `retryable`. Subclasses exist so that Python callers can catch by kind; `code`
-is the name for everybody else. docs/errors.md lists them and a test keeps that list complete.
+The CLI prints `hold: message (code); hint` and exits with `exit_status`; the wire carries the rest.
+Python callers catch by kind, everybody else by `code`. docs/errors.md lists all of them.
 """
 
 from __future__ import annotations
@@ -205,6 +204,22 @@ class NotPermitted(HoldfastError):
     exit_status = 77
 
 
+class PortNotListening(HoldfastError):
+    """No process of the session's own tree listens on that port."""
+
+    code = "port_not_listening"
+    exit_status = 69
+    retryable = True
+
+
+class ConnectionReset(HoldfastError):
+    """A carried connection was cut off by the program at its end, or on the way."""
+
+    code = "connection_reset"
+    exit_status = 69
+    retryable = True
+
+
 class NoSuchActor(HoldfastError):
     """No actor has this name or id (or it is not yours to see)."""
 
@@ -304,6 +319,13 @@ class TurnHeld(HoldfastError):
     code = "turn_held"
     exit_status = 75
     retryable = True
+
+
+class TurnLost(TurnHeld):
+    """The turn was taken from the one who wrote. What it was doing is in other hands now."""
+
+    code = "turn_lost"
+    retryable = False
 
 
 class TurnNotHeld(HoldfastError):

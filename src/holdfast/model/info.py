@@ -92,7 +92,7 @@ class Judgement(Record):
     torn_bytes: int = 0  # written behind the last whole entry and never completed
     gap_from: int = 0  # unverifiable or forked: the first entry not to be relied upon
     gap_to: int = 0  # the last one known to be missing or altered; 0: not known
-    point: int = 0  # migrated: the first entry of the latest incarnation
+    point: int = 0  # the first entry of the latest incarnation; 0: there was none before it
     epoch: int = 0  # of the latest incarnation seen
     closed_by: str = ""  # ended or discontinued; "" while it can go on
     discontinued: bool = False  # by a signed statement, in the journal or beside it

@@ -30,6 +30,15 @@ OUTPUT_KEY_FRAMES = 1 << 24  # and for so many frames
 OUTPUT_UNSIGNED_FRAMES = 64  # frames that one signature may cover; a reader takes no more
 OUTPUT_UNSIGNED_S = 0.05  # by then the host signs what it sent unsigned
 
+# -- connections to a session's ports (`hold forward`) ---------------------------------------------
+FORWARD_PIECE_BYTES = 16 << 10  # one message of data: others' messages never wait long behind it
+FORWARD_WINDOW_BYTES = 256 << 10  # of one connection, one way, not yet taken; then the sender waits
+FORWARD_CONNECTIONS = 64  # open at once for one operator; further ones are refused
+FORWARD_ACTOR_CONNECTIONS = 256  # for all operators of one actor
+FORWARD_HOST_CONNECTIONS = 1024  # for everybody: each is a descriptor of the daemon's
+FORWARD_DIAL_S = 10.0  # for a program to let a connection in; then refused
+FORWARD_RECORD_S = 60.0  # connections of one actor to one port are one entry for so long
+
 # -- sessions ---------------------------------------------------------------------------------
 SESSIONS_MAX = 2048  # live sessions of one host; further ones are refused with limit_reached
 TOMBSTONES_LISTED = 50  # ended sessions shown by `hold ls --all`; older ones stay on disk
@@ -70,6 +79,9 @@ TURN_QUEUE_MAX = 64  # actors waiting for one turn; more than that is refused
 TURN_TEXT_MAX_CHARS = 200  # of a message or reason, shown in status lines; longer ones are cut
 
 # -- shell reports ----------------------------------------------------------------------------
+EXECS_REMEMBERED = 4  # of `exec` without a key, per session: for clients that come back
+KEYED_EXECS_REMEMBERED = 64  # with a key: so long a repeat of it runs nothing; then the oldest goes
+EXEC_KEY_MAX_CHARS = 256
 COMMANDS_REMEMBERED = 200  # command records kept per session; older ones roll off
 COMMAND_TEXT_MAX_BYTES = 16 << 10  # of one command line as reported by the shell; then cut, marked
 SHELL_STATE_MAX_BYTES = 2 << 20  # of a shell's state at a prompt; a bigger one counts as none

@@ -20,6 +20,10 @@ The files:
     __main__.py     start: options, event loop, signals
     options.py      the command line
     server.py       one port: HTTP, WebSockets, TLS; sockets bounded before they say anything
+    web_app.py      the web app's files, and the headers that keep its page to itself
+    view_origin.py  another origin, for pages that come from ports of sessions
+    web/            its build, made by scripts/web-build
+    privileges.py   giving up root once everything is open
     certificate.py  a certificate for a LAN, and its fingerprint
     bounds.py       the limits of this relay: those of model.limits, or given at the start
     relay.py        what there is: ends, incarnations, streams; who may come in

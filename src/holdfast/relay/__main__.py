@@ -15,7 +15,7 @@ import uvloop
 
 from holdfast.model.errors import HoldfastError
 from holdfast.model.home import home_of
-from holdfast.relay import certificate
+from holdfast.relay import certificate, privileges
 from holdfast.relay.cluster import Cluster
 from holdfast.relay.options import Options, parse
 from holdfast.relay.relay import Relay
@@ -43,12 +43,15 @@ async def _serve(
     paths: tuple[str, str] | None,
 ) -> None:
     port = await server.start(tls)
+    fingerprint = certificate.fingerprint_of(paths[0]) if paths else ""
+    if options.user and (why_not := privileges.become(options.user)):
+        log.warning("the relay stays user %d: %s", os.getuid(), why_not)
     ending = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, _end, ending)
     loop.add_signal_handler(signal.SIGHUP, _renew, tls, paths)
-    _told(options, port, certificate.fingerprint_of(paths[0]) if paths else "")
+    _told(options, port, fingerprint)
     # What was loaded to get here lives for ever; looking at it again and again is waste.
     gc.collect()
     gc.freeze()

@@ -32,6 +32,8 @@ class Options(Record):
     nats_replicas: int
     cluster: str  # the relays of this name are one
     ready_fd: int | None  # told the URL and fingerprint once it serves
+    view_port: int | None = None  # for pages of sessions' ports; 0: any; None: they are not shown
+    user: str = ""  # whom to become once all is open, if that can be; empty: nobody else
 
     @property
     def tls(self) -> bool:
@@ -53,6 +55,8 @@ def parse(words: list[str]) -> Options:
     parser.add_argument("--nats-replicas", type=int, default=NATS_REPLICAS)
     parser.add_argument("--cluster", default=CLUSTER)
     parser.add_argument("--ready-fd", type=int)
+    parser.add_argument("--user", default="")
+    parser.add_argument("--view-port", type=int, metavar="PORT", choices=range(1 << 16))
     given = parser.parse_args(words)
     address, port = _place(given.listen)
     if bool(given.cert) != bool(given.key):
@@ -82,6 +86,8 @@ def parse(words: list[str]) -> Options:
         nats_replicas=given.nats_replicas,
         cluster=given.cluster,
         ready_fd=given.ready_fd,
+        user=given.user,
+        view_port=given.view_port,
     )
     if not (options.tls or given.plain or _loopback(address)):
         raise InvalidArgument(

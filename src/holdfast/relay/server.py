@@ -8,6 +8,7 @@ import ipaddress
 import logging
 import ssl
 from collections.abc import Awaitable, Callable
+from functools import partial
 
 from aiohttp import web
 
@@ -24,6 +25,8 @@ from holdfast.relay.hosts import HostEnd, prove
 from holdfast.relay.operators import OperatorEnd, greet
 from holdfast.relay.options import Options
 from holdfast.relay.relay import Relay
+from holdfast.relay.view_origin import ViewOrigin
+from holdfast.relay.web_app import WebApp, from_elsewhere
 
 log = logging.getLogger("relay")
 
@@ -42,61 +45,84 @@ class Server:
         app.router.add_get("/healthz", self._health)
         app.router.add_get("/readyz", self._ready)
         app.router.add_get("/metrics", self._metrics)
-        # The keep-alive also bounds how long a request's head may take, the first one's too.
-        self._runner = web.AppRunner(
-            app,
-            access_log=None,
-            keepalive_timeout=relay.bounds.handshake_s,
-            lingering_time=0,
-            handle_signals=False,
-        )
-        self._listening: asyncio.Server | None = None
+        self._web_app = WebApp()
+        self._web_app.route(app)
+        self._runner = self._runner_of(app)
+        self._listening: list[asyncio.Server] = []
+        self._viewing: web.AppRunner | None = None
         self._floors: asyncio.Task[None] | None = None
 
     async def start(self, tls: ssl.SSLContext | None) -> int:
         """Listen; gives the port."""
-        await self._runner.setup()
-        loop = asyncio.get_running_loop()
+        wanted, view = self._options.port, self._options.view_port
+        port = await self._listen(self._runner, wanted, tls, "--listen ADDRESS:PORT")
+        self._floors = asyncio.create_task(self._relay.follow_floors())
+        self._floors.add_done_callback(_followed)
+        if view is not None:
+            beside = ViewOrigin(self._web_app, port).application()
+            self._viewing = self._runner_of(beside)
+            at = await self._listen(self._viewing, view, tls, "--view-port PORT")
+            self._web_app.view_port = at
+        return port
+
+    async def _listen(
+        self, runner: web.AppRunner, port: int, tls: ssl.SSLContext | None, option: str
+    ) -> int:
+        await runner.setup()
+        bounds, address = self._relay.bounds, self._options.address
         try:
-            self._listening = await loop.create_server(
-                self._socket,
-                self._options.address,
-                self._options.port,
+            listening = await asyncio.get_running_loop().create_server(
+                partial(self._socket, runner),
+                address,
+                port,
                 ssl=tls,
                 backlog=_BACKLOG,
-                ssl_handshake_timeout=self._relay.bounds.handshake_s if tls else None,
-                ssl_shutdown_timeout=self._relay.bounds.close_s if tls else None,
+                ssl_handshake_timeout=bounds.handshake_s if tls else None,
+                ssl_shutdown_timeout=bounds.close_s if tls else None,
             )
         except OSError as error:
             raise InvalidArgument(
-                f"cannot listen on {self._options.address}:{self._options.port}: {error.strerror}",
-                hint="another port: --listen ADDRESS:PORT",
+                f"cannot listen on {address}:{port}: {error.strerror}",
+                hint=f"another port: {option}",
             ) from error
-        self._floors = asyncio.create_task(self._relay.follow_floors())
-        self._floors.add_done_callback(_followed)
-        port: int = self._listening.sockets[0].getsockname()[1]
-        return port
+        self._listening.append(listening)
+        found: int = listening.sockets[0].getsockname()[1]
+        return found
+
+    def _runner_of(self, app: web.Application) -> web.AppRunner:
+        # The keep-alive also bounds how long a request's head may take, the first one's too.
+        return web.AppRunner(
+            app,
+            access_log=None,
+            keepalive_timeout=self._relay.bounds.handshake_s,
+            lingering_time=0,
+            handle_signals=False,
+        )
 
     async def stop(self) -> None:
         """Drain, then end. Health is answered until the last moment."""
         await self._relay.drain()
-        if self._listening is not None:
-            self._listening.close()
+        for listening in self._listening:
+            listening.close()
         if self._floors is not None:
             self._floors.cancel()
         for end in self._relay.ends():
             await end.connection.finish()
         if self._relay.cluster is not None:
             await self._relay.cluster.stop()
+        if self._viewing is not None:
+            await self._viewing.cleanup()
         await self._runner.cleanup()
 
     # -- sockets ------------------------------------------------------------------------------
 
-    def _socket(self) -> asyncio.BaseProtocol:
+    def _socket(self, runner: web.AppRunner) -> asyncio.BaseProtocol:
         """For each connection, before its first byte."""
-        server = self._runner.server
+        server = runner.server
         assert server is not None
-        if len(server.connections) >= self._relay.bounds.sockets_max:
+        served = [each.server for each in (self._runner, self._viewing) if each is not None]
+        count = sum(len(each.connections) for each in served if each is not None)
+        if count >= self._relay.bounds.sockets_max:
             self._relay.metrics.count("refused_total")
             return _Turned()
         return server()
@@ -124,6 +150,9 @@ class Server:
         serve: Callable[[Connection, str], Awaitable[None]],
     ) -> web.StreamResponse:
         relay, address = self._relay, network_of(request.remote or "")
+        if from_elsewhere(request, self._names):
+            relay.metrics.count("refused_total")
+            return _no(403, "this page is not of this relay: open the relay's own")
         if (refused := self._refused(address, full)) is not None:
             relay.metrics.count("refused_total")
             return refused

@@ -1,9 +1,21 @@
-"""The client's side of the protocol, for programs. Blocking and light: every `hold` verb stands on
-it, so it imports nothing it does not need.
+"""The client's side of the protocol, for programs (docs/sdk.md).
+
+The public API is async, in `aio/`: its docstring has the files. Beside it:
+
+    events.py      what is told of sessions without being asked
+    blocking.py    the same API for programs without async; written by scripts/api-reference
+    loop_thread.py the thread in which that runs
+
+What every `hold` verb stands on is blocking and light, and imports nothing it does not need:
 
     client.py      a host as a program sees it: one method per thing that can be asked
     connection.py  connect, greet, ask, listen
     reaching.py    what has become of a host's relays
     reach_thread.py  the thread in which relays are spoken to
+    by_id.py       a session known by nothing but its id and a relay: which host has it
+    forwarding.py  ports of a session's programs, on this machine;  forward_way.py  the way there
+    prediction.py  what a key will show, before its echo is here
+    round_trip.py  whether the way to a host is long
+    plain_text.py  the text in a stream of terminal output
     identity.py    whose hand this program is, and the key that proves it
 """

@@ -46,6 +46,7 @@ from holdfast.wire.messages import (
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from holdfast.sdk.identity import Identity
     from holdfast.sdk.machines import Machine
 
 _READ_BYTES = 96 << 10  # below malloc's limit for mapping memory anew at each read
@@ -99,29 +100,37 @@ def new_operator() -> OperatorId:
 class Connection:
     """A greeted connection."""
 
-    def __init__(self, path: str | Machine, operator: OperatorId, client: str) -> None:
-        """`path`: of a host's socket; or a machine somewhere else."""
+    def __init__(
+        self,
+        path: str | Machine,
+        operator: OperatorId,
+        client: str,
+        acting: Identity | None = None,
+    ) -> None:
+        """`path`: of a host's socket; or a machine somewhere else. `acting`: whose hand this is;
+        None: as the environment says."""
         self.operator = operator
         self._received: deque[Message] = deque()
-        self._decoder = Decoder(SNAPSHOT_MAX_BYTES)
+        self.decoder = Decoder(SNAPSHOT_MAX_BYTES)  # goes with the socket to whoever reads it on
         self.last_id = 0  # of the requests so far
         remote = not isinstance(path, str)
-        self.sock = _connect(path) if isinstance(path, str) else _dial(path)
+        self.sock = _connect(path) if isinstance(path, str) else _dial(path, acting)
         try:
             self.send(Hello((PROTOCOL_VERSION,), operator, client))
             self.welcome = self._greeting()
-            acts = os.environ.get("HOLDFAST_AS") or os.environ.get("HOLDFAST_GRANT")
+            environ = os.environ.get
+            acts = acting or environ("HOLDFAST_AS") or environ("HOLDFAST_GRANT")
             if acts and not remote:
-                self._claim()
+                self._claim(acting)
         except BaseException:
             self.sock.close()
             raise
 
-    def _claim(self) -> None:
+    def _claim(self, acting: Identity | None) -> None:
         """Act as another actor than the unix user's own."""
         from holdfast.sdk import identity
 
-        acting, grant = identity.chosen(), identity.grant()
+        acting, grant = acting or identity.chosen(), identity.grant()
         if acting is None:
             raise InvalidArgument(
                 "HOLDFAST_GRANT is shown by the actor it was given to",
@@ -184,7 +193,7 @@ class Connection:
         """One read that may be just one Output of this channel: its offset and data. Otherwise
         None, and `take` gives what came. The shortest way from the host to a terminal."""
         data = self.read()
-        fields = self._decoder.sole_fields(data)
+        fields = self.decoder.sole_fields(data)
         if fields is not None and fields.get("t") == "output" and fields.get("channel") == channel:
             offset, output = fields.get("offset"), fields.get("data")
             if type(offset) is int and type(output) is bytes:
@@ -204,11 +213,11 @@ class Connection:
     @property
     def between_frames(self) -> bool:
         """Whether what comes next from the socket is the beginning of a frame."""
-        return self._decoder.between_frames
+        return self.decoder.between_frames
 
     def take_in(self, data: bytes) -> None:
         """What somebody else read from the socket; `take` then gives it."""
-        for message in self._decoder.feed(data):
+        for message in self.decoder.feed(data):
             if isinstance(message, Failed) and message.id == 0:
                 raise from_code(message.code, message.message, message.hint)
             self._received.append(message)
@@ -235,10 +244,10 @@ class Connection:
         return message
 
 
-def _dial(machine: Machine) -> socket.socket:
+def _dial(machine: Machine, acting: Identity | None) -> socket.socket:
     from holdfast.sdk import remote  # it takes a moment, and only who is elsewhere pays
 
-    return remote.connect(machine)
+    return remote.connect(machine, acting)
 
 
 def _connect(path: str) -> socket.socket:

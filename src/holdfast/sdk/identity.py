@@ -22,6 +22,7 @@ from holdfast.wire.claims import claim_text
 
 VARIABLE = "HOLDFAST_AS"
 GRANT_VARIABLE = "HOLDFAST_GRANT"
+DEVICE = "device"  # the key that other machines know this user by, unless it chose another
 _GRANT_FILE_MAX_BYTES = 16 << 10
 _FORM = "actor key v1"
 _KEY_BYTES = 32

@@ -35,14 +35,13 @@ from holdfast.wire.opening import HOST_EPOCH, Opening, host_channel
 from holdfast.wire.sealed import Kind, Opened
 
 _ANSWER_S = 20.0
-DEVICE = "device"  # the key that this user's machines know it by, unless it chose another
 
 
 def join(link: str, *, device: str = "", name: str = "", machine: str = "") -> Machine:
     """Come in by this link, with this key (made if there is none), under this name; the machine is
     kept and given back."""
     parsed = parse_link(link)
-    acting = _identity(device or os.environ.get(identity.VARIABLE, "") or DEVICE)
+    acting = _identity(device or os.environ.get(identity.VARIABLE, "") or identity.DEVICE)
     wanted = name or socket.gethostname().split(".")[0]
     seed = bytes.fromhex(acting.private)
     joined = wait_for(_join(parsed, Device(seed), wanted), _ANSWER_S)
@@ -52,7 +51,7 @@ def join(link: str, *, device: str = "", name: str = "", machine: str = "") -> M
             machine or _machine_name(joined.host_name),
             parsed.host_key.hex(),
             relays,
-            device or os.environ.get(identity.VARIABLE, "") or DEVICE,
+            device or os.environ.get(identity.VARIABLE, "") or identity.DEVICE,
             encoded(joined.chain),
             joined.host_name,
             time.time(),

@@ -3,7 +3,8 @@
     CONFIG/machines.json    name, host key, relays and grant of each; the highest epochs seen
 
 `MACHINE/NAME` names a session there; HOLDFAST_ON, or `hold --on MACHINE`, says it for a whole
-command. The file is 0600: a grant is worth nothing without its key, but it says where you may go.
+command. `ID@RELAY-URL` names one on a machine that is not in it (sdk.by_id). The file is 0600: a
+grant is worth nothing without its key, but it says where you may go.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ class Machine(Record):
     grant: str = ""  # the chain, base64url; "": its own envelopes say what we may
     host: str = ""  # what it calls itself
     joined_at: float = 0.0
+    session: str = ""  # not joined, but to be found as the host that has this one (sdk.by_id)
 
     @property
     def key(self) -> bytes:
@@ -50,6 +52,11 @@ def machines() -> tuple[Machine, ...]:
 
 
 def find(name: str) -> Machine:
+    """By its name here; or ID@RELAY-URL: whichever has that session."""
+    if "@" in name:
+        from holdfast.sdk.by_id import sought
+
+        return sought(name)
     for machine in machines():
         if machine.name == name:
             return machine

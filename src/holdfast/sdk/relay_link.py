@@ -32,8 +32,9 @@ _ANSWER_S = 10.0
 class Stream:
     """A two-way pipe to a host. Records go out in order, as the relay has room for them."""
 
-    def __init__(self, link: RelayLink, number: int, host: Device, window: int) -> None:
+    def __init__(self, link: RelayLink, number: int, host: Device, epoch: int, window: int) -> None:
         self._link, self.number, self.host = link, number, host
+        self.epoch = epoch  # of the session it was opened by; 0: by the host's key
         self._credit = window
         self._waiting: list[bytes] = []
         self.on_data: Callable[[bytes], None] = lambda _: None
@@ -93,7 +94,8 @@ class RelayLink:
             raise RelayUnreachable(f"the relay at {self.address.url} does not greet") from None
 
     async def open(self, host: bytes, session: SessionId | None) -> Stream:
-        """A stream to this host; with a session, to the host that has it, if its key says so."""
+        """A stream to this host; with a session, to the host that has it, which is this one or one
+        that the session's key vouches for."""
         by_session = session is not None
         answer = await self._ask(
             lambda number: r.Open(number, b"" if by_session else host, session)
@@ -103,7 +105,7 @@ class RelayLink:
         device = check_device(Device(answer.host, answer.static, answer.binding))
         if device.key != host:
             _check_moved(answer, session)
-        stream = Stream(self, answer.stream, device, self._window)
+        stream = Stream(self, answer.stream, device, answer.epoch, self._window)
         self._streams[stream.number] = stream
         return stream
 
@@ -208,7 +210,8 @@ class RelayLink:
 
 
 def _check_moved(answer: r.Opened, session: SessionId | None) -> None:
-    """Another host than we know has it: right, if the session's own key says so."""
+    """Another host than we know, if we know one, has it: right, if the session's own key says
+    so."""
     if session is not None and SessionId.of_key(answer.session_key) == session:
         text = r.session_text(session, answer.host, answer.epoch)
         if check(answer.session_key, text, answer.vouched):

@@ -21,15 +21,11 @@ from typing import Any
 from holdfast.dial.address import relay_address
 from holdfast.dial.first import first_of
 from holdfast.dial.frame_pipe import FramePipe
-from holdfast.model.errors import (
-    Fenced,
-    HoldfastError,
-    HostDown,
-    RelayUnreachable,
-)
+from holdfast.model.errors import Fenced, HoldfastError, HostDown, RelayUnreachable
 from holdfast.model.ids import SessionId
 from holdfast.model.limits import FRAME_MAX_BYTES
 from holdfast.sdk import identity, machines
+from holdfast.sdk.by_id import located
 from holdfast.sdk.machines import Machine
 from holdfast.sdk.reach_thread import wait_for
 from holdfast.sdk.relay_link import RelayLink
@@ -49,9 +45,11 @@ _WAITING_MAX_BYTES = 1 << 20  # for a reader that is slow; then the relay is not
 _OWN_IDS = 1 << 40  # requests of the bridge itself: above all that its user makes
 
 
-def connect(machine: Machine) -> socket.socket:
-    """A socket on which that machine's host speaks. Raises what stands in the way."""
-    acting = identity.chosen() or identity.load(machine.identity)
+def connect(machine: Machine, acting: identity.Identity | None = None) -> socket.socket:
+    """A socket on which that machine's host speaks. Raises what stands in the way. `acting`: whose
+    hand this is; None: as the environment says, or as this user is known there."""
+    machine = located(machine, acting) if machine.session else machine
+    acting = acting or identity.chosen() or identity.load(machine.identity)
     seed = bytes.fromhex(acting.private)
     ours, theirs = socket.socketpair()
     try:

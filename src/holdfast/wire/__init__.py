@@ -6,8 +6,10 @@ What is said:
 
     message.py        what a message is;  messages.py  all of them, but for
     authority.py      those about actors, envelopes, the turn and the journal,
-    admission.py      those about who is let in, and
-    reach.py          those about the host's relays
+    admission.py      those about who is let in,
+    executing.py      those about one command line and its result,
+    reach.py          those about the host's relays, and
+    forwarding.py     those about connections to a session's ports
     frames.py         messages to bytes and back
     queries.py        what in the output asks the terminal something, which one only may answer
     ed25519.py        whether a signature is right; loads the library when first asked

@@ -206,10 +206,12 @@ class Halt(Request):
 
 
 class Resume(Request):
-    """Let a halted tree run on. Answered by Done."""
+    """Let a halted tree run on. Answered by Done. `force_lease`: why a fenced one may hold its
+    lease again though no record of it is left; the asker attests that it lives nowhere else."""
 
     tag = "resume"
     session: str
+    force_lease: str = ""
 
 
 class Halted(Answer):

@@ -13,6 +13,10 @@ from holdfast.model.ids import OperatorId, SessionId
 from holdfast.model.info import HostInfo, SessionInfo
 from holdfast.model.size import Size
 from holdfast.model.state import Ending, Level, SessionState
+from holdfast.wire.executing import Exec as Exec
+from holdfast.wire.executing import ExecBegan as ExecBegan
+from holdfast.wire.executing import ExecEnded as ExecEnded
+from holdfast.wire.executing import ExecOutput as ExecOutput
 from holdfast.wire.message import PROTOCOL_VERSION as PROTOCOL_VERSION
 from holdfast.wire.message import Answer as Answer
 from holdfast.wire.message import Message as Message
@@ -149,17 +153,6 @@ class Keys(Request):
     keys: tuple[str, ...]
 
 
-class Exec(Request):
-    """One command line for the session's own shell, which must be at its prompt.
-
-    Answered by ExecBegan, then ExecOutput as it comes, then ExecEnded (all with this id)."""
-
-    tag = "exec"
-    session: str
-    seq: int
-    command: str
-
-
 class Resize(Request):
     """Set the canonical size. Answered by Done. With `channel`: that channel's terminal has this
     size now; it becomes the canonical one when its actor holds the turn."""
@@ -253,6 +246,7 @@ class ScreenShown(Answer):
     size: Size
     title: str
     offset: int
+    alternate: bool = False  # a full-screen program has the screen
 
 
 class Attached(Answer):
@@ -275,24 +269,6 @@ class Accepted(Answer):
     seq: int
     offset: int  # output offset at that moment
     repeated: bool = False
-
-
-class ExecBegan(Answer):
-    tag = "exec_began"
-    seq: int
-
-
-class ExecOutput(Answer):
-    tag = "exec_output"
-    data: bytes
-
-
-class ExecEnded(Answer):
-    tag = "exec_ended"
-    status: int
-    cwd: str
-    seconds: float
-    lost_bytes: int = 0  # output that rolled off before it could be sent
 
 
 class HostShown(Answer):
@@ -387,10 +363,11 @@ class Dropped(Message):
 
 
 # The rest of the protocol; imported so that its messages are known by their tags.
-from holdfast.wire import admission, authority, reach, sharing  # noqa: E402
+from holdfast.wire import admission, authority, executing, forwarding, reach, sharing  # noqa: E402
 
 # Of these modules only: another protocol may use the same tags for its own messages.
-_OURS = {__name__, *(part.__name__ for part in (admission, authority, reach, sharing))}
+_PARTS = (admission, authority, executing, forwarding, reach, sharing)
+_OURS = {__name__, *(part.__name__ for part in _PARTS)}
 
 
 def _all(kind: type[Message]) -> list[type[Message]]:

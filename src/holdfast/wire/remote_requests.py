@@ -22,6 +22,9 @@ _LOOKING = frozenset(
         "get_relays",
     )
 )  # fmt: skip
+# Of a connection whose opening was signed. The channel proves that they come from the same device,
+# in order and whole. A signature is evidence for the journal, which has the opening and not these.
+_CARRIED = frozenset(("forward_data", "forward_room", "forward_end", "forward_closed"))
 # Of a connection on the same machine: a channel has proven more than they could.
 _LOCAL = frozenset(("claim",))
 _pack = msgpack.Packer(use_bin_type=True).pack
@@ -44,14 +47,14 @@ def body_of(fields: dict[str, Any]) -> bytes:
 
 
 def must_be_signed(tag: str) -> bool:
-    return tag not in _LOOKING
+    return tag not in _LOOKING and tag not in _CARRIED
 
 
 def goes_by_session(tag: str) -> bool:
     """Whether it goes through the channel of the session it is about, if it is about one: what
-    changes something, and what brings output. The rest is asked of the host, which also knows the
-    sessions that have ended."""
-    return must_be_signed(tag) or tag in ("attach", "watch", "share")
+    changes something, and what brings output or is carried for a connection. The rest is asked of
+    the host, which also knows the sessions that have ended."""
+    return must_be_signed(tag) or tag in _CARRIED or tag in ("attach", "watch", "share")
 
 
 def is_local(tag: str) -> bool:

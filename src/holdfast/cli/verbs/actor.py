@@ -16,6 +16,7 @@ from holdfast.cli.table import ago, clock, table
 from holdfast.model.actor import ActorKind, Colour, check_name
 from holdfast.model.errors import HoldfastError, InvalidArgument, NoSuchActor
 from holdfast.sdk.client import Host
+from holdfast.wire import admission as ad
 from holdfast.wire import authority as a
 
 TYPE_CHECKING = False
@@ -23,7 +24,9 @@ if TYPE_CHECKING:
     import argparse
     from typing import Any
 
+    from holdfast.cli.scopes import Named
     from holdfast.model.actor import Actor
+    from holdfast.model.admission import DeviceInfo
     from holdfast.sdk.identity import Identity
 
 SUMMARY = "make, list, show and revoke identities"
@@ -39,13 +42,15 @@ def parser() -> Parser:
         "`add` makes one that may do nothing yet (see `hold grant`); its private key stays here, "
         "and `hold --as NAME` acts as it. `ls` lists them, `show` tells of one (default: of "
         "yourself), `revoke` ends one at once and for ever, `export` prints what another host "
-        "needs to know it: never the private key.",
+        "needs to know it: never the private key. `key` needs no host: it makes a key here, if "
+        "there is none of that name, and prints the public half, for who is to let it in.",
         "  hold actor add bot --kind agent --colour cyan\n"
         "  hold grant bot execute build && hold --as bot send build --enter make\n"
         "  hold actor export bot | ssh there hold actor add bot --public-key -\n"
         "  hold actor revoke bot",
         kind=MixedParser,
-        usage="hold actor add NAME [OPTIONS] | ls | show [NAME] | revoke NAME | export NAME",
+        usage="hold actor add NAME [OPTIONS] | ls | show [NAME] | revoke NAME | export NAME | "
+        "key NAME",
     )
     parser.add_argument("--kind", choices=list(ActorKind), help="default: agent")
     parser.add_argument("--display", type=utf8, metavar="TEXT", help="how it is shown to people")
@@ -57,13 +62,15 @@ def parser() -> Parser:
         help="of an actor whose private key is elsewhere; - reads what `export` printed",
     )
     add_json(parser)
-    parser.add_argument("action", choices=tuple(_ACTIONS), help="what to do")
+    parser.add_argument("action", choices=(*_ACTIONS, "key"), help="what to do")
     parser.add_argument("actor", nargs="?", default="", type=utf8, metavar="NAME", help="of whom")
     return parser
 
 
 def run(options: argparse.Namespace) -> int:
     _check(options)
+    if options.action == "key":
+        return _key_here(options)
     with Host(client="hold actor") as host:
         return _ACTIONS[options.action](host, options)
 
@@ -75,7 +82,7 @@ def _check(options: argparse.Namespace) -> None:
             raise InvalidArgument(f"`hold actor {options.action}` takes no options but --json")
     if options.action == "ls" and options.actor:
         raise InvalidArgument("`hold actor ls` lists all", hint="`hold actor show NAME` tells one")
-    if options.action in ("add", "revoke", "export") and not options.actor:
+    if options.action in ("add", "revoke", "export", "key") and not options.actor:
         raise InvalidArgument(f"which actor? write `hold actor {options.action} NAME`")
 
 
@@ -168,6 +175,23 @@ def _added(actor: Actor, where: str, as_json: bool) -> int:
     return 0
 
 
+def _key_here(options: argparse.Namespace) -> int:
+    """What another's host can be told, or a grant be made for, before anybody knows of it."""
+    from holdfast.sdk import identity
+
+    name = check_name(options.actor, "actor")
+    try:
+        own = identity.load(name)
+    except NoSuchActor:
+        own = identity.make(name)
+        identity.keep(own)
+    if options.json:
+        _print_json({"name": name, "id": own.actor, "public_key": own.public.hex()})
+    else:
+        print(own.public.hex())
+    return 0
+
+
 # -- the others -------------------------------------------------------------------------------
 
 
@@ -192,11 +216,14 @@ def _row(actor: Actor) -> tuple[str, ...]:
 def _show(host: Host, options: argparse.Namespace) -> int:
     shown = host.ask(a.ShowActor(0, options.actor), a.ActorShown)
     actor = shown.actor
+    came = host.ask(ad.ListDevices(0), ad.Devices)
+    grants = [each for each in came.devices if each.actor == actor.id]
     from holdfast.cli.scopes import Named, bounds_text, envelope_fields, rights_text
 
     if options.json:
         fields = [envelope_fields(each, actor.name) for each in shown.envelopes]
-        _print_json({**_fields(actor), "envelopes": fields})
+        came_with = [each.pack() for each in grants]
+        _print_json({**_fields(actor), "envelopes": fields, "grants": came_with})
         return 0
     named, now = Named(host), time.time()
     local = ", the unix user's own" if actor.local else ""
@@ -215,11 +242,31 @@ def _show(host: Host, options: argparse.Namespace) -> int:
         bounds = bounds_text(each, now)
         may = f"{rights_text(each)} in {named.place(each.scope)}"
         lines.append(("may", f"{may}; {bounds}" if bounds else may))
-    if not envelopes:
+    lines += [("came with", _grant_text(each, came.names, named, now)) for each in grants]
+    if not envelopes and not any(_stands(each, now) for each in grants):
         lines.append(("may", "nothing"))
     for name, value in lines:
         print(f"{name:<10}{value}")
     return 0
+
+
+def _grant_text(grant: DeviceInfo, names: dict[str, str], named: Named, now: float) -> str:
+    """One grant by which it came in: worth something while it shows it."""
+    from holdfast.cli.scopes import role_or_rights
+
+    giver = names.get(grant.given_by, grant.given_by[:8] or "the host")
+    if grant.revoked_at is not None:
+        end = f"revoked {ago(now - grant.revoked_at)} ago"
+    elif _stands(grant, now):
+        end = f"until {clock(grant.until)}, {ago(grant.until - now)} from now"
+    else:
+        end = f"expired {ago(now - grant.until)} ago"
+    may = f"{role_or_rights(grant.rights)} in {named.reach(grant.reach)}"
+    return f"{may}; from {giver}{f', invite {grant.invite[:8]}' if grant.invite else ''}; {end}"
+
+
+def _stands(grant: DeviceInfo, now: float) -> bool:
+    return grant.revoked_at is None and now < grant.until
 
 
 def _revoke(host: Host, options: argparse.Namespace) -> int:

@@ -5,6 +5,7 @@ The code in the link is printed once and kept nowhere; the host has only a proof
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import time
 
@@ -12,8 +13,9 @@ from holdfast.cli.arguments import MixedParser, Parser, add_json, count, seconds
 from holdfast.cli.scopes import Named, role_or_rights, scope_text
 from holdfast.cli.table import ago, clock, table
 from holdfast.model.envelope import ROLES
-from holdfast.model.errors import InvalidArgument
+from holdfast.model.errors import InvalidArgument, NotPermitted
 from holdfast.sdk.client import Host
+from holdfast.sdk.reaching import own_reached
 from holdfast.wire import admission as ad
 
 TYPE_CHECKING = False
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
 
 SUMMARY = "make a link by which another device comes in"
 
+_RELAY_S = 5.0  # for a host that was started a moment ago, and its relay with it
 _EXPIRES_S = 8 * 3600.0
 _LASTS_S = 30 * 86400.0
 _DELEGATIONS = 1  # a person's device may hand on to its agents, and they to nobody
@@ -131,6 +134,8 @@ def _make(host: Host, options: argparse.Namespace) -> int:
         options.inputs_per_s,
         options.bytes_per_s,
     )
+    with contextlib.suppress(NotPermitted):  # to ask about relays; they may be there all the same
+        own_reached(host, _RELAY_S)
     made = host.ask(request, ad.InviteMade)
     if options.json:
         _print_json({**made.invite.pack(), "link": made.link})

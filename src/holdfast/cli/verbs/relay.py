@@ -49,6 +49,11 @@ def parser() -> Parser:
         help="/metrics for everybody, not just this machine",
     )
     parser.add_argument(
+        "--view-port",
+        metavar="PORT",
+        help="where the web app may show pages of sessions' ports, as another origin; 0: any",
+    )
+    parser.add_argument(
         "--registry",
         metavar="FILE",
         help="keep the highest epochs in this SQLite file, over a restart; for a relay alone",
@@ -81,7 +86,7 @@ def parser() -> Parser:
 
 def run(options: argparse.Namespace) -> int:
     words: list[str] = []
-    for name in ("listen", "cert", "key", "registry", "nats_replicas", "cluster"):
+    for name in ("listen", "cert", "key", "view_port", "registry", "nats_replicas", "cluster"):
         if (value := getattr(options, name)) is not None:
             words += [f"--{name.replace('_', '-')}", value]
     for name in ("self_signed", "plain", "public_metrics"):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from holdfast.cli.arguments import Parser, add_json, add_session, verb_parser
+from holdfast.cli.arguments import Parser, add_json, add_session, utf8, verb_parser
 from holdfast.sdk.client import Host
 from holdfast.wire import authority as a
 from holdfast.wire import messages as m
@@ -18,8 +18,15 @@ def parser() -> Parser:
     parser = verb_parser(
         "resume",
         "Let everything that was halted in the session run on, the whole tree or what one actor "
-        "started. Jobs that were stopped by their own shell stay stopped.",
-        "  hold resume build",
+        "started. Jobs that were stopped by their own shell stay stopped. A re-homeable session "
+        "that is fenced goes on by itself, except where the coordination point has lost every "
+        "record of its lease: then --force-lease takes it again, on your word that no other host "
+        "has the session.",
+        "  hold resume build\n"
+        "  hold resume build --force-lease 'the store was restored empty; no other host'",
+    )
+    parser.add_argument(
+        "--force-lease", type=utf8, default="", metavar="WHY", help="right: grant; kept with it"
     )
     add_json(parser)
     add_session(parser)
@@ -28,7 +35,7 @@ def parser() -> Parser:
 
 def run(options: argparse.Namespace) -> int:
     with Host(client="hold resume") as host:
-        host.ask(a.Resume(0, options.session), m.Done)
+        host.ask(a.Resume(0, options.session, options.force_lease), m.Done)
         info = host.show(options.session)
     if options.json:
         import json

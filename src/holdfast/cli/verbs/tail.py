@@ -93,7 +93,7 @@ def _byte_writer() -> Callable[[bytes], None]:
 
 
 def _plain_writer() -> Callable[[bytes], None]:
-    from holdfast.cli.plain_text import PlainText
+    from holdfast.sdk.plain_text import PlainText
 
     text = PlainText()
     return lambda data: bytes_out.write(text.feed(data).encode())

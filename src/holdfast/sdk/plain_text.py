@@ -39,3 +39,14 @@ class PlainText:
         if text.endswith("\r"):
             text, self._held = text[:-1], "\r" + self._held
         return _CONTROLS.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
+
+    def rest(self) -> str:
+        """What was held back, when nothing more comes: a line that was begun anew and left."""
+        text, self._held = self._held, ""
+        return "\n" if text.startswith("\r") else ""
+
+
+def plain(data: bytes) -> str:
+    """The text in all of it."""
+    text = PlainText()
+    return text.feed(data) + text.rest()

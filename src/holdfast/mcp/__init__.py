@@ -1,0 +1,15 @@
+"""`hold mcp`: sessions for AI agents, over the Model Context Protocol. The agent is an operator
+with its own key and envelope, like a person at a terminal: it sees what it may see, writes while it
+holds the turn, and is told in plain words when it may not. Nothing here grants anything.
+
+    server.py      which tools and resources there are, and how an agent is told to behave
+    desk.py        the agent's place: its connection, the sessions it may name, its commands
+    looking.py     tools that only look
+    acting.py      tools that write
+    turning.py     tools about the turn
+    refusing.py    what the host refuses, as an answer an agent can act on
+    bounding.py    text cut to what a model can read
+    resources.py   screen and journal as resources
+    changes.py     telling subscribers that one of them changed
+    serving.py     over standard input and output (pipes.py), or HTTP
+"""

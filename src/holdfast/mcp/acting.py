@@ -1,0 +1,115 @@
+"""Tools that write. Each is judged by the host as any operator's input is: by the agent's envelope,
+and by who holds the turn. A free turn is taken by writing."""
+
+from __future__ import annotations
+
+import secrets
+from typing import Annotated
+
+from pydantic import Field
+
+from holdfast.mcp.bounding import tail
+from holdfast.mcp.desk import Desk, bounded_wait
+from holdfast.mcp.looking import SessionName, Wait
+from holdfast.mcp.refusing import Answer, answering
+from holdfast.model.errors import InvalidArgument, TimedOut
+from holdfast.model.state import SessionState
+from holdfast.sdk.aio.running import Running
+from holdfast.sdk.aio.values import Result
+
+
+class Acting:
+    """The tools, for one agent."""
+
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+        self.tools = [
+            answering(tool) for tool in (self.submit, self.result, self.keys, self.answer)
+        ]
+
+    async def submit(
+        self,
+        session: SessionName,
+        command: Annotated[str, Field(description="one command line for the session's own shell")],
+        intent: Annotated[
+            str, Field(description="what this is for, in one sentence; recorded for people to read")
+        ],
+        seconds: Wait = 20.0,
+    ) -> Answer:
+        """Run a command in the session's own shell, which must be at its prompt, and give its exit
+        status and output. One that does not end in `seconds` goes on: you get a `handle` for
+        `result`. A refusal says who holds the turn and what to do; then nothing was typed."""
+        found = await self._desk.session(session)
+        running = await found.start(command, key=secrets.token_hex(8), intent=intent)
+        return await self._follow(running, "", bounded_wait(seconds))
+
+    async def result(
+        self,
+        handle: Annotated[str, Field(description="from submit")],
+        seconds: Wait = 20.0,
+    ) -> Answer:
+        """Go on waiting for a command begun by `submit`: its status and output when it has ended,
+        otherwise what it printed last."""
+        return await self._follow(self._desk.command(handle), handle, bounded_wait(seconds))
+
+    async def keys(
+        self,
+        session: SessionName,
+        keys: Annotated[
+            list[str],
+            Field(description='named keys in order: "C-c", "Enter", "Up", "Esc", "q", "F5", "M-x"'),
+        ],
+    ) -> Answer:
+        """Press keys, for programs that are not a shell prompt: an editor, a pager, a menu, or C-c
+        to interrupt. Observe afterwards to see what it did."""
+        offset = await (await self._desk.session(session)).keys(*keys)
+        return {"typed": True, "cursor": offset}
+
+    async def answer(
+        self,
+        session: SessionName,
+        text: Annotated[str, Field(description="the answer, without the Enter")],
+        enter: Annotated[bool, Field(description="press Enter behind it")] = True,
+        secret: Annotated[
+            bool, Field(description="true: you mean to answer a prompt for a secret")
+        ] = False,
+    ) -> Answer:
+        """Type text and Enter, to answer what a program asks. When it asks for a secret (a
+        password; nothing is echoed), do not make one up: hand the session to a person with
+        hand_to. Only with `secret` true is text typed there; it is kept nowhere."""
+        found, info = await self._desk.found(session)
+        if info.state is SessionState.SECRET and not secret:
+            raise InvalidArgument(
+                "the session waits for a secret, and an answer to it was not marked as one",
+                hint="hand_to a person, or say secret=true if you were given it for this purpose",
+            )
+        offset = await found.type(text, enter=enter)
+        return {"typed": True, "cursor": offset}
+
+    async def _follow(self, running: Running, handle: str, seconds: float) -> Answer:
+        try:
+            result = await running.result(seconds)
+        except TimedOut:
+            text, cut = tail(running.printed())
+            return {
+                "running": True,
+                "handle": handle or self._desk.keep(running),
+                "output_so_far": text,
+                "cut_chars": cut,
+            }
+        self._desk.drop(handle)
+        return _done(result)
+
+
+def _done(result: Result) -> Answer:
+    text, cut = tail(result.output)
+    return {
+        "running": False,
+        "status": result.status,
+        "output": text,
+        "cut_chars": cut,
+        "lost_bytes": result.lost_bytes,
+        "seconds": round(result.duration_s, 3),
+        "directory": result.cwd,
+        "journal_seq": result.seq,
+    }

@@ -1,0 +1,79 @@
+"""Standard input and output read and written by the event loop. The SDK's own way takes a thread
+for each line, which costs an agent's look at a screen more than the look."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import stat
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, cast
+
+if TYPE_CHECKING:
+    import anyio
+
+_LINE_MAX_BYTES = 4 << 20
+
+
+@asynccontextmanager
+async def standard_streams() -> AsyncIterator[
+    tuple[anyio.AsyncFile[str] | None, anyio.AsyncFile[str] | None]
+]:
+    """What `stdio_server` takes; None where this way is not to be had. What else is printed goes to
+    standard error meanwhile: it would be taken for an answer."""
+    if not (_carries(0) and _carries(1)):
+        yield None, None
+        return
+    loop = asyncio.get_running_loop()
+    incoming, outgoing = os.dup(0), os.dup(1)
+    os.dup2(2, 1)
+    reader = asyncio.StreamReader(limit=_LINE_MAX_BYTES)
+    reading, _ = await loop.connect_read_pipe(
+        lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(incoming, "rb", 0)
+    )
+    writing, protocol = await loop.connect_write_pipe(
+        asyncio.streams.FlowControlMixin, os.fdopen(outgoing, "wb", 0)
+    )
+    writer = asyncio.StreamWriter(writing, protocol, None, loop)
+    try:
+        yield (
+            cast("anyio.AsyncFile[str]", _Lines(reader)),
+            cast("anyio.AsyncFile[str]", _Out(writer)),
+        )
+    finally:
+        reading.close()
+        writing.close()
+        sys.stdout.flush()
+
+
+def _carries(descriptor: int) -> bool:
+    """Whether it is a pipe or a socket: an event loop cannot wait for a file."""
+    mode = os.fstat(descriptor).st_mode
+    return stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)
+
+
+class _Lines:
+    def __init__(self, reader: asyncio.StreamReader) -> None:
+        self._reader = reader
+
+    def __aiter__(self) -> _Lines:
+        return self
+
+    async def __anext__(self) -> str:
+        line = await self._reader.readline()
+        if not line:
+            raise StopAsyncIteration
+        return line.decode(errors="replace")
+
+
+class _Out:
+    def __init__(self, writer: asyncio.StreamWriter) -> None:
+        self._writer = writer
+
+    async def write(self, text: str) -> None:
+        self._writer.write(text.encode())
+
+    async def flush(self) -> None:
+        await self._writer.drain()

@@ -1,0 +1,56 @@
+"""What the host refuses, as an answer an agent can act on: which rule it was, and what to do next.
+A refusal is an answer and not a failure of the tool: a model reads answers."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Awaitable, Callable
+from typing import Any, ParamSpec
+
+from holdfast.model.errors import HoldfastError
+
+P = ParamSpec("P")
+Answer = dict[str, Any]
+
+# What to do about it with the tools there are. The host's own hints name commands of people.
+_NEXT = {
+    "turn_held": "call request_turn with a message that says what you want to do, and wait",
+    "turn_lost": "somebody took the turn from you: stop, call catch_up, and ask before you go on",
+    "turn_not_held": "call request_turn first",
+    "session_halted": "a person has frozen this session: stop, and wait until it runs again",
+    "session_busy": "something runs in the foreground: observe, answer it, or wait for the prompt",
+    "no_shell_integration": "use keys or answer, and observe what happens",
+    "session_ended": "it is over; list_sessions shows what there is",
+    "no_such_session": "list_sessions shows what there is",
+    "not_permitted": "you were not given this right; ask a person to do it or to grant it",
+    "actor_revoked": "your access was taken back; tell the person you work for",
+    "envelope_expired": "your access has expired; ask a person to grant it again",
+    "rate_limited": "wait a moment, then send less at a time",
+    "input_unknown": "observe before you send it again: it may have been typed",
+    "host_lost": "the host is away; sessions go on; try again in a moment",
+    "timed_out": "it goes on; ask again later",
+}
+
+
+def refused(error: HoldfastError) -> Answer:
+    return {
+        "refused": {
+            "code": error.code,
+            "message": error.message,
+            "retryable": error.retryable,
+            "what_to_do": _NEXT.get(error.code, error.hint),
+        }
+    }
+
+
+def answering(tool: Callable[P, Awaitable[Answer]]) -> Callable[P, Awaitable[Answer]]:
+    """The tool, with every error of ours as an answer."""
+
+    @functools.wraps(tool)
+    async def answered(*args: P.args, **kwargs: P.kwargs) -> Answer:
+        try:
+            return await tool(*args, **kwargs)
+        except HoldfastError as error:
+            return refused(error)
+
+    return answered

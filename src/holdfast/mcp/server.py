@@ -1,0 +1,83 @@
+"""Which tools and resources there are, and how an agent is told to behave."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from mcp.server.mcpserver import MCPServer
+from mcp_types import SubscribeRequestParams, ToolAnnotations, UnsubscribeRequestParams
+
+from holdfast import __version__
+from holdfast.mcp.acting import Acting
+from holdfast.mcp.changes import Changes
+from holdfast.mcp.desk import Desk
+from holdfast.mcp.looking import Looking
+from holdfast.mcp.resources import JOURNAL, SCREEN, journal_lines, screen_text, uri_of
+from holdfast.mcp.turning import Turning
+
+INSTRUCTIONS = """\
+You work in live terminal sessions that you share with people and other agents. Nobody owns them;
+they go on when you leave, and nothing you see was started for you.
+- observe before you act. list_sessions says what there is; the state says what a session waits for.
+- One actor writes at a time: the holder of the turn. A free turn is yours when you write. If
+  somebody else holds it, request_turn with a message, and yield_turn when you are done.
+- A person may take the turn from you at any moment. Then stop: do not try again in another way.
+  Call catch_up, and go on only when the turn is given to you again.
+- A result with `refused` means that nothing was done; `what_to_do` says what comes next.
+- Prompts for secrets are for people: hand_to one of them.
+- Say truly what each command is for: everything you type is recorded under your name."""
+
+_LOOKS = ToolAnnotations(read_only_hint=True, open_world_hint=False)
+_TURNS = ToolAnnotations(read_only_hint=False, destructive_hint=False, open_world_hint=False)
+_WRITES = ToolAnnotations(read_only_hint=False, destructive_hint=True, open_world_hint=True)
+
+
+def build(desk: Desk) -> MCPServer[None]:
+    """The server for one agent."""
+    changes = Changes(desk)
+
+    @asynccontextmanager
+    async def lifespan(_: MCPServer[None]) -> AsyncIterator[None]:
+        async with desk.open():
+            try:
+                yield
+            finally:
+                changes.close()
+
+    server: MCPServer[None] = MCPServer(
+        "holdfast",
+        title="holdfast",
+        instructions=INSTRUCTIONS,
+        version=__version__,
+        lifespan=lifespan,
+        subscriptions=changes.bus,
+        middleware=[changes.middleware],
+        log_level="WARNING",
+    )
+    for tools, hints in (
+        (Looking(desk).tools, _LOOKS),
+        (Acting(desk).tools, _WRITES),
+        (Turning(desk).tools, _TURNS),
+    ):
+        for tool in tools:
+            server.add_tool(tool, annotations=hints, structured_output=False)
+    _add_resources(server, desk)
+    lowlevel = server._lowlevel_server  # subscriptions of older clients have no public place
+    lowlevel.add_request_handler("resources/subscribe", SubscribeRequestParams, changes.subscribe)
+    lowlevel.add_request_handler(
+        "resources/unsubscribe", UnsubscribeRequestParams, changes.unsubscribe
+    )
+    return server
+
+
+def _add_resources(server: MCPServer[None], desk: Desk) -> None:
+    @server.resource(uri_of("{session}", SCREEN), mime_type="text/plain", title="Screen")
+    async def screen(session: str) -> str:
+        """A session's screen as text."""
+        return await screen_text(desk, session)
+
+    @server.resource(uri_of("{session}", JOURNAL), mime_type="application/jsonl", title="Journal")
+    async def journal(session: str) -> str:
+        """The latest records of what was done to a session, and by whom."""
+        return await journal_lines(desk, session)

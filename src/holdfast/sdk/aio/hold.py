@@ -1,0 +1,148 @@
+"""connect(), and a host as a program sees it: its sessions and their events.
+
+async with connect() as hold:
+    build = await hold.session("build")
+    print((await build.submit("make test")).status)
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncGenerator, Generator, Mapping, Sequence
+from typing import Any
+
+from holdfast.model.info import HostInfo, SessionInfo
+from holdfast.model.limits import RECONNECT_DEADLINE_S
+from holdfast.model.size import Size
+from holdfast.model.state import Level
+from holdfast.sdk import events as ev
+from holdfast.sdk import identity, machines
+from holdfast.sdk.aio.link import Link
+from holdfast.sdk.aio.session import Session, size_of
+from holdfast.sdk.aio.values import HostPeer
+from holdfast.sdk.aio.watch import Watch
+from holdfast.sdk.connection import place
+from holdfast.sdk.machines import Machine
+from holdfast.wire import messages as m
+
+
+class Hold:
+    """A host in reach. Made by `connect`."""
+
+    def __init__(self, link: Link, host: HostPeer) -> None:
+        self._link = link
+        self.host = host
+
+    def __repr__(self) -> str:
+        return f"<Hold {self.host.name} as {self.host.actor}>"
+
+    async def session(self, name: str) -> Session:
+        """A session by name, by id, or by a unique beginning of its id. Raises NoSuchSession."""
+        return Session(self._link, (await self._link.ask(m.Show(0, name), m.Shown)).info)
+
+    async def sessions(self, *, ended: bool = False) -> tuple[SessionInfo, ...]:
+        """The live sessions you may see; with `ended` also those that ended recently."""
+        return (await self._link.ask(m.ListSessions(0, ended), m.Sessions)).sessions
+
+    async def run(
+        self,
+        argv: Sequence[str] = (),
+        *,
+        name: str = "",
+        cwd: str = "",
+        env: Mapping[str, str] | None = None,
+        size: Size | tuple[int, int] | str | None = None,
+        labels: Sequence[str] = (),
+        rehomeable: bool = False,
+        level: str | None = None,
+        user: str = "",
+        predecessor: str = "",
+    ) -> Session:
+        """Start a session; an empty `argv` is your login shell. `env` is all of its environment;
+        None: this program's own, when the host is on this machine. Not repeated when the
+        connection is lost: it might start two, so HostLost says to look first."""
+        request = m.Run(
+            0,
+            tuple(argv),
+            name,
+            cwd,
+            self._environment() if env is None else dict(env),
+            None if size is None else size_of(size),
+            user,
+            None if level is None else Level(level),
+            0,
+            tuple(labels),
+            predecessor,
+            rehomeable,
+        )
+        return Session(self._link, (await self._link.ask(request, m.Shown, once=True)).info)
+
+    def _environment(self) -> dict[str, str]:
+        """Of this program, unless the host is somewhere else: there it means nothing."""
+        return dict(os.environ) if self._link.is_here else {}
+
+    def events(self, session: str = "") -> AsyncGenerator[ev.Event, None]:
+        """What happens to all sessions you may see, or to the one of this id: see
+        `holdfast.events`. The present state of each comes first."""
+        return Watch(self._link, session).events()
+
+    async def host_info(self) -> HostInfo:
+        """What the host is and can do."""
+        return (await self._link.ask(m.GetHost(0), m.HostShown)).host
+
+    async def close(self) -> None:
+        """Leave. Sessions carry on."""
+        await self._link.close()
+
+
+class connect:  # noqa: N801 - it is called like a function, and used with `async with` or `await`
+    """A host, reached: `async with connect() as hold:`, or `hold = await connect()` and
+    `await hold.close()` later.
+
+    `address`: None is this user's own host, or what HOLDFAST_ON says; a machine of `hold machines`;
+    the path of a host's socket; or ID@RELAY-URL, the host that has this session now.
+    `actor`: whose hand this program is, by the name of a key that `hold actor add` made or by the
+    path of a key file; None: HOLDFAST_AS, else the unix user's own actor.
+    `client`: what kind of client this is, for people to read in the journal.
+    `patience`: seconds to try to get back to a host that was lost."""
+
+    def __init__(
+        self,
+        address: str | None = None,
+        *,
+        actor: str | None = None,
+        client: str = "python",
+        patience: float = RECONNECT_DEADLINE_S,
+    ) -> None:
+        self._address, self._actor = address, actor
+        self._client, self._patience = client, patience
+        self._hold: Hold | None = None
+
+    async def _connected(self) -> Hold:
+        acting = identity.load(self._actor) if self._actor else None
+        link = Link(_place_of(self._address), self._client, acting, self._patience)
+        welcome = (await link.carrier()).welcome
+        me = acting or identity.chosen()
+        actor = me.name if me is not None else welcome.actor
+        return Hold(link, HostPeer(welcome.host, welcome.host_key, welcome.daemon_pid, actor))
+
+    def __await__(self) -> Generator[Any, None, Hold]:
+        return self._connected().__await__()
+
+    async def __aenter__(self) -> Hold:
+        self._hold = await self._connected()
+        return self._hold
+
+    async def __aexit__(self, *_: object) -> None:
+        if self._hold is not None:
+            await self._hold.close()
+
+
+def _place_of(address: str | None) -> str | Machine:
+    if not address:
+        return place()
+    if "@" in address:
+        from holdfast.sdk.by_id import sought
+
+        return sought(address)
+    return address if "/" in address else machines.find(address)

@@ -1,0 +1,335 @@
+"""A session: what can be asked of it and done to it.
+
+Made by `Hold.session` and `Hold.run`. It is a handle, not the session: losing or forgetting it
+changes nothing about what runs.
+"""
+
+from __future__ import annotations
+
+import builtins
+import re
+import signal as signals
+from collections.abc import AsyncGenerator, Iterable
+from typing import TYPE_CHECKING, TypeVar, overload
+
+from holdfast.model.errors import (
+    HoldfastError,
+    HostLost,
+    InputUnknown,
+    InvalidArgument,
+    SessionEnded,
+)
+from holdfast.model.graph import Process
+from holdfast.model.info import BlameLine, SessionInfo
+from holdfast.model.size import Size
+from holdfast.model.state import Ending, SessionState
+from holdfast.model.turn_info import Handoff, Receipt
+from holdfast.sdk import events as ev
+from holdfast.sdk.aio import output, waiting
+from holdfast.sdk.aio.inputs import Inputs
+from holdfast.sdk.aio.link import Link
+from holdfast.sdk.aio.prompt import run_at_prompt
+from holdfast.sdk.aio.running import Running
+from holdfast.sdk.aio.turn import Blocks, Turn
+from holdfast.sdk.aio.values import Cursor, LiveGraph, Piece, Refusal, Result, Screen, TurnState
+from holdfast.sdk.aio.watch import Watch
+from holdfast.wire import authority as a
+from holdfast.wire import messages as m
+
+if TYPE_CHECKING:
+    from holdfast.journal.entries import Entry
+
+A = TypeVar("A", bound=m.Answer)
+
+
+class Session:
+    """A handle on one session, by its id."""
+
+    def __init__(self, link: Link, info: SessionInfo) -> None:
+        self._link = link
+        self._inputs = Inputs(link)
+        self._blocks = Blocks(self)  # in which this handle holds the turn
+        self.id = info.id
+        self.name = info.name
+        self.found = info  # how it was when this handle was made
+
+    def __repr__(self) -> str:
+        return f"<Session {self.name} {self.id[:8]}>"
+
+    async def info(self) -> SessionInfo:
+        """What it is and does now; of an ended session what its tombstone says."""
+        return (await self._ask(m.Show(0, self.id), m.Shown)).info
+
+    # -- commands -------------------------------------------------------------------------------
+
+    async def submit(
+        self,
+        command: str,
+        *,
+        key: str = "",
+        intent: str = "",
+        timeout: float | None = None,
+        raises: bool = True,
+    ) -> Result:
+        """Run one command line in the session's own shell, which must be at its prompt, and wait
+        for its end.
+
+        `key`: names this act. The same key again, by the same actor, also from another program or
+        after a crash, never runs anything twice: it gives the result of the first time, and waits
+        for it if it still runs. Without one, this call alone is safe against lost connections.
+
+        `intent`: what it is for, for people who read the journal.
+
+        `timeout`: seconds to wait. TimedOut says that the command goes on.
+
+        `raises=False`: what the host refuses is given as `Result.refused` instead of an error."""
+        try:
+            running = await self.start(command, key=key, intent=intent)
+        except InputUnknown:
+            raise
+        except HoldfastError as error:
+            if raises or isinstance(error, HostLost):
+                raise
+            why = Refusal(error.code, error.message, error.hint, error.retryable)
+            return Result(command, None, b"", 0.0, 0, refused=why)
+        try:
+            return await running.result(timeout)
+        finally:
+            running.forget()
+
+    async def start(self, command: str, *, key: str = "", intent: str = "") -> Running:
+        """Begin one command line, as `submit`, and give a handle on it as soon as the shell has
+        begun it. Its output can be read as it comes."""
+        async with self._blocks.writing():
+            return await run_at_prompt(self, self._link, self._inputs, command, key, intent)
+
+    # -- input ----------------------------------------------------------------------------------
+
+    async def type(self, text: str, *, enter: bool = False) -> int:
+        """Type text, pasted as one piece where the program knows pastes. Gives the output offset
+        at which it was taken: what is printed in answer comes behind it."""
+        return await self._offer(m.Submit(0, self.id, 0, text, enter))
+
+    async def type_bytes(self, data: bytes) -> int:
+        """Type bytes as they are."""
+        return await self._offer(m.Input(0, self.id, 0, data))
+
+    async def keys(self, *keys: str) -> int:
+        """Press named keys: "C-c", "Up", "Enter", "F5", "M-x", or characters."""
+        return await self._offer(m.Keys(0, self.id, 0, keys))
+
+    async def signal(self, number: int | str) -> None:
+        """Send a signal, as signal.SIGINT or "INT", to the foreground process group."""
+        await self._write(m.Signal(0, self.id, _signal_number(number)), m.Done, once=True)
+
+    async def resize(self, size: Size | tuple[int, int] | str) -> None:
+        """Set the canonical size: (columns, rows), "120x40" or a Size."""
+        await self._write(m.Resize(0, self.id, size_of(size)), m.Done)
+
+    # -- looking --------------------------------------------------------------------------------
+
+    async def screen(self, *, scrollback: bool = False) -> Screen:
+        """The screen as text; with `scrollback` also the lines above it that are still held."""
+        shown = await self._ask(m.GetScreen(0, self.id, scrollback), m.ScreenShown)
+        cursor = Cursor(shown.cursor_col, shown.cursor_row)
+        return Screen(shown.text, cursor, shown.size, shown.title, shown.offset, shown.alternate)
+
+    def output(self, since: int | None = None) -> AsyncGenerator[Piece, None]:
+        """Every byte it prints, from an offset on (of a Screen, a Piece, or 0), or from now on;
+        until it ends. Goes on by itself after a lost connection, without a hole or a repeat; what
+        is no longer held shows as `Piece.gap`."""
+        return output.pieces(self._link, self.id, since)
+
+    def events(self) -> AsyncGenerator[ev.Event, None]:
+        """What happens to it (see `holdfast.events`), its present state first; until it ends."""
+        return Watch(self._link, self.id).events()
+
+    async def graph(self) -> LiveGraph:
+        """Processes, terminal, files and sockets, as the kernel has them now."""
+        graph = (await self._ask(m.GetGraph(0, self.id), m.GraphShown)).graph
+        return LiveGraph(*(getattr(graph, field) for field in type(graph)._fields))
+
+    @overload
+    async def wait_for(
+        self, *, state: str | Iterable[str], timeout: float | None = None
+    ) -> SessionState: ...
+    @overload
+    async def wait_for(
+        self, *, text: str | re.Pattern[str], since: int | None = None, timeout: float | None = None
+    ) -> str: ...
+    @overload
+    async def wait_for(self, *, port: int, timeout: float | None = None) -> Process: ...
+    @overload
+    async def wait_for(self, *, ended: bool, timeout: float | None = None) -> Ending: ...
+
+    async def wait_for(
+        self,
+        *,
+        state: str | Iterable[str] = (),
+        text: str | re.Pattern[str] = "",
+        port: int = 0,
+        ended: bool = False,
+        since: int | None = None,
+        timeout: float | None = None,
+    ) -> SessionState | str | Process | Ending:
+        """Wait for one thing and give it back: a state or one of several ("prompt", "input",
+        "secret", ...); a text on the screen or printed later (a regular expression, by lines; with
+        `since` only in the output from there on); a process that listens on a port; its end.
+
+        Raises TimedOut after `timeout` seconds, and SessionEnded when it ends before that."""
+        if [bool(state), bool(text), bool(port), ended].count(True) != 1:
+            raise InvalidArgument("wait for one of state, text, port, ended=True")
+        name = self.name
+        if text:
+            wanted = waiting.pattern(text)
+            found = waiting.text(self, wanted, since)
+            return await waiting.within(found, timeout, f"{wanted.pattern!r} in {name}")
+        if port:
+            return await waiting.within(
+                waiting.port(self, port), timeout, f"a process of {name} that listens on {port}"
+            )
+        if ended:
+            return await waiting.within(waiting.ended(self), timeout, f"the end of {name}")
+        states = _states(state)
+        words = " or ".join(sorted(states))
+        return await waiting.within(
+            waiting.state(self, states), timeout, f"the state {words} of {name}"
+        )
+
+    # -- the turn -------------------------------------------------------------------------------
+
+    def turn(self, message: str = "", timeout: float | None = None) -> Turn:
+        """Hold the turn while a block runs: `async with session.turn(): ...`. It is asked for with
+        the message and waited for, at most so many seconds, and given back at the end."""
+        return Turn(self, self._blocks, message, timeout)
+
+    async def turn_state(self) -> TurnState:
+        """Who holds the turn, and who waits for it."""
+        return await self._turn(a.GetTurn(0, self.id))
+
+    async def request_turn(self, message: str = "") -> TurnState:
+        """Ask for the turn and come back at once: it may be yours then, or you wait for it."""
+        return await self._turn(a.RequestTurn(0, self.id, message))
+
+    async def withdraw_turn(self) -> TurnState:
+        """Wait for the turn no longer."""
+        return await self._turn(a.WithdrawTurn(0, self.id))
+
+    async def yield_turn(self) -> TurnState:
+        """Give the turn up; the session's policy says who is next."""
+        self._blocks.given()
+        return await self._turn(a.YieldTurn(0, self.id))
+
+    async def hand_off(self, to: str, message: str = "") -> TurnState:
+        """Give the turn to this actor, waiting for it or not."""
+        self._blocks.given()
+        return await self._turn(a.HandOffTurn(0, self.id, to, message))
+
+    async def grant_turn(self, to: str = "") -> TurnState:
+        """Give the turn to one who waits for it; "" is the first of them."""
+        self._blocks.given()
+        return await self._turn(a.GrantTurn(0, self.id, to))
+
+    async def seize(self, *, halt: bool = False, only_actor: str = "", reason: str = "") -> Receipt:
+        """Take the turn now, whoever holds it; with `halt` freeze everything in the session too,
+        or with `only_actor` what that actor started."""
+        return (await self._ask(a.Seize(0, self.id, halt, only_actor, reason), a.Halted)).receipt
+
+    async def halt(self, *, only_actor: str = "", reason: str = "") -> Receipt:
+        """Freeze everything in the session, or what one actor started in it."""
+        return (await self._ask(a.Halt(0, self.id, only_actor, reason), a.Halted)).receipt
+
+    async def resume(self) -> None:
+        """Let a halted session run on."""
+        await self._ask(a.Resume(0, self.id), m.Done)
+
+    # -- what was recorded ----------------------------------------------------------------------
+
+    async def catch_up(self, since: int | None = None) -> Handoff:
+        """What happened since your actor last looked, or since a journal record."""
+        return (await self._ask(a.CatchUp(0, self.id, since), a.CaughtUp)).handoff
+
+    async def journal(self, since: int = 1, actor: str = "") -> AsyncGenerator[Entry, None]:
+        """The entries recorded until now, from this sequence on; of one actor only, by name or
+        id."""
+        from holdfast.journal.encoding import decode
+
+        more = True
+        while more:
+            shown = await self._ask(a.GetJournal(0, self.id, since), a.JournalShown)
+            more = shown.more and bool(shown.records)
+            for record in shown.records:
+                entry = decode(record)
+                since = entry.seq + 1
+                if not actor or actor in (entry.actor, shown.names.get(entry.actor)):
+                    yield entry
+
+    async def blame(self, first: int = 1, last: int | None = None) -> tuple[BlameLine, ...]:
+        """Lines of the scrollback with the command and actor that made each."""
+        lines: list[BlameLine] = []
+        while last is None or first <= last:
+            blamed = await self._ask(a.Blame(0, self.id, first, last), a.Blamed)
+            lines += blamed.lines
+            first += len(blamed.lines)
+            if not blamed.lines or first > blamed.total:
+                break
+        return tuple(lines)
+
+    async def end(self) -> Ending:
+        """End the session: hang up, then kill what remains. Gives its true ending."""
+        try:
+            ending = (await self._ask(m.End(0, self.id), m.Shown)).info.ending
+        except SessionEnded:
+            ending = (await self.info()).ending
+        assert ending is not None
+        return ending
+
+    # -- common to several ----------------------------------------------------------------------
+
+    async def _ask(self, request: m.Request, kind: builtins.type[A], *, once: bool = False) -> A:
+        return await self._link.ask(request, kind, once=once)
+
+    async def _turn(self, request: m.Request) -> TurnState:
+        shown = await self._ask(request, a.TurnShown)
+        return TurnState(shown.turn, shown.yours)
+
+    async def _offer(self, request: m.Submit | m.Input | m.Keys) -> int:
+        async with self._blocks.writing():
+            return (await self._inputs.offer(request)).offset
+
+    async def _write(self, request: m.Request, kind: builtins.type[A], *, once: bool = False) -> A:
+        """A write that is no input: it is not numbered, so `once` is never sent twice."""
+        async with self._blocks.writing():
+            try:
+                return await self._ask(request, kind, once=once)
+            except HostLost as error:
+                if not once:
+                    raise
+                raise InputUnknown(
+                    "the host was lost before it said whether it was done", hint="look first"
+                ) from error
+
+
+def size_of(size: Size | tuple[int, int] | str) -> Size:
+    if isinstance(size, str):
+        return Size.parse(size)
+    return size if isinstance(size, Size) else Size(*size).checked()
+
+
+def _signal_number(number: int | str) -> int:
+    if isinstance(number, int):
+        return int(number)
+    name = number.upper()
+    try:
+        return signals.Signals[name if name.startswith("SIG") else f"SIG{name}"]
+    except KeyError:
+        raise InvalidArgument(f"no signal is called {number[:40]!r}") from None
+
+
+def _states(state: str | Iterable[str]) -> frozenset[SessionState]:
+    try:
+        return frozenset(map(SessionState, (state,) if isinstance(state, str) else state))
+    except ValueError:
+        raise InvalidArgument(
+            f"no such state: {state!r}", hint=f"one of {', '.join(SessionState)}"
+        ) from None

@@ -1,0 +1,212 @@
+"""The turn, held for as long as a block of code runs.
+
+    async with session.turn(message="two lines, then it is yours") as turn:
+        await session.submit("make")
+
+It is asked for, waited for, and given back at the end, unless it was ours before or was taken away
+meanwhile. From the moment it was taken, everything written through this session object raises
+TurnLost, also when the turn is free again: whoever took it decides what comes next.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import aclosing, asynccontextmanager, suppress
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+from holdfast.model.errors import (
+    InvalidArgument,
+    NoSuchSession,
+    SessionBusy,
+    SessionEnded,
+    SessionHalted,
+    TimedOut,
+    TurnHeld,
+    TurnLost,
+    TurnNotHeld,
+)
+from holdfast.sdk import events as ev
+from holdfast.sdk.aio.values import TurnState
+
+if TYPE_CHECKING:
+    from holdfast.sdk.aio.session import Session
+
+_TOLD_S = 2.0  # for an event that is on its way already
+
+
+class Turn:
+    """Holding a session's turn. `lost` is set when it was taken away."""
+
+    def __init__(
+        self, session: Session, blocks: Blocks, message: str, timeout: float | None
+    ) -> None:
+        self._session, self._blocks = session, blocks
+        self._message, self._timeout = message, timeout
+        self.lost = asyncio.Event()
+        self.lost_to = ""  # who took it, by name
+        self.reason = ""  # and why, if they said
+        self._ours_to_give = False  # it was taken here, and not given on since
+        self._given = False
+        self._ours = asyncio.Event()
+        self._watching: asyncio.Task[None] | None = None
+
+    async def __aenter__(self) -> Self:
+        before = await self._session.turn_state()
+        listening = asyncio.Event()
+        self._watching = asyncio.create_task(self._watch(listening))
+        try:
+            await self._until(listening)
+            if not (await self._session.request_turn(self._message)).yours:
+                await self._wait()
+        except BaseException:
+            await self._stop()
+            raise
+        self._ours_to_give = not before.yours or self._blocks.hold_by_writing(before)
+        self._blocks.entered(self)
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None
+    ) -> None:
+        self._blocks.left(self)
+        await self._stop()
+        if self._ours_to_give and not self.lost.is_set() and not self._given:
+            with suppress(TurnNotHeld, SessionEnded, NoSuchSession):
+                await self._session.yield_turn()
+
+    def check(self) -> None:
+        """Raise TurnLost if it was taken away."""
+        if self.lost.is_set():
+            raise self.loss()
+
+    def loss(self) -> TurnLost:
+        why = f": {self.reason}" if self.reason else ""
+        return TurnLost(
+            f"{self.lost_to or 'somebody'} took the turn of {self._session.name}{why}",
+            hint="stop, and ask whoever holds it now before you go on",
+        )
+
+    def given(self) -> None:
+        """Given on by this program itself: that is no loss."""
+        self._given = True
+
+    # -- waiting for it -------------------------------------------------------------------------
+
+    async def _wait(self) -> None:
+        """Until it comes. A turn that comes to somebody who went away keeps the others waiting, so
+        giving up is said."""
+        try:
+            await asyncio.wait_for(self._until(self._ours), self._timeout)
+        except (TimeoutError, asyncio.CancelledError) as given_up:
+            shown = await asyncio.shield(asyncio.ensure_future(self._withdraw()))
+            if isinstance(given_up, asyncio.CancelledError):
+                if shown.yours:
+                    await self._session.yield_turn()
+                raise
+            if not shown.yours:
+                raise TimedOut(
+                    f"the turn of {self._session.name} did not come within {self._timeout:g} s; "
+                    f"{shown.turn.holder_name or 'nobody'} holds it",
+                    hint="wait longer, ask its holder, or seize it if you may",
+                ) from None
+
+    async def _withdraw(self) -> TurnState:
+        """Wait no longer; it may have come at this very moment."""
+        try:
+            return await self._session.withdraw_turn()
+        except InvalidArgument:
+            return await self._session.turn_state()
+
+    async def _until(self, event: asyncio.Event) -> None:
+        """Until it is set; what ends the watching (the session's end) is raised here."""
+        assert self._watching is not None
+        waiting = asyncio.ensure_future(event.wait())
+        try:
+            await asyncio.wait((waiting, self._watching), return_when=asyncio.FIRST_COMPLETED)
+            if not event.is_set():
+                self._watching.result()
+                raise SessionEnded(f"{self._session.name} has ended")
+        finally:
+            waiting.cancel()
+
+    # -- watching it ----------------------------------------------------------------------------
+
+    async def _watch(self, listening: asyncio.Event) -> None:
+        async with aclosing(self._session.events()) as events:
+            async for event in events:
+                if isinstance(event, ev.TurnLost):
+                    self.lose(event.by, event.reason)
+                elif isinstance(event, ev.TurnChanged):
+                    self._changed(event.yours, event.actor, event.reason)
+                elif isinstance(event, ev.Dropped):
+                    shown = await self._session.turn_state()
+                    self._changed(shown.yours, shown.turn.holder_name, "")
+                listening.set()
+
+    def _changed(self, yours: bool, by: str, reason: str) -> None:
+        if yours:
+            self._ours.set()
+        elif self in self._blocks:
+            self.lose(by, reason)
+
+    def lose(self, by: str, reason: str) -> None:
+        if not self.lost.is_set() and not self._given:
+            self.lost_to, self.reason = by, reason
+            self.lost.set()
+
+    async def _stop(self) -> None:
+        if self._watching is not None:
+            self._watching.cancel()
+            await asyncio.wait((self._watching,))
+            if not self._watching.cancelled():
+                self._watching.exception()  # looked at: the session's own calls tell of it
+
+
+class Blocks:
+    """The blocks in which one handle holds the turn, one inside the other, and what is written
+    through it meanwhile."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._turns: list[Turn] = []
+        self._wrote = False  # which may have taken a free turn
+
+    def __contains__(self, turn: Turn) -> bool:
+        return turn in self._turns
+
+    def entered(self, turn: Turn) -> None:
+        self._turns.append(turn)
+
+    def left(self, turn: Turn) -> None:
+        self._turns.remove(turn)
+
+    def given(self) -> None:
+        """The turn is given on by this program itself."""
+        for turn in self._turns:
+            turn.given()
+
+    def hold_by_writing(self, state: TurnState) -> bool:
+        """Whether the turn is ours because we wrote while it was free: nobody asked for it."""
+        return state.yours and self._wrote and not self._turns and not state.turn.seized
+
+    @asynccontextmanager
+    async def writing(self) -> AsyncIterator[None]:
+        """Nothing is sent once the turn was taken away; and what is refused because it was taken
+        at this moment is told as that."""
+        for turn in self._turns:
+            turn.check()
+        try:
+            yield
+            self._wrote = True
+        except (TurnHeld, SessionHalted, SessionBusy) as error:
+            if not self._turns or (await self._session.turn_state()).yours:
+                raise
+            turn = self._turns[-1]
+            with suppress(TimeoutError):  # who took it, and why, is told behind the refusal
+                await asyncio.wait_for(turn.lost.wait(), _TOLD_S)
+            turn.lose("somebody", error.message)
+            if not turn.lost.is_set():  # it was given on
+                raise
+            raise turn.loss() from error

@@ -1,0 +1,84 @@
+"""What is told of sessions without being asked: the events of `Hold.events` and `Session.events`.
+
+Each names its session by id and says when it happened by the host's clock. After a lost connection
+the present state is told again where it changed, behind a `Dropped` that says so.
+"""
+
+from __future__ import annotations
+
+from holdfast.model.record import Record
+from holdfast.model.size import Size
+from holdfast.model.state import Ending, SessionState
+from holdfast.model.turn_info import Handoff, TurnInfo
+
+
+class Event(Record):
+    """Base of all."""
+
+    session: str  # its id; "" when it is about none in particular
+
+
+class StateChanged(Event):
+    """What a session does now: also told of each session at the beginning."""
+
+    name: str
+    state: SessionState
+    at: float
+    waiting_line: str = ""  # the prompt, when it waits for input or a secret
+
+
+class Ended(Event):
+    """A session ended, and how."""
+
+    name: str
+    ending: Ending
+    at: float
+
+
+class TurnChanged(Event):
+    """The turn moved, or something about it did."""
+
+    step: str  # request, grant, yield, seize ... as in docs/protocol.md
+    at: float
+    actor: str  # who did it, by name
+    turn: TurnInfo
+    yours: bool
+    reason: str = ""
+
+
+class TurnRequested(Event):
+    """Somebody asks for the turn."""
+
+    at: float
+    actor: str  # who, by name
+    message: str  # for the holder to read
+    turn: TurnInfo
+    yours: bool  # you hold it, so you are the one asked
+
+
+class TurnLost(Event):
+    """The turn was taken from you; your writes are refused from here on."""
+
+    by: str
+    at: float
+    reason: str
+
+
+class TurnHandedOver(Event):
+    """You hold the turn now, and this changed since you last did. Told to who is attached."""
+
+    handoff: Handoff
+
+
+class OperatorsChanged(Event):
+    """Somebody came or went, or the canonical size changed."""
+
+    operators: int
+    observers: int
+    size: Size
+
+
+class Dropped(Event):
+    """Events were left out here."""
+
+    count: int | None  # None: the connection was lost, nobody knows how many

@@ -1,0 +1,52 @@
+"""An AI agent's client, as the official MCP SDK has it, driving the real `hold mcp`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+from mcp import Client, StdioServerParameters
+
+from process.commanding import HOLD, Hold
+
+PATIENCE_S = 60.0
+
+
+class Agent:
+    """One connected client: tools by name, answers as they were written."""
+
+    def __init__(self, client: Client) -> None:
+        self.client = client
+
+    async def __call__(self, tool: str, **arguments: Any) -> dict[str, Any]:
+        done = await self.client.call_tool(tool, arguments)
+        assert not done.is_error, done
+        answer = json.loads(done.content[0].text)  # type: ignore[union-attr]
+        assert isinstance(answer, dict)
+        return answer
+
+    async def refused(self, tool: str, **arguments: Any) -> dict[str, Any]:
+        answer = await self(tool, **arguments)
+        assert list(answer) == ["refused"], answer
+        why: dict[str, Any] = answer["refused"]
+        assert why["message"] and why["what_to_do"], why
+        return why
+
+    async def resource(self, uri: str) -> str:
+        read = await self.client.read_resource(uri, cache_mode="bypass")
+        text: str = read.contents[0].text  # type: ignore[union-attr]
+        return text
+
+
+def server(hold: Hold, *words: str) -> StdioServerParameters:
+    return StdioServerParameters(command=HOLD, args=list(words), env=hold.env)
+
+
+@asynccontextmanager
+async def agent(hold: Hold, name: str, *words: str, **how: Any) -> AsyncIterator[Agent]:
+    """`hold --as NAME mcp`, over its standard input and output."""
+    command = server(hold, "--as", name, "mcp", *words)
+    async with Client(command, read_timeout_seconds=PATIENCE_S, **how) as client:
+        yield Agent(client)

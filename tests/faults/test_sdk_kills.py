@@ -1,0 +1,312 @@
+"""The SDK while the daemon dies: a command runs once or is said to be unknown, streams go on
+without a hole or a repeat, and cancelled calls leave nothing half done."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import random
+import sys
+from collections.abc import AsyncIterator, Awaitable, Iterator
+from contextlib import aclosing
+from pathlib import Path
+
+import pytest
+
+from faults.crash_points import arm, crashing_host
+from faults.hosting import FaultHost
+from holdfast import Piece, Result, Session, connect, errors, events
+from holdfast.model.limits import KEYED_EXECS_REMEMBERED
+from holdfast.sdk.aio.link import Link
+from process.sdking import PATIENCE_S, lines_of, run, shell, until_gone
+
+_SEED = 20261116
+_STORM = 100  # calls that are cancelled
+_ROUND = KEYED_EXECS_REMEMBERED - 14  # so many keys at once: the host forgets older ones
+
+# Where the daemon dies between the request and the typing, and in the reports of the shell.
+BEFORE_TYPING = ["before-keep", "after-keep", "before-record", "before-take", "before-note"]
+AFTER_TYPING = ["after-note", "after-take", "before-type", "after-type"]
+
+
+@pytest.fixture(scope="module")
+def armed_host() -> Iterator[FaultHost]:
+    host = crashing_host()
+    try:
+        yield host.up()
+    finally:
+        host.down()
+
+
+async def _kill(host: FaultHost) -> None:
+    """And the next one serves: the SDK is not to find that out by luck."""
+    old = await asyncio.to_thread(host.kill_daemon)
+    await asyncio.to_thread(host.wait_new_daemon, old)
+
+
+@pytest.mark.requirement("M6", "G4", "R6")
+@pytest.mark.parametrize("key", ["", "deploy"])
+@pytest.mark.parametrize("point", [*BEFORE_TYPING, *AFTER_TYPING])
+def test_a_command_cut_off_by_a_kill_runs_once_and_gives_its_result(
+    armed_host: FaultHost, point: str, key: str
+) -> None:
+    ran = armed_host.work / f"ran-{point}-{key}"
+
+    async def work() -> None:
+        async with connect(armed_host.socket) as hold:
+            session = await shell(hold, f"cut-{point}-{key}")
+            async with session.turn():  # so that the first thing kept is the command
+                gone = arm(armed_host, point)
+                result = await session.submit(f"echo ran >> {ran}; (exit 7)", key=key)
+            assert not gone.exists(), "the daemon never came by there"
+            assert (result.status, result.lost_bytes) == (7, 0)
+            await session.end()
+
+    run(work())
+    assert lines_of(ran) == ["ran"]
+
+
+@pytest.mark.requirement("M6", "G4")
+@pytest.mark.parametrize("point", ["before-keep", "after-keep"])
+@pytest.mark.parametrize("report", ["begin", "end"])
+def test_a_report_that_dies_with_the_daemon_makes_no_command_run_again(
+    armed_host: FaultHost, point: str, report: str
+) -> None:
+    """The shell says a thing once. What was said to a daemon in its last moment is known from what
+    comes next, or not at all; and then that is said."""
+    name = f"{report}-{point}"
+    ran, go = armed_host.work / f"ran-{name}", armed_host.work / f"go-{name}"
+    os.mkfifo(go)
+
+    async def work() -> None:
+        async with connect(armed_host.socket) as hold:
+            session = await shell(hold, name)
+            command = f"echo ran >> {ran}; cat {go}; echo ended; (exit 7)"
+            started = asyncio.create_task(session.submit(command, key="k"))
+            await session.wait_for(text="ran >>", timeout=PATIENCE_S)
+            if report == "end":
+                await session.start(command, key="k")  # it has begun, and that is kept
+            gone = arm(armed_host, point)
+            await asyncio.to_thread(go.write_text, "")
+            await until_gone(gone)
+            first = await _outcome(started)
+            assert first in ((7, "ended\n"), "input_unknown")
+            again = await _outcome(session.submit(command, key="k"))
+            assert again == first, "what one was told, the next is told too"
+            assert await _once_free(session, "echo on") == "on\n"
+            await session.end()
+
+    run(work())
+    assert lines_of(ran) == ["ran"]
+
+
+async def _outcome(work: Awaitable[Result]) -> tuple[int | None, str] | str:
+    try:
+        result = await work
+    except errors.InputUnknown as unknown:
+        return unknown.code
+    return result.status, result.output
+
+
+async def _once_free(session: Session, command: str) -> str:
+    """A daemon that lost a report finds out after a moment that the shell is free again."""
+    while True:
+        with contextlib.suppress(errors.SessionBusy):
+            return (await session.submit(command)).output
+
+
+@pytest.mark.requirement("M6", "S1")
+def test_a_running_command_is_followed_over_one_daemon_after_another(
+    host: FaultHost, tmp_path: Path
+) -> None:
+    go = tmp_path / "go"
+    os.mkfifo(go)
+
+    async def work() -> None:
+        async with connect(host.socket) as hold:
+            session = await shell(hold, "followed")
+            job = await session.start(f"seq 500; cat {go}; seq 501 1000")
+            reading = asyncio.create_task(_output_of(job.output()))
+            early = b""
+            async for piece in job.output():  # what it printed is here, and will come again
+                early += piece.data
+                if early.endswith(b"\n500\r\n"):
+                    break
+            for _ in range(3):
+                await _kill(host)
+                assert not job.done
+            await asyncio.to_thread(go.write_text, "")
+            result = await job.result(PATIENCE_S)
+            seen = await reading
+            wanted = "".join(f"{each}\n" for each in range(1, 1001))
+            assert (result.status, result.output, result.lost_bytes) == (0, wanted, 0)
+            assert seen == result.output_bytes
+
+    run(work())
+
+
+async def _output_of(pieces: AsyncIterator[Piece]) -> bytes:
+    seen = b""
+    async for piece in pieces:
+        assert piece.gap == 0
+        seen += piece.data
+    return seen
+
+
+@pytest.mark.requirement("M1", "S3")
+def test_streams_go_on_after_a_kill_without_a_hole_or_a_repeat(host: FaultHost) -> None:
+    program = "import sys, time\nfor i in range(3000): print(i, flush=True); time.sleep(0.0005)"
+
+    async def work() -> None:
+        async with connect(host.socket) as hold:
+            session = await hold.run([sys.executable, "-c", program], name="printing")
+            told: list[events.Event] = []
+            watching = asyncio.create_task(_told(session, told))
+            whole, position, kills = b"", 0, 0
+            async for piece in session.output(0):
+                assert (piece.offset, piece.gap) == (position, 0)
+                whole, position = whole + piece.data, piece.end
+                if kills < 3 and position > 3000 * (kills + 1):
+                    kills += 1
+                    await _kill(host)
+            assert whole == b"".join(b"%d\r\n" % each for each in range(3000))
+            assert kills == 3
+            await watching
+            assert isinstance(told[-1], events.Ended) and told[-1].ending.code == 0
+            dropped = [each for each in told if isinstance(each, events.Dropped)]
+            assert dropped and all(each.count is None for each in dropped)
+
+    run(work())
+
+
+async def _told(session: Session, told: list[events.Event]) -> None:
+    async for event in session.events():
+        told.append(event)
+
+
+@pytest.mark.requirement("A4", "S1")
+def test_a_turn_is_held_over_a_kill_and_its_loss_meanwhile_is_noticed(host: FaultHost) -> None:
+    async def work() -> None:
+        async with connect(host.socket) as hold, connect(host.socket) as other:
+            session = await shell(hold, "turned")
+            async with session.turn() as turn:
+                await _kill(host)
+                assert (await session.submit("echo kept")).output == "kept\n"
+                assert not turn.lost.is_set()
+            assert not (await session.turn_state()).holder
+            await other.close()
+
+    run(work())
+
+
+def test_a_host_that_was_stopped_is_told_at_once_and_reached_again_when_it_is_back(
+    host: FaultHost,
+) -> None:
+    async def work() -> None:
+        async with connect(host.socket) as hold:
+            session = await shell(hold, "stopped")
+            waiting = asyncio.create_task(session.wait_for(ended=True))
+            await asyncio.sleep(0)
+            done = await asyncio.to_thread(host.hold, "down", "--end-sessions")
+            assert done.returncode == 0, done.stderr
+            with pytest.raises((errors.HostLost, errors.HostDown)):
+                await session.screen()
+            with contextlib.suppress(errors.HostLost):  # it may have heard of the end before
+                await waiting
+            await asyncio.to_thread(host.up)
+            assert (await hold.sessions()) == ()
+            assert (await session.info()).ending is not None
+
+    run(work())
+
+
+# -- cancelling -------------------------------------------------------------------------------
+
+
+@pytest.mark.requirement("M6", "G4", "R6")
+def test_a_storm_of_cancelled_commands_leaves_each_run_once_or_not_at_all(
+    host: FaultHost, tmp_path: Path
+) -> None:
+    """Every key is then asked for its fate: what had not run runs now, what had does not."""
+    dice, ran = random.Random(_SEED), tmp_path / "ran"
+
+    async def work() -> int:
+        async with connect(host.socket) as hold:
+            session = await shell(hold, "storm")
+            carrier, early = await _link(session).carrier(), 0
+            for first in range(0, _STORM, _ROUND):
+                before = len(lines_of(ran))
+                for number in range(first, first + _ROUND):
+                    task = asyncio.create_task(_submit(session, ran, number))
+                    looking = asyncio.create_task(_look(session, dice))
+                    await asyncio.sleep(dice.random() ** 3 * 0.08)
+                    task.cancel()
+                    await asyncio.wait((task, looking))
+                early += len(lines_of(ran)) - before
+                for number in range(first, first + _ROUND):
+                    await _submit(session, ran, number)
+            assert await _link(session).carrier() is carrier, "the host closed the connection"
+            return early
+
+    early = run(work())
+    assert sorted(lines_of(ran)) == sorted(f"n{number}" for number in range(_STORM))
+    assert 0 < early < _STORM, "some were cut off before they were sent, and some after"
+
+
+def _link(session: Session) -> Link:
+    return session._link
+
+
+async def _submit(session: Session, ran: Path, number: int) -> None:
+    while True:
+        try:
+            await session.submit(f"echo n{number} >> {ran}", key=f"key-{number}")
+            return
+        except errors.SessionBusy:  # the one before, whose call was cancelled, still runs
+            await session.wait_for(state="prompt", timeout=PATIENCE_S)
+
+
+async def _look(session: Session, dice: random.Random) -> None:
+    """Other calls that are cancelled: a stream, a screen."""
+
+    async def looks() -> None:
+        await session.screen()
+        async with aclosing(session.output(0)) as pieces:
+            async for _ in pieces:
+                pass
+
+    task = asyncio.create_task(looks())
+    await asyncio.sleep(dice.random() * 0.01)
+    task.cancel()
+    await asyncio.wait((task,))
+
+
+@pytest.mark.requirement("M6", "A3")
+def test_a_cancelled_input_is_typed_whole_and_once_or_not_at_all(
+    host: FaultHost, tmp_path: Path
+) -> None:
+    dice, typed = random.Random(_SEED), tmp_path / "typed"
+
+    async def work() -> None:
+        async with connect(host.socket) as hold:
+            session = await hold.run(["sh", "-c", f"stty -echo; cat > {typed}"], name="lines")
+            await session.wait_for(state="secret", timeout=PATIENCE_S)
+            killed = asyncio.create_task(_kill(host))
+            for number in range(_STORM):
+                text = f"{number}:" + "x" * dice.choice((1, 300, 3000))
+                task = asyncio.create_task(session.type(text, enter=True))
+                await asyncio.sleep(dice.random() ** 3 * 0.01)
+                task.cancel()
+                await asyncio.wait((task,))
+            await killed
+            await session.type("last", enter=True)
+            await session.keys("C-d")
+            await session.wait_for(ended=True, timeout=PATIENCE_S)
+
+    run(work())
+    lines = lines_of(typed)
+    assert lines.pop() == "last"
+    numbers = [int(line.partition(":")[0]) for line in lines]
+    assert numbers == sorted(set(numbers)), "none twice, and in order"
+    assert all(set(line.partition(":")[2]) == {"x"} for line in lines), "none cut or mixed"

@@ -1,0 +1,268 @@
+// What the screens code against: everything a page can know of machines and sessions, and everything it can do to
+// them. Types only. The objects behind them are made by `openHold` in hold.ts; tests of screens make their own.
+//
+// Values of the protocol (SessionInfo, TurnInfo, Graph, ...) keep the field names of docs/protocol.md.
+// Text in them comes from programs and from other actors: show it as text, never as markup.
+
+import type { ReadonlySignal } from '@preact/signals-core'
+import type {
+  Actor,
+  BlameLine,
+  Ending,
+  Graph,
+  Handoff,
+  InviteInfo,
+  Receipt,
+  SessionInfo,
+  Size,
+  TurnInfo,
+} from '../wire/values'
+import type { PortWay } from './forward'
+
+export type * from '../wire/values'
+
+/** How it stands with the way to a relay, or through it to a machine. */
+export type Link = 'connecting' | 'online' | 'offline'
+
+/** What can be shown of a failure. The class is HoldError in errors.ts; this is its shape. */
+export interface Trouble {
+  code: string // of docs/errors.md, or one of the page's own: see errors.ts
+  message: string // what happened
+  hint: string // what to do next; may be empty
+  retryable: boolean // the same may succeed later
+}
+
+export interface Machine {
+  key: string // the host's Ed25519 key, 64 hexadecimal digits: what `open` and `forget` take
+  name: string // what this device calls it
+  hostName: string // what it calls itself
+  relays: string[] // where it can be reached, as URLs
+  link: Link
+  why: string // for people, when it is not online: what was tried last and what came of it
+  trouble: Trouble | null // something that does not pass by itself: revoked, expired, ...
+  actor: string // what this device is called there
+  actorId: string
+  rights: string[] // what its grant allows, sorted; [] until known
+  reach: string[] // where, as steps; [] is everywhere
+  until: number // seconds since 1970 from which the grant counts no more
+}
+
+export interface SessionCard {
+  machine: string // Machine.key
+  machineName: string
+  link: Link // of that machine: when it is not online, all else is the last that was known
+  info: SessionInfo
+  lastLine: string // the last line of its screen that is not blank; '' when not known
+  seenAt: number // seconds since 1970 at which `info` was true, by this device's clock
+}
+
+/** What a link would give, before anything is sent anywhere. */
+export interface InvitePreview {
+  relay: string // host and port
+  hostKey: string
+  known: Machine | null // this machine is known here already
+}
+
+export interface Joined {
+  machine: string // Machine.key
+  actor: string
+  rights: string[]
+  reach: string[]
+  until: number
+  session: string | null // id, when the grant is about one session: go there
+}
+
+export type JoinOutcome =
+  | { ok: true; joined: Joined }
+  | {
+      ok: false
+      reason: 'bad_link' | 'wrong_relay' | 'expired' | 'used' | 'invalid' | 'unreachable' | 'other'
+      trouble: Trouble
+    }
+
+export interface Hold {
+  readonly machines: ReadonlySignal<Machine[]>
+  /** Sessions of all machines, live ones by their events, ended ones as last told. */
+  readonly sessions: ReadonlySignal<SessionCard[]>
+  /** False until the device store was read: show nothing rather than the empty state. */
+  readonly ready: ReadonlySignal<boolean>
+  /** Which keys are used: 'webcrypto' (cannot be read out) or 'noble' (page is not a secure context). */
+  readonly keys: 'webcrypto' | 'noble'
+  /** Looks at a link without dialling. Throws HoldError bad_link. */
+  preview(link: string): InvitePreview
+  /** Comes in by a link, as a device called `name` (letters, digits, . _ -). Never throws. */
+  join(link: string, name: string): Promise<JoinOutcome>
+  /** A view on one session, with a channel of its own to the host; close it when its page goes. */
+  open(machine: string, session: string, options?: OpenOptions): SessionHandle
+  /** Start a session on a machine. Not repeated by itself after a lost connection. */
+  run(machine: string, options: RunOptions): Promise<SessionInfo>
+  /** Who is known on a machine: names, kinds, colours. */
+  actors(machine: string): Promise<Actor[]>
+  invites(machine: string): Promise<InviteInfo[]>
+  revokeInvite(machine: string, invite: string, devices: boolean): Promise<void>
+  /** Ask now instead of at the next event or retry: the user pulled, or the page came back. */
+  refresh(): void
+  forget(machine: string): Promise<void>
+  rename(machine: string, name: string): Promise<void>
+  close(): void
+}
+
+export interface RunOptions {
+  argv?: string[]
+  name?: string
+  cwd?: string
+  size?: Size
+  labels?: string[]
+}
+
+export interface OpenOptions {
+  observe?: boolean // never type, never size; needs only the right to observe
+  size?: Size // of this page's terminal; it becomes the canonical one if nobody else holds the turn. Leave out on phones
+  scrollback?: boolean // the first screen brings the lines above it; default true
+}
+
+/** Where a handle stands. Only `ended`, `refused` and `closed` are for good. */
+export type LinkState =
+  | { at: 'connecting'; why: string; since: number } // first time
+  | { at: 'online' }
+  | { at: 'offline'; why: string; since: number; retryAt: number | null; trouble: Trouble | null } // and trying again
+  | { at: 'fenced'; trouble: Trouble } // the host lost the session's lease; tried again at times
+  | { at: 'ended'; ending: Ending | null }
+  | { at: 'refused'; trouble: Trouble } // revoked, expired, not permitted, no such session
+  | { at: 'closed' } // by close()
+
+export interface TurnState {
+  turn: TurnInfo
+  yours: boolean
+  waiting: boolean // this actor stands in the queue
+}
+
+export interface Presence {
+  operators: number // attached now
+  observers: number // of these, those that only watch
+  size: Size // canonical
+}
+
+export interface Accepted {
+  seq: number
+  offset: number // output offset at which it was taken
+  repeated: boolean
+}
+
+/** Something that happened once, for notices. */
+export type Notice =
+  | { kind: 'turn'; step: string; actor: string; reason: string; yours: boolean; at: number }
+  | { kind: 'turn_lost'; by: string; reason: string; at: number }
+  | { kind: 'handed_over'; handoff: Handoff }
+  | { kind: 'refused'; trouble: Trouble; seq: number } // an input was refused, nothing of it was typed
+  | { kind: 'input_unknown'; bytes: number; trouble: Trouble } // may or may not have been typed; never resent
+  | { kind: 'not_sent'; bytes: number } // typed while offline, too long ago to be sent late; never typed
+  | { kind: 'skipped'; bytes: number } // output that was never sent here; the screen is whole
+
+export type OutputKind = 'live' | 'resync'
+/**
+ * `resync`: reset the terminal, give it `size`, then write the bytes: they paint the whole view.
+ * `live`: write the bytes. `offset` is that of the first byte (live), or the one the view is true at (resync).
+ * A resync after which the scrollback may stay has `keepScrollback`: then clear the screen only.
+ * What it returns, if anything, is awaited before more is delivered: that is the back-pressure. A reader that falls far behind
+ * is moved on with a resync instead of being sent everything.
+ */
+export type OutputListener = (
+  bytes: Uint8Array,
+  kind: OutputKind,
+  size: Size,
+  more: { offset: number; keepScrollback: boolean },
+) => void | Promise<void>
+
+export interface JournalEntry {
+  seq: number
+  at: number // seconds since 1970
+  actor: string // id; '' is the host
+  kind: string // as in docs/journal.md
+  fields: Record<string, unknown>
+}
+
+export interface JournalPiece {
+  entries: JournalEntry[]
+  more: boolean
+  names: Record<string, string> // of actors, by id
+}
+
+export interface ScreenText {
+  text: string
+  cursor_col: number
+  cursor_row: number
+  size: Size
+  title: string
+  offset: number
+}
+
+export interface InviteAsk {
+  reach?: string[] // steps as in docs/grants.md; left out: this session
+  rights: string[] // rights and roles, mixed
+  expiresS: number // how long the link is good
+  lastsS: number // how long a device may do so
+  uses?: number // 1
+  delegations?: number // 0
+}
+
+export interface InviteMade {
+  link: string
+  invite: InviteInfo
+}
+
+export interface SessionHandle {
+  readonly machine: string
+  readonly session: string // as it was asked for; info has the id
+  readonly info: ReadonlySignal<SessionInfo | null>
+  readonly turn: ReadonlySignal<TurnState | null>
+  readonly operators: ReadonlySignal<Presence | null>
+  readonly actors: ReadonlySignal<Actor[]> // known on the machine; [] until told
+  readonly me: ReadonlySignal<Actor | null> // this device there
+  readonly rights: ReadonlySignal<string[]> // what this device's grant allows; the host decides at each input
+  readonly observing: ReadonlySignal<boolean> // attached to watch only: by choice, or because more is not permitted
+  readonly link: ReadonlySignal<LinkState>
+  readonly inputPending: ReadonlySignal<number> // bytes sent or kept and not yet accepted
+  readonly rtt: ReadonlySignal<number | null> // ms, smoothed: input to accepted, or ALIVE
+  readonly answers: ReadonlySignal<boolean> // this terminal is to answer a program's queries; otherwise drop its answers
+
+  onOutput(listener: OutputListener): () => void
+  onNotice(listener: (notice: Notice) => void): () => void
+  /** The page cannot keep up, or lost its place: begin again with a resync. */
+  resync(): void
+
+  /** Key presses, as a terminal sends them. Returns at once; a refusal is a notice. Kept and sent once while offline. */
+  input(bytes: Uint8Array): void
+  /** Text as one paste: the host brackets it if the program asked for that. Large ones go in pieces, no faster than taken. */
+  paste(text: string, progress?: (sent: number, total: number) => void): Promise<void>
+  submit(text: string, enter?: boolean): Promise<Accepted>
+  /** Named keys (Enter, Esc, C-c, Up, F5 ...), translated by the host by the terminal's modes. */
+  keys(names: string[]): Promise<Accepted>
+  /** This page's terminal size: becomes canonical while this actor holds the turn, or nobody does. */
+  resize(size: Size): void
+
+  requestTurn(message?: string): Promise<TurnState>
+  withdrawTurn(): Promise<TurnState>
+  grantTurn(to?: string): Promise<TurnState>
+  yieldTurn(): Promise<TurnState>
+  handOffTurn(to: string, message?: string): Promise<TurnState>
+  revokeTurn(reason?: string): Promise<TurnState>
+  setBlind(blind: boolean): Promise<TurnState>
+  seize(options?: { halt?: boolean; onlyActor?: string; reason?: string }): Promise<Receipt>
+  halt(options?: { onlyActor?: string; reason?: string }): Promise<Receipt>
+  resume(): Promise<void>
+
+  catchUp(sinceSeq?: number): Promise<Handoff>
+  journal(sinceSeq?: number, maxBytes?: number): Promise<JournalPiece>
+  blame(first?: number, last?: number): Promise<{ lines: BlameLine[]; total: number }>
+  graph(): Promise<Graph>
+  screen(scrollback?: boolean): Promise<ScreenText>
+  refresh(): Promise<SessionInfo>
+  /** Connections to ports of its programs; close it when they are not needed any more. */
+  ports(): Promise<PortWay>
+  signal(number: number): Promise<void>
+  end(): Promise<SessionInfo>
+  invite(ask: InviteAsk): Promise<InviteMade>
+
+  close(): void
+}

@@ -1,0 +1,117 @@
+// The port's arithmetic by the browser (WebCrypto), which needs a secure context. Keys of the device cannot be read out,
+// by anybody: what can run script in this origin can use them while it runs, and not take them away.
+
+import { sha256, type Aead, type Agreement, type Crypto, type Signer } from '../wire/crypto'
+import { handshakeFailed } from '../wire/errors'
+
+// Below this the way to another thread and back takes longer than the hashing.
+const DIGEST_AWAY_BYTES = 8 << 10
+
+// The library's types tell shared memory from other memory; nothing here is shared.
+const own = (bytes: Uint8Array) => bytes as Uint8Array<ArrayBuffer>
+
+class WebAead implements Aead {
+  private readonly key: CryptoKey
+
+  constructor(key: CryptoKey) {
+    this.key = key
+  }
+
+  async seal(nonce: Uint8Array, plain: Uint8Array, bound: Uint8Array): Promise<Uint8Array> {
+    const algorithm = { name: 'AES-GCM', iv: own(nonce), additionalData: own(bound) }
+    return new Uint8Array(await crypto.subtle.encrypt(algorithm, this.key, own(plain)))
+  }
+
+  async open(nonce: Uint8Array, sealed: Uint8Array, bound: Uint8Array): Promise<Uint8Array | null> {
+    const algorithm = { name: 'AES-GCM', iv: own(nonce), additionalData: own(bound) }
+    try {
+      return new Uint8Array(await crypto.subtle.decrypt(algorithm, this.key, own(sealed)))
+    } catch {
+      return null
+    }
+  }
+}
+
+// The host's key is asked about with every signed frame: importing it once is enough.
+const verifiers = new Map<string, Promise<CryptoKey>>()
+const VERIFIERS_MAX = 64
+
+function verifier(key: Uint8Array): Promise<CryptoKey> {
+  const name = String.fromCharCode(...key)
+  let found = verifiers.get(name)
+  if (!found) {
+    if (verifiers.size >= VERIFIERS_MAX) verifiers.clear()
+    found = crypto.subtle.importKey('raw', own(key), 'Ed25519', false, ['verify'])
+    verifiers.set(name, found)
+  }
+  return found
+}
+
+export const webCrypto: Crypto = {
+  kind: 'webcrypto',
+  async aead(key) {
+    return new WebAead(
+      await crypto.subtle.importKey('raw', own(key), 'AES-GCM', false, ['encrypt', 'decrypt']),
+    )
+  },
+  async verify(key, text, signature) {
+    try {
+      return await crypto.subtle.verify('Ed25519', await verifier(key), own(signature), own(text))
+    } catch {
+      return false
+    }
+  },
+  async digest(data) {
+    if (data.length < DIGEST_AWAY_BYTES) return sha256(data)
+    return new Uint8Array(await crypto.subtle.digest('SHA-256', own(data)))
+  },
+}
+
+async function raw(key: CryptoKey): Promise<Uint8Array> {
+  return new Uint8Array(await crypto.subtle.exportKey('raw', key))
+}
+
+export async function webSigner(pair: CryptoKeyPair): Promise<Signer> {
+  return {
+    public: await raw(pair.publicKey),
+    sign: async (text) => new Uint8Array(await crypto.subtle.sign('Ed25519', pair.privateKey, own(text))),
+  }
+}
+
+export async function webAgreement(pair: CryptoKeyPair): Promise<Agreement> {
+  return {
+    public: await raw(pair.publicKey),
+    async agree(theirs) {
+      try {
+        const key = await crypto.subtle.importKey('raw', own(theirs), 'X25519', false, [])
+        const algorithm = { name: 'X25519', public: key }
+        const secret = new Uint8Array(await crypto.subtle.deriveBits(algorithm, pair.privateKey, 256))
+        if (secret.every((byte) => byte === 0)) throw new Error('all zeros')
+        return secret
+      } catch {
+        throw handshakeFailed("the peer's key is no key to agree on anything with")
+      }
+    },
+  }
+}
+
+export async function makeSigningPair(): Promise<CryptoKeyPair> {
+  return (await crypto.subtle.generateKey('Ed25519', false, ['sign', 'verify'])) as CryptoKeyPair
+}
+
+export async function makeAgreementPair(): Promise<CryptoKeyPair> {
+  return (await crypto.subtle.generateKey('X25519', false, ['deriveBits'])) as CryptoKeyPair
+}
+
+/** Whether this page can use it: a secure context, in a browser that has the algorithms. */
+export async function webCryptoWorks(): Promise<boolean> {
+  const secure = (globalThis as { isSecureContext?: boolean }).isSecureContext ?? true
+  if (!secure || globalThis.crypto?.subtle === undefined) return false
+  try {
+    await makeAgreementPair()
+    await makeSigningPair()
+    return true
+  } catch {
+    return false
+  }
+}

@@ -1,0 +1,128 @@
+// What was typed and not yet taken: numbered, in order, sent again after a loss under the same numbers. The number makes
+// sending it again harmless. Where nobody can know any more whether something was taken, it is said and never sent again.
+
+import { signal } from '@preact/signals-core'
+import type { Accepted } from './api'
+import { HoldError } from '../wire/errors'
+import type { Requests } from '../wire/messages'
+
+export type InputTag = 'input' | 'submit' | 'keys'
+/** Without session and number, which are added when it is sent. */
+type Content<T extends InputTag> = Omit<Requests[T], 'session' | 'seq'>
+
+export interface Offer {
+  readonly seq: number
+  readonly tag: InputTag
+  readonly content: Content<InputTag>
+  readonly size: number
+  readonly typedAt: number // seconds of a clock that never goes back
+  sentAt: number | null
+  request: number // of the connection it was last sent on
+  readonly settle: ((outcome: Accepted | HoldError) => void) | null
+}
+
+export interface Back {
+  again: Offer[] // to be sent, in this order
+  unknown: Offer[] // may or may not have been typed
+  late: Offer[] // never sent, and too old to be sent now
+}
+
+// A key that arrives much later, at another prompt, would do harm. As long as the terminal client tries to come back.
+export const KEEP_UNSENT_S = 30
+export const WINDOW_BYTES = 256 << 10 // typed and not taken; beyond it input is refused
+
+export const inputUnknown = () =>
+  new HoldError(
+    'input_unknown',
+    'the connection was lost before the host said whether it took the input',
+    'look at the screen before you type it again',
+  )
+
+export class Inputs {
+  readonly pending = signal(0)
+  private last = 0
+  private highestTaken = 0
+  private kept: Offer[] = []
+
+  get hasRoom(): boolean {
+    return this.pending.value < WINDOW_BYTES
+  }
+
+  add<T extends InputTag>(
+    tag: T,
+    content: Content<T>,
+    size: number,
+    now: number,
+    settle: Offer['settle'],
+  ): Offer {
+    const offer: Offer = {
+      seq: ++this.last,
+      tag,
+      content,
+      size,
+      typedAt: now,
+      sentAt: null,
+      request: 0,
+      settle,
+    }
+    this.kept.push(offer)
+    this.count()
+    return offer
+  }
+
+  /** The host has this one and all before it. Gives the one itself. */
+  taken(seq: number, offset = 0, repeated = false): Offer | null {
+    let found: Offer | null = null
+    while (this.kept[0] && this.kept[0].seq <= seq) {
+      const offer = this.kept.shift() as Offer
+      offer.settle?.({ seq: offer.seq, offset, repeated })
+      found = offer
+    }
+    this.highestTaken = Math.max(this.highestTaken, seq)
+    this.count()
+    return found
+  }
+
+  /** This one would be refused again: drop it, and only it. */
+  refused(request: number, error: HoldError): Offer | null {
+    const found = this.kept.find((offer) => offer.sentAt !== null && offer.request === request)
+    if (!found) return null
+    this.drop([found], error)
+    return found
+  }
+
+  /**
+   * Attached again. `taken` is the last number the host remembers of us; `moved`: the session is in another incarnation,
+   * which may not know what the one before it took.
+   */
+  back(taken: number, moved: boolean, now: number): Back {
+    const forgotten = taken < this.highestTaken
+    if (!forgotten) this.taken(taken)
+    const unknown = moved || forgotten ? this.kept.filter((offer) => offer.sentAt !== null) : []
+    const late = this.kept.filter((offer) => offer.sentAt === null && now - offer.typedAt > KEEP_UNSENT_S)
+    this.drop(unknown, inputUnknown())
+    this.drop(late, new HoldError('host_lost', 'the host was away for too long: this was not typed'))
+    return { again: [...this.kept], unknown, late }
+  }
+
+  /** There is no way back: what was sent is unknown, what was not was not typed. */
+  giveUp(error: HoldError): Back {
+    const unknown = this.kept.filter((offer) => offer.sentAt !== null)
+    const late = this.kept.filter((offer) => offer.sentAt === null)
+    this.drop(unknown, inputUnknown())
+    this.drop(late, error)
+    return { again: [], unknown, late }
+  }
+
+  private drop(offers: Offer[], error: HoldError): void {
+    if (!offers.length) return
+    const gone = new Set(offers)
+    this.kept = this.kept.filter((offer) => !gone.has(offer))
+    for (const offer of offers) offer.settle?.(error)
+    this.count()
+  }
+
+  private count(): void {
+    this.pending.value = this.kept.reduce((sum, offer) => sum + offer.size, 0)
+  }
+}

@@ -1,0 +1,278 @@
+// One machine: the way to its relay, the host's own channel through it, and what is known of its sessions. Comes back by
+// itself after every loss that can pass. Channels of sessions (session.ts) share its connection to the relay.
+
+import { computed, signal, type ReadonlySignal } from '@preact/signals-core'
+import type { Actor, Link, SessionInfo, Trouble } from './api'
+import { hex, unhex } from '../wire/bytes'
+import { asHoldError, HoldError } from '../wire/errors'
+import { EpochFloor } from '../wire/fencing'
+import { decodeChain, type Grant } from '../wire/grants'
+import { HOST_EPOCH, hostChannelId } from '../wire/ids'
+import type { Answers, FromHost, Requests, Said, Tag } from '../wire/messages'
+import type { Envelope } from '../wire/values'
+import { Backoff, Pause, within } from './backoff'
+import { Conversation } from './conversation'
+import { type DeviceKeys, random } from './device-keys'
+import { troubleOf } from './errors'
+import { now } from './ordered'
+import { RelayLink } from './relay-link'
+import { dial } from './secure-channel'
+import { SessionBook } from './session-book'
+import type { StoredMachine } from './store'
+
+const SILENT_S = 10 // a relay with a live channel in it says something every 5 s
+const BEAT_S = 6.5 // and so one beat is missing
+const PROBE_S = 2 // for an answer to one that was silent
+const TROUBLE_S = 60 // between looks whether something that does not pass has passed
+const ASK_S = 20 // for the way to be open before a question is given up
+
+/** What does not pass by trying again. */
+export const LASTING = new Set([
+  'actor_revoked',
+  'grant_invalid',
+  'grant_expired',
+  'grant_revoked',
+  'envelope_expired',
+  'not_permitted',
+  'bad_signature',
+  'version_mismatch',
+])
+
+/** Of these, those that are about the device and not about one session. */
+const OUT = new Set(['actor_revoked', 'grant_invalid', 'grant_expired', 'grant_revoked'])
+
+export interface LinkReport {
+  link: Link
+  why: string
+  trouble: Trouble | null
+}
+
+export class MachineLink {
+  readonly report = signal<LinkReport>({ link: 'connecting', why: '', trouble: null })
+  readonly actors = signal<Actor[]>([])
+  readonly me = signal<Actor | null>(null)
+  readonly envelopes = signal<Envelope[]>([])
+  readonly book: SessionBook
+  readonly stored: ReadonlySignal<StoredMachine>
+  readonly key: Uint8Array
+  readonly keys: DeviceKeys
+  readonly grant: ReadonlySignal<Grant>
+  private readonly kept
+  private readonly urls: (machine: StoredMachine) => string[]
+  private relay: RelayLink | null = null
+  private waiting: ((relay: RelayLink) => void)[] = []
+  private host: Conversation | null = null
+  private readonly pauses = { relay: new Pause(), host: new Pause() }
+  private closed = false
+
+  constructor(keys: DeviceKeys, stored: StoredMachine, urls: (machine: StoredMachine) => string[]) {
+    this.keys = keys
+    this.kept = signal(stored)
+    this.stored = this.kept
+    this.key = unhex(stored.key)
+    this.urls = urls
+    this.grant = computed(() => (decodeChain(this.kept.value.grant).at(-1) as { grant: Grant }).grant)
+    this.book = new SessionBook((tag, fields) => this.ask(tag, fields))
+    void this.dialRelays()
+    void this.converse()
+  }
+
+  replace(stored: StoredMachine): void {
+    const anew = hex(stored.grant) !== hex(this.kept.value.grant)
+    this.kept.value = stored
+    if (anew) {
+      this.host?.close()
+      this.nudge()
+    }
+  }
+
+  /** The connection to a relay, when there is one. */
+  throughRelay(): Promise<RelayLink> {
+    if (this.relay) return Promise.resolve(this.relay)
+    return new Promise((resolve) => this.waiting.push(resolve))
+  }
+
+  /** A channel broke: if nothing else comes through this connection either, it is dead. */
+  suspect(relay: RelayLink): void {
+    if (now() - relay.heardAt > SILENT_S) relay.close()
+  }
+
+  /** Something about the host, or about a session that need not be attached. */
+  async ask<T extends Tag>(tag: T, fields: Requests[T]): Promise<Said<Answers[T]>> {
+    const host = this.host ?? (await this.online())
+    try {
+      return await host.ask(tag, fields)
+    } catch (error) {
+      this.shutOut(asHoldError(error))
+      throw error
+    }
+  }
+
+  /** A session's channel, or an answer, says that this device is not let in any more: then the host says so of itself. */
+  shutOut(error: HoldError): void {
+    if (OUT.has(error.code)) this.host?.close()
+  }
+
+  /** Try now: the network came back, or somebody looks again. */
+  nudge(): void {
+    if (this.relay && now() - this.relay.heardAt > BEAT_S) void this.probe(this.relay)
+    this.pauses.relay.end()
+    this.pauses.host.end()
+  }
+
+  /** A page that slept does not know whether its connection did not survive, or only has not been heard yet. */
+  private async probe(relay: RelayLink): Promise<void> {
+    const before = relay.heardAt
+    this.host?.tell('list', { ended: true })
+    await new Promise((resolve) => setTimeout(resolve, PROBE_S * 1000))
+    if (relay.heardAt === before) relay.close()
+  }
+
+  close(): void {
+    this.closed = true
+    this.host?.close()
+    this.relay?.close()
+    this.nudge()
+  }
+
+  // -- the relay -------------------------------------------------------------------------------
+
+  private async dialRelays(): Promise<void> {
+    const backoff = new Backoff()
+    while (!this.closed) {
+      try {
+        const relay = await this.dialOne()
+        if (this.closed) return relay.close()
+        backoff.reset()
+        const lost = new Promise<HoldError>((resolve) => (relay.onLost = resolve))
+        this.relay = relay
+        const waiting = this.waiting
+        this.waiting = []
+        for (const resolve of waiting) resolve(relay)
+        const why = await lost
+        this.relay = null
+        this.down(why)
+      } catch (error) {
+        this.down(asHoldError(error))
+      }
+      if (!this.closed) await this.pauses.relay.wait(backoff.next())
+    }
+  }
+
+  private async dialOne(): Promise<RelayLink> {
+    let failure = new HoldError('relay_unreachable', 'no relay is known for this machine')
+    for (const url of this.urls(this.kept.value)) {
+      try {
+        return await RelayLink.connect(this.keys.crypto, url)
+      } catch (error) {
+        failure = asHoldError(error)
+      }
+    }
+    throw failure
+  }
+
+  // -- the host --------------------------------------------------------------------------------
+
+  private async converse(): Promise<void> {
+    const backoff = new Backoff()
+    while (!this.closed) {
+      const relay = await this.throughRelay()
+      let error: HoldError
+      try {
+        error = await this.conversation(relay, backoff)
+      } catch (thrown) {
+        error = asHoldError(thrown)
+      }
+      this.host = null
+      if (this.closed) return
+      this.down(error)
+      this.suspect(relay)
+      await this.pauses.host.wait(LASTING.has(error.code) ? TROUBLE_S : backoff.next())
+    }
+  }
+
+  /** Until it ends; gives why. */
+  private async conversation(relay: RelayLink, backoff: Backoff): Promise<HoldError> {
+    const stream = await relay.open(this.key, null)
+    const channel = await dial(this.keys, stream, {
+      opening: 'host',
+      session: hostChannelId(this.key),
+      floor: new EpochFloor(HOST_EPOCH),
+      grant: this.kept.value.grant,
+    })
+    const host = new Conversation(channel, hex(random(16)))
+    const ended = new Promise<HoldError>((resolve) => (host.onEnd = resolve))
+    host.onMessage = (message) => this.told(message)
+    try {
+      const [listed] = await Promise.all([
+        host.ask('list', { ended: true }),
+        host.ask('watch', {}),
+        this.meet(host),
+      ])
+      this.book.listed(listed.sessions)
+    } catch (error) {
+      // Why it ended says more than that it did.
+      if (host.over) return ended
+      throw error
+    }
+    this.host = host
+    backoff.reset()
+    this.report.value = { link: 'online', why: '', trouble: null }
+    return ended
+  }
+
+  private async meet(host: Conversation): Promise<void> {
+    const [own, known] = await Promise.all([host.ask('show_actor', {}), host.ask('list_actors', {})])
+    this.me.value = own.actor
+    this.envelopes.value = own.envelopes
+    this.actors.value = known.actors
+  }
+
+  /** Somebody is named who was not known: ask who it is. */
+  async meetAgain(): Promise<void> {
+    const host = this.host
+    if (host) await this.meet(host).catch(() => undefined)
+  }
+
+  /** What this device may do in a session: what the host's envelopes say, else its grant. The host decides at each input. */
+  rightsIn(info: SessionInfo | null): string[] {
+    const seconds = Date.now() / 1000
+    const own = this.envelopes.value
+    const at = (kind: string, names: string[]) =>
+      own.filter(({ scope }) => scope.kind === kind && (kind === 'all' || names.includes(scope.name)))
+    const near = info ? at('session', [info.id]) : []
+    const labelled = info && !near.length ? at('label', info.labels) : []
+    const counting = near.length ? near : labelled.length ? labelled : at('all', [])
+    if (!counting.length) return this.grant.value.expires > seconds ? this.grant.value.rights : []
+    const sets = counting.map((each) => ((each.expires_at ?? Infinity) > seconds ? each.rights : []))
+    return (sets[0] as string[]).filter((right) => sets.every((set) => set.includes(right)))
+  }
+
+  private told(message: FromHost): void {
+    this.book.told(message)
+  }
+
+  private async online(): Promise<Conversation> {
+    const opened = new Promise<Conversation>((resolve) => {
+      const stop = this.report.subscribe(() => {
+        if (this.host) {
+          resolve(this.host)
+          queueMicrotask(() => stop())
+        }
+      })
+    })
+    const late = () => {
+      const { why, trouble } = this.report.value
+      if (trouble) return new HoldError(trouble.code, trouble.message, trouble.hint)
+      return new HoldError('host_down', why || 'the machine cannot be reached now', 'try again later')
+    }
+    if (this.report.value.trouble) throw late()
+    return within(ASK_S, opened, late)
+  }
+
+  private down(error: HoldError): void {
+    if (this.closed) return
+    const trouble = LASTING.has(error.code) ? troubleOf(error) : null
+    this.report.value = { link: 'offline', why: error.message, trouble: trouble ?? this.report.value.trouble }
+  }
+}

@@ -1,0 +1,153 @@
+// One end-to-end channel to a host, over a stream through a relay: the operator's end, with its timers and the order of
+// everything that may take a moment. What is said in it is the caller's.
+
+import { concat, hex } from '../wire/bytes'
+import { Dialling, type OperatorChannel } from '../wire/channel'
+import { asHoldError, broken, handshakeFailed, type HoldError } from '../wire/errors'
+import type { EpochFloor } from '../wire/fencing'
+import { encodeOpening, type Opening } from '../wire/ids'
+import type { Opened } from '../wire/sealed'
+import { within } from './backoff'
+import { type DeviceKeys, random } from './device-keys'
+import { now, Ordered } from './ordered'
+import type { Stream } from './relay-link'
+
+const HANDSHAKE_S = 10
+const LAST_WORDS_MS = 50
+
+export class SecureChannel {
+  onSaid: (said: Opened) => void | Promise<void> = () => undefined
+  onEnd: (why: HoldError) => void = () => undefined
+  over = false
+  readonly stream: Stream
+  readonly floor: EpochFloor
+  private readonly channel: OperatorChannel
+  private readonly sending = new Ordered((error) => this.end(asHoldError(error)))
+  private readonly receiving = new Ordered((error) => this.end(asHoldError(error)))
+  private timer: ReturnType<typeof setTimeout> | undefined
+
+  constructor(stream: Stream, channel: OperatorChannel, floor: EpochFloor) {
+    this.stream = stream
+    this.channel = channel
+    this.floor = floor
+    stream.onData = (record) => this.receiving.run(() => this.record(record))
+    stream.onClosed = (why) =>
+      // Behind what came before it: the host's last words may be the reason.
+      this.receiving.run(() => this.end(broken(`the way to the host was lost: ${why}`)))
+    this.beat()
+  }
+
+  get epoch(): number {
+    return this.channel.epoch
+  }
+
+  /** One message of the protocol. */
+  send(body: Uint8Array, signed: boolean): void {
+    this.sending.run(async () => {
+      if (this.over) return
+      this.put(signed ? await this.channel.write(body, now()) : await this.channel.say(body, now()))
+    })
+  }
+
+  /** Nothing more comes from us. */
+  close(): void {
+    if (this.over) return
+    this.sending.run(async () => {
+      try {
+        this.put(await this.channel.sealed.finish(now()))
+      } catch {
+        // It was over already.
+      }
+      setTimeout(() => this.stream.close(), LAST_WORDS_MS)
+    })
+    this.stop()
+  }
+
+  private put(records: Uint8Array[]): void {
+    for (const record of records) this.stream.send(record)
+  }
+
+  private async record(record: Uint8Array): Promise<void> {
+    if (this.over) return
+    const said = await this.channel.receive(record, now())
+    if (said !== null) await this.onSaid(said)
+    if (this.channel.sealed.peerFinished) throw broken('the host has ended the channel')
+    // Timers of a page in the background are late by up to a minute; what comes in is not.
+    if (now() >= this.channel.sealed.wakeAt()) this.beat()
+  }
+
+  /** What is due by the clock. */
+  private beat(): void {
+    this.sending.run(async () => {
+      if (this.over) return
+      const { sealed } = this.channel
+      this.put(await sealed.poll(now()))
+      if (sealed.renewalDue(now())) {
+        // Its user comes back at once, through a channel with new secrets.
+        this.close()
+        this.onEnd(broken('the channel was old, and is made anew'))
+        return
+      }
+      clearTimeout(this.timer)
+      this.timer = setTimeout(() => this.beat(), Math.max(0, sealed.wakeAt() - now()) * 1000)
+    })
+  }
+
+  private stop(): void {
+    this.over = true
+    clearTimeout(this.timer)
+  }
+
+  private end(error: HoldError): void {
+    if (this.over) return
+    this.stop()
+    this.stream.close()
+    this.onEnd(error)
+  }
+}
+
+export interface DialOptions {
+  opening: Opening
+  session: string // what inputs are signed for: the session, or what stands for the host
+  floor: EpochFloor
+  grant?: Uint8Array
+  psk?: Uint8Array
+  prologue?: Uint8Array
+}
+
+/** The channel over this stream, made with the host that the stream leads to. */
+export async function dial(keys: DeviceKeys, stream: Stream, options: DialOptions): Promise<SecureChannel> {
+  let heard: (message: Uint8Array) => void = () => undefined
+  let refused: (why: HoldError) => void = () => undefined
+  const answered = new Promise<Uint8Array>((resolve, reject) => {
+    heard = resolve
+    refused = reject
+  })
+  answered.catch(() => undefined) // it may come before anybody waits for it
+  stream.onData = (data) => heard(data)
+  stream.onClosed = (why) =>
+    refused(handshakeFailed(`the host did not answer: ${why}`, 'was this device revoked?'))
+  try {
+    const dialling = await Dialling.begin(keys.crypto, {
+      session: options.session,
+      stream: hex(random(16)),
+      signer: keys.signer,
+      me: keys.device,
+      static: keys.agreement,
+      ephemeral: await keys.ephemeral(),
+      host: stream.host,
+      floor: options.floor,
+      ...(options.grant ? { grant: options.grant } : {}),
+      ...(options.psk ? { psk: options.psk } : {}),
+      ...(options.prologue ? { prologue: options.prologue } : {}),
+    })
+    stream.send(concat(encodeOpening(options.opening), await dialling.first()))
+    const message = await within(HANDSHAKE_S, answered, () =>
+      handshakeFailed('the host did not answer in time'),
+    )
+    return new SecureChannel(stream, await dialling.finish(message, now()), options.floor)
+  } catch (error) {
+    stream.close()
+    throw error
+  }
+}

@@ -1,0 +1,106 @@
+// What is known of one open session, as its host tells it: signals for screens, and notices of what happened once.
+
+import { computed, signal, type Signal } from '@preact/signals-core'
+import type { Notice, Presence, SessionInfo, Size, TurnState } from './api'
+import { actorIdOf } from '../wire/ids'
+import type { FromHost } from '../wire/messages'
+import type { TurnInfo } from '../wire/values'
+import type { MachineLink } from './machine-link'
+
+export class SessionFacts {
+  readonly info: Signal<SessionInfo | null> = signal(null)
+  readonly turn: Signal<TurnState | null> = signal(null)
+  readonly operators: Signal<Presence | null> = signal(null)
+  readonly answers = signal(false)
+  readonly rights = computed(() => this.link_.rightsIn(this.info.value))
+  protected readonly link_: MachineLink
+  private readonly actorId: string
+  private readonly notices = new Set<(notice: Notice) => void>()
+
+  constructor(link: MachineLink) {
+    this.link_ = link
+    this.actorId = actorIdOf(link.keys.signer.public)
+  }
+
+  get actors() {
+    return this.link_.actors
+  }
+  get me() {
+    return this.link_.me
+  }
+
+  onNotice(listener: (notice: Notice) => void): () => void {
+    this.notices.add(listener)
+    return () => this.notices.delete(listener)
+  }
+
+  protected notify(notice: Notice): void {
+    for (const listener of [...this.notices]) listener(notice)
+  }
+
+  /** An event of the session. */
+  protected noted(message: FromHost): void {
+    switch (message.t) {
+      case 'answering':
+        this.answers.value = message.answers
+        return
+      case 'state': {
+        const info = this.info.peek()
+        const { state, waiting_line, ending } = message
+        if (info) this.info.value = { ...info, state, waiting_line, ending: ending ?? info.ending }
+        return
+      }
+      case 'operators': {
+        const { operators, observers, size } = message
+        this.operators.value = { operators, observers, size }
+        const info = this.info.peek()
+        if (info) this.info.value = { ...info, operators, observers, size }
+        return
+      }
+      case 'turn_event':
+        this.turned(message.turn, message.yours)
+        this.notify({
+          kind: 'turn',
+          step: message.step,
+          actor: message.actor,
+          reason: message.reason,
+          yours: message.yours,
+          at: message.at,
+        })
+        return
+      case 'turn_lost':
+        return this.notify({ kind: 'turn_lost', by: message.by, reason: message.reason, at: message.at })
+      case 'handed_over':
+        return this.notify({ kind: 'handed_over', handoff: message.handoff })
+    }
+  }
+
+  protected turned(turn: TurnInfo, yours: boolean): TurnState {
+    const state = { turn, yours, waiting: turn.queue.some(({ actor }) => actor === this.actorId) }
+    this.turn.value = state
+    const info = this.info.peek()
+    if (info)
+      this.info.value = { ...info, holder: turn.holder_name, waiting: turn.queue.map(({ name }) => name) }
+    const named = [turn.holder, ...turn.queue.map(({ actor }) => actor)].filter(Boolean)
+    const known = new Set(this.actors.peek().map(({ id }) => id))
+    if (named.some((id) => !known.has(id))) void this.link_.meetAgain()
+    return state
+  }
+
+  protected seen(info: SessionInfo): void {
+    this.info.value = info
+    this.operators.value = { operators: info.operators, observers: info.observers, size: info.size }
+    this.link_.book.shown(info)
+  }
+
+  protected sized(size: Size): void {
+    const info = this.info.peek()
+    if (info) this.info.value = { ...info, size }
+    const { operators, observers } = this.operators.peek() ?? { operators: 0, observers: 0 }
+    this.operators.value = { operators, observers, size }
+  }
+
+  protected canonical(): Size {
+    return this.operators.peek()?.size ?? { cols: 80, rows: 24 }
+  }
+}

@@ -1,0 +1,145 @@
+// An invite link was opened: what it gives, a name for this device, and in.
+//
+// The secret of the link is in the fragment, which browsers send to nobody. It is taken out of the address
+// as soon as it was read, so that it does not stay in the history or on a shared screen.
+
+import { useSignal } from '@preact/signals'
+import { useEffect, useMemo } from 'preact/hooks'
+import type { InvitePreview, JoinOutcome, Trouble } from '../../hold/api'
+import { useHold } from '../context'
+import { ErrorPage } from '../pages/error-page'
+import { say } from '../parts/toast'
+import { Brand, ThemeButton } from '../parts/top'
+import { go } from '../route'
+import { harmless } from '../words/harmless'
+import { reachLine, rightsLine } from '../words/rights'
+import { isName, proposedName, tidyName } from './device-name'
+
+type Looked = { readonly link: string; readonly preview: InvitePreview } | { readonly trouble: Trouble }
+
+export function JoinPage() {
+  const hold = useHold()
+  const looked = useMemo<Looked>(() => {
+    const link = location.href
+    try {
+      return { link, preview: hold.preview(link) }
+    } catch (error) {
+      return { trouble: error as Trouble }
+    }
+  }, [])
+  useEffect(() => {
+    document.title = 'Invite · holdfast'
+    history.replaceState(null, '', '/i')
+  }, [])
+  if ('trouble' in looked) {
+    return (
+      <div data-testid="join-error" data-code="bad_link">
+        <ErrorPage code={looked.trouble.code || 'bad_link'} trouble={looked.trouble} />
+      </div>
+    )
+  }
+  return <JoinForm {...looked} />
+}
+
+function JoinForm({ link, preview }: { link: string; preview: InvitePreview }) {
+  const hold = useHold()
+  const name = useSignal(proposedName(navigator.userAgent))
+  const busy = useSignal(false)
+  const failed = useSignal<Extract<JoinOutcome, { ok: false }> | null>(null)
+  const submit = async (event: Event): Promise<void> => {
+    event.preventDefault()
+    busy.value = true
+    const outcome = await hold.join(link, tidyName(name.value))
+    busy.value = false
+    if (outcome.ok) arrive(outcome.joined)
+    else failed.value = outcome
+  }
+  const arrive = (joined: Extract<JoinOutcome, { ok: true }>['joined']): void => {
+    const machine = hold.machines.value.find((one) => one.key === joined.machine)
+    say(
+      `You are in as ${joined.actor}: ${rightsLine(joined.rights)}; ${reachLine(joined.reach.join('/'))}`,
+      'good',
+    )
+    if (joined.session && machine) {
+      const card = hold.sessions.value.find((one) => one.info.id === joined.session)
+      go({ page: 'session', machine: machine.name, session: card?.info.name ?? joined.session }, true)
+    } else go({ page: 'overview' }, true)
+  }
+  if (failed.value) {
+    const { reason, trouble } = failed.value
+    return (
+      <div data-testid="join-error" data-code={reason}>
+        <ErrorPage code={reason} trouble={trouble}>
+          {(reason === 'unreachable' || trouble.retryable) && (
+            <button class="button primary" data-testid="error-action" onClick={() => (failed.value = null)}>
+              Try again
+            </button>
+          )}
+        </ErrorPage>
+      </div>
+    )
+  }
+  const tidy = tidyName(name.value)
+  return (
+    <div class="page" data-testid="join">
+      <header class="top">
+        <Brand />
+        <span class="grow" />
+        <ThemeButton />
+      </header>
+      <main class="notice-page">
+        <h1>You are invited to a machine</h1>
+        <div data-testid="join-what">
+          <p>
+            The link lets this device watch, and as far as the invite says also act in, live sessions on that
+            machine. What exactly, and until when, the machine says when you come in.
+          </p>
+          <dl class="facts">
+            <dt>relay</dt>
+            <dd class="mono">{harmless(preview.relay)}</dd>
+            <dt>host key</dt>
+            <dd class="mono wrap">{preview.hostKey}</dd>
+          </dl>
+          {preview.known && (
+            <p class="aside">
+              This device knows the machine already, as <strong>{harmless(preview.known.name)}</strong>.
+              Joining again replaces what it has there.
+            </p>
+          )}
+        </div>
+        <form class="stack" onSubmit={submit}>
+          <label class="field">
+            <span>Call this device</span>
+            <input
+              data-testid="join-name"
+              value={name.value}
+              maxLength={64}
+              autocomplete="off"
+              autocapitalize="off"
+              spellcheck={false}
+              aria-invalid={!isName(tidy)}
+              onInput={(event) => (name.value = event.currentTarget.value)}
+            />
+            <small class="faint">
+              Everybody on the session sees this name beside what you do. Letters, digits, . _ and -
+            </small>
+          </label>
+          <div class="actions">
+            <button
+              class="button primary big"
+              data-testid="join-submit"
+              disabled={busy.value || !isName(tidy)}
+            >
+              {busy.value ? 'Coming in…' : 'Join'}
+            </button>
+          </div>
+        </form>
+        <p class="faint">
+          {hold.keys === 'webcrypto'
+            ? 'A key is made for this device. It cannot be read out of this browser.'
+            : 'A key is made for this device and kept in this browser. This page came over plain http, so the browser does not lock the key away: use it on networks you trust.'}
+        </p>
+      </main>
+    </div>
+  )
+}

@@ -1,0 +1,198 @@
+// One machine and its sessions.
+
+import { useSignal } from '@preact/signals'
+import type { Machine, SessionCard } from '../../hold/api'
+import { useHold } from '../context'
+import { LinkState } from '../parts/chip'
+import { Dialog } from '../parts/dialog'
+import { Icon } from '../parts/icon'
+import { now } from '../parts/now'
+import { say, sayFailure } from '../parts/toast'
+import { go } from '../route'
+import { age } from '../words/age'
+import { harmless } from '../words/harmless'
+import { reachLine, rightsLine } from '../words/rights'
+import { SessionRow } from './session-row'
+
+const SOON_S = 3 * 86400 // from then on the end of a grant is worth a word
+
+interface Props {
+  readonly machine: Machine
+  readonly cards: readonly SessionCard[]
+  readonly filtered: boolean
+}
+
+export function MachineSection({ machine, cards, filtered }: Props) {
+  const about = useSignal(false)
+  const starting = useSignal(false)
+  const left = machine.until - now.value
+  const mayStart = machine.rights.includes('input') && machine.reach.every((step) => step.startsWith('host:'))
+  return (
+    <section class="machine" data-testid="machine" data-machine={machine.name} data-state={machine.link}>
+      <header class="machine-head">
+        <h2>{harmless(machine.name, 64)}</h2>
+        <LinkState state={machine.link} why={machine.why} />
+        {machine.until > 0 && left < SOON_S && !machine.trouble && (
+          <span class="chip tone-attention">
+            {left > 0 ? `access ends in ${age(left)}` : 'access has ended'}
+          </span>
+        )}
+        <span class="grow" />
+        {mayStart && (
+          <button class="button small" onClick={() => (starting.value = true)}>
+            <Icon name="plus" /> New session
+          </button>
+        )}
+        <button class="icon-button" aria-label={`About ${machine.name}`} onClick={() => (about.value = true)}>
+          <Icon name="dots" />
+        </button>
+      </header>
+      {machine.trouble ? (
+        <p class="machine-trouble" role="alert">
+          <strong>{harmless(machine.trouble.message)}</strong> {harmless(machine.trouble.hint)}
+        </p>
+      ) : (
+        machine.link === 'offline' && (
+          <p class="machine-why">
+            {harmless(machine.why) || 'It cannot be reached now.'} Its sessions run on; what is shown is the
+            last that was known.
+          </p>
+        )
+      )}
+      {cards.length > 0 ? (
+        <div class="rows">
+          {cards.map((card) => (
+            <SessionRow key={card.info.id} card={card} machine={machine} />
+          ))}
+        </div>
+      ) : (
+        !machine.trouble && <p class="no-rows">{nothingHere(filtered, machine)}</p>
+      )}
+      {about.value && <AboutMachine machine={machine} onClose={() => (about.value = false)} />}
+      {starting.value && <StartSession machine={machine} onClose={() => (starting.value = false)} />}
+    </section>
+  )
+}
+
+function nothingHere(filtered: boolean, machine: Machine) {
+  if (filtered) return 'Nothing here matches.'
+  if (machine.link !== 'online') return 'No session is known yet.'
+  return (
+    <>
+      No session runs here. On the machine: <code>hold run make test</code>
+    </>
+  )
+}
+
+function AboutMachine({ machine, onClose }: { machine: Machine; onClose: () => void }) {
+  const hold = useHold()
+  const name = useSignal(machine.name)
+  const sure = useSignal(false)
+  const rename = async (event: Event): Promise<void> => {
+    event.preventDefault()
+    try {
+      await hold.rename(machine.key, name.value.trim())
+      onClose()
+    } catch (error) {
+      sayFailure(error)
+    }
+  }
+  const forget = async (): Promise<void> => {
+    if (!sure.value) {
+      sure.value = true
+      return
+    }
+    await hold.forget(machine.key)
+    say(`${machine.name} is forgotten on this device`)
+    onClose()
+  }
+  return (
+    <Dialog title={harmless(machine.name, 64)} onClose={onClose}>
+      <dl class="facts">
+        <dt>calls itself</dt>
+        <dd>{harmless(machine.hostName) || 'not known yet'}</dd>
+        <dt>you are</dt>
+        <dd>{harmless(machine.actor)}</dd>
+        <dt>you may</dt>
+        <dd>
+          {rightsLine(machine.rights)}; {reachLine(machine.reach.join('/'))}
+        </dd>
+        <dt>until</dt>
+        <dd>{machine.until > 0 ? new Date(machine.until * 1000).toLocaleString() : 'no end'}</dd>
+        <dt>relay</dt>
+        <dd class="mono">{machine.relays.map((relay) => harmless(relay.split('#')[0]!)).join(', ')}</dd>
+        <dt>host key</dt>
+        <dd class="mono wrap">{machine.key}</dd>
+      </dl>
+      <form class="inline-form" onSubmit={rename}>
+        <label class="field grow">
+          <span>Call it here</span>
+          <input value={name.value} maxLength={64} onInput={(e) => (name.value = e.currentTarget.value)} />
+        </label>
+        <button class="button" disabled={!name.value.trim() || name.value.trim() === machine.name}>
+          Rename
+        </button>
+      </form>
+      <div class="dialog-foot">
+        <button class="button danger" onClick={forget}>
+          {sure.value ? 'Yes, forget it on this device' : 'Forget this machine'}
+        </button>
+        <span class="faint">
+          Its key goes from this device. You need a new invite to come back; nothing changes on the machine.
+        </span>
+      </div>
+    </Dialog>
+  )
+}
+
+function StartSession({ machine, onClose }: { machine: Machine; onClose: () => void }) {
+  const hold = useHold()
+  const name = useSignal('')
+  const command = useSignal('')
+  const busy = useSignal(false)
+  const start = async (event: Event): Promise<void> => {
+    event.preventDefault()
+    busy.value = true
+    try {
+      const line = command.value.trim()
+      // A line as people write it, with pipes and quotes: the shell reads it, not this page.
+      const argv = line ? ['sh', '-c', line] : []
+      const info = await hold.run(machine.key, { argv, name: name.value.trim() })
+      go({ page: 'session', machine: machine.name, session: info.name })
+    } catch (error) {
+      sayFailure(error)
+      busy.value = false
+    }
+  }
+  return (
+    <Dialog title={`New session on ${harmless(machine.name, 64)}`} onClose={onClose}>
+      <form class="stack" onSubmit={start}>
+        <label class="field">
+          <span>Command, empty for a shell</span>
+          <input
+            class="mono"
+            value={command.value}
+            autocomplete="off"
+            autocapitalize="off"
+            spellcheck={false}
+            onInput={(e) => (command.value = e.currentTarget.value)}
+          />
+        </label>
+        <label class="field">
+          <span>Name, may be empty</span>
+          <input
+            value={name.value}
+            maxLength={64}
+            pattern="[A-Za-z0-9][A-Za-z0-9._\-]*"
+            onInput={(e) => (name.value = e.currentTarget.value)}
+          />
+        </label>
+        <div class="dialog-foot end">
+          <button class="button primary" disabled={busy.value}>
+            Start
+          </button>
+        </div>
+      </form>
+    </Dialog>
+  )
+}

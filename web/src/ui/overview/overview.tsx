@@ -1,0 +1,164 @@
+// All machines and sessions this device knows, those that wait for somebody first.
+
+import { useComputed, useSignal } from '@preact/signals'
+import { useEffect, useRef } from 'preact/hooks'
+import type { Hold } from '../../hold/api'
+import { useHold } from '../context'
+import { LinkState } from '../parts/chip'
+import { Icon } from '../parts/icon'
+import { NotifyButton } from '../parts/notify-button'
+import { Brand, ThemeButton } from '../parts/top'
+import { learnActors } from './known-actors'
+import { MachineSection } from './machine-section'
+import { countOf, labelsOf, matches, order, type Show } from './select'
+
+const SHOWS: [Show, string][] = [
+  ['live', 'Live'],
+  ['needs', 'Waiting'],
+  ['ended', 'Ended'],
+]
+
+export function Overview() {
+  const hold = useHold()
+  const text = useSignal('')
+  const labels = useSignal<string[]>([])
+  const show = useSignal<Show>('live')
+  const search = useRef<HTMLInputElement>(null)
+  const shown = useComputed(() =>
+    order(hold.sessions.value.filter((card) => matches(card, wanted(text.value, labels.value, show.value)))),
+  )
+  useEffect(() => slashFocuses(search), [])
+  useEffect(() => learnActors(hold), [hold])
+  useEffect(() => {
+    document.title = 'holdfast'
+  }, [])
+
+  const machines = hold.machines.value
+  const filtered = text.value !== '' || labels.value.length > 0 || show.value !== 'live'
+  return (
+    <div class="page" data-testid="overview">
+      <header class="top">
+        <Brand />
+        {machines.length > 0 && (
+          <label class="search">
+            <Icon name="search" />
+            <input
+              ref={search}
+              type="search"
+              placeholder="Search sessions"
+              aria-label="Search sessions"
+              data-testid="overview-search"
+              value={text.value}
+              onInput={(event) => (text.value = event.currentTarget.value)}
+              onKeyDown={(event) => event.key === 'Escape' && (text.value = '')}
+            />
+          </label>
+        )}
+        <span class="grow" />
+        {machines.length > 0 && <LinkState state={overall(machines)} testid="link-state" />}
+        <NotifyButton />
+        <ThemeButton />
+      </header>
+      <main class="overview">
+        {machines.length > 0 && <Filters hold={hold} show={show} labels={labels} />}
+        {machines.map((machine) => (
+          <MachineSection
+            key={machine.key}
+            machine={machine}
+            cards={shown.value.filter((card) => card.machine === machine.key)}
+            filtered={filtered}
+          />
+        ))}
+        {hold.ready.value && machines.length === 0 && <Empty />}
+      </main>
+    </div>
+  )
+}
+
+function wanted(text: string, labels: string[], show: Show) {
+  return { text, labels, show }
+}
+
+function overall(machines: Hold['machines']['value']): string {
+  if (machines.some((machine) => machine.link === 'online')) return 'online'
+  return machines.some((machine) => machine.link === 'connecting') ? 'connecting' : 'offline'
+}
+
+interface FiltersProps {
+  readonly hold: Hold
+  readonly show: { value: Show }
+  readonly labels: { value: string[] }
+}
+
+function Filters({ hold, show, labels }: FiltersProps) {
+  const cards = hold.sessions.value
+  const toggle = (label: string): void => {
+    const on = labels.value.includes(label)
+    labels.value = on ? labels.value.filter((one) => one !== label) : [...labels.value, label]
+  }
+  return (
+    <div class="filters" role="group" aria-label="Which sessions">
+      {SHOWS.map(([name, word]) => (
+        <button
+          key={name}
+          class="filter"
+          aria-pressed={show.value === name}
+          onClick={() => (show.value = name)}
+          data-show={name}
+        >
+          {word}{' '}
+          <span class={`count ${name === 'needs' && countOf(cards, name) > 0 ? 'is-hot' : ''}`}>
+            {countOf(cards, name)}
+          </span>
+        </button>
+      ))}
+      <span class="filter-gap" />
+      {labelsOf(cards).map((label) => (
+        <button
+          key={label}
+          class="label"
+          aria-pressed={labels.value.includes(label)}
+          onClick={() => toggle(label)}
+        >
+          {label}
+        </button>
+      ))}
+    </div>
+  )
+}
+
+function Empty() {
+  return (
+    <section class="empty" data-testid="overview-empty">
+      <h1>No machine is known on this device</h1>
+      <p>A machine lets you in by a link. On the machine you want to reach:</p>
+      <ol class="steps">
+        <li>
+          <span>Start its host; it prints a link and a QR code</span>
+          <pre>hold up</pre>
+        </li>
+        <li>
+          <span>Later, for another device</span>
+          <pre>hold invite</pre>
+        </li>
+        <li>Open the link here, or scan the code with your phone. The link works once.</li>
+      </ol>
+      <p class="faint">
+        The key of this device is made in this browser and stays in it. The relay that serves this page can
+        read neither what you see nor what you type.
+      </p>
+    </section>
+  )
+}
+
+/** `/` goes to the search field, as in most tools with a list. */
+function slashFocuses(search: { current: HTMLInputElement | null }): () => void {
+  const onKey = (event: KeyboardEvent): void => {
+    const busy = event.target instanceof HTMLInputElement || event.target instanceof HTMLTextAreaElement
+    if (event.key !== '/' || busy || document.querySelector('dialog[open]')) return
+    event.preventDefault()
+    search.current?.focus()
+  }
+  addEventListener('keydown', onKey)
+  return () => removeEventListener('keydown', onKey)
+}

@@ -1,0 +1,43 @@
+// A modal box. The browser's own dialog element does the hard parts: focus stays inside, Escape closes,
+// what is behind is out of reach of keyboard and screen reader.
+
+import { useEffect, useRef } from 'preact/hooks'
+import type { ComponentChildren } from 'preact'
+import { Icon } from './icon'
+
+interface Props {
+  readonly title: string
+  readonly onClose: () => void
+  readonly children: ComponentChildren
+  readonly testid?: string
+}
+
+export function Dialog({ title, onClose, children, testid }: Props) {
+  const box = useRef<HTMLDialogElement>(null)
+  useEffect(() => {
+    const shown = box.current
+    shown?.showModal()
+    return () => shown?.close()
+  }, [])
+  return (
+    <dialog
+      ref={box}
+      class="dialog"
+      data-testid={testid}
+      aria-label={title}
+      onClose={onClose}
+      onCancel={onClose}
+      onClick={(event) => event.target === box.current && onClose()}
+    >
+      <div class="dialog-body">
+        <header class="dialog-head">
+          <h2>{title}</h2>
+          <button class="icon-button" aria-label="Close" onClick={onClose}>
+            <Icon name="close" />
+          </button>
+        </header>
+        {children}
+      </div>
+    </dialog>
+  )
+}

@@ -1,0 +1,61 @@
+// Short messages that go away by themselves. They are read out to those who do not see them.
+
+import { signal } from '@preact/signals'
+import { Icon } from './icon'
+
+export type ToastTone = 'plain' | 'good' | 'attention' | 'danger'
+
+interface Toast {
+  readonly id: number
+  readonly text: string
+  readonly tone: ToastTone
+}
+
+const SHOWN_MS = 6000
+const TOASTS_MAX = 4 // more would cover what they are about; the oldest goes
+
+const toasts = signal<Toast[]>([])
+let next = 1
+
+export function say(text: string, tone: ToastTone = 'plain'): void {
+  // The same thing said again is the same message, and not a growing pile.
+  const others = toasts.value.filter((toast) => toast.text !== text)
+  const id = next++
+  toasts.value = [...others, { id, text, tone }].slice(-TOASTS_MAX)
+  setTimeout(() => dismiss(id), SHOWN_MS)
+}
+
+interface Said {
+  readonly message: string
+  readonly hint?: string
+}
+
+/** A failure in one line: what happened, what to do. */
+export function sayFailure(error: unknown): void {
+  const said = error as Partial<Said> | null
+  const message = said?.message ?? 'That did not work'
+  say(said?.hint ? `${message}. ${capital(said.hint)}` : message, 'danger')
+}
+
+function capital(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1)
+}
+
+function dismiss(id: number): void {
+  toasts.value = toasts.value.filter((toast) => toast.id !== id)
+}
+
+export function Toasts() {
+  return (
+    <div class="toasts" role="status" aria-live="polite">
+      {toasts.value.map((toast) => (
+        <div key={toast.id} class={`toast toast-${toast.tone}`} data-testid="toast">
+          <span>{toast.text}</span>
+          <button class="icon-button small" aria-label="Dismiss" onClick={() => dismiss(toast.id)}>
+            <Icon name="close" />
+          </button>
+        </div>
+      ))}
+    </div>
+  )
+}

@@ -1,0 +1,36 @@
+// What stands in the top bar of every page.
+
+import { go } from '../route'
+import { Icon } from './icon'
+import { theme, toggleTheme } from './theme'
+
+export function Brand() {
+  return (
+    <a
+      class="brand"
+      href="/"
+      onClick={(event) => {
+        event.preventDefault()
+        go({ page: 'overview' })
+      }}
+    >
+      <Icon name="anchor" />
+      <span>holdfast</span>
+    </a>
+  )
+}
+
+export function ThemeButton() {
+  const next = theme.value === 'dark' ? 'light' : 'dark'
+  return (
+    <button
+      class="icon-button"
+      data-testid="theme-toggle"
+      aria-label={`Use the ${next} colours`}
+      title={`Use the ${next} colours`}
+      onClick={toggleTheme}
+    >
+      <Icon name={next === 'light' ? 'sun' : 'moon'} />
+    </button>
+  )
+}

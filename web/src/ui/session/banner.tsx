@@ -1,0 +1,86 @@
+// How the way to the session stands, when it does not stand well. What is on the screen stays there: it is
+// the last that was true, and it is said so.
+
+import { useEffect } from 'preact/hooks'
+import { useSignal } from '@preact/signals'
+import type { LinkState } from '../../hold/api'
+import { now } from '../parts/now'
+import { clock } from '../words/age'
+import { endingWords } from '../words/state'
+import { harmless } from '../words/harmless'
+import { troublePage } from '../pages/trouble'
+import { go } from '../route'
+import type { Desk } from './desk'
+
+export function Banner({ desk }: { desk: Desk }) {
+  const link = desk.handle.link.value
+  const said = words(link)
+  if (!said || (link.at === 'ended' && !desk.ready.value)) return null
+  return (
+    <div class={`banner banner-${link.at}`} role="status" data-testid="session-banner" data-code={link.at}>
+      <strong>{said.title}</strong>
+      <span>{said.text}</span>
+    </div>
+  )
+}
+
+function words(link: LinkState): { title: string; text: string } | null {
+  if (link.at === 'offline') {
+    const next = link.retryAt === null ? '' : ` Trying again ${untilText(link.retryAt)}.`
+    const why = link.trouble?.message || link.why
+    return {
+      title: 'Offline',
+      text: `since ${clock(link.since, now.value)}${why ? `: ${harmless(why, 200)}` : ''}. The session runs on; this is its last screen.${next}`,
+    }
+  }
+  if (link.at === 'fenced') {
+    const page = troublePage('fenced')
+    return { title: 'Fenced', text: `${page.why} ${page.todo}` }
+  }
+  if (link.at === 'ended') {
+    return {
+      title: 'Ended',
+      text: `${endingWords(link.ending)}. This is what it left behind; nothing can be typed.`,
+    }
+  }
+  return null
+}
+
+function untilText(at: number): string {
+  const left = Math.ceil(at - now.value)
+  return left > 1 ? `in ${left} s` : 'now'
+}
+
+/** An ended session that was opened after its end: its last screen as text. */
+export function EndedCard({ desk }: { desk: Desk }) {
+  const text = useSignal<string | null>(null)
+  useEffect(() => {
+    desk.handle.screen(true).then(
+      (screen) => (text.value = screen.text),
+      () => (text.value = ''),
+    )
+  }, [desk])
+  const link = desk.handle.link.value
+  const ending = link.at === 'ended' ? link.ending : null
+  const page = troublePage('ended')
+  return (
+    <div class="ended-card" data-testid="error-page" data-code="ended">
+      <h2 data-testid="error-title">{page.title}</h2>
+      <p>
+        It {harmless(endingWords(ending))}. {page.why}
+      </p>
+      <p data-testid="error-hint">{page.todo}</p>
+      <div class="actions">
+        <button class="button" data-testid="error-action" onClick={() => go({ page: 'overview' })}>
+          Go to the overview
+        </button>
+      </div>
+      {text.value && (
+        <>
+          <h3>Its last screen</h3>
+          <pre class="last-screen">{text.value.trimEnd()}</pre>
+        </>
+      )}
+    </div>
+  )
+}

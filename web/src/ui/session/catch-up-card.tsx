@@ -1,0 +1,112 @@
+// What happened while one was away, before the first key: who did what, and what is different in the shell
+// one is about to type into.
+
+import type { Handoff } from '../../hold/api'
+import { ActorName } from '../parts/chip'
+import { Icon } from '../parts/icon'
+import { now } from '../parts/now'
+import { ago, took } from '../words/age'
+import { changeLine } from '../words/change'
+import { harmless } from '../words/harmless'
+import type { Desk } from './desk'
+
+const COMMANDS_SHOWN = 6
+const CHANGES_SHOWN = 6
+
+export function CatchUpCard({ desk }: { desk: Desk }) {
+  const handoff = desk.catchUp.value
+  if (!handoff) return null
+  const close = (): void => {
+    desk.catchUp.value = null
+    desk.screen?.term.focus()
+  }
+  return (
+    <section class="card catch-up" data-testid="catch-up" aria-label="While you were away">
+      <header>
+        <strong>While you were away</strong>
+        <span class="faint">{handoff.since_at !== null && `since ${ago(handoff.since_at, now.value)}`}</span>
+        <span class="grow" />
+        <button class="icon-button small" data-testid="catch-up-close" aria-label="Close" onClick={close}>
+          <Icon name="close" />
+        </button>
+      </header>
+      <Unsubmitted handoff={handoff} />
+      <Commands desk={desk} handoff={handoff} />
+      <Changes handoff={handoff} />
+      <p class="faint catch-up-foot">{footText(handoff)}</p>
+    </section>
+  )
+}
+
+function Unsubmitted({ handoff }: { handoff: Handoff }) {
+  if (!handoff.unsubmitted) return null
+  return (
+    <p class="warning">
+      At the prompt, typed by {harmless(handoff.unsubmitted_by.join(', ') || 'somebody', 80)} and not
+      submitted: <code>{harmless(handoff.unsubmitted, 200)}</code>
+    </p>
+  )
+}
+
+function Commands({ desk, handoff }: { desk: Desk; handoff: Handoff }) {
+  const shown = handoff.commands.slice(-COMMANDS_SHOWN)
+  const more = handoff.commands.length - shown.length + handoff.commands_left_out
+  if (shown.length === 0) return null
+  const actors = desk.handle.actors.value
+  return (
+    <ul class="catch-up-commands">
+      {more > 0 && <li class="faint">{more} commands before these</li>}
+      {shown.map((command) => {
+        const actor = actors.find((one) => one.name === command.actor)
+        return (
+          <li key={command.seq}>
+            <ActorName
+              name={command.actor || 'nobody'}
+              id={actor?.id ?? ''}
+              colour={actor?.colour}
+              kind={actor?.kind}
+            />
+            <code>{harmless(command.text, 120)}</code>
+            <span class={command.status ? 'tone-danger' : 'faint'}>
+              {command.status === null
+                ? 'still runs'
+                : `${command.status === 0 ? 'ok' : `status ${command.status}`} · ${took((command.ended_at ?? command.began_at) - command.began_at)}`}
+            </span>
+          </li>
+        )
+      })}
+    </ul>
+  )
+}
+
+function Changes({ handoff }: { handoff: Handoff }) {
+  if (!handoff.changes_known || handoff.changes.length === 0) return null
+  const shown = handoff.changes.slice(0, CHANGES_SHOWN)
+  return (
+    <>
+      <h3>Different in the shell</h3>
+      <ul class="catch-up-changes mono">
+        {shown.map((change) => (
+          <li key={`${change.kind}${change.name}`}>{changeLine(change)}</li>
+        ))}
+        {handoff.changes.length > shown.length && (
+          <li class="faint">and {handoff.changes.length - shown.length} more</li>
+        )}
+      </ul>
+    </>
+  )
+}
+
+function footText(handoff: Handoff): string {
+  const moves = handoff.moves.length
+  const said = [
+    moves > 0 ? `the turn moved ${moves === 1 ? 'once' : `${moves} times`}` : '',
+    handoff.refused > 0 ? `${handoff.refused} refused` : '',
+    handoff.blind_bytes > 0 ? `${handoff.blind_bytes} bytes typed blind, kept nowhere` : '',
+    handoff.jobs.length > 0
+      ? `background jobs: ${handoff.jobs.map((job) => harmless(job, 60)).join(', ')}`
+      : '',
+    `directory ${harmless(handoff.cwd, 120)}`,
+  ]
+  return said.filter(Boolean).join(' · ')
+}

@@ -1,0 +1,42 @@
+// Search in the scrollback that this page has.
+
+import { useEffect, useRef } from 'preact/hooks'
+import { useSignal } from '@preact/signals'
+import { Icon } from '../parts/icon'
+import type { Desk } from './desk'
+
+export function FindBar({ desk }: { desk: Desk }) {
+  const field = useRef<HTMLInputElement>(null)
+  const missing = useSignal(false)
+  useEffect(() => field.current?.focus(), [])
+  const find = (back: boolean): void => {
+    const text = field.current?.value ?? ''
+    const search = desk.screen?.search
+    missing.value =
+      text !== '' && search !== undefined && !(back ? search.findPrevious(text) : search.findNext(text))
+  }
+  const close = (): void => {
+    desk.screen?.search.clearDecorations()
+    desk.finding.value = false
+    desk.screen?.term.focus()
+  }
+  return (
+    <div class="find-bar" role="search">
+      <input
+        ref={field}
+        aria-label="Find in the scrollback"
+        placeholder="Find"
+        aria-invalid={missing.value}
+        onInput={() => find(true)}
+        onKeyDown={(event) => {
+          if (event.key === 'Enter') find(!event.shiftKey)
+          if (event.key === 'Escape') close()
+        }}
+      />
+      {missing.value && <span class="faint">not found</span>}
+      <button class="icon-button small" aria-label="Close" onClick={close}>
+        <Icon name="close" />
+      </button>
+    </div>
+  )
+}

@@ -1,0 +1,70 @@
+// The line under the terminal: its size, who is there, how far it is, and the lens it is looked at through.
+
+import { Icon } from '../parts/icon'
+import type { Desk } from './desk'
+
+export function Foot({ desk }: { desk: Desk }) {
+  const { handle } = desk
+  const size = handle.operators.value?.size ?? handle.info.value?.size
+  const rtt = handle.rtt.value
+  const pending = handle.inputPending.value
+  const presence = handle.operators.value
+  return (
+    <footer class="foot">
+      {size && (
+        <span title="The session's own size; a page looks at it and never changes it by itself">
+          {size.cols}×{size.rows}
+        </span>
+      )}
+      {presence && (
+        <span class="foot-who">
+          {presence.operators} attached{presence.observers > 0 && `, ${presence.observers} watching`}
+        </span>
+      )}
+      {rtt !== null && <span title="Time to the host and back">{Math.round(rtt)} ms</span>}
+      {pending > 0 && <span title="Typed and not yet taken by the host">{pending} B on the way</span>}
+      <span class="grow" />
+      <LensButtons desk={desk} />
+    </footer>
+  )
+}
+
+function LensButtons({ desk }: { desk: Desk }) {
+  const lens = desk.lens
+  // The terminal hands its lens in when it is mounted; `ready` comes after that.
+  if (!desk.ready.value || !lens) return null
+  const stay = (event: Event): void => event.preventDefault()
+  return (
+    <span class="lens" role="group" aria-label="Lens" onPointerDown={stay} onMouseDown={stay}>
+      <button
+        data-testid="lens-fit"
+        aria-pressed={lens.mode.value === 'fit'}
+        aria-label="Fit the width"
+        title="Fit: the whole width"
+        onClick={() => lens.use('fit')}
+      >
+        <Icon name="fit" />
+      </button>
+      <button
+        data-testid="lens-readable"
+        aria-pressed={lens.mode.value === 'readable'}
+        aria-label="Readable size"
+        title="Readable: a font of its own size; the view follows the cursor"
+        onClick={() => lens.use('readable')}
+      >
+        <Icon name="text" />
+      </button>
+      <button
+        data-testid="lens-zoom-out"
+        aria-label="Smaller"
+        title="Smaller"
+        onClick={() => lens.step(1 / 1.12)}
+      >
+        <Icon name="minus" />
+      </button>
+      <button data-testid="lens-zoom-in" aria-label="Larger" title="Larger" onClick={() => lens.step(1.12)}>
+        <Icon name="plus" />
+      </button>
+    </span>
+  )
+}

@@ -1,0 +1,218 @@
+// The top line of a session: which one, where, how it stands.
+
+import { useSignal } from '@preact/signals'
+import type { Machine } from '../../hold/api'
+import { Dialog } from '../parts/dialog'
+import { HoldButton } from '../parts/hold-button'
+import { LinkState, StateChip } from '../parts/chip'
+import { Icon } from '../parts/icon'
+import { NotifyButton } from '../parts/notify-button'
+import { say } from '../parts/toast'
+import { ThemeButton } from '../parts/top'
+import { narrow } from '../parts/viewport'
+import { go } from '../route'
+import { harmless } from '../words/harmless'
+import type { Desk } from './desk'
+
+interface Props {
+  readonly desk: Desk
+  readonly machine: Machine
+  readonly session: string
+  readonly onInvite: () => void
+}
+
+export function Head({ desk, machine, session, onInvite }: Props) {
+  const info = desk.handle.info.value
+  const link = desk.handle.link.value.at
+  const more = useSignal(false)
+  const asks = desk.handle.turn.value?.turn.queue.length ?? 0
+  return (
+    <header class="top session-top">
+      <a
+        class="icon-button"
+        href="/"
+        aria-label="Back to the overview"
+        onClick={(event) => {
+          event.preventDefault()
+          go({ page: 'overview' })
+        }}
+      >
+        <Icon name="back" />
+      </a>
+      <h1 class="session-name">
+        {harmless(info?.name ?? session, 64)}{' '}
+        <span class="faint wide-only">on {harmless(machine.name, 40)}</span>
+      </h1>
+      {info && <StateChip info={info} link={link === 'ended' ? 'online' : link} />}
+      <span class="grow" />
+      <LinkState
+        state={
+          link === 'connecting' ? 'connecting' : link === 'online' || link === 'ended' ? 'online' : 'offline'
+        }
+        testid="link-state"
+      />
+      {mayInvite(desk) && (
+        <button
+          class="button small wide-only"
+          data-testid={narrow.value ? undefined : 'invite-open'}
+          onClick={onInvite}
+        >
+          <Icon name="invite" /> Invite
+        </button>
+      )}
+      <span class="wide-only">
+        <NotifyButton />
+      </span>
+      <span class="wide-only">
+        <ThemeButton />
+      </span>
+      <button
+        class="icon-button"
+        data-testid="session-menu"
+        aria-label="More"
+        title="More"
+        onClick={() => (more.value = true)}
+      >
+        <Icon name="dots" />
+      </button>
+      <button
+        class="icon-button"
+        data-testid="panel-toggle"
+        aria-label="Timeline, processes, operators, inbox"
+        title="Timeline, processes, operators, inbox"
+        aria-expanded={desk.panel.value}
+        onClick={() => (desk.panel.value = !desk.panel.value)}
+      >
+        <Icon name="panel" />
+        {asks > 0 && <span class="badge">{asks}</span>}
+      </button>
+      {more.value && <More desk={desk} onInvite={onInvite} onClose={() => (more.value = false)} />}
+    </header>
+  )
+}
+
+function mayInvite(desk: Desk): boolean {
+  return desk.handle.rights.value.includes('grant')
+}
+
+/** What is needed seldom, with a word about what it does. */
+function More({ desk, onInvite, onClose }: { desk: Desk; onInvite: () => void; onClose: () => void }) {
+  const { handle } = desk
+  const yours = handle.turn.value?.yours ?? false
+  const may = (right: string): boolean =>
+    handle.rights.value.length === 0 || handle.rights.value.includes(right)
+  const blind = handle.turn.value?.turn.blind ?? false
+  const then = (act: () => void) => () => {
+    onClose()
+    act()
+  }
+  const size = desk.lens?.ownGrid()
+  return (
+    <Dialog
+      title={harmless(handle.info.value?.name ?? 'Session', 64)}
+      onClose={onClose}
+      testid="session-more"
+    >
+      <ul class="acts">
+        {narrow.value && mayInvite(desk) && (
+          <Act title="Invite" testid="invite-open" onClick={then(onInvite)}>
+            a link and QR code for another device
+          </Act>
+        )}
+        {narrow.value && <ThemeAct />}
+        <Act title="Find" onClick={then(() => (desk.finding.value = true))}>
+          in the scrollback{narrow.value ? '' : ' · Ctrl+Shift+F'}
+        </Act>
+        <Act title="Copy the screen" onClick={then(() => void copyScreen(desk))}>
+          as text
+        </Act>
+        {size && may('resize') && (
+          <Act
+            title={`Use my size: ${size.cols}×${size.rows}`}
+            testid="use-my-size"
+            disabled={!yours}
+            onClick={then(() => handle.resize(size))}
+          >
+            {yours
+              ? 'changes the size for everybody here'
+              : 'only with the turn: it changes the size for everybody'}
+          </Act>
+        )}
+        {may('input') && (
+          <Act
+            title={blind ? 'End the blind turn' : 'Begin a blind turn'}
+            disabled={!yours}
+            onClick={then(() => void desk.act(handle.setBlind(!blind)))}
+          >
+            what is typed and printed is kept nowhere, until it ends
+          </Act>
+        )}
+      </ul>
+      {(may('seize') || may('end')) && (
+        <div class="acts-danger">
+          {may('seize') && may('halt') && (
+            <HoldButton
+              label="Seize the turn and halt"
+              class="danger"
+              onHeld={then(() => void desk.seize(true))}
+            >
+              <Icon name="hand" /> Seize and halt
+            </HoldButton>
+          )}
+          {may('end') && (
+            <HoldButton
+              label="End the session"
+              class="danger"
+              testid="session-end"
+              onHeld={then(() => void desk.act(handle.end()))}
+            >
+              End the session
+            </HoldButton>
+          )}
+          <small class="faint">Press and hold. Ending kills what runs in it, for everybody.</small>
+        </div>
+      )}
+    </Dialog>
+  )
+}
+
+interface ActProps {
+  readonly title: string
+  readonly children?: preact.ComponentChildren
+  readonly onClick: () => void
+  readonly disabled?: boolean
+  readonly testid?: string
+}
+
+function Act({ title, children, onClick, disabled, testid }: ActProps) {
+  return (
+    <li>
+      <button class="act" data-testid={testid} disabled={disabled} onClick={onClick}>
+        <strong>{title}</strong>
+        <span class="faint">{children}</span>
+      </button>
+    </li>
+  )
+}
+
+function ThemeAct() {
+  return (
+    <li class="act theme-act">
+      <strong>Colours</strong>
+      <span class="grow" />
+      <ThemeButton />
+    </li>
+  )
+}
+
+async function copyScreen(desk: Desk): Promise<void> {
+  const selected = desk.screen?.term.getSelection()
+  const text = selected || (await desk.act(desk.handle.screen()))?.text
+  if (text === undefined) return
+  try {
+    await navigator.clipboard.writeText(text)
+    say('The screen is copied', 'good')
+  } catch {
+    say('The browser does not let this page copy')
+  }
+}

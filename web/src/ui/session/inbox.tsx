@@ -1,0 +1,48 @@
+// What wants an answer of somebody here: requests for the turn.
+
+import { ActorName } from '../parts/chip'
+import { now } from '../parts/now'
+import { ago } from '../words/age'
+import { harmless } from '../words/harmless'
+import type { Desk } from './desk'
+
+export function Inbox({ desk }: { desk: Desk }) {
+  const state = desk.handle.turn.value
+  const queue = state?.turn.queue ?? []
+  const actors = desk.handle.actors.value
+  const me = desk.handle.me.value?.id
+  if (queue.length === 0) {
+    return <p class="no-rows">Nothing waits for an answer. Requests for the turn come here.</p>
+  }
+  return (
+    <ul class="inbox">
+      {queue.map((asks) => (
+        <li key={asks.actor} class="ask">
+          <div class="ask-head">
+            <ActorName
+              name={asks.name}
+              id={asks.actor}
+              colour={actors.find((one) => one.id === asks.actor)?.colour}
+              you={asks.actor === me}
+            />
+            <span class="faint">asks for the turn · {ago(asks.since, now.value)}</span>
+          </div>
+          {asks.message && <p class="ask-text">{harmless(asks.message, 200)}</p>}
+          {state?.yours && (
+            <div class="actions">
+              <button
+                class="button small primary"
+                data-testid="turn-grant"
+                data-actor={asks.name}
+                onClick={() => void desk.act(desk.handle.grantTurn(asks.actor))}
+              >
+                Give the turn
+              </button>
+            </div>
+          )}
+        </li>
+      ))}
+      {!state?.yours && <li class="faint">Only the one who holds the turn can give it.</li>}
+    </ul>
+  )
+}

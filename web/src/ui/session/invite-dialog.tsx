@@ -1,0 +1,146 @@
+// A link for somebody else, or for one's own next device: what it gives, for how long, and as a QR code.
+
+import { useMemo } from 'preact/hooks'
+import { useSignal } from '@preact/signals'
+import type { InviteMade } from '../../hold/api'
+import { Dialog } from '../parts/dialog'
+import { Icon } from '../parts/icon'
+import { qrPath } from '../parts/qr'
+import { say, sayFailure } from '../parts/toast'
+import { span } from '../words/age'
+import type { Desk } from './desk'
+
+const ROLES: [string, string, string][] = [
+  ['read', 'Watch', 'sees the session, types nothing'],
+  ['execute', 'Work', 'types when it has the turn'],
+  ['admin', 'Everything', 'also seizes, halts, ends, invites'],
+]
+const LASTS = [3600, 8 * 3600, 86400, 30 * 86400]
+const GOOD_FOR_S = 3600
+
+export function InviteDialog({ desk, onClose }: { desk: Desk; onClose: () => void }) {
+  const role = useSignal('read')
+  const everywhere = useSignal(false)
+  const lasts = useSignal(8 * 3600)
+  const busy = useSignal(false)
+  const made = useSignal<InviteMade | null>(null)
+  const name = desk.handle.info.value?.name ?? 'this session'
+  const make = async (event: Event): Promise<void> => {
+    event.preventDefault()
+    busy.value = true
+    try {
+      const reach = everywhere.value ? { reach: [] } : {}
+      made.value = await desk.handle.invite({
+        ...reach,
+        rights: [role.value],
+        expiresS: GOOD_FOR_S,
+        lastsS: lasts.value,
+        uses: 1,
+      })
+    } catch (error) {
+      sayFailure(error)
+    }
+    busy.value = false
+  }
+  return (
+    <Dialog title={`Invite to ${name}`} onClose={onClose} testid="invite-dialog">
+      {made.value ? (
+        <Made made={made.value} />
+      ) : (
+        <form class="stack" onSubmit={make}>
+          <fieldset class="choices">
+            <legend>Whoever opens the link may</legend>
+            {ROLES.map(([value, word, means]) => (
+              <label key={value} class="choice">
+                <input
+                  type="radio"
+                  name="role"
+                  value={value}
+                  checked={role.value === value}
+                  onChange={() => (role.value = value)}
+                />
+                <span>
+                  <strong>{word}</strong> <span class="faint">{means}</span>
+                </span>
+              </label>
+            ))}
+          </fieldset>
+          <label class="field">
+            <span>Where</span>
+            <select
+              value={everywhere.value ? 'all' : 'one'}
+              onChange={(event) => (everywhere.value = event.currentTarget.value === 'all')}
+            >
+              <option value="one">this session only</option>
+              <option value="all">every session of the machine</option>
+            </select>
+          </label>
+          <label class="field">
+            <span>For how long</span>
+            <select
+              value={lasts.value}
+              onChange={(event) => (lasts.value = Number(event.currentTarget.value))}
+            >
+              {LASTS.map((seconds) => (
+                <option key={seconds} value={seconds}>
+                  {span(seconds)}
+                </option>
+              ))}
+            </select>
+          </label>
+          <div class="dialog-foot end">
+            <span class="faint grow">The link works once, within {span(GOOD_FOR_S)}.</span>
+            <button class="button primary" data-testid="invite-make" disabled={busy.value}>
+              Make the link
+            </button>
+          </div>
+        </form>
+      )}
+    </Dialog>
+  )
+}
+
+function Made({ made }: { made: InviteMade }) {
+  const code = useMemo(() => qrPath(made.link), [made.link])
+  const copy = async (): Promise<void> => {
+    try {
+      await navigator.clipboard.writeText(made.link)
+      say('The link is copied', 'good')
+    } catch {
+      document.querySelector<HTMLInputElement>('[data-testid=invite-link]')?.select()
+      say('Copy it by hand: the browser does not let this page copy')
+    }
+  }
+  return (
+    <div class="stack">
+      <svg
+        class="qr"
+        data-testid="invite-qr"
+        role="img"
+        aria-label="QR code of the link"
+        viewBox={`0 0 ${code.size} ${code.size}`}
+        shape-rendering="crispEdges"
+      >
+        <rect width={code.size} height={code.size} fill="#fff" />
+        <path d={code.path} fill="#000" />
+      </svg>
+      <div class="inline-form">
+        <input
+          class="mono grow"
+          readOnly
+          data-testid="invite-link"
+          aria-label="The link"
+          value={made.link}
+          onFocus={(e) => e.currentTarget.select()}
+        />
+        <button class="button" type="button" onClick={() => void copy()}>
+          <Icon name="copy" /> Copy
+        </button>
+      </div>
+      <p class="faint">
+        Whoever has the link can use it: send it on a way you trust. It works for one device and is good for{' '}
+        {span(GOOD_FOR_S)}; nobody can look it up later, also not here.
+      </p>
+    </div>
+  )
+}

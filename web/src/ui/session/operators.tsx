@@ -1,0 +1,82 @@
+// Who is here and who could be: attached now, and everybody known to the machine.
+
+import type { Actor } from '../../hold/api'
+import { ActorName } from '../parts/chip'
+import { now } from '../parts/now'
+import { ago } from '../words/age'
+import { harmless } from '../words/harmless'
+import type { Present } from './chronicle'
+import type { Desk } from './desk'
+
+export function Operators({ desk }: { desk: Desk }) {
+  const { present } = desk.chronicle.value
+  const presence = desk.handle.operators.value
+  const actors = desk.handle.actors.value
+  const unnamed = Math.max(0, (presence?.operators ?? 0) - present.length)
+  const here = new Set(present.map((one) => one.actor))
+  const away = actors.filter((actor) => !here.has(actor.id) && actor.revoked_at === null)
+  return (
+    <>
+      <h3 class="panel-title">Attached now</h3>
+      <ul class="people">
+        {present.map((one) => (
+          <Attached
+            key={one.operator}
+            desk={desk}
+            one={one}
+            actor={actors.find((actor) => actor.id === one.actor)}
+          />
+        ))}
+        {unnamed > 0 && (
+          <li class="faint">
+            {present.length > 0 ? `and ${unnamed} more` : `${unnamed} attached`}, who came before this page
+            looked
+          </li>
+        )}
+        {present.length === 0 && unnamed === 0 && <li class="faint">Nobody. The session runs by itself.</li>}
+      </ul>
+      {away.length > 0 && (
+        <>
+          <h3 class="panel-title">Known on this machine</h3>
+          <ul class="people">
+            {away.map((actor) => (
+              <li key={actor.id} data-testid="operator-row" data-actor={actor.name}>
+                <ActorName name={actor.name} id={actor.id} colour={actor.colour} kind={actor.kind} />
+                <span class="faint">{actor.kind}</span>
+                <Standing desk={desk} actor={actor.id} />
+              </li>
+            ))}
+          </ul>
+        </>
+      )}
+    </>
+  )
+}
+
+function Attached({ desk, one, actor }: { desk: Desk; one: Present; actor: Actor | undefined }) {
+  return (
+    <li data-testid="operator-row" data-actor={one.name}>
+      <ActorName
+        name={one.name}
+        id={one.actor}
+        colour={actor?.colour}
+        kind={actor?.kind}
+        you={one.actor === desk.handle.me.value?.id}
+      />
+      <span class="faint">
+        {[actor?.kind, harmless(one.client, 40), one.observe ? 'watches' : ''].filter(Boolean).join(' · ')}
+      </span>
+      <span class="grow" />
+      <Standing desk={desk} actor={one.actor} />
+      <span class="faint">{ago(one.since, now.value)}</span>
+    </li>
+  )
+}
+
+function Standing({ desk, actor }: { desk: Desk; actor: string }) {
+  const turn = desk.handle.turn.value?.turn
+  if (turn?.holder === actor) return <span class="chip tone-busy">holds the turn</span>
+  if (turn?.queue.some((one) => one.actor === actor))
+    return <span class="chip tone-attention">asks for the turn</span>
+  return null
+}

@@ -1,0 +1,85 @@
+// A live graph as rows of a tree, with the ports that somebody listens on. Pure.
+
+import type { Graph, Process } from '../../hold/api'
+
+export interface ProcessRow {
+  readonly process: Process
+  readonly depth: number
+  readonly ports: readonly string[] // `3000`, `127.0.0.1:8080`
+  readonly text: string
+}
+
+export function processRows(graph: Graph): ProcessRow[] {
+  const known = new Set(graph.processes.map((one) => one.pid))
+  const children = new Map<number, Process[]>()
+  const tops: Process[] = []
+  for (const process of graph.processes) {
+    // One whose parent is gone or hidden stands at the top: it must not vanish from the list.
+    if (process.pid === graph.root || !known.has(process.ppid)) tops.push(process)
+    else children.set(process.ppid, [...(children.get(process.ppid) ?? []), process])
+  }
+  const rows: ProcessRow[] = []
+  const walk = (process: Process, depth: number): void => {
+    rows.push({ process, depth, ports: portsOf(process), text: commandText(process) })
+    for (const child of (children.get(process.pid) ?? []).sort(byStart)) walk(child, depth + 1)
+  }
+  for (const top of tops.sort(
+    (one, other) => Number(other.pid === graph.root) - Number(one.pid === graph.root),
+  )) {
+    walk(top, 0)
+  }
+  return rows
+}
+
+function byStart(one: Process, other: Process): number {
+  return one.started - other.started || one.pid - other.pid
+}
+
+export function portsOf(process: Process): string[] {
+  const listening = process.sockets.filter((socket) => socket.state === 'listen' && socket.kind === 'tcp')
+  return [...new Set(listening.map((socket) => shortPort(socket.local)))]
+}
+
+function shortPort(local: string): string {
+  const cut = local.lastIndexOf(':')
+  const host = local.slice(0, cut)
+  const port = local.slice(cut + 1)
+  return ['0.0.0.0', '::', '[::]', '*', ''].includes(host) ? `:${port}` : local
+}
+
+/** The number in one of these. */
+export function portNumber(port: string): number {
+  return Number(port.slice(port.lastIndexOf(':') + 1))
+}
+
+function commandText(process: Process): string {
+  return process.argv.length > 0 ? process.argv.join(' ') : `[${process.name}]`
+}
+
+const DOES: Record<string, string> = {
+  tty: 'reads the terminal',
+  output: 'waits for the terminal to take output',
+  pipe: 'waits on a pipe',
+  socket: 'waits on a socket',
+  child: 'waits for a child',
+  file: 'waits on a file',
+  timer: 'sleeps',
+  futex: 'waits on a lock',
+  signal: 'waits for a signal',
+  event: 'waits for events',
+}
+
+export function doing(process: Process): string {
+  if (process.state === 'T' || process.state === 't') return 'stopped'
+  if (process.state === 'Z') return 'ended, not collected'
+  if (process.state === 'R') return 'runs'
+  return DOES[process.waits_for] ?? 'sleeps'
+}
+
+export function bytesText(bytes: number): string {
+  if (bytes < 1024 * 1024) return `${Math.max(1, Math.round(bytes / 1024))} kB`
+  const mega = bytes / 1024 / 1024
+  return mega < 1024
+    ? `${mega < 10 ? mega.toFixed(1) : Math.round(mega)} MB`
+    : `${(mega / 1024).toFixed(1)} GB`
+}

@@ -1,0 +1,96 @@
+// The live processes of the session as the kernel has them, with the ports they listen on. Asked for again
+// and again while somebody looks, and only then.
+
+import { useEffect } from 'preact/hooks'
+import { useSignal } from '@preact/signals'
+import type { Graph } from '../../hold/api'
+import { now } from '../parts/now'
+import { age } from '../words/age'
+import { harmless } from '../words/harmless'
+import type { Desk } from './desk'
+import { viewed } from './port-view'
+import { bytesText, doing, portNumber, processRows, type ProcessRow } from './process-tree'
+
+const LOOK_MS = 2000
+
+export function Processes({ desk }: { desk: Desk }) {
+  const graph = useSignal<Graph | null>(null)
+  const trouble = useSignal('')
+  useEffect(() => {
+    let closed = false
+    let timer = 0
+    const look = async (): Promise<void> => {
+      if (!document.hidden) {
+        try {
+          const seen = await desk.handle.graph()
+          if (!closed) [graph.value, trouble.value] = [seen, '']
+        } catch (error) {
+          if (!closed) trouble.value = (error as Error).message
+        }
+      }
+      // Only after the answer: on a slow way questions must not pile up.
+      if (!closed) timer = window.setTimeout(() => void look(), LOOK_MS)
+    }
+    void look()
+    return () => {
+      closed = true
+      clearTimeout(timer)
+    }
+  }, [desk])
+  if (!graph.value)
+    return <p class="no-rows">{trouble.value ? harmless(trouble.value) : 'Asking the kernel…'}</p>
+  const rows = processRows(graph.value)
+  const ports = rows.flatMap((row) => row.ports.map((port) => ({ port, row })))
+  return (
+    <div class={trouble.value ? 'is-stale' : ''}>
+      {ports.length > 0 && (
+        <ul class="ports" aria-label="Ports">
+          {ports.map(({ port, row }) => (
+            <li key={`${row.process.pid}${port}`}>
+              <strong class="mono">{port}</strong> <span class="faint">listens:</span>{' '}
+              {harmless(row.process.name, 40)} <span class="faint mono">{row.process.pid}</span>{' '}
+              {desk.handle.rights.value.includes('input') && (
+                <button
+                  class="button small"
+                  data-testid={`open-port-${portNumber(port)}`}
+                  onClick={() => (viewed.value = { desk, port: portNumber(port) })}
+                >
+                  Open
+                </button>
+              )}
+            </li>
+          ))}
+        </ul>
+      )}
+      <ul class="processes" aria-label="Processes">
+        {rows.map((row) => (
+          <Row key={row.process.pid} row={row} />
+        ))}
+      </ul>
+      {graph.value.truncated && <p class="faint">{harmless(graph.value.truncated)}</p>}
+      {trouble.value && <p class="faint">Not live now: {harmless(trouble.value)}</p>}
+    </div>
+  )
+}
+
+function Row({ row }: { row: ProcessRow }) {
+  const { process } = row
+  return (
+    <li
+      class={`process ${process.foreground ? 'is-front' : ''}`}
+      data-testid="process-row"
+      data-pid={process.pid}
+      style={{ '--depth': String(Math.min(row.depth, 12)) }}
+      title={`${row.text}\nin ${process.cwd}`}
+    >
+      <span class="process-text mono">{harmless(row.text, 200)}</span>
+      <span class="process-about faint">
+        <span class="mono">{process.pid}</span>
+        <span>{doing(process)}</span>
+        <span>{bytesText(process.rss_bytes)}</span>
+        <span>{age(now.value - process.started)}</span>
+        {process.foreground && <span class="front-mark">foreground</span>}
+      </span>
+    </li>
+  )
+}

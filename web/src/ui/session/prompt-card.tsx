@@ -1,0 +1,137 @@
+// A program waits for somebody: its prompt, and answers within reach. A secret has a field of its own: what
+// is typed there is never shown, kept or put into the history of the page, and it is sent only while the
+// program still reads with echo off.
+
+import { useRef } from 'preact/hooks'
+import { useSignal } from '@preact/signals'
+import { Icon } from '../parts/icon'
+import { say } from '../parts/toast'
+import { harmless } from '../words/harmless'
+import type { Desk } from './desk'
+import { quickAnswers } from './quick-answers'
+
+export function PromptCard({ desk }: { desk: Desk }) {
+  const info = desk.handle.info.value
+  if (!info || desk.handle.link.value.at !== 'online') return null
+  if (desk.handle.observing.value) return null
+  if (info.state === 'secret') return <SecretEntry desk={desk} prompt={info.waiting_line} />
+  // A full-screen program always waits, and its last line is no question.
+  if (desk.fullScreen.value && info.state === 'input') return null
+  // At a prompt without a text there is nothing to answer that the terminal does not offer itself.
+  if (info.state === 'input' && info.waiting_line.trim())
+    return <Answers desk={desk} prompt={info.waiting_line} />
+  return null
+}
+
+/** True when the turn is ours, or could be had at once. */
+async function withTurn(desk: Desk): Promise<boolean> {
+  const turn = desk.handle.turn.value
+  if (!turn || turn.yours || !turn.turn.holder) return true
+  const got = await desk.act(desk.handle.requestTurn())
+  if (got && !got.yours)
+    desk.show(`${harmless(got.turn.holder_name, 64)} holds the turn. You asked for it; nothing was sent.`)
+  return got?.yours ?? false
+}
+
+function Answers({ desk, prompt }: { desk: Desk; prompt: string }) {
+  const text = useSignal('')
+  const closed = useSignal('')
+  if (closed.value === prompt) return null
+  const send = async (answer: string): Promise<void> => {
+    if (await withTurn(desk)) await desk.act(desk.handle.submit(answer, true))
+    text.value = ''
+  }
+  return (
+    <section class="prompt-card" data-testid="prompt-card" aria-label="Waiting for input">
+      <header>
+        <strong>Waiting for you</strong>
+        <button class="icon-button small" aria-label="Hide" onClick={() => (closed.value = prompt)}>
+          <Icon name="close" />
+        </button>
+      </header>
+      <p class="mono prompt-text" data-testid="prompt-text">
+        {harmless(prompt, 300)}
+      </p>
+      <div class="answers">
+        {quickAnswers(prompt).map((answer) => (
+          <button
+            key={answer.testid}
+            class="button"
+            data-testid={answer.testid}
+            onClick={() => void send(answer.text)}
+          >
+            {answer.label}
+          </button>
+        ))}
+        <form
+          class="answer-form"
+          onSubmit={(event) => {
+            event.preventDefault()
+            void send(text.value)
+          }}
+        >
+          <input
+            class="mono"
+            data-testid="prompt-input"
+            aria-label="Another answer"
+            placeholder="other"
+            autocomplete="off"
+            autocapitalize="off"
+            spellcheck={false}
+            value={text.value}
+            onInput={(event) => (text.value = event.currentTarget.value)}
+          />
+          <button class="button" data-testid="prompt-send" disabled={text.value === ''}>
+            Send
+          </button>
+        </form>
+      </div>
+    </section>
+  )
+}
+
+function SecretEntry({ desk, prompt }: { desk: Desk; prompt: string }) {
+  const field = useRef<HTMLInputElement>(null)
+  const send = async (event: Event): Promise<void> => {
+    event.preventDefault()
+    const secret = field.current!.value
+    field.current!.value = ''
+    if (!(await withTurn(desk))) return
+    // The program may have gone on while it was typed: then it would be shown on everybody's screen.
+    if (desk.handle.info.value?.state !== 'secret') {
+      say('The program does not wait for a secret any more. Nothing was sent.', 'attention')
+      return
+    }
+    desk.handle.input(new TextEncoder().encode(`${secret}\r`))
+  }
+  return (
+    <section class="prompt-card is-secret" data-testid="secret-card" aria-label="Waiting for a secret">
+      <header>
+        <strong>
+          <Icon name="key" /> Waiting for a secret
+        </strong>
+      </header>
+      <p class="mono prompt-text" data-testid="prompt-text">
+        {harmless(prompt, 300) || 'A program reads with echo off.'}
+      </p>
+      {/* Not the state of a component: the field itself is the only place where it ever is. */}
+      <form class="answer-form" onSubmit={send}>
+        <input
+          ref={field}
+          type="password"
+          data-testid="secret-input"
+          aria-label="The secret"
+          autocomplete="off"
+          autocapitalize="off"
+          spellcheck={false}
+        />
+        <button class="button primary" data-testid="secret-send">
+          Send
+        </button>
+      </form>
+      <small class="faint">
+        Shown to nobody, not even here. The journal counts its bytes and does not record them.
+      </small>
+    </section>
+  )
+}

@@ -1,0 +1,45 @@
+// What a seizure or a halt found: a horizon, not a way back.
+
+import { Icon } from '../parts/icon'
+import { now } from '../parts/now'
+import { ago, took } from '../words/age'
+import { harmless } from '../words/harmless'
+import type { Desk } from './desk'
+
+export function ReceiptCard({ desk }: { desk: Desk }) {
+  const receipt = desk.receipt.value
+  if (!receipt) return null
+  const halted = receipt.scope !== ''
+  const yours = desk.handle.turn.value?.yours ?? false
+  return (
+    <section class="card receipt" aria-label="Receipt" data-testid="receipt">
+      <header>
+        <strong>
+          {yours && !halted
+            ? 'You seized the turn'
+            : halted && receipt.frozen
+              ? 'Halted'
+              : halted
+                ? 'Not all of it is frozen'
+                : 'Done'}
+        </strong>
+        <span class="grow" />
+        <button class="icon-button small" aria-label="Close" onClick={() => (desk.receipt.value = null)}>
+          <Icon name="close" />
+        </button>
+      </header>
+      <p>
+        {receipt.before ? `${harmless(receipt.before, 64)} held the turn. ` : 'Nobody held the turn. '}
+        {halted && receipt.frozen && `${receipt.tasks} threads stand still, after ${took(receipt.seconds)}. `}
+        {halted &&
+          !receipt.frozen &&
+          `Still running: ${receipt.running.join(', ') || 'not known'}. Input is refused. `}
+        {receipt.last_input_at !== null &&
+          `The last input that reached the terminal was ${harmless(receipt.last_input_by, 64)}'s, ${ago(receipt.last_input_at, now.value)}. `}
+      </p>
+      <p class="faint">
+        Journal record {receipt.journal_seq}. What was done before it is done. {harmless(receipt.caveat)}
+      </p>
+    </section>
+  )
+}

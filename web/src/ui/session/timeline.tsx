@@ -1,0 +1,95 @@
+// What was done here, by whom: commands with status and duration, changes of the turn in between. The
+// newest stands first. A click on a command goes to its first line in the scrollback.
+
+import type { Actor } from '../../hold/api'
+import { ActorName } from '../parts/chip'
+import { now } from '../parts/now'
+import { narrow } from '../parts/viewport'
+import { age, clock, took } from '../words/age'
+import { harmless } from '../words/harmless'
+import type { Command, Happening } from './chronicle'
+import type { Desk } from './desk'
+
+type Entry = { at: number; command: Command } | { at: number; happening: Happening }
+
+export function Timeline({ desk }: { desk: Desk }) {
+  const { commands, happenings } = desk.chronicle.value
+  const entries: Entry[] = [
+    ...commands.map((command) => ({ at: command.beganAt, command })),
+    ...happenings.map((happening) => ({ at: happening.at, happening })),
+  ].sort((one, other) => other.at - one.at)
+  if (entries.length === 0) return <p class="no-rows">{emptyText(desk)}</p>
+  const actors = desk.handle.actors.value
+  return (
+    <ol class="timeline">
+      {entries.map((entry) =>
+        'command' in entry ? (
+          <CommandEntry
+            key={`c${entry.command.number}`}
+            desk={desk}
+            command={entry.command}
+            actors={actors}
+          />
+        ) : (
+          <li key={`h${entry.happening.seq}-${entry.at}`} class={`happening tone-${entry.happening.tone}`}>
+            <span>{harmless(entry.happening.text, 240)}</span>
+            <time class="faint">{clock(entry.at, now.value)}</time>
+          </li>
+        ),
+      )}
+    </ol>
+  )
+}
+
+function emptyText(desk: Desk): string {
+  const info = desk.handle.info.value
+  if (info && !info.shell && info.state !== 'ended') {
+    return 'This session runs a program that does not report commands. What was typed is in its journal: hold log.'
+  }
+  return 'No command ran yet.'
+}
+
+function CommandEntry({ desk, command, actors }: { desk: Desk; command: Command; actors: readonly Actor[] }) {
+  const actor = actors.find((one) => one.name === command.actor)
+  const jump = async (): Promise<void> => {
+    await desk.jump(command.number)
+    if (narrow.value) desk.panel.value = false
+  }
+  const others = command.authors.filter((name) => name !== command.actor)
+  return (
+    <li>
+      <button
+        class="command"
+        data-testid="timeline-entry"
+        data-seq={command.number}
+        onClick={() => void jump()}
+      >
+        <code class="command-text">{harmless(command.text, 300)}</code>
+        <span class="command-about">
+          {command.actor && (
+            <ActorName name={command.actor} id={actor?.id ?? ''} colour={actor?.colour} kind={actor?.kind} />
+          )}
+          {others.length > 0 && <span class="faint">with {harmless(others.join(', '), 80)}</span>}
+          <span class="grow" />
+          <Outcome command={command} over={desk.handle.link.value.at === 'ended'} />
+          <time class="faint">{clock(command.beganAt, now.value)}</time>
+        </span>
+      </button>
+    </li>
+  )
+}
+
+function Outcome({ command, over }: { command: Command; over: boolean }) {
+  if (command.status === null || command.endedAt === null) {
+    // Its shell went with it: nobody was left to say how it ended.
+    if (over) return <span class="outcome">ended with the session</span>
+    return <span class="outcome tone-busy">runs · {age(now.value - command.beganAt)}</span>
+  }
+  const time = took(command.endedAt - command.beganAt)
+  if (command.status === 0) return <span class="outcome tone-good">ok · {time}</span>
+  return (
+    <span class="outcome tone-danger">
+      status {command.status} · {time}
+    </span>
+  )
+}

@@ -1,0 +1,191 @@
+// Whose turn it is, and what can be done about it.
+
+import { useSignal } from '@preact/signals'
+import type { Actor, TurnInfo } from '../../hold/api'
+import { ActorName } from '../parts/chip'
+import { HoldButton } from '../parts/hold-button'
+import { Icon } from '../parts/icon'
+import { now } from '../parts/now'
+import { narrow } from '../parts/viewport'
+import { age } from '../words/age'
+import type { Desk } from './desk'
+
+export function TurnBar({ desk }: { desk: Desk }) {
+  const { handle } = desk
+  const state = handle.turn.value
+  const link = handle.link.value.at
+  const rights = handle.rights.value
+  const may = (right: string): boolean => rights.length === 0 || rights.includes(right)
+  const mayWrite = may('turn.request') && may('input') && !handle.observing.value
+  const whose = state?.yours ? 'mine' : state?.turn.holder ? 'other' : 'free'
+  const live = link === 'online'
+  const halted = handle.info.value?.state === 'halted'
+  return (
+    <div class={`turn-bar turn-${whose}`} role="group" aria-label="The turn">
+      <span class="turn-who" data-testid="turn-holder">
+        {state ? (
+          <Holder turn={state.turn} yours={state.yours} actors={handle.actors.value} />
+        ) : (
+          'Whose turn it is, is not known yet'
+        )}
+      </span>
+      <span class="turn-acts">
+        {handle.observing.value && <span class="chip">you watch</span>}
+        {state && !state.yours && mayWrite && !state.waiting && (
+          <button
+            class={`button small ${whose === 'free' ? '' : 'primary'}`}
+            data-testid="turn-request"
+            disabled={!live}
+            onClick={() => void desk.act(handle.requestTurn())}
+          >
+            {askWord(whose)}
+          </button>
+        )}
+        {state?.waiting && (
+          <button
+            class="button small"
+            data-testid="turn-withdraw"
+            onClick={() => void desk.act(handle.withdrawTurn())}
+          >
+            {narrow.value ? 'Withdraw' : 'You wait · withdraw'}
+          </button>
+        )}
+        {state?.yours && (
+          <>
+            <HandOff desk={desk} may={may('turn.grant')} />
+            <button
+              class="button small"
+              data-testid="turn-yield"
+              disabled={!live}
+              onClick={() => void desk.act(handle.yieldTurn())}
+            >
+              Yield
+            </button>
+          </>
+        )}
+        {whose === 'other' && may('seize') && (
+          <HoldButton
+            class="small danger"
+            testid="turn-seize"
+            label="Seize the turn"
+            disabled={!live}
+            onHeld={() => void desk.seize(false)}
+          >
+            <Icon name="hand" /> Seize
+          </HoldButton>
+        )}
+        {may('halt') && !halted && (
+          <button
+            class="button small"
+            data-testid="session-halt"
+            disabled={!live}
+            title="Freeze every process of the session"
+            aria-label="Halt"
+            onClick={() => void desk.halt()}
+          >
+            <Icon name="halt" /> <span class="wide-only">Halt</span>
+          </button>
+        )}
+        {may('halt') && halted && (
+          <button
+            class="button small primary"
+            data-testid="session-resume"
+            onClick={() => void desk.resume()}
+          >
+            <Icon name="play" /> Resume
+          </button>
+        )}
+      </span>
+      {state?.yours && state.turn.queue.length > 0 && <Queue desk={desk} turn={state.turn} />}
+    </div>
+  )
+}
+
+function askWord(whose: string): string {
+  if (narrow.value) return whose === 'free' ? 'Take' : 'Ask'
+  return whose === 'free' ? 'Take the turn' : 'Ask for the turn'
+}
+
+function Holder({ turn, yours, actors }: { turn: TurnInfo; yours: boolean; actors: readonly Actor[] }) {
+  if (!turn.holder) {
+    return (
+      <>
+        <strong>The turn is free</strong> <span class="faint wide-only">whoever types first has it</span>
+      </>
+    )
+  }
+  const actor = actors.find((one) => one.id === turn.holder)
+  return (
+    <>
+      <ActorName
+        name={yours && narrow.value ? 'You' : turn.holder_name}
+        id={turn.holder}
+        colour={actor?.colour}
+        kind={turn.holder_kind}
+        you={yours && !narrow.value}
+      />
+      <span class="turn-verb">
+        {yours && narrow.value ? 'hold the turn' : 'holds the turn'}
+        <span class="faint wide-only">
+          {turn.since > 0 && ` · ${age(now.value - turn.since)}`}
+          {turn.seized && ' · seized'}
+        </span>
+      </span>
+      {turn.blind && <span class="chip tone-attention">blind</span>}
+    </>
+  )
+}
+
+/** Those who ask, in view of the one who can give. */
+function Queue({ desk, turn }: { desk: Desk; turn: TurnInfo }) {
+  const asks = turn.queue[0]!
+  const more = turn.queue.length - 1
+  return (
+    <span class="turn-queue" role="alert">
+      <ActorName name={asks.name} id={asks.actor} colour={colourOf(desk, asks.actor)} />
+      <span class="turn-asks">
+        asks for the turn{asks.message && `: “${asks.message}”`}
+        {more > 0 && <span class="faint"> and {more} more</span>}
+      </span>
+      <button
+        class="button small primary"
+        data-testid="turn-grant"
+        data-actor={asks.name}
+        onClick={() => void desk.act(desk.handle.grantTurn(asks.actor))}
+      >
+        Give it
+      </button>
+    </span>
+  )
+}
+
+function colourOf(desk: Desk, id: string): string | undefined {
+  return desk.handle.actors.value.find((one) => one.id === id)?.colour
+}
+
+function HandOff({ desk, may }: { desk: Desk; may: boolean }) {
+  const open = useSignal(false)
+  const mine = desk.handle.turn.value?.turn.holder
+  const others = desk.handle.actors.value.filter((one) => one.id !== mine && one.revoked_at === null)
+  if (!may || others.length === 0) return null
+  const give = (actor: Actor): void => {
+    open.value = false
+    void desk.act(desk.handle.handOffTurn(actor.id))
+  }
+  return (
+    <span class="menu-place">
+      <button class="button small" aria-expanded={open.value} onClick={() => (open.value = !open.value)}>
+        Hand to…
+      </button>
+      {open.value && (
+        <span class="menu" role="menu" onKeyDown={(event) => event.key === 'Escape' && (open.value = false)}>
+          {others.slice(0, 20).map((actor) => (
+            <button key={actor.id} role="menuitem" onClick={() => give(actor)}>
+              <ActorName name={actor.name} id={actor.id} colour={actor.colour} kind={actor.kind} />
+            </button>
+          ))}
+        </span>
+      )}
+    </span>
+  )
+}

@@ -1,0 +1,241 @@
+// The lens on the page: keeps the terminal's font and place in the pane, follows the cursor, and lets
+// fingers and wheel move it. The sums are in lens.ts.
+
+import { signal } from '@preact/signals'
+import { takeTouches } from './gestures'
+import {
+  clampFont,
+  clampOffset,
+  fittingFont,
+  follow,
+  fontFor,
+  gridFor,
+  stepFont,
+  zoomAt,
+  type Extent,
+  type Grid,
+  type LensMode,
+  type Offset,
+} from './lens'
+import type { Screen } from './screen'
+
+const READABLE_PX = 13
+const LEGIBLE_PX = 9 // a screen that fits only smaller than this is first shown at the readable size
+const KEY = 'holdfast.font'
+
+export class LensView {
+  readonly mode = signal<LensMode>('fit')
+  readonly fontPx = signal(READABLE_PX)
+  readonly overflows = signal(false) // part of the screen is outside the pane
+  private offset: Offset = { x: 0, y: 0 }
+  private following = true
+  private zoom = 1 // of a pinch that is not over
+  private unscrolled = 0 // pixels that are no whole line yet
+  private frame = 0
+  private readonly undo: (() => void)[] = []
+
+  constructor(
+    private readonly pane: HTMLElement,
+    private readonly stage: HTMLElement,
+    private readonly screen: Screen,
+    private readonly whole: () => boolean, // fit the height, too: there is room for that on a desk
+    tap: () => void,
+  ) {
+    this.preferred = stored()
+    const watcher = new ResizeObserver(() => this.fit())
+    watcher.observe(pane)
+    this.undo.push(() => watcher.disconnect())
+    this.undo.push(
+      takeTouches(pane, {
+        pan: (dx, dy) => this.pan(dx, dy),
+        pinch: (factor, x, y) => this.pinch(factor, x, y),
+        pinched: () => this.pinched(),
+        tap,
+      }),
+    )
+    const wheel = (event: WheelEvent): void => this.wheel(event)
+    pane.addEventListener('wheel', wheel, { capture: true, passive: false })
+    this.undo.push(() => pane.removeEventListener('wheel', wheel, { capture: true }))
+  }
+
+  private preferred: number
+  private chosen = false // the user picked a mode
+
+  close(): void {
+    cancelAnimationFrame(this.frame)
+    for (const each of this.undo) each()
+  }
+
+  use(mode: LensMode): void {
+    this.chosen = true
+    this.mode.value = mode
+    this.following = true
+    this.fit()
+  }
+
+  /** Larger or smaller by a step; that is then the readable size. */
+  step(by: number): void {
+    this.preferred = stepFont(this.fontPx.value, by)
+    keep(this.preferred)
+    this.use('readable')
+  }
+
+  /** The size this pane would have as a terminal of its own. */
+  ownGrid(): Grid {
+    return gridFor(this.room(), this.preferred, this.screen.cell())
+  }
+
+  /** Something was typed, or the screen changed: the cursor is what matters again. */
+  followCursor(): void {
+    this.following = true
+    this.settle()
+  }
+
+  /** To the top left of what is shown: something there is to be seen, and the cursor is elsewhere. */
+  top(): void {
+    this.following = false
+    this.place({ x: 0, y: 0 })
+  }
+
+  /** After output: at most once a frame. */
+  settle(): void {
+    cancelAnimationFrame(this.frame)
+    this.frame = requestAnimationFrame(() => {
+      if (this.following)
+        this.place(follow(this.offset, this.screen.cursor(), this.screen.extent(), this.room()))
+      else this.place(this.offset)
+    })
+  }
+
+  /** Font and place for the pane as it is now. */
+  fit(): void {
+    const room = this.room()
+    if (room.width < 40 || room.height < 20) return
+    const grid = { cols: this.screen.term.cols, rows: this.screen.term.rows }
+    const cell = this.screen.cell()
+    if (!this.chosen) {
+      this.mode.value = fittingFont(grid, room, cell, this.whole()) < LEGIBLE_PX ? 'readable' : 'fit'
+    }
+    let font = fontFor(this.mode.value, this.preferred, grid, room, cell, this.whole())
+    this.screen.font(font)
+    // Cells are rounded to whole device pixels, so the sum can come out a little too wide.
+    while (this.mode.value === 'fit' && font > clampFont(0) && this.tooLarge(room)) {
+      font = clampFont(font - 0.5)
+      this.screen.font(font)
+    }
+    this.fontPx.value = font
+    this.settle()
+  }
+
+  private tooLarge(room: Extent): boolean {
+    const drawn = this.screen.extent()
+    return drawn.width > room.width || (this.whole() && drawn.height > room.height)
+  }
+
+  private room(): Extent {
+    return { width: this.pane.clientWidth, height: this.pane.clientHeight }
+  }
+
+  private pan(dx: number, dy: number): void {
+    this.following = false
+    const before = this.offset
+    this.place({ x: before.x + dx, y: before.y + dy })
+    const rest = dy - (this.offset.y - before.y)
+    // What the lens could not take goes to the scrollback, or to a program that wants the wheel.
+    if (Math.abs(rest) >= 1) this.scroll(-rest)
+  }
+
+  private scroll(pixels: number): void {
+    const { term } = this.screen
+    if (term.buffer.active.type === 'normal' && term.modes.mouseTrackingMode === 'none') {
+      this.unscrolled += pixels
+      const lines = Math.trunc(this.unscrolled / this.screen.cursor().height)
+      this.unscrolled -= lines * this.screen.cursor().height
+      if (lines !== 0) term.scrollLines(lines)
+      return
+    }
+    // The terminal makes of a wheel what the program wants: reports, or arrow keys.
+    const box = this.pane.getBoundingClientRect()
+    const at = { clientX: box.left + box.width / 2, clientY: box.top + box.height / 2 }
+    const wheel = new WheelEvent('wheel', {
+      deltaY: pixels,
+      deltaMode: 0,
+      bubbles: true,
+      cancelable: true,
+      ...at,
+    })
+    term.element?.dispatchEvent(wheel)
+  }
+
+  private pinch(factor: number, x: number, y: number): void {
+    this.following = false
+    const factorNow = clampFont(this.fontPx.value * factor) / this.fontPx.value
+    const drawn = this.screen.extent()
+    const after = { width: drawn.width * factorNow, height: drawn.height * factorNow }
+    const offset = zoomAt(this.offset, { x, y }, factorNow / this.zoom, after, this.room())
+    this.zoom = factorNow
+    this.offset = offset
+    this.draw()
+  }
+
+  /** The picture was stretched while the fingers moved; now the text is drawn anew at that size. */
+  private pinched(): void {
+    const font = stepFont(this.fontPx.value, this.zoom)
+    this.zoom = 1
+    this.preferred = font
+    this.chosen = true
+    keep(font)
+    this.mode.value = 'readable'
+    this.fit()
+  }
+
+  private wheel(event: WheelEvent): void {
+    if (!event.isTrusted) return
+    if (event.ctrlKey) {
+      event.preventDefault()
+      event.stopPropagation()
+      this.step(event.deltaY < 0 ? 1.1 : 1 / 1.1)
+      return
+    }
+    if (!this.overflows.value) return
+    const sideways = event.shiftKey ? event.deltaY : event.deltaX
+    if (Math.abs(sideways) > Math.abs(event.shiftKey ? 0 : event.deltaY)) {
+      event.preventDefault()
+      event.stopPropagation()
+      this.following = false
+      this.place({ x: this.offset.x - sideways, y: this.offset.y })
+    }
+  }
+
+  private place(offset: Offset): void {
+    this.offset = clampOffset(offset, this.screen.extent(), this.room())
+    this.draw()
+  }
+
+  private draw(): void {
+    const { x, y } = this.offset
+    const drawn = this.screen.extent()
+    const room = this.room()
+    this.overflows.value = drawn.width > room.width + 1 || drawn.height > room.height + 1
+    // Whole pixels: text on half a pixel is blurred.
+    this.stage.style.transform =
+      `translate(${Math.round(x)}px, ${Math.round(y)}px)` + (this.zoom === 1 ? '' : ` scale(${this.zoom})`)
+  }
+}
+
+function stored(): number {
+  try {
+    const kept = Number(localStorage.getItem(KEY))
+    return kept ? clampFont(kept) : READABLE_PX
+  } catch {
+    return READABLE_PX
+  }
+}
+
+function keep(px: number): void {
+  try {
+    localStorage.setItem(KEY, String(px))
+  } catch {
+    // As long as the page lives, then.
+  }
+}

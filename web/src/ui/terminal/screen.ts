@@ -1,0 +1,202 @@
+// The terminal itself: xterm.js with what this app wants of it. It draws and it reports what was typed;
+// whether that may be sent is not its business, nor is how large it is shown.
+
+import { SearchAddon } from '@xterm/addon-search'
+import { WebLinksAddon } from '@xterm/addon-web-links'
+import { WebglAddon } from '@xterm/addon-webgl'
+import { Terminal, type IDisposable } from '@xterm/xterm'
+import type { Theme } from '../parts/theme'
+import type { CellRatio, Extent, Grid, Spot } from './lens'
+import { DARK, FONTS, LIGHT } from './palette'
+import { withTrueBoxes } from './pixel-boxes'
+import { useHostWidths } from './widths'
+
+const SCROLLBACK_LINES = 10_000 // about 15 MB at 120 columns
+const OSC52_MAX_CHARS = 1_400_000 // a megabyte in base64: more is not meant for a clipboard
+
+export interface ScreenHooks {
+  typed(text: string): void
+  binary(text: string): void // mouse reports that are not UTF-8
+  answers(): boolean // whether this terminal answers a program's queries
+  holds(): boolean // whether this device holds the turn
+  moved(): void // the cursor, or the size
+  covered(fullScreen: boolean): void // a program took the alternate screen, or gave it back
+  key(event: KeyboardEvent): boolean // false: the app took it
+}
+
+export class Screen {
+  readonly term: Terminal
+  readonly search = new SearchAddon()
+  private readonly undo: IDisposable[] = []
+  private webgl: WebglAddon | null = null
+
+  constructor(
+    private readonly stage: HTMLElement,
+    grid: Grid,
+    theme: Theme,
+    font: number,
+    private readonly hooks: ScreenHooks,
+  ) {
+    this.term = new Terminal({
+      ...grid,
+      allowProposedApi: true, // unicode versions
+      cursorBlink: false, // a blinking cursor repaints the page for ever
+      cursorInactiveStyle: 'outline',
+      fontFamily: FONTS,
+      fontSize: font,
+      scrollback: SCROLLBACK_LINES,
+      theme: theme === 'dark' ? DARK : LIGHT,
+      minimumContrastRatio: theme === 'dark' ? 1 : 4.5, // programs choose colours for dark backgrounds
+      macOptionIsMeta: true,
+      rightClickSelectsWord: false,
+      linkHandler: { activate: openLink },
+    })
+  }
+
+  open(): void {
+    const { term } = this
+    useHostWidths(term)
+    term.loadAddon(this.search)
+    term.loadAddon(new WebLinksAddon(openLink))
+    term.open(this.stage)
+    this.useWebgl()
+    this.undo.push(
+      term.onData((text) => this.hooks.typed(text)),
+      term.onBinary((text) => this.hooks.binary(text)),
+      term.onCursorMove(() => this.hooks.moved()),
+      term.onResize(() => this.hooks.moved()),
+      term.buffer.onBufferChange((buffer) => this.hooks.covered(buffer.type === 'alternate')),
+    )
+    term.attachCustomKeyEventHandler((event) => this.hooks.key(event))
+    // In a full-screen program the wheel becomes arrow keys: a watcher who scrolls must not type.
+    term.attachCustomWheelEventHandler(() => this.hooks.holds() || term.buffer.active.type === 'normal')
+    this.silenceQueries()
+    this.takeClipboard()
+    this.freshLines()
+  }
+
+  write(data: Uint8Array | string, done?: () => void): void {
+    this.term.write(data, done)
+  }
+
+  size(grid: Grid): void {
+    if (grid.cols !== this.term.cols || grid.rows !== this.term.rows) this.term.resize(grid.cols, grid.rows)
+  }
+
+  font(px: number): void {
+    if (this.term.options.fontSize !== px) this.term.options.fontSize = px
+  }
+
+  theme(theme: Theme): void {
+    this.term.options.theme = theme === 'dark' ? DARK : LIGHT
+    this.term.options.minimumContrastRatio = theme === 'dark' ? 1 : 4.5
+  }
+
+  /** How large the screen is drawn, in pixels of the page. */
+  extent(): Extent {
+    const drawn = this.stage.querySelector<HTMLElement>('.xterm-screen')
+    return { width: drawn?.offsetWidth ?? 0, height: drawn?.offsetHeight ?? 0 }
+  }
+
+  /** A cell for one pixel of font size; a guess until something was drawn. */
+  cell(): CellRatio {
+    const { width, height } = this.extent()
+    const font = this.term.options.fontSize ?? 13
+    if (!width || !height) return { width: 0.6, height: 1.2 }
+    return { width: width / this.term.cols / font, height: height / this.term.rows / font }
+  }
+
+  cursor(): Spot {
+    const { width, height } = this.extent()
+    const { cursorX, cursorY, baseY, viewportY } = this.term.buffer.active
+    const cell = { width: width / this.term.cols, height: height / this.term.rows }
+    const row = Math.min(this.term.rows - 1, cursorY + baseY - viewportY)
+    return { x: Math.min(cursorX, this.term.cols - 1) * cell.width, y: row * cell.height, ...cell }
+  }
+
+  /** The text of the lines from the top of the scrollback on. */
+  line(index: number): string {
+    return this.term.buffer.active.getLine(index)?.translateToString(true) ?? ''
+  }
+
+  dispose(): void {
+    for (const each of this.undo) each.dispose()
+    this.webgl?.dispose()
+    this.term.dispose()
+  }
+
+  private useWebgl(): void {
+    try {
+      const webgl = new WebglAddon()
+      // The browser takes the context away when it is short of memory; plain elements always work.
+      webgl.onContextLoss(() => {
+        webgl.dispose()
+        this.webgl = null
+      })
+      withTrueBoxes(() => this.term.loadAddon(webgl))
+      this.webgl = webgl
+    } catch {
+      this.webgl = null
+    }
+  }
+
+  /** A query must be answered once, by the terminal the host says; the others swallow it. */
+  private silenceQueries(): void {
+    const { parser } = this.term
+    const quiet = (): boolean => !this.hooks.answers()
+    const csi = [
+      { final: 'n' },
+      { prefix: '?', final: 'n' },
+      { final: 'c' },
+      { prefix: '>', final: 'c' },
+      { prefix: '=', final: 'c' },
+      { prefix: '>', final: 'q' },
+      { prefix: '?', final: 'u' },
+      { intermediates: '$', final: 'p' },
+      { prefix: '?', intermediates: '$', final: 'p' },
+    ]
+    for (const id of csi) this.undo.push(parser.registerCsiHandler(id, quiet))
+    this.undo.push(parser.registerDcsHandler({ intermediates: '$', final: 'q' }, quiet))
+    for (const id of [4, 10, 11, 12]) {
+      this.undo.push(parser.registerOscHandler(id, (data) => data.includes('?') && quiet()))
+    }
+  }
+
+  /** OSC 52: a program may set the clipboard of the one who holds the turn. It may never read one. */
+  private takeClipboard(): void {
+    const take = (data: string): boolean => {
+      const text = data.slice(data.indexOf(';') + 1)
+      if (text === '?' || text.length > OSC52_MAX_CHARS || !this.hooks.holds()) return true
+      try {
+        const bytes = Uint8Array.from(atob(text), (char) => char.charCodeAt(0))
+        void navigator.clipboard?.writeText(new TextDecoder().decode(bytes)).catch(() => undefined)
+      } catch {
+        // Not base64: nothing to copy.
+      }
+      return true
+    }
+    this.undo.push(this.term.parser.registerOscHandler(52, take))
+  }
+
+  /** OSC 133: a prompt begins on a line of its own, as in the host's own screen. Otherwise everything after
+      output without a line end would stand one line higher here than for everybody else. */
+  private freshLines(): void {
+    const begins = (data: string): boolean => {
+      const { cursorX } = this.term.buffer.active
+      if (/^[ALN](;|$)/.test(data) && cursorX > 0) handlerOf(this.term)?.nextLine()
+      return false
+    }
+    this.undo.push(this.term.parser.registerOscHandler(133, begins))
+  }
+}
+
+/** What moves the cursor in the middle of output. There is no public way: `write` only adds to the end. */
+function handlerOf(term: Terminal): { nextLine(): void } | undefined {
+  return (term as unknown as { _core?: { _inputHandler?: { nextLine(): void } } })._core?._inputHandler
+}
+
+/** With a modifier, so that a click on text stays a click; only the web, and without a way back. */
+function openLink(event: MouseEvent, address: string): void {
+  if (!event.ctrlKey && !event.metaKey) return
+  if (/^https?:\/\//i.test(address)) window.open(address, '_blank', 'noopener,noreferrer')
+}

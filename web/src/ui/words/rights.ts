@@ -1,0 +1,49 @@
+// What a set of rights lets somebody do, as a person would say it.
+
+const ROLES: [string, readonly string[]][] = [
+  ['read', ['observe']],
+  ['approve', ['observe', 'approve']],
+  ['execute', ['observe', 'input', 'signal', 'resize', 'turn.request', 'turn.grant']],
+]
+
+const ADMIN_MARKS = ['grant', 'seize', 'halt', 'end']
+
+/** The role these rights are, or null when they are a mix of their own. */
+export function roleOf(rights: readonly string[]): string | null {
+  const have = new Set(rights)
+  if (have.has('admin') || ADMIN_MARKS.every((right) => have.has(right))) return 'admin'
+  for (const [role, needed] of ROLES) {
+    if (have.size === 1 && have.has(role)) return role
+    if (have.size === needed.length && needed.every((right) => have.has(right))) return role
+  }
+  return null
+}
+
+const SAYS: [string, string][] = [
+  ['observe', 'watch'],
+  ['input', 'type'],
+  ['seize', 'take the turn'],
+  ['halt', 'halt and resume'],
+  ['end', 'end it'],
+  ['grant', 'invite others'],
+  ['approve', 'approve'],
+]
+
+/** One line: `watch, type, take the turn`. */
+export function rightsLine(rights: readonly string[]): string {
+  const role = roleOf(rights)
+  if (role === 'admin') return 'everything, also inviting others'
+  if (role === 'read') return 'watch only'
+  const have = new Set(role === 'execute' ? ROLES[2]![1] : role === 'approve' ? ROLES[1]![1] : rights)
+  const said = SAYS.filter(([right]) => have.has(right)).map(([, word]) => word)
+  return said.join(', ') || 'nothing'
+}
+
+/** Where it counts: `every session of this machine`, `sessions labelled team-a`, `one session`. */
+export function reachLine(reach: string): string {
+  if (!reach || reach === 'all') return 'every session of this machine'
+  const steps = reach.split('/').filter((step) => !step.startsWith('host:'))
+  if (steps.length === 0) return 'every session of this machine'
+  if (steps.some((step) => step.startsWith('session:'))) return 'one session'
+  return `sessions labelled ${steps.map((step) => step.replace(/^label:/, '')).join(' and ')}`
+}

@@ -1,0 +1,152 @@
+// Keys seen before their echo, on a real terminal of xterm.js: what would be drawn over it, and when.
+import xterm, { type Terminal } from '@xterm/xterm'
+import { describe, expect, it } from 'vitest'
+import { GRACE_S, type Overlay } from '../src/hold/prediction'
+import { Guesses } from '../src/ui/terminal/guesses'
+
+const LATE = 200 // ms
+const real = xterm as unknown as { Terminal: typeof Terminal }
+
+class Far {
+  readonly term = new real.Terminal({ cols: 30, rows: 4, allowProposedApi: true })
+  overlay: Overlay | null = null
+  now = 0
+  private due: { at: number; then: () => void } | null = null
+  readonly guesses = new Guesses(this.term, (overlay) => (this.overlay = overlay), {
+    now: () => this.now,
+    after: (seconds, then) => {
+      this.due = { at: this.now + seconds, then }
+      return () => (this.due = null)
+    },
+  })
+
+  async print(text: string): Promise<void> {
+    await new Promise<void>((done) => this.term.write(text, done))
+    this.guesses.drawn()
+  }
+
+  wait(seconds: number): void {
+    this.now += seconds
+    const due = this.due
+    if (due && due.at <= this.now) {
+      this.due = null
+      due.then()
+    }
+  }
+
+  /** The row of the cursor with what is drawn over it. */
+  get seen(): string | null {
+    if (!this.overlay) return null
+    const { active } = this.term.buffer
+    const cells = [...active.getLine(active.baseY + active.cursorY)!.translateToString()]
+    for (const [col, char] of this.overlay.cells) cells[col] = char
+    cells.splice(this.overlay.cursor, 0, '|')
+    return cells.join('').trimEnd()
+  }
+}
+
+async function trusted(): Promise<Far> {
+  const far = new Far()
+  for (let count = 0; count < 3; count++) far.guesses.took(LATE)
+  await far.print('$ ')
+  far.guesses.typed('l')
+  expect(far.seen).toBeNull()
+  await far.print('l')
+  return far
+}
+
+describe('guesses on a terminal', () => {
+  it('show what is typed, corrected and moved over, until it is echoed', async () => {
+    const far = await trusted()
+    far.guesses.typed('s')
+    far.guesses.typed('x')
+    expect(far.seen).toBe('$ lsx|')
+    far.guesses.typed('\x7f')
+    far.guesses.typed('\x1b[D')
+    expect(far.seen).toBe('$ l|s')
+    for (const echo of ['s', 'x', '\b \b', '\b']) await far.print(echo)
+    expect(far.seen).toBeNull()
+  })
+
+  it('are not shown where the way is short', async () => {
+    const far = await trusted()
+    far.guesses.typed('s')
+    expect(far.seen).toBe('$ ls|')
+    far.guesses.took(5)
+    expect(far.seen).toBeNull()
+  })
+
+  it('never show a password, typed before or after its prompt', async () => {
+    const far = await trusted()
+    far.guesses.typed('\r')
+    for (const letter of 'hunter2') {
+      far.guesses.typed(letter)
+      expect(far.seen).toBeNull()
+    }
+    far.guesses.taken()
+    await far.print('\r\nPassword: ')
+    for (const letter of 'hunter2') {
+      far.guesses.typed(letter)
+      far.guesses.taken()
+      expect(far.seen).toBeNull()
+      far.wait(GRACE_S)
+    }
+  })
+
+  it('go when what was typed does not come back', async () => {
+    const far = await trusted()
+    far.guesses.typed('s')
+    far.guesses.taken()
+    expect(far.seen).toBe('$ ls|')
+    far.wait(GRACE_S)
+    expect(far.seen).toBeNull()
+  })
+
+  it.each([
+    ['a full screen', '\x1b[?1049h'],
+    ['no cursor', '\x1b[?25l'],
+    ['inserting', '\x1b[4h'],
+    ['origin', '\x1b[?6h'],
+  ])('are not made in %s', async (_, mode) => {
+    const far = await trusted()
+    await far.print(mode)
+    for (const letter of 'abc') {
+      far.guesses.typed(letter)
+      expect(far.seen).toBeNull()
+      await far.print(letter)
+    }
+  })
+
+  it('are made again when the cursor is back', async () => {
+    const far = await trusted()
+    await far.print('\x1b[?25l')
+    await far.print('\x1b[?25h')
+    far.guesses.typed('a')
+    await far.print('a')
+    far.guesses.typed('b')
+    expect(far.seen).toBe('$ lab|')
+  })
+
+  it('are withheld for secrets, and after a reset', async () => {
+    const far = await trusted()
+    far.guesses.typed('s')
+    far.guesses.withhold(true)
+    expect(far.seen).toBeNull()
+    far.guesses.typed('x')
+    far.guesses.withhold(false)
+    expect(far.seen).toBeNull()
+    const other = await trusted()
+    other.guesses.typed('s')
+    other.guesses.reset()
+    expect(other.seen).toBeNull()
+  })
+
+  it('leave beside wide characters what they cannot move', async () => {
+    const far = await trusted()
+    await far.print('漢\b\b')
+    far.guesses.typed('a')
+    await far.print('a')
+    far.guesses.typed('b')
+    expect(far.seen).toBeNull()
+  })
+})

@@ -1,0 +1,163 @@
+// What was typed is taken once, or said to be unknown; and what is drawn is bounded.
+
+import { describe, expect, test } from 'vitest'
+import { Backoff } from '../src/hold/backoff'
+import { Delivery } from '../src/hold/delivery'
+import { Inputs, KEEP_UNSENT_S } from '../src/hold/inputs'
+import { Ordered } from '../src/hold/ordered'
+import { pieces } from '../src/hold/pasting'
+import type { HoldError } from '../src/wire/errors'
+
+function typed(inputs: Inputs, text: string, sent: boolean, at = 0) {
+  const outcomes: unknown[] = []
+  const offer = inputs.add('submit', { text }, text.length, at, (outcome) => outcomes.push(outcome))
+  if (sent) Object.assign(offer, { sentAt: at, request: offer.seq * 10 })
+  return { offer, outcomes }
+}
+
+const codes = (outcomes: unknown[]) => outcomes.map((each) => (each as HoldError).code ?? 'taken')
+
+describe('coming back', () => {
+  test('what the host took is done, the rest goes again under its old numbers', () => {
+    const inputs = new Inputs()
+    const one = typed(inputs, 'a', true)
+    const two = typed(inputs, 'b', true)
+    const three = typed(inputs, 'c', false)
+    const back = inputs.back(1, false, 1)
+    expect(codes(one.outcomes)).toEqual(['taken'])
+    expect(back.again.map(({ seq }) => seq)).toEqual([2, 3])
+    expect([back.unknown, back.late]).toEqual([[], []])
+    inputs.taken(3)
+    expect([codes(two.outcomes), codes(three.outcomes)]).toEqual([['taken'], ['taken']])
+    expect(inputs.pending.value).toBe(0)
+  })
+
+  test('in another incarnation what was sent is unknown and never sent again', () => {
+    const inputs = new Inputs()
+    const one = typed(inputs, 'a', true)
+    typed(inputs, 'b', false)
+    const back = inputs.back(0, true, 1)
+    expect(codes(one.outcomes)).toEqual(['input_unknown'])
+    expect(back.again.map(({ seq }) => seq)).toEqual([2])
+  })
+
+  test('a host that forgot this client cannot say what it took', () => {
+    const inputs = new Inputs()
+    typed(inputs, 'a', true)
+    inputs.taken(1)
+    const two = typed(inputs, 'b', true)
+    inputs.back(0, false, 1)
+    expect(codes(two.outcomes)).toEqual(['input_unknown'])
+  })
+
+  test('what was never sent is not sent much later', () => {
+    const inputs = new Inputs()
+    const one = typed(inputs, 'rm -r x', false, 0)
+    const two = typed(inputs, 'y', false, KEEP_UNSENT_S)
+    const back = inputs.back(0, false, KEEP_UNSENT_S + 1)
+    expect(back.late).toEqual([one.offer])
+    expect(back.again).toEqual([two.offer])
+    expect(codes(one.outcomes)).toEqual(['host_lost'])
+  })
+})
+
+test('a refusal drops the one that was refused, and only it', () => {
+  const inputs = new Inputs()
+  const one = typed(inputs, 'a', true)
+  const two = typed(inputs, 'b', true)
+  const error = new Error('held') as HoldError
+  expect(inputs.refused(10, error)).toBe(one.offer)
+  expect(inputs.refused(11, error)).toBe(null)
+  expect([one.outcomes.length, two.outcomes.length]).toEqual([1, 0])
+})
+
+test('when there is no way back nothing is left waiting', () => {
+  const inputs = new Inputs()
+  const one = typed(inputs, 'a', true)
+  const two = typed(inputs, 'b', false)
+  inputs.giveUp(Object.assign(new Error('gone'), { code: 'session_ended' }) as unknown as HoldError)
+  expect([codes(one.outcomes), codes(two.outcomes)]).toEqual([['input_unknown'], ['session_ended']])
+})
+
+describe('delivery', () => {
+  const size = { cols: 80, rows: 24 }
+  const bytes = (count: number) => new Uint8Array(count)
+
+  test('waits for who draws, and holds what comes meanwhile in order', async () => {
+    const delivery = new Delivery(() => undefined)
+    const got: number[] = []
+    let drawn: () => void = () => undefined
+    delivery.listen((_, __, ___, { offset }) => {
+      got.push(offset)
+      return new Promise((resolve) => (drawn = resolve))
+    })
+    delivery.live(0, bytes(1), size)
+    delivery.live(1, bytes(1), size)
+    expect(got).toEqual([0])
+    drawn()
+    await new Promise((resolve) => setTimeout(resolve))
+    expect(got).toEqual([0, 1])
+    expect(delivery.next).toBe(2)
+  })
+
+  test('drops what is too much, and asks for a screen once, when who draws has caught up', async () => {
+    let asked = 0
+    const delivery = new Delivery(() => asked++)
+    let drawn: () => void = () => undefined
+    delivery.listen(() => new Promise((resolve) => (drawn = resolve)))
+    for (let at = 0; at < 200; at++) delivery.live(at << 16, bytes(1 << 16), size)
+    expect([asked, delivery.next]).toEqual([0, null])
+    drawn()
+    await new Promise((resolve) => setTimeout(resolve))
+    expect(asked).toBe(1)
+    delivery.live(200 << 16, bytes(1), size)
+    delivery.resync(1 << 30, bytes(10), size, true)
+    expect([asked, delivery.next]).toEqual([1, 1 << 30])
+  })
+
+  test('a screen takes the place of what is not drawn yet', async () => {
+    const delivery = new Delivery(() => undefined)
+    const got: string[] = []
+    delivery.live(0, bytes(1), size)
+    delivery.resync(5, bytes(1), size, false)
+    delivery.live(5, bytes(1), size)
+    delivery.listen((_, kind, __, { offset }) => void got.push(`${kind} ${offset}`))
+    expect(got).toEqual(['resync 5', 'live 5'])
+  })
+})
+
+test('a text is cut between characters, into pieces that fit', () => {
+  const text = 'aä漢😀'.repeat(50)
+  const parts = pieces(text, 16)
+  expect(parts.join('')).toBe(text)
+  for (const part of parts) {
+    expect(new TextEncoder().encode(part).length).toBeLessThanOrEqual(16)
+    expect(part).not.toMatch(/^[\udc00-\udfff]|[\ud800-\udbff]$/)
+  }
+  expect(pieces('')).toEqual([])
+})
+
+test('work is done in the order it was asked for, also when some of it takes longer or fails', async () => {
+  const done: number[] = []
+  const failed: unknown[] = []
+  const ordered = new Ordered((error) => failed.push(error))
+  for (const [at, ms] of [20, 0, 5].entries()) {
+    ordered.run(async () => {
+      await new Promise((resolve) => setTimeout(resolve, ms))
+      done.push(at)
+      if (at === 1) throw new Error('one')
+    })
+  }
+  await new Promise<void>((resolve) => ordered.run(resolve))
+  expect(done).toEqual([0, 1, 2])
+  expect(failed.length).toBe(1)
+})
+
+test('waits grow, stay bounded, and differ between pages', () => {
+  const low = new Backoff(() => 0)
+  const high = new Backoff(() => 1)
+  const waits = Array.from({ length: 20 }, () => [low.next(), high.next()] as const)
+  expect(waits[0]![0]).toBeLessThan(0.3)
+  expect(waits.every(([one, other]) => one < other && other < 12)).toBe(true)
+  expect(waits.at(-1)![0]).toBeGreaterThan(5)
+})

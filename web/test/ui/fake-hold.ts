@@ -1,0 +1,97 @@
+// A Hold without a network, for working on the screens and for tests of them. What it tells is chosen by
+// the name of a scene; what is done to it is remembered in `done`.
+
+import { signal } from '@preact/signals'
+import type {
+  Actor,
+  Hold,
+  InviteInfo,
+  InvitePreview,
+  JoinOutcome,
+  Machine,
+  OpenOptions,
+  SessionCard,
+  SessionHandle,
+  SessionInfo,
+} from '../../src/hold/api'
+import { FakeSession } from './fake-session'
+import { ACTORS, CARDS, FAR, MACHINE, NOW } from './invented'
+
+export class FakeHold implements Hold {
+  readonly machines = signal<Machine[]>([MACHINE, FAR])
+  readonly sessions = signal<SessionCard[]>(CARDS)
+  readonly ready = signal(true)
+  readonly keys = 'webcrypto' as const
+  readonly done: string[] = []
+  opened: FakeSession | null = null
+
+  constructor(private readonly scene: string) {
+    if (scene === 'empty') {
+      this.machines.value = []
+      this.sessions.value = []
+    }
+    if (scene === 'revoked') {
+      const trouble = {
+        code: 'actor_revoked',
+        message: 'This device was shut out by mara.',
+        hint: 'Ask who runs the machine.',
+        retryable: false,
+      }
+      this.machines.value = [MACHINE, { ...FAR, trouble }]
+    }
+  }
+
+  preview(link: string): InvitePreview {
+    if (this.scene === 'bad_link' || !link.includes('#')) {
+      throw { code: 'bad_link', message: 'the link has no secret', hint: 'Copy all of it', retryable: false }
+    }
+    return { relay: 'relay.example:7800', hostKey: 'c3'.repeat(32), known: null }
+  }
+
+  async join(_link: string, name: string): Promise<JoinOutcome> {
+    this.done.push(`join ${name}`)
+    if (this.scene === 'expired' || this.scene === 'used' || this.scene === 'unreachable') {
+      const trouble = {
+        code: `invite_${this.scene}`,
+        message: 'the invite was good until 12:00',
+        hint: '',
+        retryable: false,
+      }
+      return { ok: false, reason: this.scene, trouble }
+    }
+    return {
+      ok: true,
+      joined: {
+        machine: MACHINE.key,
+        actor: name,
+        rights: ['observe'],
+        reach: [],
+        until: NOW + 3600,
+        session: CARDS[0]!.info.id,
+      },
+    }
+  }
+
+  open(_machine: string, session: string, options?: OpenOptions): SessionHandle {
+    const card = this.sessions.value.find((one) => one.info.name === session || one.info.id === session)
+    this.opened = new FakeSession(this.scene, card?.info ?? CARDS[0]!.info, options)
+    return this.opened
+  }
+
+  async run(): Promise<SessionInfo> {
+    return CARDS[0]!.info
+  }
+  async actors(): Promise<Actor[]> {
+    return ACTORS
+  }
+  async invites(): Promise<InviteInfo[]> {
+    return []
+  }
+  async revokeInvite(): Promise<void> {}
+  refresh(): void {}
+  async forget(machine: string): Promise<void> {
+    this.machines.value = this.machines.value.filter((one) => one.key !== machine)
+  }
+  async rename(): Promise<void> {}
+  close(): void {}
+}

@@ -1,0 +1,67 @@
+import { expect, test } from 'vitest'
+import type { SessionCard } from '../../src/hold/api'
+import { labelsOf, lineOf, matches, order } from '../../src/ui/overview/select'
+import { news } from '../../src/ui/parts/news'
+import { CARDS, MACHINE, session } from './invented'
+
+const names = (cards: readonly SessionCard[]): string[] => cards.map((card) => card.info.name)
+const shown = (text: string, labels: string[] = [], show: 'live' | 'needs' | 'ended' = 'live'): string[] =>
+  names(CARDS.filter((card) => matches(card, { text, labels, show })))
+
+test('those that wait for somebody come first, the ended ones last', () => {
+  const sorted = names(order(CARDS))
+  expect(sorted.slice(0, 2)).toEqual(['db', 'deploy'])
+  expect(sorted.at(-1)).toBe('migrate')
+})
+
+test('every word of a search is found somewhere in what people know it by', () => {
+  expect(shown('gpu-box loss')).toEqual(['train'])
+  expect(shown('WAITING secret')).toEqual(['db'])
+  expect(shown('nothing-like-it')).toEqual([])
+})
+
+test('labels narrow, and ended sessions are apart', () => {
+  expect(shown('', ['ci', 'tide'])).toEqual(['build'])
+  expect(shown('', [], 'needs')).toEqual(['deploy', 'db'])
+  expect(shown('', [], 'ended')).toEqual(['migrate'])
+  expect(labelsOf(CARDS)).toEqual(['ci', 'gpu', 'prod', 'tide'])
+})
+
+test('a session that waits shows its prompt', () => {
+  expect(lineOf(CARDS[1]!)).toContain('Apply these 3 changes')
+})
+
+const card = (change: Parameters<typeof session>[1]): SessionCard => ({
+  ...CARDS[0]!,
+  info: session('build', change),
+})
+const told = (before: SessionCard[], after: SessionCard[]): string[] =>
+  news(before, after, [MACHINE]).map((one) => one.title)
+
+test('it is told when a session begins to wait, once', () => {
+  const works = card({ state: 'working' })
+  const waits = card({ state: 'input', waiting_line: 'Go on? ' })
+  expect(told([works], [waits])).toEqual(['build on workbench waits for input'])
+  expect(told([waits], [waits])).toEqual([])
+})
+
+test('it is told how a session ended', () => {
+  const [notice] = news(
+    [card({})],
+    [card({ state: 'ended', ending: { code: 3, signal: null, lost: null } })],
+    [MACHINE],
+  )
+  expect([notice?.title, notice?.body]).toEqual(['build on workbench ended', 'ended with status 3'])
+})
+
+test('it is told who asks for one`s own turn, and not for that of others', () => {
+  const mine = card({ holder: 'mara-laptop' })
+  expect(told([mine], [card({ holder: 'mara-laptop', waiting: ['claude'] })])).toEqual([
+    'claude asks for your turn',
+  ])
+  expect(told([card({ holder: 'jonas' })], [card({ holder: 'jonas', waiting: ['claude'] })])).toEqual([])
+})
+
+test('what is seen for the first time is no news', () => {
+  expect(told([], [card({ state: 'input' })])).toEqual([])
+})

@@ -1,0 +1,119 @@
+import { expect, test } from 'vitest'
+import type { BlameLine } from '../../src/hold/api'
+import { isName, tidyName } from '../../src/ui/join/device-name'
+import { troublePage } from '../../src/ui/pages/trouble'
+import { qrPath } from '../../src/ui/parts/qr'
+import { parse, path } from '../../src/ui/route'
+import { findCommand, locate } from '../../src/ui/session/find-line'
+import { processRows } from '../../src/ui/session/process-tree'
+import { quickAnswers } from '../../src/ui/session/quick-answers'
+import { GRAPH } from './invented'
+
+test('addresses lead to pages and back', () => {
+  for (const address of ['/', '/i', '/m/work%20bench/s/a%2Fb']) expect(path(parse(address))).toBe(address)
+  expect(parse('/m/box/s/build')).toEqual({ page: 'session', machine: 'box', session: 'build' })
+  for (const bad of ['/m/box', '/m/%ff/s/x', '/else']) expect(parse(bad).page).toBe('lost')
+})
+
+test('every code of a join and of a refusal has a page that says what to do', () => {
+  const codes = [
+    'bad_link',
+    'wrong_relay',
+    'expired',
+    'used',
+    'invalid',
+    'unreachable',
+    'other',
+    'actor_revoked',
+  ]
+  codes.push(
+    'grant_revoked',
+    'grant_expired',
+    'not_permitted',
+    'no_such_session',
+    'session_ended',
+    'fenced',
+    'offline',
+    'new_code',
+  )
+  for (const code of codes) {
+    const page = troublePage(code)
+    expect(page.title.length * page.todo.length).toBeGreaterThan(0)
+  }
+  expect(troublePage('grant_revoked').code).toBe('revoked')
+  expect(troublePage('new_code').code).toBe('other')
+})
+
+test('names of devices are brought to the rule of the host', () => {
+  expect(tidyName('  my phone ')).toBe('my-phone')
+  expect([isName('my-phone'), isName('-x'), isName(''), isName('a'.repeat(65))]).toEqual([
+    true,
+    false,
+    false,
+    false,
+  ])
+})
+
+test('a process whose parent is hidden still stands in the tree', () => {
+  const rows = processRows(GRAPH)
+  expect(rows.map((row) => [row.process.pid, row.depth])).toEqual([
+    [4100, 0],
+    [4410, 1],
+    [4502, 1],
+    [4503, 2],
+    [4560, 3],
+    [4562, 3],
+  ])
+  expect(rows[1]?.ports).toEqual([':3000'])
+  const orphans = { ...GRAPH, processes: GRAPH.processes.filter((one) => one.pid !== 4502) }
+  expect(processRows(orphans).map((row) => row.process.pid)).toContain(4503)
+})
+
+test('only answers that a prompt offers get a button', () => {
+  const texts = (prompt: string): string[] => quickAnswers(prompt).map((one) => one.text)
+  expect(texts('Proceed? [Y/n] ')).toEqual(['y', 'n', ''])
+  expect(texts('Stage this hunk [y,n,q,a,d,e,?]? ')).toEqual(['y', 'n', 'q', 'a', 'd', 'e', '?', ''])
+  expect(texts('continue connecting (yes/no/[fingerprint])? ')).toEqual(['yes', 'no'])
+  expect(texts('Name: ')).toEqual(['y', 'n', ''])
+})
+
+/** A scrollback in which command n printed ten lines, after thirty lines of nobody. */
+function lines(total: number): BlameLine[] {
+  return Array.from({ length: total }, (_, index) => ({
+    number: index + 1,
+    text: `line ${index + 1}`,
+    actor: '',
+    command: index < 30 ? null : Math.floor((index - 30) / 10),
+    command_text: '',
+    at: null,
+  }))
+}
+
+test('the first line of a command is found with few questions', async () => {
+  const all = lines(10_000)
+  let asked = 0
+  const fetch = async (first: number, last: number) => {
+    asked += 1
+    return { lines: all.slice(first - 1, last), total: all.length }
+  }
+  for (const command of [0, 1, 500, 996]) {
+    asked = 0
+    const found = await findCommand(fetch, command)
+    expect(found?.line.number).toBe(31 + command * 10)
+    expect(asked).toBeLessThan(12)
+  }
+  expect(await findCommand(fetch, 5000)).toBeNull()
+})
+
+test('it is found in a terminal that holds fewer lines, and one that is off by a few', () => {
+  const here = Array.from({ length: 500 }, (_, index) => `line ${index + 503}`)
+  const found = { line: lines(1000)[899]!, total: 1000 }
+  expect(here[locate((index) => here[index]!, here.length, found)]).toBe('line 900')
+})
+
+test('a QR code has its quiet zone and nothing but dark runs', () => {
+  const { size, path: drawn } = qrPath('https://relay.example/i#secret')
+  expect(size).toBeGreaterThan(29)
+  expect(drawn).toMatch(/^(M\d+ \d+h\d+v1h-\d+z)+$/)
+  expect(drawn.startsWith('M4 4h7v1h-7z')).toBe(true)
+})
