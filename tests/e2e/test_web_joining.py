@@ -91,8 +91,7 @@ def test_a_link_that_has_expired_is_told_so(box: Faraway, visit: Visit) -> None:
     link = box.link(more=("--all", "--expires", "1s"))
     visitor = visit("too-late", join=False)
     visitor.page.wait_for_timeout(1200)  # its time is the host's clock: there is no event for it
-    # A host does not tell a stranger which of the reasons it is; the page names them all.
-    refused(visitor, link, "invalid")
+    refused(visitor, link, "expired")
     assert "expired" in visitor.page.inner_text("main")
 
 

@@ -1663,6 +1663,12 @@ REQUIREMENTS: tuple[Requirement, ...] = (
                 "e2e/test_web_joining",
                 "test_a_link_leads_to_the_overview_a_session_and_a_key_that_is_echoed",
             ),
+            *_in(
+                "e2e/test_web_policy",
+                "test_text_that_got_into_the_page_does_not_become_a_program",
+                "test_the_page_can_ask_nobody_but_its_relay",
+                "test_a_page_of_somebody_else_cannot_dial_the_relay_or_frame_the_app",
+            ),
         ),
         files=("wire/channel.py", "wire/signed_input.py", "wire/audience.py"),
     ),

@@ -50,6 +50,10 @@ describe('the place', () => {
     expect(cursor.x + cursor.width + x).toBeLessThanOrEqual(PHONE.width)
     expect(cursor.y + cursor.height + y).toBeLessThanOrEqual(PHONE.height)
   })
+  test('follows the cursor into the last corner and no further', () => {
+    const corner = { x: 792, y: 884, width: 8, height: 16 }
+    expect(follow({ x: 0, y: 0 }, corner, screen, PHONE)).toEqual({ x: 390 - 800, y: 600 - 900 })
+  })
   test('does not move while the cursor is well in view', () => {
     const at = { x: -200, y: -100 }
     expect(follow(at, { x: 500, y: 300, width: 8, height: 16 }, screen, PHONE)).toEqual(at)

@@ -41,6 +41,12 @@ function capital(text: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1)
 }
 
+/** Somebody types: what is merely good to know does not stand in the way. */
+export function clearToasts(): void {
+  const kept = toasts.value.filter((toast) => toast.tone === 'danger' || toast.tone === 'attention')
+  if (kept.length < toasts.value.length) toasts.value = kept
+}
+
 function dismiss(id: number): void {
   toasts.value = toasts.value.filter((toast) => toast.id !== id)
 }

@@ -3,7 +3,7 @@
 
 import { signal } from '@preact/signals'
 import type { Handoff, Notice, Receipt, SessionHandle } from '../../hold/api'
-import { say, sayFailure } from '../parts/toast'
+import { clearToasts, say, sayFailure } from '../parts/toast'
 import { modified, keyText, NO_MODIFIERS, type Modifiers, type NamedKey } from '../terminal/keys'
 import type { Guesses } from '../terminal/guesses'
 import type { LensView } from '../terminal/lens-view'
@@ -72,6 +72,7 @@ export class Desk {
     this.modifiers.value = NO_MODIFIERS
     this.typing.text(modified(text, held))
     this.lens?.followCursor()
+    clearToasts()
   }
 
   binary(text: string): void {
