@@ -41,6 +41,7 @@ check: $(VENV)/.ready-test ## format, lint, types, layering
 	$(BIN)/ruff format --check . scripts/diagrams scripts/cluster scripts/api-reference scripts/web-build scripts/web-lock
 	$(BIN)/ruff check . scripts/diagrams scripts/cluster scripts/api-reference scripts/web-build scripts/web-lock
 	$(BIN)/mypy
+	$(BIN)/python scripts/web-build --check
 	$(BIN)/python -m pytest -q tests/unit/test_layering.py
 
 bench: $(VENV)/.ready-bench ## measure against tmux, screen and dtach

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -22,6 +23,12 @@ TESTS = Path(__file__).parent
 # `hold` is started thousands of times here; compiled anew, each start takes four times as long.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
+
+# A fish that finds no such directory reads every manual page of the machine, in the background, for
+# minutes: each that a test starts would.
+_DATA = Path(tempfile.gettempdir()) / f"hf-data-{os.getuid()}"
+(_DATA / "fish" / "generated_completions").mkdir(parents=True, exist_ok=True)
+os.environ["XDG_DATA_HOME"] = str(_DATA)
 
 # How long an example takes says how busy the machine is, not whether the statement is true of it.
 settings.register_profile(

@@ -57,5 +57,13 @@ class AgentThread:
         called = self._agent.result()(tool, **arguments)
         return asyncio.run_coroutine_threadsafe(called, self._loop)
 
+    @property
+    def instructions(self) -> str:
+        return self._agent.result().client.instructions or ""
+
+    def refused(self, tool: str, **arguments: Any) -> dict[str, Any]:
+        called = self._agent.result().refused(tool, **arguments)
+        return asyncio.run_coroutine_threadsafe(called, self._loop).result(PATIENCE_S)
+
     def __call__(self, tool: str, **arguments: Any) -> dict[str, Any]:
         return self.begin(tool, **arguments).result(PATIENCE_S)

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import signal
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
 
 pytest.importorskip("mcp", reason="the mcp extra is not installed")
 
-from e2e.agents import agent
+from e2e.agent_thread import AgentThread
 from process.acting import add_actor, files_with
 from process.commanding import Hold
 from process.reaching import pid_of_daemon
-from process.sdking import run
 
 
 @pytest.fixture(scope="module")
@@ -31,6 +28,12 @@ def hold() -> Iterator[Hold]:
         made.close()
 
 
+@pytest.fixture(scope="module")
+def otto(hold: Hold) -> Iterator[AgentThread]:
+    with AgentThread(hold, "otto") as connected:
+        yield connected
+
+
 def shell(hold: Hold, name: str) -> str:
     session = hold.ok(
         "run", "-d", "--name", name, "--label", "otto", "--", "bash", "--norc"
@@ -43,16 +46,12 @@ def shell(hold: Hold, name: str) -> str:
 
 
 @pytest.mark.requirement("R6", "S5")
-def test_it_sees_what_its_envelope_shows_and_nothing_else(hold: Hold) -> None:
+def test_it_sees_what_its_envelope_shows_and_nothing_else(hold: Hold, otto: AgentThread) -> None:
     mine = shell(hold, "seen")
     hold.shell("unseen")
 
-    async def work() -> tuple[dict[str, Any], dict[str, Any]]:
-        async with agent(hold, "otto") as otto:
-            assert "people" in (otto.client.instructions or "")
-            return await otto("list_sessions"), await otto.refused("observe", session="unseen")
-
-    listed, refused = run(work())
+    assert "people" in otto.instructions
+    listed, refused = otto("list_sessions"), otto.refused("observe", session="unseen")
     found = {each["name"]: each for each in listed["sessions"]}
     assert found["seen"]["id"] == mine and found["seen"]["state"] == "prompt"
     assert "unseen" not in found
@@ -63,35 +62,28 @@ def test_it_can_be_given_some_sessions_only(hold: Hold) -> None:
     shell(hold, "given")
     shell(hold, "kept-back")
 
-    async def work() -> None:
-        async with agent(hold, "otto", "--session", "given") as otto:
-            listed = await otto("list_sessions")
-            assert [each["name"] for each in listed["sessions"]] == ["given"]
-            assert (await otto.refused("observe", session="kept-back"))["code"] == "no_such_session"
-
-    run(work())
+    with AgentThread(hold, "otto", "--session", "given") as otto:
+        listed = otto("list_sessions")
+        assert [each["name"] for each in listed["sessions"]] == ["given"]
+        assert (otto.refused("observe", session="kept-back"))["code"] == "no_such_session"
 
 
 @pytest.mark.requirement("S5", "S7")
-def test_looking_again_gives_only_what_changed(hold: Hold) -> None:
+def test_looking_again_gives_only_what_changed(hold: Hold, otto: AgentThread) -> None:
     shell(hold, "looked-at")
 
-    async def work() -> None:
-        async with agent(hold, "otto") as otto:
-            first = await otto("observe", session="looked-at")
-            assert first["changed"] and first["state"] == "prompt"
-            again = await otto("observe", session="looked-at", since=first["cursor"])
-            assert not again["changed"] and "screen" not in again
-            hold.ok("exec", "looked-at", "--", "printf 'one\\033[31mtwo\\033[0m\\n'")
-            later = await otto("observe", session="looked-at", since=first["cursor"])
-            assert later["changed"] and "onetwo" in later["printed"]
-            assert "\x1b" not in later["printed"] + later["screen"]
-
-    run(work())
+    first = otto("observe", session="looked-at")
+    assert first["changed"] and first["state"] == "prompt"
+    again = otto("observe", session="looked-at", since=first["cursor"])
+    assert not again["changed"] and "screen" not in again
+    hold.ok("exec", "looked-at", "--", "printf 'one\\033[31mtwo\\033[0m\\n'")
+    later = otto("observe", session="looked-at", since=first["cursor"])
+    assert later["changed"] and "onetwo" in later["printed"]
+    assert "\x1b" not in later["printed"] + later["screen"]
 
 
 @pytest.mark.requirement("S6")
-def test_it_is_told_from_the_kernel_who_listens_on_a_port(hold: Hold) -> None:
+def test_it_is_told_from_the_kernel_who_listens_on_a_port(hold: Hold, otto: AgentThread) -> None:
     shell(hold, "serving")
     serve = (
         "import socket; s = socket.create_server(('127.0.0.1', 0)); "
@@ -99,17 +91,13 @@ def test_it_is_told_from_the_kernel_who_listens_on_a_port(hold: Hold) -> None:
     )
     hold.ok("send", "serving", "--enter", f'python3 -c "{serve}"')
 
-    async def work() -> None:
-        async with agent(hold, "otto") as otto:
-            shown = await otto("wait", session="serving", text="port=[0-9]+$", seconds=40)
-            port = int(shown["line"].rpartition("=")[2])
-            asked = await otto("graph", session="serving", port=port)
-            assert asked["listening"] and "python3" in asked["owner"]["command"]
-            whole = await otto("graph", session="serving")
-            assert whole["ports"][str(port)] == asked["owner"]["pid"]
-            assert not (await otto("graph", session="serving", port=1))["listening"]
-
-    run(work())
+    shown = otto("wait", session="serving", text="port=[0-9]+$", seconds=40)
+    port = int(shown["line"].rpartition("=")[2])
+    asked = otto("graph", session="serving", port=port)
+    assert asked["listening"] and "python3" in asked["owner"]["command"]
+    whole = otto("graph", session="serving")
+    assert whole["ports"][str(port)] == asked["owner"]["pid"]
+    assert not otto("graph", session="serving", port=1)["listening"]
 
 
 # -- acting -----------------------------------------------------------------------------------
@@ -117,17 +105,11 @@ def test_it_is_told_from_the_kernel_who_listens_on_a_port(hold: Hold) -> None:
 
 @pytest.mark.requirement("A1", "A3", "R6")
 def test_a_command_gives_its_status_and_is_recorded_under_its_name_with_its_intent(
-    hold: Hold,
+    hold: Hold, otto: AgentThread
 ) -> None:
     shell(hold, "acting")
 
-    async def work() -> dict[str, Any]:
-        async with agent(hold, "otto") as otto:
-            return await otto(
-                "submit", session="acting", command="cd /; echo hello; false", intent="look around"
-            )
-
-    done = run(work())
+    done = otto("submit", session="acting", command="cd /; echo hello; false", intent="look around")
     assert (done["status"], done["output"], done["directory"]) == (1, "hello\n", "/")
     log = hold.ok("log", "acting")
     assert "says what comes next is for: look around" in log
@@ -136,144 +118,120 @@ def test_a_command_gives_its_status_and_is_recorded_under_its_name_with_its_inte
 
 
 @pytest.mark.requirement("A4", "M7")
-def test_it_is_refused_while_another_holds_the_turn_and_told_what_to_do(hold: Hold) -> None:
+def test_it_is_refused_while_another_holds_the_turn_and_told_what_to_do(
+    hold: Hold, otto: AgentThread
+) -> None:
     shell(hold, "taken")
     hold.ok("seize", "taken")
 
-    async def work() -> None:
-        async with agent(hold, "otto") as otto:
-            why = await otto.refused(
-                "submit", session="taken", command="touch /tmp/never", intent="try"
-            )
-            assert why["code"] == "turn_held" and "request_turn" in why["what_to_do"]
-            asked = await otto("request_turn", session="taken", message="may I?", seconds=0.2)
-            assert not asked["yours"] and asked["waiting"] == ["otto"]
-            waiting = asyncio.ensure_future(
-                otto("request_turn", session="taken", message="may I?", seconds=40)
-            )
-            await asyncio.to_thread(hold.ok, "turn", "taken", "grant", "otto")
-            assert (await waiting)["yours"]
-            told = await otto("catch_up", session="taken")
-            assert told["turn_moves"][-1]["to"] == "otto"
-            assert (await otto("submit", session="taken", command="true", intent="go"))[
-                "status"
-            ] == 0
-            assert not (await otto("yield_turn", session="taken"))["yours"]
-
-    run(work())
+    why = otto.refused("submit", session="taken", command="touch /tmp/never", intent="try")
+    assert why["code"] == "turn_held" and "request_turn" in why["what_to_do"]
+    asked = otto("request_turn", session="taken", message="may I?", seconds=0.2)
+    assert not asked["yours"] and asked["waiting"] == ["otto"]
+    waiting = otto.begin("request_turn", session="taken", message="may I?", seconds=40)
+    hold.ok("turn", "taken", "grant", "otto")
+    assert waiting.result(60)["yours"]
+    told = otto("catch_up", session="taken")
+    assert told["turn_moves"][-1]["to"] == "otto"
+    assert otto("submit", session="taken", command="true", intent="go")["status"] == 0
+    assert not otto("yield_turn", session="taken")["yours"]
 
 
 @pytest.mark.requirement("A5")
-def test_a_seizure_in_the_middle_of_its_command_stops_it_and_says_so(hold: Hold) -> None:
+def test_a_seizure_in_the_middle_of_its_command_stops_it_and_says_so(
+    hold: Hold, otto: AgentThread
+) -> None:
     shell(hold, "seized")
 
-    async def work() -> None:
-        async with agent(hold, "otto") as otto:
-            begun = await otto(
-                "submit", session="seized", command="sleep 1000", intent="wait", seconds=0.2
-            )
-            assert begun["running"]
-            await asyncio.to_thread(hold.ok, "seize", "seized", "--halt")
-            why = await otto.refused("keys", session="seized", keys=["C-c"])
-            assert why["code"] in ("session_halted", "turn_held"), why
-            await asyncio.to_thread(hold.ok, "resume", "seized")
-            why = await otto.refused("answer", session="seized", text="x")
-            assert why["code"] == "turn_held" and "request_turn" in why["what_to_do"]
-
-    run(work())
+    begun = otto("submit", session="seized", command="sleep 1000", intent="wait", seconds=0.2)
+    assert begun["running"]
+    hold.ok("seize", "seized", "--halt")
+    why = otto.refused("keys", session="seized", keys=["C-c"])
+    assert why["code"] in ("session_halted", "turn_held"), why
+    hold.ok("resume", "seized")
+    why = otto.refused("answer", session="seized", text="x")
+    assert why["code"] == "turn_held" and "request_turn" in why["what_to_do"]
 
 
-def test_a_long_command_gives_a_handle_and_never_hangs(hold: Hold) -> None:
+def test_a_long_command_gives_a_handle_and_never_hangs(hold: Hold, otto: AgentThread) -> None:
     shell(hold, "long")
 
-    async def work() -> None:
-        async with agent(hold, "otto") as otto:
-            begun = await otto(
-                "submit",
-                session="long",
-                command="echo begun; read line; echo got $line; (exit 7)",
-                intent="wait for a word",
-                seconds=1,
-            )
-            assert begun["running"]
-            waits = await otto("wait", session="long", state="input", seconds=40)
-            assert waits["happened"]
-            still = await otto("result", handle=begun["handle"], seconds=0.1)
-            assert still["running"] and "begun" in still["output_so_far"]
-            await otto("answer", session="long", text="a word")
-            ended = await otto("result", handle=begun["handle"], seconds=40)
-            assert ended["status"] == 7 and "got a word" in ended["output"]
-            gone = await otto.refused("result", handle=begun["handle"])
-            assert gone["code"] == "invalid_argument"
-
-    run(work())
+    begun = otto(
+        "submit",
+        session="long",
+        command="echo begun; read line; echo got $line; (exit 7)",
+        intent="wait for a word",
+        seconds=1,
+    )
+    assert begun["running"]
+    waits = otto("wait", session="long", state="input", seconds=40)
+    assert waits["happened"]
+    still = otto("result", handle=begun["handle"], seconds=0.1)
+    assert still["running"] and "begun" in still["output_so_far"]
+    otto("answer", session="long", text="a word")
+    ended = otto("result", handle=begun["handle"], seconds=40)
+    assert ended["status"] == 7 and "got a word" in ended["output"]
+    gone = otto.refused("result", handle=begun["handle"])
+    assert gone["code"] == "invalid_argument"
 
 
-def test_five_megabytes_of_output_are_bounded_and_can_be_read_in_pages(hold: Hold) -> None:
+def test_five_megabytes_of_output_are_bounded_and_can_be_read_in_pages(
+    hold: Hold, otto: AgentThread
+) -> None:
     shell(hold, "much")
 
-    async def work() -> None:
-        async with agent(hold, "otto") as otto:
-            done = await otto(
-                "submit",
-                session="much",
-                command="seq -f 'line %.0f' 1 450000",
-                intent="print a lot",
-                seconds=50,
-            )
-            assert done["status"] == 0 and len(done["output"]) <= 16_000
-            assert done["output"].endswith("line 450000\n") and done["cut_chars"] > 5_000_000
-            cursor = (await otto("observe", session="much"))["cursor"]
-            page = await otto("read_output", session="much", offset=cursor - 100_000)
-            assert page["more"] and page["lost_bytes"] == 0
-            rest = await otto("read_output", session="much", offset=page["next"])
-            lines = (page["text"] + rest["text"]).splitlines()
-            last = [line for line in lines if line.startswith("line ")][-1]
-            assert last == "line 450000" and "line 449000" in lines
-            early = await otto("read_output", session="much", offset=0)
-            assert early["lost_bytes"] > 0
-
-    run(work())
+    done = otto(
+        "submit",
+        session="much",
+        command="seq -f 'line %.0f' 1 450000",
+        intent="print a lot",
+        seconds=50,
+    )
+    assert done["status"] == 0 and len(done["output"]) <= 16_000
+    assert done["output"].endswith("line 450000\n") and done["cut_chars"] > 5_000_000
+    cursor = otto("observe", session="much")["cursor"]
+    page = otto("read_output", session="much", offset=cursor - 100_000)
+    assert page["more"] and page["lost_bytes"] == 0
+    rest = otto("read_output", session="much", offset=page["next"])
+    lines = (page["text"] + rest["text"]).splitlines()
+    last = [line for line in lines if line.startswith("line ")][-1]
+    assert last == "line 450000" and "line 449000" in lines
+    early = otto("read_output", session="much", offset=0)
+    assert early["lost_bytes"] > 0
 
 
 @pytest.mark.requirement("S7")
-def test_a_secret_is_not_answered_by_accident_and_never_given_back(hold: Hold) -> None:
+def test_a_secret_is_not_answered_by_accident_and_never_given_back(
+    hold: Hold, otto: AgentThread
+) -> None:
     shell(hold, "secret")
 
-    async def work() -> None:
-        async with agent(hold, "otto") as otto:
-            begun = await otto(
-                "submit",
-                session="secret",
-                command="read -rsp 'Password: ' word; echo; echo ${#word} letters",
-                intent="log in",
-                seconds=0.2,
-            )
-            waits = await otto("wait", session="secret", state="secret", seconds=40)
-            assert waits["happened"] and waits["waits_for"] == "Password:"
-            why = await otto.refused("answer", session="secret", text="swordfish-417")
-            assert why["code"] == "invalid_argument" and "hand_to" in why["what_to_do"]
-            said = await otto("answer", session="secret", text="swordfish-417", secret=True)
-            assert "swordfish" not in str(said)
-            done = await otto("result", handle=begun["handle"], seconds=40)
-            assert done["output"].strip().endswith("13 letters")
-
-    run(work())
+    begun = otto(
+        "submit",
+        session="secret",
+        command="read -rsp 'Password: ' word; echo; echo ${#word} letters",
+        intent="log in",
+        seconds=0.2,
+    )
+    waits = otto("wait", session="secret", state="secret", seconds=40)
+    assert waits["happened"] and waits["waits_for"] == "Password:"
+    why = otto.refused("answer", session="secret", text="swordfish-417")
+    assert why["code"] == "invalid_argument" and "hand_to" in why["what_to_do"]
+    said = otto("answer", session="secret", text="swordfish-417", secret=True)
+    assert "swordfish" not in str(said)
+    done = otto("result", handle=begun["handle"], seconds=40)
+    assert done["output"].strip().endswith("13 letters")
     assert files_with(hold, "swordfish-417") == []
     assert "swordfish" not in hold.ok("screen", "secret", "--scrollback")
 
 
-def test_it_hands_a_session_to_a_person_with_a_message(hold: Hold) -> None:
+def test_it_hands_a_session_to_a_person_with_a_message(hold: Hold, otto: AgentThread) -> None:
     shell(hold, "handed")
     me = hold.json("actor", "show")["name"]
 
-    async def work() -> None:
-        async with agent(hold, "otto") as otto:
-            await otto("submit", session="handed", command="true", intent="begin")
-            told = await otto("hand_to", session="handed", to=me, message="please log in")
-            assert told["holder"] == me and not told["yours"]
-
-    run(work())
+    otto("submit", session="handed", command="true", intent="begin")
+    told = otto("hand_to", session="handed", to=me, message="please log in")
+    assert told["holder"] == me and not told["yours"]
     assert "please log in" in hold.ok("log", "handed")
 
 
@@ -281,25 +239,23 @@ def test_it_hands_a_session_to_a_person_with_a_message(hold: Hold) -> None:
 
 
 @pytest.mark.requirement("S1", "S3")
-def test_the_daemon_is_killed_in_the_middle_and_the_command_is_run_once(hold: Hold) -> None:
+def test_the_daemon_is_killed_in_the_middle_and_the_command_is_run_once(
+    hold: Hold, otto: AgentThread
+) -> None:
     shell(hold, "killed")
 
-    async def work() -> None:
-        async with agent(hold, "otto") as otto:
-            begun = await otto(
-                "submit",
-                session="killed",
-                command="f=/tmp/hf-mcp-$$; echo once >> $f; read x; wc -l < $f; rm $f",
-                intent="count",
-                seconds=0.5,
-            )
-            await otto("wait", session="killed", state="input", seconds=40)
-            await asyncio.to_thread(os.kill, pid_of_daemon(hold), signal.SIGKILL)
-            assert (await otto("answer", session="killed", text=""))["typed"]
-            done = await otto("result", handle=begun["handle"], seconds=50)
-            assert done["status"] == 0 and done["output"].split()[-1] == "1"
-
-    run(work())
+    begun = otto(
+        "submit",
+        session="killed",
+        command="f=/tmp/hf-mcp-$$; echo once >> $f; read x; wc -l < $f; rm $f",
+        intent="count",
+        seconds=0.5,
+    )
+    otto("wait", session="killed", state="input", seconds=40)
+    os.kill(pid_of_daemon(hold), signal.SIGKILL)
+    assert otto("answer", session="killed", text="")["typed"]
+    done = otto("result", handle=begun["handle"], seconds=50)
+    assert done["status"] == 0 and done["output"].split()[-1] == "1"
 
 
 @pytest.mark.requirement("A2")
@@ -307,16 +263,11 @@ def test_a_revoked_agent_is_told_that_it_is(hold: Hold) -> None:
     add_actor(hold, "eve", "execute", "--label", "otto")
     shell(hold, "revoked")
 
-    async def work() -> None:
-        async with agent(hold, "eve") as eve:
-            assert (await eve("submit", session="revoked", command="true", intent="a"))[
-                "status"
-            ] == 0
-            await asyncio.to_thread(hold.ok, "actor", "revoke", "eve")
-            why = await eve.refused("submit", session="revoked", command="true", intent="b")
-            assert why["code"] == "actor_revoked"
-
-    run(work())
+    with AgentThread(hold, "eve") as eve:
+        assert (eve("submit", session="revoked", command="true", intent="a"))["status"] == 0
+        hold.ok("actor", "revoke", "eve")
+        why = eve.refused("submit", session="revoked", command="true", intent="b")
+        assert why["code"] == "actor_revoked"
 
 
 def test_it_needs_an_actor_of_its_own(hold: Hold) -> None:

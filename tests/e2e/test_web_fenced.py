@@ -42,6 +42,11 @@ def test_a_fenced_session_is_said_to_be_and_goes_on_when_its_lease_is_back(
         banner.wait_for()
         assert "lease" in banner.inner_text()
         assert "before" in visitor.screen(), "what was there is still there"
+        assert visitor.at("link-state").get_attribute("data-state") == "online", "the host answers"
+        assert "fenced" in visitor.at("turn-holder").inner_text()
+        assert session.get_attribute("data-turn") == "free"
+        for act in ("session-resume", "session-halt", "turn-yield", "turn-request"):
+            assert not visitor.at(act).count(), act
         visitor.shot("fenced")
     visitor.until("it is not back", lambda: session.get_attribute("data-link") == "online")
     visitor.enter("after")

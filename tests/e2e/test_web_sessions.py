@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -14,6 +15,9 @@ from holdfast.model.size import Size
 from process.acting import files_with
 from process.reaching import Faraway
 from process.terminals import Terminal
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Locator
 
 _SIZES = "() => [__hold.terminal.cols, __hold.terminal.rows]"
 _CURSOR = "() => { const b = __hold.terminal.buffer.active; return [b.cursorX, b.cursorY] }"
@@ -189,6 +193,10 @@ def test_a_session_that_ends_leaves_its_last_screen_and_its_true_status(
     page.wait_for()
     visitor.until("its last screen", lambda: "last-9-words" in page.inner_text())
     assert "7" in page.inner_text() and visitor.at("error-hint").inner_text()
+    # Nothing of it lives any more that could sum it up: the timeline is from its journal.
+    command = visitor.at("timeline-entry").first
+    command.wait_for()
+    assert "last-$((9))-words" in command.inner_text()
     visitor.shot("ended-page")
 
 
@@ -259,6 +267,10 @@ def test_who_types_without_the_turn_asks_for_it_and_gets_it_when_it_is_given(
     other.type("x")
     give = holder.page.locator('[data-testid="turn-grant"][data-actor="asking"]').first
     give.wait_for()
+    asked = holder.page.locator(".happening", has_text="asked for the turn").first
+    asked.wait_for()
+    assert asked.inner_text().startswith("asking asked for the turn")
+    assert not holder.at("toast").filter(has_text="asks for the turn").count(), "told twice"
     holder.shot("asked")
     other.shot("asking")
     give.click()
@@ -313,3 +325,47 @@ def test_a_secret_entered_in_its_field_arrives_and_is_kept_nowhere(
     assert files_with(box.host, _SECRET) == []
     box.host.ok("end", "hush")
     assert files_with(box.host, _SECRET) == []
+
+
+def test_what_is_said_for_a_moment_lies_over_nothing_that_is_pressed_or_read_with_it(
+    box: Faraway, visit: Visit
+) -> None:
+    box.host.shell("moment")
+    for kind, name in ((PHONE, "moment-phone"), (DESK, "moment-desk")):
+        visitor = visit(name, **kind)
+        visitor.open("moment")
+        visitor.enter(f"echo {name}-$((1))")
+        visitor.until_shown(f"{name}-1")
+        box.host.ok("turn", "moment", "revoke")
+        toast = visitor.at("toast").first
+        toast.wait_for()
+        visitor.shot("moment")
+        bottom, top = _edges(toast)
+        below = "key-bar" if kind is PHONE else "lens-fit"
+        assert bottom <= _edges(visitor.at(below))[1]
+        assert top >= _edges(visitor.page.locator(".turn-bar"))[0]
+
+
+def test_a_key_typed_while_looking_back_leads_to_where_it_is_echoed(
+    box: Faraway, visit: Visit
+) -> None:
+    box.host.shell("back")
+    visitor = visit("looking-back")
+    visitor.open("back")
+    visitor.enter("seq 1 200; echo all-$((200))")
+    visitor.until_shown("all-200")
+    behind = "() => { const b = __hold.terminal.buffer.active; return b.baseY - b.viewportY }"
+    visitor.page.evaluate("() => { __hold.terminal.scrollLines(-50); __hold.terminal.selectAll() }")
+    assert visitor.page.evaluate(behind) == 50
+    visitor.type("echo Typed~$((1))")
+    assert visitor.page.evaluate(behind) == 0
+    assert not visitor.page.evaluate("() => __hold.terminal.hasSelection()")
+    visitor.press("Enter")
+    visitor.until_shown("Typed~1")
+
+
+def _edges(place: Locator) -> tuple[float, float]:
+    """Its lowest and its highest pixel."""
+    box = place.bounding_box()
+    assert box is not None
+    return box["y"] + box["height"], box["y"]

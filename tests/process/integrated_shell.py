@@ -56,6 +56,8 @@ class Shell:
         self.reader = ReportReader(self.nonce)
         self.reports: list[Report] = []
         self.output = b""
+        # Without it fish reads all manual pages of the machine first, see tests/conftest.py.
+        (home / ".local/share/fish/generated_completions").mkdir(parents=True, exist_ok=True)
         base = {"HOME": str(home), "PATH": os.environ["PATH"], "TERM": "xterm-256color"}
         base |= {"LANG": "C.UTF-8", "USER": "root"} | env
         started = integrate(argv, base, self.fifo, NONCE_FD)

@@ -76,6 +76,17 @@ describe('guesses on a terminal', () => {
     expect(far.seen).toBeNull()
   })
 
+  it('are not shown on the next connection until its way is known to be long', async () => {
+    const far = await trusted()
+    far.guesses.lost()
+    far.guesses.typed('s')
+    await far.print('s')
+    far.guesses.typed('x')
+    expect(far.seen).toBeNull()
+    for (let count = 0; count < 3; count++) far.guesses.took(LATE)
+    expect(far.seen).toBe('$ lsx|')
+  })
+
   it('never show a password, typed before or after its prompt', async () => {
     const far = await trusted()
     far.guesses.typed('\r')

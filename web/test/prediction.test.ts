@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { GRACE_S, KEYS_MAX, Prediction, type Line, type Overlay } from '../src/hold/prediction'
-import { FAST_S, RoundTrip, SAMPLES, SLOW_S } from '../src/hold/round-trip'
+import { FAST_S, FRAME_S, RoundTrip, SAMPLES, SLOW_S } from '../src/hold/round-trip'
 
 interface Step {
   do: 'typed' | 'printed' | 'accepted' | 'tick' | 'withhold' | 'reset'
@@ -90,5 +90,16 @@ describe('the way', () => {
     expect(way.slow).toBe(false)
     way.forget()
     expect([way.slow, way.doubtful]).toEqual([false, false])
+  })
+
+  it('is judged without what a page adds to each sample', () => {
+    const [plain, page] = [new RoundTrip(), new RoundTrip(FRAME_S)]
+    for (let count = 0; count < SAMPLES; count++)
+      for (const way of [plain, page]) way.took(SLOW_S + FRAME_S / 2)
+    expect([plain.slow, page.slow]).toEqual([true, false])
+    for (let count = 0; count < SAMPLES; count++) page.took(SLOW_S + FRAME_S * 2)
+    expect(page.slow).toBe(true)
+    page.took(FAST_S + FRAME_S / 2)
+    expect(page.slow).toBe(false)
   })
 })

@@ -228,6 +228,8 @@ export interface SessionHandle {
 
   onOutput(listener: OutputListener): () => void
   onNotice(listener: (notice: Notice) => void): () => void
+  /** Each round trip as it was measured, in ms; `rtt` is for showing. */
+  onRoundTrip(listener: (ms: number) => void): () => void
   /** The page cannot keep up, or lost its place: begin again with a resync. */
   resync(): void
 

@@ -7,7 +7,7 @@ import { ed25519, x25519 } from '@noble/curves/ed25519.js'
 import { sha256, type Aead, type Agreement, type Crypto, type Signer } from '../wire/crypto'
 import { handshakeFailed } from '../wire/errors'
 
-class NobleAead implements Aead {
+export class NobleAead implements Aead {
   private readonly key: Uint8Array
 
   constructor(key: Uint8Array) {

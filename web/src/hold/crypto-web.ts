@@ -1,28 +1,50 @@
 // The port's arithmetic by the browser (WebCrypto), which needs a secure context. Keys of the device cannot be read out,
 // by anybody: what can run script in this origin can use them while it runs, and not take them away.
 
-import { sha256, type Aead, type Agreement, type Crypto, type Signer } from '../wire/crypto'
+import { sha256, type Aead, type Agreement, type Crypto, type Later, type Signer } from '../wire/crypto'
 import { handshakeFailed } from '../wire/errors'
+import { NobleAead } from './crypto-noble'
 
 // Below this the way to another thread and back takes longer than the hashing.
 const DIGEST_AWAY_BYTES = 8 << 10
+// The same for sealing and opening: a key and its echo are small, and each way there and back is felt. Keys of channels
+// are derived in the page and are bytes in it for as long as they live; keys of the device never are.
+const SEAL_AWAY_BYTES = 2 << 10
 
 // The library's types tell shared memory from other memory; nothing here is shared.
 const own = (bytes: Uint8Array) => bytes as Uint8Array<ArrayBuffer>
 
 class WebAead implements Aead {
   private readonly key: CryptoKey
+  private readonly small: Aead
 
-  constructor(key: CryptoKey) {
+  constructor(key: CryptoKey, small: Aead) {
     this.key = key
+    this.small = small
   }
 
-  async seal(nonce: Uint8Array, plain: Uint8Array, bound: Uint8Array): Promise<Uint8Array> {
+  seal(nonce: Uint8Array, plain: Uint8Array, bound: Uint8Array): Later<Uint8Array> {
+    return plain.length < SEAL_AWAY_BYTES
+      ? this.small.seal(nonce, plain, bound)
+      : this.sealAway(nonce, plain, bound)
+  }
+
+  open(nonce: Uint8Array, sealed: Uint8Array, bound: Uint8Array): Later<Uint8Array | null> {
+    return sealed.length < SEAL_AWAY_BYTES
+      ? this.small.open(nonce, sealed, bound)
+      : this.openAway(nonce, sealed, bound)
+  }
+
+  private async sealAway(nonce: Uint8Array, plain: Uint8Array, bound: Uint8Array): Promise<Uint8Array> {
     const algorithm = { name: 'AES-GCM', iv: own(nonce), additionalData: own(bound) }
     return new Uint8Array(await crypto.subtle.encrypt(algorithm, this.key, own(plain)))
   }
 
-  async open(nonce: Uint8Array, sealed: Uint8Array, bound: Uint8Array): Promise<Uint8Array | null> {
+  private async openAway(
+    nonce: Uint8Array,
+    sealed: Uint8Array,
+    bound: Uint8Array,
+  ): Promise<Uint8Array | null> {
     const algorithm = { name: 'AES-GCM', iv: own(nonce), additionalData: own(bound) }
     try {
       return new Uint8Array(await crypto.subtle.decrypt(algorithm, this.key, own(sealed)))
@@ -52,6 +74,7 @@ export const webCrypto: Crypto = {
   async aead(key) {
     return new WebAead(
       await crypto.subtle.importKey('raw', own(key), 'AES-GCM', false, ['encrypt', 'decrypt']),
+      new NobleAead(key),
     )
   },
   async verify(key, text, signature) {

@@ -5,20 +5,26 @@ export const SLOW_S = 0.03 // above this a late echo is felt
 export const FAST_S = 0.02 // below this it is not; in between all stays as it is
 export const SAMPLES = 3 // round trips that must agree
 
+// In a page an answer may wait for a frame that is being drawn, and that is no part of the way.
+export const FRAME_S = 0.02
+
 export class RoundTrip {
   private latest: number[] = []
   slow = false
 
+  /** `extra`: what is in every sample without being the way. */
+  constructor(private readonly extra = 0) {}
+
   took(seconds: number): void {
     this.latest = [...this.latest, seconds].slice(-SAMPLES)
     const shortest = Math.min(...this.latest)
-    if (shortest < FAST_S) this.slow = false
-    else if (this.latest.length === SAMPLES && shortest > SLOW_S) this.slow = true
+    if (shortest < FAST_S + this.extra) this.slow = false
+    else if (this.latest.length === SAMPLES && shortest > SLOW_S + this.extra) this.slow = true
   }
 
   /** Whether it should be asked again now: the last one was slow and that is not settled. */
   get doubtful(): boolean {
-    return !this.slow && (this.latest.at(-1) ?? 0) > SLOW_S
+    return !this.slow && (this.latest.at(-1) ?? 0) > SLOW_S + this.extra
   }
 
   /** Another connection. */

@@ -42,6 +42,7 @@ export class SessionView extends SessionFacts {
   private readonly pause = new Pause()
   private id: string | null
   private size: Size | null
+  private readonly trips = new Set<(ms: number) => void>()
   private epoch = 0
   private withScrollback = false // whether the next resync brings the lines above the screen
   private rttAt = 0
@@ -70,6 +71,11 @@ export class SessionView extends SessionFacts {
 
   onOutput(listener: OutputListener): () => void {
     return this.delivery.listen(listener)
+  }
+
+  onRoundTrip(listener: (ms: number) => void): () => void {
+    this.trips.add(listener)
+    return () => this.trips.delete(listener)
   }
 
   resync(): void {
@@ -125,6 +131,7 @@ export class SessionView extends SessionFacts {
   }
 
   private measured(ms: number): void {
+    for (const listener of [...this.trips]) listener(ms)
     this.rtt.value = this.rtt.value === null ? ms : this.rtt.value * 0.7 + ms * 0.3
   }
 
@@ -209,10 +216,7 @@ export class SessionView extends SessionFacts {
   /** What an end means; gives how long to wait before the next try. */
   private async judge(error: HoldError, backoff: Backoff): Promise<number> {
     if (error.code === 'session_ended' || error.code === 'no_such_session') return this.lookUp(error, backoff)
-    if (error.code === 'fenced') {
-      this.link.value = { at: 'fenced', trouble: troubleOf(error) }
-      return FENCED_S
-    }
+    if (error.code === 'fenced') return this.fenced(error)
     if (error.code === 'not_permitted' && !this.observing.peek()) {
       this.observing.value = true // it may still be allowed to watch
       return 0
@@ -245,8 +249,7 @@ export class SessionView extends SessionFacts {
           "the session's host lost its lease; what runs there is frozen until it has it again",
           'the session may live on another host',
         )
-        this.link.value = { at: 'fenced', trouble: troubleOf(why) }
-        return FENCED_S
+        return this.fenced(why)
       }
     } catch (thrown) {
       const why = asHoldError(thrown)
@@ -258,6 +261,12 @@ export class SessionView extends SessionFacts {
     const wait = backoff.next()
     this.away(error.message, null, Date.now() / 1000 + wait)
     return wait
+  }
+
+  private fenced(why: HoldError): number {
+    this.turn.value = null // nobody acts there now; who may, when it is back, is asked anew
+    this.link.value = { at: 'fenced', trouble: troubleOf(why) }
+    return FENCED_S
   }
 
   private away(why: string, trouble: ReturnType<typeof troubleOf> | null, retryAt: number | null): void {

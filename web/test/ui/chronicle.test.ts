@@ -59,6 +59,29 @@ test('the turn moves in words, and what was taken stands out', () => {
   ])
 })
 
+test('whatever else happens is told with who did it', () => {
+  const { happenings } = added(
+    EMPTY,
+    [
+      entry('turn_asked', 'a1'),
+      entry('halted', 'b1', { frozen: true }),
+      entry('resumed', 'a1'),
+      entry('refused', 'b1', { what: 'input', code: 'turn_held' }),
+      entry('end_asked', 'a1'),
+      entry('fenced', ''),
+    ],
+    NAMES,
+  )
+  expect(happenings.map((one) => one.text)).toEqual([
+    'anna asked for the turn',
+    'bot halted it: everything is frozen',
+    'anna resumed it: everything runs on',
+    'bot was refused: input (turn_held)',
+    'anna asked to end the session',
+    'the host lost the lease: fenced',
+  ])
+})
+
 test('a summary begins where the journal goes on', () => {
   const begun = seeded(HANDOFF)
   expect(begun.through).toBe(HANDOFF.through_seq)

@@ -51,6 +51,7 @@ export class FakeSession implements SessionHandle {
   readonly link
   readonly inputPending = signal(0)
   readonly rtt = signal<number | null>(23)
+  onRoundTrip = (): (() => void) => () => undefined
   readonly answers = signal(false)
   readonly typed: string[] = []
   readonly done: string[] = []

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { isReport, keyText, modified, NO_MODIFIERS } from '../../src/ui/terminal/keys'
+import { isPlain, isReport, keyText, modified, NO_MODIFIERS } from '../../src/ui/terminal/keys'
 
 const CTRL = { ctrl: true, alt: false }
 const ALT = { ctrl: false, alt: true }
@@ -36,4 +36,25 @@ test('modifiers do nothing to what is longer than a character', () => {
 test('mouse and focus reports are told from what was typed', () => {
   expect(['\x1b[I', '\x1b[O', '\x1b[<0;10;20M', '\x1b[<0;1;1m\x1b[<35;2;1M'].every(isReport)).toBe(true)
   expect(['a', '\x1b', '\x1b[A', '\x1b[Ix', '\x1b[200~\x1b[201~'].some(isReport)).toBe(false)
+})
+
+test('only a plain character goes the short way', () => {
+  const pressed = (key: string, more: object = {}, state = '') =>
+    isPlain({
+      key,
+      isComposing: false,
+      ctrlKey: false,
+      altKey: false,
+      metaKey: false,
+      getModifierState: (name: string) => name === state,
+      ...more,
+    })
+  expect(['a', 'Z', ' ', '~', '#'].map((key) => pressed(key))).toEqual([true, true, true, true, true])
+  for (const key of ['Enter', 'Dead', 'Process', 'Unidentified', 'é', '漢', '\x7f', '']) {
+    expect(pressed(key), key).toBe(false)
+  }
+  for (const flag of ['ctrlKey', 'altKey', 'metaKey', 'isComposing']) {
+    expect(pressed('a', { [flag]: true }), flag).toBe(false)
+  }
+  for (const state of ['CapsLock', 'AltGraph']) expect(pressed('a', {}, state), state).toBe(false)
 })

@@ -7,13 +7,17 @@ import { harmless } from '../words/harmless'
 import { endingWords, shownState, stateWords } from '../words/state'
 
 export function StateChip({ info, link = 'online' }: { info: SessionInfo; link?: string }) {
-  const name = shownState(info.state, info.lease)
+  // That it is fenced comes over the link before what is known of its lease.
+  const name = link === 'fenced' ? 'fenced' : shownState(info.state, info.lease)
   const words = stateWords(name)
   const text = name === 'ended' ? endingWords(info.ending) : words.word
   const failed = name === 'ended' && info.ending?.code !== 0
   const tone = failed ? 'danger' : words.tone
   return (
-    <span class={`chip tone-${tone} ${link === 'online' ? '' : 'is-stale'}`} title={words.means}>
+    <span
+      class={`chip tone-${tone} ${link === 'online' || name === 'fenced' ? '' : 'is-stale'}`}
+      title={words.means}
+    >
       <span class="dot" aria-hidden="true" />
       {text}
     </span>

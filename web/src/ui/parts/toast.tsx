@@ -1,5 +1,6 @@
 // Short messages that go away by themselves. They are read out to those who do not see them.
 
+import { useEffect } from 'preact/hooks'
 import { signal } from '@preact/signals'
 import { Icon } from './icon'
 
@@ -51,9 +52,25 @@ function dismiss(id: number): void {
   toasts.value = toasts.value.filter((toast) => toast.id !== id)
 }
 
+const placed = signal(0) // places of their own that a page has for them
+
+/** Where a page wants them, so that they cover nothing that matters there. */
+export function ToastPlace() {
+  useEffect(() => {
+    placed.value += 1
+    return () => void (placed.value -= 1)
+  }, [])
+  return <Pile class="toasts" />
+}
+
+/** Over any page that has no place for them. */
 export function Toasts() {
+  return placed.value > 0 ? null : <Pile class="toasts toasts-over" />
+}
+
+function Pile({ class: name }: { class: string }) {
   return (
-    <div class="toasts" role="status" aria-live="polite">
+    <div class={name} role="status" aria-live="polite">
       {toasts.value.map((toast) => (
         <div key={toast.id} class={`toast toast-${toast.tone}`} data-testid="toast">
           <span>{toast.text}</span>

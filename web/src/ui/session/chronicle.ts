@@ -134,7 +134,7 @@ type Said = Pick<Happening, 'actor' | 'text' | 'tone'>
 
 function happening(entry: JournalEntry, names: Names): Said | null {
   const actor = named(entry.actor, names)
-  const plain = (said: string): Said => ({ actor, text: said, tone: 'plain' })
+  const plain = (said: string): Said => ({ actor, text: `${actor} ${said}`, tone: 'plain' })
   switch (entry.kind) {
     case 'turn_moved': {
       const [before, holder] = [text(entry.fields.before), text(entry.fields.holder)].map(
@@ -148,12 +148,12 @@ function happening(entry: JournalEntry, names: Names): Said | null {
       const frozen = entry.fields.frozen === true
       return {
         actor,
-        text: frozen ? 'halted: everything frozen' : 'halt asked for, not all of it stopped',
+        text: `${actor} ${frozen ? 'halted it: everything is frozen' : 'asked for a halt: not all of it stopped'}`,
         tone: 'danger',
       }
     }
     case 'resumed':
-      return plain('resumed: everything runs on')
+      return plain('resumed it: everything runs on')
     case 'signalled':
       return plain(`sent signal ${int(entry.fields.signal)}`)
     case 'blind_turn':
@@ -161,13 +161,13 @@ function happening(entry: JournalEntry, names: Names): Said | null {
     case 'refused':
       return {
         actor,
-        text: `was refused: ${text(entry.fields.what)} (${text(entry.fields.code)})`,
+        text: `${actor} was refused: ${text(entry.fields.what)} (${text(entry.fields.code)})`,
         tone: 'danger',
       }
     case 'fenced':
-      return { actor: 'the host', text: 'fenced: the lease was lost', tone: 'danger' }
+      return { actor: 'the host', text: 'the host lost the lease: fenced', tone: 'danger' }
     case 'end_asked':
-      return { actor, text: 'asked to end the session', tone: 'danger' }
+      return { actor, text: `${actor} asked to end the session`, tone: 'danger' }
     default:
       return null
   }

@@ -145,6 +145,10 @@ export class Desk {
   async jump(command: number): Promise<void> {
     const screen = this.screen
     if (!screen) return
+    if (!this.ready.value) {
+      say('The session ended before this page was opened: what it left stands here as one text')
+      return
+    }
     if (screen.term.buffer.active.type !== 'normal') {
       say('A full-screen program covers the scrollback now')
       return
@@ -210,14 +214,8 @@ export class Desk {
 
   private toldTurn(notice: Extract<Notice, { kind: 'turn' }>): void {
     const who = harmless(notice.actor, 64)
-    const queue = this.handle.turn.value?.turn.queue ?? []
-    if (notice.step === 'request' && notice.yours && queue.length > 0) {
-      const asks = queue[queue.length - 1]!
-      say(
-        `${harmless(asks.name, 64)} asks for the turn${asks.message ? `: ${harmless(asks.message, 200)}` : ''}`,
-        'attention',
-      )
-    } else if (notice.yours && notice.step !== 'request' && notice.step !== 'seize') {
+    // Who asks for it stands in the turn bar, with what can be done about it.
+    if (notice.yours && notice.step !== 'request' && notice.step !== 'seize') {
       this.hint.value = ''
       say('You have the turn', 'good')
     } else if (notice.step === 'seize' && !notice.yours) {

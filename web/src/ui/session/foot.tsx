@@ -1,13 +1,15 @@
 // The line under the terminal: its size, who is there, how far it is, and the lens it is looked at through.
 
+import { useEffect } from 'preact/hooks'
+import { useSignal } from '@preact/signals'
 import { Icon } from '../parts/icon'
 import type { Desk } from './desk'
+import { Lingering } from './lingering'
 
 export function Foot({ desk }: { desk: Desk }) {
   const { handle } = desk
   const size = handle.operators.value?.size ?? handle.info.value?.size
   const rtt = handle.rtt.value
-  const pending = handle.inputPending.value
   const presence = handle.operators.value
   return (
     <footer class="foot">
@@ -22,11 +24,26 @@ export function Foot({ desk }: { desk: Desk }) {
         </span>
       )}
       {rtt !== null && <span title="Time to the host and back">{Math.round(rtt)} ms</span>}
-      {pending > 0 && <span title="Typed and not yet taken by the host">{pending} B on the way</span>}
+      <OnTheWay desk={desk} />
       <span class="grow" />
       <LensButtons desk={desk} />
     </footer>
   )
+}
+
+/** Only what takes long: a word that came and went with each key would cost a frame before each echo. */
+function OnTheWay({ desk }: { desk: Desk }) {
+  const late = useSignal(0)
+  useEffect(() => {
+    const lingering = new Lingering((bytes) => (late.value = bytes))
+    const undo = desk.handle.inputPending.subscribe((bytes) => lingering.now(bytes))
+    return () => {
+      undo()
+      lingering.close()
+    }
+  }, [desk])
+  if (late.value === 0) return null
+  return <span title="Typed and not yet taken by the host">{late.value} B on the way</span>
 }
 
 function LensButtons({ desk }: { desk: Desk }) {

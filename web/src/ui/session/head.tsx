@@ -45,12 +45,7 @@ export function Head({ desk, machine, session, onInvite }: Props) {
       </h1>
       {info && <StateChip info={info} link={link === 'ended' ? 'online' : link} />}
       <span class="grow" />
-      <LinkState
-        state={
-          link === 'connecting' ? 'connecting' : link === 'online' || link === 'ended' ? 'online' : 'offline'
-        }
-        testid="link-state"
-      />
+      <LinkState state={link === 'connecting' || link === 'offline' ? link : 'online'} testid="link-state" />
       {mayInvite(desk) && (
         <button
           class="button small wide-only"

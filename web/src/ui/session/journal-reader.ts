@@ -8,6 +8,7 @@ import { added, seeded, withPresence, type Chronicle } from './chronicle'
 const SOON_MS = 250 // several things happen at once; one read tells of all of them
 const TAIL_RECORDS = 500 // looked through for who is here; who came before is only counted
 const PIECES_MAX = 8 // of one read; the rest comes with the next
+const ENDED_PIECES_MAX = 64 // of a session that has ended there is no next
 
 export class JournalReader {
   private timer = 0
@@ -48,6 +49,11 @@ export class JournalReader {
   }
 
   private async begin(returned: (handoff: Handoff) => void): Promise<void> {
+    if (!this.begun && this.handle.link.value.at === 'ended') {
+      // A host sums up what lives; what has ended is read from its journal.
+      this.begun = true
+      return this.read(ENDED_PIECES_MAX)
+    }
     try {
       // Asked in this order: the second question is about everything, and must not count as a look.
       if (!this.begun) returned(await this.handle.catchUp())
@@ -63,14 +69,14 @@ export class JournalReader {
     }
   }
 
-  private async read(): Promise<void> {
+  private async read(pieces = PIECES_MAX): Promise<void> {
     if (this.reading) {
       this.again = true
       return
     }
     this.reading = true
     try {
-      for (let piece = 0; piece < PIECES_MAX && !this.closed; piece += 1) {
+      for (let piece = 0; piece < pieces && !this.closed; piece += 1) {
         const { entries, more, names } = await this.handle.journal(this.into.value.through + 1)
         if (entries.length > 0) this.into.value = added(this.into.value, entries, names)
         if (!more) break

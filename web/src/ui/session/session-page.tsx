@@ -5,6 +5,7 @@ import { useSignal } from '@preact/signals'
 import type { Hold, Machine } from '../../hold/api'
 import { useHold } from '../context'
 import { ErrorPage } from '../pages/error-page'
+import { ToastPlace } from '../parts/toast'
 import { narrow } from '../parts/viewport'
 import { harmless } from '../words/harmless'
 import { needsSomebody, shownState, stateWords } from '../words/state'
@@ -97,6 +98,7 @@ function Live({ desk, machine, session }: { desk: Desk; machine: Machine; sessio
               <ReceiptCard desk={desk} />
             </div>
             <div class="overlays">
+              {!narrow.value && <ToastPlace />}
               <PromptCard desk={desk} />
               <PasteProgress desk={desk} />
               {desk.hint.value && (

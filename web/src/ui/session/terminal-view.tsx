@@ -3,6 +3,7 @@
 import { useEffect, useRef } from 'preact/hooks'
 import { effect, useSignalEffect } from '@preact/signals'
 import type { Size } from '../../hold/api'
+import { ToastPlace } from '../parts/toast'
 import { narrow, touch } from '../parts/viewport'
 import { theme } from '../parts/theme'
 import { OutputFeed } from '../terminal/feed'
@@ -39,6 +40,7 @@ export function TerminalView({ desk }: { desk: Desk }) {
       >
         <div ref={stage} class="stage" />
       </div>
+      {narrow.value && !desk.panel.value && <ToastPlace />}
     </div>
   )
 }
@@ -119,9 +121,9 @@ function mount(desk: Desk, pane: HTMLElement, stage: HTMLElement): () => void {
 /** What the guesses must know of the session: how far it is, what was taken, when they must not be shown. */
 function watch({ handle }: Desk, guesses: Guesses): () => void {
   const undo = [
-    handle.rtt.subscribe((ms) => ms !== null && guesses.took(ms)),
+    handle.onRoundTrip((ms) => guesses.took(ms)),
     handle.inputPending.subscribe((bytes) => bytes === 0 && guesses.taken()),
-    handle.link.subscribe((link) => link.at !== 'online' && guesses.reset()),
+    handle.link.subscribe((link) => link.at !== 'online' && guesses.lost()),
     effect(() =>
       guesses.withhold(handle.info.value?.state === 'secret' || handle.turn.value?.turn.blind === true),
     ),

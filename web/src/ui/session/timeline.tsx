@@ -46,6 +46,7 @@ function emptyText(desk: Desk): string {
   if (info && !info.shell && info.state !== 'ended') {
     return 'This session runs a program that does not report commands. What was typed is in its journal: hold log.'
   }
+  if (info?.state === 'ended') return 'No command was recorded here. The whole journal: hold log.'
   return 'No command ran yet.'
 }
 

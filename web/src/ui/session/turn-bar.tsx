@@ -25,6 +25,8 @@ export function TurnBar({ desk }: { desk: Desk }) {
       <span class="turn-who" data-testid="turn-holder">
         {state ? (
           <Holder turn={state.turn} yours={state.yours} actors={handle.actors.value} />
+        ) : link === 'fenced' ? (
+          'Nobody can act here while it is fenced'
         ) : (
           'Whose turn it is, is not known yet'
         )}
@@ -74,7 +76,7 @@ export function TurnBar({ desk }: { desk: Desk }) {
             <Icon name="hand" /> Seize
           </HoldButton>
         )}
-        {may('halt') && !halted && (
+        {may('halt') && !halted && link !== 'fenced' && (
           <button
             class="button small"
             data-testid="session-halt"
@@ -86,10 +88,11 @@ export function TurnBar({ desk }: { desk: Desk }) {
             <Icon name="halt" /> <span class="wide-only">Halt</span>
           </button>
         )}
-        {may('halt') && halted && (
+        {may('halt') && halted && link !== 'fenced' && (
           <button
             class="button small primary"
             data-testid="session-resume"
+            disabled={!live}
             onClick={() => void desk.resume()}
           >
             <Icon name="play" /> Resume

@@ -6,7 +6,7 @@
 
 import type { IDecoration, IDisposable, IMarker, Terminal } from '@xterm/xterm'
 import { NO_GUESS, Prediction, narrow, type Line, type Overlay } from '../../hold/prediction'
-import { RoundTrip } from '../../hold/round-trip'
+import { FRAME_S, RoundTrip } from '../../hold/round-trip'
 
 export interface Timers {
   now(): number // seconds of a clock that never goes back
@@ -23,7 +23,7 @@ export const pageTimers: Timers = {
 
 export class Guesses {
   private readonly guess = new Prediction()
-  private readonly way = new RoundTrip()
+  private readonly way = new RoundTrip(FRAME_S)
   private readonly hidden: CursorWatch
   private sent = 0
   private pieces = 0
@@ -37,7 +37,7 @@ export class Guesses {
     this.hidden = new CursorWatch(term)
   }
 
-  /** A round trip took so long, or is believed to; guesses are shown where it is long. */
+  /** A round trip took so long, as measured and not smoothed; guesses are shown where it is long. */
   took(ms: number): void {
     this.way.took(ms / 1000)
     this.show()
@@ -68,7 +68,13 @@ export class Guesses {
     this.show()
   }
 
-  /** The screen begins anew, the size changed, an input was refused, the connection was lost. */
+  /** The connection was lost: the next one may be another way. */
+  lost(): void {
+    this.way.forget()
+    this.reset()
+  }
+
+  /** The screen begins anew, the size changed, an input was refused. */
   reset(): void {
     this.guess.reset()
     this.show()
@@ -96,8 +102,9 @@ export class Guesses {
     const { active } = term.buffer
     const row = active.getLine(active.baseY + active.cursorY)
     let text = ''
+    const reused = active.getNullCell() // one for the whole line: this is done at every key
     for (let col = 0; col < term.cols; col++) {
-      const cell = row?.getCell(col)
+      const cell = row?.getCell(col, reused)
       const char = cell?.getChars() || ' '
       text += cell?.getWidth() === 1 && narrow(char) ? char : NO_GUESS
     }

@@ -54,3 +54,15 @@ const REPORT = /^(?:\x1b\[<\d+;\d+;\d+[Mm]|\x1b\[M[\s\S]{3}|\x1b\[[IO])+$/ // es
 export function isReport(text: string): boolean {
   return REPORT.test(text)
 }
+
+type Flag = 'isComposing' | 'ctrlKey' | 'altKey' | 'metaKey'
+type Pressed = Pick<KeyboardEvent, 'key' | 'getModifierState' | Flag>
+
+/** One character of ASCII, as typed, that no modifier but Shift and no input method has to do with. */
+export function isPlain(event: Pressed): boolean {
+  const { key } = event
+  if (key.length !== 1 || key < ' ' || key > '~' || event.isComposing) return false
+  if (event.ctrlKey || event.altKey || event.metaKey) return false
+  // With the first, some input methods mean another letter than they say; the second is Alt on some keyboards.
+  return !event.getModifierState('CapsLock') && !event.getModifierState('AltGraph')
+}

@@ -32,6 +32,7 @@ export class LensView {
   private zoom = 1 // of a pinch that is not over
   private unscrolled = 0 // pixels that are no whole line yet
   private frame = 0
+  private drawn = ''
   private readonly undo: (() => void)[] = []
 
   constructor(
@@ -85,8 +86,10 @@ export class LensView {
     return gridFor(this.room(), this.preferred, this.screen.cell())
   }
 
-  /** Something was typed, or the screen changed: the cursor is what matters again. */
+  /** Something was typed: the cursor is what matters again. If it is already, output brings the next look at it:
+      a frame asked for here would come before the echo. */
   followCursor(): void {
+    if (this.following) return
     this.following = true
     this.settle()
   }
@@ -218,8 +221,11 @@ export class LensView {
     const room = this.room()
     this.overflows.value = drawn.width > room.width + 1 || drawn.height > room.height + 1
     // Whole pixels: text on half a pixel is blurred.
-    this.stage.style.transform =
+    const place =
       `translate(${Math.round(x)}px, ${Math.round(y)}px)` + (this.zoom === 1 ? '' : ` scale(${this.zoom})`)
+    if (place === this.drawn) return
+    this.drawn = place
+    this.stage.style.transform = place
   }
 }
 

@@ -6,6 +6,7 @@ import { WebLinksAddon } from '@xterm/addon-web-links'
 import { WebglAddon } from '@xterm/addon-webgl'
 import { Terminal, type IDisposable } from '@xterm/xterm'
 import type { Theme } from '../parts/theme'
+import { isPlain } from './keys'
 import type { CellRatio, Extent, Grid, Spot } from './lens'
 import { DARK, FONTS, LIGHT } from './palette'
 import { withTrueBoxes } from './pixel-boxes'
@@ -29,6 +30,7 @@ export class Screen {
   readonly search = new SearchAddon()
   private readonly undo: IDisposable[] = []
   private webgl: WebglAddon | null = null
+  private accent = false // a dead key waits for the one it belongs to
 
   constructor(
     private readonly stage: HTMLElement,
@@ -67,7 +69,7 @@ export class Screen {
       term.onResize(() => this.hooks.moved()),
       term.buffer.onBufferChange((buffer) => this.hooks.covered(buffer.type === 'alternate')),
     )
-    term.attachCustomKeyEventHandler((event) => this.hooks.key(event))
+    term.attachCustomKeyEventHandler((event) => this.hooks.key(event) && !this.shortWay(event))
     // In a full-screen program the wheel becomes arrow keys: a watcher who scrolls must not type.
     term.attachCustomWheelEventHandler(() => this.hooks.holds() || term.buffer.active.type === 'normal')
     this.silenceQueries()
@@ -123,6 +125,25 @@ export class Screen {
     for (const each of this.undo) each.dispose()
     this.webgl?.dispose()
     this.term.dispose()
+  }
+
+  /** A plain character goes straight to who sends it. The terminal's own way ends in a new drawing of all of it, which
+      the echo then has to wait for; it is kept for whatever needs more than sending. */
+  private shortWay(event: KeyboardEvent): boolean {
+    if (event.type !== 'keydown') return false
+    if (event.key === 'Dead') this.accent = true
+    if (!isPlain(event)) return false
+    const { term } = this
+    const { viewportY, baseY } = term.buffer.active
+    const more = this.accent || term.hasSelection() || viewportY !== baseY
+    this.accent = false
+    if (more) return false
+    event.preventDefault()
+    event.stopPropagation()
+    this.hooks.typed(event.key)
+    // As the terminal does it for keys of its own: what comes next is drawn at once and not by a timer.
+    coreOf(term)?._writeBuffer?.handleUserInput()
+    return true
   }
 
   private useWebgl(): void {
@@ -183,16 +204,21 @@ export class Screen {
   private freshLines(): void {
     const begins = (data: string): boolean => {
       const { cursorX } = this.term.buffer.active
-      if (/^[ALN](;|$)/.test(data) && cursorX > 0) handlerOf(this.term)?.nextLine()
+      if (/^[ALN](;|$)/.test(data) && cursorX > 0) coreOf(this.term)?._inputHandler?.nextLine()
       return false
     }
     this.undo.push(this.term.parser.registerOscHandler(133, begins))
   }
 }
 
-/** What moves the cursor in the middle of output. There is no public way: `write` only adds to the end. */
-function handlerOf(term: Terminal): { nextLine(): void } | undefined {
-  return (term as unknown as { _core?: { _inputHandler?: { nextLine(): void } } })._core?._inputHandler
+/** What there is no public way to. */
+interface Core {
+  _inputHandler?: { nextLine(): void } // moves the cursor in the middle of output: `write` only adds to the end
+  _writeBuffer?: { handleUserInput(): void }
+}
+
+function coreOf(term: Terminal): Core | undefined {
+  return (term as unknown as { _core?: Core })._core
 }
 
 /** With a modifier, so that a click on text stays a click; only the web, and without a way back. */
