@@ -36,8 +36,8 @@ _TIMEOUT_MS = 30_000
 _READY = '[data-testid="session"][data-ready="true"]'
 
 
-def launch(playwright: Playwright) -> Browser:
-    return playwright.chromium.launch(executable_path=CHROMIUM, args=list(FLAGS))
+def launch(playwright: Playwright, *more: str) -> Browser:
+    return playwright.chromium.launch(executable_path=CHROMIUM, args=[*FLAGS, *more])
 
 
 def absent() -> str:

@@ -12,6 +12,7 @@ from bench.pages import tasks_of
 from e2e.conftest import Visit
 from process.reaching import Faraway
 
+GRAPHICS = True  # drawn as by most browsers, see conftest
 # Twice what the bench asks for, for a slow CPU. How long it waited for one is not the page's doing.
 LONGEST_MS = 400.0
 _PASTE = """(text) => {

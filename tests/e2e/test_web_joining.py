@@ -72,12 +72,13 @@ def told(visitor: Visitor, code: str) -> None:
     visitor.shot(f"told-{code}")
 
 
-@pytest.mark.parametrize("fragment", ["", "#", "#half.a", "#" + "A" * 80, "#..", "#ü"])
-def test_a_link_that_is_not_whole_is_told_so(box: Faraway, visit: Visit, fragment: str) -> None:
+def test_a_link_that_is_not_whole_is_told_so(box: Faraway, visit: Visit) -> None:
     visitor = visit("bad-link", join=False)
-    visitor.go(f"/i{fragment}")
-    told(visitor, "bad_link")
-    assert visitor.at("join-error").get_attribute("data-code") == "bad_link"
+    for fragment in ("", "#", "#half.a", "#" + "A" * 80, "#..", "#ü"):
+        visitor.page.goto("about:blank")  # another fragment alone would load no page
+        visitor.go(f"/i{fragment}")
+        told(visitor, "bad_link")
+        assert visitor.at("join-error").get_attribute("data-code") == "bad_link", fragment
 
 
 def test_a_link_that_was_used_is_told_so(box: Faraway, visit: Visit) -> None:
