@@ -191,7 +191,12 @@ def test_a_command_whose_gateway_is_killed_goes_on_but_nobody_waits_for_it(
     host_home: Hold, key: Path
 ) -> None:
     shell(host_home, "unwaited")
-    with GatewayProcess(host_home) as doomed:
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)  # as nohup would start it
+    try:
+        doomed = GatewayProcess(host_home)
+    finally:
+        signal.signal(signal.SIGHUP, before)
+    with doomed:
         waiting = subprocess.Popen(
             [SSH, *doomed.words("unwaited", key), "127.0.0.1", "read line; echo got-$line"],
             env=host_home.env,

@@ -29,6 +29,7 @@ _RUN = "from holdfast.cli import main; sys.exit(main())"
 _IN_TERMINAL = f"import os, sys; os.login_tty(0); {_RUN}"
 _ON_PIPES = (
     "import os, signal, sys, threading; "
+    "signal.signal(signal.SIGHUP, signal.SIG_DFL); "  # which a gateway under nohup has us ignore
     "end = lambda: (os.read(0, 1), os.kill(os.getpid(), signal.SIGHUP)); "
     f"threading.Thread(target=end, daemon=True).start(); {_RUN}"
 )
