@@ -38,6 +38,7 @@ def refused(visitor: Visitor, words: str) -> None:
 def test_text_that_got_into_the_page_does_not_become_a_program(box: Faraway, visit: Visit) -> None:
     visitor = visit("injected")
     assert visitor.page.evaluate(_INLINE) is False
+    visitor.until("no picture was asked for", lambda: "404" in str(visitor.complaints))
     refused(visitor, "Content Security Policy")
 
 

@@ -56,10 +56,10 @@ typist.Typist._record = record
 from holdfast.core import authority
 judged = {}
 really_meet = authority.Authority._meet
-def meet(self, actor, session, labels, now):
+def meet(self, actor, session, labels, now, **how):
     found = judged.get((actor, session))
     if found is None or not found.rights:
-        found = judged[actor, session] = really_meet(self, actor, session, labels, now)
+        found = judged[actor, session] = really_meet(self, actor, session, labels, now, **how)
     return found
 authority.Authority._meet = meet
 """,

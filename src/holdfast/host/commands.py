@@ -42,7 +42,8 @@ if TYPE_CHECKING:
 TYPED_BLIND = "(typed blind, not kept)"  # in place of a command line that is a secret
 _BELL_READ_BYTES = 64 << 10
 _CLEAR_LINE = b"\x03"
-_BEGIN_WAIT_S = 1.0  # a shell that is at a prompt so long after Enter wants more input
+_BEGIN_WAIT_S = 3.0  # a shell that is at a prompt so long after Enter wants more input
+_ENTER_WAIT_S = 1.0  # for a shell to say what it made of an Enter, before it is asked something
 _PROBE_CONTEXT_BYTES = 16  # typed last: after some keys a shell takes the next one as text
 _LINE_WAIT_S = 0.5  # a shell at its prompt answers in a millisecond
 
@@ -225,7 +226,7 @@ class Commands:
     async def _settled(self) -> None:
         """Until the shell has said what it made of the last Enter; one that says nothing for so
         long wants the rest of a command line."""
-        left = self._entered_at + _BEGIN_WAIT_S - self._loop.time()
+        left = self._entered_at + _ENTER_WAIT_S - self._loop.time()
         if left > 0:
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._reported.wait(), left)
