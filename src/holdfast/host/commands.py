@@ -10,6 +10,7 @@ import time
 from collections import deque
 from typing import TYPE_CHECKING
 
+from holdfast.adapters import pty
 from holdfast.adapters.shell import (
     LINE_PROBE,
     CommandBegin,
@@ -42,8 +43,7 @@ if TYPE_CHECKING:
 TYPED_BLIND = "(typed blind, not kept)"  # in place of a command line that is a secret
 _BELL_READ_BYTES = 64 << 10
 _CLEAR_LINE = b"\x03"
-_BEGIN_WAIT_S = 3.0  # a shell that is at a prompt so long after Enter wants more input
-_ENTER_WAIT_S = 1.0  # for a shell to say what it made of an Enter, before it is asked something
+_BEGIN_WAIT_S = 1.0  # a shell that is at a prompt so long after Enter wants more input
 _PROBE_CONTEXT_BYTES = 16  # typed last: after some keys a shell takes the next one as text
 _LINE_WAIT_S = 0.5  # a shell at its prompt answers in a millisecond
 
@@ -123,7 +123,9 @@ class Commands:
 
     def _on_report(self, report: Report, before: int) -> None:
         now, head = time.time(), self._live.ring.head
-        if isinstance(report, CommandBegin | PromptShown):
+        if isinstance(report, PromptShown) and self._unread():
+            self.entered()  # typed ahead of the prompt, and perhaps with an Enter
+        elif isinstance(report, CommandBegin | PromptShown):
             self._reported.set()
         if isinstance(report, CommandBegin):
             self._began(report, now, before)
@@ -198,14 +200,14 @@ class Commands:
         """The text that stands at the prompt without its Enter, as the shell's line editor has it;
         None when the shell is not at its prompt, or cannot be asked just now."""
         live = self._live
-        if not live.spec.shell or live.state() is not SessionState.PROMPT:
+        if not live.spec.shell:
             return None
-        await self._settled()
-        if live.state() is not SessionState.PROMPT:
-            return None
-        if not may_probe(live.typist.last_data[-_PROBE_CONTEXT_BYTES:]):
-            return None
-        if self._line is None:
+        await self._settled()  # for a moment after an Enter a shell is at no prompt
+        if self._line is None:  # else the shell is being asked, and at work on its answer
+            if live.state() is not SessionState.PROMPT:
+                return None
+            if not may_probe(live.typist.last_data[-_PROBE_CONTEXT_BYTES:]):
+                return None
             self._line = self._loop.create_future()
             live.typist.for_layer(LINE_PROBE)
         asked = self._line
@@ -219,14 +221,20 @@ class Commands:
 
     def entered(self) -> None:
         """An Enter was typed: the shell looks as if it were at its prompt until it has read it, and
-        what is typed meanwhile is read by the program that it then starts."""
-        self._entered_at = self._loop.time()
-        self._reported.clear()
+        what is typed meanwhile is read by the program that it then starts. One that is typed while
+        a command runs is that command's."""
+        if self.last is None or self.last.status is not None:
+            self._entered_at = self._loop.time()
+            self._reported.clear()
+
+    def _unread(self) -> bool:
+        """Whether something was typed that the shell has not read."""
+        return not self._live.typist.is_idle or bool(pty.unread_input(self._live.fds.master))
 
     async def _settled(self) -> None:
         """Until the shell has said what it made of the last Enter; one that says nothing for so
         long wants the rest of a command line."""
-        left = self._entered_at + _ENTER_WAIT_S - self._loop.time()
+        left = self._entered_at + _BEGIN_WAIT_S - self._loop.time()
         if left > 0:
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._reported.wait(), left)
@@ -249,7 +257,9 @@ class Commands:
     def _check_begun(self, execution: Execution) -> None:
         if self.exec is not execution or execution.record.command is not None:
             return
-        if self._live.ending is None and self._live.state() is SessionState.PROMPT:
+        # In this order: before a shell has read its Enter it looks as if it asked for more.
+        wants_more = not self._unread() and self._live.state() is SessionState.PROMPT
+        if self._live.ending is None and wants_more:
             self._live.typist.for_layer(_CLEAR_LINE)
             why = InvalidArgument(
                 "the shell waits for the rest of the command line: it is not complete",
