@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import selectors
 import signal
@@ -116,6 +117,7 @@ def test_one_that_cannot_start_is_tried_again_and_holds_no_descriptor(
     keeping: Keeping, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "executable", "/no/such/python")
+    gc.collect()  # what another test left is not closed in between
     open_before = len(os.listdir("/proc/self/fd"))
     keeping.want()
     for _ in range(10):
