@@ -18,7 +18,7 @@ import time
 from pathlib import Path
 
 from faults.histories import OK, REFUSED, UNKNOWN, Op, Scene
-from faults.hosting import PATIENCE_S, FaultHost, until
+from faults.hosting import FaultHost, until
 from holdfast.model.errors import HoldfastError, HostDown, HostLost, TimedOut
 from holdfast.model.state import Level
 from holdfast.sdk import identity
@@ -338,7 +338,7 @@ class Company:
     def until_revoked(self, times: int) -> None:
         """So many more revocations were confirmed."""
         wanted = self._revoked() + times
-        until(f"{times} revocations", lambda: self._revoked() >= wanted, 3 * PATIENCE_S)
+        until(f"{times} revocations", lambda: self._revoked() >= wanted)
 
     def _revoked(self) -> int:
         return sum(op.kind == "revoke" and op.outcome == OK for op in self.hands[-1].ops)

@@ -84,7 +84,7 @@ def test_the_judge_finds_nothing_wrong_with_a_careful_build(built: FaultHost) ->
 
 
 @pytest.mark.requirement("A3", "M6", "M8")
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(120)
 @pytest.mark.parametrize("careless", list(CARELESS.values()), ids=list(CARELESS))
 def test_the_judge_catches_a_careless_build(careless: str) -> None:
     # A busy machine may keep the actors from the one thing that this build does wrong.
