@@ -24,20 +24,15 @@ class Visit(Protocol):
     ) -> Visitor: ...
 
 
-# Without a graphics card a browser computes every pixel of WebGL. The terminal has another way to
-# draw; a module that sets GRAPHICS gets this one.
-_NO_GRAPHICS = "--disable-3d-apis"
-
-
 @pytest.fixture(scope="module")
-def browser(request: pytest.FixtureRequest) -> Iterator[Browser]:
+def browser() -> Iterator[Browser]:
     driver = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
     if not os.path.exists(CHROMIUM):
         pytest.skip("there is no Chromium on this machine")
     if not WEB.is_file():
         pytest.skip("the web app is not built (scripts/web-build says why)")
     with driver.sync_playwright() as playwright:
-        made = launch(playwright, *([] if hasattr(request.module, "GRAPHICS") else [_NO_GRAPHICS]))
+        made = launch(playwright)
         yield made
         made.close()
 

@@ -26,8 +26,6 @@ from process.commanding import Hold
 from process.reaching import Faraway, pid_of_daemon
 from process.terminals import Terminal
 
-GRAPHICS = True  # its pictures are as people see it, see conftest
-
 _BUILD = """\
 echo $$ >> began
 compile() { for part in 1 2 3 4 5 6 7 8; do echo "[$1 $part/8] compiling"; sleep 0.4; done; }

@@ -369,3 +369,26 @@ def _edges(place: Locator) -> tuple[float, float]:
     box = place.bounding_box()
     assert box is not None
     return box["y"] + box["height"], box["y"]
+
+
+_PRETEND_A_CARD = """
+const told = WebGL2RenderingContext.prototype.getParameter
+WebGL2RenderingContext.prototype.getParameter = function (what) {
+    return what === 0x9246 ? 'a graphics card' : told.call(this, what)
+}"""
+
+
+def test_a_graphics_card_draws_where_there_is_one_and_elements_where_there_is_none(
+    box: Faraway, visit: Visit
+) -> None:
+    box.host.shell("drawn")
+    plain, carded = visit("plain"), visit("carded", join=False)
+    carded.context.add_init_script(_PRETEND_A_CARD)
+    carded.join(box.link())
+    for visitor, way in ((plain, "elements"), (carded, "webgl")):
+        visitor.open("drawn")
+        visitor.page.locator(f'[data-drawn-by="{way}"]').wait_for()
+    plain.enter(r"printf '\033[31mred \033[1;44mbold on blue\033[0m done-%d\n' 1")
+    for visitor in (plain, carded):
+        visitor.until_shown("red bold on blue done-1")
+        visitor.shot("drawn")

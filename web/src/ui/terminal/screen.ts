@@ -9,6 +9,7 @@ import type { Theme } from '../parts/theme'
 import { isPlain } from './keys'
 import type { CellRatio, Extent, Grid, Spot } from './lens'
 import { DARK, FONTS, LIGHT } from './palette'
+import { hasGraphicsCard } from './graphics'
 import { withTrueBoxes } from './pixel-boxes'
 import { useHostWidths } from './widths'
 
@@ -61,7 +62,8 @@ export class Screen {
     term.loadAddon(this.search)
     term.loadAddon(new WebLinksAddon(openLink))
     term.open(this.stage)
-    this.useWebgl()
+    if (hasGraphicsCard()) this.useWebgl()
+    this.stage.dataset.drawnBy = this.webgl ? 'webgl' : 'elements'
     this.undo.push(
       term.onData((text) => this.hooks.typed(text)),
       term.onBinary((text) => this.hooks.binary(text)),
@@ -153,6 +155,7 @@ export class Screen {
       webgl.onContextLoss(() => {
         webgl.dispose()
         this.webgl = null
+        this.stage.dataset.drawnBy = 'elements'
       })
       withTrueBoxes(() => this.term.loadAddon(webgl))
       this.webgl = webgl
