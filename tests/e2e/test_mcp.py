@@ -81,6 +81,12 @@ def test_looking_again_gives_only_what_changed(hold: Hold, otto: AgentThread) ->
     assert later["changed"] and "onetwo" in later["printed"]
     assert "\x1b" not in later["printed"] + later["screen"]
 
+    still = otto("observe", session="looked-at")
+    assert still["screen"] == later["screen"] and "onetwo" in still["screen"]
+    hold.ok("resize", "looked-at", "6x5")
+    resized = otto("observe", session="looked-at")
+    assert resized["size"] == "6x5" and resized["screen"] != still["screen"]
+
 
 @pytest.mark.requirement("S6")
 def test_it_is_told_from_the_kernel_who_listens_on_a_port(hold: Hold, otto: AgentThread) -> None:

@@ -14,6 +14,7 @@ from holdfast.model.info import SessionInfo
 from holdfast.sdk.aio.hold import Hold, connect
 from holdfast.sdk.aio.running import Running
 from holdfast.sdk.aio.session import Session
+from holdfast.sdk.aio.values import Screen
 
 WAIT_MAX_S = 55.0  # of one call: clients give up after a minute
 _COMMANDS_MAX = 64  # handles remembered; the oldest that has ended goes first
@@ -27,6 +28,7 @@ class Desk:
         self._hold: Hold | None = None
         self._connecting = asyncio.Lock()
         self._sessions: dict[str, Session] = {}  # by id: a handle keeps the turn it took
+        self._screens: dict[str, Screen] = {}  # as last seen, by session id
         self._commands: OrderedDict[str, Running] = OrderedDict()
 
     @asynccontextmanager
@@ -61,6 +63,14 @@ class Desk:
         if not self._is_ours(session.found):
             raise NoSuchSession(f"this agent was not given the session {session.name}")
         return self._sessions.setdefault(session.id, session), session.found
+
+    async def screen(self, session: Session, info: SessionInfo) -> Screen:
+        """The screen as it is at this moment. What was printed makes the screen, so the one that
+        was seen last is not fetched again before more is printed."""
+        seen, present = self._screens.get(session.id), (info.output_offset, info.size)
+        if seen is None or info.ending or (seen.offset, seen.size) != present:
+            seen = self._screens[session.id] = await session.screen()
+        return seen
 
     def _is_ours(self, info: SessionInfo) -> bool:
         return not self._only or info.name in self._only or info.id in self._only

@@ -15,7 +15,6 @@ from holdfast.model.errors import InvalidArgument, TimedOut
 from holdfast.model.graph import Process
 from holdfast.model.info import CommandRecord, SessionInfo
 from holdfast.sdk.aio.session import Session
-from holdfast.sdk.aio.values import TurnState
 from holdfast.sdk.plain_text import plain
 
 SessionName = Annotated[str, Field(description="name, id, or a unique beginning of the id")]
@@ -65,8 +64,8 @@ class Looking:
         turn, and a cursor. With `since`, `changed` says whether anything was printed, and `printed`
         is what was; an unchanged screen is not sent again. Looking disturbs nobody."""
         found, info = await self._desk.found(session)
-        screen, turn = await asyncio.gather(found.screen(), found.turn_state())
-        answer = _present(info, turn)
+        screen, yours = await asyncio.gather(self._desk.screen(found, info), _is_ours(found, info))
+        answer = _present(info, yours=yours)
         answer["cursor"] = screen.offset
         if since is not None and since == screen.offset:
             return {**answer, "changed": False}
@@ -193,7 +192,8 @@ class Looking:
                 answer["owner"] = _process(await found.wait_for(port=port, timeout=limit))
         except TimedOut:
             answer = {"happened": False}
-        return answer | _present(await found.info(), await found.turn_state())
+        info = await found.info()
+        return answer | _present(info, yours=await _is_ours(found, info))
 
 
 def _listed(info: SessionInfo) -> Answer:
@@ -212,16 +212,17 @@ def _listed(info: SessionInfo) -> Answer:
     }
 
 
-def _present(info: SessionInfo, turn: TurnState) -> Answer:
+async def _is_ours(session: Session, info: SessionInfo) -> bool:
+    """Whether the turn is this agent's. The holder's name does not tell: another may bear it."""
+    return info.holder != "" and (await session.turn_state()).yours
+
+
+def _present(info: SessionInfo, *, yours: bool) -> Answer:
     return {
         "session": info.name,
         "state": str(info.state),
         "waits_for": one_line(info.waiting_line),
-        "turn": {
-            "holder": turn.holder,
-            "yours": turn.yours,
-            "waiting": [each.name for each in turn.turn.queue],
-        },
+        "turn": {"holder": info.holder, "yours": yours, "waiting": list(info.waiting)},
         **({"ending": info.ending.pack()} if info.ending is not None else {}),
     }
 
