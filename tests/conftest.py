@@ -8,6 +8,7 @@ divided (`loadfile`): its tests may share a host, and those of one file never ru
 from __future__ import annotations
 
 import os
+import signal
 import sys
 import tempfile
 from pathlib import Path
@@ -19,6 +20,12 @@ WORKERS = 4  # two for each core of a small machine: half of the time a test wai
 # Files that take longest are begun first, so that no worker is left alone with one at the end.
 FIRST = ("simulation", "e2e", "privileged", "faults", "process", "contract")
 TESTS = Path(__file__).parent
+
+# Whatever started the suite (`nohup`, a shell in the background) may have these ignored, and a child
+# inherits that: then no program in a test could be interrupted or hung up.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+for _number in (signal.SIGQUIT, signal.SIGHUP):
+    signal.signal(_number, signal.SIG_DFL)
 
 # `hold` is started thousands of times here; compiled anew, each start takes four times as long.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)

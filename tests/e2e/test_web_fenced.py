@@ -47,6 +47,11 @@ def test_a_fenced_session_is_said_to_be_and_goes_on_when_its_lease_is_back(
         assert session.get_attribute("data-turn") == "free"
         for act in ("session-resume", "session-halt", "turn-yield", "turn-request"):
             assert not visitor.at(act).count(), act
+        visitor.page.get_by_label("More", exact=True).click()
+        visitor.at("session-more").wait_for()
+        assert visitor.at("session-end").count(), "it can still be ended"
+        assert not visitor.page.get_by_text("Seize and halt").count()
+        visitor.page.keyboard.press("Escape")
         visitor.shot("fenced")
     visitor.until("it is not back", lambda: session.get_attribute("data-link") == "online")
     visitor.enter("after")

@@ -48,6 +48,12 @@ def test_two_browsers_and_a_terminal_share_one_session_at_the_size_it_has(
             assert visitor.page.evaluate(_SIZES) == [101, 31]
         terminal.until_shown("from-the-1-phone")
         assert box.host.ok("screen", "shared").count("31 101") == 2
+        desk.at("tab-operators").click()
+        here = desk.page.locator('[data-testid="operator-row"][data-attached="true"]')
+        desk.until("not all are named", lambda: here.count() == 3)
+        named = [here.nth(at).get_attribute("data-actor") for at in range(3)]
+        assert named[1:] == ["shared-desk", "shared-phone"], "first come first"
+        assert named[0] not in named[1:], "who came before the page did is named, too"
         desk.shot("shared")
         phone.shot("shared")
         assert desk.screen() == phone.screen()

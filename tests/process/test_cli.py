@@ -74,6 +74,7 @@ def test_a_session_is_listed_shown_and_ended_with_its_true_ending(host_home: Hol
     assert set(listed[0]) == set(shown) == set(SessionInfo._fields)
     assert (shown["name"], shown["state"], shown["shell"]) == ("life", "prompt", "bash")
     sheet = host_home.ok("show", session[:8])
+    assert "nobody is attached" in sheet
     assert session in sheet and "prompt" in sheet
     said = host_home.ok("end", "life")
     assert said.startswith(f"life ({session[:8]}) ended: ")

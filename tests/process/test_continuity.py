@@ -13,7 +13,9 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from holdfast.model.ids import SessionId
 from holdfast.sdk.client import Host
+from process.acting import add_actor
 from process.commanding import Hold
+from process.own_relay import until
 from process.terminals import Terminal
 
 
@@ -81,3 +83,20 @@ def test_each_kind_of_client_gets_its_own_view_of_one_execution(host_home: Hold)
     terminal = Terminal(host_home, "attach", session, "--observe")
     terminal.until_shown("red")
     terminal.close()
+
+
+@pytest.mark.requirement("S3")
+def test_who_is_attached_is_told_by_name_first_come_first(host_home: Hold) -> None:
+    host_home.shell("attended")
+    add_actor(host_home, "bot", "read", "attended")
+    first = Terminal(host_home, "attach", "attended")
+    first.until_shown("$")
+    second = Terminal(host_home, "--as", "bot", "attach", "--observe", "attended")
+    second.until_shown("$")
+    present = host_home.json("show", "attended")["present"]
+    assert [(one["name"], one["observe"]) for one in present] == [("root", False), ("bot", True)]
+    assert present[0]["since"] < present[1]["since"]
+    assert "operators root, bot (observing)" in host_home.ok("show", "attended")
+    first.close()
+    second.close()
+    until("they have left", lambda: not host_home.json("show", "attended")["present"])

@@ -188,6 +188,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
             *_in(
                 "process/test_continuity",
                 "test_a_killed_client_is_replaced_by_another_kind_that_knows_only_the_id",
+                "test_who_is_attached_is_told_by_name_first_come_first",
             ),
             *_in(
                 "faults/test_daemon_kills",
@@ -1751,7 +1752,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
                 "test_two_browsers_and_a_terminal_share_one_session_at_the_size_it_has",
             ),
         ),
-        open="chat bots and plain HTTP; the command line, Python and ssh are here",
+        open="chat bots and plain HTTP; the command line, the web, Python, MCP and ssh are here",
         files=("sdk/aio/session.py", "sdk/blocking.py"),
     ),
     # -- G. Safe autonomy ---------------------------------------------------------------------

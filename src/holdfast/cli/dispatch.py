@@ -7,11 +7,11 @@ import sys
 from importlib import import_module
 
 from holdfast import __version__
+from holdfast.cli.elsewhere import name_there
 from holdfast.model.errors import HoldfastError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import argparse
     from types import ModuleType
 
 # In the order of `hold --help`. A verb's file is its name; `import` keywords would need another.
@@ -49,7 +49,8 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         verb = load(words[0])
         options = verb.parser().parse_args(words[1:])
-        _look_elsewhere(options)
+        if isinstance(getattr(options, "session", None), str):
+            options.session = name_there(options.session)
         status: int = verb.run(options)
         sys.stdout.flush()
         return status
@@ -61,17 +62,6 @@ def main(arguments: list[str] | None = None) -> int:
         # Our reader is gone (`hold ls | head -1`): say nothing, as other tools do.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return EXIT_PIPE_CLOSED
-
-
-def _look_elsewhere(options: argparse.Namespace) -> None:
-    """MACHINE/NAME and ID@RELAY-URL say where as well: all of the command is about that machine."""
-    named = getattr(options, "session", None)
-    if not isinstance(named, str):
-        return
-    if "@" in named:
-        os.environ["HOLDFAST_ON"], options.session = named, named.partition("@")[0]
-    elif "/" in named:
-        os.environ["HOLDFAST_ON"], _, options.session = named.partition("/")
 
 
 def _no_such_verb(word: str) -> int:

@@ -20,6 +20,7 @@ class Seat(Record):
     observe: bool
     raw: bool = False
     actor: str = ""
+    since: float = 0.0
 
 
 class Attachments:
@@ -79,6 +80,13 @@ class Attachments:
 
     def seats(self) -> tuple[Seat, ...]:
         return tuple(self._seats.values())
+
+    def operators(self) -> tuple[Seat, ...]:
+        """Of each operator the seat it has had for longest, first come first."""
+        first: dict[OperatorId, Seat] = {}
+        for seat in sorted(self._seats.values(), key=lambda seat: seat.since):
+            first.setdefault(seat.operator, seat)
+        return tuple(first.values())
 
     def count(self) -> int:
         return len({seat.operator for seat in self._seats.values()})

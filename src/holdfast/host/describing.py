@@ -7,7 +7,8 @@ import time
 from typing import TYPE_CHECKING
 
 from holdfast.core.waiting import judge
-from holdfast.model.info import SessionInfo
+from holdfast.model.info import Attendee, SessionInfo
+from holdfast.model.limits import ATTENDEES_NAMED
 from holdfast.model.state import SessionState
 
 if TYPE_CHECKING:
@@ -49,6 +50,22 @@ def info(live: LiveSession) -> SessionInfo:
         holder=name(turn.holder),
         waiting=tuple(name(one.actor) for one in turn.queue),
         lease=live.leasing.info() if live.leasing is not None else None,
+        present=() if ended else _present(live),
+    )
+
+
+def _present(live: LiveSession) -> tuple[Attendee, ...]:
+    clients = {operator.id: operator.client for operator in live.audience}
+    seats, name = live.core.attachments, live.daemon.actors.name
+    return tuple(
+        Attendee(
+            actor=seat.actor,
+            name=name(seat.actor),
+            client=clients.get(seat.operator, ""),
+            observe=seat.operator in seats.only_observing,
+            since=seat.since,
+        )
+        for seat in seats.operators()[:ATTENDEES_NAMED]
     )
 
 

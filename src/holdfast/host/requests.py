@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import time
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
@@ -169,7 +170,7 @@ class Requests:
         offset = channel.cursor if channel.cursor >= 0 else live.ring.head
         same_size = attach.size == live.core.size
         actor = operator.actor.id
-        seat = Seat(who, attach.channel, attach.observe, attach.raw, actor)
+        seat = Seat(who, attach.channel, attach.observe, attach.raw, actor, time.time())
         # First: it may be refused, and the screen sent below must be one of this size.
         live.handle(ev.Opened(actor, now(), seat, None if attach.observe else attach.size))
         live.came(operator, attach.observe, offset)

@@ -24,7 +24,8 @@ they go on when you leave, and nothing you see was started for you.
   somebody else holds it, request_turn with a message, and yield_turn when you are done.
 - A person may take the turn from you at any moment. Then stop: do not try again in another way.
   Call catch_up, and go on only when the turn is given to you again.
-- A result with `refused` means that nothing was done; `what_to_do` says what comes next.
+- A result with `refused` means that nothing was done, unless its code is input_unknown or
+  host_lost; `what_to_do` says what comes next.
 - Prompts for secrets are for people: hand_to one of them.
 - Say truly what each command is for: everything you type is recorded under your name."""
 

@@ -33,6 +33,16 @@ class LeaseInfo(Record):
     later_epoch: int = 0  # taken: the other's epoch
 
 
+class Attendee(Record):
+    """An operator that is attached now."""
+
+    actor: str  # its id
+    name: str
+    client: str  # the program, as it calls itself
+    observe: bool  # it only watches
+    since: float
+
+
 class SessionInfo(Record):
     """A session at one moment."""
 
@@ -62,6 +72,7 @@ class SessionInfo(Record):
     holder: str = ""  # who has the turn, by name; "" when it is free
     waiting: tuple[str, ...] = ()  # who waits for it, by name, first come first
     lease: LeaseInfo | None = None  # of a re-homeable session; None: it is pinned to its host
+    present: tuple[Attendee, ...] = ()  # of the operators, the first ATTENDEES_NAMED that came
 
 
 class BlameLine(Record):

@@ -82,6 +82,7 @@ TURN_TEXT_MAX_CHARS = 200  # of a message or reason, shown in status lines; long
 EXECS_REMEMBERED = 4  # of `exec` without a key, per session: for clients that come back
 KEYED_EXECS_REMEMBERED = 64  # with a key: so long a repeat of it runs nothing; then the oldest goes
 EXEC_KEY_MAX_CHARS = 256
+ATTENDEES_NAMED = 64  # of the operators of a session, in what is told of it
 COMMANDS_REMEMBERED = 200  # command records kept per session; older ones roll off
 COMMAND_TEXT_MAX_BYTES = 16 << 10  # of one command line as reported by the shell; then cut, marked
 SHELL_STATE_MAX_BYTES = 2 << 20  # of a shell's state at a prompt; a bigger one counts as none

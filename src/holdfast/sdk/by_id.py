@@ -87,7 +87,7 @@ def _credentials(host_key: bytes, acting: Identity | None) -> tuple[str, str]:
     """Which key to act with there, unless that is settled, and the chain to show. A chain is worth
     something to its holder alone: the one from joining this host goes with the key that joined."""
     for known in machines.machines():
-        if known.key == host_key and (acting is None or _holds(acting, known.grant)):
+        if known.key == host_key and (acting is None or known.grant_of(acting.public)):
             return known.identity, known.grant
     if acting is not None:
         return acting.name, ""
@@ -98,9 +98,3 @@ def _credentials(host_key: bytes, acting: Identity | None) -> tuple[str, str]:
         "this client has no key of its own to come with",
         hint="`hold actor key NAME` makes one; have it let in, then say --as NAME",
     )
-
-
-def _holds(acting: Identity, grant: str) -> bool:
-    from holdfast.wire.grants import chain_of_text
-
-    return bool(grant) and chain_of_text(grant).last.holder == acting.public

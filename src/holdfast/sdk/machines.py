@@ -41,6 +41,12 @@ class Machine(Record):
     def key(self) -> bytes:
         return bytes.fromhex(self.host_key)
 
+    def grant_of(self, holder: bytes) -> str:
+        """The chain, if it is this key's: to anybody else it is worth nothing."""
+        from holdfast.wire.grants import chain_of_text
+
+        return self.grant if self.grant and chain_of_text(self.grant).last.holder == holder else ""
+
 
 class _Book(Record):
     machines: tuple[Machine, ...] = ()

@@ -91,7 +91,7 @@ class _Bridge:
         self._machine, self._device, self.link = machine, device, link
         link.on_lost = lambda _: self._end()
         self._loop = asyncio.get_running_loop()
-        self._grant = identity.grant() or decoded(machine.grant) or b""
+        self._grant = identity.grant() or decoded(machine.grant_of(device.public.key)) or b""
         self._host: RemoteChannel
         self._sessions: dict[SessionId, RemoteChannel] = {}
         self._ids: dict[str, SessionId] = {}  # by every name that was used

@@ -44,6 +44,14 @@ const lease: Shape<v.LeaseInfo> = record({
 
 export const sessionState = named<v.SessionState>()
 
+export const attendee: Shape<v.Attendee> = record({
+  actor: text,
+  name: text,
+  client: text,
+  observe: bool,
+  since: float,
+})
+
 export const sessionInfo: Shape<v.SessionInfo> = record({
   id: text,
   name: text,
@@ -71,6 +79,7 @@ export const sessionInfo: Shape<v.SessionInfo> = record({
   holder: or(text, ''),
   waiting: or(texts, []),
   lease: maybe(lease),
+  present: or(list(attendee), []),
 })
 
 export const actor: Shape<v.Actor> = record({

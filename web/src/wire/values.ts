@@ -62,6 +62,16 @@ export interface SessionInfo {
   holder: string
   waiting: string[]
   lease: LeaseInfo | null
+  present: Attendee[] // of the operators, the first that came
+}
+
+/** An operator that is attached now. */
+export interface Attendee {
+  actor: string // id
+  name: string
+  client: string
+  observe: boolean
+  since: number
 }
 
 export type ActorKind = 'human' | 'agent' | 'service' | 'device'

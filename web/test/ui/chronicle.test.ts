@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { JournalEntry } from '../../src/hold/api'
-import { added, EMPTY, seeded, withPresence } from '../../src/ui/session/chronicle'
+import { added, EMPTY, seeded } from '../../src/ui/session/chronicle'
 import { HANDOFF } from './invented'
 
 const NAMES = { a1: 'anna', b1: 'bot' }
@@ -30,17 +30,6 @@ test('a record that came already changes nothing', () => {
   const began = entry('command_began', 'a1', { number: 5, text: 'x' })
   const once = added(EMPTY, [began], NAMES)
   expect(added(once, [began], NAMES)).toEqual(once)
-})
-
-test('who came and did not go is here; a new daemon begins with nobody', () => {
-  const came = [
-    entry('attached', 'a1', { operator: 'o1', client: 'web', observe: false }),
-    entry('attached', 'b1', { operator: 'o2', client: 'mcp', observe: true }),
-    entry('detached', 'a1', { operator: 'o1' }),
-  ]
-  const seen = withPresence(EMPTY, came, NAMES)
-  expect(seen.present).toMatchObject([{ name: 'bot', client: 'mcp', observe: true }])
-  expect(added(seen, [entry('carried_on', '')], NAMES).present).toEqual([])
 })
 
 test('the turn moves in words, and what was taken stands out', () => {

@@ -101,6 +101,7 @@ export function session(name: string, change: Partial<SessionInfo> = {}): Sessio
     holder: '',
     waiting: [],
     lease: null,
+    present: [],
     ...change,
   }
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 
 from holdfast.cli.arguments import MixedParser, Parser, add_json, seconds, utf8, verb_parser
+from holdfast.cli.elsewhere import name_there
 from holdfast.cli.scopes import Named, add_scope, bounds_text, envelope_fields, rights_text
 from holdfast.cli.scopes import scope_text as _scope_text
 from holdfast.model.errors import InvalidArgument
@@ -52,7 +53,7 @@ def parser() -> Parser:
 def run(options: argparse.Namespace) -> int:
     if options.ls:
         return _list(options)
-    session = options.rights.pop() if options.rights and not _elsewhere(options) else ""
+    session = "" if _elsewhere(options) or not options.rights else name_there(options.rights.pop())
     scope = _scope_text(options, session)
     if not (options.actor and options.rights and scope):
         raise InvalidArgument(
@@ -94,8 +95,9 @@ def _say(host: Host, answer: a.Envelopes, as_json: bool) -> None:
 def _list(options: argparse.Namespace) -> int:
     if options.rights or _elsewhere(options):
         raise InvalidArgument("--ls takes a session's name or nothing")
+    session = name_there(options.actor)
     with Host(client="hold grant") as host:
-        answer = host.ask(a.ListEnvelopes(0, options.actor), a.Envelopes)
+        answer = host.ask(a.ListEnvelopes(0, session), a.Envelopes)
         named = Named(host)
     if options.json:
         import json

@@ -35,11 +35,11 @@ _DELEGATIONS = 1  # a person's device may hand on to its agents, and they to nob
 def parser() -> Parser:
     parser = verb_parser(
         "invite",
-        "Make a link for a device that this host does not know: whoever opens it with `hold join` "
-        "first may do what its role says, where you said, for as long as you said. Nobody invites "
-        "to more than it may do itself. The relay in the link never learns the code. `ls` lists "
-        "invites that can be used (--ended: also the others), `revoke` takes one back; who came in "
-        "by it stays, unless --devices says otherwise.",
+        "Make a link for a device that this host does not know: whoever opens it first, with `hold "
+        "join` or in a browser, may do what its role says, where and for as long as you said. "
+        "Nobody invites to more than it may do itself. The relay in the link never learns the "
+        "code. `ls` lists invites that can be used (--ended: also the others), `revoke` takes one "
+        "back; who came in by it stays, unless --devices says otherwise.",
         "  hold invite --session build --role read\n"
         "  hold invite --label ci --role execute --uses 3 --for 7d\n"
         "  hold invite --all --role admin --expires 10m\n"

@@ -90,8 +90,11 @@ def _lease(info: SessionInfo) -> str:
 
 
 def _operators(info: SessionInfo) -> str:
-    observing = f", {info.observers} of them observing" if info.observers else ""
-    return f"{info.operators}{observing}"
+    if not info.operators:
+        return "nobody is attached"
+    named = [f"{_plain(one.name)}{' (observing)' if one.observe else ''}" for one in info.present]
+    more = info.operators - len(named)
+    return ", ".join([*named, *([f"and {more} more"] if more > 0 else [])])
 
 
 def _turn(info: SessionInfo) -> str:

@@ -22,23 +22,13 @@ export interface Happening {
   readonly tone: 'plain' | 'danger'
 }
 
-export interface Present {
-  readonly operator: string
-  readonly actor: string // id
-  readonly name: string
-  readonly client: string
-  readonly observe: boolean
-  readonly since: number
-}
-
 export interface Chronicle {
   readonly through: number // last record that is in here
   readonly commands: readonly Command[] // oldest first
   readonly happenings: readonly Happening[]
-  readonly present: readonly Present[]
 }
 
-export const EMPTY: Chronicle = { through: 0, commands: [], happenings: [], present: [] }
+export const EMPTY: Chronicle = { through: 0, commands: [], happenings: [] }
 const KEPT = 400 // of each: a panel, not an archive
 
 /** The first look: what the host sums up of the past. */
@@ -65,13 +55,6 @@ export function seeded(handoff: Handoff): Chronicle {
   }
 }
 
-/** Who is here, from records that may be older than what is in the chronicle. */
-export function withPresence(past: Chronicle, entries: readonly JournalEntry[], names: Names): Chronicle {
-  let present = past.present
-  for (const entry of entries) present = presence(present, entry, names)
-  return { ...past, present }
-}
-
 type Names = Readonly<Record<string, string>>
 
 export function added(past: Chronicle, entries: readonly JournalEntry[], names: Names): Chronicle {
@@ -83,7 +66,7 @@ export function added(past: Chronicle, entries: readonly JournalEntry[], names: 
 }
 
 function one(past: Chronicle, entry: JournalEntry, names: Names): Chronicle {
-  const now = { ...past, through: entry.seq, present: presence(past.present, entry, names) }
+  const now = { ...past, through: entry.seq }
   if (entry.kind === 'command_began') return { ...now, commands: began(past.commands, entry, names) }
   if (entry.kind === 'command_ended') return { ...now, commands: ended(past.commands, entry) }
   const said = happening(entry, names)
@@ -109,25 +92,6 @@ function ended(commands: readonly Command[], entry: JournalEntry): readonly Comm
   return commands.map((command) =>
     command.number === number ? { ...command, endedAt: entry.at, status: int(entry.fields.status) } : command,
   )
-}
-
-function presence(present: readonly Present[], entry: JournalEntry, names: Names): readonly Present[] {
-  // A fresh daemon has nobody attached; each comes back with a record of its own.
-  if (entry.kind === 'carried_on' || entry.kind === 'ended') return []
-  const operator = text(entry.fields.operator)
-  if (entry.kind === 'detached') return present.filter((other) => other.operator !== operator)
-  if (entry.kind !== 'attached') return present
-  return [
-    ...present.filter((other) => other.operator !== operator),
-    {
-      operator,
-      actor: entry.actor,
-      name: named(entry.actor, names),
-      client: text(entry.fields.client),
-      observe: entry.fields.observe === true,
-      since: entry.at,
-    },
-  ]
 }
 
 type Said = Pick<Happening, 'actor' | 'text' | 'tone'>

@@ -102,6 +102,7 @@ function More({ desk, onInvite, onClose }: { desk: Desk; onInvite: () => void; o
     act()
   }
   const size = desk.lens?.ownGrid()
+  const fenced = handle.link.value.at === 'fenced' // then it can be ended, and nothing else
   return (
     <Dialog
       title={harmless(handle.info.value?.name ?? 'Session', 64)}
@@ -121,7 +122,7 @@ function More({ desk, onInvite, onClose }: { desk: Desk; onInvite: () => void; o
         <Act title="Copy the screen" onClick={then(() => void copyScreen(desk))}>
           as text
         </Act>
-        {size && may('resize') && (
+        {size && may('resize') && !fenced && (
           <Act
             title={`Use my size: ${size.cols}×${size.rows}`}
             testid="use-my-size"
@@ -133,7 +134,7 @@ function More({ desk, onInvite, onClose }: { desk: Desk; onInvite: () => void; o
               : 'only with the turn: it changes the size for everybody'}
           </Act>
         )}
-        {may('input') && (
+        {may('input') && !fenced && (
           <Act
             title={blind ? 'End the blind turn' : 'Begin a blind turn'}
             disabled={!yours}
@@ -143,9 +144,9 @@ function More({ desk, onInvite, onClose }: { desk: Desk; onInvite: () => void; o
           </Act>
         )}
       </ul>
-      {(may('seize') || may('end')) && (
+      {((may('seize') && !fenced) || may('end')) && (
         <div class="acts-danger">
-          {may('seize') && may('halt') && (
+          {may('seize') && may('halt') && !fenced && (
             <HoldButton
               label="Seize the turn and halt"
               class="danger"

@@ -3,10 +3,9 @@
 
 import type { Signal } from '@preact/signals'
 import type { Handoff, SessionHandle } from '../../hold/api'
-import { added, seeded, withPresence, type Chronicle } from './chronicle'
+import { added, seeded, type Chronicle } from './chronicle'
 
 const SOON_MS = 250 // several things happen at once; one read tells of all of them
-const TAIL_RECORDS = 500 // looked through for who is here; who came before is only counted
 const PIECES_MAX = 8 // of one read; the rest comes with the next
 const ENDED_PIECES_MAX = 64 // of a session that has ended there is no next
 
@@ -58,10 +57,8 @@ export class JournalReader {
       // Asked in this order: the second question is about everything, and must not count as a look.
       if (!this.begun) returned(await this.handle.catchUp())
       const all = await this.handle.catchUp(0)
-      const from = Math.max(1, all.through_seq - TAIL_RECORDS)
-      const tail = await this.handle.journal(from)
       if (this.closed) return
-      this.into.value = withPresence(seeded(all), tail.entries, tail.names)
+      this.into.value = seeded(all)
       this.begun = true
       void this.read()
     } catch {

@@ -1,16 +1,20 @@
 // Who is here and who could be: attached now, and everybody known to the machine.
 
-import type { Actor } from '../../hold/api'
+import { useEffect } from 'preact/hooks'
+import type { Actor, Attendee } from '../../hold/api'
 import { ActorName } from '../parts/chip'
 import { now } from '../parts/now'
 import { ago } from '../words/age'
 import { harmless } from '../words/harmless'
-import type { Present } from './chronicle'
 import type { Desk } from './desk'
 
 export function Operators({ desk }: { desk: Desk }) {
-  const { present } = desk.chronicle.value
   const presence = desk.handle.operators.value
+  // Somebody came or went: the host says who.
+  useEffect(() => {
+    desk.handle.refresh().catch(() => undefined)
+  }, [desk, presence?.operators, presence?.observers])
+  const present = desk.handle.info.value?.present ?? []
   const actors = desk.handle.actors.value
   const unnamed = Math.max(0, (presence?.operators ?? 0) - present.length)
   const here = new Set(present.map((one) => one.actor))
@@ -21,18 +25,13 @@ export function Operators({ desk }: { desk: Desk }) {
       <ul class="people">
         {present.map((one) => (
           <Attached
-            key={one.operator}
+            key={`${one.actor} ${one.since}`}
             desk={desk}
             one={one}
             actor={actors.find((actor) => actor.id === one.actor)}
           />
         ))}
-        {unnamed > 0 && (
-          <li class="faint">
-            {present.length > 0 ? `and ${unnamed} more` : `${unnamed} attached`}, who came before this page
-            looked
-          </li>
-        )}
+        {unnamed > 0 && <li class="faint">and {unnamed} more</li>}
         {present.length === 0 && unnamed === 0 && <li class="faint">Nobody. The session runs by itself.</li>}
       </ul>
       {away.length > 0 && (
@@ -53,9 +52,9 @@ export function Operators({ desk }: { desk: Desk }) {
   )
 }
 
-function Attached({ desk, one, actor }: { desk: Desk; one: Present; actor: Actor | undefined }) {
+function Attached({ desk, one, actor }: { desk: Desk; one: Attendee; actor: Actor | undefined }) {
   return (
-    <li data-testid="operator-row" data-actor={one.name}>
+    <li data-testid="operator-row" data-actor={one.name} data-attached="true">
       <ActorName
         name={one.name}
         id={one.actor}
