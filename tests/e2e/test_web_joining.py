@@ -57,6 +57,20 @@ def test_the_secret_of_a_link_does_not_stay_in_the_address(box: Faraway, visit: 
     assert secret not in str(visitor.page.evaluate("history.state"))
 
 
+def test_another_link_in_the_same_tab_takes_the_place_of_the_first(
+    box: Faraway, visit: Visit
+) -> None:
+    """Only the fragment is another one: the browser loads no page for it."""
+    visitor = visit("another", join=False)
+    visitor.go("/i#half.a")
+    told(visitor, "bad_link")
+    link = box.link()
+    visitor.page.evaluate("window.before = true")
+    visitor.join(link)
+    assert visitor.page.evaluate("window.before"), "it was loaded again"
+    assert link.rpartition(".")[2] not in visitor.page.url
+
+
 def refused(visitor: Visitor, link: str, code: str) -> None:
     """The link does not lead in, and the page says why."""
     visitor.go(f"/i#{link.partition('#')[2]}")

@@ -16,6 +16,8 @@ from process.reaching import Faraway
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Frame
 
+_MORE_THAN_AT_ONCE = 40  # requests of a page that have a connection: AT_ONCE in port-page.ts
+
 
 @pytest.fixture(scope="module")
 def viewing() -> Iterator[Faraway]:
@@ -69,6 +71,21 @@ def test_a_site_works_as_if_it_were_here(browser: Browser, viewing: Faraway) -> 
     lines = viewing.host.ok("log", "site", "--json").splitlines()
     entries = [json.loads(line) for line in lines if '"forwarded"' in line]
     assert entries[0]["actor_name"] == "viewer" and entries[0]["body"]["port"] == port
+    visitor.close()
+
+
+def test_answers_without_a_body_use_nothing_up(browser: Browser, viewing: Faraway) -> None:
+    port = server(viewing.host, "heads", "site")
+    visitor = visitor_of(browser, viewing, "header")
+    open_port(visitor, "heads", port)
+    visitor.until("the site says nothing", lambda: text_of(visitor, "#said").startswith("{"))
+    frame = shown(visitor)
+    assert frame is not None
+    asked = f"""async () => {{
+        for (let at = 0; at < {_MORE_THAN_AT_ONCE}; at++) await fetch('/new', {{ method: 'HEAD' }})
+        return (await fetch('/new')).text()
+    }}"""
+    assert frame.evaluate(asked) == "moved here"
     visitor.close()
 
 

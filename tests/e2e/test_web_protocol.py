@@ -139,6 +139,21 @@ def test_who_may_only_look_looks(page: Probe, box: Faraway) -> None:
     assert page.refused("submit", "echo no", True) == "not_permitted"
 
 
+def test_who_lost_the_right_to_type_types_again_when_it_is_given_back(
+    page: Probe, box: Faraway
+) -> None:
+    _opened(page, box, "regained")
+    me = page("me")
+    box.host.ok("grant", me, "read", "regained")
+    page("observes", True)
+    page("link", "online")
+    box.host.ok("grant", me, "execute", "regained")
+    page("observes", False)
+    page("link", "online")
+    page("input", "echo back-$((1 + 1))\r")
+    page("see", "back-2")
+
+
 def test_the_turn_is_asked_for_given_and_seized(page: Probe, box: Faraway) -> None:
     _opened(page, box, "turns")
     box.client.ok("turn", "box/turns", "request")

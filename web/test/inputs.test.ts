@@ -8,9 +8,13 @@ import { Ordered } from '../src/hold/ordered'
 import { pieces } from '../src/hold/pasting'
 import type { HoldError } from '../src/wire/errors'
 
-function typed(inputs: Inputs, text: string, sent: boolean, at = 0) {
+/** After so many seconds, by a clock that stands still in sleep and by one that does not. */
+const after = (steady: number, wall = steady) => ({ steady, wall: 1_700_000_000 + wall })
+
+function typed(inputs: Inputs, text: string, sent: boolean, at = 0, once = false) {
   const outcomes: unknown[] = []
-  const offer = inputs.add('submit', { text }, text.length, at, (outcome) => outcomes.push(outcome))
+  const settle = (outcome: unknown) => outcomes.push(outcome)
+  const offer = inputs.add('submit', { text }, text.length, after(at), settle, once)
   if (sent) Object.assign(offer, { sentAt: at, request: offer.seq * 10 })
   return { offer, outcomes }
 }
@@ -23,7 +27,7 @@ describe('coming back', () => {
     const one = typed(inputs, 'a', true)
     const two = typed(inputs, 'b', true)
     const three = typed(inputs, 'c', false)
-    const back = inputs.back(1, false, 1)
+    const back = inputs.back(1, false, after(1))
     expect(codes(one.outcomes)).toEqual(['taken'])
     expect(back.again.map(({ seq }) => seq)).toEqual([2, 3])
     expect([back.unknown, back.late]).toEqual([[], []])
@@ -36,7 +40,7 @@ describe('coming back', () => {
     const inputs = new Inputs()
     const one = typed(inputs, 'a', true)
     typed(inputs, 'b', false)
-    const back = inputs.back(0, true, 1)
+    const back = inputs.back(0, true, after(1))
     expect(codes(one.outcomes)).toEqual(['input_unknown'])
     expect(back.again.map(({ seq }) => seq)).toEqual([2])
   })
@@ -46,7 +50,7 @@ describe('coming back', () => {
     typed(inputs, 'a', true)
     inputs.taken(1)
     const two = typed(inputs, 'b', true)
-    inputs.back(0, false, 1)
+    inputs.back(0, false, after(1))
     expect(codes(two.outcomes)).toEqual(['input_unknown'])
   })
 
@@ -54,10 +58,47 @@ describe('coming back', () => {
     const inputs = new Inputs()
     const one = typed(inputs, 'rm -r x', false, 0)
     const two = typed(inputs, 'y', false, KEEP_UNSENT_S)
-    const back = inputs.back(0, false, KEEP_UNSENT_S + 1)
+    const back = inputs.back(0, false, after(KEEP_UNSENT_S + 1))
     expect(back.late).toEqual([one.offer])
     expect(back.again).toEqual([two.offer])
     expect(codes(one.outcomes)).toEqual(['host_lost'])
+  })
+
+  test('what was written into a dead connection is not sent again much later', () => {
+    const inputs = new Inputs()
+    const one = typed(inputs, 'rm -r x', true, 0)
+    const two = typed(inputs, 'y', true, KEEP_UNSENT_S)
+    const back = inputs.back(0, false, after(KEEP_UNSENT_S + 1))
+    expect(back.unknown).toEqual([one.offer])
+    expect(back.again).toEqual([two.offer])
+    expect(codes(one.outcomes)).toEqual(['input_unknown'])
+    expect(inputs.pending.value).toBe(1)
+  })
+
+  test('a machine that slept has been away that long, and a clock that was set back makes nothing young', () => {
+    const asleep = new Inputs()
+    const one = typed(asleep, 'hunter2', true)
+    expect(asleep.back(0, false, after(1, 3600)).unknown).toEqual([one.offer])
+    const setBack = new Inputs()
+    const two = typed(setBack, 'hunter2', true)
+    expect(setBack.back(0, false, after(KEEP_UNSENT_S + 1, -3600)).unknown).toEqual([two.offer])
+  })
+
+  test('a secret is never sent on another connection, however soon it comes', () => {
+    const inputs = new Inputs()
+    const sent = typed(inputs, 'hunter2', true, 0, true)
+    const unsent = typed(inputs, 'hunter3', false, 0, true)
+    const key = typed(inputs, 'k', true)
+    const back = inputs.back(0, false, after(0))
+    expect([back.unknown, back.late, back.again]).toEqual([[sent.offer], [unsent.offer], [key.offer]])
+    expect([codes(sent.outcomes), codes(unsent.outcomes)]).toEqual([['input_unknown'], ['host_lost']])
+  })
+
+  test('a secret that was taken is done', () => {
+    const inputs = new Inputs()
+    const one = typed(inputs, 'hunter2', true, 0, true)
+    expect(inputs.back(1, false, after(3600)).unknown).toEqual([])
+    expect(codes(one.outcomes)).toEqual(['taken'])
   })
 })
 

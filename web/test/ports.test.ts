@@ -2,8 +2,9 @@
 
 import { describe, expect, it } from 'vitest'
 import { CookieJar } from '../src/hold/cookie-jar'
-import { type ByteStream, PortConnection } from '../src/hold/forward'
+import { type ByteStream, PortConnection, type PortWay } from '../src/hold/forward'
 import { ask, encodeHead, HttpConnection, type HttpRequest } from '../src/hold/http-client'
+import { PortPage } from '../src/hold/port-page'
 import { SocketClient } from '../src/hold/websocket-client'
 import { concat, utf8 } from '../src/wire/bytes'
 import { HoldError } from '../src/wire/errors'
@@ -181,6 +182,60 @@ describe('a WebSocket over it', () => {
     await expect(SocketClient.open(liar, '/ws', 'localhost', [], [])).rejects.toMatchObject({
       code: 'connection_reset',
     })
+  })
+})
+
+describe('a page of a port', () => {
+  const MANY = 70 // more than two times as many as have a connection at once
+  const ORIGIN = 'http://view.example'
+
+  /** What the worker hears first of each, and how many connections were made; it asks for no body. */
+  async function heads(method: string, answer: string) {
+    const streams: Scripted[] = []
+    const connect = async () => {
+      streams.push(new Scripted(answer, answer))
+      return streams.at(-1)
+    }
+    const way = { connect, close: () => undefined, onEnd: () => undefined } as unknown as PortWay
+    const page = new PortPage(async () => way, 3000, ORIGIN)
+    const shell = new MessageChannel()
+    page.serve(shell.port2)
+    const said: string[] = []
+    for (let count = 0; count < MANY; count++) {
+      const { port1, port2 } = new MessageChannel()
+      const heard = new Promise<string>((resolve) => (port1.onmessage = ({ data }) => resolve(data.t)))
+      shell.port1.postMessage({ t: 'fetch', url: `${ORIGIN}/`, method, headers: [], body: null }, [port2])
+      said.push(await heard)
+      port1.close()
+    }
+    shell.port1.close()
+    page.close()
+    return { said, streams }
+  }
+
+  it('has as many answers without a body as it likes', async () => {
+    const cases: [string, string][] = [
+      ['GET', 'HTTP/1.1 204 No\r\n\r\n'],
+      ['GET', 'HTTP/1.1 304 Same\r\n\r\n'],
+      ['GET', 'HTTP/1.1 205 Reset\r\n\r\n'],
+      ['HEAD', 'HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n'],
+    ]
+    for (const [method, answer] of cases) {
+      const { said } = await heads(method, answer)
+      expect(said, answer).toEqual(Array(MANY).fill('head'))
+    }
+  })
+
+  it('keeps the connection of an answer that cannot have a body, and of no other', async () => {
+    const kept = await heads('GET', 'HTTP/1.1 204 No\r\n\r\n')
+    expect(kept.streams.length).toBeLessThan(MANY)
+    const reset = await heads('GET', 'HTTP/1.1 205 Reset\r\n\r\n')
+    expect(reset.streams.map(({ over }) => over)).toEqual(Array(MANY).fill(true))
+  })
+
+  it('is told when a status is none that a browser could show', async () => {
+    const stream = new Scripted('HTTP/1.1 999 Odd\r\n\r\n')
+    await expect(ask(new HttpConnection(stream), GET)).rejects.toThrow('does not speak HTTP')
   })
 })
 

@@ -103,6 +103,7 @@ const commands: Record<string, (...args: never[]) => unknown> = {
   me: () => session().me.value?.name,
   rights: () => session().rights.value,
   observing: () => session().observing.value,
+  observes: (only: boolean) => until(`observing ${only}`, () => session().observing.value === only),
   ask: (what: string, ...args: unknown[]) =>
     (session() as unknown as Record<string, (...args: unknown[]) => unknown>)[what]?.(...args),
   cut: () => {

@@ -39,7 +39,10 @@ async function carried(request) {
     }
   }
   const { status } = head
-  if (EMPTY.includes(status) || request.method === 'HEAD') return new Response(null, { status, headers })
+  if (EMPTY.includes(status) || request.method === 'HEAD') {
+    port1.close() // the app is done with it as soon as it told the head
+    return new Response(null, { status, headers })
+  }
   const html = ['iframe', 'document', 'frame'].includes(request.destination)
   const shimmed = html && (headers.get('content-type') ?? '').includes('html')
   return new Response(bodyOf(port1, shimmed), { status, statusText: plain(head.reason), headers })

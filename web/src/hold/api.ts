@@ -156,7 +156,7 @@ export type Notice =
   | { kind: 'handed_over'; handoff: Handoff }
   | { kind: 'refused'; trouble: Trouble; seq: number } // an input was refused, nothing of it was typed
   | { kind: 'input_unknown'; bytes: number; trouble: Trouble } // may or may not have been typed; never resent
-  | { kind: 'not_sent'; bytes: number } // typed while offline, too long ago to be sent late; never typed
+  | { kind: 'not_sent'; bytes: number } // typed while offline, and not to be sent late; never typed
   | { kind: 'skipped'; bytes: number } // output that was never sent here; the screen is whole
 
 export type OutputKind = 'live' | 'resync'
@@ -219,7 +219,7 @@ export interface SessionHandle {
   readonly operators: ReadonlySignal<Presence | null>
   readonly actors: ReadonlySignal<Actor[]> // known on the machine; [] until told
   readonly me: ReadonlySignal<Actor | null> // this device there
-  readonly rights: ReadonlySignal<string[]> // what this device's grant allows; the host decides at each input
+  readonly rights: ReadonlySignal<string[] | null> // what this device may do here; null: not told yet. The host decides at each input
   readonly observing: ReadonlySignal<boolean> // attached to watch only: by choice, or because more is not permitted
   readonly link: ReadonlySignal<LinkState>
   readonly inputPending: ReadonlySignal<number> // bytes sent or kept and not yet accepted
@@ -233,8 +233,12 @@ export interface SessionHandle {
   /** The page cannot keep up, or lost its place: begin again with a resync. */
   resync(): void
 
-  /** Key presses, as a terminal sends them. Returns at once; a refusal is a notice. Kept and sent once while offline. */
+  /** Key presses, as a terminal sends them. Returns at once; a refusal is a notice. Kept and sent once while offline, if
+      that is not long. */
   input(bytes: Uint8Array): void
+  /** A secret and Enter. The host types it only where a program reads without echo at that moment; it is not sent again after
+      the connection was lost. */
+  secret(text: string): Promise<Accepted>
   /** Text as one paste: the host brackets it if the program asked for that. Large ones go in pieces, no faster than taken. */
   paste(text: string, progress?: (sent: number, total: number) => void): Promise<void>
   submit(text: string, enter?: boolean): Promise<Accepted>

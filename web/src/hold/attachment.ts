@@ -153,7 +153,7 @@ export class Attachment {
 
   private fail(error: HoldError): void {
     console.error(`output of ${hex(this.conversation.channel.stream.host.key).slice(0, 8)}`, error)
+    this.options.onEnd(error) // first: a close is an end of its own, that says less
     this.close()
-    this.options.onEnd(error)
   }
 }

@@ -122,7 +122,7 @@ interface Head {
 }
 
 export async function readHead(reader: ByteReader): Promise<Head> {
-  const first = /^HTTP\/1\.([01]) (\d{3})(?: (.*))?$/.exec(await reader.line(LINE_BYTES))
+  const first = /^HTTP\/1\.([01]) ([1-5]\d\d)(?: (.*))?$/.exec(await reader.line(LINE_BYTES))
   if (!first) throw spoilt('does not speak HTTP')
   const headers: Headers = []
   for (;;) {

@@ -1,10 +1,12 @@
 // What was typed and not yet taken: numbered, in order, sent again after a loss under the same numbers. The number makes
-// sending it again harmless. Where nobody can know any more whether something was taken, it is said and never sent again.
+// sending it again harmless, and only for a short while: what is old was meant for another prompt. Where nobody can know
+// any more whether something was taken, and of what is old, it is said and never sent again.
 
 import { signal } from '@preact/signals-core'
 import type { Accepted } from './api'
 import { HoldError } from '../wire/errors'
 import type { Requests } from '../wire/messages'
+import { between, type Moment } from './ordered'
 
 export type InputTag = 'input' | 'submit' | 'keys'
 /** Without session and number, which are added when it is sent. */
@@ -15,7 +17,8 @@ export interface Offer {
   readonly tag: InputTag
   readonly content: Content<InputTag>
   readonly size: number
-  readonly typedAt: number // seconds of a clock that never goes back
+  readonly typedAt: Moment
+  readonly once: boolean // a secret: never sent on another connection than the one it was typed for
   sentAt: number | null
   request: number // of the connection it was last sent on
   readonly settle: ((outcome: Accepted | HoldError) => void) | null
@@ -24,10 +27,11 @@ export interface Offer {
 export interface Back {
   again: Offer[] // to be sent, in this order
   unknown: Offer[] // may or may not have been typed
-  late: Offer[] // never sent, and too old to be sent now
+  late: Offer[] // never sent, and not to be sent now
 }
 
-// A key that arrives much later, at another prompt, would do harm. As long as the terminal client tries to come back.
+// A key that arrives much later, at another prompt, would do harm, also one that was written into a dead connection. As
+// long as the terminal client tries to come back.
 export const KEEP_UNSENT_S = 30
 export const WINDOW_BYTES = 256 << 10 // typed and not taken; beyond it input is refused
 
@@ -52,8 +56,9 @@ export class Inputs {
     tag: T,
     content: Content<T>,
     size: number,
-    now: number,
+    now: Moment,
     settle: Offer['settle'],
+    once = false,
   ): Offer {
     const offer: Offer = {
       seq: ++this.last,
@@ -61,6 +66,7 @@ export class Inputs {
       content,
       size,
       typedAt: now,
+      once,
       sentAt: null,
       request: 0,
       settle,
@@ -95,13 +101,14 @@ export class Inputs {
    * Attached again. `taken` is the last number the host remembers of us; `moved`: the session is in another incarnation,
    * which may not know what the one before it took.
    */
-  back(taken: number, moved: boolean, now: number): Back {
+  back(taken: number, moved: boolean, now: Moment): Back {
     const forgotten = taken < this.highestTaken
     if (!forgotten) this.taken(taken)
-    const unknown = moved || forgotten ? this.kept.filter((offer) => offer.sentAt !== null) : []
-    const late = this.kept.filter((offer) => offer.sentAt === null && now - offer.typedAt > KEEP_UNSENT_S)
+    const over = (offer: Offer) => offer.once || between(offer.typedAt, now) > KEEP_UNSENT_S
+    const unknown = this.kept.filter((offer) => offer.sentAt !== null && (moved || forgotten || over(offer)))
+    const late = this.kept.filter((offer) => offer.sentAt === null && over(offer))
     this.drop(unknown, inputUnknown())
-    this.drop(late, new HoldError('host_lost', 'the host was away for too long: this was not typed'))
+    this.drop(late, new HoldError('host_lost', 'the host was away: this was not typed'))
     return { again: [...this.kept], unknown, late }
   }
 

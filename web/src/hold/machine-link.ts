@@ -2,7 +2,7 @@
 // itself after every loss that can pass. Channels of sessions (session.ts) share its connection to the relay.
 
 import { computed, signal, type ReadonlySignal } from '@preact/signals-core'
-import type { Actor, Link, SessionInfo, Trouble } from './api'
+import type { Actor, Link, Trouble } from './api'
 import { hex, unhex } from '../wire/bytes'
 import { asHoldError, HoldError } from '../wire/errors'
 import { EpochFloor } from '../wire/fencing'
@@ -51,7 +51,7 @@ export class MachineLink {
   readonly report = signal<LinkReport>({ link: 'connecting', why: '', trouble: null })
   readonly actors = signal<Actor[]>([])
   readonly me = signal<Actor | null>(null)
-  readonly envelopes = signal<Envelope[]>([])
+  readonly envelopes = signal<Envelope[] | null>(null) // null until told
   readonly book: SessionBook
   readonly stored: ReadonlySignal<StoredMachine>
   readonly key: Uint8Array
@@ -232,20 +232,6 @@ export class MachineLink {
   async meetAgain(): Promise<void> {
     const host = this.host
     if (host) await this.meet(host).catch(() => undefined)
-  }
-
-  /** What this device may do in a session: what the host's envelopes say, else its grant. The host decides at each input. */
-  rightsIn(info: SessionInfo | null): string[] {
-    const seconds = Date.now() / 1000
-    const own = this.envelopes.value
-    const at = (kind: string, names: string[]) =>
-      own.filter(({ scope }) => scope.kind === kind && (kind === 'all' || names.includes(scope.name)))
-    const near = info ? at('session', [info.id]) : []
-    const labelled = info && !near.length ? at('label', info.labels) : []
-    const counting = near.length ? near : labelled.length ? labelled : at('all', [])
-    if (!counting.length) return this.grant.value.expires > seconds ? this.grant.value.rights : []
-    const sets = counting.map((each) => ((each.expires_at ?? Infinity) > seconds ? each.rights : []))
-    return (sets[0] as string[]).filter((right) => sets.every((set) => set.includes(right)))
   }
 
   private told(message: FromHost): void {

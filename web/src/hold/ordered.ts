@@ -19,3 +19,18 @@ export class Ordered {
 export function now(): number {
   return performance.now() / 1000
 }
+
+/** By both clocks of a page: the first may stand still while the machine sleeps, the second may be set. In seconds. */
+export interface Moment {
+  readonly steady: number
+  readonly wall: number
+}
+
+export function moment(): Moment {
+  return { steady: now(), wall: Date.now() / 1000 }
+}
+
+/** How long it may have been, in seconds. */
+export function between(then: Moment, at: Moment): number {
+  return Math.max(at.steady - then.steady, at.wall - then.wall)
+}

@@ -11,6 +11,7 @@ const AT_ONCE = 32 // requests that have a connection; the others wait
 const WAITING_MAX = 1000 // then refused
 const IDLE_MAX = 8 // connections kept for the next request
 const IDLE_MS = 4000 // less than what servers keep them for
+const NO_BODY = [204, 205, 304] // of an answer, for a browser
 const LOOPBACK = ['localhost', '127.0.0.1', '[::1]', '0.0.0.0']
 // Of the way, or meant for a browser that had asked the program itself.
 const DROPPED = new Set([
@@ -98,7 +99,15 @@ export class PortPage {
       const { answer, connection } = await this.answered(asked, path)
       const headers = this.passedOn(answer, path)
       back.postMessage({ t: 'head', status: answer.status, reason: answer.reason, headers })
-      give(answer, back, connection, finish)
+      if (asked.method === 'HEAD' || NO_BODY.includes(answer.status)) {
+        // Nobody asks for a body that cannot be.
+        if (answer.status === 205)
+          connection.stream.abort() // its server may have sent one
+        else await answer.read()
+        finish()
+      } else {
+        give(answer, back, connection, finish)
+      }
     } catch (thrown) {
       finish()
       const error = asHoldError(thrown)

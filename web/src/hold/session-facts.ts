@@ -6,13 +6,17 @@ import { actorIdOf } from '../wire/ids'
 import type { FromHost } from '../wire/messages'
 import type { TurnInfo } from '../wire/values'
 import type { MachineLink } from './machine-link'
+import { rightsIn } from './rights'
 
 export class SessionFacts {
   readonly info: Signal<SessionInfo | null> = signal(null)
   readonly turn: Signal<TurnState | null> = signal(null)
   readonly operators: Signal<Presence | null> = signal(null)
   readonly answers = signal(false)
-  readonly rights = computed(() => this.link_.rightsIn(this.info.value))
+  readonly rights = computed(() => {
+    const { envelopes, grant } = this.link_
+    return rightsIn(this.info.value, envelopes.value, grant.value, Date.now() / 1000)
+  })
   protected readonly link_: MachineLink
   private readonly actorId: string
   private readonly notices = new Set<(notice: Notice) => void>()

@@ -46,6 +46,10 @@ export class OpenSession extends SessionView implements SessionHandle {
     return this.settled('submit', { text, enter }, utf8(text).length + 1)
   }
 
+  secret(text: string): Promise<Accepted> {
+    return this.settled('submit', { text, enter: true, secret: true }, utf8(text).length + 1, true)
+  }
+
   keys(names: string[]): Promise<Accepted> {
     return this.settled('keys', { keys: names }, names.length)
   }
@@ -78,7 +82,7 @@ export class OpenSession extends SessionView implements SessionHandle {
     }
   }
 
-  private settled(tag: InputTag, content: Offer['content'], size: number): Promise<Accepted> {
+  private settled(tag: InputTag, content: Offer['content'], size: number, once = false): Promise<Accepted> {
     return new Promise((resolve, reject) => {
       const { link } = this
       const at = link.peek().at
@@ -86,9 +90,9 @@ export class OpenSession extends SessionView implements SessionHandle {
         reject(new HoldError(at === 'ended' ? 'session_ended' : 'host_lost', `the session is ${at}`))
         return
       }
-      this.offer(tag, content, size, (outcome) =>
-        outcome instanceof Error ? reject(outcome) : resolve(outcome),
-      )
+      const settle = (outcome: Accepted | Error) =>
+        outcome instanceof Error ? reject(outcome) : resolve(outcome)
+      this.offer(tag, content, size, settle, once)
     })
   }
 

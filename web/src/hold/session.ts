@@ -19,7 +19,8 @@ import type { Epochs } from './epochs'
 import { troubleOf } from './errors'
 import { Inputs, type InputTag, type Offer } from './inputs'
 import { LASTING, type MachineLink } from './machine-link'
-import { now } from './ordered'
+import { moment, now } from './ordered'
+import { Regaining } from './regaining'
 import { SessionFacts } from './session-facts'
 
 const LOOK_MS = 300 // after an event: then command, directory and title are asked for
@@ -43,8 +44,14 @@ export class SessionView extends SessionFacts {
   private id: string | null
   private size: Size | null
   private readonly trips = new Set<(ms: number) => void>()
+  private readonly regaining = new Regaining(
+    this.rights,
+    () => this.link_.meetAgain(),
+    () => this.typeAgain(),
+  )
   private epoch = 0
   private withScrollback = false // whether the next resync brings the lines above the screen
+  private anew = false // a screen was asked for while there was nobody to ask
   private rttAt = 0
   private looking: ReturnType<typeof setTimeout> | undefined
   private since = Date.now() / 1000
@@ -80,9 +87,8 @@ export class SessionView extends SessionFacts {
 
   resync(): void {
     this.delivery.drop()
-    if (this.attachment && !this.attachment.beginAnew()) {
-      this.attachment.close() // its end brings a new one, with a screen
-    }
+    if (!this.attachment) this.anew = true
+    else if (!this.attachment.beginAnew()) this.attachment.close() // its end brings a new one, with a screen
   }
 
   input(bytes: Uint8Array): void {
@@ -111,8 +117,14 @@ export class SessionView extends SessionFacts {
 
   // -- input ------------------------------------------------------------------------------------
 
-  protected offer(tag: InputTag, content: Offer['content'], size: number, settle: Offer['settle']): void {
-    const offer = this.inputs.add(tag, content as never, size, now(), settle)
+  protected offer(
+    tag: InputTag,
+    content: Offer['content'],
+    size: number,
+    settle: Offer['settle'],
+    once = false,
+  ): void {
+    const offer = this.inputs.add(tag, content as never, size, moment(), settle, once)
     if (this.attachment) this.send(this.attachment, offer)
   }
 
@@ -167,11 +179,13 @@ export class SessionView extends SessionFacts {
     let end: (why: HoldError) => void = () => undefined
     const ended = new Promise<HoldError>((resolve) => (end = resolve))
     const since = this.delivery.next
+    const observe = this.observing.peek()
+    this.anew = false
     const attachment = await Attachment.make(this.link_, relay, {
       session,
       operator: this.operator,
       epochs: this.epochs,
-      observe: this.observing.peek(),
+      observe,
       since,
       size: this.size,
       scrollback: this.options.scrollback ?? true,
@@ -190,6 +204,10 @@ export class SessionView extends SessionFacts {
     turn.catch(() => undefined)
     try {
       const found = await attachment.attach()
+      if (this.anew || observe !== this.observing.peek()) {
+        attachment.close() // something else is wanted by now: the next one brings it
+        return ended
+      }
       this.making = null
       conversation.ask('watch', { session }).catch(() => undefined)
       this.begin(attachment, found)
@@ -206,7 +224,7 @@ export class SessionView extends SessionFacts {
     this.seen(found.info)
     const moved = this.epoch > 0 && this.epoch < attachment.epoch
     this.epoch = attachment.epoch
-    const { again, unknown, late } = this.inputs.back(found.input_seq, moved, now())
+    const { again, unknown, late } = this.inputs.back(found.input_seq, moved, moment())
     this.lostInputs(unknown, late)
     this.attachment = attachment
     this.link.value = { at: 'online' }
@@ -217,8 +235,10 @@ export class SessionView extends SessionFacts {
   private async judge(error: HoldError, backoff: Backoff): Promise<number> {
     if (error.code === 'session_ended' || error.code === 'no_such_session') return this.lookUp(error, backoff)
     if (error.code === 'fenced') return this.fenced(error)
+    if (error.code === 'closed') return backoff.next() // by ourselves, to begin again
     if (error.code === 'not_permitted' && !this.observing.peek()) {
       this.observing.value = true // it may still be allowed to watch
+      this.regaining.start()
       return 0
     }
     if (LASTING.has(error.code)) {
@@ -229,6 +249,11 @@ export class SessionView extends SessionFacts {
     const wait = backoff.next()
     this.away(error.message, null, Date.now() / 1000 + wait)
     return wait
+  }
+
+  private typeAgain(): void {
+    this.observing.value = false
+    this.attachment?.close()
   }
 
   /** The relay, or the host, does not have it: has it ended, or is it only not routed now? */
@@ -278,6 +303,7 @@ export class SessionView extends SessionFacts {
   private finish(state: LinkState, why: HoldError): void {
     this.done = true
     clearTimeout(this.looking)
+    this.regaining.stop()
     this.letGo()
     const { unknown, late } = this.inputs.giveUp(why)
     if (state.at !== 'closed') this.lostInputs(unknown, late)

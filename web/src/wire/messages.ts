@@ -115,7 +115,7 @@ export interface Requests {
   detach: { channel: number }
   share: OnSession & { channel: number; anew?: boolean }
   input: OnSession & { seq: number; data: Uint8Array; quiet?: boolean }
-  submit: OnSession & { seq: number; text: string; enter?: boolean }
+  submit: OnSession & { seq: number; text: string; enter?: boolean; secret?: boolean }
   keys: OnSession & { seq: number; keys: string[] }
   resize: OnSession & { size: Size; channel?: number }
   signal: OnSession & { signal: number }

@@ -153,6 +153,10 @@ export class FakeSession implements SessionHandle {
     this.done.push(`submit ${text}`)
     return ACCEPTED
   }
+  async secret(): Promise<Accepted> {
+    this.done.push('secret')
+    return ACCEPTED
+  }
   async keys(names: string[]): Promise<Accepted> {
     this.done.push(`keys ${names.join(' ')}`)
     return ACCEPTED

@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest'
 import { age, ago, clock, span, took } from '../../src/ui/words/age'
 import { defaultColour, colourClass } from '../../src/ui/words/actor'
-import { changeLine, isNews } from '../../src/ui/words/change'
+import { changeLine, isNews, othersActed } from '../../src/ui/words/change'
 import { harmless } from '../../src/ui/words/harmless'
-import { reachLine, rightsLine, roleOf } from '../../src/ui/words/rights'
+import { may, reachLine, rightsLine, roleOf } from '../../src/ui/words/rights'
 import { endingWords, shownState } from '../../src/ui/words/state'
 import { HANDOFF } from './invented'
 
@@ -89,6 +89,12 @@ describe('rights', () => {
     expect(rightsLine(['observe', 'halt'])).toBe('watch, halt and resume')
     expect(rightsLine([])).toBe('nothing')
   })
+  test('are offered while they are not known, and not when there are none', () => {
+    expect(may(null, 'input')).toBe(true)
+    expect(may(['observe', 'input'], 'input')).toBe(true)
+    expect(may(['observe'], 'input')).toBe(false)
+    expect(may([], 'input')).toBe(false)
+  })
   test('a reach is told in words', () => {
     expect(reachLine('')).toBe('every session of this machine')
     expect(reachLine(`host:${'a'.repeat(64)}`)).toBe('every session of this machine')
@@ -120,4 +126,15 @@ test('somebody who was never here is not told of everything as news', () => {
   const nothing = { commands: [], moves: [], changes: [], refused: 0, blind_bytes: 0, unsubmitted: '' }
   expect(isNews({ ...HANDOFF, ...nothing })).toBe(false)
   expect(isNews({ ...HANDOFF, ...nothing, unsubmitted: 'rm -rf .' })).toBe(true)
+})
+
+test('who only lost the connection is not told of what it did itself', () => {
+  const nothing = { ...HANDOFF, commands: [], moves: [], unsubmitted: 'half a line' }
+  const command = { ...HANDOFF.commands[0]!, actor: 'mara' }
+  const left = { at: 1, step: 'leave', before: 'mara', holder: '', reason: '' }
+  const own = { ...nothing, commands: [command], moves: [left, { ...left, step: 'request', holder: 'mara' }] }
+  expect(othersActed(nothing, 'mara')).toBe(false)
+  expect(othersActed(own, 'mara')).toBe(false)
+  expect(othersActed({ ...own, commands: [{ ...command, actor: 'claude' }] }, 'mara')).toBe(true)
+  expect(othersActed({ ...own, moves: [{ ...left, step: 'request', holder: 'claude' }] }, 'mara')).toBe(true)
 })

@@ -1,11 +1,10 @@
 // An invite link was opened: what it gives, a name for this device, and in.
 //
-// The secret of the link is in the fragment, which browsers send to nobody. It is taken out of the address
-// as soon as it was read, so that it does not stay in the history or on a shared screen.
+// The secret of the link is in the fragment, which browsers send to nobody; link.ts takes it out of the address.
 
 import { useSignal } from '@preact/signals'
 import { useEffect, useMemo } from 'preact/hooks'
-import type { InvitePreview, JoinOutcome, Trouble } from '../../hold/api'
+import type { Hold, InvitePreview, JoinOutcome, Trouble } from '../../hold/api'
 import { useHold } from '../context'
 import { ErrorPage } from '../pages/error-page'
 import { say } from '../parts/toast'
@@ -14,23 +13,19 @@ import { go } from '../route'
 import { harmless } from '../words/harmless'
 import { reachLine, rightsLine } from '../words/rights'
 import { isName, proposedName, tidyName } from './device-name'
+import { onLink, takeLink } from './link'
 
 type Looked = { readonly link: string; readonly preview: InvitePreview } | { readonly trouble: Trouble }
 
 export function JoinPage() {
   const hold = useHold()
-  const looked = useMemo<Looked>(() => {
-    const link = location.href
-    try {
-      return { link, preview: hold.preview(link) }
-    } catch (error) {
-      return { trouble: error as Trouble }
-    }
-  }, [])
+  const first = useMemo(() => look(hold, takeLink() ?? location.href), [])
+  const opened = useSignal(first)
   useEffect(() => {
     document.title = 'Invite · holdfast'
-    history.replaceState(null, '', '/i')
+    return onLink((link) => (opened.value = look(hold, link)))
   }, [])
+  const looked = opened.value
   if ('trouble' in looked) {
     return (
       <div data-testid="join-error" data-code="bad_link">
@@ -38,7 +33,15 @@ export function JoinPage() {
       </div>
     )
   }
-  return <JoinForm {...looked} />
+  return <JoinForm key={looked.link} {...looked} />
+}
+
+function look(hold: Hold, link: string): Looked {
+  try {
+    return { link, preview: hold.preview(link) }
+  } catch (error) {
+    return { trouble: error as Trouble }
+  }
 }
 
 function JoinForm({ link, preview }: { link: string; preview: InvitePreview }) {

@@ -8,7 +8,7 @@ import { modified, keyText, NO_MODIFIERS, type Modifiers, type NamedKey } from '
 import type { Guesses } from '../terminal/guesses'
 import type { LensView } from '../terminal/lens-view'
 import type { Screen } from '../terminal/screen'
-import { isNews } from '../words/change'
+import { isNews, othersActed } from '../words/change'
 import { harmless } from '../words/harmless'
 import { EMPTY, type Chronicle } from './chronicle'
 import { findCommand, locate } from './find-line'
@@ -57,7 +57,7 @@ export class Desk {
     this.typing = new Typing(way, (text) => this.show(text), sayFailure)
     this.reader = new JournalReader(handle, this.chronicle)
     this.undo.push(handle.onNotice((notice) => this.told(notice)))
-    this.undo.push(this.reader.start((handoff) => (this.catchUp.value = isNews(handoff) ? handoff : null)))
+    this.undo.push(this.reader.start((handoff, again) => this.returned(handoff, again)))
   }
 
   close(): void {
@@ -182,6 +182,12 @@ export class Desk {
     }, FLASH_MS)
   }
 
+  /** `again`: this page was here before, and only its connection was away. */
+  private returned(handoff: Handoff, again: boolean): void {
+    const news = again ? othersActed(handoff, this.handle.me.value?.name ?? '') : isNews(handoff)
+    if (news) this.catchUp.value = handoff
+  }
+
   private told(notice: Notice): void {
     this.reader.soon()
     if (notice.kind === 'turn') this.toldTurn(notice)
@@ -197,7 +203,7 @@ export class Desk {
     } else if (notice.kind === 'input_unknown') {
       setTimeout(() => this.sayUnknown(), END_TOLD_MS)
     } else if (notice.kind === 'not_sent') {
-      say('Some keys typed while offline were too old to be sent. They were never typed.', 'attention')
+      say('Some of what was typed while offline is not sent any more. It was never typed.', 'attention')
     }
   }
 

@@ -12,6 +12,7 @@ import { ThemeButton } from '../parts/top'
 import { narrow } from '../parts/viewport'
 import { go } from '../route'
 import { harmless } from '../words/harmless'
+import { may as mayWith } from '../words/rights'
 import type { Desk } from './desk'
 
 interface Props {
@@ -87,15 +88,14 @@ export function Head({ desk, machine, session, onInvite }: Props) {
 }
 
 function mayInvite(desk: Desk): boolean {
-  return desk.handle.rights.value.includes('grant')
+  return desk.handle.rights.value?.includes('grant') ?? false
 }
 
 /** What is needed seldom, with a word about what it does. */
 function More({ desk, onInvite, onClose }: { desk: Desk; onInvite: () => void; onClose: () => void }) {
   const { handle } = desk
   const yours = handle.turn.value?.yours ?? false
-  const may = (right: string): boolean =>
-    handle.rights.value.length === 0 || handle.rights.value.includes(right)
+  const may = (right: string): boolean => mayWith(handle.rights.value, right)
   const blind = handle.turn.value?.turn.blind ?? false
   const then = (act: () => void) => () => {
     onClose()

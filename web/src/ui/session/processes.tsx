@@ -49,7 +49,7 @@ export function Processes({ desk }: { desk: Desk }) {
             <li key={`${row.process.pid}${port}`}>
               <strong class="mono">{port}</strong> <span class="faint">listens:</span>{' '}
               {harmless(row.process.name, 40)} <span class="faint mono">{row.process.pid}</span>{' '}
-              {desk.handle.rights.value.includes('input') && (
+              {desk.handle.rights.value?.includes('input') && (
                 <button
                   class="button small"
                   data-testid={`open-port-${portNumber(port)}`}

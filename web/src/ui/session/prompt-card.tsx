@@ -1,6 +1,6 @@
 // A program waits for somebody: its prompt, and answers within reach. A secret has a field of its own: what
-// is typed there is never shown, kept or put into the history of the page, and it is sent only while the
-// program still reads with echo off.
+// is typed there is never shown, kept or put into the history of the page, it is sent only while the
+// program still reads with echo off, and never a second time.
 
 import { useRef } from 'preact/hooks'
 import { useSignal } from '@preact/signals'
@@ -98,11 +98,15 @@ function SecretEntry({ desk, prompt }: { desk: Desk; prompt: string }) {
     field.current!.value = ''
     if (!(await withTurn(desk))) return
     // The program may have gone on while it was typed: then it would be shown on everybody's screen.
+    if (desk.handle.link.value.at !== 'online') {
+      say('The connection was lost. Nothing was sent.', 'attention')
+      return
+    }
     if (desk.handle.info.value?.state !== 'secret') {
       say('The program does not wait for a secret any more. Nothing was sent.', 'attention')
       return
     }
-    desk.handle.input(new TextEncoder().encode(`${secret}\r`))
+    await desk.act(desk.handle.secret(secret))
   }
   return (
     <section class="prompt-card is-secret" data-testid="secret-card" aria-label="Waiting for a secret">

@@ -8,14 +8,14 @@ import { Icon } from '../parts/icon'
 import { now } from '../parts/now'
 import { narrow } from '../parts/viewport'
 import { age } from '../words/age'
+import { may as mayWith } from '../words/rights'
 import type { Desk } from './desk'
 
 export function TurnBar({ desk }: { desk: Desk }) {
   const { handle } = desk
   const state = handle.turn.value
   const link = handle.link.value.at
-  const rights = handle.rights.value
-  const may = (right: string): boolean => rights.length === 0 || rights.includes(right)
+  const may = (right: string): boolean => mayWith(handle.rights.value, right)
   const mayWrite = may('turn.request') && may('input') && !handle.observing.value
   const whose = state?.yours ? 'mine' : state?.turn.holder ? 'other' : 'free'
   const live = link === 'online'
@@ -26,7 +26,7 @@ export function TurnBar({ desk }: { desk: Desk }) {
         {state ? (
           <Holder turn={state.turn} yours={state.yours} actors={handle.actors.value} />
         ) : link === 'fenced' ? (
-          'Nobody can act here while it is fenced'
+          'Nobody can write here while it is fenced'
         ) : (
           'Whose turn it is, is not known yet'
         )}

@@ -39,6 +39,14 @@ function pathLine(before: string, after: string): string {
   return harmless(said.filter(Boolean).join('; ') || `now in the order ${after}`, 300)
 }
 
+/** Whether others did something meanwhile: for a page that lost its connection and not its memory. */
+export function othersActed(handoff: Handoff, me: string): boolean {
+  return (
+    handoff.commands.some(({ actor }) => actor !== me) ||
+    handoff.moves.some(({ holder }) => holder !== '' && holder !== me)
+  )
+}
+
 /** Whether there is anything in it that somebody who comes back must know. */
 export function isNews(handoff: Handoff): boolean {
   return (

@@ -29,6 +29,11 @@ const SAYS: [string, string][] = [
   ['approve', 'approve'],
 ]
 
+/** Whether to offer it. While it is not known (null), yes: the host decides. */
+export function may(rights: readonly string[] | null, right: string): boolean {
+  return rights === null || rights.includes(right)
+}
+
 /** One line: `watch, type, take the turn`. */
 export function rightsLine(rights: readonly string[]): string {
   const role = roleOf(rights)

@@ -1,0 +1,23 @@
+// What a device may do in a session, as far as it was told. The host decides at each input.
+
+import type { SessionInfo } from './api'
+import type { Grant } from '../wire/grants'
+import type { Envelope } from '../wire/values'
+
+/** What the host's envelopes say, else the grant. Null: the host has not said yet; nothing at all is []. */
+export function rightsIn(
+  info: SessionInfo | null,
+  envelopes: readonly Envelope[] | null,
+  grant: Pick<Grant, 'rights' | 'expires'>,
+  seconds: number,
+): string[] | null {
+  if (envelopes === null) return null
+  const at = (kind: string, names: string[]) =>
+    envelopes.filter(({ scope }) => scope.kind === kind && (kind === 'all' || names.includes(scope.name)))
+  const near = info ? at('session', [info.id]) : []
+  const labelled = info && !near.length ? at('label', info.labels) : []
+  const counting = near.length ? near : labelled.length ? labelled : at('all', [])
+  if (!counting.length) return grant.expires > seconds ? grant.rights : []
+  const sets = counting.map((each) => ((each.expires_at ?? Infinity) > seconds ? each.rights : []))
+  return (sets[0] as string[]).filter((right) => sets.every((set) => set.includes(right)))
+}

@@ -1,0 +1,183 @@
+// A view on a session through losses of its attachment. What an attachment does is tested with a real host
+// (tests/e2e/test_web_protocol.py); here it is a stand-in, so that things happen in the order that matters.
+
+import { signal } from '@preact/signals-core'
+import { beforeEach, expect, test, vi } from 'vitest'
+import type { AttachOptions } from '../src/hold/attachment'
+import type { Epochs } from '../src/hold/epochs'
+import type { MachineLink } from '../src/hold/machine-link'
+import { OpenSession } from '../src/hold/session-requests'
+import { HoldError } from '../src/wire/errors'
+import type { Envelope } from '../src/wire/values'
+import { session } from './ui/invented'
+
+const ID = '0'.repeat(26)
+const size = { cols: 80, rows: 24 }
+
+type Answer = (outcome: { input_seq: number } | HoldError) => void
+
+class StandIn {
+  static made: StandIn[] = []
+  readonly epoch = 1
+  answer: Answer = () => undefined
+  closed = false
+  readonly told: { tag: string; seq: number }[] = []
+  readonly conversation = {
+    over: false,
+    ask: () => new Promise(() => undefined),
+    tell: (tag: string, { seq }: { seq: number }) => this.told.push({ tag, seq }),
+  }
+
+  constructor(readonly options: AttachOptions) {}
+
+  static async make(_: unknown, __: unknown, options: AttachOptions): Promise<StandIn> {
+    const made = new StandIn(options)
+    StandIn.made.push(made)
+    return made
+  }
+
+  attach(): Promise<unknown> {
+    return new Promise((resolve, reject) => {
+      this.answer = (outcome) =>
+        outcome instanceof HoldError
+          ? reject(outcome)
+          : resolve({ info: session('x', { id: ID }), ...outcome })
+    })
+  }
+
+  beginAnew(): boolean {
+    return false
+  }
+
+  close(): void {
+    if (this.closed) return
+    this.closed = this.conversation.over = true
+    this.options.onEnd(new HoldError('closed', 'this view was closed'))
+  }
+
+  lost(): void {
+    this.conversation.over = true
+    this.options.onEnd(new HoldError('host_lost', 'lost', '', true))
+  }
+
+  resync(offset: number): void {
+    const data = new Uint8Array(1)
+    this.options.onOutput({ t: 'resync', channel: 1, offset, data, size, skipped: 0 } as never)
+  }
+}
+
+vi.mock('../src/hold/attachment', () => ({
+  get Attachment() {
+    return StandIn
+  },
+}))
+
+beforeEach(() => {
+  StandIn.made = []
+})
+
+function opened() {
+  const rights = (names: string[]) => [{ scope: { kind: 'all', name: '' }, rights: names, expires_at: null }]
+  const envelopes = signal(rights(['observe', 'input']) as unknown as Envelope[])
+  const link = {
+    key: new Uint8Array(32),
+    keys: { signer: { public: new Uint8Array(32) } },
+    book: { find: () => null, shown: () => undefined },
+    report: signal({ link: 'online', why: '', trouble: null }),
+    actors: signal([]),
+    me: signal(null),
+    envelopes,
+    grant: signal({ rights: [], expires: Infinity }),
+    throughRelay: async () => ({}),
+    suspect: () => undefined,
+    shutOut: () => undefined,
+    meetAgain: async () => undefined,
+    ask: () => new Promise(() => undefined),
+  } as unknown as MachineLink
+  const view = new OpenSession(link, {} as Epochs, ID, {})
+  const may = (...names: string[]) => (envelopes.value = rights(names) as unknown as Envelope[])
+  return { view, may }
+}
+
+/** The next attachment, when it is asked for; `count` were made by then. */
+async function attaching(count: number): Promise<StandIn> {
+  await vi.waitFor(() => expect(StandIn.made.length).toBe(count))
+  const made = StandIn.made.at(-1) as StandIn
+  await Promise.resolve()
+  return made
+}
+
+const online = (view: OpenSession) => vi.waitFor(() => expect(view.link.value.at).toBe('online'))
+
+test('a screen that is asked for while the way back is made is not forgotten', async () => {
+  const { view } = opened()
+  const first = await attaching(1)
+  first.answer({ input_seq: 0 })
+  await online(view)
+  first.resync(100)
+  first.lost()
+  const second = await attaching(2)
+  expect(second.options.since).toBe(100)
+  view.resync() // the page lost its place: what comes from 100 on is of no use
+  second.answer({ input_seq: 0 })
+  const third = await attaching(3)
+  expect([second.closed, third.options.since]).toEqual([true, null])
+  third.answer({ input_seq: 0 })
+  await online(view)
+  expect(third.closed).toBe(false)
+  view.close()
+})
+
+test('who may not type any more watches, and types again when it may', async () => {
+  const { view, may } = opened()
+  const first = await attaching(1)
+  expect(first.options.observe).toBe(false)
+  first.answer({ input_seq: 0 })
+  await online(view)
+  may('observe')
+  first.options.onEnd(new HoldError('not_permitted', 'no'))
+  const second = await attaching(2)
+  expect([second.options.observe, view.observing.value]).toEqual([true, true])
+  second.answer({ input_seq: 0 })
+  await online(view)
+  may('observe', 'input')
+  const third = await attaching(3)
+  expect([third.options.observe, view.observing.value, second.closed]).toEqual([false, false, true])
+  third.answer({ input_seq: 0 })
+  await online(view)
+  view.close()
+})
+
+test('a right that comes back while the watcher is being made is used too', async () => {
+  const { view, may } = opened()
+  const first = await attaching(1)
+  may('observe')
+  first.answer(new HoldError('not_permitted', 'no'))
+  const second = await attaching(2)
+  may('observe', 'input')
+  await vi.waitFor(() => expect(view.observing.value).toBe(false))
+  second.answer({ input_seq: 0 })
+  const third = await attaching(3)
+  expect([second.closed, third.options.observe]).toEqual([true, false])
+  view.close()
+})
+
+test('keys are sent again after a loss, a secret is not, and that is said', async () => {
+  const { view } = opened()
+  const notices: string[] = []
+  view.onNotice(({ kind }) => notices.push(kind))
+  const first = await attaching(1)
+  first.answer({ input_seq: 0 })
+  await online(view)
+  view.input(new Uint8Array([107]))
+  const secret = view.secret('s').catch((error: HoldError) => error.code)
+  expect(first.told.map(({ seq }) => seq)).toEqual([1, 2])
+  first.lost()
+  const second = await attaching(2)
+  second.answer({ input_seq: 0 })
+  await online(view)
+  expect(second.told.map(({ seq }) => seq)).toEqual([1])
+  expect(await secret).toBe('input_unknown')
+  expect(notices).toEqual(['input_unknown'])
+  view.close()
+})
