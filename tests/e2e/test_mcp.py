@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -204,6 +206,65 @@ def test_five_megabytes_of_output_are_bounded_and_can_be_read_in_pages(
     assert last == "line 450000" and "line 449000" in lines
     early = otto("read_output", session="much", offset=0)
     assert early["lost_bytes"] > 0
+
+
+def test_a_command_that_does_not_begin_gives_a_handle_too(
+    hold: Hold, otto: AgentThread, tmp_path: Path
+) -> None:
+    """The shell is held up between its Enter and the command, by a key binding."""
+    gate = tmp_path / "gate"
+    os.mkfifo(gate)
+    shell(hold, "held-up")
+    for binding in (f"""-x '"\\C-x1": read _ < {gate}'""", """'"\\C-m": "\\C-x1\\C-j"'"""):
+        hold.ok("exec", "held-up", "--", f"bind {binding}")
+
+    begun = otto("submit", session="held-up", command="(exit 3)", intent="wait", seconds=0.5)
+    assert begun["running"] and not begun["begun"] and begun["output_so_far"] == ""
+    gate.write_text("go on\n")
+    done = otto("result", handle=begun["handle"], seconds=40)
+    assert done["status"] == 3
+
+
+def test_keys_for_a_program_that_does_not_read_come_back_unknown(
+    hold: Hold, otto: AgentThread
+) -> None:
+    shell(hold, "deaf")
+    otto("submit", session="deaf", command="sleep 1000", intent="wait", seconds=0.2)
+
+    lines = "x\n" * 30_000  # the terminal takes some, and the host holds one more
+    for _ in range(4):
+        said = otto("answer", session="deaf", text=lines)
+        if "refused" in said:
+            break
+    assert said["refused"]["code"] == "input_unknown", said
+    assert "observe" in said["refused"]["what_to_do"]
+
+
+def test_a_call_that_is_cancelled_leaves_a_command_that_can_be_asked_for(
+    hold: Hold, otto: AgentThread
+) -> None:
+    shell(hold, "cut-off")
+
+    call = otto.begin(
+        "submit", session="cut-off", command="read x; echo got $x", intent="ask", seconds=50
+    )
+    assert otto("wait", session="cut-off", state="input", seconds=40)["happened"]
+    call.cancel()
+    why = otto.refused("result", handle="")["what_to_do"]
+    found = re.search(r"(\w+) \(read x; echo got", why)
+    assert found is not None, why
+    otto("answer", session="cut-off", text="a word")
+    done = otto("result", handle=found[1], seconds=40)
+    assert (done["status"], done["output"].splitlines()[-1]) == (0, "got a word")
+
+
+def test_a_secret_is_typed_only_where_one_is_asked_for(hold: Hold, otto: AgentThread) -> None:
+    shell(hold, "unasked")
+
+    why = otto.refused("answer", session="unasked", text="swordfish-418", secret=True)
+    assert why["code"] == "invalid_argument" and "observe" in why["what_to_do"]
+    assert files_with(hold, "swordfish-418") == []
+    assert "swordfish" not in otto("observe", session="unasked")["screen"]
 
 
 @pytest.mark.requirement("S7")

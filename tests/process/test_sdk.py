@@ -236,6 +236,24 @@ def test_text_keys_and_signals_reach_the_program(host_home: Hold) -> None:
     run(work())
 
 
+@pytest.mark.requirement("M8")
+def test_a_secret_is_typed_only_where_one_is_asked_for(host_home: Hold) -> None:
+    async def work() -> tuple[str, str]:
+        async with reached(host_home) as hold:
+            session = await shell(hold, "secretive")
+            with pytest.raises(errors.InvalidArgument, match="no secret is asked for"):
+                await session.type("hunter2", enter=True, secret=True)
+            await session.type("read -s word; echo it has ${#word}", enter=True)
+            await session.wait_for(state="secret", timeout=PATIENCE_S)
+            await session.type("hunter2", enter=True, secret=True)
+            await session.wait_for(text="^it has 7", timeout=PATIENCE_S)
+            kept = [str(entry.body) async for entry in session.journal()]
+            return (await session.screen(scrollback=True)).text, " ".join(kept)
+
+    screen, kept = run(work())
+    assert "hunter2" not in screen and "hunter2" not in kept
+
+
 def test_output_is_read_by_offset_and_ends_with_the_session(host_home: Hold) -> None:
     async def work() -> tuple[bytes, bytes]:
         async with reached(host_home) as hold:
@@ -274,6 +292,34 @@ def test_a_reader_who_may_not_write_reads_on_and_one_who_may_not_watch_is_told(
             return seen
 
     assert run(work()).count(b"narrowed\r\n") == 2  # typed, and printed
+
+
+@pytest.mark.requirement("A2")
+def test_who_is_revoked_sees_no_more_of_the_command_it_began(
+    host_home: Hold, tmp_path: Path
+) -> None:
+    add_actor(host_home, "begun-it", "execute", "--all")
+    go_on = tmp_path / "go-on"
+    os.mkfifo(go_on)
+
+    async def work() -> str:
+        async with reached(host_home) as mine, reached(host_home, "begun-it") as other:
+            await shell(mine, "followed")
+            session = await other.session("followed")
+            running = await session.start(f"echo before; cat {go_on}; echo after")
+            async for piece in running.output():
+                if b"before" in piece.data:
+                    break
+            await asyncio.to_thread(host_home.ok, "revoke", "begun-it", "--all")
+            with pytest.raises(errors.NotPermitted):
+                await running.result(PATIENCE_S)
+            await asyncio.to_thread(go_on.write_text, "meanwhile\n")
+            watched = await mine.session("followed")
+            await watched.wait_for(state="prompt", timeout=PATIENCE_S)
+            assert "meanwhile\nafter" in (await watched.screen()).text, "it goes on without it"
+            return running.printed()
+
+    assert run(work()) == "before\n"
 
 
 @pytest.mark.requirement("M1")
@@ -405,6 +451,27 @@ def test_events_of_all_sessions_come_in_one_stream(host_home: Hold) -> None:
     assert "gone-soon" in run(work())
 
 
+@pytest.mark.requirement("A3", "M6")
+def test_two_handles_on_a_session_count_together_and_lose_nothing(host_home: Hold) -> None:
+    async def work() -> tuple[str, list[str]]:
+        async with reached(host_home) as hold:
+            await shell(hold, "twice")
+            one, two = await hold.session("twice"), await hold.session("twice")
+            await one.type("echo ")
+            await two.type("typed by both", enter=True)
+            await one.wait_for(text="^typed by both", timeout=PATIENCE_S)
+            await one.wait_for(state="prompt", timeout=PATIENCE_S)
+            outputs = [
+                (await (await hold.session("twice")).submit(f"echo {number}")).output
+                for number in range(3)
+            ]
+            return (await one.screen()).text, outputs
+
+    screen, outputs = run(work())
+    assert outputs == ["0\n", "1\n", "2\n"]
+    assert screen.count("typed by both") == 2
+
+
 # -- the turn ---------------------------------------------------------------------------------
 
 
@@ -482,6 +549,22 @@ def test_whoever_lost_the_turn_in_a_block_writes_nothing_more_in_it(
     by, reason, screen = run(work())
     assert by and reason == "stop, please"
     assert "never" not in screen
+
+
+@pytest.mark.requirement("A5")
+def test_a_turn_that_could_not_be_given_can_still_be_lost(host_home: Hold, agent: str) -> None:
+    async def work() -> str:
+        async with reached(host_home) as human, reached(host_home, agent) as other:
+            watched = await shell(human, "kept-turn")
+            session = await other.session("kept-turn")
+            async with session.turn() as turn:
+                with pytest.raises(errors.NoSuchActor):
+                    await session.hand_off("nobody-of-that-name")
+                await watched.seize(reason="mine")
+                await asyncio.wait_for(turn.lost.wait(), PATIENCE_S)
+            return turn.reason
+
+    assert run(work()) == "mine"
 
 
 def test_a_seizure_halts_and_says_what_had_happened(host_home: Hold) -> None:

@@ -286,7 +286,9 @@ def test_catchup_tells_what_others_did(host_home: Hold) -> None:
     host_home.fails("invalid_argument", "turn", "meanwhile", "policy", "dice")  # is no look
     told = host_home.json("catchup", "meanwhile", "--since", "1")
     assert set(told) == set(Handoff._fields)
-    said = host_home.ok("catchup", "meanwhile")  # the JSON was a look, too
+    said = host_home.ok("catchup", "meanwhile")  # to ask for a stretch of it was no look
+    assert "PATH: added /tmp/evil (first)" in said and "sleep 1000" in said
+    said = host_home.ok("catchup", "meanwhile")
     assert "no new journal record" in said or "commands" not in said
     assert (told["cwd"], told["halted"], told["refused"]) == ("/usr", False, 2)
     assert (told["unsubmitted"], told["unsubmitted_by"]) == ("echo left here", ["ann", "bob"])

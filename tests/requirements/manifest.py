@@ -533,6 +533,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
             *_in(
                 "process/test_sdk",
                 "test_a_reader_who_may_not_write_reads_on_and_one_who_may_not_watch_is_told",
+                "test_who_is_revoked_sees_no_more_of_the_command_it_began",
             ),
             *_in(
                 "e2e/test_mcp",
@@ -602,6 +603,10 @@ REQUIREMENTS: tuple[Requirement, ...] = (
             *_in(
                 "e2e/test_web_sessions",
                 "test_two_browsers_and_a_terminal_share_one_session_at_the_size_it_has",
+            ),
+            *_in(
+                "process/test_sdk",
+                "test_two_handles_on_a_session_count_together_and_lose_nothing",
             ),
         ),
         files=("core/session.py", "core/turn.py", "host/typist.py"),
@@ -733,6 +738,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
             *_in(
                 "process/test_sdk",
                 "test_whoever_lost_the_turn_in_a_block_writes_nothing_more_in_it",
+                "test_a_turn_that_could_not_be_given_can_still_be_lost",
             ),
             *_in(
                 "e2e/test_acceptance",
@@ -1018,6 +1024,10 @@ REQUIREMENTS: tuple[Requirement, ...] = (
                 "process/test_sdk_reach",
                 "test_a_command_elsewhere_runs_once_though_daemon_and_relay_are_killed_under_it",
             ),
+            *_in(
+                "process/test_sdk",
+                "test_two_handles_on_a_session_count_together_and_lose_nothing",
+            ),
         ),
         files=("adapters/ledger.py", "core/intake.py", "host/journaling.py", "sdk/client.py"),
     ),
@@ -1085,6 +1095,10 @@ REQUIREMENTS: tuple[Requirement, ...] = (
             *_in(
                 "faults/test_quiet_journals",
                 "test_what_was_done_last_is_signed_though_nothing_follows_it",
+            ),
+            *_in(
+                "process/test_sdk",
+                "test_a_secret_is_typed_only_where_one_is_asked_for",
             ),
         ),
         open=f"{GATE}: who staged an effect that another sets off",

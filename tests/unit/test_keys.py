@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.core.keys import NAMES, key_bytes
+from holdfast.core.keys import NAMES, key_bytes, pasted
 from holdfast.model.errors import InvalidArgument
 
 
@@ -54,3 +54,11 @@ def test_an_unknown_name_is_refused_with_the_known_ones() -> None:
 
 def test_every_known_name_gives_bytes() -> None:
     assert all(key_bytes(name) for name in NAMES)
+
+
+@pytest.mark.parametrize(
+    "text", [b"a\x1b[201~b", b"\x1b[20\x1b[201~1~\rrm -rf ~\r", b"\x1b[2\x1b[20\x1b[201~1~01~"]
+)
+def test_nothing_in_a_paste_can_end_it(text: bytes) -> None:
+    sent = pasted(text)
+    assert sent.startswith(b"\x1b[200~") and sent.index(b"\x1b[201~") == len(sent) - 6

@@ -95,11 +95,12 @@ def test_a_hundred_cancelled_inputs_leave_whole_frames_in_order(tmp_path: Path) 
 
     async def work() -> FakeHost:
         async with linked(tmp_path, _accepts, read_bytes=3000) as (host, link):
-            inputs = Inputs(link)
+            inputs = Inputs(link, SESSION)
             for number in range(100):
                 data = bytes([number]) * dice.choice((1, 500, 60_000))
                 task = asyncio.create_task(inputs.offer(m.Input(0, SESSION, 0, data)))
-                await asyncio.sleep(dice.random() ** 3 * 0.03)
+                if number % 10:  # else before it has begun
+                    await asyncio.sleep(dice.random() ** 3 * 0.03)
                 task.cancel()
                 await asyncio.wait((task,))
             await inputs.offer(m.Input(0, SESSION, 0, b"last"))
@@ -126,7 +127,7 @@ def test_an_input_whose_answer_was_lost_is_sent_again_under_its_number(tmp_path:
                 yield from _accepts(request)
 
         async with linked(tmp_path, answering) as (made, link):
-            host, inputs = made, Inputs(link)
+            host, inputs = made, Inputs(link, SESSION)
             first = asyncio.create_task(inputs.offer(m.Input(0, SESSION, 0, b"one")))
             second = asyncio.create_task(inputs.offer(m.Input(0, SESSION, 0, b"two")))
             await asyncio.gather(first, second)
@@ -146,7 +147,7 @@ def test_an_input_whose_host_is_lost_each_time_is_unknown_and_not_done(tmp_path:
         async with linked(tmp_path, answering) as (made, link):
             host = made
             with pytest.raises(InputUnknown):
-                await Inputs(link).offer(m.Input(0, SESSION, 0, b"x"))
+                await Inputs(link, SESSION).offer(m.Input(0, SESSION, 0, b"x"))
             return len({each.seq for each in host.inputs()})
 
     assert asyncio.run(asyncio.wait_for(work(), 30)) == 1
@@ -162,7 +163,7 @@ def test_a_refused_input_is_raised_and_the_next_has_another_number(tmp_path: Pat
 
     async def work() -> int:
         async with linked(tmp_path, answering) as (_, link):
-            inputs = Inputs(link)
+            inputs = Inputs(link, SESSION)
             with pytest.raises(SessionBusy) as refused:
                 await inputs.offer(m.Input(0, SESSION, 0, b"x"))
             assert (refused.value.hint, refused.value.retryable) == ("later", True)
@@ -250,7 +251,7 @@ def test_a_long_command_is_followed_however_often_the_host_is_lost_meanwhile(
 
         async with linked(tmp_path, answering) as (made, link):
             host = made
-            running = Running(link, Inputs(link), cast(Session, _Handle()), "make", "", "")
+            running = Running(link, Inputs(link, SESSION), cast(Session, _Handle()), "make", "", "")
             result = await running.result()
             return result.output_bytes, {e.seq for e in host.heard if isinstance(e, m.Exec)}
 
@@ -269,7 +270,7 @@ def test_a_host_that_is_gone_for_good_is_told_once_and_soon(tmp_path: Path, begu
 
         async with linked(tmp_path, answering) as (made, link):
             host = made
-            running = Running(link, Inputs(link), cast(Session, _Handle()), "make", "", "")
+            running = Running(link, Inputs(link, SESSION), cast(Session, _Handle()), "make", "", "")
             with pytest.raises(HostLost if begun else InputUnknown):
                 await asyncio.wait_for(running.result(), PATIENCE_S / 2)
 

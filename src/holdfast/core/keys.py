@@ -91,3 +91,14 @@ def _control(data: bytes, name: str) -> bytes:
         if data == b" ":
             return b"\0"
     raise InvalidArgument(f"no terminal has a control key for {name[:40]!r}")
+
+
+_PASTE_BEGINS, _PASTE_ENDS = b"\x1b[200~", b"\x1b[201~"
+
+
+def pasted(text: bytes) -> bytes:
+    """As one piece, for a program that knows pastes. What is in it cannot end it: whatever stands
+    behind that would be taken for typed."""
+    while _PASTE_ENDS in text:  # taking one out may make another
+        text = text.replace(_PASTE_ENDS, b"")
+    return _PASTE_BEGINS + text + _PASTE_ENDS

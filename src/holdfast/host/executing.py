@@ -17,10 +17,13 @@ from typing import TYPE_CHECKING
 from weakref import WeakSet
 
 from holdfast.core.exec_output import ExecOutput
+from holdfast.core.keys import pasted
 from holdfast.host.channels import Piece
+from holdfast.host.clock import now
 from holdfast.host.kept import KeptExec
+from holdfast.model.envelope import Right
 from holdfast.model.errors import HoldfastError, InvalidArgument, from_code
-from holdfast.model.ids import OperatorId
+from holdfast.model.ids import ActorId, OperatorId
 from holdfast.model.limits import (
     EXEC_KEY_MAX_CHARS,
     EXECS_REMEMBERED,
@@ -149,9 +152,12 @@ class Executions:
 class ExecChannel:
     """One execution's output for one operator that asked for it."""
 
-    def __init__(self, live: LiveSession, number: int, request: int, execution: Execution) -> None:
+    def __init__(
+        self, live: LiveSession, actor: ActorId, number: int, request: int, execution: Execution
+    ) -> None:
         self.live = live
         self.number = number
+        self._actor = actor
         self.wake: Callable[[], None] = lambda: None
         self._request = request
         self._execution = execution
@@ -163,24 +169,38 @@ class ExecChannel:
         execution.channels.add(self)
 
     def next_piece(self) -> Piece | None:
-        if not self.live.may_act():  # it is closed in this moment
+        if self._finished or not self.live.may_act():  # else it is closed in this moment
             return None
+        try:
+            self._check_watches()
+        except HoldfastError as refusal:
+            return self._fails(refusal)
         self._look()
         if self._ready:
             return [encode(self._ready.popleft())]
         record = self._execution.record
-        if self._finished or record.seconds is None or not self._complete():
+        if record.seconds is None or not self._complete():
             return None
+        if record.failure:
+            return self._fails(from_code(*record.failure))
         self._finished = True
         self._execution.channels.discard(self)
-        if record.failure:
-            error = from_code(*record.failure)
-            fields = (error.code, error.message, error.hint, error.retryable)
-            return [encode(m.Failed(self._request, *fields))]
         ended = m.ExecEnded(
             self._request, record.status or 0, record.cwd, record.seconds, self._lost
         )
         return [encode(ended)]
+
+    def _check_watches(self) -> None:
+        """Raise unless who began it may still see what is printed."""
+        spec, authority = self.live.spec, self.live.core.authority
+        authority.check(self._actor, Right.OBSERVE, spec.id, spec.labels, now())
+
+    def _fails(self, error: HoldfastError) -> Piece:
+        self._finished = True
+        self._ready.clear()
+        self._execution.channels.discard(self)
+        fields = (error.code, error.message, error.hint, error.retryable)
+        return [encode(m.Failed(self._request, *fields))]
 
     def finished(self) -> bool:
         return self._finished and not self._ready
@@ -246,7 +266,7 @@ def command_bytes(command: str, *, bracketed: bool) -> bytes:
     if not command.strip():
         raise InvalidArgument("an empty command line runs nothing")
     text = command.encode()
-    return (b"\x1b[200~" + text + b"\x1b[201~" if bracketed else text) + b"\r"
+    return (pasted(text) if bracketed else text) + b"\r"
 
 
 def _name(actor: str, operator: OperatorId, request: m.Exec) -> str:

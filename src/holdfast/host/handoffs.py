@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+from collections import deque
 from typing import TYPE_CHECKING
 
 from holdfast.adapters import files
@@ -22,7 +23,12 @@ from holdfast.host.commands import TYPED_BLIND
 from holdfast.host.levels import bell_path
 from holdfast.journal import entries
 from holdfast.model.info import CommandRecord
-from holdfast.model.limits import HANDOFF_COMMANDS, HANDOFF_MOVES, HANDOFF_POINTS
+from holdfast.model.limits import (
+    HANDOFF_COMMANDS,
+    HANDOFF_MOVES,
+    HANDOFF_POINTS,
+    HANDOFF_RECORDS,
+)
 from holdfast.model.record import Malformed, Record
 from holdfast.model.shell_state import ShellState
 from holdfast.model.turn_info import Handoff, TurnMove
@@ -31,6 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from holdfast.host.live import LiveSession
+    from holdfast.host.operator import Operator
 
 
 class Point(Record):
@@ -63,9 +70,16 @@ class Handoffs:
         self._points.looked.setdefault(actor, here)
         self._keep()
 
-    def looked_until_now(self, actor: str) -> None:
-        """This actor was attached, or asked, until now."""
-        self._points.looked[actor] = self._here()
+    def left(self, operator: Operator, channel: int) -> None:
+        """This channel is about to close. Its operator looked until now, if that was its last one
+        with a terminal. To read bytes is no look: programs poll like that, and show nobody."""
+        seats = self._live.core.attachments.seats()
+        shown = [seat.channel for seat in seats if seat.operator == operator.id and not seat.raw]
+        if shown == [channel] and not self._live.is_over:
+            self._looked(operator.actor.id, self._here())
+
+    def _looked(self, actor: str, until: Point) -> None:
+        self._points.looked[actor] = until
         self._keep()
 
     def _here(self) -> Point:
@@ -95,39 +109,39 @@ class Handoffs:
     async def for_actor(
         self, actor: str, since_seq: int | None = None, *, look: bool = False
     ) -> Handoff:
-        """Since this actor last held the turn; with `look`, since it last looked, and it looks."""
+        """Since this actor last held the turn; with `look`, since it last looked, and it looks.
+        Who says since when wants that stretch again, or another: that is no look."""
         points = self._points.looked if look else self._points.held
         point = points.get(actor)
-        first = (point.seq if point else 0) + 1 if since_seq is None else since_seq
+        first = max(1, (point.seq if point else 0) + 1 if since_seq is None else since_seq)
         unsubmitted, authors = await self._unsubmitted()
         live = self._live
         live.journal.flush()
-        through = live.journal.seq
-        reader = JournalReader(live.daemon.store.directory(live.spec.id))
-        gathered = await asyncio.to_thread(_Gathered, reader.entries(first, through))
-        handoff = self._made(gathered, first - 1, through, point)
-        if look:
-            self.looked_until_now(actor)
+        here = self._here()  # what is recorded from now on is for the next one
+        directory = live.daemon.store.directory(live.spec.id)
+        found = await asyncio.to_thread(_gathered, directory, first, here.seq)
+        handoff = self._made(found, point, here)
+        if look and since_seq is None:
+            self._looked(actor, here)
         return handoff.replace(unsubmitted=unsubmitted, unsubmitted_by=authors)
 
-    def _made(self, found: _Gathered, since: int, through: int, point: Point | None) -> Handoff:
+    def _made(self, found: _Gathered, point: Point | None, here: Point) -> Handoff:
         live, name = self._live, self._live.daemon.actors.name
-        shell = self._shell()
+        shell = here.shell
         before = point.shell if point else None
         commands = [
             record.replace(actor=name(record.actor), authors=tuple(map(name, record.authors)))
             for record in found.commands.values()
         ]
         moves = [
-            move.replace(before=name(move.before), holder=name(move.holder))
-            for move in found.moves[-HANDOFF_MOVES:]
+            move.replace(before=name(move.before), holder=name(move.holder)) for move in found.moves
         ]
         return Handoff(
-            since_seq=since,
-            through_seq=through,
-            since_at=point.at if point else None,
-            commands=tuple(commands[-HANDOFF_COMMANDS:]),
-            commands_left_out=max(0, len(commands) - HANDOFF_COMMANDS),
+            since_seq=found.first - 1,
+            through_seq=here.seq,
+            since_at=found.cut_at or (point.at if point else None),
+            commands=tuple(commands),
+            commands_left_out=found.commands_left_out,
             moves=tuple(moves),
             refused=found.refused,
             blind_bytes=found.blind_bytes,
@@ -153,15 +167,27 @@ class Handoffs:
         return text or "", tuple(name(actor) for actor in live.typist.authors) if text else ()
 
 
+def _gathered(directory: str, first: int, last: int) -> _Gathered:
+    """From `first` through `last`, but not more of them than the latest HANDOFF_RECORDS."""
+    begin = max(first, last - HANDOFF_RECORDS + 1)
+    return _Gathered(JournalReader(directory).entries(begin, last), begin, cut=begin > first)
+
+
 class _Gathered:
     """What matters of a stretch of the journal."""
 
-    def __init__(self, found: Iterable[entries.Entry]) -> None:
+    def __init__(self, found: Iterable[entries.Entry], first: int, *, cut: bool) -> None:
+        """`cut`: there is more before the first of these, which is not read."""
+        self.first = first
+        self.cut_at: float | None = None  # when the first of these was recorded
         self.commands: dict[int, CommandRecord] = {}
-        self.moves: list[TurnMove] = []
+        self.commands_left_out = 0
+        self.moves: deque[TurnMove] = deque(maxlen=HANDOFF_MOVES)
         self.refused = 0
         self.blind_bytes = 0
         for entry in found:
+            if cut and self.cut_at is None:
+                self.cut_at = entry.at
             self._take(entry)
 
     def _take(self, entry: entries.Entry) -> None:
@@ -170,6 +196,9 @@ class _Gathered:
                 self.commands[number] = CommandRecord(
                     number, text, cwd, entry.at, offset, actor=entry.actor, authors=body.authors
                 )
+                if len(self.commands) > HANDOFF_COMMANDS:
+                    del self.commands[next(iter(self.commands))]
+                    self.commands_left_out += 1
             case entries.CommandEnded(number=number, status=status, offset=offset):
                 if number in self.commands:
                     self.commands[number] = self.commands[number].replace(

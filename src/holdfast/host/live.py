@@ -182,6 +182,8 @@ class LiveSession:
                     self._do(event, effect)
         if turned or isinstance(event, _MAY_WAKE):
             self.turning.arm()
+        if isinstance(event, ev.AuthorityChanged) and self.commands.exec is not None:
+            self.commands.exec.wake()  # who follows it may not be allowed to any more
         if self.watching.watched:
             self.watching.stirred()
         return answer
@@ -253,7 +255,7 @@ class LiveSession:
             self._left_at[operator.id] = now()
             if len(self._left_at) > INTAKE_OPERATORS:
                 del self._left_at[next(iter(self._left_at))]
-            self.handoffs.looked_until_now(operator.actor.id)
+        self.handoffs.left(operator, channel)
         self.handle(ev.Left(operator.actor.id, now(), operator.id, channel))
 
     def gone(self, operator: Operator) -> None:
@@ -265,7 +267,9 @@ class LiveSession:
 
     def everybody(self) -> set[Operator]:
         """Who is to be told what happens here."""
-        return {*self.audience, *self._present, *self.daemon.watchers(self)}
+        may_see = self.daemon.registry.may_see
+        acted = (operator for operator in self._present if may_see(operator.actor, self))
+        return {*self.audience, *acted, *self.daemon.watchers(self)}
 
     def authority_changed(self, by: Actor, subject: Actor, envelope: Envelope | None) -> None:
         """What the subject may do has changed; None: it is revoked."""

@@ -9,9 +9,10 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
+from holdfast.adapters import pty
 from holdfast.core import events as ev
 from holdfast.core.attachment import Seat
-from holdfast.core.keys import key_bytes
+from holdfast.core.keys import key_bytes, pasted
 from holdfast.core.turn import shown_text
 from holdfast.host.admission_requests import AdmissionRequests
 from holdfast.host.authority_requests import AuthorityRequests
@@ -239,9 +240,14 @@ class Requests:
         return self._offer(operator, request, request.data)
 
     def _submit(self, operator: Operator, request: m.Submit) -> m.Answer | Awaitable[m.Answer]:
-        data = request.text.encode()
-        if len(data) > 1 and self.live(operator, request.session).view.mode(_BRACKETED_PASTE):
-            data = b"\x1b[200~" + data.replace(b"\x1b[201~", b"") + b"\x1b[201~"
+        data, live = request.text.encode(), self.live(operator, request.session)
+        if request.secret and not pty.reads_secretly(live.fds.master):
+            raise InvalidArgument(
+                "no secret is asked for now: it would be shown on the screen, and recorded",
+                hint="look what the session waits for; an answer that is no secret needs no care",
+            )
+        if len(data) > 1 and live.view.mode(_BRACKETED_PASTE):
+            data = pasted(data)
         return self._offer(operator, request, data + (b"\r" if request.enter else b""))
 
     def _keys(self, operator: Operator, request: m.Keys) -> m.Answer | Awaitable[m.Answer]:
@@ -288,7 +294,7 @@ class Requests:
         if execution is None:
             execution = self._begin_exec(live, operator, request)
         live.here(operator)
-        channel = ExecChannel(live, -1 - request.id, request.id, execution)
+        channel = ExecChannel(live, actor, -1 - request.id, request.id, execution)
         channel.wake = operator.pump
         self._daemon.join(operator, channel)
         operator.pump()

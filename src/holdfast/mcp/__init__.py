@@ -6,10 +6,12 @@ holds the turn, and is told in plain words when it may not. Nothing here grants 
     desk.py        the agent's place: its connection, the sessions it may name, its commands
     looking.py     tools that only look
     acting.py      tools that write
+    command.py     a command line that was submitted
     turning.py     tools about the turn
     refusing.py    what the host refuses, as an answer an agent can act on
     bounding.py    text cut to what a model can read
     resources.py   screen and journal as resources
+    recorded.py    where a session's journal ends
     changes.py     telling subscribers that one of them changed
     serving.py     over standard input and output (pipes.py), or HTTP
 """

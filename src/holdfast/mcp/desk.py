@@ -9,15 +9,18 @@ from collections import OrderedDict
 from collections.abc import AsyncIterator, Collection
 from contextlib import asynccontextmanager
 
-from holdfast.model.errors import InvalidArgument, NoSuchSession
+from holdfast.mcp.bounding import one_line
+from holdfast.mcp.command import Command
+from holdfast.model.errors import InvalidArgument, NoSuchSession, TimedOut
 from holdfast.model.info import SessionInfo
 from holdfast.sdk.aio.hold import Hold, connect
-from holdfast.sdk.aio.running import Running
 from holdfast.sdk.aio.session import Session
 from holdfast.sdk.aio.values import Screen
 
 WAIT_MAX_S = 55.0  # of one call: clients give up after a minute
+_FIND_S = 35.0  # for a session to be found: longer than a lost host is tried again
 _COMMANDS_MAX = 64  # handles remembered; the oldest that has ended goes first
+_COMMANDS_NAMED = 5  # to an agent that does not know its handle: the latest
 
 
 class Desk:
@@ -29,7 +32,8 @@ class Desk:
         self._connecting = asyncio.Lock()
         self._sessions: dict[str, Session] = {}  # by id: a handle keeps the turn it took
         self._screens: dict[str, Screen] = {}  # as last seen, by session id
-        self._commands: OrderedDict[str, Running] = OrderedDict()
+        self.heads: dict[str, int] = {}  # of journals: the last record seen, by session id
+        self._commands: OrderedDict[str, Command] = OrderedDict()
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[Desk]:
@@ -59,10 +63,29 @@ class Desk:
 
     async def found(self, name: str) -> tuple[Session, SessionInfo]:
         """A session, and how it is at this moment."""
+        try:
+            async with asyncio.timeout(_FIND_S):
+                return await self._found(name)
+        except TimeoutError:
+            raise TimedOut(f"the host did not answer within {_FIND_S:g} s") from None
+
+    async def _found(self, name: str) -> tuple[Session, SessionInfo]:
         session = await (await self.hold()).session(name)
-        if not self._is_ours(session.found):
+        info = session.found
+        if not self._is_ours(info):
             raise NoSuchSession(f"this agent was not given the session {session.name}")
-        return self._sessions.setdefault(session.id, session), session.found
+        if session.id not in self._sessions or info.ending is not None:
+            await self._forget_ended()
+        if info.ending is not None:
+            return session, info
+        return self._sessions.setdefault(session.id, session), info
+
+    async def _forget_ended(self) -> None:
+        """Done when one more is named: what is kept is kept of sessions that live."""
+        live = {info.id for info in await (await self.hold()).sessions()}
+        for kept in (self._sessions, self._screens, self.heads):
+            for gone in kept.keys() - live:
+                del kept[gone]
 
     async def screen(self, session: Session, info: SessionInfo) -> Screen:
         """The screen as it is at this moment. What was printed makes the screen, so the one that
@@ -77,22 +100,24 @@ class Desk:
 
     # -- commands -----------------------------------------------------------------------------
 
-    def keep(self, running: Running) -> str:
-        """Remember a command that goes on; gives its handle."""
+    def keep(self, command: Command) -> str:
+        """Remember a command; gives its handle."""
         while len(self._commands) >= _COMMANDS_MAX:
             ended = [handle for handle, each in self._commands.items() if each.done]
             self._commands.pop(ended[0] if ended else next(iter(self._commands))).forget()
         handle = secrets.token_hex(4)
-        self._commands[handle] = running
+        self._commands[handle] = command
         return handle
 
-    def command(self, handle: str) -> Running:
+    def command(self, handle: str) -> Command:
         try:
             return self._commands[handle]
         except KeyError:
+            kept = [f"{key} ({one_line(each.line, 60)})" for key, each in self._commands.items()]
             raise InvalidArgument(
                 f"no command has the handle {handle[:40]!r}",
-                hint="observe shows what became of it; handles are of this connection only",
+                hint="observe shows what became of it; you can ask for: "
+                + (", ".join(kept[-_COMMANDS_NAMED:]) or "none"),
             ) from None
 
     def drop(self, handle: str) -> None:

@@ -130,9 +130,9 @@ class Looking:
         }
 
     async def catch_up(self, session: SessionName) -> Answer:
-        """What others did in a session since you last looked: commands by whom with their status,
-        changes of directory, environment, aliases and jobs, text left at the prompt. Call it when
-        you come back, and whenever the turn comes to you."""
+        """What others did in a session since you last called this: commands by whom with their
+        status, changes of directory, environment, aliases and jobs, text left at the prompt. Call
+        it when you come back, and whenever the turn comes to you."""
         handoff = await (await self._desk.session(session)).catch_up()
         return {
             "journal_records": [handoff.since_seq + 1, handoff.through_seq],

@@ -3,14 +3,17 @@ A refusal is an answer and not a failure of the tool: a model reads answers."""
 
 from __future__ import annotations
 
+import asyncio
 import functools
 from collections.abc import Awaitable, Callable
 from typing import Any, ParamSpec
 
-from holdfast.model.errors import HoldfastError
+from holdfast.model.errors import HoldfastError, TimedOut
 
 P = ParamSpec("P")
 Answer = dict[str, Any]
+
+_CALL_S = 58.0  # of any call, whatever it waits for: clients give up after a minute
 
 # What to do about it with the tools there are. The host's own hints name commands of people.
 _NEXT = {
@@ -44,13 +47,16 @@ def refused(error: HoldfastError) -> Answer:
 
 
 def answering(tool: Callable[P, Awaitable[Answer]]) -> Callable[P, Awaitable[Answer]]:
-    """The tool, with every error of ours as an answer."""
+    """The tool, with every error of ours as an answer, and never without an answer."""
 
     @functools.wraps(tool)
     async def answered(*args: P.args, **kwargs: P.kwargs) -> Answer:
         try:
-            return await tool(*args, **kwargs)
+            async with asyncio.timeout(_CALL_S):
+                return await tool(*args, **kwargs)
         except HoldfastError as error:
             return refused(error)
+        except TimeoutError:
+            return refused(TimedOut(f"the host did not answer within {_CALL_S:g} s"))
 
     return answered

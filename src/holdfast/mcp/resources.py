@@ -6,6 +6,7 @@ import json
 
 from holdfast.mcp.bounding import ROWS_MAX, tail
 from holdfast.mcp.desk import Desk
+from holdfast.mcp.recorded import head
 
 SCREEN, JOURNAL = "screen", "journal"
 
@@ -32,8 +33,9 @@ async def journal_lines(desk: Desk, session: str) -> str:
     """The latest entries, one JSON object in a line. What was typed is not in it: that is for
     people who investigate (`hold log`)."""
     found = await desk.session(session)
+    last = desk.heads[found.id] = await head(found, desk.heads.get(found.id, 1))
     latest: list[str] = []
-    async for entry in found.journal(since=await _recent(desk, session)):
+    async for entry in found.journal(since=max(1, last - ROWS_MAX + 1)):
         latest.append(
             json.dumps(
                 {
@@ -46,9 +48,3 @@ async def journal_lines(desk: Desk, session: str) -> str:
         )
         del latest[:-ROWS_MAX]
     return "\n".join(latest)
-
-
-async def _recent(desk: Desk, session: str) -> int:
-    """A record from which on the latest ones are."""
-    handoff = await (await desk.session(session)).catch_up()
-    return max(1, handoff.through_seq - ROWS_MAX)

@@ -69,6 +69,7 @@ RATE_BURST_S = 2.0  # so much of a rate may come at once: a paste, a command aft
 RATE_BUCKETS_MAX = 4096  # rates being counted; full ones are dropped first, then refused
 HANDOFF_COMMANDS = 50  # told to a new holder; of the rest only how many they were
 HANDOFF_MOVES = 20  # the same for changes of the turn
+HANDOFF_RECORDS = 20_000  # of the journal read for it, the latest: half a second, in a thread
 HANDOFF_POINTS = 64  # actors whose last look is remembered per session; the oldest goes
 LABELS_MAX = 32  # of one session
 TURN_PAUSE_S = 3.0  # free-when-idle: longer than a look at the screen within one command line

@@ -181,10 +181,11 @@ class Session:
             self._thread, self._thread.wait(self._of.start(command, key=key, intent=intent))
         )
 
-    def type(self, text: str, *, enter: bool = False) -> int:
+    def type(self, text: str, *, enter: bool = False, secret: bool = False) -> int:
         """Type text, pasted as one piece where the program knows pastes. Gives the output offset
-        at which it was taken: what is printed in answer comes behind it."""
-        return self._thread.wait(self._of.type(text, enter=enter))
+        at which it was taken: what is printed in answer comes behind it. A `secret` is refused
+        unless the program reads it without echo: it would be shown, and recorded."""
+        return self._thread.wait(self._of.type(text, enter=enter, secret=secret))
 
     def type_bytes(self, data: bytes) -> int:
         """Type bytes as they are."""

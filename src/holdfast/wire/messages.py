@@ -142,6 +142,7 @@ class Submit(Request):
     seq: int
     text: str
     enter: bool = True
+    secret: bool = False  # typed only where a program reads without echo
 
 
 class Keys(Request):

@@ -108,7 +108,7 @@ class Carrier(asyncio.Protocol):
     def close_channel(self, number: int) -> None:
         """Whoever read it does not any more. Nothing is waited for."""
         if self._channels.pop(number, None) is not None and self.error is None:
-            self.send(m.Detach(0, number), lambda _: None)
+            asked = self.send(m.Detach(0, number), lambda _: self.forget(asked))
 
     # -- in -------------------------------------------------------------------------------------
 

@@ -121,7 +121,11 @@ class connect:  # noqa: N801 - it is called like a function, and used with `asyn
     async def _connected(self) -> Hold:
         acting = identity.load(self._actor) if self._actor else None
         link = Link(_place_of(self._address), self._client, acting, self._patience)
-        welcome = (await link.carrier()).welcome
+        try:
+            welcome = (await link.carrier()).welcome
+        except BaseException:
+            await link.close()  # given up: nobody is to be left attached there
+            raise
         me = acting or identity.chosen()
         actor = me.name if me is not None else welcome.actor
         return Hold(link, HostPeer(welcome.host, welcome.host_key, welcome.daemon_pid, actor))

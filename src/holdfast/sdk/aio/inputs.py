@@ -22,17 +22,16 @@ _ATTEMPTS = 4  # a host that is lost so often before it answers is better looked
 class Inputs:
     """What this program types into one session."""
 
-    def __init__(self, link: Link) -> None:
+    def __init__(self, link: Link, session: str) -> None:
         self._link = link
-        self._seq = 0
-        self._one = asyncio.Lock()
+        self._numbers = link.numbers(session)
 
     @asynccontextmanager
     async def turn(self) -> AsyncIterator[int]:
         """The number of the next input; others wait until this one's fate is known."""
-        async with self._one:
-            self._seq += 1
-            yield self._seq
+        async with self._numbers.one:
+            self._numbers.last += 1
+            yield self._numbers.last
 
     async def offer(self, request: m.Submit | m.Keys | m.Input) -> m.Accepted:
         """Raises InputUnknown when the host was lost and cannot be asked what it took."""
@@ -56,6 +55,8 @@ class Inputs:
                     sent = lost
                 else:
                     assert isinstance(answer, m.Accepted), answer
+                    if answer.repeated and sent is None:
+                        raise unknown()  # somebody else has used its number: never call it done
                     return answer
             raise unknown() from sent
 

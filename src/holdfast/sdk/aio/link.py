@@ -26,6 +26,15 @@ _RETRY_S = 0.02
 REDIAL_S = 0.3  # of a relay, which others dial too
 
 
+class Numbers:
+    """Of the inputs to one session: the host counts them by operator, so all handles on it that
+    this link has count together."""
+
+    def __init__(self) -> None:
+        self.last = 0
+        self.one = asyncio.Lock()  # at a time
+
+
 class Link:
     """A host, kept in reach."""
 
@@ -42,6 +51,7 @@ class Link:
         self._carrier: Carrier | None = None
         self._connecting: asyncio.Task[Carrier] | None = None
         self._listeners: set[Callable[[m.Message | None], None]] = set()
+        self._numbers: dict[str, Numbers] = {}
         self._closed = False
 
     # -- being connected ------------------------------------------------------------------------
@@ -56,7 +66,13 @@ class Link:
         if self._connecting is None:
             self._connecting = asyncio.create_task(self._connect(again=self._carrier is not None))
             self._connecting.add_done_callback(self._connected)
-        return await asyncio.shield(self._connecting)
+        connecting = self._connecting
+        try:
+            return await asyncio.shield(connecting)
+        except asyncio.CancelledError:
+            if self._closed and connecting.cancelled():
+                raise HostLost("the connection was closed by this program") from None
+            raise
 
     def _connected(self, task: asyncio.Task[Carrier]) -> None:
         self._connecting = None
@@ -110,6 +126,10 @@ class Link:
     def patience(self) -> Patience:
         """For something new that is to be tried again when the connection is lost."""
         return Patience(self._patience_s)
+
+    def numbers(self, session: str) -> Numbers:
+        """Of the inputs to the session of this id."""
+        return self._numbers.setdefault(session, Numbers())
 
     # -- asking ---------------------------------------------------------------------------------
 

@@ -47,7 +47,7 @@ class Session:
 
     def __init__(self, link: Link, info: SessionInfo) -> None:
         self._link = link
-        self._inputs = Inputs(link)
+        self._inputs = Inputs(link, info.id)
         self._blocks = Blocks(self)  # in which this handle holds the turn
         self.id = info.id
         self.name = info.name
@@ -105,10 +105,11 @@ class Session:
 
     # -- input ----------------------------------------------------------------------------------
 
-    async def type(self, text: str, *, enter: bool = False) -> int:
+    async def type(self, text: str, *, enter: bool = False, secret: bool = False) -> int:
         """Type text, pasted as one piece where the program knows pastes. Gives the output offset
-        at which it was taken: what is printed in answer comes behind it."""
-        return await self._offer(m.Submit(0, self.id, 0, text, enter))
+        at which it was taken: what is printed in answer comes behind it. A `secret` is refused
+        unless the program reads it without echo: it would be shown, and recorded."""
+        return await self._offer(m.Submit(0, self.id, 0, text, enter, secret))
 
     async def type_bytes(self, data: bytes) -> int:
         """Type bytes as they are."""
@@ -217,18 +218,18 @@ class Session:
 
     async def yield_turn(self) -> TurnState:
         """Give the turn up; the session's policy says who is next."""
-        self._blocks.given()
-        return await self._turn(a.YieldTurn(0, self.id))
+        with self._blocks.giving():
+            return await self._turn(a.YieldTurn(0, self.id))
 
     async def hand_off(self, to: str, message: str = "") -> TurnState:
         """Give the turn to this actor, waiting for it or not."""
-        self._blocks.given()
-        return await self._turn(a.HandOffTurn(0, self.id, to, message))
+        with self._blocks.giving():
+            return await self._turn(a.HandOffTurn(0, self.id, to, message))
 
     async def grant_turn(self, to: str = "") -> TurnState:
         """Give the turn to one who waits for it; "" is the first of them."""
-        self._blocks.given()
-        return await self._turn(a.GrantTurn(0, self.id, to))
+        with self._blocks.giving():
+            return await self._turn(a.GrantTurn(0, self.id, to))
 
     async def seize(self, *, halt: bool = False, only_actor: str = "", reason: str = "") -> Receipt:
         """Take the turn now, whoever holds it; with `halt` freeze everything in the session too,

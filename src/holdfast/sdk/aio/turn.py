@@ -11,12 +11,13 @@ TurnLost, also when the turn is free again: whoever took it decides what comes n
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import aclosing, asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Iterator
+from contextlib import aclosing, asynccontextmanager, contextmanager, suppress
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from holdfast.model.errors import (
+    HoldfastError,
     InvalidArgument,
     NoSuchSession,
     SessionBusy,
@@ -48,7 +49,7 @@ class Turn:
         self.lost_to = ""  # who took it, by name
         self.reason = ""  # and why, if they said
         self._ours_to_give = False  # it was taken here, and not given on since
-        self._given = False
+        self.given = False  # on by this program itself
         self._ours = asyncio.Event()
         self._watching: asyncio.Task[None] | None = None
 
@@ -72,7 +73,7 @@ class Turn:
     ) -> None:
         self._blocks.left(self)
         await self._stop()
-        if self._ours_to_give and not self.lost.is_set() and not self._given:
+        if self._ours_to_give and not self.lost.is_set() and not self.given:
             with suppress(TurnNotHeld, SessionEnded, NoSuchSession):
                 await self._session.yield_turn()
 
@@ -87,10 +88,6 @@ class Turn:
             f"{self.lost_to or 'somebody'} took the turn of {self._session.name}{why}",
             hint="stop, and ask whoever holds it now before you go on",
         )
-
-    def given(self) -> None:
-        """Given on by this program itself: that is no loss."""
-        self._given = True
 
     # -- waiting for it -------------------------------------------------------------------------
 
@@ -152,7 +149,7 @@ class Turn:
             self.lose(by, reason)
 
     def lose(self, by: str, reason: str) -> None:
-        if not self.lost.is_set() and not self._given:
+        if not self.lost.is_set() and not self.given:
             self.lost_to, self.reason = by, reason
             self.lost.set()
 
@@ -182,10 +179,18 @@ class Blocks:
     def left(self, turn: Turn) -> None:
         self._turns.remove(turn)
 
-    def given(self) -> None:
-        """The turn is given on by this program itself."""
-        for turn in self._turns:
-            turn.given()
+    @contextmanager
+    def giving(self) -> Iterator[None]:
+        """The turn is given on by this program itself: that is no loss. Not so if it is refused."""
+        giving = [turn for turn in self._turns if not turn.given]
+        for turn in giving:
+            turn.given = True  # before: that it is another's may be told before the answer
+        try:
+            yield
+        except HoldfastError:
+            for turn in giving:
+                turn.given = False
+            raise
 
     def hold_by_writing(self, state: TurnState) -> bool:
         """Whether the turn is ours because we wrote while it was free: nobody asked for it."""

@@ -1,0 +1,179 @@
+"""What an agent's looking leaves behind: nothing of what `catch_up` owes it, and no watch after its
+client."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import time
+from collections.abc import Iterator
+from unittest import mock
+
+import pytest
+
+pytest.importorskip("mcp", reason="the mcp extra is not installed")
+
+import httpx2
+from mcp import Client
+from mcp.client.streamable_http import streamable_http_client
+
+from e2e.agents import PATIENCE_S, agent
+from e2e.test_mcp_carriers import served
+from holdfast.mcp.changes import Changes
+from holdfast.mcp.desk import Desk
+from holdfast.mcp.recorded import head
+from holdfast.mcp.resources import journal_lines
+from holdfast.model.size import Size
+from process.acting import add_actor, connected
+from process.commanding import Hold
+from process.sdking import reached, run
+
+
+@pytest.fixture(scope="module")
+def hold() -> Iterator[Hold]:
+    made = Hold()
+    try:
+        made.ok("up", "-d")
+        add_actor(made, "otto", "execute", "--all")
+        yield made
+    finally:
+        made.close()
+
+
+def left_alone(hold: Hold, session: str) -> None:
+    """Return once nobody is attached. Each look is a command of its own, so this does not spin."""
+    deadline = time.monotonic() + PATIENCE_S / 2
+    while hold.json("show", session)["operators"]:
+        assert time.monotonic() < deadline, f"somebody still watches {session}"
+
+
+def test_whatever_it_looks_at_what_others_did_is_told_by_catch_up(hold: Hold) -> None:
+    session = hold.shell("polled")
+
+    async def work() -> None:
+        async with agent(hold, "otto") as otto:
+            cursor = (await otto("observe", session="polled"))["cursor"]
+            await otto("catch_up", session="polled")
+            changed = ("exec", "polled", "--", "export PATH=/tmp/evil:$PATH; echo done")
+            await asyncio.to_thread(hold.ok, *changed)
+            seen = await otto("observe", session="polled", since=cursor)
+            assert "done" in seen["printed"]
+            await otto("read_output", session="polled", offset=cursor)
+            await otto("wait", session="polled", text="^done", since=cursor)
+            for kind in ("screen", "journal"):
+                await otto.resource(f"hold://session/{session}/{kind}")
+            told = await otto("catch_up", session="polled")
+            assert [each["command"] for each in told["commands"]] == [changed[-1]]
+            assert any(each["name"] == "PATH" for each in told["changes"]), told["changes"]
+            assert (await otto("catch_up", session="polled"))["commands"] == []
+
+    run(work())
+
+
+def test_following_a_journal_asks_nothing_of_the_shell(hold: Hold) -> None:
+    """The line that stands at the prompt is asked for by a key, and the shell prints it anew: who
+    asked for it whenever something is printed would never come to an end."""
+    session = hold.shell("half")
+    uri = f"hold://session/{session}/journal"
+    hold.ok("keys", "half", "e", "c", "h", "o")
+    hold.ok("wait", "half", "--for", "text:echo", "--timeout", "20")
+    before = hold.json("show", "half")["output_offset"]
+
+    async def work() -> list[str]:
+        async with (
+            agent(hold, "otto") as otto,
+            otto.client.listen(resource_subscriptions=[uri]) as changes,
+        ):
+            await anext(changes)
+            for count in (1, 2, 3):
+                await asyncio.to_thread(hold.ok, "keys", "half", "x")
+                while (await otto.resource(uri)).count('"input"') < count + 1:
+                    await anext(changes)
+            return [json.loads(line)["actor"] for line in (await otto.resource(uri)).splitlines()]
+
+    actors = run(work())
+    assert hold.json("show", "half")["output_offset"] == before + 3, actors
+
+
+def test_the_end_of_a_long_journal_is_found_from_wherever_one_begins(hold: Hold) -> None:
+    session = hold.shell("long")
+    with connected(hold) as host:
+        for rows in range(260):
+            host.resize(session, Size(80, 24 + rows % 2))
+
+    async def work() -> None:
+        async with reached(hold) as host:
+            found = await host.session(session)
+            last = [entry.seq async for entry in found.journal()][-1]
+            assert last > 260
+            for known in (1, 2, 99, 100, 150, last - 100, last - 1, last):
+                assert await head(found, known) == last
+
+    run(work())
+
+
+def test_what_an_older_client_takes_back_is_watched_no_longer(hold: Hold) -> None:
+    session = hold.shell("taken-back")
+    uri = f"hold://session/{session}/journal"
+
+    async def work() -> None:
+        told = asyncio.Event()
+
+        async def hear(message: object) -> None:
+            if "updated" in str(getattr(message, "method", "")):
+                told.set()
+
+        async with agent(hold, "otto", mode="legacy", message_handler=hear) as otto:
+            with pytest.warns(match="subscribe"):
+                await otto.client.session.subscribe_resource(uri)
+            await asyncio.wait_for(told.wait(), PATIENCE_S)
+            await asyncio.to_thread(hold.attached, "taken-back", 1)
+            with pytest.warns(match="subscribe"):
+                await otto.client.session.unsubscribe_resource(uri)
+            await asyncio.to_thread(left_alone, hold, "taken-back")
+
+    run(work())
+
+
+def test_a_client_that_left_watches_nothing(hold: Hold) -> None:
+    """The server stays, as it does over HTTP."""
+    session = hold.shell("left")
+    uri = f"hold://session/{session}/screen"
+
+    async def work() -> None:
+        async with served(hold) as (url, token):
+            headers = {"Authorization": f"Bearer {token}"}
+            async with httpx2.AsyncClient(headers=headers, timeout=PATIENCE_S) as carrier:
+                transport = streamable_http_client(url, http_client=carrier)
+                async with Client(transport, mode="legacy") as client:
+                    with pytest.warns(match="subscribe"):
+                        await client.session.subscribe_resource(uri)
+                    await asyncio.to_thread(hold.attached, "left", 1)
+            await asyncio.to_thread(left_alone, hold, "left")
+
+    run(work())
+
+
+def test_nothing_is_kept_of_a_session_that_ended(hold: Hold) -> None:
+    ended, other = hold.shell("over"), hold.shell("after")
+    uri = f"hold://session/{ended}/journal"
+
+    async def work() -> None:
+        with mock.patch.dict(os.environ, {"HOLDFAST_HOME": hold.home}):
+            desk = Desk(None, "otto", ())
+            async with desk.open():
+                changes = Changes(desk)
+                await desk.screen(*await desk.found(ended))
+                assert await journal_lines(desk, ended)
+                with changes._watched(uri):
+                    watch = changes._watches[uri]
+                    await asyncio.to_thread(hold.ok, "end", ended)
+                    await asyncio.wait_for(watch, PATIENCE_S)
+                    assert changes._watches == {}
+                for name in (ended, other):
+                    await desk.found(name)
+                assert list(desk._sessions) == [other]
+                assert (desk._screens, desk.heads) == ({}, {})
+
+    run(work())
