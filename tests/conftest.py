@@ -21,8 +21,8 @@ WORKERS = 4  # two for each core of a small machine: half of the time a test wai
 FIRST = ("simulation", "e2e", "privileged", "faults", "process", "contract")
 TESTS = Path(__file__).parent
 
-# Whatever started the suite (`nohup`, a shell in the background) may have these ignored, and a child
-# inherits that: then no program in a test could be interrupted or hung up.
+# Whatever started the suite (`nohup`, a shell in the background) may have these ignored, and every
+# program inherits that: none in a test could be interrupted or hung up.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 for _number in (signal.SIGQUIT, signal.SIGHUP):
     signal.signal(_number, signal.SIG_DFL)
