@@ -26,6 +26,7 @@ MEASURES = (
     "halt",
     "journal",
     "reach",
+    "relay",
     "web",
     "mcp",
     "idle",

@@ -179,6 +179,8 @@ class Hand(threading.Thread):
 class Worker(Hand):
     """An actor that writes when it can, and asks for, gives and takes the turn."""
 
+    acts_per_s = 20.0
+
     def __init__(
         self,
         host: FaultHost,
@@ -194,7 +196,7 @@ class Worker(Hand):
         try:
             while not self.stop.is_set():
                 self._something()
-                self.stop.wait(self.chance.expovariate(20.0))  # they think, too
+                self.stop.wait(self.chance.expovariate(self.acts_per_s))  # they think, too
         except Exception as error:  # told by the test; a thread's own traceback is lost
             self.fault = f"{self.name}: {type(error).__name__}: {error}"
         finally:

@@ -36,6 +36,8 @@ _VIEW = 3
 class FarHand(Worker):
     """One actor's client somewhere else. Who it is, its channel has proven."""
 
+    acts_per_s = 7.0  # for two minutes: others need the machine too
+
     def __init__(
         self, host: ReachedHost, machine: Machine, session: str, seed: int, others: list[Identity]
     ) -> None:

@@ -15,6 +15,7 @@ import pytest
 from holdfast.model.size import Size
 from process.acting import add_actor
 from process.commanding import Hold
+from process.own_relay import until
 from process.sshing import SSH, GatewayProcess, ends, make_key, needs_ssh
 from process.terminals import Terminal
 
@@ -100,10 +101,11 @@ def test_the_sessions_size_follows_the_clients_window(
     terminal.until_shown("$")
     terminal.type(b"stty size\r")
     terminal.until(b"31 91")
-    terminal.resize(Size(77, 22))
+    terminal.resize(Size(77, 22))  # which `ssh` may tell behind the keys that follow it
+    resized = {"cols": 77, "rows": 22}
+    until("it is resized", lambda: host_home.json("show", "sized")["size"] == resized)
     terminal.type(b"stty size\r")
     terminal.until(b"22 77")
-    assert host_home.json("show", "sized")["size"] == {"cols": 77, "rows": 22}
 
 
 def test_a_full_screen_editor_works(

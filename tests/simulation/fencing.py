@@ -409,6 +409,8 @@ class Checker:
         while queue:
             world = queue.popleft()
             for _, reached, bad in self.steps(world):
+                if not bad and reached in came:  # as it is: no need to look for its likes
+                    continue
                 after = canonical(reached)
                 if bad or (after not in came and self._two(after)):
                     came.setdefault(after, world)

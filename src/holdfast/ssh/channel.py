@@ -9,6 +9,7 @@ no other program, no subsystem and no forwarding to be had here.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import os
 import signal
@@ -217,10 +218,11 @@ class Channel(asyncssh.SSHServerSession[bytes]):
                 self._over(fd)
 
     def _send(self, data: bytes, is_error: bool) -> None:
-        if is_error:
-            self._chan.write_stderr(data)
-        else:
-            self._chan.write(data)
+        with contextlib.suppress(BrokenPipeError):  # closed by the client: that is told in a moment
+            if is_error:
+                self._chan.write_stderr(data)
+            else:
+                self._chan.write(data)
 
     def _over(self, fd: int) -> None:
         if self._listening:

@@ -1,21 +1,27 @@
-"""What a relay costs: `python -m bench.relay_load`. Relay and load each on a core of its own, over
-loopback, without the end-to-end channel: opaque bytes.
+"""What a relay itself costs.
 
-    echo         64 bytes operator -> relay -> host -> relay -> operator
-    throughput   16 KB broadcasts to 1 and to 100 observers, paced by `taken`
-    crowd        1,000 hosts with 10,000 sessions: memory, and how fast they come in
-"""
+Relay and load each on a core of its own, over loopback, without the end-to-end channel: opaque
+bytes. Timed are 64 bytes from an operator to a host and back; broadcasts of 16 kB to one and to a
+hundred observers, as fast as they are taken; and 1,000 hosts that come in with 10,000 sessions, a
+hundred at a time: what the relay needs for them, how fast they are proven and registered, and how
+long it then takes to open a stream to one of the sessions by its id."""
 
 from __future__ import annotations
 
 import asyncio
 import os
-import statistics
 import sys
 import time
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 import uvloop
+
+from bench.results import Row
+from bench.sampling import percentile
+from bench.stage import Stage
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
@@ -30,12 +36,44 @@ PIECE = bytes(16 << 10)
 HOSTS, SESSIONS_EACH = 1000, 10
 
 
-def cpu_s(pid: int) -> float:
-    words = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
-    return (int(words[11]) + int(words[12])) / os.sysconf("SC_CLK_TCK")
+def measure(stage: Stage) -> list[Row]:
+    taken: dict[str, float] = {}
+    with _on_its_own_core("--limit", "opens=100000") as run:
+        taken |= run(_echo)
+        for observers in FRAMES:
+            taken |= run(partial(_throughput, observers=observers))
+    with _on_its_own_core() as run:
+        taken |= run(_crowd)
+    crowd = f"{HOSTS:,} hosts with {HOSTS * SESSIONS_EACH:,} sessions at one relay"
+    rows = (
+        ("64 bytes through a relay and back, p50", "µs", "echo"),
+        ("16 kB broadcasts through a relay to one observer", "MB/s", "text 1"),
+        ("the same to 100 observers, all together", "MB/s", "text 100"),
+        (f"{crowd}: memory", "MB", "memory"),
+        (f"{crowd}: coming in", "hosts/s", "hosts"),
+        (f"{crowd}: opening one by its id, p50", "ms", "open"),
+    )
+    return [Row(name, unit, {"holdfast": taken[of]}) for name, unit, of in rows]
 
 
-async def echo(relay: RelayProcess) -> None:
+Load = Callable[[RelayProcess], Coroutine[None, None, dict[str, float]]]
+
+
+@contextmanager
+def _on_its_own_core(*words: str) -> Iterator[Callable[[Load], dict[str, float]]]:
+    """A relay; what is run puts its load on it from another core, where there are two."""
+    cores = sorted(os.sched_getaffinity(0))
+    with RelayProcess(*words) as relay:
+        if len(cores) > 1:
+            os.sched_setaffinity(relay.process.pid, {cores[0]})
+            os.sched_setaffinity(0, {cores[1]})
+        try:
+            yield lambda load: uvloop.run(load(relay))
+        finally:
+            os.sched_setaffinity(0, set(cores))
+
+
+async def _echo(relay: RelayProcess) -> dict[str, float]:
     async with Dialler(relay) as dialler:
         host, operator = await dialler.host(), await dialler.operator()
         stream = (await operator.open(host.key.public)).stream
@@ -57,12 +95,10 @@ async def echo(relay: RelayProcess) -> None:
                 pass  # a credit
             took.append(time.perf_counter() - began)
         answering.cancel()
-        took.sort()
-        p50, p99 = (took[int(len(took) * share)] * 1e6 for share in (0.5, 0.99))
-        print(f"echo 64 B: p50 {p50:.0f} us, p99 {p99:.0f} us")
+        return {"echo": percentile(took, 50) * 1e6}
 
 
-async def throughput(relay: RelayProcess, observers: int) -> None:
+async def _throughput(relay: RelayProcess, observers: int) -> dict[str, float]:
     frames = FRAMES[observers]
     async with Dialler(relay) as dialler:
         host = await dialler.host()
@@ -99,7 +135,7 @@ async def throughput(relay: RelayProcess, observers: int) -> None:
 
         pacing = asyncio.create_task(pace())
         readers = [asyncio.create_task(read(one)) for one in audience]
-        cpu, began = cpu_s(relay.process.pid), time.perf_counter()
+        began = time.perf_counter()
         for seq in range(frames):
             while seq - taken > window:
                 moved.clear()
@@ -107,17 +143,12 @@ async def throughput(relay: RelayProcess, observers: int) -> None:
             data = PIECE if seq < frames - 1 else PIECE[:-5] + b"\xfflast"
             await host.say(r.Broadcast(session, seq, data))
         got = await asyncio.gather(*readers)
-        seconds, cpu = time.perf_counter() - began, cpu_s(relay.process.pid) - cpu
+        seconds = time.perf_counter() - began
         pacing.cancel()
-        delivered = sum(got)
-        print(
-            f"16 KB x {observers}: {delivered * len(PIECE) / seconds / 1e6:.0f} MB/s delivered, "
-            f"relay {cpu / delivered * 1e6:.1f} us per delivery, "
-            f"left out {observers * frames - delivered}, RSS {relay.resident_bytes() >> 20} MiB"
-        )
+        return {f"text {observers}": sum(got) * len(PIECE) / seconds / 1e6}
 
 
-async def crowd(relay: RelayProcess) -> None:
+async def _crowd(relay: RelayProcess) -> dict[str, float]:
     keys = [
         (SigningKey.generate(), [SigningKey.generate() for _ in range(SESSIONS_EACH)])
         for _ in range(HOSTS)
@@ -127,7 +158,7 @@ async def crowd(relay: RelayProcess) -> None:
         for host, sessions in keys
     ]
     async with Dialler(relay) as dialler:
-        before, cpu, began = relay.resident_bytes(), cpu_s(relay.process.pid), time.perf_counter()
+        before, began = relay.resident_bytes(), time.perf_counter()
         slots = asyncio.Semaphore(100)
 
         async def come(number: int) -> HostClient:
@@ -138,15 +169,8 @@ async def crowd(relay: RelayProcess) -> None:
                 return host
 
         hosts = await asyncio.gather(*(come(number) for number in range(HOSTS)))
-        seconds, cpu = time.perf_counter() - began, cpu_s(relay.process.pid) - cpu
-        after = relay.resident_bytes()
+        seconds, memory = time.perf_counter() - began, relay.resident_bytes() - before
         assert await relay.metric("sessions") == HOSTS * SESSIONS_EACH
-        print(
-            f"{HOSTS} hosts, {HOSTS * SESSIONS_EACH} sessions: RSS {before >> 20} -> "
-            f"{after >> 20} MiB ({(after - before) / HOSTS / 1024:.0f} KiB per host with its "
-            f"{SESSIONS_EACH} sessions), {HOSTS / seconds:.0f} hosts/s proved and announced, "
-            f"relay {cpu / HOSTS * 1e3:.2f} ms of CPU each"
-        )
         # Found again among all: the time to open a stream by a session's id.
         operator = await dialler.operator()
         took = []
@@ -155,25 +179,8 @@ async def crowd(relay: RelayProcess) -> None:
             await operator.open(SessionId.of_key(keys[number][1][0].public))
             took.append(time.perf_counter() - began)
             await operator.say(r.Close((await hosts[number].hear(r.Incoming)).stream))
-        print(f"open by session id: p50 {statistics.median(took) * 1e6:.0f} us")
-
-
-def main() -> None:
-    cores = sorted(os.sched_getaffinity(0))
-    with RelayProcess("--limit", "opens=100000") as relay:
-        if len(cores) > 1:
-            os.sched_setaffinity(relay.process.pid, {cores[0]})
-            os.sched_setaffinity(0, {cores[1]})
-        uvloop.run(echo(relay))
-        for observers in FRAMES:
-            uvloop.run(throughput(relay, observers))
-    os.sched_setaffinity(0, set(cores))
-    with RelayProcess() as relay:
-        if len(cores) > 1:
-            os.sched_setaffinity(relay.process.pid, {cores[0]})
-            os.sched_setaffinity(0, {cores[1]})
-        uvloop.run(crowd(relay))
-
-
-if __name__ == "__main__":
-    main()
+        return {
+            "memory": memory / 1e6,
+            "hosts": HOSTS / seconds,
+            "open": percentile(took, 50) * 1e3,
+        }
