@@ -8,6 +8,7 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 import time
 import urllib.request
 from collections.abc import Iterator
@@ -24,7 +25,7 @@ class Far(Holdfast):
     name = "far"
 
     def __init__(self, stage: Stage) -> None:
-        super().__init__(stage.directory, stage.env)
+        super().__init__(tempfile.mkdtemp(dir=stage.directory), stage.env)
         self.relay = subprocess.Popen(
             [sys.executable, "-m", "holdfast.relay", "--listen", "127.0.0.1:0"],
             env={**stage.env, "HOLDFAST_HOME": self.home},
