@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+import re
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from typing import Any
 
 from mcp import Client, StdioServerParameters
 
+from process.acting import add_actor
 from process.commanding import HOLD, Hold
 
 PATIENCE_S = 60.0
@@ -50,3 +53,34 @@ async def agent(hold: Hold, name: str, *words: str, **how: Any) -> AsyncIterator
     command = server(hold, "--as", name, "mcp", *words)
     async with Client(command, read_timeout_seconds=PATIENCE_S, **how) as client:
         yield Agent(client)
+
+
+@contextmanager
+def host_of_otto(*where: str) -> Iterator[Hold]:
+    """A host with an agent called otto, which may work there."""
+    made = Hold()
+    try:
+        made.ok("up", "-d")
+        add_actor(made, "otto", "execute", *where)
+        yield made
+    finally:
+        made.close()
+
+
+@asynccontextmanager
+async def served(hold: Hold) -> AsyncIterator[tuple[str, str]]:
+    """`hold mcp --http 0`: its URL and its token."""
+    server = await asyncio.to_thread(hold.start, "--as", "otto", "mcp", "--http", "0")
+    try:
+        assert server.stderr is not None
+        url = (await asyncio.to_thread(server.stderr.readline)).decode().strip()
+        line = (await asyncio.to_thread(server.stderr.readline)).decode()
+        said = re.fullmatch(r"Authorization: Bearer (\S+)\n", line)
+        assert said is not None, (url, line)
+        yield url, said[1]
+    finally:
+        server.terminate()
+        await asyncio.to_thread(server.wait, PATIENCE_S)
+        for pipe in (server.stdout, server.stderr):
+            assert pipe is not None
+            pipe.close()

@@ -13,6 +13,7 @@ import pytest
 pytest.importorskip("mcp", reason="the mcp extra is not installed")
 
 from e2e.agent_thread import AgentThread
+from e2e.agents import host_of_otto
 from process.acting import add_actor, files_with
 from process.commanding import Hold
 from process.reaching import pid_of_daemon
@@ -21,13 +22,8 @@ from process.reaching import pid_of_daemon
 @pytest.fixture(scope="module")
 def hold() -> Iterator[Hold]:
     """A host with an agent called otto, which may work in what is labelled for it."""
-    made = Hold()
-    try:
-        made.ok("up", "-d")
-        add_actor(made, "otto", "execute", "--label", "otto")
+    with host_of_otto("--label", "otto") as made:
         yield made
-    finally:
-        made.close()
 
 
 @pytest.fixture(scope="module")

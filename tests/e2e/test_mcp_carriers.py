@@ -5,11 +5,9 @@ from __future__ import annotations
 
 import asyncio
 import json
-import re
 import urllib.error
 import urllib.request
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
+from collections.abc import Iterator
 
 import pytest
 
@@ -20,40 +18,15 @@ from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.client.subscriptions import ResourceUpdated
 
-from e2e.agents import PATIENCE_S, Agent, agent
-from process.acting import add_actor
+from e2e.agents import PATIENCE_S, Agent, agent, host_of_otto, served
 from process.commanding import Hold
 from process.sdking import run
 
 
 @pytest.fixture(scope="module")
 def hold() -> Iterator[Hold]:
-    made = Hold()
-    try:
-        made.ok("up", "-d")
-        add_actor(made, "otto", "execute", "--all")
+    with host_of_otto("--all") as made:
         yield made
-    finally:
-        made.close()
-
-
-@asynccontextmanager
-async def served(hold: Hold) -> AsyncIterator[tuple[str, str]]:
-    """`hold mcp --http 0`: its URL and its token."""
-    server = await asyncio.to_thread(hold.start, "--as", "otto", "mcp", "--http", "0")
-    try:
-        assert server.stderr is not None
-        url = (await asyncio.to_thread(server.stderr.readline)).decode().strip()
-        line = (await asyncio.to_thread(server.stderr.readline)).decode()
-        said = re.fullmatch(r"Authorization: Bearer (\S+)\n", line)
-        assert said is not None, (url, line)
-        yield url, said[1]
-    finally:
-        server.terminate()
-        await asyncio.to_thread(server.wait, PATIENCE_S)
-        for pipe in (server.stdout, server.stderr):
-            assert pipe is not None
-            pipe.close()
 
 
 def test_over_http_with_the_token(hold: Hold) -> None:

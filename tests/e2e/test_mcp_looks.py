@@ -18,27 +18,21 @@ import httpx2
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
-from e2e.agents import PATIENCE_S, agent
-from e2e.test_mcp_carriers import served
+from e2e.agents import PATIENCE_S, agent, host_of_otto, served
 from holdfast.mcp.changes import Changes
 from holdfast.mcp.desk import Desk
 from holdfast.mcp.recorded import head
 from holdfast.mcp.resources import journal_lines
 from holdfast.model.size import Size
-from process.acting import add_actor, connected
+from process.acting import connected
 from process.commanding import Hold
 from process.sdking import reached, run
 
 
 @pytest.fixture(scope="module")
 def hold() -> Iterator[Hold]:
-    made = Hold()
-    try:
-        made.ok("up", "-d")
-        add_actor(made, "otto", "execute", "--all")
+    with host_of_otto("--all") as made:
         yield made
-    finally:
-        made.close()
 
 
 def left_alone(hold: Hold, session: str) -> None:
