@@ -59,6 +59,21 @@ def test_every_verb_works_on_a_machine_that_opened_no_port(faraway: Faraway) -> 
 
 
 @pytest.mark.requirement("R2")
+@pytest.mark.requirement("R2", "R3")
+def test_rights_are_asked_for_there_and_another_key_brings_none_of_who_joined(
+    faraway: Faraway,
+) -> None:
+    faraway.host.shell("asked-there")
+    faraway.host.ok("actor", "add", "helper")
+    faraway.host.ok("grant", "helper", "read", "asked-there")
+    shown = faraway.client.json("grant", "--ls", "box/asked-there")
+    assert "helper" in [each["actor_name"] for each in shown]
+    # Told by the host: who came by a grant hands on a part of that.
+    faraway.client.fails("not_permitted", "grant", "helper", "execute", "box/asked-there")
+    faraway.client.ok("actor", "key", "other")
+    faraway.client.fails("no_such_actor", "--as", "other", "--on", "box", "ls")
+
+
 def test_what_is_set_here_is_not_sent_there(faraway: Faraway) -> None:
     client = faraway.client
     client.env["SECRET_OF_MINE"] = "do not tell"

@@ -1515,6 +1515,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
                 "test_every_verb_works_on_a_machine_that_opened_no_port",
                 "test_a_terminal_elsewhere_is_a_terminal_here",
                 "test_what_is_set_here_is_not_sent_there",
+                "test_rights_are_asked_for_there_and_another_key_brings_none_of_who_joined",
             ),
             *_in(
                 "unit/test_machines",
@@ -1557,6 +1558,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
                 "test_an_invite_gives_no_more_than_it_says",
                 "test_a_link_is_good_once",
                 "test_a_revoked_device_is_out_at_once_and_stays_out",
+                "test_rights_are_asked_for_there_and_another_key_brings_none_of_who_joined",
             ),
             *_in(
                 "unit/test_admission",
