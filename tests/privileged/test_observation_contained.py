@@ -59,7 +59,7 @@ def test_processes_carry_both_numbers_and_orphans_stay(sessions: Sessions) -> No
     session = observed(sessions, *BASH, shell=True)
     session.until_state(SessionState.PROMPT)
     session.type("(setsid sleep 100 &)\r")
-    graph = session.until_graph(has("sleep"))
+    graph = session.until_graph(lambda graph: len(graph.processes) == 3 and has("sleep")(graph))
     assert graph.root == session.place.pid
     init = next(process for process in graph.processes if process.pid == graph.root)
     shell, sleep = named(graph, "bash"), named(graph, "sleep")

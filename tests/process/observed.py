@@ -82,8 +82,15 @@ class Observed:
         self.until(lambda: text.encode() in self.output, lambda: f"want {text!r}")
 
     def until_graph(self, holds: Callable[[Graph], bool]) -> Graph:
-        self.until(lambda: holds(self.graph()), lambda: f"graph is {self.graph()}")
-        return self.graph()
+        """The one that holds: the next may already be another."""
+        seen = [self.graph()]
+
+        def looked() -> bool:
+            seen[:] = [self.graph()]
+            return holds(seen[0])
+
+        self.until(looked, lambda: f"graph is {seen[0]}")
+        return seen[0]
 
 
 class Session(Observed):
@@ -135,3 +142,8 @@ def named(graph: Graph, name: str) -> Process:
 
 def has(name: str) -> Callable[[Graph], bool]:
     return lambda graph: any(process.name == name for process in graph.processes)
+
+
+def only(*names: str) -> Callable[[Graph], bool]:
+    """These and no other: not while one that forks and leaves is still beside its child."""
+    return lambda graph: sorted(process.name for process in graph.processes) == sorted(names)

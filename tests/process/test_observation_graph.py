@@ -11,7 +11,7 @@ from pathlib import Path
 
 from holdfast.core.waiting import judge
 from holdfast.model.state import SessionState
-from process.observed import BASH, DEADLINE_S, PYTHON, Start, has, named, start
+from process.observed import BASH, DEADLINE_S, PYTHON, Start, named, only, start
 
 __all__ = ["start"]  # the fixture
 
@@ -102,14 +102,17 @@ def test_the_ends_of_a_pipe_are_the_same_pipe(start: Start) -> None:
     session = start(*BASH, shell=True)
     session.until_state(PROMPT)
     session.type("yes | cat >/dev/null\r")
-    graph = session.until_graph(lambda graph: has("yes")(graph) and has("cat")(graph))
+    graph = session.until_graph(
+        lambda graph: (
+            only("bash", "yes", "cat")(graph) and named(graph, "bash").waits_for == "child"
+        )
+    )
     writes, reads = named(graph, "yes").pipes, named(graph, "cat").pipes
     assert [pipe.end for pipe in writes] == ["write"]
     assert [pipe.end for pipe in reads] == ["read"]
     assert writes[0].inode == reads[0].inode
     assert named(graph, "yes").foreground
     assert not named(graph, "bash").foreground
-    assert named(graph, "bash").waits_for == "child"
 
 
 def test_the_terminal_and_the_lineage_are_the_kernels(start: Start, tmp_path: Path) -> None:
@@ -135,7 +138,7 @@ def test_an_orphan_that_keeps_the_kernel_session_stays_in_the_graph(start: Start
     session = start(*BASH, shell=True)
     session.until_state(PROMPT)
     session.type("(sleep 100 &)\r")
-    graph = session.until_graph(has("sleep"))
+    graph = session.until_graph(only("bash", "sleep"))
     assert named(graph, "sleep").ppid != session.pid
 
 
