@@ -1,4 +1,4 @@
-"""The real `hold` as a subprocess, against a host in a home of its own."""
+"""The real `hold` as a process of its own, against a host in a home of its own."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ import tempfile
 import time
 from pathlib import Path
 from typing import Any
+
+from process import warm
 
 HOLD = str(Path(sys.executable).with_name("hold"))
 PATIENCE_S = 40.0  # far beyond what any command here takes
@@ -36,17 +38,20 @@ class Hold:
     def __call__(
         self, *words: str | bytes, stdin: bytes = b"", **options: Any
     ) -> subprocess.CompletedProcess[str]:
-        done = subprocess.run(
-            [HOLD, *words],
-            env=self.env,
-            input=stdin,
-            capture_output=True,
-            timeout=PATIENCE_S,
-            **options,
-        )
-        answer = subprocess.CompletedProcess(
-            done.args, done.returncode, done.stdout.decode(), done.stderr.decode()
-        )
+        request = None if options else warm.packed([*words], self.env, os.getcwd())
+        if request is not None:
+            status, out, err = warm.run(request, stdin, PATIENCE_S)
+        else:
+            done = subprocess.run(
+                [HOLD, *words],
+                env=self.env,
+                input=stdin,
+                capture_output=True,
+                timeout=PATIENCE_S,
+                **options,
+            )
+            status, out, err = done.returncode, done.stdout, done.stderr
+        answer = subprocess.CompletedProcess(words, status, out.decode(), err.decode())
         assert "Traceback" not in answer.stderr, answer.stderr
         return answer
 
@@ -86,18 +91,22 @@ class Hold:
         while self.json("show", name)["operators"] < operators:
             assert time.monotonic() < deadline, f"nobody attached to {name}"
 
+    def sized(self, name: str, cols: int, rows: int) -> None:
+        """Return once the session has this size; a key may overtake the signal that says so."""
+        deadline = time.monotonic() + PATIENCE_S
+        while self.json("show", name)["size"] != {"cols": cols, "rows": rows}:
+            assert time.monotonic() < deadline, "the session does not follow its terminal"
+
     def close(self) -> None:
         """Nothing stays: asked first, then told by signal, and the directory goes too."""
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            subprocess.run(
-                [HOLD, "down", "--end-sessions"],
-                env=self.env,
-                capture_output=True,
-                timeout=PATIENCE_S,
-            )
-        for keeper in _keepers(self.home):
-            _end(keeper)
-        shutil.rmtree(self.made, ignore_errors=True)
+        try:
+            self("down", "--end-sessions")
+        except subprocess.TimeoutExpired:
+            pass
+        finally:
+            for keeper in _keepers(self.home):
+                _end(keeper)
+            shutil.rmtree(self.made, ignore_errors=True)
 
 
 def _keepers(home: str) -> list[int]:

@@ -37,8 +37,9 @@ function make() {
     },
   } as unknown as SessionHandle
   const into = signal(EMPTY)
-  const stop = new JournalReader(handle, into).start((handoff, again) => told.push([handoff, again]))
-  return { asked, told, link, journal, into, stop }
+  const reader = new JournalReader(handle, into)
+  const stop = reader.start((handoff, again) => told.push([handoff, again]))
+  return { asked, told, link, journal, into, reader, handle, stop }
 }
 
 test('all of it is asked for once; after a loss only what came since', async () => {
@@ -97,4 +98,38 @@ test('a session that ended meanwhile is read on, and not asked to sum up', async
   await settled()
   expect(asked).toEqual(['journal 301'])
   stop()
+})
+
+test('a command too short to change the state is read with what it printed', async () => {
+  vi.useFakeTimers()
+  const { asked, link, reader, stop } = make()
+  link.value = ONLINE
+  await vi.advanceTimersByTimeAsync(2000)
+  asked.length = 0
+  for (let printed = 0; printed < 10; printed += 1) {
+    reader.printed() // it never falls silent
+    await vi.advanceTimersByTimeAsync(200)
+  }
+  expect(asked.length).toBeGreaterThanOrEqual(1)
+  expect(asked.length).toBeLessThanOrEqual(2)
+  stop()
+  vi.useRealTimers()
+})
+
+test('a question that failed while the way is open is asked again', async () => {
+  vi.useFakeTimers()
+  const { told, link, into, handle, stop } = make()
+  const sumUp = handle.catchUp
+  handle.catchUp = async () => {
+    throw new Error('too busy')
+  }
+  link.value = ONLINE
+  await vi.advanceTimersByTimeAsync(1000)
+  expect(told).toEqual([])
+  handle.catchUp = sumUp
+  await vi.advanceTimersByTimeAsync(10_000)
+  expect(told).toEqual([[HANDOFF, false]])
+  expect(into.value.through).toBe(HANDOFF.through_seq)
+  stop()
+  vi.useRealTimers()
 })

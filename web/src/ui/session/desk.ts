@@ -66,6 +66,11 @@ export class Desk {
     this.handle.close()
   }
 
+  /** The session printed something. */
+  printed(): void {
+    this.reader.printed()
+  }
+
   /** From the terminal's keyboard, a character or more. */
   typed(text: string): void {
     const held = this.modifiers.value

@@ -6,14 +6,22 @@ import type { Handoff, SessionHandle } from '../../hold/api'
 import { added, seeded, type Chronicle } from './chronicle'
 
 const SOON_MS = 250 // several things happen at once; one read tells of all of them
+const PRINTED_MS = 1000 // output may come from a command so short that no state changed
+const FAILED_MS = 3000
 const PIECES_MAX = 8 // of one read; then others have their turn
 const ENDED_PIECES_MAX = 64 // of a session that has ended there is no next
 
+/** Gets what happened since this actor last looked; with `again`, since the way here was lost. */
+type Returned = (handoff: Handoff, again: boolean) => void
+
 export class JournalReader {
   private timer = 0
+  private due = Infinity // when that fires
+  private trial = 0 // the timer of a beginning that failed
   private reading = false
   private again = false
   private begun = false
+  private open = false
   private closed = false
   private left = { at: 0, through: 0 } // when the way was lost, in seconds since 1970; and what had been read by then
   private last: Promise<void> = Promise.resolve()
@@ -23,16 +31,13 @@ export class JournalReader {
     private readonly into: Signal<Chronicle>,
   ) {}
 
-  /** `returned` gets what happened since this actor last looked; `again`: since the way here was lost. */
-  start(returned: (handoff: Handoff, again: boolean) => void): () => void {
-    let online = false
+  start(returned: Returned): () => void {
     const undo = [
       this.handle.link.subscribe((link) => {
         const open = link.at === 'online' || link.at === 'ended'
-        if (online && !open) this.left = { at: Date.now() / 1000, through: this.into.value.through }
-        // One after the other: what is asked while the way is lost again waits until it is back.
-        if (open && !online) this.last = this.last.then(() => this.begin(returned))
-        online = open
+        if (this.open && !open) this.left = { at: Date.now() / 1000, through: this.into.value.through }
+        if (open && !this.open) this.beginNext(returned)
+        this.open = open
       }),
       this.handle.info.subscribe(() => this.soon()),
       this.handle.operators.subscribe(() => this.soon()),
@@ -41,17 +46,40 @@ export class JournalReader {
     return () => {
       this.closed = true
       clearTimeout(this.timer)
+      clearTimeout(this.trial)
       for (const each of undo) each()
     }
   }
 
+  /** Something happened that the journal tells of. */
   soon(): void {
-    if (!this.begun || this.closed) return
-    clearTimeout(this.timer)
-    this.timer = window.setTimeout(() => void this.read(), SOON_MS)
+    this.readWithin(SOON_MS)
   }
 
-  private async begin(returned: (handoff: Handoff, again: boolean) => void): Promise<void> {
+  /** The session printed something, which may be the whole of a command. */
+  printed(): void {
+    this.readWithin(PRINTED_MS)
+  }
+
+  /** What is due before stays so: a session that never falls silent is read all the same. */
+  private readWithin(ms: number): void {
+    const due = Date.now() + ms
+    if (!this.begun || this.closed || due >= this.due) return
+    clearTimeout(this.timer)
+    this.due = due
+    this.timer = window.setTimeout(() => {
+      this.due = Infinity
+      void this.read()
+    }, ms)
+  }
+
+  /** One after the other: what is asked while the way is lost again waits until it is back. */
+  private beginNext(returned: Returned): void {
+    clearTimeout(this.trial)
+    this.last = this.last.then(() => this.begin(returned))
+  }
+
+  private async begin(returned: Returned): Promise<void> {
     if (this.closed) return
     // A host sums up what lives; what has ended is read from its journal.
     const ended = this.handle.link.value.at === 'ended'
@@ -60,12 +88,15 @@ export class JournalReader {
       else if (this.begun) await this.sinceLeft(returned)
       else await this.first(returned)
     } catch {
-      // The panels stay as they are until the next time the way is open; the terminal does not need them.
+      // The panels stay as they are meanwhile; the terminal does not need them.
+      this.trial = window.setTimeout(() => {
+        if (this.open && !this.closed) this.beginNext(returned)
+      }, FAILED_MS)
     }
     if (this.begun) await this.read(ended ? ENDED_PIECES_MAX : PIECES_MAX)
   }
 
-  private async first(returned: (handoff: Handoff, again: boolean) => void): Promise<void> {
+  private async first(returned: Returned): Promise<void> {
     // Asked in this order: the second question is about everything, and must not count as a look.
     const missed = await this.handle.catchUp()
     if (this.closed) return
@@ -75,7 +106,7 @@ export class JournalReader {
   }
 
   /** By what this page had read, not by when its host noticed that it was away: that is later, or not at all. */
-  private async sinceLeft(returned: (handoff: Handoff, again: boolean) => void): Promise<void> {
+  private async sinceLeft(returned: Returned): Promise<void> {
     const { at, through } = this.left
     const missed = await this.handle.catchUp(through + 1)
     if (!this.closed) returned({ ...missed, since_at: at }, true)
@@ -96,7 +127,7 @@ export class JournalReader {
       }
       if (more && pieces === PIECES_MAX) this.again = true
     } catch {
-      // Offline, most likely; it is read when the way is open again.
+      if (this.open) this.readWithin(FAILED_MS) // otherwise when the way is back
     } finally {
       this.reading = false
       if (this.again) {

@@ -88,6 +88,7 @@ function mount(desk: Desk, pane: HTMLElement, stage: HTMLElement): () => void {
     },
   )
   const stop = handle.onOutput((bytes, kind, size, more) => {
+    desk.printed()
     if (kind === 'live') return feed.live(bytes)
     return feed.resync(bytes, () => {
       guesses.reset()
