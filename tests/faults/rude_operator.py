@@ -5,24 +5,27 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
 from holdfast.model.device import Device as PublicDevice
+from holdfast.model.errors import HoldfastError
 from holdfast.model.ids import OperatorId, SessionId
 from holdfast.sdk import identity
 from holdfast.sdk.machines import Machine
 from holdfast.sdk.remote_channel import Device
 from holdfast.wire import relay_messages as r
+from holdfast.wire.audience import Listener
 from holdfast.wire.base64url import decoded
 from holdfast.wire.channel import Dialling, OperatorChannel
 from holdfast.wire.fencing import EpochFloor
 from holdfast.wire.input_streams import InputStream
 from holdfast.wire.keys import KeyPair
+from holdfast.wire.message import Message
 from holdfast.wire.opening import HOST_EPOCH, Opening, host_channel
 from holdfast.wire.remote_requests import body_of, fields_of
-from holdfast.wire.sealed import Kind
+from holdfast.wire.sealed import Kind, Opened
 from process.relaying import OperatorClient, RelayProcess, at
 
 ANSWER_S = 15.0
@@ -34,7 +37,7 @@ class RudeStream:
 
     def __init__(self, client: OperatorClient, opened: r.Opened, machine: Machine) -> None:
         self.client, self.number = client, opened.stream
-        self._host = PublicDevice(opened.host, opened.static, opened.binding)
+        self.host = PublicDevice(opened.host, opened.static, opened.binding)
         self._machine = machine
         self.channel: OperatorChannel
 
@@ -47,13 +50,13 @@ class RudeStream:
     ) -> tuple[Dialling, bytes]:
         """A real message 1, with its opening."""
         device = Device(seed or bytes.fromhex(identity.load(self._machine.identity).private))
-        about = session or host_channel(self._host.key)
+        about = session or host_channel(self.host.key)
         inputs = InputStream(
             about, device.public.key, OperatorId(os.urandom(16).hex()), device.sign
         )
         shown = (decoded(self._machine.grant) or b"") if grant is None else grant
         dialling = Dialling(
-            inputs, device.public, device.static, KeyPair(os.urandom(32)), self._host,
+            inputs, device.public, device.static, KeyPair(os.urandom(32)), self.host,
             EpochFloor(0 if session else HOST_EPOCH), grant=shown,
         )  # fmt: skip
         return dialling, Opening(session).encoded() + dialling.first()
@@ -118,3 +121,64 @@ async def stream_to(
     client._last += 1
     await client.say(r.Open(client._last, b"" if session else machine.key, session))
     return RudeStream(client, await client.hear_among(r.Opened), machine)
+
+
+class Reader:
+    """One who is attached to a session and reads what is sent to all of it. That it is told to go
+    means nothing to it: it keeps its stream, its subscription and every key it ever got."""
+
+    def __init__(self, stream: RudeStream, session: SessionId) -> None:
+        self._stream, self._client, self.session = stream, stream.client, session
+        self._listener = Listener(session, stream.host.key, EpochFloor())
+        self.read = b""
+        self.refused = 0  # frames it could not open
+        self.told: list[str] = []  # messages, by their tags
+        self.over = False  # the relay sends it nothing of the session any more
+        self._began = asyncio.get_running_loop().time()
+
+    @classmethod
+    async def attach(cls, client: OperatorClient, machine: Machine, session: SessionId) -> Reader:
+        stream = await stream_to(client, machine)
+        await stream.shake(session)
+        await stream.say(HELLO)
+        looks = {"t": "attach", "id": 1, "session": session, "channel": 1, "observe": True}
+        assert (await stream.ask(looks))["t"] == "attached"
+        reader = cls(stream, session)
+        await client.say(r.Subscribe(99, session))
+        await reader.until(lambda: "subscribed" in reader.told)
+        shares = {"t": "share", "id": 2, "session": session, "channel": 1, "anew": False}
+        await stream.say(shares)
+        await reader.until(lambda: "shared" in reader.told)
+        return reader
+
+    async def ask(self, fields: dict[str, Any]) -> dict[str, Any]:
+        return await self._stream.ask(fields)
+
+    async def until(self, fulfilled: Callable[[], bool]) -> None:
+        async with asyncio.timeout(ANSWER_S):
+            while not fulfilled():
+                await self._hear(await self._client.next())
+
+    async def _hear(self, message: Message) -> None:
+        match message:
+            case r.Data(stream=number, data=data) if number == self._stream.number:
+                now = asyncio.get_running_loop().time() - self._began
+                self._opened(self._stream.channel.receive(data, now))
+                await self._stream.throw(*self._stream.channel.sealed.poll(now))
+            case r.Broadcast(session=self.session, data=frame):
+                try:
+                    self.read += self._listener.open(frame, 0.0).data[8:]
+                except HoldfastError:
+                    self.refused += 1
+            case r.Gone(session=self.session):
+                self.over = True
+            case _:
+                self.told.append(message.tag)
+
+    def _opened(self, said: Opened | None) -> None:
+        if said is None:
+            return
+        if said.kind == Kind.OUTPUT_KEY:
+            self._listener.take_key(said.body, 0.0)
+        elif said.kind == Kind.MESSAGE:
+            self.told.append(fields_of(said.body)["t"])

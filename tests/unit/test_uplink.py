@@ -11,6 +11,7 @@ import pytest
 from holdfast.adapters.signing import SigningKey
 from holdfast.dial import websocket
 from holdfast.dial.address import relay_address
+from holdfast.dial.backoff import Leaving
 from holdfast.host import uplink as module
 from holdfast.host.uplink import Uplink
 from holdfast.model.errors import RelayUnreachable
@@ -61,11 +62,22 @@ class Relay:
         return await self.heard(r.Announce)  # type: ignore[no-any-return]
 
 
+class Operator:
+    """Behind a stream."""
+
+    def __init__(self, *_: object) -> None:
+        pass
+
+    def gone(self) -> None:
+        pass
+
+
 class Reach:
     """What an uplink needs to know of its host."""
 
     host_key = HOST
     device = device_of(HOST.public, channel_key(HOST.seed), HOST.sign)
+    daemon = None
 
     def __init__(self) -> None:
         signature = SESSION_KEY.sign(r.session_text(SESSION, HOST.public, 3))
@@ -149,6 +161,34 @@ def test_it_is_dialled_again_for_as_long_as_it_takes(play: Callable[..., None]) 
 
 
 @pytest.mark.requirement("F5")
+def test_a_relay_that_ends_is_left_after_those_who_came_through_it_and_dialled_again(
+    play: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "_LOOK_S", 0.001)
+    monkeypatch.setattr(module, "RemoteStream", Operator)
+
+    async def scene(stage: Scene, uplink: Uplink) -> None:
+        relay = await stage.relay()
+        await relay.greeted()
+        relay.tell(r.Incoming(7, None))
+        relay.tell(r.GoingAway(2.0))  # of which a host takes a tenth, a third when somebody stays
+        done, _ = await asyncio.wait([relay.lost], timeout=0.3)
+        assert not done and uplink.up, "somebody is there"
+        relay.tell(r.Closed(7, r.Why.OPERATOR_GONE))
+        stage.refusals = 2  # by the one that ends
+        await (await stage.relay()).greeted()
+        assert relay.lost.done() and stage.refusals == 0
+
+    play(scene)
+
+
+@pytest.mark.parametrize("within_s", [0.0, -1.0, float("nan"), float("inf")])
+def test_whatever_time_a_relay_gives_it_is_left(within_s: float) -> None:
+    leaving = Leaving(within_s, lambda: 1.0)
+    assert leaving.operator_s <= leaving.host_s <= leaving.host_latest_s <= 20.0
+
+
+@pytest.mark.requirement("F5")
 def test_what_was_refused_for_a_while_is_announced_again(play: Callable[..., None]) -> None:
     async def scene(stage: Scene, _: Uplink) -> None:
         relay = await stage.relay()
@@ -190,5 +230,42 @@ def test_a_relay_that_says_what_it_should_not_is_left_and_dialled_again(
         relay.tell(message)
         assert relay.lost.done()
         await (await stage.relay()).greeted()
+
+    play(scene)
+
+
+@pytest.mark.requirement("R4")
+def test_a_relay_cannot_put_one_operator_in_the_place_of_another(
+    play: Callable[..., None],
+) -> None:
+    async def scene(stage: Scene, uplink: Uplink) -> None:
+        relay = await stage.relay()
+        await relay.greeted()
+        relay.tell(r.Incoming(5, None))
+        first = uplink._streams[5]
+        relay.tell(r.Incoming(5, None))
+        assert relay.lost.done()
+        await (await stage.relay()).greeted()
+        assert first._over and not uplink._streams, "the first is not forgotten in its place"
+
+    play(scene)
+
+
+@pytest.mark.requirement("R4")
+def test_a_relay_that_tells_of_more_and_more_operators_fills_no_memory(
+    play: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "RELAY_HOST_STREAMS", 3)
+
+    async def scene(stage: Scene, uplink: Uplink) -> None:
+        relay = await stage.relay()
+        await relay.greeted()
+        for number in range(5):
+            relay.tell(r.Incoming(number, None))
+        assert [(await relay.heard(r.Close)).stream for _ in range(2)] == [3, 4]
+        assert sorted(uplink._streams) == [0, 1, 2] and not relay.lost.done()
+        relay.tell(r.Closed(1, r.Why.CLOSED))
+        relay.tell(r.Incoming(5, None))
+        assert sorted(uplink._streams) == [0, 2, 5]
 
     play(scene)

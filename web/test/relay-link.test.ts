@@ -1,6 +1,6 @@
 // What a relay says is checked, and what it has no room for waits.
 
-import { beforeEach, expect, test } from 'vitest'
+import { beforeEach, expect, test, vi } from 'vitest'
 import { nobleAgreement, nobleCrypto, nobleSigner } from '../src/hold/crypto-noble'
 import { RelayLink } from '../src/hold/relay-link'
 import { deviceText } from '../src/wire/device'
@@ -159,4 +159,25 @@ test('what is not the protocol ends the connection', async () => {
   await new Promise((resolve) => setTimeout(resolve))
   expect(FakeSocket.latest.readyState).toBe(3)
   void link
+})
+
+test('a relay that is about to end is left long before it does, but not in the middle of something', async () => {
+  vi.useFakeTimers()
+  try {
+    const link = await connected()
+    let left = false
+    link.onLeave = () => (left = true)
+    answering(await opened())
+    const stream = await link.open(host.public, null)
+    FakeSocket.latest.say({ t: 'going_away', within_s: 10 })
+    for (let tenth = 0; tenth < 20; tenth += 1) {
+      stream.send(new Uint8Array(1))
+      await vi.advanceTimersByTimeAsync(100)
+      expect(left).toBe(false)
+    }
+    await vi.advanceTimersByTimeAsync(500)
+    expect(left).toBe(true)
+  } finally {
+    vi.useRealTimers()
+  }
 })

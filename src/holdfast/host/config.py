@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import tomllib
 
 from holdfast.core.turn_policy import DEFAULT_POLICY, policy
@@ -17,6 +18,8 @@ from holdfast.model.limits import (
 from holdfast.model.listening import listening
 from holdfast.model.record import Malformed, Record
 from holdfast.model.state import Level
+
+log = logging.getLogger(__name__)
 
 
 class Config(Record):
@@ -66,3 +69,15 @@ def load(path: str) -> Config:
         return Config.unpack(data, path).checked()
     except Malformed as error:
         raise InvalidArgument(str(error)) from error
+
+
+def carried(path: str, *, first: bool) -> tuple[Config, str]:
+    """The same, and what is wrong with it. A wrong setting stops a host from starting, but never a
+    running one from carrying on."""
+    try:
+        return load(path), ""
+    except InvalidArgument as error:
+        if first:
+            raise
+        log.error("%s; using the defaults", error.message)
+        return Config(), error.message

@@ -38,7 +38,7 @@ from holdfast.host.requests import Requests
 from holdfast.host.store import Store, Stored
 from holdfast.model.actor import Actor
 from holdfast.model.envelope import Envelope
-from holdfast.model.errors import InvalidArgument, LimitReached, StorageFailed
+from holdfast.model.errors import LimitReached, StorageFailed
 from holdfast.model.home import Home
 from holdfast.model.ids import HOST_ACTOR, OperatorId, SessionId
 from holdfast.model.info import Finding, HostInfo
@@ -65,7 +65,7 @@ class Daemon:
     ) -> None:
         self.home = home
         self.keeper = keeper
-        self.config, self._config_error = _load_config(home.config, first=starts == 0)
+        self.config, self._config_error = config.carried(home.config, first=starts == 0)
         self.store = Store(home.state)
         self.actors = Actors(home.state)
         self.admission = Admission(self)
@@ -219,10 +219,12 @@ class Daemon:
         live = channel.live
         if live is None:
             return
+        if operator.remote is not None and live.ending is None:  # else it still reads the rest
+            operator.remote.left(channel.number)
         live.audience[operator] -= 1
         if not live.audience[operator]:
             del live.audience[operator]
-        if operator.id is not None:
+        if operator.id is not None and not _having(live, operator.id, channel.number):
             live.left(operator, channel.number)
         if live.ending is not None and not live.audience:
             self._lay_to_rest(live)
@@ -295,19 +297,21 @@ class Daemon:
         for live in list(self.registry.live.values()):
             if subject.may_touch(live.spec.uid):
                 live.authority_changed(by, subject, envelope)
+        self.reach.judge()
 
     def rights_changed(self) -> None:
         """What somebody shows counts no more: in force in every session, at once."""
         for live in list(self.registry.live.values()):
             live.handle(ev.AuthorityChanged(HOST_ACTOR, now()))
+        self.reach.judge()
 
     def dismiss(self, live: LiveSession, who: OperatorId, channel: int) -> None:
         """This operator may not watch any more: its channel is closed, and it learns why."""
-        for operator in tuple(live.audience):
-            found = operator.channels.get(channel)
-            if operator.id == who and found is not None and found.live is live:
-                operator.event(m.Dismissed(channel))
-                self.leave(operator, found)
+        for operator, found in _having(live, who, channel):
+            operator.event(m.Dismissed(channel))
+            self.leave(operator, found)
+            if operator.remote is not None:
+                operator.remote.judge()
 
     # -- the end of a session -----------------------------------------------------------------
 
@@ -384,12 +388,8 @@ class Daemon:
         return [Finding("configuration", False, self._config_error, "mend it, then restart")]
 
 
-def _load_config(path: str, *, first: bool) -> tuple[config.Config, str]:
-    """A wrong setting stops a host from starting, but never a running one from carrying on."""
-    try:
-        return config.load(path), ""
-    except InvalidArgument as error:
-        if first:
-            raise
-        log.error("%s; using the defaults", error.message)
-        return config.Config(), error.message
+def _having(live: LiveSession, who: OperatorId, channel: int) -> list[tuple[Operator, Channel]]:
+    """By which connections this operator has this channel: one that came back may still be here by
+    its old one, and its seat stands until the last of them leaves it."""
+    found = ((each, each.channels.get(channel)) for each in live.audience if each.id == who)
+    return [(each, at) for each, at in found if at is not None and at.live is live]

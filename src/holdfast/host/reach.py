@@ -135,6 +135,11 @@ class Reach:
             live.fanout = self._fanouts[live.spec.id] = Fanout(self, live)
         return live.fanout
 
+    def judge(self) -> None:
+        """What somebody may do has changed: who may not observe is not to be sent anything."""
+        for uplink in self._uplinks:
+            uplink.judge()
+
     def wanting(self, session: SessionId) -> list[Uplink]:
         return [uplink for uplink, which in self._wanted if which == session]
 

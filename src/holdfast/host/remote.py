@@ -73,6 +73,7 @@ class RemoteStream:
         self.id = os.urandom(8).hex()  # by which admission and readers' keys know it
         self._operator: Operator | None = None
         self._shares: tuple[LiveSession, int] | None = None  # what it reads with all others
+        self._admitted = False  # whether the relay may send it what goes to all
         self._credit = uplink.window
         self._sealed: deque[bytes] = deque()  # records the relay has no room for yet
         self._ack_timer = False
@@ -113,8 +114,9 @@ class RemoteStream:
             self._pipe.close()  # the other end reads what is left, then the end
 
     def close(self) -> None:
-        self._uplink.close_stream(self.number)
-        self.gone()
+        if not self._over:  # or the number is another's by now
+            self._uplink.close_stream(self.number)
+            self.gone()
 
     # -- the handshake --------------------------------------------------------------------------
 
@@ -137,7 +139,9 @@ class RemoteStream:
             if opening.invite:
                 self._daemon.admission.guessed(opening.invite, now())
             raise
-        said, self._channel = answering.answer(book, _judged_later, self._loop.time())
+        said, self._channel = answering.answer(
+            book, _judged_later, self._loop.time(), let_in=self._begin
+        )
         self._send(said)
 
     def _secret(self, opening: Opening) -> tuple[bytes, bytes]:
@@ -151,12 +155,11 @@ class RemoteStream:
     # -- records --------------------------------------------------------------------------------
 
     def _on_record(self, channel: HostChannel, record: bytes) -> None:
-        confirmed = channel.confirmed
         said = channel.receive(record, self._loop.time())
-        if not confirmed:
-            self._begin()
         if channel.sealed.peer_finished:
             self.close()
+        elif self._finishing:
+            return  # all is said
         elif isinstance(said, SignedInput):
             self._on_request(said.payload, signed=True)
             if not self._ack_timer:
@@ -165,14 +168,14 @@ class RemoteStream:
         elif isinstance(said, Opened):
             self._on_request(said.body, signed=False)
 
-    def _begin(self) -> None:
-        """The operator itself has spoken: who is it? A refusal is told inside the channel; only the
-        device itself may learn why."""
+    def _begin(self) -> bool:
+        """The operator itself has spoken: who is it? Whether it is let in. A refusal is told inside
+        the channel; only the device itself may learn why."""
         assert self._channel is not None
         self._timer.cancel()
         self._watch_channel()
         if self._invite:
-            return
+            return False  # it joins, and nothing else
         caller = self._channel.caller
         try:
             self._guest = self._daemon.admission.admit(
@@ -181,17 +184,15 @@ class RemoteStream:
         except HoldfastError as error:
             self._tell(m.Failed(0, error.code, error.message, error.hint, error.retryable))
             self._finish()
-        else:
-            ours, theirs = socket.socketpair()
-            self._pipe = FramePipe(
-                ours, self._said, self._finish, self._read_more, SNAPSHOT_MAX_BYTES
-            )
-            self._operator = Operator(self._daemon, theirs, self._guest)
-            self._operator.remote, self._operator.connection = self, self.id
-            self._daemon.came(self._operator)
-            if self._session is not None:
-                self._uplink.say(r.Admit(self.number, self._session))
-            self._read_more()
+            return False
+        ours, theirs = socket.socketpair()
+        self._pipe = FramePipe(ours, self._said, self._finish, self._read_more, SNAPSHOT_MAX_BYTES)
+        self._operator = Operator(self._daemon, theirs, self._guest)
+        self._operator.remote, self._operator.connection = self, self.id
+        self._daemon.came(self._operator)
+        self.judge()
+        self._read_more()
+        return True
 
     def _on_request(self, body: bytes, *, signed: bool) -> None:
         fields = requests.fields_of(body)
@@ -199,12 +200,6 @@ class RemoteStream:
         if self._invite:
             self._join(fields)
             return
-        if (
-            tag == "detach"
-            and self._shares is not None
-            and self._shares[1] == fields.get("channel")
-        ):
-            self._unshare()
         refusal = self._misplaced(tag, requests.session_named(fields), signed)
         if refusal is None:
             self._pass_on(body)
@@ -251,6 +246,22 @@ class RemoteStream:
 
     # -- output for all -------------------------------------------------------------------------
 
+    def judge(self) -> None:
+        """Who may observe this session may be sent what goes to all, for as long as it may. Then it
+        has no key at once, and soon no stream: with that ends what the relay sends it."""
+        live = self._session and self._daemon.registry.live.get(self._session)
+        if not live or self._guest is None or self._over or self._finishing:
+            return
+        observes = self._daemon.registry.may_see(self._guest, live)
+        if observes and not self._admitted:
+            self._uplink.say(r.Admit(self.number, live.spec.id))
+        elif self._admitted and not observes:
+            self._unshare()
+            assert self._operator is not None
+            self._loop.call_soon(self._operator.close)  # after what it is being told
+            self._loop.call_later(_LINGER_S, self.close)
+        self._admitted = observes
+
     def share(self, live: LiveSession, channel: ViewChannel) -> int:
         """From the offset given on, this channel's output comes by what is sent to all."""
         if live.spec.id != self._session:
@@ -269,6 +280,11 @@ class RemoteStream:
         channel = self._operator.channels.get(number)
         if isinstance(channel, ViewChannel):
             channel.begin_anew()
+
+    def left(self, channel: int) -> None:
+        """This channel of the operator is no more, by either side."""
+        if self._shares is not None and self._shares[1] == channel:
+            self._unshare()
 
     def _unshare(self) -> None:
         if self._shares is not None and self._shares[0].fanout is not None:
@@ -349,7 +365,7 @@ class RemoteStream:
         self.close()
 
     def _watch_channel(self) -> None:
-        """Beats in time, and an end when something was held back."""
+        """Beats in time, and an end when something was held back, or the channel is too old."""
         if self._over or self._channel is None:
             return
         sealed = self._channel.sealed
@@ -361,6 +377,10 @@ class RemoteStream:
             return
         for record in beats:
             self._send(record)
+        self.judge()  # time alone can end what it may do
+        if sealed.overdue(self._loop.time()):
+            self.close()
+            return
         if beats and self._shares is not None and self._shares[0].fanout is not None:
             self._shares[0].fanout.mark(self)
         self._timer = self._loop.call_at(sealed.wake_at(), self._watch_channel)

@@ -14,11 +14,11 @@ import random
 from typing import TYPE_CHECKING
 
 from holdfast.dial.address import RelayAddress
-from holdfast.dial.backoff import Backoff
+from holdfast.dial.backoff import Backoff, Leaving
 from holdfast.host.remote import RemoteStream
 from holdfast.model.errors import HoldfastError, ProtocolViolation, RelayUnreachable
 from holdfast.model.ids import SessionId
-from holdfast.model.limits import RELAY_ANNOUNCE_MAX
+from holdfast.model.limits import RELAY_ANNOUNCE_MAX, RELAY_HOST_STREAMS
 from holdfast.wire import relay_messages as r
 from holdfast.wire.message import Message
 
@@ -33,6 +33,7 @@ _STEADY_S = 10.0  # a connection that held so long was a good one
 _PASSING = ("coordination_down", "storage_failed", "rate_limited", "limit_reached")
 _COMPLAINT_S = 10.0  # between two lines about streams that went wrong
 _AGAIN_S = 2.0  # after a refusal for one of these reasons
+_LOOK_S = 0.1  # whether all have left a relay that ends
 
 
 class Uplink:
@@ -115,7 +116,7 @@ class Uplink:
                 if stream is not None:
                     stream.may_send(size)
             case r.Incoming(stream=number):
-                self._streams[number] = RemoteStream(self, number)
+                self._incoming(number)
             case r.Closed(stream=number):
                 stream = self._streams.pop(number, None)
                 if stream is not None:
@@ -134,10 +135,18 @@ class Uplink:
                 self.reach.wanted(self, session, wanted)
             case r.Taken(session=session, seq=seq):
                 self.reach.taken(self, session, seq)
-            case r.GoingAway():
-                log.info("relay %s is about to end", self.address.url)
+            case r.GoingAway(within_s=within_s):
+                self._going_away(within_s)
             case _:
                 raise ProtocolViolation(f"a relay does not say {message.tag} to a host")
+
+    def _incoming(self, number: int) -> None:
+        if number in self._streams:
+            raise ProtocolViolation(f"the relay gives stream {number} to a second operator")
+        if len(self._streams) >= RELAY_HOST_STREAMS:  # whatever that relay's own limit is
+            self.say(r.Close(number))
+        else:
+            self._streams[number] = RemoteStream(self, number)
 
     def _prove(self, challenge: r.Challenge) -> None:
         if r.RELAY_VERSION not in challenge.versions:
@@ -170,6 +179,23 @@ class Uplink:
         announced = self.reach.announced()
         self.announce([each for each in announced if SessionId.of_key(each.key) in again])
 
+    def _going_away(self, within_s: float) -> None:
+        """This relay ends. We are at the others already; here we leave, and dial again: another
+        may answer at the same address. Until one does, each try is later than the one before."""
+        log.info("relay %s is about to end", self.address.url)
+        leaving, socket = Leaving(within_s, random.random), self._socket
+        latest = self._loop.time() + leaving.host_latest_s
+        self._loop.call_later(leaving.host_s, self._leave, socket, latest)
+
+    def _leave(self, socket: WebSocket | None, latest: float) -> None:
+        """After those who came through it, who leave by themselves: what they said is heard."""
+        if socket is not self._socket or socket is None:
+            return  # it is over already
+        if self._streams and self._loop.time() < latest:
+            self._loop.call_later(_LOOK_S, self._leave, socket, latest)
+        else:
+            socket.close()
+
     # -- what we say ------------------------------------------------------------------------------
 
     def announce(self, sessions: list[r.Announced]) -> None:
@@ -197,6 +223,11 @@ class Uplink:
             for stream in list(self._streams.values()):
                 stream.may_send(0)
             self.reach.has_room()
+
+    def judge(self) -> None:
+        """All who are here by this relay, again."""
+        for stream in list(self._streams.values()):
+            stream.judge()
 
     def complain(self, error: HoldfastError) -> None:
         """Of a stream that went wrong. Anybody can make as many as the relay allows: there is one

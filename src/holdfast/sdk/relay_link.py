@@ -7,9 +7,11 @@ device by the host's key, the host of a session by the session's own key.
 from __future__ import annotations
 
 import asyncio
+import random
 from collections.abc import Callable
 
 from holdfast.dial.address import RelayAddress
+from holdfast.dial.backoff import Leaving
 from holdfast.dial.websocket import WebSocket, connect
 from holdfast.model.device import Device
 from holdfast.model.errors import (
@@ -27,6 +29,7 @@ from holdfast.wire.message import Answer, Message, Request
 
 _PATH = "/v1/operator"
 _ANSWER_S = 10.0
+_QUIET_S = 0.2  # nothing was said for so long: what was asked before is most likely answered
 
 
 class Stream:
@@ -59,7 +62,7 @@ class Stream:
 
     def _put(self, data: bytes) -> None:
         self._credit -= len(data)
-        self._link.say(r.Data(self.number, data))
+        self._link.carry(self.number, data)
 
     def close(self) -> None:
         self._link.forget(self)
@@ -72,6 +75,8 @@ class RelayLink:
         self.address = address
         self.on_lost: Callable[[str], None] = lambda _: None
         self.on_room: Callable[[], None] = lambda: None
+        self.on_leave: Callable[[], None] = lambda: None  # the relay ends, and now is a good moment
+        self.ends = False  # it said so
         self._socket: WebSocket | None = None
         self._greeted: asyncio.Future[r.Greeted] = asyncio.get_running_loop().create_future()
         self._answers: dict[int, asyncio.Future[Message]] = {}
@@ -79,6 +84,7 @@ class RelayLink:
         self._subscribed: dict[SessionId, Callable[[bytes | None], None]] = {}
         self._last_id = 0
         self._window = 0
+        self._carried_at = 0.0
 
     async def start(self) -> None:
         """Raises RelayUnreachable, or what the relay refuses with."""
@@ -139,6 +145,10 @@ class RelayLink:
         if self._socket is not None:
             self._socket.send(r.encode(message))
 
+    def carry(self, stream: int, data: bytes) -> None:
+        self._carried_at = asyncio.get_running_loop().time()
+        self.say(r.Data(stream, data))
+
     def pause(self, paused: bool) -> None:
         """Whether to take in more for now."""
         if self._socket is not None:
@@ -188,10 +198,24 @@ class RelayLink:
                 waiting = self._answers.get(number)
                 if waiting is not None and not waiting.done():
                     waiting.set_result(message)
-            case r.GoingAway():
-                pass  # what is open stays so for a while; then it is lost, and dialled elsewhere
+            case r.GoingAway(within_s=within_s):
+                self._going_away(within_s)
             case _:
                 raise ProtocolViolation(f"a relay does not say {message.tag} to an operator")
+
+    def _going_away(self, within_s: float) -> None:
+        """Whoever uses it comes back through another relay, or through this one when it is there
+        again, as after any loss; but in time, and when nothing is on its way."""
+        self.ends, leaving = True, Leaving(within_s, random.random)
+        loop = asyncio.get_running_loop()
+        loop.call_later(leaving.operator_s, self._leave, loop.time() + leaving.operator_latest_s)
+
+    def _leave(self, latest: float) -> None:
+        loop = asyncio.get_running_loop()
+        if loop.time() < min(latest, self._carried_at + _QUIET_S):
+            loop.call_later(_QUIET_S, self._leave, latest)
+        else:
+            self.on_leave()
 
     def _fail(self, error: HoldfastError) -> None:
         if not self._greeted.done():

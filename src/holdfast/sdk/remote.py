@@ -90,6 +90,7 @@ class _Bridge:
     def __init__(self, machine: Machine, device: Device, link: RelayLink) -> None:
         self._machine, self._device, self.link = machine, device, link
         link.on_lost = lambda _: self._end()
+        link.on_leave = self._end
         self._loop = asyncio.get_running_loop()
         self._grant = identity.grant() or decoded(machine.grant_of(device.public.key)) or b""
         self._host: RemoteChannel
@@ -241,6 +242,8 @@ class _Bridge:
         try:
             stream = await self.link.open(self._machine.key, session)
         except HoldfastError as error:  # the relay's own reasons say nothing of the session
+            if self.link.ends:
+                self._end()  # it opens nothing any more; another one does
             why = f"the relay does not lead to this session now: {error.message}"
             raise RelayUnreachable(why, hint="try again") from error
         channel = await dial(

@@ -228,6 +228,7 @@ class CatchUp(Request):
     tag = "catch_up"
     session: str
     since_seq: int | None = None  # from this journal record on instead
+    key: str = ""  # of this look: who asks again with the same one is told the same again
 
 
 class CaughtUp(Answer):

@@ -9,6 +9,7 @@ ends, put together from handshake, records and signed inputs.
 Message 1 can be repeated by a relay. So the host does nothing on it but answer; it holds the
 channel for real when the first record came over it (`confirmed`), which only the operator who
 read the answer can have made. Whom to let in, and what an input may do, is judged by the caller.
+Of one who is not let in nothing is kept.
 """
 
 from __future__ import annotations
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     Judge = Callable[[SignedInput], None]  # raises what it refuses an input with
+    LetIn = Callable[[], bool]  # whether who is there may send inputs
 
 CHANNEL_DOMAIN = b"holdfast channel v1\0"
 VERSION = 1
@@ -210,8 +212,10 @@ class Answering:
         judge: Judge,
         now: float,
         pace: Pace = Pace(),  # noqa: B008  (a frozen value)
+        let_in: LetIn = lambda: True,
     ) -> tuple[bytes, HostChannel]:
-        """Message 2, and the channel it begins. `judge` is asked about each input when it comes."""
+        """Message 2, and the channel it begins. `judge` is asked about each input when it comes,
+        `let_in` once, when the operator itself has spoken."""
         self._incarnation.check()
         caller = self.caller
         standing = book.standing(caller.device.key, caller.stream)
@@ -219,17 +223,23 @@ class Answering:
         said = _SECOND.pack(VERSION, book.incarnation.epoch, standing.known, mark.seq, mark.head)
         message = self._noise.write(said)
         sealed = _sealed(self._noise, now, pace, operator=False)
-        return message, HostChannel(caller, sealed, book, judge, standing)
+        return message, HostChannel(caller, sealed, book, judge, let_in, standing)
 
 
 class HostChannel:
     """The host's end."""
 
     def __init__(
-        self, caller: Caller, sealed: Sealed, book: InputBook, judge: Judge, told: Standing
+        self,
+        caller: Caller,
+        sealed: Sealed,
+        book: InputBook,
+        judge: Judge,
+        let_in: LetIn,
+        told: Standing,
     ) -> None:
         self.caller, self.sealed = caller, sealed
-        self._book, self._judge, self._told = book, judge, told
+        self._book, self._judge, self._let_in, self._told = book, judge, let_in, told
         self._key, self._stream = caller.device.key, caller.stream
         self.confirmed = False  # whether the operator itself has spoken
 
@@ -239,7 +249,8 @@ class HostChannel:
         return self.sealed.seal(kind, body, now)
 
     def accepted(self, now: float) -> list[bytes]:
-        """Tell the operator how far its inputs were taken; after they are on disk."""
+        """Tell the operator how far its inputs were taken: checked and handed on. What the session
+        did with each is its own to say."""
         mark = self._book.standing(self._key, self._stream).mark
         return self.seal(Kind.ACCEPTED, _U64.pack(mark.seq), now)
 
@@ -249,8 +260,9 @@ class HostChannel:
         opened = self.sealed.open(record, now)
         try:
             if not self.confirmed:
-                self._book.adopt(self._key, self._stream, self.sealed.hash, self._told)
                 self.confirmed = True
+                if self._let_in():
+                    self._book.adopt(self._key, self._stream, self.sealed.hash, self._told)
             if opened is None:
                 return None
             if opened.kind == Kind.MESSAGE:

@@ -20,8 +20,6 @@ from holdfast.wire.signed_input import Mark, SignedInput, Standing, genesis, rea
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from holdfast.wire.keys import Sign
 
 
@@ -140,18 +138,15 @@ class InputBook:
     """What a host knows of the streams of one session: the mark of each. The least recently used of
     an actor goes when it has too many; that client is then told that fates are unknown.
 
-    Marks must reach the disk with the inputs they count, before `ACCEPTED` is sent."""
+    It lasts as long as the daemon. The next one knows no stream, and says so; whether an input that
+    was on its way reached the session is then told by the session's own ledger."""
 
-    def __init__(
-        self,
-        incarnation: Incarnation,
-        marks: Mapping[tuple[bytes, OperatorId], Mark] | None = None,
-        *,
-        per_actor: int = CHANNEL_STREAMS,
-    ) -> None:
+    def __init__(self, incarnation: Incarnation, *, per_actor: int = CHANNEL_STREAMS) -> None:
         self.incarnation = incarnation
-        self.marks: OrderedDict[tuple[bytes, OperatorId], Mark] = OrderedDict(marks or {})
+        self.marks: dict[tuple[bytes, OperatorId], Mark] = {}
         self._channels: dict[tuple[bytes, OperatorId], bytes] = {}
+        # Of each actor, the latest last: who comes costs no more the more others there are.
+        self._own: dict[bytes, OrderedDict[OperatorId, None]] = {}
         self._per_actor = per_actor
 
     def standing(self, key: bytes, stream: OperatorId) -> Standing:
@@ -168,12 +163,14 @@ class InputBook:
         if now.mark != told.mark or now.known < told.known:
             raise ChannelBroken("more inputs came through the old channel meanwhile")
         self.marks[key, stream] = now.mark
-        self.marks.move_to_end((key, stream))
         self._channels[key, stream] = channel
-        own = [place for place in self.marks if place[0] == key]
-        for gone in own[: -self._per_actor]:
-            del self.marks[gone]
-            self._channels.pop(gone, None)
+        own = self._own.setdefault(key, OrderedDict())
+        own[stream] = None
+        own.move_to_end(stream)
+        if len(own) > self._per_actor:
+            gone, _ = own.popitem(last=False)
+            self.marks.pop((key, gone), None)
+            self._channels.pop((key, gone), None)
 
     def take(self, key: bytes, stream: OperatorId, channel: bytes, body: bytes) -> SignedInput:
         """The next input of a stream, checked. From then on it counts as taken, whatever becomes
@@ -192,5 +189,5 @@ class InputBook:
         )
         entry.check()
         self.marks[place] = Mark(seq, entry.head())
-        self.marks.move_to_end(place)
+        self._own[key].move_to_end(stream)
         return entry

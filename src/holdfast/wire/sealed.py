@@ -17,6 +17,7 @@ from enum import IntEnum
 from holdfast.model.errors import ChannelBroken, HoldfastError, InvalidArgument
 from holdfast.model.limits import (
     CHANNEL_BEAT_S,
+    CHANNEL_OVERDUE_S,
     CHANNEL_PATIENCE_S,
     CHANNEL_REKEY_BYTES,
     CHANNEL_REKEY_RECORDS,
@@ -174,6 +175,10 @@ class Sealed:
     def renewal_due(self, now: float) -> bool:
         """Whether it is time for a new channel, with new secrets."""
         return now >= self._since + CHANNEL_RENEW_S
+
+    def overdue(self, now: float) -> bool:
+        """Whether the peer, whose part it was, had time enough for that."""
+        return now >= self._since + CHANNEL_RENEW_S + CHANNEL_OVERDUE_S
 
     def cut(self) -> None:
         """What carries the channel has ended. ChannelBroken when that was not its end."""

@@ -3,6 +3,8 @@
 const FIRST_S = 0.25
 const MOST_S = 8 // so long after the network is back a page may still say that it is not
 const FACTOR = 1.8
+const LEAVE_SHARE = 0.05 // of the time a relay gives that ends: all pages together go within this
+const GIVEN_MOST_S = 60
 
 export class Backoff {
   private nextS = FIRST_S
@@ -22,6 +24,15 @@ export class Backoff {
   reset(): void {
     this.nextS = FIRST_S
   }
+}
+
+/** When to leave a relay that ends within so many seconds, and how long at the most to wait for answers first. */
+export function leaveAfter(
+  withinS: number,
+  chance: () => number = Math.random,
+): { first: number; latest: number } {
+  const given = Math.min(GIVEN_MOST_S, withinS)
+  return { first: given * LEAVE_SHARE * chance(), latest: given / 4 }
 }
 
 /** A pause that can be cut short. */

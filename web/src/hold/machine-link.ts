@@ -145,6 +145,7 @@ export class MachineLink {
         if (this.closed) return relay.close()
         backoff.reset()
         const lost = new Promise<HoldError>((resolve) => (relay.onLost = resolve))
+        relay.onLeave = () => relay.close()
         this.relay = relay
         const waiting = this.waiting
         this.waiting = []

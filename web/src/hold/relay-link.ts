@@ -15,10 +15,11 @@ import {
   sessionText,
   type ToRelay,
 } from '../wire/relay-messages'
-import { within } from './backoff'
+import { leaveAfter, within } from './backoff'
 import { now } from './ordered'
 
 const ANSWER_S = 10
+const QUIET_S = 0.2 // nothing was said for so long: what was asked before is most likely answered
 const NONE = new Uint8Array(0)
 
 type Opened = Extract<FromRelay, { t: 'opened' }>
@@ -60,13 +61,14 @@ export class Stream {
 
   private put(data: Uint8Array): void {
     this.credit -= data.length
-    this.link.say('data', { stream: this.number, data })
+    this.link.carry(this.number, data)
   }
 }
 
 /** One WebSocket to a relay. */
 export class RelayLink {
   onLost: (why: HoldError) => void = () => undefined
+  onLeave: () => void = () => undefined // the relay ends, and now is a good moment to go
   heardAt = now() // when the relay last said anything
   readonly url: string
   private readonly crypto: Crypto
@@ -78,6 +80,7 @@ export class RelayLink {
   private lastId = 0
   private window = 0
   private over = false
+  private carriedAt = 0
 
   private constructor(crypto: Crypto, url: string) {
     this.crypto = crypto
@@ -140,6 +143,11 @@ export class RelayLink {
 
   say<T extends keyof ToRelay>(tag: T, fields: ToRelay[T]): void {
     if (this.socket.readyState === 1) this.socket.send(encodeToRelay(tag, fields) as Uint8Array<ArrayBuffer>)
+  }
+
+  carry(stream: number, data: Uint8Array): void {
+    this.carriedAt = now()
+    this.say('data', { stream, data })
   }
 
   forget(stream: Stream): void {
@@ -229,7 +237,8 @@ export class RelayLink {
         this.greeted?.(message)
         break
       case 'going_away':
-        break // what is open stays so for a while; then it is lost, and dialled anew
+        this.goingAway(message.within_s)
+        break
       case 'failed':
         if (message.id === 0) this.fail(new HoldError(message.code, message.message, message.hint))
         else this.answers.get(message.id)?.(new HoldError(message.code, message.message, message.hint))
@@ -237,6 +246,17 @@ export class RelayLink {
       default:
         this.answers.get(message.id)?.(message)
     }
+  }
+
+  /** The relay ends: to be left in time, when nothing is on its way, and dialled anew, as after any loss. */
+  private goingAway(withinS: number): void {
+    const { first, latest } = leaveAfter(withinS)
+    const by = now() + latest
+    const leave = (): void => {
+      if (now() < Math.min(by, this.carriedAt + QUIET_S)) setTimeout(leave, QUIET_S * 1000)
+      else this.onLeave()
+    }
+    setTimeout(leave, first * 1000)
   }
 
   private fail(error: HoldError): void {
