@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from pathlib import Path
 
@@ -187,6 +188,30 @@ def test_only_what_one_actor_started_is_frozen(host_home: Hold, tmp_path: Path) 
     host_home.ok("resume", "shared")
     soon_grows(counters["ann"])
     host_home.ok("end", "shared")
+
+
+@pytest.mark.requirement("A5")
+def test_what_is_typed_ahead_is_its_actors_when_the_shell_comes_to_it(
+    host_home: Hold, tmp_path: Path
+) -> None:
+    if host_home.json("daemon", "status")["level"] == "plain":
+        pytest.skip("needs level contained")
+    shell(host_home, "inturn", "contained")
+    gates = {name: tmp_path / name for name in ("ann", "bob")}
+    ids = {name: host_home.json("actor", "show", name)["id"] for name in gates}
+    groups = Path(f"/proc/{host_home.json('show', 'inturn')['pid']}/cgroup")
+    for name, gate in gates.items():
+        os.mkfifo(gate)
+        line = f"echo $((6*7))-{name}; cat {gate}"
+        host_home.ok("--as", name, "send", "inturn", "--enter", line)
+        if name == "ann":
+            host_home.ok("wait", "inturn", "--for", "text:42-ann", "--timeout", "20")
+    assert ids["ann"] in groups.read_text()  # what she started may start more
+    gates["ann"].write_text("")
+    host_home.ok("wait", "inturn", "--for", "text:42-bob", "--timeout", "20")
+    soon(lambda: ids["bob"] in groups.read_text(), "the shell is not where bob's commands are")
+    gates["bob"].write_text("")
+    host_home.ok("end", "inturn")
 
 
 def test_at_level_plain_one_actor_cannot_be_halted_alone(host_home: Hold) -> None:

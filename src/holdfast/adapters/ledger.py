@@ -76,6 +76,11 @@ class Ledger:
         self._pages = 0
         return True
 
+    @property
+    def untyped(self) -> int:
+        """Bytes in custody that are not in the PTY yet."""
+        return self._waiting
+
     def row_at(self, operator: OperatorId) -> int:
         """Where its row is, in bytes from the ledger's beginning; -1 when it has none, or something
         waits to be typed: then its next input cannot go past `take`."""

@@ -139,11 +139,25 @@ _local_flags = memoryview(_termios)[12:16].cast("I")
 def reads_secretly(master: int) -> bool:
     """Whether a program reads lines with echo off: what is typed now is a secret. Asked at every
     key press, so it reads the one word it needs. A line editor has echo off too, and no lines."""
+    return _local(master) & (termios.ICANON | termios.ECHO) == termios.ICANON
+
+
+def reads_lines(master: int) -> bool:
+    """Whether it is in line mode: whoever reads gets what was typed when its Enter is."""
+    return bool(_local(master) & termios.ICANON)
+
+
+def forgets_on_signals(master: int) -> bool:
+    """Whether a key for a signal also takes away what was typed and nobody has read."""
+    return _local(master) & (termios.ISIG | termios.NOFLSH) == termios.ISIG
+
+
+def _local(master: int) -> int:
     try:
         fcntl.ioctl(master, termios.TCGETS, _termios)
     except OSError:
-        return False
-    return _local_flags[0] & (termios.ICANON | termios.ECHO) == termios.ICANON
+        return 0
+    return _local_flags[0]
 
 
 def unread_output(master: int) -> int:

@@ -24,9 +24,12 @@ def lines(handoff: Handoff, now: float) -> Iterator[str]:
     if handoff.halted:
         yield "HALTED: everything in it is frozen; `hold resume` lets it run on"
     yield f"directory: {harmless(handoff.cwd)}"
-    if handoff.unsubmitted:
+    if handoff.unsubmitted or not handoff.unsubmitted_known:
         by = ", ".join(map(harmless, handoff.unsubmitted_by)) or "somebody"
-        yield f"at the prompt, not submitted, typed by {by}: {harmless(handoff.unsubmitted)}"
+        text = harmless(handoff.unsubmitted)
+        if not handoff.unsubmitted_known:
+            text = "not known; the shell did not say, or was not asked"
+        yield f"at the prompt, not submitted, typed by {by}: {text}"
     yield from _section("commands", [_command(each) for each in handoff.commands])
     if handoff.commands_left_out:
         yield f"  and {handoff.commands_left_out} before these"

@@ -160,6 +160,8 @@ def handoff_line(handoff: Handoff) -> str:
         parts.append(f"changed: {', '.join(kinds)}")
     if handoff.unsubmitted:
         parts.append(f"text left at the prompt: {harmless(handoff.unsubmitted)[:40]}")
+    if not handoff.unsubmitted_known:
+        parts.append("perhaps text left at the prompt")
     if handoff.halted:
         parts.append("halted")
     if not parts:
@@ -169,6 +171,7 @@ def handoff_line(handoff: Handoff) -> str:
 
 def _receipt_text(receipt: Receipt) -> str:
     before = f" from {harmless(receipt.before)}" if receipt.before else ""
+    before += "; NOT recorded" if receipt.unrecorded else ""
     if not receipt.scope:
         return f"{_GAINED}{before}"
     if receipt.frozen:

@@ -21,9 +21,12 @@ from holdfast.adapters.shell import (
     ReportReader,
     may_probe,
 )
+from holdfast.host.clock import now
 from holdfast.host.executing import Execution, Executions
 from holdfast.host.kept import KeptExec
+from holdfast.host.typed import Later, Typed
 from holdfast.journal import entries
+from holdfast.model.envelope import Right
 from holdfast.model.errors import (
     HoldfastError,
     InputUnknown,
@@ -32,20 +35,25 @@ from holdfast.model.errors import (
     SessionBusy,
     SessionEnded,
 )
-from holdfast.model.ids import HOST_ACTOR
+from holdfast.model.ids import HOST_ACTOR, ActorId
 from holdfast.model.info import CommandRecord
 from holdfast.model.limits import COMMANDS_REMEMBERED
 from holdfast.model.state import Ending, SessionState
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from holdfast.core.typed_lines import Line
     from holdfast.host.live import LiveSession
 
 TYPED_BLIND = "(typed blind, not kept)"  # in place of a command line that is a secret
 _BELL_READ_BYTES = 64 << 10
+_BELL_READS = 16  # in one go; a shell that says more is heard in the next
 _CLEAR_LINE = b"\x03"
 _BEGIN_WAIT_S = 1.0  # a shell that is at a prompt so long after Enter wants more input
 _PROBE_CONTEXT_BYTES = 16  # typed last: after some keys a shell takes the next one as text
 _LINE_WAIT_S = 0.5  # a shell at its prompt answers in a millisecond
+_READS_ON_S = 0.005  # and reads on in another
 
 
 class Commands:
@@ -63,8 +71,7 @@ class Commands:
         self._loop = asyncio.get_running_loop()
         self._entered_at = 0.0  # an Enter was typed; what the shell makes of it, it reports
         self._reported = asyncio.Event()
-        self.typed_since_prompt = False  # the prompt may hold text that is nobody's command yet
-        self.blind = live.core.turn.blind  # the line being typed is, at least in part, a secret
+        self.typed = Typed(live, running=bool(known and known[-1].status is None))
         self.executions = Executions(executions)
         self.exec = self.executions.unfinished(live.typist.ledger.last_seq)  # the one that runs
         self._line: asyncio.Future[str | None] | None = None  # what stands at the prompt, asked for
@@ -102,43 +109,56 @@ class Commands:
                 f"the session's shell is not at its prompt; the session is {state}",
                 hint=f"wait for it: `hold wait {name} --for prompt`",
             )
-        if self.typed_since_prompt:
+        if self.typed.may_stand:
             raise SessionBusy(
                 "text typed at the prompt waits for its Enter",
                 hint=f"finish it, or clear it with `hold keys {name} C-c`",
             )
 
     def _on_bell(self) -> None:
-        try:
-            data = os.read(self._live.fds.bell, _BELL_READ_BYTES)
-        except BlockingIOError:
+        data, unread = self._rung()
+        if not data:
             return
         # The shell wrote its output before it rang: take that first. But when we are late, what
         # began may have printed already: what is taken now is counted as its own.
         before = self._live.ring.head
         self._live.output.drain()
-        for report in self._reader.feed(data):
-            self._on_report(report, before)
+        reports = self._reader.feed(data)
+        for index, report in enumerate(reports):
+            self._on_report(report, before, _later(unread, reports[index + 1 :]))
             before = self._live.ring.head
 
-    def _on_report(self, report: Report, before: int) -> None:
-        now, head = time.time(), self._live.ring.head
-        if isinstance(report, PromptShown) and self._unread():
+    def _rung(self) -> tuple[bytes, int | None]:
+        """All that is reported, and the bytes that nobody had read before the last look for more:
+        so whatever was read by then and is reported, is reported here."""
+        data, unread = b"", None
+        for _ in range(_BELL_READS):
+            try:
+                data += os.read(self._live.fds.bell, _BELL_READ_BYTES)
+            except BlockingIOError:
+                break
+            unread = self.typed.unread()
+        return data, unread
+
+    def _on_report(self, report: Report, before: int, later: Later) -> None:
+        at, head = time.time(), self._live.ring.head
+        if isinstance(report, PromptShown) and (later.unread or not self._live.typist.is_idle):
             self.entered()  # typed ahead of the prompt, and perhaps with an Enter
         elif isinstance(report, CommandBegin | PromptShown):
             self._reported.set()
         if isinstance(report, CommandBegin):
-            self._began(report, now, before)
+            self._began(report, at, before, self.typed.began(later))
         elif isinstance(report, CommandEnd):
+            self.typed.ended()
             for index, record in enumerate(self._records):
                 if record.seq == report.seq and record.status is None:
                     self._records[index] = record.replace(
-                        status=report.status, ended_at=now, ended_offset=head
+                        status=report.status, ended_at=at, ended_offset=head
                     )
                     ended = entries.CommandEnded(report.seq, report.status, report.cwd, head)
                     self._live.journal.fact(HOST_ACTOR, ended)
         elif isinstance(report, PromptShown):
-            self._prompted()
+            self.typed.prompted(later)
         elif isinstance(report, LineShown):
             if self._line is not None and not self._line.done():
                 self._line.set_result(report.text if report.text_known else None)
@@ -165,7 +185,7 @@ class Commands:
             self._end_exec(execution, report.status, report.cwd, head)
             if not execution.record.parsed and self._live.spec.shell == "fish":
                 self._live.typist.for_layer(_CLEAR_LINE)  # fish leaves a refused line standing
-                self.typed_since_prompt = False
+                self.typed.cleared()
         elif isinstance(report, PromptShown) and (command is None or restored):
             # Back at the prompt and nothing began: the shell took the line for no command.
             self._end_exec(execution, report.status, report.cwd, head)
@@ -174,14 +194,11 @@ class Commands:
         self.exec = None
         execution.ends(status, cwd, head)
 
-    def _began(self, report: CommandBegin, at: float, head: int) -> None:
-        """Whoever typed last pressed Enter; whoever typed since the prompt had a part in it. A line
-        that was typed before its prompt was there is of whoever typed last."""
-        live = self._live
-        typed_ahead = (live.typist.last_by,) if live.typist.last_by != HOST_ACTOR else ()
-        authors = tuple(live.typist.authors) or typed_ahead
+    def _began(self, report: CommandBegin, at: float, head: int, line: Line) -> None:
+        """Whoever typed last of its line pressed Enter; whoever typed of it had a part in it."""
+        live, authors = self._live, tuple(line.authors)
         by = authors[-1] if authors else HOST_ACTOR
-        text = TYPED_BLIND if self.blind else report.text
+        text = TYPED_BLIND if line.blind else report.text
         live.journal.fact(by, entries.CommandBegan(report.seq, text, report.cwd, head, authors))
         name = live.daemon.actors.name
         self._records.append(
@@ -198,26 +215,42 @@ class Commands:
 
     async def line(self) -> str | None:
         """The text that stands at the prompt without its Enter, as the shell's line editor has it;
-        None when the shell is not at its prompt, or cannot be asked just now."""
+        "" also while a command runs, None when the shell does not say, or cannot be asked."""
         live = self._live
         if not live.spec.shell:
-            return None
+            return ""
         await self._settled()  # for a moment after an Enter a shell is at no prompt
         if self._line is None:  # else the shell is being asked, and at work on its answer
             if live.state() is not SessionState.PROMPT:
-                return None
+                return None if self.typed.at_prompt else ""
             if not may_probe(live.typist.last_data[-_PROBE_CONTEXT_BYTES:]):
                 return None
             self._line = self._loop.create_future()
             live.typist.for_layer(LINE_PROBE)
-        asked = self._line
+        asked, typed_at = self._line, live.typist.last_at
         try:
-            return await asyncio.wait_for(asyncio.shield(asked), _LINE_WAIT_S)
+            text = await asyncio.wait_for(asyncio.shield(asked), _LINE_WAIT_S)
+            if text is not None and live.typist.last_at == typed_at:
+                self.typed.told(bool(text))
+            return text
         except TimeoutError:
             return None
         finally:
             if self._line is asked:
                 self._line = None
+
+    def may_ask(self, actor: str) -> bool:
+        """Whether the shell is asked on this actor's behalf: that types something."""
+        spec, rights = self._live.spec, self._live.core.authority.rights
+        return Right.INPUT in rights(ActorId(actor), spec.id, spec.labels, now())
+
+    async def cleared_up(self, actor: str, then: Callable[[], object]) -> None:
+        """Do this after the shell was asked whether anything stands at its prompt."""
+        if self.may_ask(actor) and await self.line() is not None:
+            until = self._loop.time() + _LINE_WAIT_S  # it answers before it reads on
+            while self._live.state() is SessionState.WORKING and self._loop.time() < until:
+                await asyncio.sleep(_READS_ON_S)
+        then()
 
     def entered(self) -> None:
         """An Enter was typed: the shell looks as if it were at its prompt until it has read it, and
@@ -238,15 +271,6 @@ class Commands:
         if left > 0:
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._reported.wait(), left)
-
-    def blind_turn(self, on: bool) -> None:
-        """A blind turn began or ended. A line begun in it stays secret until the next prompt."""
-        self.blind = on or (self.blind and self.typed_since_prompt)
-
-    def _prompted(self) -> None:
-        self.typed_since_prompt = False
-        self.blind = self._live.core.turn.blind
-        self._live.typist.authors.clear()
 
     def exec_begins(self, execution: Execution) -> None:
         """A command line was typed for `exec`. A shell that asks for more of it has not begun."""
@@ -302,3 +326,10 @@ class Commands:
             self._loop.remove_reader(self._live.fds.bell)
             with contextlib.suppress(OSError):
                 os.close(self._live.fds.bell)
+
+
+def _later(unread: int | None, reports: list[Report]) -> Later:
+    """With these reports, behind the one that is taken up."""
+    asked = [report for report in reports if isinstance(report, CommandBegin | PromptShown)]
+    begun = sum(isinstance(report, CommandBegin) for report in asked)
+    return Later(unread, begun, bool(asked) and isinstance(asked[-1], PromptShown))

@@ -48,9 +48,17 @@ class Point(Record):
     shell: ShellState | None = None
 
 
+class Look(Record):
+    """An actor's last look that had a key, and where it stood before: the answer may be lost."""
+
+    key: str
+    before: Point | None = None
+
+
 class _Points(Record):
     held: dict[str, Point]
     looked: dict[str, Point]
+    looks: dict[str, Look]
 
 
 class Handoffs:
@@ -93,28 +101,34 @@ class Handoffs:
         return read_state(path, live.spec.nonce, live.spec.uid)
 
     def _load(self) -> _Points:
-        with contextlib.suppress(OSError, ValueError, Malformed), open(self._path, "rb") as file:
-            return _Points.unpack(json.loads(file.read()))
-        return _Points({}, {})
+        unreadable = (OSError, ValueError, TypeError, Malformed)
+        with contextlib.suppress(*unreadable), open(self._path, "rb") as file:
+            return _Points.unpack({"looks": {}, **json.loads(file.read())})  # once without
+        return _Points({}, {}, {})
 
     def _keep(self) -> None:
         for points in (self._points.held, self._points.looked):
             while len(points) > HANDOFF_POINTS:
                 del points[min(points, key=lambda actor: points[actor].at)]
+        for gone in self._points.looks.keys() - self._points.looked.keys():
+            del self._points.looks[gone]
         with contextlib.suppress(OSError):  # it helps people; nothing rests on it
             files.replace(self._path, json.dumps(self._points.pack()).encode())
 
     # -- what happened since ------------------------------------------------------------------
 
     async def for_actor(
-        self, actor: str, since_seq: int | None = None, *, look: bool = False
+        self, actor: str, since_seq: int | None = None, *, look: bool = False, key: str = ""
     ) -> Handoff:
         """Since this actor last held the turn; with `look`, since it last looked, and it looks.
-        Who says since when wants that stretch again, or another: that is no look."""
+        Who says since when wants that stretch again, or another: that is no look. Who looks again
+        with the `key` of its last look was not told then: it begins where that one began."""
         points = self._points.looked if look else self._points.held
-        point = points.get(actor)
+        point, last = points.get(actor), self._points.looks.get(actor)
+        if look and key and last is not None and last.key == key:
+            point = last.before
         first = max(1, (point.seq if point else 0) + 1 if since_seq is None else since_seq)
-        unsubmitted, authors = await self._unsubmitted()
+        unsubmitted, authors = await self._unsubmitted(actor)
         live = self._live
         live.journal.flush()
         here = self._here()  # what is recorded from now on is for the next one
@@ -122,8 +136,13 @@ class Handoffs:
         found = await asyncio.to_thread(_gathered, directory, first, here.seq)
         handoff = self._made(found, point, here)
         if look and since_seq is None:
+            if key:
+                self._points.looks[actor] = Look(key, point)
             self._looked(actor, here)
-        return handoff.replace(unsubmitted=unsubmitted, unsubmitted_by=authors)
+        known = unsubmitted is not None
+        return handoff.replace(
+            unsubmitted=unsubmitted or "", unsubmitted_by=authors, unsubmitted_known=known
+        )
 
     def _made(self, found: _Gathered, point: Point | None, here: Point) -> Handoff:
         live, name = self._live, self._live.daemon.actors.name
@@ -152,19 +171,25 @@ class Handoffs:
             halted=live.core.halted,
         )
 
-    async def _unsubmitted(self) -> tuple[str, tuple[str, ...]]:
-        """The text that stands at the prompt without its Enter, and who typed there. Being asked,
-        the shell tells its whole state too, with the bodies of its functions."""
-        live = self._live
+    async def _unsubmitted(self, actor: str) -> tuple[str | None, tuple[str, ...]]:
+        """The text that stands at the prompt without its Enter, and who typed there; None when
+        there may be one and the shell does not say, or is not asked because this actor may not
+        write. Being asked, the shell tells its whole state too, with the bodies of its
+        functions."""
+        live, commands = self._live, self._live.commands
         shell = self._shell()
         names_only = shell is not None and "" in shell.functions.values()
-        if not (live.commands.typed_since_prompt or names_only):
+        if not (commands.typed.may_stand or names_only):
             return "", ()
-        text = await live.commands.line()
-        if text and live.commands.blind:
+        if commands.may_ask(actor):
+            text = await commands.line()
+        else:
+            text = None if live.spec.shell and commands.typed.at_prompt else ""
+        if text == "" or not (text or commands.typed.may_stand):
+            return "", ()
+        if text and commands.typed.blind:
             text = TYPED_BLIND
-        name = live.daemon.actors.name
-        return text or "", tuple(name(actor) for actor in live.typist.authors) if text else ()
+        return text, tuple(live.daemon.actors.name(author) for author in commands.typed.authors())
 
 
 def _gathered(directory: str, first: int, last: int) -> _Gathered:

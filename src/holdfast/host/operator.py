@@ -203,9 +203,10 @@ class Operator:
             if len(self._requests) >= REQUESTS_IN_FLIGHT:
                 self._read_more(False)
 
-    async def _finish(self, request: m.Request, answer: Awaitable[m.Answer]) -> None:
+    async def _finish(self, request: m.Request, answer: Awaitable[m.Answer | None]) -> None:
         try:
-            self.answer(await answer)
+            if (answered := await answer) is not None:
+                self.answer(answered)
         except HoldfastError as error:
             self.fail(request.id, error)
         except Exception:

@@ -128,7 +128,6 @@ class Output:
         """From now on output is kept nowhere, or is kept again."""
         self.drain()
         self._blind = blind
-        self._live.commands.blind_turn(blind)
         if not blind:
             self._live.ring.insert(
                 b"\r\n[holdfast: a blind turn ended; %d bytes of output were not kept]\r\n"

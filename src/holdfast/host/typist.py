@@ -35,7 +35,6 @@ class Typist:
         self._pending: deque[_Pending] = deque()
         self._waiting = False  # for the PTY to take more
         self.layer_seq = max(layer_seq, self.ledger.last_seq(LAYER))
-        self.authors: list[str] = []  # actors who typed since the last prompt, the latest last
         # Of the last input that an actor's hand gave: whose it was, when, and its last bytes.
         self.last_by, self.last_at, self.last_data = HOST_ACTOR, 0.0, b""
 
@@ -63,7 +62,7 @@ class Typist:
             live.journal.taken(seq)
         else:
             burst.commit(size, seq)
-        self._key_typed(actor, data, at)
+        self._typed(actor, data, at, blind=secret)
         return True
 
     @property
@@ -75,14 +74,14 @@ class Typist:
         """A key went past `key` (see host.key_way), and so much of it is not typed yet."""
         if not self.ledger.pressed(untyped):
             self._wait_for_room(not self._typed_all())
-        self._key_typed(actor, data, at)
+        self._typed(actor, data, at, blind=False)  # none that is secret goes that way
 
-    def _key_typed(self, actor: str, data: bytes, at: float) -> None:
-        self.last_at, self.last_data = at, data
+    def _typed(self, actor: str, data: bytes, at: float, *, blind: bool) -> None:
+        self.last_by, self.last_at, self.last_data = actor, at, data
+        commands = self._live.commands
+        commands.typed.typed(actor, data, blind=blind)
         if b"\r" in data or b"\n" in data:
-            self._live.commands.entered()
-        if not self._live.commands.typed_since_prompt:
-            self._typed_by(actor)
+            commands.entered()
 
     def take(self, take: ev.Take) -> int | asyncio.Future[int]:
         """One input: at once if there is room and nobody waits, else in its turn."""
@@ -114,24 +113,22 @@ class Typist:
         live, actor, operator = self._live, take.actor, take.operator
         intake = live.core.intake
         try:
-            self._record(take)
+            secret = self._record(take)
         except HoldfastError:
             # It was not typed, so it was not taken: the operator may offer it again.
             intake.not_taken(operator, take.seq, self.ledger.last_seq(operator), len(take.data))
             raise
         if actor != HOST_ACTOR:
-            live.halts.enters(actor)
-            self._typed_by(actor)
-            self.last_data = take.data
-            if b"\r" in take.data or b"\n" in take.data:
-                live.commands.entered()
+            self._typed(actor, take.data, now(), blind=secret)
+        else:
+            live.commands.typed.typed(HOST_ACTOR, take.data, blind=False)
         self.ledger.take(operator, take.seq, take.data)
         live.journal.taken(take.seq)
         intake.taken(len(take.data))
 
-    def _record(self, take: ev.Take) -> None:
+    def _record(self, take: ev.Take) -> bool:
         """In the journal before it is in custody: keys in the burst, everything else in the file.
-        A secret is counted, whichever way it came."""
+        A secret is counted, whichever way it came; whether it is one."""
         live = self._live
         secret = pty.reads_secretly(live.fds.master) or live.core.turn.blind
         if take.form == "keys":
@@ -148,14 +145,7 @@ class Typist:
             data, head = take.data, live.ring.head
             body = entries.Input(take.operator, take.seq, take.seq, take.form, data, head)
             live.journal.record(take.actor, body)
-
-    def _typed_by(self, actor: str) -> None:
-        self._live.commands.typed_since_prompt = True
-        if not self.authors or self.authors[-1] != actor:
-            if actor in self.authors:
-                self.authors.remove(actor)
-            self.authors.append(actor)
-        self.last_by, self.last_at = actor, now()
+        return secret
 
     def type(self) -> None:
         """From custody into the PTY, as far as it takes it; then the inputs that waited."""
