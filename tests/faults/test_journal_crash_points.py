@@ -5,12 +5,13 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from faults.actors_at_work import PROGRAM, Admin, Company, Hand, Worker
+from faults.actors_at_work import PROGRAM, WORKER, Admin, Company, Hand, Worker
 from faults.crash_points import (
     arm,
     crashing_host,
@@ -165,6 +166,37 @@ def test_a_revocation_cut_off_by_a_kill_is_in_force_and_recorded(armed: FaultHos
     shown = admin.turn(a.GetTurn(0, company.session)).shown
     assert shown == "", "who may not write any more does not keep the turn"
     assert_explained(company)
+
+
+def cut_off(host: FaultHost, client: Host, change: a.Grant | a.RevokeActor) -> None:
+    """The daemon dies when the change is in force and not yet recorded."""
+    old, point = daemon(host), arm(host, "before-changed")
+    with pytest.raises(HostLost):
+        client.connection.ask(change.replace(id=client.connection.next_id()), 20)
+    until("the daemon died there", lambda: not point.exists())
+    host.wait_new_daemon(old)
+    client.reconnect()
+
+
+@pytest.mark.requirement("A2", "M8")
+@pytest.mark.timeout(60)
+def test_a_change_cut_off_by_a_kill_is_recorded_with_its_bounds_and_by_whom(
+    armed: FaultHost,
+) -> None:
+    """Rights stay the same, only expiry and rates change; then the actor goes."""
+    with armed.client() as client:
+        session, ends = client.run(["cat"]).id, time.time() + 3600
+        me = client.ask(a.ShowActor(0), a.ActorShown).actor.id
+        bot = client.ask(a.AddActor(0, "bot", "agent", bytes(31) + b"x"), a.ActorShown).actor.id
+        client.ask(a.Grant(0, "bot", session, WORKER), a.Envelopes)
+        cut_off(armed, client, a.Grant(0, "bot", session, WORKER, ends, 5.0, 900.0))
+        cut_off(armed, client, a.RevokeActor(0, "bot"))
+        client.show(session)
+        written = JournalReader(f"{armed.home}/sessions/{session}").entries()
+        told = [(entry.actor, entry.body) for entry in written]
+    rights = tuple(sorted(WORKER))
+    assert (me, entries.EnvelopeSet(bot, f"session:{session}", rights, ends, 5.0, 900.0)) in told
+    assert (me, entries.ActorRevoked(bot)) in told
 
 
 # -- halting --------------------------------------------------------------------------------------

@@ -4,6 +4,7 @@ from the entry alone; whose id has which name is handed in."""
 from __future__ import annotations
 
 from holdfast.cli.harmless import harmless, quoted
+from holdfast.cli.table import clock
 from holdfast.journal import entries as e
 
 TYPE_CHECKING = False
@@ -89,6 +90,10 @@ def _refused(body: e.Refused, name: Name) -> str:
     return f"was refused{times}: {harmless(body.what)} ({harmless(body.code)}{size})"
 
 
+def _unrecorded(body: e.Unrecorded, _: Name) -> str:
+    return f"{body.count} entries ({harmless(body.what)}) are missing: there was no room for them"
+
+
 def _intended(body: e.Intended, _: Name) -> str:
     return f"says what comes next is for: {harmless(body.text)}"
 
@@ -107,7 +112,12 @@ def _turn_moved(body: e.TurnMoved, name: Name) -> str:
 
 def _envelope_set(body: e.EnvelopeSet, name: Name) -> str:
     rights = " ".join(harmless(right) for right in body.rights) or "nothing"
-    return f"{name(body.subject)} may {rights}, in {harmless(body.scope)}"
+    rates = ((body.inputs_per_s, "inputs/s"), (body.bytes_per_s, "bytes/s"))
+    bounds = [f"at most {rate:g} {unit}" for rate, unit in rates if rate is not None]
+    if body.expires_at is not None:
+        bounds.append(f"until {clock(body.expires_at)}")
+    where = f"in {harmless(body.scope)}"
+    return f"{name(body.subject)} may {', '.join([rights, where, *bounds])}"
 
 
 def _halted(body: e.Halted, name: Name) -> str:
@@ -154,6 +164,7 @@ _WORDS: dict[type[e.Body], Callable[[Any, Name], str]] = {
     e.BlindInput: lambda body, name: f"typed {body.size} secret bytes",
     e.Voided: lambda body, name: f"inputs {body.seq} to {body.last_seq} never arrived",
     e.Refused: _refused,
+    e.Unrecorded: _unrecorded,
     e.Resized: lambda body, name: f"resized the terminal to {body.cols}x{body.rows}",
     e.Signalled: lambda body, name: f"sent signal {body.signal}",
     e.Forwarded: _forwarded,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 
 from holdfast.cli.harmless import harmless
@@ -26,10 +27,19 @@ def tell(receipt: Receipt, session: str, *, seized: bool, as_json: bool) -> None
     else:
         for line in _lines(receipt, session, seized):
             print(line)
+    tell_unrecorded(receipt.unrecorded)
     if receipt.scope and not receipt.frozen:
         raise HaltFailed(
             f"the kernel did not confirm that {session} is frozen",
             hint="input is refused all the same; `hold halt` asks again",
+        )
+
+
+def tell_unrecorded(why: str) -> None:
+    """It was done all the same; said on stderr, where no program takes it for the answer."""
+    if why:
+        print(
+            f"hold: done, but the journal does not have all of it: {harmless(why)}", file=sys.stderr
         )
 
 

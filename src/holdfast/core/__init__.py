@@ -21,6 +21,7 @@ grants.py         whether a chain of grants counts here and now, and for how muc
 shown_grants.py   what the grants that connections show come to in a session
 invites.py        who may come in by a link, how often, and how fast codes may be tried
 waiting.py        kernel evidence -> what the session is doing
+typed_lines.py    whose the lines are that a shell reads
 keys.py           key names -> bytes, by the terminal's modes
 marks.py          where a command's output begins and ends in the stream
 exec_output.py    a command's output as a stream, without the marks

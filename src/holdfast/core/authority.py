@@ -198,9 +198,12 @@ class Authority:
         alone = scope.kind is ScopeKind.ALL
         self._commit(self._book.with_(nothing, alone=alone), actor, live)
 
-    def revoke_actor(self, actor: ActorId, *, by: str, now: float, live: Collection[Live]) -> None:
-        """This actor may do nothing any more, for ever. An actor may do so to itself."""
-        revoked = self._known(actor).replace(revoked_at=now)
+    def revoke_actor(
+        self, actor: ActorId, *, by: str, now: float, live: Collection[Live], asker: str = ""
+    ) -> None:
+        """This actor may do nothing any more, for ever. An actor may do so to itself. `asker`: who
+        is to be named for it, if that is not `by`."""
+        revoked = self._known(actor).replace(revoked_at=now, revoked_by=asker or by)
         if by != actor:
             self._may_grant(Envelope(actor, ALL, (), granted_by=by), now, live)
         self._commit(self._book, actor, live, {**self._actors, actor: revoked})

@@ -1,15 +1,19 @@
 """One incarnation's lease on a session: taken, renewed, released, or lost by time (F1-F3).
 
-The rules, each of which has a mutant in `tests/simulation/test_fencing_model.py` that shows what
-it is for:
+The rules. Where nothing else is said, one has a mutant in `tests/simulation/mutants.py` whose
+counterexample shows what it is for. [unit]: no order of events in the model needs it for F1, as it
+is about time, about what comes after, or about a store that counts anew; `tests/unit/test_lease.py`
+holds it.
 
 - A holder acts until `sent + T(1-drift) - grace` on its own clock, counted from when it *sent* the
   write that gave it the time, and judged at each effect (`usable`), not when a timer fires.
 - A successor writes only after it has itself seen one revision unchanged for `T(1+drift) + grace`,
   and only over that revision. Nobody compares two machines' clocks.
-- A write without an answer gives no time. The record is read again before anything else is written.
-- A refused renewal fences at once; a fenced incarnation stays fenced.
-- The epoch is `max(record's, highest seen) + 1`, so it rises also over a store made anew.
+- A write without an answer gives no time. The record is read again before anything else is
+  written [unit].
+- A refused renewal fences at once; a fenced incarnation stays fenced [unit].
+- The epoch is `max(record's, highest seen) + 1`, so it rises, also over a store made anew [unit:
+  the highest seen].
 - A pinned lease has no time in it. Only its holder's release, or an attested force, makes way.
 - Absence of a record proves nothing, unless the session was born here just now.
 

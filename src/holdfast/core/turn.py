@@ -38,6 +38,8 @@ from holdfast.model.ids import HOST_ACTOR, ActorId
 from holdfast.model.limits import TURN_QUEUE_MAX, TURN_TEXT_MAX_CHARS
 from holdfast.model.record import Record
 
+_IDLE = "idle"  # why a holder lost it by the policy
+
 
 class KeptTurn(Record):
     """All of a turn, to carry over a daemon's restart."""
@@ -131,7 +133,8 @@ class Turn:
         queue, news = self._queue_with(actor, now, message, event.explicit)
         if not self.seized and self._idle_until(True) <= now:
             to, queue = self._next_of(queue)
-            moved: list[Outcome] = [self._give(Step.REQUEST, to, queue, now, by=actor)]
+            why = _IDLE if to.actor == actor else ""  # else it reads as the words of who asks
+            moved: list[Outcome] = [self._give(Step.REQUEST, to, queue, now, why, by=actor)]
             return [*moved, Asked(actor, to.actor, message)] if to.actor != actor else moved
         self._no_later_than(now)
         self.queue = queue
@@ -197,7 +200,7 @@ class Turn:
     def _tick(self, event: Tick) -> list[Outcome]:
         due = self.wakes_at()
         if due is not None and due <= event.now:
-            return [self._pass_on(Step.EXPIRE, event.now, "idle")]
+            return [self._pass_on(Step.EXPIRE, event.now, _IDLE)]
         self._no_later_than(event.now)
         return []
 
@@ -210,7 +213,8 @@ class Turn:
         # expressly, or somebody waits who asked before.
         weak = not (self.explicit or self.queue)
         if self.holder is None or (weak and self._idle_until(True) <= now):
-            return [self._move(Step.REQUEST, actor, now, by=actor, explicit=False)]
+            why = _IDLE if self.holder is not None else ""
+            return [self._move(Step.REQUEST, actor, now, why, by=actor, explicit=False)]
         raise TurnHeld(
             f"{self._names(self.holder)} holds the turn" + (" by seizure" * self.seized),
             hint=f"`hold turn {self._session} request` asks for it",

@@ -49,6 +49,8 @@ One session:
     typist.py       an input that was allowed -> journal -> custody -> PTY
     key_way.py      the same for a key press and its echo, at once
     journaling.py   what is recorded, and when it is on disk
+    backlog.py      what happened and could not be recorded yet
+    left_undone.py  what the daemon before left undone in its journal
     refusals.py     what was refused, told once for many
     turning.py      what becomes of the turn: recorded, kept, told
     halts.py        stopping the tree, or what one actor started in it
@@ -58,6 +60,7 @@ One session:
     hangup.py       signals for what runs in it
     handoffs.py     what a new turn holder must know, since which point
     commands.py     what the session's shell reports
+    typed.py        whose the line is that it reads;  typed_before.py  before this daemon
     executing.py    `exec`: command lines that somebody waits for, remembered by key
     view.py         the lazily fed screen, and its checkpoint
     watching.py     a watched session's state, told on change

@@ -152,10 +152,13 @@ class Actors:
         self._changing(lambda authority: authority.add_actor(actor))
         return actor
 
-    def revoke(self, by: str, actor: Actor, live: Collection[Live]) -> Actor:
-        """`by`: an actor's id, or HOST_ACTOR when whoever asked was judged already."""
+    def revoke(self, by: str, actor: Actor, live: Collection[Live], asker: str = "") -> Actor:
+        """`by`: an actor's id, or HOST_ACTOR when the `asker` was judged already."""
+        at = now()
         self._changing(
-            lambda authority: authority.revoke_actor(actor.id, by=by, now=now(), live=live)
+            lambda authority: authority.revoke_actor(
+                actor.id, by=by, now=at, live=live, asker=asker
+            )
         )
         revoked = self.get(actor.id)
         assert revoked is not None

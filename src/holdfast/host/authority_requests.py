@@ -19,7 +19,7 @@ from holdfast.model.actor import Actor
 from holdfast.model.envelope import ALL, Envelope, Right, Scope, rights_of
 from holdfast.model.errors import BadSignature, GrantInvalid, InvalidArgument
 from holdfast.model.ids import ActorId
-from holdfast.model.limits import TURN_TEXT_MAX_CHARS
+from holdfast.model.limits import EXEC_KEY_MAX_CHARS, TURN_TEXT_MAX_CHARS
 from holdfast.wire import authority as a
 from holdfast.wire import messages as m
 from holdfast.wire.claims import claim_text
@@ -283,8 +283,12 @@ class AuthorityRequests:
     # -- what was recorded --------------------------------------------------------------------
 
     async def _catch_up(self, operator: Operator, request: a.CatchUp) -> m.Answer:
+        if len(request.key) > EXEC_KEY_MAX_CHARS:
+            raise InvalidArgument(f"a key has at most {EXEC_KEY_MAX_CHARS} characters")
         live = self._live(operator, request.session)
-        handoff = await live.handoffs.for_actor(operator.actor.id, request.since_seq, look=True)
+        handoff = await live.handoffs.for_actor(
+            operator.actor.id, request.since_seq, look=True, key=request.key
+        )
         return a.CaughtUp(request.id, handoff)
 
     async def _journal(self, operator: Operator, request: a.GetJournal) -> m.Answer:

@@ -51,6 +51,7 @@ def info(live: LiveSession) -> SessionInfo:
         waiting=tuple(name(one.actor) for one in turn.queue),
         lease=live.leasing.info() if live.leasing is not None else None,
         present=() if ended else _present(live),
+        unrecorded=live.journal.unrecorded(),
     )
 
 

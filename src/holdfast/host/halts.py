@@ -110,10 +110,11 @@ class Halts:
         live.keep()
 
     async def outcome(self, receipt: Receipt) -> Receipt:
-        """The receipt, with what the kernel said. The records of it are on disk by then."""
+        """The receipt, with what the kernel said. The records of it are on disk by then, or it says
+        why they are not."""
         latest = self._latest if receipt.scope else None
         halted = await asyncio.shield(latest) if latest is not None else None
-        await self._live.journal.on_disk()
+        receipt = receipt.replace(unrecorded=await self._live.journal.on_disk())
         if halted is None:
             return receipt
         return receipt.replace(
@@ -135,7 +136,7 @@ class Halts:
             if live.core.fenced:  # since it was asked
                 return False
             live.journal.fact(by, entries.Resumed(), forced=True)
-            runs = await asyncio.to_thread(_let_go, live.spec.place, self._stopped)
+            runs = await asyncio.to_thread(let_go, live.spec.place, self._stopped)
             if runs:
                 self._stopped, self._standing, self._confirmed = (), None, False
                 live.handle(ev.Thawed(HOST_ACTOR, now()))
@@ -219,12 +220,13 @@ def _standing(place: Place, mark: str) -> tuple[Stopped, ...]:
     )
 
 
-def _let_go(place: Place, stopped: tuple[Stopped, ...]) -> bool:
-    """The whole first: a leaf below something frozen stays frozen. Which leaves are is asked of the
-    kernel, as they may have been frozen by an earlier daemon."""
+def let_go(place: Place, stopped: tuple[Stopped, ...]) -> bool:
+    """The whole first: a leaf below something frozen stays frozen. Which leaves were to be is asked
+    of the kernel, as an earlier daemon may have asked for it; that one is not frozen yet does not
+    mean that it will not be."""
     runs = halting.resume(place, stopped)
     for leaf in cgroup.leaves(place.cgroup).values() if place.cgroup else ():
         with contextlib.suppress(OSError):  # its tree may be ending
-            if cgroup.frozen(leaf):
+            if cgroup.asked_to_freeze(leaf):
                 runs = cgroup.thaw(leaf) and runs
     return runs

@@ -4,11 +4,14 @@ Keys are gathered for a moment in shared memory (adapters.burst) and recorded as
 is written at once. Written means: it survives this daemon. On disk, to survive the machine, it
 is within 50 ms, or before the answer where that matters (`on_disk`). When the disk is full, what
 actors ask for is refused before anything happens; what happened anyway is written into the reserve.
+Stopping, seizing and ending are never refused for the disk's sake: when even the reserve is used
+up or the disk broken, they happen, are said to be unrecorded, and wait in backlog.py.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import os
 from typing import TYPE_CHECKING
@@ -19,17 +22,19 @@ from holdfast.adapters.segments import JournalReader
 from holdfast.adapters.signing import check
 from holdfast.core import events as ev
 from holdfast.host import clock
+from holdfast.host.backlog import Backlog
 from holdfast.host.clock import now
+from holdfast.host.left_undone import last_input, missed_changes
 from holdfast.host.refusals import Refusals
 from holdfast.journal import entries
 from holdfast.journal.entries import Body
-from holdfast.model.envelope import Envelope
 from holdfast.model.errors import SessionEnded, StorageFailed
 from holdfast.model.ids import HOST_ACTOR, OperatorId
 from holdfast.model.limits import (
     JOURNAL_BURST_S,
     JOURNAL_FACTS_BYTES,
     JOURNAL_REFUSALS_S,
+    JOURNAL_RETRY_S,
     JOURNAL_SEAL_S,
     JOURNAL_SYNC_S,
     JOURNAL_TAIL_ENTRIES,
@@ -41,8 +46,11 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-# Nobody is kept from halting, ending or leaving by a full disk: these use the reserve.
-_URGENT = (ev.SeizeAsked, ev.HaltAsked, ev.ResumeAsked, ev.EndAsked, ev.Opened, ev.AuthorityChanged)
+# No state of the disk keeps anybody from these.
+_NEVER_REFUSED = (
+    *(ev.SeizeAsked, ev.HaltAsked, ev.ResumeAsked, ev.EndAsked, ev.AuthorityChanged),
+    *(ev.Opened, ev.Left, ev.Gone, ev.ForwardLeft),
+)
 
 
 class Journaling:
@@ -59,7 +67,9 @@ class Journaling:
         self._seal_at: asyncio.TimerHandle | None = None
         self._sync: asyncio.Task[None] | None = None
         self._unsynced = False
-        self._lost = ""  # why nothing can be recorded any more
+        self._lost = ""  # why nothing can be recorded for sure any more
+        self._backlog = Backlog()
+        self._retry_at: asyncio.TimerHandle | None = None
         self._closed = False
         self._writer = writer or self._carry_on()
 
@@ -75,7 +85,7 @@ class Journaling:
         recent = list(JournalReader(directory).entries(max(1, seq - JOURNAL_TAIL_ENTRIES), seq))
         for entry in recent:
             clock.not_before(entry.at)
-        last = _last_input(recent)
+        last = last_input(recent)
         self._writer = writer
         if writer.cut is not None:
             log.error("journal of %s: %d bytes of torn tail were cut", session, writer.cut.size)
@@ -88,31 +98,9 @@ class Journaling:
         if not writer.chain.closed_by:  # else its end is recorded, and only its burial is left
             holder = live.core.turn.holder or HOST_ACTOR
             self._fact(HOST_ACTOR, entries.CarriedOn(os.getpid(), holder))
-            self._record_missed_changes(recent)
+            for by, body in missed_changes(live, recent):
+                self._fact(by, body)
         return writer
-
-    def _record_missed_changes(self, recent: list[entries.Entry]) -> None:
-        """Rights are changed on disk, for all sessions at once, and then recorded in each. A daemon
-        that died in between left a change in force that this journal does not know of."""
-        live, authority = self._live, self._live.daemon.actors.authority
-        since = recent[-1].at if recent else 0.0
-        known = {
-            (entry.body.subject, entry.body.scope): entry.body.rights
-            for entry in recent
-            if isinstance(entry.body, entries.EnvelopeSet)
-        }
-        told = {e.body.subject for e in recent if isinstance(e.body, entries.ActorRevoked)}
-        for actor in authority.actors():
-            if not actor.may_touch(live.spec.uid):
-                continue
-            for envelope in authority.envelopes(actor.id):
-                body = envelope_set(envelope)
-                if envelope.granted_at < since or envelope.scope not in live.scopes():
-                    continue
-                if known.get((body.subject, body.scope)) != body.rights:
-                    self._fact(envelope.granted_by, body)
-            if actor.revoked_at is not None and actor.revoked_at >= since and actor.id not in told:
-                self._fact(HOST_ACTOR, entries.ActorRevoked(actor.id))
 
     def _recover_keys(self, last: entries.Input | entries.BlindInput | None) -> None:
         keys = self.burst.keys()
@@ -137,14 +125,18 @@ class Journaling:
         """Write one entry, behind everything that happened before. Raises StorageFailed when it
         cannot be: then its effect must not happen."""
         self._record_keys()
-        return self._write(actor, body, forced=forced, fact=False)
+        self._catch_up()
+        return self._write(now(), actor, body, forced=forced, fact=False)
 
     def _fact(self, actor: str, body: Body, *, forced: bool = False) -> None:
         """Something that happened and cannot be refused any more."""
+        at = now()
         try:
-            self._write(actor, body, forced=forced, fact=True)
+            self._catch_up(counts=False)
+            self._write(at, actor, body, forced=forced, fact=True)
         except StorageFailed as error:
-            self._lost = error.message
+            self._backlog.hold(at, actor, body, error.message)
+            self._retry_later()
             log.critical("journal of %s: %s; its input is refused", self._live.spec.id, error)
         except SessionEnded:
             # Its end is recorded, but not buried yet: nothing that happens since is part of it.
@@ -155,27 +147,71 @@ class Journaling:
         self._record_keys()
         self._fact(actor, body, forced=forced)
 
-    def _write(self, actor: str, body: Body, *, forced: bool, fact: bool) -> int:
-        seq = self._writer.record(now(), self._live.spec.epoch, actor, body, spend_reserve=fact)
+    def note(self, actor: str, body: Body) -> None:
+        """Something that happened of which anybody may make any amount, and which nobody is kept
+        from: not out of the reserve, which halting and ending need. Without room it is counted."""
+        self._record_keys()
+        at = now()
+        try:
+            self._catch_up()
+            self._write(at, actor, body, forced=False, fact=False)
+        except StorageFailed as error:
+            self._backlog.count(at, actor, body, error.message)
+            self._retry_later()
+        except SessionEnded:
+            log.info("journal of %s: %s after its end", self._live.spec.id, body.tag)
+
+    def _write(self, at: float, actor: str, body: Body, *, forced: bool, fact: bool) -> int:
+        seq = self._writer.record(at, self._live.spec.epoch, actor, body, spend_reserve=fact)
         self._sync_soon(forced)
         self._seal_later()
         return seq
 
     def check_writable(self, event: ev.Event) -> None:
         """Raise unless what comes of this event can be recorded. Before it is judged."""
-        if event.actor == HOST_ACTOR or isinstance(event, ev.Left | ev.Gone | ev.ForwardLeft):
+        if event.actor == HOST_ACTOR or isinstance(event, _NEVER_REFUSED):
             return
-        self._check_not_lost()
-        if isinstance(event, _URGENT):
-            if self._writer.room() < JOURNAL_FACTS_BYTES:
-                self._writer.reserve()
-            return
+        self._check_recordable()
         size = len(event.data) if isinstance(event, ev.Offered) else 0
         self._writer.reserve(ROOM_BYTES + size)
 
-    def _check_not_lost(self) -> None:
+    def _check_recordable(self) -> None:
         if self._lost:
             raise StorageFailed(f"nothing can be recorded any more: {self._lost}")
+        self._catch_up()
+
+    # -- what could not be written ----------------------------------------------------------------
+
+    def _catch_up(self, *, counts: bool = True) -> None:
+        """First what happened before, or StorageFailed: the journal has one order."""
+        if not self._backlog.why:
+            return
+        self._backlog.write_facts(lambda *what: self._write(*what, forced=True, fact=True))
+        if counts:
+            self._backlog.write_counts(
+                lambda *what: self._write(*what, forced=False, fact=False), now()
+            )
+
+    def _retry_later(self) -> None:
+        if self._retry_at is None and not self._closed:
+            self._retry_at = self._loop.call_later(JOURNAL_RETRY_S, self._retry)
+
+    def _retry(self) -> None:
+        self._retry_at = None
+        self._try_to_catch_up()
+        if self._backlog.why:
+            self._retry_later()
+
+    def unrecorded(self) -> str:
+        """Why something that happened is in doubt, or not written; "" when nothing is. Tried once
+        more before it is said."""
+        self._try_to_catch_up()
+        return self._lost or self._backlog.why
+
+    def _try_to_catch_up(self) -> None:
+        if not self._closed:
+            with contextlib.suppress(StorageFailed):
+                self._catch_up()
 
     # -- keys -----------------------------------------------------------------------------------
 
@@ -199,7 +235,7 @@ class Journaling:
     ) -> None:
         """A new burst; the one before is recorded."""
         self._record_keys()
-        self._check_not_lost()
+        self._check_recordable()
         self._writer.reserve(ROOM_BYTES)
         self.burst.begin(actor, operator, secret, seq, offset, now())
         self._record_soon()
@@ -209,7 +245,8 @@ class Journaling:
 
     def has_room(self) -> bool:
         """Whether a burst can be begun without asking the disk."""
-        return not self._lost and self._writer.has_reserve(ROOM_BYTES)
+        doubt = self._lost or self._backlog.why
+        return not doubt and self._writer.has_reserve(ROOM_BYTES)
 
     def pressed(self, actor: str, operator: OperatorId, gathered: int | None, size: int) -> None:
         """A key was gathered by adapters.key_press, behind so much; None: it began a burst."""
@@ -227,6 +264,7 @@ class Journaling:
         """What was gathered and counted is written."""
         if not self._closed:
             self._record_keys()
+            self._try_to_catch_up()
             self._record_refusals()
 
     def _record_keys(self) -> None:
@@ -274,7 +312,8 @@ class Journaling:
         """Not out of the reserve: whoever is refused must not be able to use up what halting and
         ending the session need."""
         try:
-            self._write(actor, body, forced=False, fact=False)
+            self._catch_up()
+            self._write(now(), actor, body, forced=False, fact=False)
         except StorageFailed as error:
             log.warning("journal of %s: a refusal is not recorded: %s", self._live.spec.id, error)
 
@@ -296,6 +335,7 @@ class Journaling:
             return
         self._record_keys()
         try:
+            self._catch_up(counts=False)
             self._writer.seal(now(), self._live.spec.epoch)
         except StorageFailed as error:
             log.error("journal of %s: %s", self._live.spec.id, error)
@@ -314,15 +354,24 @@ class Journaling:
                 log.critical("journal of %s: %s", self._live.spec.id, error)
                 return
 
-    async def on_disk(self) -> None:
-        """Everything recorded until now would survive the machine."""
+    async def on_disk(self) -> str:
+        """Everything done until now would survive the machine; or why it might not."""
         self.flush()
         if not self._closed:
-            await asyncio.to_thread(self._writer.sync)
+            try:
+                await asyncio.to_thread(self._writer.sync)
+            except StorageFailed as error:
+                self._lost = error.message
+        return self._lost or (self._backlog.why if self._backlog.holds else "")
 
     def ended(self, ending: Ending) -> None:
         """The last entry: how it ended, or that nobody can know (N9)."""
         self.flush()
+        if self._writer.room() > JOURNAL_FACTS_BYTES:  # nothing else is in need of the reserve now
+            with contextlib.suppress(StorageFailed):
+                self._backlog.write_counts(
+                    lambda *what: self._write(*what, forced=False, fact=True), now()
+                )
         body: Body = entries.Ended(ending.code, ending.signal, None)
         if ending.lost is not None:
             body = entries.Discontinued(ending.lost, self.seq, self._writer.chain.head)
@@ -330,32 +379,18 @@ class Journaling:
         try:
             self._writer.finish()
         except StorageFailed as error:
+            self._lost = error.message
             log.error("journal of %s: %s", self._live.spec.id, error)
 
     def close(self) -> None:
         if self._closed:
             return
         self.flush()
+        if lost := self.unrecorded():
+            log.critical("journal of %s: not all is recorded: %s", self._live.spec.id, lost)
         self._closed = True
-        if self._seal_at is not None:
-            self._seal_at.cancel()
+        for timer in (self._seal_at, self._retry_at):
+            if timer is not None:
+                timer.cancel()
         self.burst.close()
         self._writer.close()
-
-
-def envelope_set(envelope: Envelope) -> entries.EnvelopeSet:
-    """The entry that tells of it."""
-    rights = tuple(str.__str__(right) for right in envelope.rights)
-    return entries.EnvelopeSet(envelope.actor, str(envelope.scope), rights, envelope.expires_at)
-
-
-def _last_input(recent: list[entries.Entry]) -> entries.Input | entries.BlindInput | None:
-    """The last input recorded, unless it is known already that it never arrived: only this one can
-    have been under way when the daemon died."""
-    last: entries.Input | entries.BlindInput | None = None
-    for entry in recent:
-        if isinstance(entry.body, entries.Input | entries.BlindInput):
-            last = entry.body
-        elif isinstance(entry.body, entries.Voided):
-            last = None
-    return last

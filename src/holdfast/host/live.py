@@ -34,10 +34,11 @@ from holdfast.host.clock import now
 from holdfast.host.commands import Commands
 from holdfast.host.halts import Halts
 from holdfast.host.handoffs import Handoffs
-from holdfast.host.journaling import Journaling, envelope_set
+from holdfast.host.journaling import Journaling
 from holdfast.host.kept import Descriptors, Kept
 from holdfast.host.key_way import KeyWay
 from holdfast.host.leasing import Leasing
+from holdfast.host.left_undone import change_of
 from holdfast.host.output import Output
 from holdfast.host.turning import Turning
 from holdfast.host.typist import Typist
@@ -94,6 +95,7 @@ class LiveSession:
         self._left_at: dict[OperatorId, float] = {}
         self._present: set[Operator] = set()  # who had to do with it and is still connected
         self.buried: asyncio.Future[Stored] = asyncio.get_running_loop().create_future()
+        self.over = asyncio.Event()  # it ended; not buried yet where there is no room for that
         self._loop = asyncio.get_running_loop()
         self._tasks: set[asyncio.Task[Any]] = set()
         self._closed = False
@@ -109,7 +111,7 @@ class LiveSession:
             self.typist.ledger.operators(),
             halted=kept.halt is not None,
             halted_actors=cgroup.frozen_leaves(spec.place.cgroup) if spec.place.cgroup else _NONE,
-            fenced=leasing is not None and not leasing.tenure.usable(),
+            fenced=leasing is not None and not leasing.covers(spec.epoch),
         )
         self.incarnation: Incarnation = Incarnation(spec.id, spec.epoch)
         self.incarnation.fenced = self.core.fenced
@@ -192,7 +194,7 @@ class LiveSession:
         actor = event.actor
         match effect:
             case ev.SetSize(size=size):
-                self.journal.record(actor, entries.Resized(size.cols, size.rows, self.ring.head))
+                self.journal.note(actor, entries.Resized(size.cols, size.rows, self.ring.head))
                 pty.set_size(self.fds.master, size)
                 self.view.resize(size)
                 self.keep()
@@ -240,10 +242,9 @@ class LiveSession:
         assert operator.id is not None
         if self.core.attachments.seats_of(operator.id) > 1:
             return
-        left_at = self._left_at.pop(operator.id, None)
-        gap = now() - left_at if left_at is not None else 0.0
+        gap = max(0.0, now() - self._left_at.pop(operator.id, now()))
         body = entries.Attached(operator.id, operator.client, observe, offset, gap)
-        self.journal.fact(operator.actor.id, body)
+        self.journal.note(operator.actor.id, body)
 
     def left(self, operator: Operator, channel: int) -> None:
         """A channel is closed."""
@@ -251,7 +252,7 @@ class LiveSession:
         seats = self.core.attachments
         last = seats.has(operator.id, channel) and seats.seats_of(operator.id) == 1
         if last and not self.is_over:
-            self.journal.fact(operator.actor.id, entries.Detached(operator.id))
+            self.journal.note(operator.actor.id, entries.Detached(operator.id))
             self._left_at[operator.id] = now()
             if len(self._left_at) > INTAKE_OPERATORS:
                 del self._left_at[next(iter(self._left_at))]
@@ -273,10 +274,8 @@ class LiveSession:
 
     def authority_changed(self, by: Actor, subject: Actor, envelope: Envelope | None) -> None:
         """What the subject may do has changed; None: it is revoked."""
-        if envelope is None:
-            self.journal.fact(by.id, entries.ActorRevoked(subject.id), forced=True)
-        elif envelope.scope in self.scopes():
-            self.journal.fact(by.id, envelope_set(envelope), forced=True)
+        if envelope is None or envelope.scope in self.scopes():
+            self.journal.fact(by.id, change_of(subject, envelope), forced=True)
         self.handle(ev.AuthorityChanged(by.id, now()))
 
     def scopes(self) -> set[Scope]:
@@ -320,6 +319,7 @@ class LiveSession:
         if self.leasing is not None:
             self.leasing.over()
         self.daemon.bury(self)
+        self.over.set()
 
     def close(self, *, keep: bool) -> None:
         """Give back what this daemon holds, once: a descriptor closed twice may be another's by

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from holdfast.host.daemon import Daemon
     from holdfast.host.operator import Operator
 
+_Later = Awaitable[m.Answer | None]
 _SIGNALS = range(1, 65)
 _ALTERNATE_SCREEN, _BRACKETED_PASTE, _APPLICATION_CURSOR = 1049, 2004, 1  # DEC private modes
 
@@ -77,16 +78,14 @@ class Requests:
             **ReachRequests(daemon).by_tag,
         }
 
-    def answer(
-        self, operator: Operator, request: m.Request
-    ) -> m.Answer | Awaitable[m.Answer] | None:
+    def answer(self, operator: Operator, request: m.Request) -> m.Answer | _Later | None:
         """The answer, or what will become it, or None when a channel answers later."""
         method = self._by_tag.get(request.tag)
         if method is None:
             raise Unsupported(f"this host does not know {request.tag!r}")
         if request.tag != "claim":  # one whose own actor was revoked may still prove to be another
             self._daemon.actors.check_not_revoked(operator.actor)
-        answer: m.Answer | Awaitable[m.Answer] | None = method(operator, request)
+        answer: m.Answer | _Later | None = method(operator, request)
         return answer
 
     # -- sessions -----------------------------------------------------------------------------
@@ -141,8 +140,9 @@ class Requests:
         found.handle(ev.EndAsked(operator.actor.id, now()))
 
         async def ended() -> m.Answer:
-            stored: Stored = await asyncio.shield(found.buried)
-            return m.Shown(request.id, stored.info)
+            await found.over.wait()
+            buried = found.buried.done()  # a full disk has no room for it: then as it is known
+            return m.Shown(request.id, found.buried.result().info if buried else found.info())
 
         return ended()
 
@@ -169,7 +169,7 @@ class Requests:
         else:
             channel = ViewChannel(live, attach.channel, attach.since, scrollback=attach.scrollback)
         offset = channel.cursor if channel.cursor >= 0 else live.ring.head
-        same_size = attach.size == live.core.size
+        came_back = attach.size == live.core.size and not live.core.attachments.seats_of(who)
         actor = operator.actor.id
         seat = Seat(who, attach.channel, attach.observe, attach.raw, actor, time.time())
         # First: it may be refused, and the screen sent below must be one of this size.
@@ -181,8 +181,8 @@ class Requests:
         self._daemon.join(operator, channel)
         if live.core.attachments.answerer == seat:
             operator.event(m.Answering(attach.channel, True))
-        if same_size and not attach.observe and live.view.mode(_ALTERNATE_SCREEN):
-            # A full-screen program that dozed off while nobody watched is nudged to repaint.
+        if came_back and not attach.observe and live.view.mode(_ALTERNATE_SCREEN):
+            # Nudged, what dozed off repaints. Never in between: less drops a half typed search.
             live.handle(ev.Nudged(actor, now()))
         operator.pump()
         return None
@@ -285,12 +285,14 @@ class Requests:
 
         return accepted()
 
-    def _exec(self, operator: Operator, request: m.Exec) -> None:
+    def _exec(self, operator: Operator, request: m.Exec, asked: bool = False) -> _Later | None:
         live = self.live(operator, request.session)
         if request.id < 0 or -1 - request.id in operator.channels:
             raise InvalidArgument(f"request {request.id} is in use or negative")
         who, actor = _identity(operator), operator.actor.id
         execution = live.commands.executions.find(actor, who, request)
+        if execution is None and live.commands.typed.in_doubt and not asked:
+            return live.commands.cleared_up(actor, lambda: self._exec(operator, request, True))
         if execution is None:
             execution = self._begin_exec(live, operator, request)
         live.here(operator)
@@ -298,6 +300,7 @@ class Requests:
         channel.wake = operator.pump
         self._daemon.join(operator, channel)
         operator.pump()
+        return None
 
     def _begin_exec(self, live: LiveSession, operator: Operator, request: m.Exec) -> Execution:
         """Type it, once. It is kept before: whoever asks again after a crash must find it."""
@@ -312,14 +315,13 @@ class Requests:
         live.output.drain()
         live.here(operator)
         who, actor = _identity(operator), operator.actor.id
-        executions = live.commands.executions
-        execution = executions.begin(actor, who, request, live.ring.head)
+        execution = live.commands.executions.begin(actor, who, request, live.ring.head)
         live.keep()
         try:
             taken = live.handle(ev.Offered(actor, now(), who, request.seq, data, "exec", intent))
             assert taken != -1, "seen to above"
         except HoldfastError:
-            executions.forget(execution)
+            live.commands.executions.forget(execution)
             live.keep()
             raise
         live.commands.exec_begins(execution)

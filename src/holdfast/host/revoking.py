@@ -110,7 +110,7 @@ def _may_shut_out(
 def _shut_out(daemon: Daemon, asker: Actor, subject: Actor, now: float) -> None:
     """Its actor first: from then on nothing of it counts, whatever comes between."""
     if subject.revoked_at is None:
-        subject = daemon.actors.revoke(HOST_ACTOR, subject, daemon.live_sessions())
+        subject = daemon.actors.revoke(HOST_ACTOR, subject, daemon.live_sessions(), asker.id)
     links, invites = _resting_on(daemon, subject)
     try:
         daemon.admission.revoke(links, [subject.key], invites, now)

@@ -17,8 +17,9 @@ if TYPE_CHECKING:
     from holdfast.host.live import LiveSession
     from holdfast.host.operator import Operator
 
-# The turn was taken from them; they did not give it.
-_INVOLUNTARY = {Step.SEIZE, Step.REVOKE, Step.EXPIRE}
+# The turn was taken from them; they did not give it. A request or a write takes it from an idle
+# holder.
+_INVOLUNTARY = {Step.SEIZE, Step.REVOKE, Step.EXPIRE, Step.REQUEST}
 _SYSTEM_CALL = (
     "a system call that was under way may still complete; what it had begun is not undone"
 )

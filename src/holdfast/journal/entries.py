@@ -170,6 +170,16 @@ class Refused(Body):
     size: int = 0  # bytes refused in all
 
 
+class Unrecorded(Body):
+    """What the actor did while there was no room to record it: so many entries of one kind that
+    were never written."""
+
+    tag = "unrecorded"
+    what: str  # the kind of entry
+    count: int
+    since: float  # when the first of them would have been
+
+
 class Resized(Body):
     """The canonical size changed."""
 
@@ -255,7 +265,7 @@ class TurnMoved(Body):
     """The turn changed hands; an empty holder is nobody."""
 
     tag = "turn_moved"
-    step: str  # how: granted, yielded, handed off, seized, revoked, expired
+    step: str  # how: request, grant, yield, hand off, revoke, expire, seize, leave
     before: str
     holder: str
     reason: str = ""
@@ -276,6 +286,8 @@ class EnvelopeSet(Body):
     scope: str
     rights: tuple[str, ...]
     expires_at: float | None = None
+    inputs_per_s: float | None = None  # None: as many as it likes, or not recorded
+    bytes_per_s: float | None = None
 
 
 class ActorRevoked(Body):

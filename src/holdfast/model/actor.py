@@ -56,6 +56,7 @@ class Actor(Record):
     local: bool  # that user's own actor: known by the socket's peer, without set-up
     created_at: float
     revoked_at: float | None = None
+    revoked_by: str = ""  # an actor's id; "" when it is not revoked, or nobody wrote down by whom
 
     @classmethod
     def of(

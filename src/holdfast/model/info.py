@@ -31,6 +31,7 @@ class LeaseInfo(Record):
     length_s: float
     left_s: float  # for so long it may go on without a renewal
     later_epoch: int = 0  # taken: the other's epoch
+    why: str = ""  # fenced though the lease is held: what stands in the way
 
 
 class Attendee(Record):
@@ -73,6 +74,7 @@ class SessionInfo(Record):
     waiting: tuple[str, ...] = ()  # who waits for it, by name, first come first
     lease: LeaseInfo | None = None  # of a re-homeable session; None: it is pinned to its host
     present: tuple[Attendee, ...] = ()  # of the operators, the first ATTENDEES_NAMED that came
+    unrecorded: str = ""  # why its journal does not have all that happened; "" when it does
 
 
 class BlameLine(Record):

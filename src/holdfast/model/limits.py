@@ -1,5 +1,5 @@
-"""Every bound in the product: its unit is in its name, its reason beside it, and what happens at
-the bound. A queue without a line here is a bug."""
+"""The bounds that operators, relays and settings meet: the unit is in the name, the reason beside
+it, and what happens there. A wait of one adapter or of the keeper is named in its own file."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ CHANNEL_REKEY_BYTES = 64 << 20  # the same in bytes
 CHANNEL_BEAT_S = 5.0  # each side says that it lives, and what it has, this often
 CHANNEL_PATIENCE_S = 15.0  # what was sent and not confirmed by then was held back: three beats
 CHANNEL_RENEW_S = 3600.0  # a channel this old is replaced by a new one, with new secrets
+CHANNEL_OVERDUE_S = 60.0  # and so long after that its host ends one that was not
 CHANNEL_GRANT_MAX_BYTES = 16 << 10  # of what an operator shows to be let in
 CHANNEL_UNACKED_INPUTS = 4096  # inputs an operator keeps until the host has them; then refused
 CHANNEL_UNACKED_BYTES = 1 << 20  # the same in bytes
@@ -71,6 +72,7 @@ HANDOFF_COMMANDS = 50  # told to a new holder; of the rest only how many they we
 HANDOFF_MOVES = 20  # the same for changes of the turn
 HANDOFF_RECORDS = 20_000  # of the journal read for it, the latest: half a second, in a thread
 HANDOFF_POINTS = 64  # actors whose last look is remembered per session; the oldest goes
+TYPED_AHEAD_LINES = 64  # typed and not read, told apart by who typed them; then the oldest are one
 LABELS_MAX = 32  # of one session
 TURN_PAUSE_S = 3.0  # free-when-idle: longer than a look at the screen within one command line
 TURN_IDLE_S = 60.0  # a holder that writes nothing for so long does not need the turn
@@ -99,8 +101,11 @@ JOURNAL_SEAL_BYTES = 1 << 20  # the same in bytes
 JOURNAL_BURST_S = 0.025  # keys are gathered for so long and recorded as one
 JOURNAL_SYNC_S = 0.02  # then entries are brought to disk together: in all within 50 ms
 JOURNAL_REFUSALS_S = 1.0  # like refusals in a row are one entry for so long
-JOURNAL_FACTS_BYTES = 8 << 10  # of the reserve, left for what happens and cannot be refused
+JOURNAL_FACTS_BYTES = 8 << 10  # of the reserve, left for the session's end
+JOURNAL_BACKLOG_ENTRIES = 256  # what happened and cannot be written; then it is only counted
+JOURNAL_RETRY_S = 5.0  # so often the writing of these is tried again
 JOURNAL_TAIL_ENTRIES = 64  # looked at by a daemon that carries on: more than one answer's entries
+JOURNAL_TYPED_ENTRIES = 1024  # and if need be, for who typed what since the last command: 20 ms
 JOURNAL_SEAL_S = 10.0  # the same in time, judged when something is recorded
 
 # -- leases and the coordination point --------------------------------------------------------

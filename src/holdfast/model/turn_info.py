@@ -45,6 +45,7 @@ class Receipt(Record):
     last_input_at: float | None = None  # when,
     output_offset: int = 0  # and how much had been printed
     caveat: str = ""
+    unrecorded: str = ""  # why the journal does not have this for sure; "" when it does
 
 
 class TurnMove(Record):
@@ -74,4 +75,5 @@ class Handoff(Record):
     jobs: tuple[str, ...]
     unsubmitted: str = ""  # text that stands at the prompt without its Enter
     unsubmitted_by: tuple[str, ...] = ()
+    unsubmitted_known: bool = True  # False: some may stand there, and the shell did not say it
     halted: bool = False

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from holdfast.cli.arguments import Parser, add_json, add_session, verb_parser
+from holdfast.cli.receipts import tell_unrecorded
 from holdfast.sdk.client import Host
 
 TYPE_CHECKING = False
@@ -27,6 +28,7 @@ def parser() -> Parser:
 def run(options: argparse.Namespace) -> int:
     with Host(client="hold end") as host:
         info = host.end(options.session)
+    tell_unrecorded(info.unrecorded)
     if options.json:
         import json
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from holdfast.cli.arguments import Parser, add_json, add_session, utf8, verb_parser
+from holdfast.cli.receipts import tell_unrecorded
 from holdfast.sdk.client import Host
 from holdfast.wire import authority as a
 from holdfast.wire import messages as m
@@ -37,6 +38,7 @@ def run(options: argparse.Namespace) -> int:
     with Host(client="hold resume") as host:
         host.ask(a.Resume(0, options.session, options.force_lease), m.Done)
         info = host.show(options.session)
+    tell_unrecorded(info.unrecorded)
     if options.json:
         import json
 

@@ -63,6 +63,8 @@ def _sheet(info: SessionInfo, now: float) -> Iterator[tuple[str, str]]:
         yield "operators", _operators(info)
         yield "turn", _turn(info)
     yield "output", _output(info, now)
+    if info.unrecorded:
+        yield "journal", f"does not have all that happened: {_plain(info.unrecorded)}"
     if info.shell:
         yield "shell", f"{info.shell}, reports its commands"
     if info.last_command is not None:
@@ -86,6 +88,8 @@ def _lease(info: SessionInfo) -> str:
         return f"re-homeable, held: {lease.left_s:.1f} s left of {lease.length_s:g} s"
     if lease.state == "taken":
         return f"re-homeable, taken: it lives elsewhere, in epoch {lease.later_epoch}"
+    if lease.why:
+        return f"re-homeable, fenced: the lease is held, but {_plain(lease.why)}"
     return "re-homeable, fenced: it stands still until this host has its lease again"
 
 
