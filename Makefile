@@ -29,9 +29,10 @@ up: $(VENV)/.ready-runtime ## start holdfast with a first session called main, a
 
 phone: $(VENV)/.ready-runtime ## the same for every device in this network: prints a code to scan
 	@$(FORGET); hold=$(CURDIR)/$(BIN)/hold; \
-	said=$$($$hold up -d --listen 0.0.0.0 2>&1) || [ $$? -eq 75 ] || { echo "$$said" >&2; exit 1; }; \
+	said=$$($$hold up -d --listen 0.0.0.0 2>&1) || { [ $$? -eq 75 ] && $$hold host | grep -q https://; } \
+		|| { echo "$$said" >&2; exit 1; }; \
 	said=$$(cd && $$hold run -d --name main 2>&1) || [ $$? -eq 73 ] || { echo "$$said" >&2; exit 1; }; \
-	$$hold invite --all --role execute
+	$$hold invite --all --role admin
 
 test: $(VENV)/.ready-test ## run the whole test suite
 	@cat $(VENV)/.missing-test 2>/dev/null || true
@@ -44,12 +45,14 @@ check: $(VENV)/.ready-test ## format, lint, types, layering
 	$(BIN)/python scripts/web-build --check
 	$(BIN)/python -m pytest -q tests/unit/test_layering.py
 
-bench: $(VENV)/.ready-bench ## measure against tmux, screen and dtach
+bench: $(VENV)/.ready-bench ## measure against tmux, screen and dtach; JSON and plot in build/bench
 	@cat $(VENV)/.missing-bench 2>/dev/null || true
-	$(BIN)/python -m bench
+	$(BIN)/python -m bench --into build/bench
 
 acceptance: $(VENV)/.ready-test ## one build in every modality, with a report and pictures of it
-	HOLDFAST_ACCEPTANCE=$(CURDIR)/build/acceptance $(BIN)/python -m pytest -q tests/e2e/test_acceptance.py
+	@rm -rf build/acceptance
+	HOLDFAST_REQUIRE_ALL=1 HOLDFAST_ACCEPTANCE=$(CURDIR)/build/acceptance \
+		$(BIN)/python -m pytest -q tests/e2e/test_acceptance.py
 	@cp build/acceptance/timeline.svg docs/acceptance.svg
 	@echo "the report: build/acceptance/report.md"
 

@@ -11,7 +11,7 @@ from importlib import import_module
 from types import FrameType, ModuleType
 
 from bench.machine import describe
-from bench.report import as_json, write_docs
+from bench.report import as_json, write_docs, write_results
 from bench.results import Row, missed, plain_table
 from bench.stage import QUICK, Scale, staged
 
@@ -63,6 +63,9 @@ def main() -> int:
     if options.json:
         with open(options.json, "w", encoding="utf-8") as file:
             file.write(as_json(machine, rows))
+    if options.into:
+        write_results(options.into, machine, rows)
+        print(f"bench: all samples and the plot are in {options.into}/results.*", file=sys.stderr)
     if options.update_docs:
         write_docs(_DOCS, machine, rows, measures, _command(options))
     return 1 if options.strict and (failed or missed(rows)) else 0
@@ -85,6 +88,7 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="small amounts: does it all work?")
     parser.add_argument("--json", metavar="FILE", help="write all samples there")
+    parser.add_argument("--into", metavar="DIRECTORY", help="results.json and results.svg there")
     parser.add_argument("--only", action="append", choices=MEASURES, help="may be repeated")
     parser.add_argument("--update-docs", action="store_true", help="write docs/benchmarks.*")
     parser.add_argument("--strict", action="store_true", help="exit 1 when a target is missed")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from types import ModuleType
@@ -43,6 +44,15 @@ _NOT_MEASURED = """## What is not measured
 def as_json(machine: Machine, rows: Sequence[Row]) -> str:
     made = [{**asdict(row), "ratio": row.ratio, "met": row.met} for row in rows]
     return json.dumps({"machine": machine, "rows": made}, indent=1, ensure_ascii=False) + "\n"
+
+
+def write_results(directory: str, machine: Machine, rows: Sequence[Row]) -> None:
+    """All samples as results.json, and the table as bars in results.svg."""
+    os.makedirs(directory, exist_ok=True)
+    with open(f"{directory}/results.json", "w", encoding="utf-8") as file:
+        file.write(as_json(machine, rows))
+    with open(f"{directory}/results.svg", "w", encoding="utf-8") as file:
+        file.write(svg(rows))
 
 
 def document(

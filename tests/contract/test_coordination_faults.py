@@ -16,10 +16,11 @@ from pathlib import Path
 
 import pytest
 
-from contract.stores import PATIENCE_S, Appender, check_history, run, written
+from contract.stores import PATIENCE_S, Appender, Clusters, check_history, run, written
 from holdfast.adapters.coordination_nats import NatsCoordination
 from holdfast.adapters.coordination_sqlite import SqliteCoordination
 from holdfast.adapters.nats_server import NatsCluster, NatsNode, free_ports
+from holdfast.host.coordinating import BUCKET, CoordinationPoint
 from holdfast.model.errors import CoordinationDown, LaunchFailed, StorageFailed, Unsupported
 from holdfast.ports.coordination import Done, Entry, Lost, Unknown
 
@@ -293,6 +294,25 @@ def test_a_bucket_that_promises_less_is_refused(tmp_path: Path) -> None:
 
     with NatsCluster(tmp_path, 1) as cluster:
         run(lambda: story(cluster))
+
+
+@pytest.mark.parametrize("servers", [1, 3])
+def test_a_host_that_names_one_server_makes_the_bucket_as_the_relays_of_a_cluster_want_it(
+    clusters: Clusters, servers: int
+) -> None:
+    cluster = clusters.of(servers)
+
+    async def story() -> None:
+        point = CoordinationPoint(cluster.urls[0], "")
+        async with asyncio.timeout(PATIENCE_S):
+            while isinstance(await point.cas("k", b"v", 0), Unknown):
+                pass  # each call waits by itself for a cluster that is just starting
+        await point.close()
+        relay = await NatsCoordination.connect(cluster.urls, BUCKET, replicas=servers)
+        assert (await relay.get("k")).value == b"v"
+        await relay.close()
+
+    run(story)
 
 
 def test_a_node_whose_port_is_taken_says_why_it_did_not_start(tmp_path: Path) -> None:

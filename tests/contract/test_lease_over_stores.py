@@ -46,7 +46,7 @@ def test_a_cut_that_heals_in_time_is_not_noticed(store: Store) -> None:
             runner.want()
             await within(runner.held)
             runner.connected.clear()
-            await asyncio.wait([asyncio.create_task(runner.fenced.wait())], timeout=0.8)
+            await asyncio.wait([asyncio.create_task(runner.fenced.wait())], timeout=0.5)
             runner.connected.set()
             before = runner.lease.deadline
             while runner.lease.deadline == before and not runner.fenced.is_set():

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from typing import TYPE_CHECKING, Any, Protocol
 
 import pytest
 from bench.pages import CHROMIUM, launch
 
 from e2e.browsing import WEB, Visitor
+from e2e.requiring import REQUIRED, missing
 from process.reaching import Faraway
 
 if TYPE_CHECKING:
@@ -24,14 +25,27 @@ class Visit(Protocol):
     ) -> Visitor: ...
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report() -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    """A file that is skipped as a whole: an extra is not installed."""
+    report = yield
+    if REQUIRED and report.skipped:
+        report.outcome = "failed"
+        report.longrepr = f"{report.longrepr}: but all of it is required here"
+    return report
+
+
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    driver = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    try:
+        from playwright.sync_api import sync_playwright
+    except ImportError:
+        missing("playwright is not installed")
     if not os.path.exists(CHROMIUM):
-        pytest.skip("there is no Chromium on this machine")
+        missing("there is no Chromium on this machine")
     if not WEB.is_file():
-        pytest.skip("the web app is not built (scripts/web-build says why)")
-    with driver.sync_playwright() as playwright:
+        missing("the web app is not built (scripts/web-build says why)")
+    with sync_playwright() as playwright:
         made = launch(playwright)
         yield made
         made.close()

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from e2e.requiring import missing
 from process.commanding import PATIENCE_S
 
 WEB = Path(__file__).resolve().parents[2] / "web"
@@ -32,9 +33,9 @@ def node() -> str:
     """Node.js with the packages of the web app; the test is skipped where there are none."""
     found = shutil.which("node")
     if found is None:
-        pytest.skip("there is no Node.js on this machine")
+        missing("there is no Node.js on this machine")
     if not (WEB / "node_modules" / "vite").is_dir():
-        pytest.skip("the web app's packages are not installed (`npm ci` in web/)")
+        missing("the web app's packages are not installed (`npm ci` in web/)")
     return found
 
 

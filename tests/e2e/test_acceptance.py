@@ -21,6 +21,7 @@ from e2e.agent_thread import AgentThread
 from e2e.browsing import DESK, PHONE, Visitor
 from e2e.chronicle import Chronicle
 from e2e.conftest import Visit
+from faults.hosting import process_key
 from process.acting import add_actor
 from process.commanding import Hold
 from process.reaching import Faraway, pid_of_daemon
@@ -28,7 +29,11 @@ from process.terminals import Terminal
 
 _BUILD = """\
 echo $$ >> began
-compile() { for part in 1 2 3 4 5 6 7 8; do echo "[$1 $part/8] compiling"; sleep 0.4; done; }
+until_there() { until [ -e "$1" ]; do sleep 0.1; done; }
+compile() { for part in 1 2 3 4 5 6 7 8; do
+    echo "[$1 $part/8] compiling"
+    if [ "$1 $part" = "core 5" ]; then until_there fetched; else sleep 0.4; fi
+done; }
 echo "build $$ begins"
 compile core
 printf 'use the cached toolchain? [y/n] '; read -r cached
@@ -38,7 +43,7 @@ until [ "$target" = staging ]; do
     printf 'target: '; read -r target
 done
 compile "$target"
-until [ -e signed-off ]; do sleep 0.1; done
+until_there signed-off
 echo "$target built by $$" > artifact
 echo "build $$ done"
 """
@@ -53,18 +58,24 @@ class Build:
         graph = host.json("graph", "build")
         (itself,) = [each for each in graph["processes"] if each["pid_inside"] == self.pid]
         self.shell = graph["processes"][0]["pid"]
-        self.seen = (itself["pid"], itself["started"])
+        self._itself = process_key(itself["pid"])
+        assert self._itself is not None
 
     def check(self) -> None:
         """It is the same one, begun once."""
         graph = self._host.json("graph", "build")
-        processes = {each["pid"]: each for each in graph["processes"]}
-        pid, started = self.seen
-        # To the kernel's clock tick: which time that is counts from is itself measured.
-        again = processes[pid]["started"]
-        assert abs(again - started) < 0.02, "another process has its number"
+        assert self._itself is not None
+        assert self._itself.pid in [each["pid"] for each in graph["processes"]]
+        assert process_key(self._itself.pid) == self._itself, "another process has its number"
         assert graph["processes"][0]["pid"] == self.shell, "the shell is another one"
         assert (self._directory / "began").read_text().split() == [str(self.pid)]
+
+    def is_in_the_middle(self) -> None:
+        """At work, and neither waiting for anybody nor done; and the same one."""
+        self.check()
+        assert self._host.json("show", "build")["state"] == "working"
+        shown = self._host.ok("screen", "build")
+        assert "[core 5/8]" in shown and "toolchain" not in shown, shown
 
 
 @pytest.fixture
@@ -108,21 +119,24 @@ def test_one_execution_is_reached_in_every_modality_and_nobody_owns_it(
     report.comes("CLI", "starts the build")
     person.until_shown("$")
     person.type(f"cd {tmp_path} && bash build.sh\r".encode())
-    person.until_shown("[core 2/8]")
+    person.until_shown("[core 5/8]")
     build = Build(host, tmp_path)
     os.kill(person.pid, signal.SIGKILL)
     report.goes("CLI", "kill -9")
     person.close()
 
-    # A browser looks in, in the middle of it.
+    # A browser looks in, in the middle of it, and the daemon is killed under both.
+    build.is_in_the_middle()
     desk = visit("desktop", **DESK)
     report.comes("desktop", "opens the link")
     desk.open("build")
-    desk.until_shown("compiling")
-    build.check()
+    desk.until_shown("[core 5/8]")
     seen(report, desk, "sees it compile")
+    build.is_in_the_middle()
     os.kill(pid_of_daemon(host), signal.SIGKILL)
     report.says("daemon", "kill -9")
+    build.is_in_the_middle()
+    (tmp_path / "fetched").touch()
     desk.until_shown("toolchain? [y/n]")
     seen(report, desk, "is asked by it")
     build.check()

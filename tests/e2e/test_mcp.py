@@ -69,12 +69,14 @@ def test_it_can_be_given_some_sessions_only(hold: Hold) -> None:
 @pytest.mark.requirement("S5", "S7")
 def test_looking_again_gives_only_what_changed(hold: Hold, otto: AgentThread) -> None:
     shell(hold, "looked-at")
+    assert otto("wait", session="looked-at", text="^[$]", seconds=40)["happened"]
 
     first = otto("observe", session="looked-at")
     assert first["changed"] and first["state"] == "prompt"
     again = otto("observe", session="looked-at", since=first["cursor"])
     assert not again["changed"] and "screen" not in again
-    hold.ok("exec", "looked-at", "--", "printf 'one\\033[31mtwo\\033[0m\\n'")
+    hold.ok("exec", "looked-at", "--", "PS1='next> '; printf 'one\\033[31mtwo\\033[0m\\n'")
+    assert otto("wait", session="looked-at", text="^next>", seconds=40)["happened"]
     later = otto("observe", session="looked-at", since=first["cursor"])
     assert later["changed"] and "onetwo" in later["printed"]
     assert "\x1b" not in later["printed"] + later["screen"]

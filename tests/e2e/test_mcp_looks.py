@@ -8,6 +8,7 @@ import json
 import os
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from unittest import mock
 
 import pytest
@@ -21,9 +22,13 @@ from mcp.client.streamable_http import streamable_http_client
 from e2e.agents import PATIENCE_S, agent, host_of_otto, served
 from holdfast.mcp.changes import Changes
 from holdfast.mcp.desk import Desk
+from holdfast.mcp.looking import Looking
 from holdfast.mcp.recorded import head
 from holdfast.mcp.resources import journal_lines
+from holdfast.model.shell_state import Change, Kind, What
 from holdfast.model.size import Size
+from holdfast.sdk.aio.session import Session
+from holdfast.sdk.plain_text import plain
 from process.acting import connected
 from process.commanding import Hold
 from process.sdking import reached, run
@@ -65,6 +70,53 @@ def test_whatever_it_looks_at_what_others_did_is_told_by_catch_up(hold: Hold) ->
     run(work())
 
 
+def test_however_much_happened_it_is_told_in_bounds(hold: Hold) -> None:
+    session = hold.shell("much")
+
+    async def work() -> None:
+        with mock.patch.dict(os.environ, {"HOLDFAST_HOME": hold.home}):
+            desk = Desk(None, "otto", ())
+            async with desk.open():
+                told = await (await desk.session(session)).catch_up()
+                much = told.replace(
+                    changes=(Change(Kind.ALIAS, "a", What.ADDED, "", "b"),) * 250,
+                    jobs=("x" * 5000,) * 130,
+                    unsubmitted="x" * 20_000,
+                )
+                with mock.patch.object(Session, "catch_up", mock.AsyncMock(return_value=much)):
+                    answer = await Looking(desk).catch_up(session)
+        assert (len(answer["changes"]), answer["changes_left_out"]) == (100, 150)
+        assert (len(answer["jobs"]), answer["jobs_left_out"]) == (100, 30)
+        assert max(map(len, answer["jobs"])) == 1000
+        assert (len(answer["text_at_the_prompt"]), answer["cut_chars"]) == (16_000, 4000)
+
+    run(work())
+
+
+def test_pages_of_output_lose_nothing_where_they_meet(hold: Hold, tmp_path: Path) -> None:
+    piece = "\U0001f41f\x1b[1mü\x1b]0;t\x07\r\n"
+    printed = tmp_path / "printed"
+    printed.write_text(piece.replace("\r", "") * 8000)
+    words = ("sh", "-c", 'cat "$1"; read x', "sh", str(printed))
+    session = hold.ok("run", "-d", "--", *words).strip()
+    hold.ok("wait", session, "--for", "input", "--timeout", "30")
+
+    async def work() -> None:
+        with mock.patch.dict(os.environ, {"HOLDFAST_HOME": hold.home}):
+            desk = Desk(None, "otto", ())
+            async with desk.open():
+                for begin in range(len(piece.encode())):  # the pages meet at each of its bytes
+                    text, at, more = "", begin, True
+                    while more:
+                        page = await Looking(desk).read_output(session, at)
+                        assert not page["lost_bytes"]
+                        text, at, more = text + page["text"], page["next"], page["more"]
+                    whole = (piece * 8000).encode()
+                    assert at == len(whole) and text == plain(whole[begin:]), begin
+
+    run(work())
+
+
 def test_following_a_journal_asks_nothing_of_the_shell(hold: Hold) -> None:
     """The line that stands at the prompt is asked for by a key, and the shell prints it anew: who
     asked for it whenever something is printed would never come to an end."""
@@ -87,6 +139,7 @@ def test_following_a_journal_asks_nothing_of_the_shell(hold: Hold) -> None:
             return [json.loads(line)["actor"] for line in (await otto.resource(uri)).splitlines()]
 
     actors = run(work())
+    hold.ok("wait", "half", "--for", "text:echoxxx", "--timeout", "20")
     assert hold.json("show", "half")["output_offset"] == before + 3, actors
 
 

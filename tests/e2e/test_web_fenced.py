@@ -41,12 +41,13 @@ def test_a_fenced_session_is_said_to_be_and_goes_on_when_its_lease_is_back(
         banner = visitor.page.locator('[data-testid="session-banner"][data-code="fenced"]')
         banner.wait_for()
         assert "lease" in banner.inner_text()
-        assert "before" in visitor.screen(), "what was there is still there"
-        assert visitor.at("link-state").get_attribute("data-state") == "online", "the host answers"
-        assert "fenced" in visitor.at("turn-holder").inner_text()
-        assert session.get_attribute("data-turn") == "free"
+        visitor.until_shown("before")  # what was there is still there
+        state, holder = visitor.at("link-state"), visitor.at("turn-holder")
+        visitor.until("its host answers", lambda: state.get_attribute("data-state") == "online")
+        visitor.until("nobody can write", lambda: "fenced" in holder.inner_text())
+        visitor.until("nor has the turn", lambda: session.get_attribute("data-turn") == "free")
         for act in ("session-resume", "session-halt", "turn-yield", "turn-request"):
-            assert not visitor.at(act).count(), act
+            visitor.at(act).wait_for(state="detached")
         visitor.page.get_by_label("More", exact=True).click()
         visitor.at("session-more").wait_for()
         assert visitor.at("session-end").count(), "it can still be ended"

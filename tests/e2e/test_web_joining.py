@@ -1,24 +1,60 @@
-"""Coming in by a link in a browser, and every way in which that does not work: each ends on a page
-that says what happened and what to do."""
+"""Coming in by a link in a browser, what there is then, and every way in which it does not work:
+each ends on a page that says what happened and what to do."""
 
 from __future__ import annotations
 
-from typing import Any
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import pytest
+import segno
 
 from e2e.browsing import DESK, PHONE, Visitor
 from e2e.conftest import Visit
 from process.reaching import Faraway
 
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
+
+@pytest.fixture(scope="module")
+def desk(browser: Browser, box: Faraway) -> Iterator[Visitor]:
+    visitor = Visitor(browser, box.relay.url, name="join-desk", **DESK)
+    yield visitor
+    visitor.close()
+    visitor.quiet()
+
+
+@pytest.fixture(scope="module")
+def phone(browser: Browser, box: Faraway) -> Iterator[Visitor]:
+    visitor = Visitor(browser, box.relay.url, name="join-phone", **PHONE)
+    yield visitor
+    visitor.close()
+    visitor.quiet()
+
+
+_IN_VIEW = """() => {
+    const terminal = __hold.terminal, buffer = terminal.buffer.active, lines = []
+    for (let row = 0; row < terminal.rows; row++)
+        lines.push(buffer.getLine(buffer.viewportY + row)?.translateToString(true))
+    return lines.join('\\n')
+}"""
+
+
+# -- what there is ---------------------------------------------------------------------------------
+# On the same two pages, each going on where the one before left it: a browser costs much.
+
 
 @pytest.mark.requirement("R4", "R6", "S4")
-@pytest.mark.parametrize(("kind", "name"), [(DESK, "join-desk"), (PHONE, "join-phone")])
+@pytest.mark.parametrize("where", ["desk", "phone"])
 def test_a_link_leads_to_the_overview_a_session_and_a_key_that_is_echoed(
-    box: Faraway, visit: Visit, kind: dict[str, Any], name: str
+    box: Faraway, request: pytest.FixtureRequest, where: str
 ) -> None:
+    visitor: Visitor = request.getfixturevalue(where)
+    name = visitor.name
     box.host.shell(name)
-    visitor = visit(name, **kind)
+    visitor.join(box.link())
     visitor.at("overview").wait_for()
     visitor.card(name).wait_for()
     visitor.shot("overview")
@@ -30,6 +66,101 @@ def test_a_link_leads_to_the_overview_a_session_and_a_key_that_is_echoed(
     visitor.shot("session")
     assert "by-hand-42" in box.host.ok("screen", name)
     assert name in box.host.ok("log", name), "who typed it is in the journal"
+
+
+def test_a_command_in_the_timeline_leads_to_its_line_above(desk: Visitor) -> None:
+    desk.enter("seq 1 150; echo all-$((150))")
+    desk.until_shown("all-150")
+    assert "by-hand-42" not in desk.screen()
+    desk.at("tab-timeline").click()
+    desk.at("timeline-entry").filter(has_text="by-hand").click()
+    desk.until("it is not in view", lambda: "by-hand-42" in desk.page.evaluate(_IN_VIEW))
+    desk.page.evaluate("() => __hold.terminal.scrollToBottom()")
+
+
+def test_keys_that_a_phone_lacks_are_sent_by_its_key_bar(phone: Visitor) -> None:
+    phone.enter("echo reads-$((5)); read -rn5 keys; printf '<%q>\\n' \"$keys\"")
+    phone.until_shown("reads-5")
+    for key in ("key-esc", "key-tab", "key-left"):
+        phone.at(key).click()
+    phone.until_shown(r"<$'\E\t\E[D'>")
+    phone.enter("sleep 1000")
+    phone.until_shown("sleep 1000")
+    phone.at("key-ctrl-c").click()
+    phone.until_shown("^C")
+    phone.enter("echo on-$((4))")
+    phone.until_shown("on-4")
+
+
+def test_the_overview_follows_what_a_session_does_and_finds_it(
+    box: Faraway, phone: Visitor
+) -> None:
+    phone.at("turn-yield").click()
+    phone.overview()
+    card = phone.card("join-phone")
+    last = card.get_by_test_id("session-card-last-line")
+    box.host.ok("send", "join-phone", "--enter", 'read -p "Really-$((9))? " x')
+    phone.until("it asks", lambda: card.get_attribute("data-state") == "waiting")
+    phone.until("what it asks", lambda: "Really-9?" in last.inner_text())
+    box.host.ok("send", "join-phone", "--enter", "yes")
+    phone.until("it goes on", lambda: card.get_attribute("data-state") == "idle")
+    assert phone.card("join-desk").is_visible()
+    phone.at("overview-search").fill("JOIN-ph")
+    phone.card("join-desk").wait_for(state="detached")
+    assert card.is_visible()
+    phone.at("overview-search").fill("")
+    phone.card("join-desk").wait_for()
+
+
+def test_a_link_made_in_the_page_lets_another_in_and_its_code_is_that_link(
+    desk: Visitor, visit: Visit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    desk.at("invite-open").click()
+    desk.at("invite-make").click()
+    link = desk.at("invite-link").input_value()
+    runs = desk.at("invite-qr").locator("path").get_attribute("d") or ""
+    desk.shot("invite")
+    # It pads a whole byte by one more, which readers do not mind.
+    monkeypatch.setattr("segno.encoder.write_padding_bits", _pad)
+    assert modules(runs) in [code_of(link, mask) for mask in range(8)]
+    desk.page.keyboard.press("Escape")
+    guest = visit("guest", join=False)
+    guest.join(link)
+    guest.open("join-desk")
+    guest.until_shown("all-150")
+    assert guest.at("turn-request").count() == 0, "it may only watch"
+
+
+def modules(path: str) -> set[tuple[int, int]]:
+    """The dark ones, of a path that is made of runs."""
+    runs = re.findall(r"M(\d+) (\d+)h(\d+)v1h-\d+z", path)
+    return {(int(row), int(first) + at) for first, row, count in runs for at in range(int(count))}
+
+
+def code_of(text: str, mask: int) -> set[tuple[int, int]]:
+    code = segno.make_qr(text, error="m", boost_error=False, mode="byte", mask=mask)
+    rows = enumerate(code.matrix_iter(border=4))
+    return {(row, at) for row, cells in rows for at, dark in enumerate(cells) if dark}
+
+
+def _pad(bits: bytearray, version: int, length: int) -> None:
+    bits.extend([0] * (-length % 8))
+
+
+def test_the_page_can_be_installed_and_has_the_colours_of_its_system(desk: Visitor) -> None:
+    scope = desk.page.evaluate("async () => (await navigator.serviceWorker.ready).scope")
+    assert scope == f"{desk.origin}/"
+    found = desk.context.new_cdp_session(desk.page).send("Page.getAppManifest")
+    assert found["errors"] == [] and '"display": "standalone"' in found["data"]
+    grounds = set()
+    for scheme in ("dark", "light"):
+        desk.page.emulate_media(color_scheme=scheme)
+        desk.page.locator(f'html[data-theme="{scheme}"]').wait_for()
+        grounds.add(desk.page.evaluate("getComputedStyle(document.body).backgroundColor"))
+    assert len(grounds) == 2
+
+
+# -- ways in which it does not work ----------------------------------------------------------------
 
 
 def test_a_page_that_is_no_secure_context_comes_in_with_keys_of_its_own(

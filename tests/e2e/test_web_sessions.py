@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -15,9 +14,6 @@ from holdfast.model.size import Size
 from process.acting import files_with
 from process.reaching import Faraway
 from process.terminals import Terminal
-
-if TYPE_CHECKING:
-    from playwright.sync_api import Locator
 
 _SIZES = "() => [__hold.terminal.cols, __hold.terminal.rows]"
 _CURSOR = "() => { const b = __hold.terminal.buffer.active; return [b.cursorX, b.cursorY] }"
@@ -56,7 +52,7 @@ def test_two_browsers_and_a_terminal_share_one_session_at_the_size_it_has(
         assert named[0] not in named[1:], "who came before the page did is named, too"
         desk.shot("shared")
         phone.shot("shared")
-        assert desk.screen() == phone.screen()
+        desk.until("they differ", lambda: desk.screen() == phone.screen())
     finally:
         terminal.close()
 
@@ -192,7 +188,7 @@ def test_a_session_that_ends_leaves_its_last_screen_and_its_true_status(
     banner = visitor.page.locator('[data-testid="session-banner"][data-code="ended"]')
     banner.wait_for()
     assert "7" in banner.inner_text()
-    assert "last-9-words" in visitor.screen()
+    visitor.until_shown("last-9-words")
     visitor.shot("ended")
     visitor.page.reload()
     page = visitor.page.locator('[data-testid="error-page"][data-code="ended"]')
@@ -333,6 +329,17 @@ def test_a_secret_entered_in_its_field_arrives_and_is_kept_nowhere(
     assert files_with(box.host, _SECRET) == []
 
 
+# All at one instant: what is said for a moment is gone after another.
+_EDGES = """(below) => {
+    const edges = (which) => document.querySelector(which)?.getBoundingClientRect()
+    const toast = edges('[data-testid=toast]')
+    return toast && {
+        top: toast.top, bottom: toast.bottom, turn: edges('.turn-bar').bottom,
+        below: edges(`[data-testid=${below}]`).top,
+    }
+}"""
+
+
 def test_what_is_said_for_a_moment_lies_over_nothing_that_is_pressed_or_read_with_it(
     box: Faraway, visit: Visit
 ) -> None:
@@ -343,13 +350,10 @@ def test_what_is_said_for_a_moment_lies_over_nothing_that_is_pressed_or_read_wit
         visitor.enter(f"echo {name}-$((1))")
         visitor.until_shown(f"{name}-1")
         box.host.ok("turn", "moment", "revoke")
-        toast = visitor.at("toast").first
-        toast.wait_for()
-        visitor.shot("moment")
-        bottom, top = _edges(toast)
         below = "key-bar" if kind is PHONE else "lens-fit"
-        assert bottom <= _edges(visitor.at(below))[1]
-        assert top >= _edges(visitor.page.locator(".turn-bar"))[0]
+        edges = visitor.page.wait_for_function(_EDGES, arg=below).json_value()
+        assert edges["turn"] <= edges["top"] and edges["bottom"] <= edges["below"]
+        visitor.shot("moment")
 
 
 def test_a_key_typed_while_looking_back_leads_to_where_it_is_echoed(
@@ -359,22 +363,15 @@ def test_a_key_typed_while_looking_back_leads_to_where_it_is_echoed(
     visitor = visit("looking-back")
     visitor.open("back")
     visitor.enter("seq 1 200; echo all-$((200))")
-    visitor.until_shown("all-200")
+    visitor.until("no prompt", lambda: visitor.screen().rstrip().endswith("all-200\n$"))
     behind = "() => { const b = __hold.terminal.buffer.active; return b.baseY - b.viewportY }"
     visitor.page.evaluate("() => { __hold.terminal.scrollLines(-50); __hold.terminal.selectAll() }")
     assert visitor.page.evaluate(behind) == 50
     visitor.type("echo Typed~$((1))")
-    assert visitor.page.evaluate(behind) == 0
+    visitor.until("not at the end", lambda: visitor.page.evaluate(behind) == 0)
     assert not visitor.page.evaluate("() => __hold.terminal.hasSelection()")
     visitor.press("Enter")
     visitor.until_shown("Typed~1")
-
-
-def _edges(place: Locator) -> tuple[float, float]:
-    """Its lowest and its highest pixel."""
-    box = place.bounding_box()
-    assert box is not None
-    return box["y"] + box["height"], box["y"]
 
 
 _PRETEND_A_CARD = """

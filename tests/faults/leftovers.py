@@ -27,7 +27,10 @@ def leftovers(host: FaultHost, client: Host) -> list[str]:
         whose = {name.removesuffix(".state") for name in os.listdir(bells)}
         found += [f"a bell of {name}" for name in whose - live]
     for directory in (host.home / "sessions").iterdir():
-        names = {path.name for path in directory.iterdir()}
+        try:
+            names = {path.name for path in directory.iterdir()}
+        except FileNotFoundError:
+            continue  # cleared away while we looked
         if not names & {"spec.json", "tombstone.json"}:
             found.append(f"a directory of {directory.name} with {sorted(names)}")
         elif "tombstone.json" not in names and directory.name not in live:

@@ -188,8 +188,8 @@ def expired_is_a_revocation(admin: Admin, subject: str, ends: float) -> None:
 def test_a_rate_holds_over_all_connections_of_an_actor(host: FaultHost) -> None:
     company, (one, _), _ = company_of(host)
     with host.client() as client:
-        client.ask(a.Grant(0, one.actor, company.session, WORKER, inputs_per_s=2.0), a.Envelopes)
-    outcomes = []
+        client.ask(a.Grant(0, one.actor, company.session, WORKER, inputs_per_s=0.2), a.Envelopes)
+    began, outcomes = time.monotonic(), []
     for _ in range(12):
         outcomes.append(one.write())
         one.leave()
@@ -197,8 +197,9 @@ def test_a_rate_holds_over_all_connections_of_an_actor(host: FaultHost) -> None:
     again._count = 100
     company.hands[0].ops.append(last := again.write())
     codes = [op.code for op in (*outcomes, last)]
-    assert 3 <= codes.count("") <= 8 and set(codes) <= {"", "rate_limited"}
-    assert codes[-1] == "rate_limited"
+    # One, and what the bucket was filled by since, however slow this machine is.
+    assert 1 <= codes.count("") <= 1 + 0.2 * (time.monotonic() - began)
+    assert set(codes) == {"", "rate_limited"}
     assert_explained(company)
 
 
@@ -223,7 +224,7 @@ def test_a_clock_set_back_revives_no_right_and_disorders_no_journal() -> None:
         assert one.write().outcome == REFUSED
         until("the turn is free", lambda: two.write().outcome == OK)
         with host.client() as client:
-            rights = a.Grant(0, two.actor, company.session, WORKER, inputs_per_s=5.0)
+            rights = a.Grant(0, two.actor, company.session, WORKER, inputs_per_s=1.0)
             client.ask(rights, a.Envelopes)
         until("it wrote too much", lambda: two.write().code == "rate_limited")
         until("time went on", lambda: two.write().outcome == OK)

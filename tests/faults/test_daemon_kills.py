@@ -54,8 +54,9 @@ def test_fifty_kills_of_the_daemon_lose_and_repeat_nothing(host: FaultHost) -> N
     ]
     for thread in threads:
         thread.start()
+    victims = set()
     for _ in range(KILLS):
-        killed = host.kill_daemon()
+        victims.add(killed := host.kill_daemon())
         if chance.random() < 0.8:  # else the next dies while it starts
             host.wait_new_daemon(killed)
         time.sleep(chance.uniform(0, 0.25))  # the instant of the kill is what is random here
@@ -81,7 +82,8 @@ def test_fifty_kills_of_the_daemon_lose_and_repeat_nothing(host: FaultHost) -> N
         other.join(30)
         assert not other.is_alive()
     assert [fault for other in others for fault in other.faults()] == []
-    assert client.host().restarts >= KILLS
+    # One that had not been waited for may have been the same that was dying already.
+    assert client.host().restarts >= len(victims) > KILLS // 2
     assert_in_order(host, client)
 
 

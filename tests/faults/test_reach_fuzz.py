@@ -22,7 +22,7 @@ from unit.malicious_relay import EPOCH, SESSION, Host, Line, Operator, fresh
 
 SEED = 20_270_402
 ROUNDS = 1500
-ONE_S = 1.0  # for one of them; a hundred times what any takes
+ONE_S = 1.0  # of CPU for one of them; a hundred times what any takes
 LONGEST_BYTES = 128 << 10
 
 
@@ -63,13 +63,13 @@ def survives(decode: Callable[[bytes], object], pieces: list[bytes]) -> int:
     """How many were taken; the rest was refused by name, each in time."""
     taken = 0
     for piece in pieces:
-        began = time.monotonic()
+        began = time.thread_time()  # others may have the CPU for as long as they like
         try:
             decode(piece)
             taken += 1
         except HoldfastError:
             pass
-        assert time.monotonic() - began < ONE_S, piece[:100].hex()
+        assert time.thread_time() - began < ONE_S, piece[:100].hex()
     return taken
 
 

@@ -11,6 +11,7 @@ import sys
 from collections.abc import AsyncIterator, Awaitable, Iterator
 from contextlib import aclosing
 from pathlib import Path
+from unittest import mock
 
 import pytest
 
@@ -18,7 +19,11 @@ from faults.crash_points import arm, crashing_host
 from faults.hosting import FaultHost
 from holdfast import Piece, Result, Session, connect, errors, events
 from holdfast.model.limits import KEYED_EXECS_REMEMBERED
+from holdfast.sdk.aio.carrier import Carrier
 from holdfast.sdk.aio.link import Link
+from holdfast.sdk.connection import Connection
+from holdfast.wire.authority import CaughtUp
+from holdfast.wire.messages import Answer, Message, Request
 from process.sdking import PATIENCE_S, lines_of, run, shell, until_gone
 
 _SEED = 20261116
@@ -187,15 +192,69 @@ async def _told(session: Session, told: list[events.Event]) -> None:
 
 @pytest.mark.requirement("A4", "S1")
 def test_a_turn_is_held_over_a_kill_and_its_loss_meanwhile_is_noticed(host: FaultHost) -> None:
+    """It is taken while the holder is away: nobody tells it, so it must ask when it is back."""
+    for words in (("actor", "add", "agent"), ("grant", "agent", "execute", "--all")):
+        assert host.hold(*words).returncode == 0
+    key = f"{host.home}/actor-keys/agent.key"
+
     async def work() -> None:
-        async with connect(host.socket) as hold, connect(host.socket) as other:
-            session = await shell(hold, "turned")
+        async with connect(host.socket) as human, connect(host.socket, actor=key) as hold:
+            watched = await shell(human, "turned")
+            session = await hold.session("turned")
             async with session.turn() as turn:
                 await _kill(host)
                 assert (await session.submit("echo kept")).output == "kept\n"
                 assert not turn.lost.is_set()
-            assert not (await session.turn_state()).holder
-            await other.close()
+                with _kept_away(_link(session)) as back:
+                    await _kill(host)
+                    await watched.seize(reason="mine")
+                    back.set()
+                    await asyncio.wait_for(turn.lost.wait(), PATIENCE_S)
+                with pytest.raises(errors.TurnLost):
+                    await session.submit("echo never")
+            held = await watched.turn_state()
+            assert held.yours and turn.lost_to == held.turn.holder_name
+
+    run(work())
+
+
+@contextlib.contextmanager
+def _kept_away(link: Link) -> Iterator[asyncio.Event]:
+    """A connection that is lost comes back only when this is set."""
+    back, greeted = asyncio.Event(), link._greeted
+
+    async def later() -> Connection:
+        await back.wait()
+        return await greeted()
+
+    with mock.patch.object(link, "_greeted", later):
+        yield back
+
+
+@pytest.mark.requirement("A6")
+def test_what_others_did_is_told_again_when_the_answer_was_lost_with_the_daemon(
+    host: FaultHost,
+) -> None:
+    ask, lost = Carrier.ask, list[Message]()
+
+    async def losing(self: Carrier, request: Request) -> Answer:
+        answer = await ask(self, request)
+        if isinstance(answer, CaughtUp) and not lost:
+            lost.append(answer)
+            await _kill(host)
+            raise errors.HostLost("before the answer was here")
+        return answer
+
+    async def work() -> None:
+        async with connect(host.socket) as hold:
+            session = await shell(hold, "caught-up")
+            await session.catch_up()
+            await session.submit("alias ll=ls; echo done")
+            with mock.patch.object(Carrier, "ask", losing):
+                told = await session.catch_up()
+            assert lost and [each.text for each in told.commands] == ["alias ll=ls; echo done"]
+            assert [each.name for each in told.changes] == ["ll"]
+            assert (await session.catch_up()).commands == ()
 
     run(work())
 
@@ -240,7 +299,7 @@ def test_a_storm_of_cancelled_commands_leaves_each_run_once_or_not_at_all(
                 for number in range(first, first + _ROUND):
                     task = asyncio.create_task(_submit(session, ran, number))
                     looking = asyncio.create_task(_look(session, dice))
-                    await asyncio.sleep(dice.random() ** 3 * 0.08)
+                    await _moment(dice, ran, number)
                     task.cancel()
                     await asyncio.wait((task, looking))
                 early += len(lines_of(ran)) - before
@@ -256,6 +315,15 @@ def test_a_storm_of_cancelled_commands_leaves_each_run_once_or_not_at_all(
 
 def _link(session: Session) -> Link:
     return session._link
+
+
+async def _moment(dice: random.Random, ran: Path, number: int) -> None:
+    """Any, but however slow the machine is: some before it was sent, and some after it ran."""
+    if number % 10 == 1:
+        while f"n{number}" not in lines_of(ran):
+            await asyncio.sleep(0.01)
+    elif number % 10:
+        await asyncio.sleep(dice.random() ** 3 * 0.08)
 
 
 async def _submit(session: Session, ran: Path, number: int) -> None:

@@ -94,6 +94,12 @@ def soon(condition: Callable[[], bool], otherwise: str, within_s: float = PATIEN
     return time.monotonic() - began
 
 
+def moved_s(path: Path, since: float) -> float:
+    """How long after `since` it was last counted, whenever we come to look: by the file's own time,
+    which is the wall clock's."""
+    return path.stat().st_mtime - since
+
+
 def stands_still(path: Path) -> bool:
     """Whether nothing is counted while it is watched."""
     before = size(path)

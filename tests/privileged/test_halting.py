@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.adapters import cgroup, criu, halting, procfs
+from holdfast.host.halts import let_go
 from holdfast.model.ids import SessionId
 from holdfast.model.state import Ending, Level
 from process import halt_scenes as scenes
@@ -44,7 +45,7 @@ def test_a_tree_that_works_against_it_is_halted(sessions: Sessions, script: str)
 def test_a_process_that_is_never_there_when_looked_at_is_halted(
     sessions: Sessions, tmp_path: Path
 ) -> None:
-    running = scenes.started(sessions, scenes.comet(tmp_path))
+    running = scenes.comet(sessions, tmp_path)
     for _ in range(5):
         scenes.check_halts_and_goes_on(running, 3)
 
@@ -66,7 +67,7 @@ def test_a_write_under_way_is_completed_and_not_called_frozen_before(
 def test_a_parent_held_in_vfork_does_not_hold_up_the_halt(
     sessions: Sessions, tmp_path: Path
 ) -> None:
-    running = scenes.started(sessions, scenes.vforking(tmp_path))
+    running = scenes.vforking(sessions, tmp_path)
     halted = halting.halt(running.place)
     assert halted.frozen and halted.tasks == 5  # with the init
     assert scenes.is_quiet_once_asleep(running.place)
@@ -167,6 +168,21 @@ def test_the_session_is_halted_found_and_removed_with_its_leaves(
     assert running.finish() == Ending(lost="the init ended as hold-init with 9")
     assert cgroup.remove(place.cgroup)
     assert not os.path.exists(place.cgroup)
+
+
+@pytest.mark.requirement("A5")
+def test_a_leaf_that_was_not_frozen_in_time_is_let_go_with_the_rest(
+    sessions: Sessions, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A task deep in the kernel freezes when it comes back: the wish must not stand until then."""
+    running = scenes.shell(sessions)
+    _counting(running, "ann", tmp_path)
+    leaf = cgroup.leaf(running.place.cgroup, "ann")
+    cgroup.ask_to_freeze(leaf)
+    with monkeypatch.context() as not_yet:
+        not_yet.setattr(cgroup, "frozen", lambda directory: False)
+        assert let_go(running.place, ())
+    assert not cgroup.asked_to_freeze(leaf)
 
 
 def test_killing_a_leaf_leaves_the_shell(sessions: Sessions, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import subprocess
 import sys
@@ -99,6 +100,7 @@ def test_a_failed_launch_leaves_nothing(sessions: Sessions) -> None:
     home = cgroup.home(sessions.instance)
     assert home is not None
     groups = cgroup.leftovers(home)
+    gc.collect()  # so that nothing of another test closes its own meanwhile
     descriptors = sorted(os.listdir("/proc/self/fd"))
     with pytest.raises(CommandNotFound, match="nosuch: command not found"):
         sessions.launch("nosuch")

@@ -63,18 +63,32 @@ def compiled(source: str, tmp_path: Path) -> str:
     return str(program)
 
 
-def comet(tmp_path: Path) -> str:
-    return f"{compiled(_COMET, tmp_path)} & echo up; sleep 1000"
-
-
-def vforking(tmp_path: Path) -> str:
-    return f"{compiled(_VFORK, tmp_path)} & sleep 1000"
-
-
 def started(sessions: Sessions, script: str, inherit: dict[int, int] | None = None) -> Running:
     running = sessions.launch("sh", "-c", script, inherit=inherit)
     running.until("up")
     return running
+
+
+def comet(sessions: Sessions, tmp_path: Path) -> Running:
+    return _beside_sleep(sessions, f"{compiled(_COMET, tmp_path)} & echo up;")
+
+
+def vforking(sessions: Sessions, tmp_path: Path) -> Running:
+    return _beside_sleep(sessions, f"{compiled(_VFORK, tmp_path)} &")
+
+
+def _beside_sleep(sessions: Sessions, script: str) -> Running:
+    """With everything there that will be: the shell's own last command too."""
+    running = started(sessions, f"{script} sleep 1000")
+    soon(lambda: "sleep" in map(_name_of, children_of(running.place.shell_pid)), "no sleep")
+    return running
+
+
+def _name_of(pid: int) -> str:
+    try:
+        return procfs.stat_of(pid).name
+    except OSError:
+        return ""
 
 
 def spent(place: Place) -> dict[tuple[int, int], int]:

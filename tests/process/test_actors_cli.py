@@ -425,8 +425,9 @@ def test_a_revoked_name_can_be_given_to_a_new_key(host_home: Hold) -> None:
 @pytest.mark.requirement("A2")
 def test_an_envelope_ends_when_it_expires_and_says_so(host_home: Hold) -> None:
     session = cat(host_home, "brief")
-    add_actor(host_home, "briefly", "execute", "brief", "--expires", "1.5")
+    add_actor(host_home, "briefly")
     with connected(host_home, "briefly") as host:
+        host_home.ok("grant", "briefly", "execute", "brief", "--expires", "2")
         host.send(session, "before", enter=False)
         refusal = refused_soon(host, session, EnvelopeExpired)
         assert "briefly's right" in refusal.message

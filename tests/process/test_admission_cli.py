@@ -57,12 +57,13 @@ def host_home() -> Iterator[Hold]:
 def test_an_invite_is_a_link_that_says_what_it_allows_and_until_when(host_home: Hold) -> None:
     session = host_home.shell("invited")
     said = host_home.ok("invite", "--session", "invited", "--role", "read", "--expires", "2h")
-    link, lets, may, warning, hint = said.splitlines()
+    link, lets, may, warning, hint, here, _ = said.splitlines()
     parsed = parse_link(link)
     assert parsed.relay == RELAY and link.startswith(f"{RELAY}/i#")
     assert "one device" in lets and "1h59m from now" in lets
     assert "read" in may and "invited" in may and "30d" in may
     assert "nobody else" in warning and f"hold invite revoke {parsed.id.hex()[:8]}" in hint
+    assert here.startswith("only this machine")
     (kept,) = [each for each in host_home.json("invite", "ls") if each["reach"] != "all"]
     assert set(kept) == set(InviteInfo._fields)
     assert kept["invite"] == parsed.id.hex() and kept["reach"] == f"session:{session}"

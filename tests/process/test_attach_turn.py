@@ -46,11 +46,10 @@ def test_the_first_key_asks_and_an_idle_holder_gives_way_without_a_word(
 ) -> None:
     host_home.shell("idle")
     agent = open_terminal(host_home, "--as", bot, "attach", "idle")
-    agent.until_shown("attached to")
-    agent.type(b"echo by-the-$((40+1))\r")
-    agent.until(b"by-the-41")
-    assert host_home.json("turn", "idle")["holder_name"] == bot
     human = open_terminal(host_home, "attach", "idle")
+    agent.until_shown("attached to")
+    human.until_shown("attached to")
+    agent.type(b"echo by-the-$((40+1))\r")
     human.until_shown("by-the-41")
     # At once it is refused and asks; as soon as the agent has paused, the turn is the human's.
     human.type(b"x")

@@ -100,7 +100,7 @@ def test_exec_prints_output_and_exits_with_the_status(host_home: Hold) -> None:
 def test_exec_leaves_the_command_running_after_its_timeout(host_home: Hold) -> None:
     host_home.shell("slow")
     line = host_home.fails(
-        "timed_out", "exec", "slow", "--timeout", "0.3", "--", "read answer; echo got $answer"
+        "timed_out", "exec", "slow", "--timeout", "1.5", "--", "read answer; echo got $answer"
     )
     assert "goes on in slow" in line
     host_home.fails("session_busy", "exec", "slow", "--", "true")
@@ -150,9 +150,12 @@ def test_send_types_text_and_presses_enter_only_when_asked(host_home: Hold) -> N
 
 def test_a_signal_reaches_the_foreground(host_home: Hold) -> None:
     host_home.shell("signal")
-    host_home("exec", "signal", "--timeout", "0.2", "--", "sleep 1000")
+    process = host_home.start("exec", "signal", "--", "sh", "-c", "echo begun; exec sleep 1000")
+    assert process.stdout is not None
+    assert process.stdout.readline() == b"begun\n"  # by the program that is in the foreground
     host_home.ok("signal", "signal", "INT")
-    host_home.ok("wait", "signal", "--for", "prompt", "--timeout", "20")
+    process.communicate(timeout=20)
+    assert process.returncode == 130
     assert host_home.json("show", "signal")["last_command"]["status"] == 130
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -18,7 +19,7 @@ from holdfast.model.state import Ending, Level
 from holdfast.ports.halt import Halted, Stopped
 from process import halt_scenes as scenes
 from process.launching import Running, Sessions
-from process.waiting import children_of, wait_child
+from process.waiting import children_of, read_until, wait_child
 
 NOBODY = 65534
 
@@ -47,7 +48,7 @@ def test_a_tree_that_works_against_it_is_halted(sessions: Sessions, script: str)
 def test_a_process_that_is_never_there_when_looked_at_is_halted(
     sessions: Sessions, tmp_path: Path
 ) -> None:
-    running = scenes.started(sessions, scenes.comet(tmp_path))
+    running = scenes.comet(sessions, tmp_path)
     for _ in range(5):
         scenes.check_halts_and_goes_on(running, 3)
 
@@ -56,16 +57,15 @@ def test_without_the_inits_word_that_process_would_pass_for_halted(
     sessions: Sessions, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Tree, "turns_of_init", lambda _: 0)
-    assert _lies(scenes.started(sessions, scenes.comet(tmp_path)), 20) > 0
+    running = scenes.comet(sessions, tmp_path)
+    scenes.soon(lambda: _lies(running), "it is never wrong")
 
 
-def _lies(running: Running, tries: int) -> int:
-    """How often the tree was called frozen and was not."""
-    lied = 0
-    for _ in range(tries):
-        halted = halting.halt(running.place)
-        lied += halted.frozen and not scenes.is_quiet(running.place)
-        assert halting.resume(running.place, halted.stopped)
+def _lies(running: Running) -> bool:
+    """Whether the tree is called frozen and is not."""
+    halted = halting.halt(running.place)
+    lied = halted.frozen and not scenes.is_quiet(running.place)
+    assert halting.resume(running.place, halted.stopped)
     return lied
 
 
@@ -79,7 +79,8 @@ def test_one_look_would_not_do(sessions: Sessions, monkeypatch: pytest.MonkeyPat
         return True, {pid: stat for level in levels for pid, stat in level.items()}
 
     monkeypatch.setattr(stopping, "stop_tree", believing)
-    assert _lies(scenes.started(sessions, scenes.SCATTERING), 10) > 0
+    running = scenes.started(sessions, scenes.SCATTERING)
+    scenes.soon(lambda: _lies(running), "it is never wrong")
 
 
 @pytest.mark.requirement("A5")
@@ -99,7 +100,7 @@ def test_a_write_under_way_is_completed_and_not_called_frozen_before(
 def test_a_parent_held_in_vfork_does_not_hold_up_the_halt(
     sessions: Sessions, tmp_path: Path
 ) -> None:
-    running = scenes.started(sessions, scenes.vforking(tmp_path))
+    running = scenes.vforking(sessions, tmp_path)
     halted = halting.halt(running.place)
     assert halted.frozen, halted
     assert halted.tasks == 4
@@ -125,23 +126,41 @@ def test_a_job_that_was_suspended_before_stays_suspended(sessions: Sessions) -> 
     scenes.check_suspended_job_stays_suspended(sessions)
 
 
-def _halt_under_a_foreground_job(sessions: Sessions) -> Running:
-    """Halt and resume a shell that waits for a pipeline, then end that; gives what is shown."""
+def _with_a_foreground_job(sessions: Sessions) -> Running:
+    """A shell that waits for a pipeline, both ends of which run."""
     running = scenes.shell(sessions)
     running.type("sleep 1234 | cat")
     shell = running.place.shell_pid
-    scenes.soon(lambda: len(children_of(shell)) == 2, "no job")
-    for _ in range(3):
-        halted = halting.halt(running.place)
-        assert halted.frozen and len(halted.stopped) == 3
-        assert halting.resume(running.place, halted.stopped)
+    scenes.soon(lambda: _foreground(running) != shell, "no job")
+    scenes.soon(lambda: _names(children_of(shell)) == ["cat", "sleep"], "not both run")
     return running
+
+
+def _names(pids: list[int]) -> list[str]:
+    return sorted(procfs.stat_of(pid).name for pid in pids)
+
+
+def _halt_and_resume(running: Running) -> None:
+    halted = halting.halt(running.place)
+    assert halted.frozen and len(halted.stopped) == 3
+    assert halting.resume(running.place, halted.stopped)
+
+
+def _takes_it_for_suspended(running: Running) -> bool:
+    """Whether the shell says so after a halt. What it has to say it says as soon as it runs."""
+    halting.resume(running.place, halting.halt(running.place).stopped)
+    with contextlib.suppress(AssertionError):
+        read_until(running.master, b"Stopped", 0.2)
+        return True
+    return False
 
 
 def test_the_shell_does_not_notice_and_still_waits_for_its_foreground_job(
     sessions: Sessions,
 ) -> None:
-    running = _halt_under_a_foreground_job(sessions)
+    running = _with_a_foreground_job(sessions)
+    for _ in range(3):
+        _halt_and_resume(running)
     assert len(children_of(running.place.shell_pid)) == 2
     assert _foreground(running) != running.place.shell_pid
     os.write(running.master, b"\x03")
@@ -164,16 +183,18 @@ def test_continued_from_the_top_the_shell_would_take_its_job_for_suspended(
             yield who
             time.sleep(0.02)  # the shell's turn
 
+    running = _with_a_foreground_job(sessions)
     monkeypatch.setattr(stopping, "bottom_up", downwards)
-    _halt_under_a_foreground_job(sessions).until("Stopped")
+    scenes.soon(lambda: _takes_it_for_suspended(running), "it does not notice")
 
 
 def test_stopped_from_the_bottom_the_shell_would_take_its_job_for_suspended(
     sessions: Sessions, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     downwards = Tree.levels
+    running = _with_a_foreground_job(sessions)
     monkeypatch.setattr(Tree, "levels", lambda tree: downwards(tree)[::-1])
-    _halt_under_a_foreground_job(sessions).until("Stopped")
+    scenes.soon(lambda: _takes_it_for_suspended(running), "it does not notice")
 
 
 def test_a_halted_tree_can_be_killed_and_nothing_of_it_runs_again(
@@ -259,7 +280,7 @@ def _halted_by(uid: int, running: Running) -> Halted:
     if pid == 0:
         try:
             os.setresuid(uid, uid, uid)
-            halted = halting.halt(running.place, timeout_s=0.3)
+            halted = halting.halt(running.place, timeout_s=1.0)
             os.write(writing, json.dumps(halted.pack()).encode())
         finally:
             os._exit(0)

@@ -6,7 +6,6 @@ import os
 import random
 import re
 import signal
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -16,7 +15,7 @@ from holdfast.adapters import native
 from holdfast.cli.key_loop import CHOSEN_BY
 from holdfast.model.compiled import KEY_LOOP
 from holdfast.model.size import Size
-from process.commanding import PATIENCE_S, Hold
+from process.commanding import Hold
 from process.terminals import Terminal
 
 LOOPS = ("native", "python")
@@ -52,13 +51,6 @@ def attach(request: pytest.FixtureRequest, host_home: Hold) -> Iterator[Attach]:
 
 def kill_daemon(hold: Hold) -> None:
     os.kill(hold.json("daemon", "status")["daemon_pid"], signal.SIGKILL)
-
-
-def until_sized(hold: Hold, name: str, size: dict[str, int]) -> None:
-    """Each look is a command of its own, so this does not spin."""
-    deadline = time.monotonic() + PATIENCE_S
-    while hold.json("show", name)["size"] != size:
-        assert time.monotonic() < deadline, "the session does not follow its terminal"
 
 
 def start(hold: Hold, attach: Attach, program: str) -> tuple[str, Terminal]:
@@ -145,7 +137,7 @@ def test_a_resize_and_the_end_of_the_client_are_noticed(host_home: Hold, attach:
     terminal.type(b"echo one-$((40+2))\r")
     terminal.until(b"one-42")
     terminal.resize(Size(90, 20))
-    until_sized(host_home, name, {"cols": 90, "rows": 20})  # a key may overtake the signal
+    host_home.sized(name, 90, 20)
     terminal.type(b"stty size\r")
     terminal.until(b"20 90")
     terminal.signal(signal.SIGTERM)

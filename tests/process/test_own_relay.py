@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
@@ -13,10 +14,12 @@ from pathlib import Path
 
 import pytest
 
-from process.commanding import HOLD, Hold
+from process.commanding import HOLD, PATIENCE_S, Hold
 from process.own_relay import Relayed, listens, until
 from process.terminals import Terminal
 from process.waiting import wait_ended
+
+MAKEFILE = Path(__file__).parents[2] / "Makefile"
 
 
 @pytest.fixture
@@ -64,7 +67,9 @@ def test_up_prints_a_link_by_which_another_device_lists_and_attaches(
         attached.type(b"\x1cd")
         assert attached.wait() == 0
         attached.close()
-        elsewhere.fails("not_permitted", "--on", "box", "host")  # it may use, not manage
+        elsewhere.ok("--on", "box", "seize", "main")  # it is mine: it may stop an agent
+        assert "frozen" in elsewhere.ok("--on", "box", "halt", "main")
+        elsewhere.ok("--on", "box", "resume", "main")
         other = Hold()
         other.fails("invite_used", "join", "-", stdin=link[1].encode())  # it was for one
         other.close()
@@ -75,8 +80,47 @@ def test_up_prints_a_link_by_which_another_device_lists_and_attaches(
 
 def test_up_that_returns_says_in_one_line_how_to_make_a_link(host: Relayed) -> None:
     assert host.ok("up", "-d").splitlines() == [
-        "the host is up; `hold invite --all --role execute` makes a link to it"
+        "the host is up; `hold invite --all --role admin` makes a link to it"
     ]
+
+
+def test_a_link_that_no_phone_can_open_says_so_and_how_to_have_one(
+    host: Relayed, tmp_path: Path
+) -> None:
+    host.up()
+    main = host.shell("main")
+    said = host.ok("invite", "--all", "--role", "admin")
+    refused = make_phone(host, tmp_path)
+    assert refused.returncode != 0 and "/i#" not in refused.stdout, refused
+    what = f'put `relay = "0.0.0.0"` into {host.home}/config.toml, then `hold daemon restart`'
+    assert what in said and what in refused.stderr
+    assert "only this machine can open this link" in said
+    Path(host.home, "config.toml").write_text('relay = "0.0.0.0"\n')
+    host.ok("daemon", "restart")
+    until("it listens for others", lambda: host.own().startswith("https://"))
+    made = make_phone(host, tmp_path)
+    assert made.returncode == 0 and made.stdout.startswith("https://"), made
+    assert "with admin in all sessions" in made.stdout and "only this" not in made.stdout
+    assert host.json("show", "main")["id"] == main
+
+
+def make_phone(host: Relayed, place: Path) -> subprocess.CompletedProcess[str]:
+    """`make phone` where everything is set up."""
+    Path(place, ".venv/bin").mkdir(parents=True, exist_ok=True)
+    Path(place, ".venv/.ready-runtime").touch()
+    with contextlib.suppress(FileExistsError):
+        Path(place, ".venv/bin/hold").symlink_to(HOLD)
+    words = [
+        "make",
+        "--no-print-directory",
+        "-C",
+        str(place),
+        "-f",
+        str(MAKEFILE),
+        "INPUTS=",
+        "phone",
+    ]
+    return subprocess.run(words, env=host.env, capture_output=True, text=True, timeout=PATIENCE_S)
 
 
 @pytest.mark.requirement("F5", "R1")

@@ -5,13 +5,20 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import time
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
+from unittest import mock
 
 import pytest
 
 from holdfast import Piece, Result, errors, events
+from holdfast.model.limits import RELAY_DRAIN_S
+from holdfast.sdk.connection import place
+from holdfast.sdk.machines import Machine
+from process.commanding import Hold
 from process.reaching import Faraway, pid_of_daemon
+from process.relaying import RelayProcess
 from process.sdking import PATIENCE_S, lines_of, reached, run, shell
 
 
@@ -37,6 +44,9 @@ def test_a_session_elsewhere_is_used_as_one_here(faraway: Faraway) -> None:
                 result = await session.submit("echo out; (exit 3)", key="k")
             assert result == await session.submit("echo out; (exit 3)", key="k")
             assert (await session.graph()).processes
+            by_id = f"{session.id}@{faraway.relay.url}"
+            async with reached(faraway.client, on=by_id) as there:
+                assert (await there.session(session.id)).name == "elsewhere"
             watching = asyncio.create_task(session.wait_for(ended=True, timeout=PATIENCE_S))
             assert b"out\r\n" in await _until(session.output(0), b"out\r\n")
             assert await session.end() == await watching
@@ -87,9 +97,71 @@ def test_a_command_elsewhere_runs_once_though_daemon_and_relay_are_killed_under_
     assert lines_of(ran) == ["ran"]
 
 
+@pytest.mark.requirement("F5", "M6")
+def test_a_relay_that_drains_is_left_soon_and_what_is_typed_meanwhile_is_typed_once(
+    faraway: Faraway,
+) -> None:
+    """With a host and an operator as they are. First there is another relay; then none, until the
+    first is there again."""
+
+    async def drained(relay: RelayProcess, within_s: float) -> None:
+        began = time.monotonic()
+        relay.signal(signal.SIGTERM)
+        assert await asyncio.to_thread(relay.process.wait, PATIENCE_S) == 0
+        assert time.monotonic() - began < within_s, "it waited for those who stayed"
+
+    async def work(second: RelayProcess) -> None:
+        async with reached(faraway.client, on="box") as hold:
+            session = await hold.run(["cat"], name="drained")
+            reading = asyncio.create_task(_until(session.output(0), b"end\r\nend\r\n"))
+            draining = asyncio.create_task(drained(faraway.relay, RELAY_DRAIN_S / 2))
+            typed = 0
+            while not draining.done():
+                await session.type(f"line-{typed}", enter=True)
+                typed += 1
+                await asyncio.wait([draining], timeout=0.02)  # as fast as nobody types
+            await draining
+            await session.type("there", enter=True)
+            assert await second.metric("operators") == 1, "it did not go there"
+            await drained(second, RELAY_DRAIN_S / 3)  # nobody is in the middle of anything
+            again = asyncio.create_task(asyncio.to_thread(faraway.relay_again))
+            await session.type("end", enter=True)
+            await again
+            read = (await reading).split(b"\r\n")
+            for word in ("there", *(f"line-{number}" for number in range(typed))):
+                assert read.count(word.encode()) == 2, f"typed and echoed, once: {word}"
+            await session.end()
+
+    with RelayProcess() as second:
+        faraway.host.ok("host", "--relay", second.url)
+        faraway.join(faraway.client)
+        run(work(second))
+        faraway.host.ok("host", "--no-relay", second.url)
+
+
 async def _collect(stream: AsyncIterator[events.Event], told: list[events.Event]) -> None:
     async for event in stream:
         told.append(event)
+
+
+@pytest.mark.requirement("R2")
+def test_a_machine_that_is_this_one_is_spoken_to_by_its_own_socket(faraway: Faraway) -> None:
+    """By its name; and where another machine has the name of this one, through the relay."""
+    faraway.join(faraway.host)
+
+    def found(home: str) -> str | Machine:
+        with mock.patch.dict(os.environ, {"HOLDFAST_HOME": home, "HOLDFAST_ON": "box"}):
+            return place()
+
+    assert found(faraway.host.home) == f"{faraway.host.home}/run/hold.sock"
+    assert isinstance(found(faraway.client.home), Machine), "it has no host at all"
+    other = Hold()
+    try:
+        faraway.join(other)
+        other.ok("up", "-d", "--no-relay")
+        assert isinstance(found(other.home), Machine), "its host has another key"
+    finally:
+        other.close()
 
 
 def test_a_machine_that_nobody_joined_is_said_at_once(faraway: Faraway) -> None:

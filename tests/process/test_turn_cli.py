@@ -214,6 +214,30 @@ def test_a_wait_ends_with_the_session(host_home: Hold) -> None:
 # -- seize ------------------------------------------------------------------------------------
 
 
+def written_once_idle(host: Host, session: str) -> None:
+    """The holder pauses; there is no event for that, so it is tried, now and then."""
+    deadline = time.monotonic() + PATIENCE_S
+    while True:
+        try:
+            host.send(session, "mine now")
+            return
+        except TurnHeld:
+            assert time.monotonic() < deadline, "the holder is not idle"
+            time.sleep(0.2)
+
+
+@pytest.mark.requirement("A4", "M7")
+def test_who_loses_an_idle_turn_by_anothers_writing_is_told(host_home: Hold) -> None:
+    session = cat(host_home, "pausing")
+    with connected(host_home, "ann") as ann, connected(host_home, "bob") as bob:
+        ann.send(session, "mine, by writing")
+        written_once_idle(bob, session)
+        lost = ann.connection.receive(PATIENCE_S)
+        while not isinstance(lost, a.TurnLost):
+            lost = ann.connection.receive(PATIENCE_S)
+        assert (lost.by, lost.reason) == ("bob", "idle")
+
+
 def write_until_refused(host: Host, session: str, refusals: list[TurnHeld]) -> None:
     try:
         while True:

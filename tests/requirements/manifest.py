@@ -62,6 +62,10 @@ REQUIREMENTS: tuple[Requirement, ...] = (
                 "test_a_read_only_state_directory_refuses_new_sessions_and_spares_the_living",
             ),
             *_in(
+                "faults/test_unrecordable",
+                "test_nobody_uses_up_what_stopping_needs_and_without_it_stopping_works_all_the_same",
+            ),
+            *_in(
                 "process/test_attach",
                 "test_keys_typed_while_the_daemon_dies_arrive_once_and_in_order",
             ),
@@ -465,12 +469,21 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "What an actor may do is judged on the host at the moment of the input, per actor.",
         tests=(
             *_in(
+                "faults/test_reach_bad_input",
+                "test_a_reader_that_does_not_go_can_open_nothing_printed_after_its_right_ended",
+            ),
+            *_in(
+                "unit/test_remote_stream",
+                "test_what_goes_to_all_is_for_who_may_observe_and_its_stream_ends_with_that",
+            ),
+            *_in(
                 "faults/test_two_users",
                 "test_users_cannot_see_or_touch_each_others_sessions",
             ),
             *_in(
                 "faults/test_journal_crash_points",
                 "test_a_revocation_cut_off_by_a_kill_is_in_force_and_recorded",
+                "test_a_change_cut_off_by_a_kill_is_recorded_with_its_bounds_and_by_whom",
             ),
             *_in(
                 "faults/test_linearizable",
@@ -578,6 +591,10 @@ REQUIREMENTS: tuple[Requirement, ...] = (
             *_in(
                 "process/test_typed_ahead",
                 "test_a_command_typed_before_its_prompt_is_of_whoever_typed_it",
+                "test_lines_of_several_typed_ahead_are_each_of_their_own",
+                "test_a_line_that_a_program_read_is_of_no_command",
+                "test_who_typed_what_stands_at_the_prompt_outlives_the_daemon",
+                "test_what_was_typed_ahead_is_attributed_after_the_daemon",
             ),
             *_in(
                 "properties/test_turn_machine",
@@ -633,6 +650,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
                 "test_a_turn_is_revoked_by_who_may_seize",
                 "test_a_free_turn_is_taken_by_writing_and_free_again_after",
                 "test_waiting_goes_on_after_a_daemon_restart",
+                "test_who_loses_an_idle_turn_by_anothers_writing_is_told",
             ),
             *_in(
                 "properties/test_turn_machine",
@@ -692,6 +710,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
                 "test_a_process_deaf_to_every_signal_it_may_ignore_is_halted",
                 "test_a_write_under_way_is_completed_and_not_called_frozen_before",
                 "test_one_actors_jobs_are_halted_while_the_shell_and_the_others_go_on",
+                "test_a_leaf_that_was_not_frozen_in_time_is_let_go_with_the_rest",
             ),
             *_in(
                 "process/test_attach_turn",
@@ -704,6 +723,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
                 "test_input_to_a_halted_session_is_refused_and_not_typed_later",
                 "test_halt_needs_its_right",
                 "test_only_what_one_actor_started_is_frozen",
+                "test_what_is_typed_ahead_is_its_actors_when_the_shell_comes_to_it",
                 "test_a_halt_that_was_not_confirmed_is_told_and_fails",
                 "test_the_loser_of_a_seizure_with_halt_is_told_and_refused",
             ),
@@ -734,6 +754,11 @@ REQUIREMENTS: tuple[Requirement, ...] = (
             *_in(
                 "faults/test_authority_bad_input",
                 "test_on_a_full_disk_nothing_is_typed_unrecorded_and_halting_still_works",
+            ),
+            *_in(
+                "faults/test_unrecordable",
+                "test_nobody_uses_up_what_stopping_needs_and_without_it_stopping_works_all_the_same",
+                "test_a_disk_that_fails_keeps_nobody_from_stopping",
             ),
             *_in(
                 "process/test_sdk",
@@ -791,6 +816,15 @@ REQUIREMENTS: tuple[Requirement, ...] = (
             *_in(
                 "process/test_asking_the_prompt",
                 "test_what_asks_for_the_text_at_the_prompt_never_reaches_a_program",
+            ),
+            *_in(
+                "process/test_typed_ahead",
+                "test_who_typed_what_stands_at_the_prompt_outlives_the_daemon",
+                "test_the_shell_is_asked_only_for_who_may_write",
+            ),
+            *_in(
+                "faults/test_sdk_kills",
+                "test_what_others_did_is_told_again_when_the_answer_was_lost_with_the_daemon",
             ),
         ),
         open=f"{GATE}: judging what others staged before it is set off",
@@ -1023,6 +1057,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
             *_in(
                 "process/test_sdk_reach",
                 "test_a_command_elsewhere_runs_once_though_daemon_and_relay_are_killed_under_it",
+                "test_a_relay_that_drains_is_left_soon_and_what_is_typed_meanwhile_is_typed_once",
             ),
             *_in(
                 "process/test_sdk",
@@ -1047,6 +1082,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
                 "process/test_turn_cli",
                 "test_input_of_others_is_refused_naming_the_holder_and_how_to_ask",
                 "test_the_turn_is_seized_from_a_holder_that_loops",
+                "test_who_loses_an_idle_turn_by_anothers_writing_is_told",
             ),
             *_in(
                 "e2e/test_mcp",
@@ -1065,6 +1101,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
                 "test_a_daemon_that_dies_while_it_carries_on_leaves_the_rest_to_the_next",
                 "test_a_seizure_cut_off_by_a_kill_happened_or_did_not",
                 "test_a_revocation_cut_off_by_a_kill_is_in_force_and_recorded",
+                "test_a_change_cut_off_by_a_kill_is_recorded_with_its_bounds_and_by_whom",
                 "test_a_key_cut_off_by_a_kill_in_compiled_code_is_typed_and_attributed_once",
             ),
             *_in(
@@ -1087,6 +1124,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
             *_in(
                 "process/test_typed_ahead",
                 "test_a_command_typed_before_its_prompt_is_of_whoever_typed_it",
+                "test_lines_of_several_typed_ahead_are_each_of_their_own",
             ),
             *_in(
                 "faults/test_authority_bad_input",
@@ -1260,6 +1298,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
                 "test_a_host_that_is_cut_off_freezes_it_within_the_lease_and_goes_on_in_a_new_epoch",
                 "test_programs_of_a_session_read_its_token",
                 "test_a_program_sees_the_new_token_when_it_runs_again",
+                "test_without_room_for_its_token_nothing_runs_in_a_new_epoch",
             ),
         ),
         files=("host/token.py",),
@@ -1308,8 +1347,13 @@ REQUIREMENTS: tuple[Requirement, ...] = (
                 "test_a_storm_over_relays_and_nats_loses_doubles_and_misattributes_no_input",
             ),
             *_in(
+                "process/test_sdk_reach",
+                "test_a_relay_that_drains_is_left_soon_and_what_is_typed_meanwhile_is_typed_once",
+            ),
+            *_in(
                 "unit/test_uplink",
                 "test_it_is_dialled_again_for_as_long_as_it_takes",
+                "test_a_relay_that_ends_is_left_after_those_who_came_through_it_and_dialled_again",
                 "test_what_was_refused_for_a_while_is_announced_again",
             ),
             *_in(
@@ -1524,6 +1568,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
             *_in(
                 "process/test_sdk_reach",
                 "test_a_session_elsewhere_is_used_as_one_here",
+                "test_a_machine_that_is_this_one_is_spoken_to_by_its_own_socket",
             ),
         ),
         files=("sdk/machines.py", "sdk/remote.py"),
@@ -1533,6 +1578,10 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "Attaching needs an authenticated actor authorised for this session; knowing an id "
         "entitles to nothing.",
         tests=(
+            *_in(
+                "unit/test_fanout",
+                "test_who_left_can_open_nothing_that_is_printed_afterwards",
+            ),
             *_in(
                 "unit/test_by_id",
                 "test_the_key_is_the_one_asked_for_or_that_joined_or_the_devices",
@@ -1588,11 +1637,16 @@ REQUIREMENTS: tuple[Requirement, ...] = (
                 "test_expired_and_used_invites_let_nobody_in",
                 "test_guessing_an_invites_code_is_slow_and_hurts_no_other_invite",
                 "test_grants_of_people_whose_clocks_are_wrong",
+                "test_a_reader_that_does_not_go_can_open_nothing_printed_after_its_right_ended",
+                "test_who_may_not_observe_a_session_is_not_sent_even_the_sizes_of_its_output",
             ),
             *_in(
                 "unit/test_remote_stream",
                 "test_one_who_opens_it_and_says_nothing_is_not_waited_for",
                 "test_what_is_no_opening_ends_it",
+                "test_of_strangers_nothing_is_kept_and_of_who_is_let_in_the_stream",
+                "test_a_stranger_that_goes_on_asking_is_not_heard",
+                "test_what_goes_to_all_is_for_who_may_observe_and_its_stream_ends_with_that",
             ),
             *_in(
                 "e2e/test_web_sessions",
@@ -1605,6 +1659,20 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "R4",
         "A compromised relay can deny service; it cannot read, forge or strip.",
         tests=(
+            *_in(
+                "unit/test_fanout",
+                "test_a_key_is_not_used_for_longer_than_an_hour",
+            ),
+            *_in(
+                "unit/test_remote_stream",
+                "test_a_channel_that_is_not_renewed_in_time_is_closed_by_the_host",
+                "test_a_stream_that_is_over_closes_no_other_of_its_number",
+            ),
+            *_in(
+                "unit/test_uplink",
+                "test_a_relay_cannot_put_one_operator_in_the_place_of_another",
+                "test_a_relay_that_tells_of_more_and_more_operators_fills_no_memory",
+            ),
             *_in(
                 "unit/test_by_id",
                 "test_the_host_that_the_sessions_key_vouches_for_is_the_one",
@@ -1650,6 +1718,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
                 "test_what_must_be_signed_is_not_taken_unsigned_nor_through_another_channel",
                 "test_messages_that_make_no_sense_end_their_stream_only",
                 "test_a_flood_of_requests_that_are_not_read_costs_bounded_memory_and_holds_up_nobody",
+                "test_who_may_not_observe_a_session_is_not_sent_even_the_sizes_of_its_output",
             ),
             *_in(
                 "faults/test_reach_certificates",

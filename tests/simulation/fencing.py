@@ -11,7 +11,8 @@ leads no more refuses what another then does; a read gives what stood there when
 was served; a watch tells of a change; a host crashes and starts again with nothing; it stops taking
 steps while its clock runs on (which is also what sleep is, by CLOCK_BOOTTIME); it releases; each
 clock runs slow or fast by the whole drift, differently from moment to moment. With `suspend` a
-sleeping host is told from a slow one.
+sleeping host is told from a slow one. With `forgets` the store loses its record; that there is
+none is a revision like any other (one that counts from 0 again is in tests/unit/test_lease.py).
 
 Finite, though none of this has a bound: times are kept relative to now and cut off where no rule
 can tell them apart; of revisions and epochs only the order matters, so they are renumbered; a write
@@ -49,7 +50,7 @@ from holdfast.model.errors import Fenced
 from holdfast.model.ids import SessionId
 from holdfast.model.lease import LeaseRecord, LeaseTerms
 from holdfast.wire.fencing import EpochFloor
-from simulation.sameness import Host, Rec, World, canonical, put
+from simulation.sameness import Host, Rec, World, canonical, mirrored, put
 
 SESSION = SessionId("0" * 26)
 OLD = 9  # an incarnation that is no more, or never was one of ours
@@ -68,7 +69,7 @@ Event = tuple[str, int, Any]  # kind, revision or epoch, record
 
 _fields = attrgetter(
     "state", "epoch", "revision", "record", "since", "sent", "deadline", "renew_at", "doing",
-    "look", "doubt", "settled", "forced",
+    "look", "doubt", "settled", "forced", "max_seen",
 )  # fmt: skip
 _read = attrgetter("incarnation", "epoch", "released")
 
@@ -87,6 +88,8 @@ class Rules(NamedTuple):
     crash: bool = True  # hosts may lose all they know
     liars: bool = False  # a refusal may be false: the write is done later
     force: bool = False  # somebody may attest that a holder is gone; truthfully
+    forgets: bool = False  # the store may lose its record
+    blind: bool = False  # the store does what it is told, whatever revision is named
     attach: bool = True  # whether two attachable incarnations are a violation
     usable: float = LENGTH * (1 - DRIFT)  # the longest a write can be worth anything
     states_max: int = 4_000_000
@@ -116,7 +119,11 @@ class Checker:
         self._handled: dict[Any, tuple[Host, tuple[Any, ...]]] = {}
         self._usable: dict[Host, bool] = {}
         self._fresh: dict[int, Host] = {}
+        self._older: dict[tuple[Host, int], Host] = {}
         self._paces = _paces(rules.rates, rules.hosts)
+        # Over a store that minds no revisions a claim may follow from a record that is long gone,
+        # and then the size of its epoch matters; such a search need not end, only find.
+        self._same = mirrored if rules.blind else canonical
 
     # -- between tuples and the machine -----------------------------------------------------------
 
@@ -150,7 +157,7 @@ class Checker:
         lease = self.rules.lease(SESSION, "", str(number), self.rules.terms)
         (
             state, lease.epoch, lease.revision, rec, lease.since, lease.sent, lease.deadline,
-            lease.renew_at, doing, lease.look, lease.doubt, lease.settled, forced,
+            lease.renew_at, doing, lease.look, lease.doubt, lease.settled, forced, lease.max_seen,
         ) = host  # fmt: skip
         lease.state, lease.doing = _STATES[state], _DOINGS[doing]
         lease.record = self.record(rec)
@@ -161,11 +168,11 @@ class Checker:
         """Fields that the state makes meaningless are levelled, so that worlds which differ in
         nothing that matters are one."""
         (was, epoch, revision, record, since, sent, deadline, renew_at, doing, look, doubt,
-         settled, forced) = _fields(lease)  # fmt: skip
+         settled, forced, seen) = _fields(lease)  # fmt: skip
         state, doing = _STATES.index(was), _DOINGS.index(doing)
         rec = self.rec(record)
         if state == FENCED or (state == RELEASED and settled):
-            return (state, 0, -1, None, 0.0, 0.0, 0.0, 0.0, NOTHING, False, False, True, 0)
+            return (state, 0, -1, None, 0.0, 0.0, 0.0, 0.0, NOTHING, False, False, True, 0, 0)
         if state != HELD:
             deadline, renew_at, epoch = 0.0, 0.0, 0
         if state in (HELD, RELEASED):
@@ -178,7 +185,7 @@ class Checker:
             sent = 0.0
         return (
             state, epoch, revision, rec, since, sent, deadline, renew_at, doing, look, doubt,
-            settled, forced.epoch if forced else 0,
+            settled, forced.epoch if forced else 0, seen if self.rules.forgets else 0,
         )  # fmt: skip
 
     def handled(self, host: Host, number: int, event: Event) -> tuple[Host, tuple[Any, ...]]:
@@ -241,16 +248,22 @@ class Checker:
 
     def _time(self, world: World) -> Iterator[tuple[str, World, str]]:
         hosts, sleeping = world[2], world[6]
-        for pace in self._paces:
+        asleep = sleeping if self.rules.monotonic else 0
+        for pace, told in self._paces:
             moved = tuple(
-                host
-                if self.rules.monotonic and sleeping >> number & 1
-                else _aged(host, pace[number], -self.rules.usable)
-                for number, host in enumerate(hosts)
+                [
+                    host if asleep >> number & 1 else self._aged(host, pace[number])
+                    for number, host in enumerate(hosts)
+                ]
             )
             if moved != hosts:
-                shown = ", ".join(f"{units} on host {n}" for n, units in enumerate(pace))
-                yield f"a moment passes: {shown}", put(world, 2, moved), ""
+                yield told, put(world, 2, moved), ""
+
+    def _aged(self, host: Host, units: int) -> Host:
+        known = self._older.get((host, units))
+        if known is None:
+            known = self._older[host, units] = _aged(host, units, -self.rules.usable)
+        return known
 
     def _store(self, world: World) -> Iterator[tuple[str, World, str]]:
         rec, revision, hosts, requests, answers, strays, sleeping, client = world
@@ -258,7 +271,7 @@ class Checker:
             if request is not None:
                 told = f"write of host {number}"
                 served = put(requests, number, None)
-                if request[0] == revision:
+                if request[0] == revision or self.rules.blind:
                     said = put(answers, number, ("wrote", revision + 1, None))
                     rest = (hosts, served, said, strays, sleeping, client)
                     yield self._taken(world, request[1], rest, f"the store takes the {told}")
@@ -283,6 +296,9 @@ class Checker:
                 said = put(answers, number, ("seen", revision, rec))
                 after = (rec, revision, hosts, requests, said, strays, sleeping, client)
                 yield f"the store answers host {number}'s look: {_shown(rec)}", after, ""
+        if self.rules.forgets and rec is not None:
+            after = (None, revision + 1, hosts, requests, answers, strays, sleeping, client)
+            yield "the store forgets the record", after, ""
         for stray in strays:  # each names the revision of now, or it would be forgotten
             rest = (hosts, requests, answers, frozenset(), sleeping, client)
             yield self._taken(world, stray[1], rest, "a write given up on arrives")
@@ -291,7 +307,7 @@ class Checker:
     def _taken(world: World, rec: Rec, rest: tuple[Any, ...], told: str) -> tuple[str, World, str]:
         before, revision = world[0], world[1]
         bad = ""
-        if rec[1] < before[1] or (rec[1] == before[1] and rec[0] != before[0]):
+        if before and (rec[1] < before[1] or (rec[1] == before[1] and rec[0] != before[0])):
             bad = "an epoch was given out twice"
         return f"{told}: {_shown(rec)}", (rec, revision + 1, *rest), bad
 
@@ -403,7 +419,7 @@ class Checker:
 
     def check(self) -> Verdict:
         began, rules = process_time(), self.rules
-        first = canonical(self.first())
+        first = self._same(self.first())
         came: dict[World, World | None] = {first: None}
         queue = deque([first])
         while queue:
@@ -411,15 +427,16 @@ class Checker:
             for _, reached, bad in self.steps(world):
                 if not bad and reached in came:  # as it is: no need to look for its likes
                     continue
-                after = canonical(reached)
-                if bad or (after not in came and self._two(after)):
+                after = self._same(reached)
+                if not bad and after is not reached and after in came:
+                    continue
+                if bad or self._two(after):
                     came.setdefault(after, world)
                     story = self._story(came, world, after)
                     seconds = process_time() - began
                     return Verdict(bad or _TWO, story, len(came), seconds, False)
-                if after not in came:
-                    came[after] = world
-                    queue.append(after)
+                came[after] = world
+                queue.append(after)
             if len(came) > rules.states_max:
                 return Verdict("", (), len(came), process_time() - began, False)
         return Verdict("", (), len(came), process_time() - began, True)
@@ -434,7 +451,7 @@ class Checker:
         lines, at = [], self.first()
         for wanted in path[1:]:
             told, at = next(
-                (told, after) for told, after, _ in self.steps(at) if canonical(after) == wanted
+                (told, after) for told, after, _ in self.steps(at) if self._same(after) == wanted
             )
             lines.append(told)
         return tuple(lines)
@@ -451,11 +468,13 @@ _IDLE_EVENTS = {"seen", "tick"}  # those that may come to nothing
 _TWO = "two incarnations could be attached to at once"
 
 
-def _paces(rates: tuple[int, ...], hosts: int) -> list[tuple[int, ...]]:
+def _paces(rates: tuple[int, ...], hosts: int) -> list[tuple[tuple[int, ...], str]]:
+    """How much each clock may show for one moment, and how that is told."""
     paces: list[tuple[int, ...]] = [()]
     for _ in range(hosts):
         paces = [(*pace, rate) for pace in paces for rate in rates]
-    return paces
+    shown = [", ".join(f"{units} on host {n}" for n, units in enumerate(pace)) for pace in paces]
+    return [(pace, f"a moment passes: {told}") for pace, told in zip(paces, shown, strict=True)]
 
 
 def _aged(host: Host, units: int, forget: float) -> Host:

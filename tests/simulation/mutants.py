@@ -98,6 +98,15 @@ class TakesPinnedByTime(Lease):
         return min(super()._free_at(), self.since + LENGTH)
 
 
+class TakesAbsenceForFree(Lease):
+    """Where there is no record there was never a holder."""
+
+    __slots__ = ()
+
+    def _free_at(self) -> float:
+        return self.since if self.record is None else super()._free_at()
+
+
 class WaitOfT(LeaseTerms):
     """The successor waits T: the margin for drift is only the holder's, so half of it."""
 
@@ -140,5 +149,9 @@ MUTANTS: dict[str, Rules] = {
     ),
     "an epoch that does not rise": Rules(KeepsTheEpoch),
     "a pinned lease taken by time": Rules(TakesPinnedByTime, terms=PINNED),
+    "absence of a record taken for freedom": Rules(
+        TakesAbsenceForFree, terms=PINNED, rates=(), forgets=True
+    ),
+    "a write over whatever stands there": Rules(blind=True),
     "a client that does not mind epochs": Rules(floor=NoFloor, terms=PINNED, rates=(), frames=True),
 }

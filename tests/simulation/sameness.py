@@ -21,18 +21,16 @@ def put(items: tuple[Any, ...], at: int, item: Any) -> tuple[Any, ...]:
 
 
 @cache
-def _names(host: Host, request: Any, answer: Any) -> tuple[frozenset[int], frozenset[int], Any]:
-    """The revisions and epochs that a host and what is under way for it speak of, and an order of
-    hosts that does not look at their numbers."""
-    revisions, epochs, recs = {-1, 0, host[2]}, {0, host[1], host[12]}, [host[3]]
-    for message in (request, answer):
-        if message is not None:
-            *_, revision, rec = message
-            revisions.add(revision)
-            recs.append(rec)
-    epochs.update(rec[1] for rec in recs if rec is not None)
-    order = (*host[:3], *host[4:], request is None, "" if answer is None else answer[0])
-    return frozenset(revisions), frozenset(epochs), order
+def _names(host: Host, request: Any, answer: Any) -> tuple[int, int, tuple[Any, ...]]:
+    """The revisions and epochs that a host and what is under way for it speak of, as bits, and an
+    order of hosts that does not look at their numbers."""
+    revisions, epochs = 0b11 | 1 << host[2] + 1, 1 | 1 << host[1] | 1 << host[12] | 1 << host[13]
+    order = (*host[:3], *host[4:], "" if answer is None else answer[0])
+    for revision, rec in ((-1, host[3]), *(each[-2:] for each in (request, answer) if each)):
+        revisions |= 1 << revision + 1
+        epochs |= 1 << rec[1] if rec is not None else 1
+        order += (revision, (-1, False) if rec is None else rec[1:])
+    return revisions, epochs, order
 
 
 def canonical(world: World) -> World:
@@ -41,20 +39,25 @@ def canonical(world: World) -> World:
     if strays:
         strays = frozenset(stray for stray in strays if stray[0] == revision)
         world = put(world, 5, strays)
-    revisions, epochs = {revision}, {rec[1]}
-    for each in zip(hosts, requests, answers, strict=True):
-        named = _names(*each)
+    revisions, epochs, orders = 1 << revision + 1, 1 << rec[1] if rec else 1, []
+    for named in map(_names, hosts, requests, answers):
         revisions |= named[0]
         epochs |= named[1]
-    epochs.update(stray[1][1] for stray in strays)
+        orders.append(named[2])
+    for stray in strays:
+        epochs |= 1 << stray[1][1]
     if client is not None:
-        epochs.update((client[0], *client[1]))
-    # Both are without gaps if the last is as high as there are many.
-    if max(revisions) != len(revisions) - 2 or max(epochs) != len(epochs) - 1:
-        at = {value: place - 1 for place, value in enumerate(sorted(revisions))}
-        nth = {value: place for place, value in enumerate(sorted(epochs))}
-        world = _renumbered(world, at, nth)
-    return _mirrored(world)
+        for epoch in (client[0], *client[1]):
+            epochs |= 1 << epoch
+    if revisions & (revisions + 1) or epochs & (epochs + 1):  # there are gaps
+        at = {value - 1: place - 1 for place, value in enumerate(_bits(revisions))}
+        nth = {value: place for place, value in enumerate(_bits(epochs))}
+        return mirrored(_renumbered(world, at, nth))
+    return _mirrored(world, orders)
+
+
+def _bits(mask: int) -> list[int]:
+    return [place for place in range(mask.bit_length()) if mask >> place & 1]
 
 
 def _renumbered(world: World, at: dict[int, int], nth: dict[int, int]) -> World:
@@ -67,7 +70,7 @@ def _renumbered(world: World, at: dict[int, int], nth: dict[int, int]) -> World:
         r(rec),
         at[revision],
         tuple(
-            (h[0], nth[h[1]], at[h[2]], r(h[3]), *h[4:12], nth[h[12]])
+            (h[0], nth[h[1]], at[h[2]], r(h[3]), *h[4:12], nth[h[12]], nth[h[13]])
             for h in hosts
         ),
         tuple(q and (at[q[0]], r(q[1])) for q in requests),
@@ -78,18 +81,19 @@ def _renumbered(world: World, at: dict[int, int], nth: dict[int, int]) -> World:
     )  # fmt: skip
 
 
-def _mirrored(world: World) -> World:
+def mirrored(world: World) -> World:
     """Of a world and its mirror image the one that sorts first; only where there are two hosts."""
+    return _mirrored(world, [named[2] for named in map(_names, *world[2:5])])
+
+
+def _mirrored(world: World, orders: list[Any]) -> World:
     rec, revision, hosts, requests, answers, strays, sleeping, client = world
-    if len(hosts) != 2:
+    if len(hosts) != 2 or orders[0] <= orders[1]:
         return world
 
     def swap(one: Rec | None) -> Rec | None:
         return (1 - one[0], *one[1:]) if one is not None and one[0] < 2 else one
 
-    first, second = (_names(*each)[2] for each in zip(hosts, requests, answers, strict=True))
-    if first <= second:
-        return world
     one, two = hosts
     return (
         swap(rec),

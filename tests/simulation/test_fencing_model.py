@@ -17,6 +17,7 @@ SOUND: dict[str, Rules] = {
     "pinned, with false refusals": Rules(terms=PINNED, rates=(), liars=True),
     "pinned, with time passing": Rules(terms=PINNED),
     "pinned, with a truthful force": Rules(terms=PINNED, rates=(), force=True),
+    "pinned, with a store that forgets": Rules(terms=PINNED, rates=(), forgets=True),
     "a client that keeps its floor": Rules(terms=PINNED, rates=(), frames=True, crash=False),
 }
 # The client's floor needs no clock: it holds also where every wait is broken and incarnations

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
 from bench import measure_stalled
 from bench.chart import bound_of, svg
 from bench.content import BLOCK_BYTES, block
-from bench.report import as_json, document
+from bench.report import as_json, document, write_results
 from bench.results import Row, Target, cells, markdown_table, missed, plain_table
 from bench.sampling import interleaved, medians, percentile
 
@@ -135,3 +136,12 @@ def test_the_text_is_the_same_every_time_and_of_the_size_it_claims() -> None:
     assert block() == block()
     assert len(block()) == BLOCK_BYTES
     assert block().count(b"\x1b[") > 10_000
+
+
+def test_a_run_leaves_its_samples_and_a_plot_where_it_was_told_to(tmp_path: Path) -> None:
+    write_results(str(tmp_path / "made"), MACHINE, [SPEED])
+    made = json.loads((tmp_path / "made" / "results.json").read_text())
+    assert made["rows"][0]["values"] == SPEED.values
+    ElementTree.fromstring((tmp_path / "made" / "results.svg").read_text())
+    rules = (Path(__file__).parents[2] / "Makefile").read_text()
+    assert "python -m bench --into build/bench\n" in rules

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from holdfast.cli.bytes_out import Newlines
 from holdfast.cli.verbs.tail import _LastLines
-from holdfast.sdk.plain_text import PlainText
+from holdfast.sdk.plain_text import PlainText, page, plain
 
 STREAM = (
     b"\x1b]0;a title\x07\x1b[1;32mgr\xc3\xbcn\x1b[0m\r\n"
@@ -26,6 +28,61 @@ def test_a_sequence_that_never_ends_does_not_swallow_the_rest() -> None:
     plain = PlainText()
     assert plain.feed(b"\x1b]0;" + b"x" * 5000).endswith("xxx")
     assert plain.feed(b"later") == "later"
+
+
+def pages(stream: bytes, step: int) -> list[str]:
+    """The whole of it, each page from where the one before it ended."""
+    at, found = 0, list[str]()
+    while at < len(stream):
+        last = at + step >= len(stream)
+        text, taken = page(stream[at : at + step], last=last)
+        assert taken > 0 or last, (step, at)
+        found.append(text)
+        if last:
+            break
+        at += taken
+    return found
+
+
+@pytest.mark.parametrize("step", range(20, len(STREAM) + 1))
+def test_pages_give_together_what_was_printed(step: int) -> None:
+    """A page is longer than what must not be cut."""
+    assert "".join(pages(STREAM, step)) == TEXT
+    moved = b"\xf0\x9f\x90\x9f\r\x1b[K\x1b[m\r\n" * 8
+    assert "".join(pages(moved, step)) == plain(moved) == "\U0001f41f\n\n" * 8
+
+
+@pytest.mark.parametrize(
+    ("end", "text"),
+    [(b"\xf0\x9f", "ab"), (b"\x1b[3", "ab"), (b"\x1b]0;t", "ab"), (b"\r", "ab")],
+)
+def test_what_is_not_whole_yet_is_left_for_later(end: bytes, text: str) -> None:
+    assert page(b"ab" + end, last=True) == (text, 2)
+    assert page(end, last=True) == ("", 0)
+
+
+def test_a_page_that_is_all_one_sequence_is_passed_on() -> None:
+    for stream in (b"\x1b]0;" + b"x" * 90, b"\x1b[" + b"0" * 92, b"\r" + b"\x1b[m" * 31):
+        assert page(stream, last=False)[1] == len(stream)
+    assert page(b"\x1b]0;" + b"x" * 5000, last=True)[0].endswith("xxx")
+
+
+@pytest.mark.parametrize("begun", [b"\x1b]", b"a\x1bP", b"\x1b[", b"\x1b]\x1b[m"])
+def test_sequences_begun_over_and_over_take_no_longer_than_text(begun: bytes) -> None:
+    """Who looked for the end of each of them would look for half a minute."""
+
+    def took(piece: bytes) -> float:
+        data = piece * ((64 << 10) // len(piece))
+        began = time.process_time()
+        for read in (
+            plain,
+            lambda data: page(data, last=True),
+            lambda data: page(data, last=False),
+        ):
+            read(data)
+        return time.process_time() - began
+
+    assert took(begun) < 100 * (took(b"\x1b[31mtext") + 0.01)
 
 
 @pytest.mark.parametrize("step", range(1, 12))

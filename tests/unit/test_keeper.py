@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from pathlib import Path
@@ -21,6 +22,7 @@ def test_a_daemon_that_cannot_be_started_is_tried_again(
     keeper: Keeper, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "executable", "/no/such/python")
+    gc.collect()  # so that nothing of another test closes its own meanwhile
     open_before = os.listdir("/proc/self/fd")
     keeper.try_daemon()
     assert keeper.daemon is None
@@ -39,6 +41,23 @@ def test_a_message_that_makes_no_sense_is_no_death(keeper: Keeper) -> None:
     channel.send(theirs, {"do": "ready"})
     keeper.on_daemon()
     assert keeper.was_ready
+    for end in (ours, theirs):
+        end.close()
+
+
+def test_news_for_a_daemon_that_does_not_read_do_not_pile_up(keeper: Keeper) -> None:
+    ours, theirs = channel.pair()
+    ours.setblocking(False)
+    keeper.channel = ours
+    with pytest.raises(BlockingIOError):
+        while True:
+            channel.send(ours, {"news": "before"})
+    for number in range(100):
+        keeper.tell({"news": "relay", "port": number})
+        keeper.tell({"news": "terminate"})
+    keeper.tell({"news": "ended", "session": "x", "status": {"code": 0}})
+    assert [each["news"] for each in keeper.outgoing] == ["relay", "terminate", "ended"]
+    assert keeper.outgoing[0]["port"] == 99
     for end in (ours, theirs):
         end.close()
 

@@ -465,7 +465,8 @@ def test_the_times_fit_the_store_unless_they_are_set() -> None:
 
 
 @pytest.mark.parametrize(
-    "setting", ["nats://", "nats://a/b", "redis://a", "sqlite:relative", "nats://a,redis://b"]
+    "setting",
+    ["nats://", "nats://a/b", "redis://a", "sqlite:relative", "nats://a,redis://b", "tls://"],
 )
 def test_a_setting_that_names_no_store_is_an_error(setting: str) -> None:
     with pytest.raises(InvalidArgument, match="names no coordination point"):
@@ -474,4 +475,5 @@ def test_a_setting_that_names_no_store_is_an_error(setting: str) -> None:
 
 def test_servers_are_named_one_by_one() -> None:
     assert nats_urls("nats://a:4222,b:4222") == ["nats://a:4222", "nats://b:4222"]
+    assert nats_urls("tls://u:p@a:4222,b:4222") == ["tls://u:p@a:4222", "tls://u:p@b:4222"]
     assert nats_urls("sqlite:/x/y") == [] and nats_urls("") == []

@@ -243,7 +243,7 @@ def test_free_when_idle_gives_a_request_the_turn_at_once_after_a_pause() -> None
     turn.handle(ev.RequestTurn(ANN, 0.0))
     turn.handle(ev.Wrote(ANN, 10.0))
     assert turn.handle(ev.RequestTurn(BOT, 10.0 + TURN_PAUSE_S)) == [
-        ev.Moved(Step.REQUEST, ANN, BOT, 10.0 + TURN_PAUSE_S, by=BOT)
+        ev.Moved(Step.REQUEST, ANN, BOT, 10.0 + TURN_PAUSE_S, "idle", by=BOT)
     ]
 
 
@@ -253,7 +253,8 @@ def test_writing_takes_an_idle_hold_only_if_it_was_not_asked_for_and_nobody_wait
     turn.handle(ev.Wrote(ANN, 10.0))
     with pytest.raises(TurnHeld):
         turn.handle(ev.Wrote(BOT, late - 0.01))
-    assert moved(turn.handle(ev.Wrote(BOT, late))).holder == BOT
+    taken = moved(turn.handle(ev.Wrote(BOT, late)))
+    assert (taken.holder, taken.reason) == (BOT, "idle")
     turn = a_turn("free-when-idle")
     turn.handle(ev.RequestTurn(ANN, 10.0))
     with pytest.raises(TurnHeld):

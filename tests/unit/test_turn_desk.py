@@ -56,5 +56,12 @@ def test_what_was_left_does_not_hide_whose_the_turn_is() -> None:
     assert line_after(MINE, HANDED).startswith("you have the turn; since you last had it: text")
 
 
+def test_who_lost_the_turn_for_being_idle_reads_to_whom_and_how_it_is_taken_back() -> None:
+    theirs = TurnInfo(holder="2", holder_name="bot")
+    told = a.TurnEvent(SESSION, "request", 2.0, "bot", theirs, False, "idle")
+    line = line_after(MINE, told, a.TurnLost(SESSION, "bot", 2.0, "idle"))
+    assert line == "bot took the turn: idle; C-\\ s takes it back"
+
+
 def test_a_turn_that_is_had_again_is_not_told_with_the_news_of_last_time() -> None:
     assert line_after(MINE, HANDED, NOT_FROZEN, MINE) == "you have the turn"

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import secrets
 from collections.abc import AsyncIterator, Sequence
 from typing import Any
@@ -36,6 +37,8 @@ from holdfast.model.limits import (
 )
 from holdfast.ports.coordination import Done, Entry, Lost, Unknown, check_key, check_write
 
+log = logging.getLogger(__name__)
+
 _EXPECTED = "Nats-Expected-Last-Subject-Sequence"
 _TTL = "Nats-TTL"
 _NAME = "Holdfast-Write"
@@ -43,6 +46,7 @@ _MARKS = ("KV-Operation", "Nats-Marker-Reason")  # a deletion by hand; by the se
 _WRONG_REVISION = (10071, 10164)
 _NO_ROOM = (10023, 10047)  # refused before it is proposed to anybody, so surely not written
 _NO_MESSAGE = 10037
+_ALONE = 10074  # one server, of no cluster: it has nobody to keep replicas
 _OVERHEAD_BYTES = 4096  # of headers, within what the server accepts for one message
 _SETTLING_S = (0.0, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2)
 
@@ -57,15 +61,22 @@ class NatsCoordination:
 
     @classmethod
     async def connect(
-        cls, urls: Sequence[str], bucket: str, *, replicas: int = 3, within_s: float = 30.0
+        cls,
+        urls: Sequence[str],
+        bucket: str,
+        *,
+        replicas: int = 3,
+        alone: bool = False,
+        within_s: float = 30.0,
     ) -> NatsCoordination:
         """Connected, with the bucket made or found fit. A cluster that is just starting is waited
-        for."""
+        for. `alone`: one server of no cluster will do, and a bucket that was made there; where
+        there is a cluster, a new bucket has all its replicas."""
         made: NatsCoordination | None = None
         try:
             async with asyncio.timeout(within_s):
                 made = cls(await connected(urls), bucket)
-                await made._make_bucket(replicas)
+                await made._make_bucket(replicas, 1 if alone else replicas)
                 return made
         except BaseException as error:
             if made is not None:
@@ -163,7 +174,7 @@ class NatsCoordination:
 
     # -- the bucket -------------------------------------------------------------------------------
 
-    async def _make_bucket(self, replicas: int) -> None:
+    async def _make_bucket(self, replicas: int, least: int) -> None:
         wanted = api.StreamConfig(
             name=self._stream,
             subjects=[f"{self._prefix}>"],
@@ -184,9 +195,13 @@ class NatsCoordination:
                 if found is None:
                     await heedful(self._js.add_stream(wanted))
                     return
-                _check_fit(found, replicas)
+                _check_fit(found, least)
                 return
-            except FAILURES:
+            except FAILURES as error:
+                if getattr(error, "err_code", 0) == _ALONE and least < replicas:
+                    log.warning("one NATS server keeps %s: relays ask for more", self._stream)
+                    replicas = wanted.num_replicas = least
+                    continue
                 await asyncio.sleep(RETRY_S)  # no leader yet; the caller's patience bounds it
 
     async def _stream_config(self) -> api.StreamConfig | None:

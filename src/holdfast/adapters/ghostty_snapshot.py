@@ -18,21 +18,14 @@ import re
 from typing import NamedTuple
 
 from holdfast.adapters.ghostty_native import Native, background
+from holdfast.model import terminal_reset
 from holdfast.model.size import Size
 
 ALTERNATE = 1  # as the library numbers the screens
 
 _HOLD, _RELEASE = b"\x1b[?2026h", b"\x1b[?2026l"  # one repaint instead of a flicker
-# Nothing here erases scrollback. DECSTR first, for what a terminal has and we have no name for;
-# then by name, as some terminals know no DECSTR and VT510-like ones turn autowrap off with it.
-_PEN_RESET = b"\x1b[0m\x1b]8;;\x1b\\\x0f\x1b(B\x1b)B\x1b*B\x1b+B" + b'\x1b[0"q'
-_KEYS_RESET = b"\x1b[<99u\x1b[>4;0m"
 _BLANK = b"\x1b[0m\x1b[H\x1b[2J"
-_RESET = (
-    b"\x1b[!p\x1b[?1049l\x1b[?1047l\x1b[?47l"
-    b"\x1b[?1;5;6;9;45;69;1000;1002;1003;1004;1005;1006;1015;1016;1045;2004;2027;2031;2048l"
-    b"\x1b[?7;25h\x1b[4;20l\x1b>\x1b[r\x1b[?5W\x1b[0 q" + _KEYS_RESET + _PEN_RESET + _BLANK
-)
+_RESET = terminal_reset.ALL + _BLANK  # erases no scrollback
 
 _MODE = re.compile(rb"\x1b\[(\??)(\d+)([hl])")
 _MARGINS = re.compile(rb"\x1b\[(\d+);(\d+)([rs])")
@@ -207,12 +200,12 @@ def _save(cursor: _Cursor, then: bytes = b"") -> bytes:
     """As the saved cursor. In origin mode with no margins set, rows count as always. What comes
     `then` may save it once more (1049 does)."""
     origin, normal = (b"\x1b[?6h", b"\x1b[?6l") if cursor.origin else (b"", b"")
-    return origin + cursor.place() + b"\x1b7" + then + normal + _PEN_RESET
+    return origin + cursor.place() + b"\x1b7" + then + normal + terminal_reset.PEN
 
 
 def _enter(live: Native) -> bytes:
     used = [number for number in _SCREEN_MODES if live.mode(number)] or [1049]
-    return b"".join(b"\x1b[?%dh" % number for number in used) + _KEYS_RESET
+    return b"".join(b"\x1b[?%dh" % number for number in used) + terminal_reset.KEYS
 
 
 def _state(live: Native, cursor: _Cursor) -> bytes:

@@ -47,7 +47,7 @@ async def connected(
 
 def shown(urls: Sequence[str]) -> str:
     """For people: a URL may carry a password."""
-    return ", ".join(url.rpartition("@")[2].removeprefix("nats://") for url in urls)
+    return ", ".join(url.rpartition("@")[2].rpartition("://")[2] for url in urls)
 
 
 async def heedful(call: Awaitable[_T]) -> _T:

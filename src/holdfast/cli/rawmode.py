@@ -9,21 +9,17 @@ import signal
 import socket
 import termios
 
+from holdfast.model import terminal_reset
 from holdfast.model.size import Size
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Self
 
-# Undo every mode a program in the session may have set in the operator's terminal: scroll region,
-# colours, cursor keys, keypad, mouse, focus, bracketed paste, alternate screen, kitty keyboard,
-# character sets, wrap, cursor. Harmless where nothing was set; nothing here clears the screen. Some
-# of it moves the cursor home, so it ends on the last row, below everything the session had printed.
-RESET = (
-    b"\x1b[?1049l\x1b[?47l\x1b[r\x1b[0m\x1b[?1l\x1b>\x1b[?9l\x1b[?1000l\x1b[?1002l\x1b[?1003l"
-    b"\x1b[?1004l\x1b[?1005l\x1b[?1006l\x1b[?1015l\x1b[?2004l\x1b[?2026l\x1b[<99u\x1b[>4;0m"
-    b"\x1b(B\x0f\x1b[4l\x1b[?5l\x1b[?6l\x1b[?7h\x1b[?25h\x1b[0 q\x1b[999;1H"
-)
+# What a terminal gives back another may take for a scroll region. Some of it moves the cursor home,
+# so it ends on the last row, below everything the session had printed.
+RESET = terminal_reset.ALL + b"\x1b[?2026l" + terminal_reset.GIVE_BACK + b"\x1b[r" + b"\x1b[999;1H"
+_ENDING = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGQUIT)
 
 
 class RawTerminal:
@@ -34,6 +30,7 @@ class RawTerminal:
         self._before: list[Any] = termios.tcgetattr(fd)
 
     def __enter__(self) -> Self:
+        write_all(1, terminal_reset.KEEP)
         self.make_raw()
         return self
 
@@ -87,7 +84,6 @@ def signals_as_bytes() -> socket.socket:
     def note(_number: int, _frame: Any) -> None:
         """The wakeup descriptor does the work."""
 
-    wanted = (signal.SIGWINCH, signal.SIGCONT, signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
-    for number in (*wanted, signal.SIGALRM):
+    for number in (signal.SIGWINCH, signal.SIGCONT, signal.SIGALRM, *_ENDING):
         signal.signal(number, note)
     return reader

@@ -18,7 +18,7 @@ from holdfast.model.limits import COORDINATION_CALL_S, LEASE_GRACE_S, LEASE_RETR
 from holdfast.ports.coordination import Coordination, Done, Entry, Lost, Unknown
 
 BUCKET = "holdfast"
-_NATS, _SQLITE = "nats://", "sqlite:"
+_NATS, _TLS, _SQLITE = "nats://", "tls://", "sqlite:"
 _RENEWALS = 5  # in one length of a lease
 _MARGINS = 10  # a short lease's grace and retries are this part of it
 _SAFE_REPLICAS = 3
@@ -71,8 +71,11 @@ class CoordinationPoint:
             raise Unsupported(
                 "this installation cannot talk to NATS", hint="pip install 'holdfast[cluster]'"
             ) from error
-        replicas = _SAFE_REPLICAS if len(self._urls) >= _SAFE_REPLICAS else 1
-        return await NatsCoordination.connect(self._urls, BUCKET, replicas=replicas)
+        # Relays use the same bucket, and take it with three replicas only. Who names fewer servers
+        # may mean some of a cluster, or one that is alone: that is for the server to say.
+        return await NatsCoordination.connect(
+            self._urls, BUCKET, replicas=_SAFE_REPLICAS, alone=len(self._urls) < _SAFE_REPLICAS
+        )
 
 
 def _failed(opening: asyncio.Task[Coordination]) -> bool:
@@ -84,13 +87,16 @@ def nats_urls(setting: str) -> list[str]:
     neither."""
     if not setting or (setting.startswith(f"{_SQLITE}/")):
         return []
-    hosts = [host for host in setting.removeprefix(_NATS).split(",") if host]
-    if not setting.startswith(_NATS) or not hosts or any("/" in host for host in hosts):
+    scheme = _TLS if setting.startswith(_TLS) else _NATS
+    hosts = [host for host in setting.removeprefix(scheme).split(",") if host]
+    if not setting.startswith(scheme) or not hosts or any("/" in host for host in hosts):
         raise InvalidArgument(
-            f"coordination = {setting[:80]!r} names no coordination point",
-            hint='"nats://a:4222,b:4222,c:4222", or "sqlite:/absolute/path"',
+            f"coordination = {setting.rpartition('@')[2][:80]!r} names no coordination point",
+            hint='"nats://a:4222,b:4222,c:4222", "tls://…", or "sqlite:/absolute/path"',
         )
-    return [f"{_NATS}{host}" for host in hosts]
+    # User and password, if any, are said once and are those of all.
+    user, at, _ = hosts[0].rpartition("@")
+    return [f"{scheme}{host if '@' in host else f'{user}{at}{host}'}" for host in hosts]
 
 
 def terms_of(setting: str, lease_s: float | None) -> LeaseTerms:

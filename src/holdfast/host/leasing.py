@@ -3,8 +3,10 @@ at its end; and what follows for the session when its lease is lost (F2).
 
 Lost: the tree is frozen, input and attaching are refused, whoever is attached is sent away and told
 why, and the journal says so. The state stays for whoever looks into it. Taken again: a new epoch,
-in the journal, the token file and the state blob, before anything of the tree runs. Nothing of this
-is about pinned sessions, which have no `Leasing`.
+in the journal, the token file and the state blob, before anything of the tree runs. While the token
+file cannot be written the session stays fenced, with its lease held and renewed: a program that ran
+on would show outside systems an epoch that is over (F4). Nothing of this is about pinned sessions,
+which have no `Leasing`.
 
 When a lease is lost is decided by core.lease; tenure.py runs that. Behind it stands the keeper's
 dead man's handle, for a daemon that hangs: it freezes half the grace later, so that it is not in
@@ -41,6 +43,8 @@ if TYPE_CHECKING:
     from holdfast.host.live import LiveSession
 
 log = logging.getLogger(__name__)
+
+_TOKEN_AGAIN_S = 1.0  # between tries to write a token file
 
 
 class BootClock:
@@ -143,6 +147,8 @@ class Leasing:
         self._leases, self._session, self._group = leases, session, group
         self._begins = begins
         self._live: LiveSession | None = None  # none yet while it is starting
+        self._unwritten = ""  # why the token file does not say this epoch
+        self._again: asyncio.TimerHandle | None = None
         self._over = False
 
     def begin(self, live: LiveSession) -> None:
@@ -152,15 +158,21 @@ class Leasing:
             live.journal.fact(HOST_ACTOR, entries.Leased(self._length_s()))
         self._watch()
         self.tenure.carry_on()
+        self._take_up()
         live.halts.settle()
 
     def stands_still(self) -> None:
         """The kernel says so: there is nothing left for the keeper to stop."""
         self._keeper(None)
 
+    def covers(self, epoch: int) -> bool:
+        """Whether the lease is held for the epoch that everything of the session says; a daemon may
+        have ended in between."""
+        return self.tenure.usable() and self.tenure.epoch == epoch
+
     def judge(self) -> bool:
         """Asked before anything is taken, told or shown."""
-        return self.tenure.judge()
+        return self.tenure.judge() and not self._unwritten
 
     def check(self, epoch: int) -> None:
         """Raises Fenced unless this very epoch may be acted on."""
@@ -190,9 +202,11 @@ class Leasing:
 
     def info(self) -> LeaseInfo:
         tenure = self.tenure
-        state = "taken" if tenure.taken else "held" if tenure.usable() else "fenced"
+        held = tenure.usable() and not self._unwritten
+        state = "taken" if tenure.taken else "held" if held else "fenced"
         later = tenure.taken.epoch if tenure.taken else 0
-        return LeaseInfo(state, self._length_s(), tenure.left_s(), later)
+        why = self._unwritten if state == "fenced" else ""
+        return LeaseInfo(state, self._length_s(), tenure.left_s(), later, why)
 
     def _length_s(self) -> float:
         return self.tenure.lease.terms.length_s or 0.0
@@ -201,16 +215,39 @@ class Leasing:
 
     def acquired(self, epoch: int, until: float) -> None:
         self._watch()
-        if self._live is not None and not self._over:
-            self._live.handle(ev.LeaseHeld(HOST_ACTOR, now(), epoch))
+        self._take_up()
+
+    def _take_up(self) -> None:
+        """What was fenced runs on, if it may and its token file says the epoch; else that is tried
+        again."""
+        live, epoch = self._live, self.tenure.epoch
+        if self._again is not None:
+            self._again.cancel()
+        if live is None or self._over or live.is_over:
+            return
+        if not (live.core.fenced and self.tenure.usable()):
+            return
+        try:
+            token.write(self._leases.daemon.home, live.spec.mark, epoch)
+        except StorageFailed as error:
+            if not self._unwritten:
+                log.error("session %s stays fenced: its token: %s", self._session, error.message)
+                self.moved()
+            self._unwritten = f"its token file cannot be written: {error.message}"
+            loop = asyncio.get_running_loop()
+            self._again = loop.call_later(_TOKEN_AGAIN_S, self._take_up)
+            return
+        self._unwritten = ""
+        live.handle(ev.LeaseHeld(HOST_ACTOR, now(), epoch))
 
     def renewed(self, until: float) -> None:
         self._watch()
         self.moved()
 
     def lost(self, step: Step) -> None:
-        live = self._live
-        if live is None or live.is_over:
+        live, never_ran = self._live, bool(self._unwritten)
+        self._unwritten = ""
+        if live is None or live.is_over or never_ran:
             return
         if live.core.fenced:  # a new daemon found it so, and it is not known from before
             self.fence(step)
@@ -255,7 +292,7 @@ class Leasing:
         log.warning("session %s is fenced (%s), epoch %d", self._session, cause, live.spec.epoch)
 
     def unfence(self, epoch: int) -> None:
-        """Everything says the new epoch before anything of the tree runs."""
+        """Everything says the new epoch before anything of the tree runs; the token does so now."""
         live, daemon = self._live, self._leases.daemon
         assert live is not None
         before = live.spec.epoch
@@ -264,7 +301,6 @@ class Leasing:
         live.journal.fact(*self._how(before), forced=True)
         live.keep()
         try:
-            token.write(daemon.home, live.spec.mark, epoch)
             daemon.store.save_spec(Stored(live.info(), live.spec.uid))
         except StorageFailed as error:
             log.error("epoch %d of %s: %s", epoch, self._session, error)

@@ -195,6 +195,8 @@ class Keeper:
         daemon (the next one collects the same facts)."""
         if self.channel is None:
             return
+        if "session" not in news:  # of these only the latest matters, so few ever wait
+            self.outgoing = deque(each for each in self.outgoing if each["news"] != news["news"])
         self.outgoing.append(news)
         self.flush()
 

@@ -15,7 +15,7 @@ from holdfast.model.errors import InvalidArgument, TimedOut
 from holdfast.model.graph import Process
 from holdfast.model.info import CommandRecord, SessionInfo
 from holdfast.sdk.aio.session import Session
-from holdfast.sdk.plain_text import plain
+from holdfast.sdk.plain_text import page, plain
 
 SessionName = Annotated[str, Field(description="name, id, or a unique beginning of the id")]
 Wait = Annotated[float, Field(description="seconds to wait at most; 55 is the limit")]
@@ -64,7 +64,11 @@ class Looking:
         turn, and a cursor. With `since`, `changed` says whether anything was printed, and `printed`
         is what was; an unchanged screen is not sent again. Looking disturbs nobody."""
         found, info = await self._desk.found(session)
-        screen, yours = await asyncio.gather(self._desk.screen(found, info), _is_ours(found, info))
+        looking, yours = self._desk.screen(found, info), False
+        if info.holder:
+            screen, yours = await asyncio.gather(looking, _is_ours(found, info))
+        else:
+            screen = await looking
         answer = _present(info, yours=yours)
         answer["cursor"] = screen.offset
         if since is not None and since == screen.offset:
@@ -91,17 +95,19 @@ class Looking:
         offset: Annotated[int, Field(description="where to begin: a cursor, or 0", ge=0)],
     ) -> Answer:
         """Read what a session printed, from an offset on, one page at a time: text without escape
-        sequences, and `next` to go on from. `lost_bytes` before it are no longer held."""
+        sequences, and `next` to go on from, now or when more was printed. `lost_bytes` before it
+        are no longer held."""
         found, info = await self._desk.found(session)
         head = info.output_offset
         if offset >= head:
             return {"text": "", "next": head, "more": False, "lost_bytes": 0}
         data, begin = await _bytes(found, offset, min(head, offset + _PAGE_BYTES))
-        end = begin + len(data)
+        more = begin + len(data) < head
+        text, taken = page(data, last=not more)
         return {
-            "text": plain(data),
-            "next": end,
-            "more": end < head,
+            "text": text,
+            "next": begin + taken,
+            "more": more,
             "lost_bytes": begin - offset,
         }
 
@@ -131,9 +137,11 @@ class Looking:
 
     async def catch_up(self, session: SessionName) -> Answer:
         """What others did in a session since you last called this: commands by whom with their
-        status, changes of directory, environment, aliases and jobs, text left at the prompt. Call
-        it when you come back, and whenever the turn comes to you."""
+        status, changes of directory, environment, aliases and jobs, text left at the prompt
+        (`text_known` false: there may be some, the shell did not say). Call it when you come back,
+        and whenever the turn comes to you."""
         handoff = await (await self._desk.session(session)).catch_up()
+        line, cut = tail(handoff.unsubmitted)
         return {
             "journal_records": [handoff.since_seq + 1, handoff.through_seq],
             "commands": [_command(each) for each in handoff.commands],
@@ -148,11 +156,16 @@ class Looking:
                 for move in handoff.moves
             ],
             "directory": handoff.cwd,
-            "changes": [each.pack() for each in handoff.changes],
+            "changes": [each.pack() for each in handoff.changes[:ROWS_MAX]],
+            "changes_left_out": max(0, len(handoff.changes) - ROWS_MAX),
             "changes_known": handoff.changes_known,
-            "jobs": list(handoff.jobs),
-            "text_at_the_prompt": handoff.unsubmitted,
-            "typed_by": list(handoff.unsubmitted_by),
+            "jobs": [one_line(job) for job in handoff.jobs[:ROWS_MAX]],
+            "jobs_left_out": max(0, len(handoff.jobs) - ROWS_MAX),
+            "text_at_the_prompt": line,
+            "text_known": handoff.unsubmitted_known,
+            "text_at_the_prompt_known": handoff.unsubmitted_known,
+            "cut_chars": cut,
+            "typed_by": list(handoff.unsubmitted_by[:ROWS_MAX]),
             "writes_refused": handoff.refused,
             "halted": handoff.halted,
         }

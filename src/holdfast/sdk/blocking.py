@@ -300,7 +300,8 @@ class Session:
         return self._thread.wait(self._of.resume())
 
     def catch_up(self, since: int | None = None) -> Handoff:
-        """What happened since your actor last looked, or since a journal record."""
+        """What happened since your actor last looked, or since a journal record. An answer that is
+        lost with the connection is asked for again: nothing of it is missed."""
         return self._thread.wait(self._of.catch_up(since))
 
     def journal(self, since: int = 1, actor: str = "") -> Generator[Entry, None, None]:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import time
 
+from holdfast.dial.address import relay_address
 from holdfast.sdk.client import Host
 from holdfast.wire import reach
+from holdfast.wire.invites import parse_link
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -42,6 +44,11 @@ def own_reached(host: Host, within_s: float) -> Relays:
         return not found or any(each.reached for each in own or found)
 
     return _await(host, enough, within_s)
+
+
+def only_here(link: str) -> bool:
+    """Whether the relay of this invite's link is one that only its own machine can dial."""
+    return relay_address(parse_link(link).relay).loopback
 
 
 def _await(host: Host, enough: Callable[[Relays], bool], within_s: float) -> Relays:

@@ -26,7 +26,8 @@ import {
   type Said,
   type Tag,
 } from '../wire/messages'
-import { utf8 } from '../wire/bytes'
+import { hex, utf8 } from '../wire/bytes'
+import { random } from './device-keys'
 import { PortWay } from './forward'
 import type { InputTag, Offer } from './inputs'
 import { pieces, PATIENCE_S, TRY_AGAIN_S } from './pasting'
@@ -152,8 +153,8 @@ export class OpenSession extends SessionView implements SessionHandle {
   // -- looking -----------------------------------------------------------------------------------
 
   async catchUp(sinceSeq?: number): Promise<Handoff> {
-    const fields = sinceSeq === undefined ? {} : { since_seq: Math.max(1, sinceSeq) } // a journal begins with 1
-    return (await this.request('catch_up', fields)).handoff
+    const since = sinceSeq === undefined ? {} : { since_seq: Math.max(1, sinceSeq) } // a journal begins with 1
+    return (await this.request('catch_up', { ...since, key: hex(random(8)) })).handoff
   }
 
   async journal(sinceSeq = 1, maxBytes = 262144): Promise<JournalPiece> {

@@ -8,10 +8,10 @@ import { Overview } from './overview/overview'
 import { ErrorPage } from './pages/error-page'
 import { news } from './parts/news'
 import { startClock } from './parts/now'
-import { notifyOutside, startNotices } from './parts/notify'
+import { notifyOutside, startNotices, untrusted } from './parts/notify'
 import { startTheme } from './parts/theme'
 import { Toasts } from './parts/toast'
-import { startViewport } from './parts/viewport'
+import { startViewport, touch } from './parts/viewport'
 import { follow, go, parse, route } from './route'
 import { SessionPage } from './session/session-page'
 import { styleThroughObjects } from './terminal/strict-style'
@@ -68,7 +68,8 @@ function watch(hold: Hold): void {
 
 function startWorker(): void {
   if (!('serviceWorker' in navigator)) return
-  navigator.serviceWorker.register('/sw.js').catch(() => undefined)
+  // Behind a certificate that only its user trusts there is none. A desktop notifies without it.
+  navigator.serviceWorker.register('/sw.js').catch(() => (untrusted.value = touch.value))
   // A click on a notice: the worker brings the page to the front and says where to go.
   navigator.serviceWorker.addEventListener('message', (event: MessageEvent<unknown>) => {
     const path = (event.data as { path?: unknown } | null)?.path

@@ -135,7 +135,7 @@ export interface Requests {
   seize: OnSession & { halt?: boolean; only_actor?: string; reason?: string }
   halt: OnSession & { only_actor?: string; reason?: string }
   resume: OnSession
-  catch_up: OnSession & { since_seq?: number }
+  catch_up: OnSession & { since_seq?: number; key?: string }
   journal: OnSession & { since_seq?: number; max_bytes?: number }
   blame: OnSession & { first?: number; last?: number }
   make_invite: {

@@ -40,6 +40,7 @@ const lease: Shape<v.LeaseInfo> = record({
   length_s: float,
   left_s: float,
   later_epoch: or(int, 0),
+  why: or(text, ''),
 })
 
 export const sessionState = named<v.SessionState>()
@@ -133,6 +134,7 @@ export const receipt: Shape<v.Receipt> = record({
   last_input_at: maybe(float),
   output_offset: or(int, 0),
   caveat: or(text, ''),
+  unrecorded: or(text, ''),
 })
 
 const turnMove: Shape<v.TurnMove> = record({
@@ -165,6 +167,7 @@ export const handoff: Shape<v.Handoff> = record({
   jobs: texts,
   unsubmitted: or(text, ''),
   unsubmitted_by: or(texts, []),
+  unsubmitted_known: or(bool, true),
   halted: or(bool, false),
 })
 

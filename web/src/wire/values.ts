@@ -33,6 +33,7 @@ export interface LeaseInfo {
   length_s: number
   left_s: number
   later_epoch: number
+  why: string
 }
 
 export interface SessionInfo {
@@ -132,6 +133,7 @@ export interface Receipt {
   last_input_at: number | null
   output_offset: number
   caveat: string
+  unrecorded: string
 }
 
 export interface TurnMove {
@@ -166,6 +168,7 @@ export interface Handoff {
   jobs: string[]
   unsubmitted: string
   unsubmitted_by: string[]
+  unsubmitted_known: boolean
   halted: boolean
 }
 

@@ -36,6 +36,7 @@ const RECEIPT: Receipt = {
   last_input_at: NOW - 214,
   output_offset: 48213,
   caveat: 'A system call that was under way may still complete.',
+  unrecorded: '',
 }
 
 export class FakeSession implements SessionHandle {

@@ -167,7 +167,7 @@ export const CARDS: SessionCard[] = [
     session('sweep', {
       operators: 0,
       created_at: NOW - 9e4,
-      lease: { state: 'fenced', length_s: 30, left_s: 0, later_epoch: 0 },
+      lease: { state: 'fenced', length_s: 30, left_s: 0, later_epoch: 0, why: '' },
     }),
     '',
   ),
@@ -249,6 +249,7 @@ export const HANDOFF: Handoff = {
   jobs: ['[1] 4410 python -m http.server 3000'],
   unsubmitted: '',
   unsubmitted_by: [],
+  unsubmitted_known: true,
   halted: false,
 }
 

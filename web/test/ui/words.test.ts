@@ -126,6 +126,7 @@ test('somebody who was never here is not told of everything as news', () => {
   const nothing = { commands: [], moves: [], changes: [], refused: 0, blind_bytes: 0, unsubmitted: '' }
   expect(isNews({ ...HANDOFF, ...nothing })).toBe(false)
   expect(isNews({ ...HANDOFF, ...nothing, unsubmitted: 'rm -rf .' })).toBe(true)
+  expect(isNews({ ...HANDOFF, ...nothing, unsubmitted_known: false })).toBe(true)
 })
 
 test('who only lost the connection is not told of what it did itself', () => {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 
 from holdfast.cli.arguments import Parser, add_json, add_session, count, verb_parser
@@ -34,7 +35,7 @@ def parser() -> Parser:
 
 def run(options: argparse.Namespace) -> int:
     with Host(client="hold catchup") as host:
-        request = a.CatchUp(0, options.session, options.since)
+        request = a.CatchUp(0, options.session, options.since, os.urandom(8).hex())
         handoff = host.ask(request, a.CaughtUp).handoff
     if options.json:
         import json

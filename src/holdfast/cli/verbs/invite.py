@@ -10,6 +10,7 @@ import sys
 import time
 
 from holdfast.cli.arguments import MixedParser, Parser, add_json, count, seconds, utf8, verb_parser
+from holdfast.cli.ready_link import OWN_DEVICE, say_if_only_here
 from holdfast.cli.scopes import Named, role_or_rights, scope_text
 from holdfast.cli.table import ago, clock, table
 from holdfast.model.envelope import ROLES
@@ -40,9 +41,9 @@ def parser() -> Parser:
         "Nobody invites to more than it may do itself. The relay in the link never learns the "
         "code. `ls` lists invites that can be used (--ended: also the others), `revoke` takes one "
         "back; who came in by it stays, unless --devices says otherwise.",
+        "  hold invite --all --role admin     one more device of your own\n"
         "  hold invite --session build --role read\n"
         "  hold invite --label ci --role execute --uses 3 --for 7d\n"
-        "  hold invite --all --role admin --expires 10m\n"
         "  hold invite ls\n"
         "  hold invite revoke 3f9a --devices",
         kind=MixedParser,
@@ -105,7 +106,7 @@ def _check(options: argparse.Namespace) -> None:
             raise InvalidArgument(
                 "where to, and what for?",
                 hint="one of --session S, --label L, --all; and --role read, execute, approve or "
-                "admin",
+                f"admin. For a device of your own: `{OWN_DEVICE}`",
             )
         return
     if given or options.all or options.no_qr:
@@ -144,6 +145,7 @@ def _make(host: Host, options: argparse.Namespace) -> int:
     if sys.stdout.isatty() and not options.no_qr:
         _draw(made.link)
     _explain(host, made.invite)
+    say_if_only_here(made.link)
     return 0
 
 

@@ -56,7 +56,7 @@ def run(options: argparse.Namespace) -> int:
         print(json.dumps(rows, indent=1))
         return 0
     if not known:
-        print("no machines; `hold join LINK` adds one, `hold invite` makes a link")
+        print("no machines; `hold join LINK` adds one, which `hold up` prints there")
         return 0
     now = time.time()
     lines = []

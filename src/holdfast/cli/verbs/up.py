@@ -7,8 +7,9 @@ import sys
 import time
 
 from holdfast.cli.arguments import Parser, utf8, verb_parser
-from holdfast.cli.ready_link import say_how, show_link
+from holdfast.cli.ready_link import how_to_listen, say_how, show_link
 from holdfast.cli.starting import start_host
+from holdfast.model.errors import AlreadyUp
 from holdfast.model.home import home_of
 from holdfast.model.listening import OFF, listening
 
@@ -48,7 +49,12 @@ def parser() -> Parser:
 def run(options: argparse.Namespace) -> int:
     home = home_of(os.environ, os.getuid())
     _choose_relay(options)
-    start_host(home)
+    try:
+        start_host(home)
+    except AlreadyUp as error:
+        if options.listen:  # only a host that is started hears of it
+            error.hint = f"to have its relay listen there, {how_to_listen(options.listen)}"
+        raise
     if options.detach:
         if os.environ.get(_RELAY) != OFF:
             say_how(home)

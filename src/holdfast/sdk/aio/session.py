@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import builtins
 import re
+import secrets
 import signal as signals
 from collections.abc import AsyncGenerator, Iterable
 from typing import TYPE_CHECKING, TypeVar, overload
@@ -247,8 +248,10 @@ class Session:
     # -- what was recorded ----------------------------------------------------------------------
 
     async def catch_up(self, since: int | None = None) -> Handoff:
-        """What happened since your actor last looked, or since a journal record."""
-        return (await self._ask(a.CatchUp(0, self.id, since), a.CaughtUp)).handoff
+        """What happened since your actor last looked, or since a journal record. An answer that is
+        lost with the connection is asked for again: nothing of it is missed."""
+        request = a.CatchUp(0, self.id, since, secrets.token_hex(8))
+        return (await self._ask(request, a.CaughtUp)).handoff
 
     async def journal(self, since: int = 1, actor: str = "") -> AsyncGenerator[Entry, None]:
         """The entries recorded until now, from this sequence on; of one actor only, by name or

@@ -138,8 +138,8 @@ function Empty() {
           <pre>hold up</pre>
         </li>
         <li>
-          <span>Later, for another device</span>
-          <pre>hold invite</pre>
+          <span>Later, for another device of yours</span>
+          <pre>hold invite --all --role admin</pre>
         </li>
         <li>Open the link here, or scan the code with your phone. The link works once.</li>
       </ol>

@@ -22,7 +22,7 @@ const PAGES: Record<string, Omit<TroublePage, 'code'>> = {
   expired: {
     title: 'This link has expired',
     why: 'An invite is good for a limited time, and that time has passed.',
-    todo: 'Ask for a new one: `hold invite`, on the machine.',
+    todo: 'Ask for a new one. On the machine, for a device of yours: `hold invite --all --role admin`.',
   },
   used_up: {
     title: 'This link was used already',

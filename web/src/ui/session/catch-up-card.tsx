@@ -39,11 +39,14 @@ export function CatchUpCard({ desk }: { desk: Desk }) {
 }
 
 function Unsubmitted({ handoff }: { handoff: Handoff }) {
+  const by = harmless(handoff.unsubmitted_by.join(', ') || 'somebody', 80)
+  if (!handoff.unsubmitted_known) {
+    return <p class="warning">Text typed by {by} may stand at the prompt; the shell did not say.</p>
+  }
   if (!handoff.unsubmitted) return null
   return (
     <p class="warning">
-      At the prompt, typed by {harmless(handoff.unsubmitted_by.join(', ') || 'somebody', 80)} and not
-      submitted: <code>{harmless(handoff.unsubmitted, 200)}</code>
+      At the prompt, typed by {by} and not submitted: <code>{harmless(handoff.unsubmitted, 200)}</code>
     </p>
   )
 }

@@ -144,8 +144,9 @@ function Command(props: { desk: Desk; machine: Machine; port: number; onClose: (
     <Dialog title={`Port ${port}`} onClose={onClose} testid="port-command">
       <div class="stack">
         <p>
-          This relay does not show pages of ports. On a computer that has joined this machine, under the name
-          it has there:
+          This relay does not show pages of ports: that needs <code>hold relay --view-port</code> and a
+          certificate that browsers trust. On a computer that has joined this machine, under the name it has
+          there:
         </p>
         <div class="inline-form">
           <input

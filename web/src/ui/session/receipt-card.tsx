@@ -36,6 +36,8 @@ export function ReceiptCard({ desk }: { desk: Desk }) {
           `Still running: ${receipt.running.join(', ') || 'not known'}. Input is refused. `}
         {receipt.last_input_at !== null &&
           `The last input that reached the terminal was ${harmless(receipt.last_input_by, 64)}'s, ${ago(receipt.last_input_at, now.value)}. `}
+        {receipt.unrecorded &&
+          `The journal does not have this for sure: ${harmless(receipt.unrecorded, 200)}. `}
       </p>
       <p class="faint">
         Journal record {receipt.journal_seq}. What was done before it is done. {harmless(receipt.caveat)}

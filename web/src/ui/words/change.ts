@@ -56,6 +56,7 @@ export function isNews(handoff: Handoff): boolean {
       handoff.changes.length > 0 ||
       handoff.refused > 0 ||
       handoff.blind_bytes > 0 ||
-      handoff.unsubmitted !== '')
+      handoff.unsubmitted !== '' ||
+      !handoff.unsubmitted_known)
   )
 }
