@@ -14,7 +14,7 @@ FORGET := unset MAKEFLAGS MFLAGS MAKELEVEL MAKEFILES MAKE_TERMOUT MAKE_TERMERR
 
 help: ## show this list
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | while IFS="$$(printf '\t')" read -r name text; \
-		do printf '  make %-9s %s\n' "$$name" "$$text"; done
+		do printf '  make %-10s %s\n' "$$name" "$$text"; done
 
 up: $(VENV)/.ready-runtime ## start holdfast with a first session called main, and attach to it
 	@$(FORGET); hold=$(CURDIR)/$(BIN)/hold; \

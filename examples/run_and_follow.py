@@ -1,6 +1,6 @@
 """Start a session, run a command in its shell, read the output as it comes, and get its status.
 
-The session stays when this program ends: attach to it with `hold attach follow`.
+While it runs, `hold attach follow` shows it. Without the last line the session would stay.
 """
 
 import asyncio
@@ -17,6 +17,7 @@ async def main() -> None:
             print(piece.data.decode(), end="")
         result = await job.result()
         print(f"status {result.status} after {result.duration_s:.1f} s, journal {result.seq}")
+        await session.end()
 
 
 asyncio.run(main())

@@ -31,6 +31,7 @@ async def main() -> None:
         print(f"halted: {receipt.frozen}")
         await session.resume()
         print(await working)
+        await session.end()
 
 
 asyncio.run(main())

@@ -24,6 +24,7 @@ async def main() -> None:
         await session.wait_for(state="prompt", timeout=30)
         gone = (await session.graph()).listening(port) is None
         print("and is gone again" if gone else "and is still there")
+        await session.end()
 
 
 asyncio.run(main())

@@ -87,8 +87,17 @@ def test_nobody_uses_up_what_stopping_needs_and_without_it_stopping_works_all_th
     assert times == sorted(times), "what waited has the time at which it happened"
     assert client.ask(a.Verify(0, info.id), a.Verified).judgement.verdict == "intact"
 
-    fill(host.home)
+    filler = fill(host.home)
+    while not seize(client, info.id).unrecorded:
+        pass
+    client.ask(a.Resume(0, info.id), m.Done)
     assert client.end(info.id).ending == Ending(signal=1), "there is no room for a tombstone"
+    filler.unlink()
+    closed = "its end is recorded behind all that came before"
+    until(closed, lambda: client.ask(a.Verify(0, info.id), a.Verified).judgement.closed_by or None)
+    last = [entry.body for entry in recorded(host, info.id)]
+    ends = [type(body) for body in last if not isinstance(body, entries.Sealed)][-3:]
+    assert ends == [entries.Resumed, entries.EndAsked, entries.Ended]
 
 
 _DISK_BREAKS = """

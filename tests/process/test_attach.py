@@ -92,7 +92,7 @@ def test_keys_typed_while_the_daemon_dies_arrive_once_and_in_order(
 ) -> None:
     host_home.ok("run", "-d", "--name", "killed", "--", "sh", "-c", "stty -echo; cat -v")
     terminal = open_terminal("attach", "killed")
-    host_home.attached("killed")
+    terminal.until_shown("attached to")  # from here on keys are its own
     for number in range(300):
         terminal.type(b"%d\r" % number)
         if number in (50, 51, 150, 250):
@@ -109,7 +109,7 @@ def test_output_of_a_replaced_daemon_continues_without_a_gap(
     counting = "read go; for i in $(seq 2000); do echo n$i; done; echo all; read x"
     host_home.ok("run", "-d", "--name", "counting", "--", "sh", "-c", counting)
     terminal = open_terminal("attach", "counting")
-    host_home.attached("counting")
+    terminal.until_shown("attached to")  # from here on keys are its own
     terminal.type(b"\r")
     terminal.until(b"n5\r\n")
     kill_daemon(host_home)
@@ -241,7 +241,7 @@ def test_a_full_screen_program_is_nudged_when_somebody_comes_and_not_when_a_line
 def test_the_prefix_itself_can_be_sent(host_home: Hold, open_terminal: Open) -> None:
     host_home.ok("run", "-d", "--name", "prefix", "--", "sh", "-c", "stty raw -echo; cat -v")
     terminal = open_terminal("attach", "prefix")
-    host_home.attached("prefix")
+    terminal.until_shown("attached to")  # from here on keys are its own
     terminal.type(b"\x1c\\x")
     terminal.until(b"^\\x")
 
@@ -254,6 +254,7 @@ def test_a_program_that_asks_the_terminal_gets_one_answer(
     observer = open_terminal("attach", "asked", "--observe")
     first, second = open_terminal("attach", "asked"), open_terminal("attach", "asked")
     host_home.attached("asked", operators=3)
+    second.until_shown("attached to")
     second.type(b"\r")
     second.until(b"\x1b[6n")
     # The emulators of this test answer nothing by themselves: the second terminal does, once.

@@ -45,3 +45,5 @@ def test_an_example_does_what_it_says(host_home: Hold, otto: str, name: str) -> 
     )
     assert (done.returncode, done.stderr) == (0, "")
     assert re.fullmatch(PRINTED[name], done.stdout.replace("\r", "")), done.stdout
+    # So that it can be run again: its name is free, or it finds its own session.
+    assert {each["name"] for each in host_home.json("ls")} <= {"deploys"}

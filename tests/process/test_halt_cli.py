@@ -255,6 +255,15 @@ def test_a_halt_that_was_not_confirmed_is_told_and_fails(
     receipts.tell(unconfirmed().replace(scope=""), "build", seized=True, as_json=False)
 
 
+def test_what_to_do_next_names_the_session_as_it_is_found_from_here(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOLDFAST_ON", "vm")
+    receipts.tell(unconfirmed().replace(frozen=True), "main", seized=True, as_json=False)
+    said = capsys.readouterr().out
+    assert "`hold resume vm/main`" in said and "`hold turn vm/main yield`" in said
+
+
 @pytest.mark.requirement("A5", "M7")
 def test_the_loser_of_a_seizure_with_halt_is_told_and_refused(host_home: Hold) -> None:
     shell(host_home, "loser", "plain")

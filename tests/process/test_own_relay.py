@@ -94,6 +94,7 @@ def test_a_link_that_no_phone_can_open_says_so_and_how_to_have_one(
     assert refused.returncode != 0 and "/i#" not in refused.stdout, refused
     what = f'put `relay = "0.0.0.0"` into {host.home}/config.toml, then `hold daemon restart`'
     assert what in said and what in refused.stderr
+    assert "hold down" not in said + refused.stderr  # which is refused while sessions live
     assert "only this machine can open this link" in said
     Path(host.home, "config.toml").write_text('relay = "0.0.0.0"\n')
     host.ok("daemon", "restart")

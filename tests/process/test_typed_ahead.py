@@ -128,6 +128,60 @@ def test_a_line_typed_ahead_blind_stays_secret(host_home: Hold, gate: Path, way:
     assert files_with(hold, SECRET) == []
 
 
+# -- between a command and its prompt ----------------------------------------------------------
+
+
+def at_no_prompt(hold: Hold, name: str, gate: Path) -> None:
+    """A shell whose command has ended, and whose prompt waits for the gate."""
+    hold.shell(name)
+    # As a user's own: the end is reported before it, the prompt behind it.
+    first, rest = "${PROMPT_COMMAND[0]}", "${PROMPT_COMMAND[@]:1}"
+    own = f"echo $((6*7))-made; cat {gate}"
+    sent(hold, "bot", name, f'PROMPT_COMMAND=("{first}" \'{own}\' "{rest}")')
+    hold.ok("wait", name, "--for", "text:42-made", "--timeout", "20")
+
+
+def test_text_typed_while_the_prompt_is_made_stands_there(host_home: Hold, gate: Path) -> None:
+    hold = host_home
+    at_no_prompt(hold, "made", gate)
+    sent(hold, "otto", "made", "who", enter=False)
+    gate.write_text("")
+    hold.ok("wait", "made", "--for", "prompt", "--timeout", "20")
+    hold.fails("session_busy", "exec", "made", "--", "true")
+    assert hold.json("catchup", "made")["unsubmitted_by"] == ["otto"]
+
+
+def test_a_secret_typed_while_the_prompt_is_made_stays_one(host_home: Hold, gate: Path) -> None:
+    hold = host_home
+    at_no_prompt(hold, "murky", gate)
+    hold.ok("turn", "murky", "blind")
+    sent(hold, "", "murky", f": {SECRET}", enter=False)
+    gate.write_text("")
+    hold.ok("wait", "murky", "--for", "prompt", "--timeout", "20")
+    hold.ok("turn", "murky", "seen")
+    sent(hold, "", "murky", "; unset PROMPT_COMMAND; echo $((6*7))-done")
+    hold.ok("wait", "murky", "--for", "text:42-done", "--timeout", "20")
+    began = log(hold, "murky", "--kind", "command_began")
+    assert began[-1]["body"]["text"] == BLIND
+
+
+@pytest.mark.requirement("A3", "A5")
+def test_who_types_after_a_corrected_answer_is_followed(host_home: Hold) -> None:
+    """A line with a correction in it, read by a program, stands in nobody's way afterwards."""
+    hold = host_home
+    hold.shell("corrected")
+    sent(hold, "bot", "corrected", "read x")
+    hold.ok("wait", "corrected", "--for", "input", "--timeout", "20")
+    sent(hold, "bot", "corrected", "foo\x7f")
+    hold.ok("wait", "corrected", "--for", "prompt", "--timeout", "20")
+    sent(hold, "otto", "corrected", "sleep 1000 & echo $((6*7))-begun")
+    hold.ok("wait", "corrected", "--for", "text:42-begun", "--timeout", "20")
+    assert began(hold, "corrected", 1)[0][0] == ["otto"]
+    if os.geteuid() == 0:
+        assert hold.json("halt", "corrected", "--only-actor", "otto")["tasks"] >= 1
+        hold.ok("resume", "corrected")
+
+
 # -- after the daemon -------------------------------------------------------------------------
 
 

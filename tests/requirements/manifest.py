@@ -552,6 +552,11 @@ REQUIREMENTS: tuple[Requirement, ...] = (
                 "e2e/test_mcp",
                 "test_a_revoked_agent_is_told_that_it_is",
             ),
+            *_in(
+                "unit/test_may_see",
+                "test_what_ends_or_narrows_what_it_rests_on_is_seen_at_once",
+                "test_it_ends_with_the_last_connection_with_its_time_and_with_its_actor",
+            ),
         ),
         files=("core/authority.py", "core/envelope_book.py", "host/actors.py", "host/registry.py"),
     ),
@@ -595,6 +600,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
                 "test_a_line_that_a_program_read_is_of_no_command",
                 "test_who_typed_what_stands_at_the_prompt_outlives_the_daemon",
                 "test_what_was_typed_ahead_is_attributed_after_the_daemon",
+                "test_who_types_after_a_corrected_answer_is_followed",
             ),
             *_in(
                 "properties/test_turn_machine",
@@ -777,6 +783,10 @@ REQUIREMENTS: tuple[Requirement, ...] = (
                 "e2e/test_web_sessions",
                 "test_the_turn_is_seized_by_a_press_that_is_held_and_not_by_a_short_one",
                 "test_the_turn_is_seized_with_a_key_that_is_held",
+            ),
+            *_in(
+                "process/test_typed_ahead",
+                "test_who_types_after_a_corrected_answer_is_followed",
             ),
         ),
         files=("core/turn.py", "host/halts.py", "adapters/halting.py", "adapters/stopping.py"),
@@ -1651,6 +1661,14 @@ REQUIREMENTS: tuple[Requirement, ...] = (
             *_in(
                 "e2e/test_web_sessions",
                 "test_a_device_that_is_shut_out_is_told_so_at_once_and_after_a_reload",
+            ),
+            *_in(
+                "unit/test_may_see",
+                "test_beats_of_many_streams_judge_once_also_when_streams_come_and_go",
+                "test_what_ends_or_narrows_what_it_rests_on_is_seen_at_once",
+                "test_it_ends_with_the_last_connection_with_its_time_and_with_its_actor",
+                "test_no_more_answers_are_kept_than_there_is_room_for",
+                "test_a_change_about_one_actor_has_only_its_streams_judged",
             ),
         ),
         files=("host/admission.py", "core/grants.py", "core/invites.py"),

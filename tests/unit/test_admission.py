@@ -359,6 +359,20 @@ def test_who_is_here_keeps_its_rights_only_while_one_of_its_connections_shows_th
     assert daemon.session.judged_again == before + 1
 
 
+def test_a_connection_of_many_that_ends_has_nobody_judged_again(daemon: FakeDaemon) -> None:
+    chain = daemon.joins(PHONE, daemon.invite())
+    many = [str(number) for number in range(200)]
+    for each in many:
+        actor = daemon.admission.admit(each, PHONE.key, chain, NOW + 2)
+        daemon.operators.append(SimpleNamespace(actor=actor))
+    before = daemon.session.judged_again
+    for each in many[1:]:
+        daemon.admission.withdraw(each)
+    assert daemon.session.judged_again == before and daemon.rights(PHONE)
+    daemon.admission.withdraw(many[0])
+    assert daemon.session.judged_again == before + 1 and not daemon.rights(PHONE)
+
+
 def test_one_device_cannot_fill_the_host_with_actors(daemon: FakeDaemon) -> None:
     first = daemon.joins(ADA, daemon.invite(), "ada")
     admission = daemon.admission

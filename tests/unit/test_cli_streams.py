@@ -50,6 +50,8 @@ def test_pages_give_together_what_was_printed(step: int) -> None:
     assert "".join(pages(STREAM, step)) == TEXT
     moved = b"\xf0\x9f\x90\x9f\r\x1b[K\x1b[m\r\n" * 8
     assert "".join(pages(moved, step)) == plain(moved) == "\U0001f41f\n\n" * 8
+    titled = b"\xc3\xa9\r\x1b=\x1b]0;ti\rx\x1b\\" * 8  # the last return is in a title
+    assert "".join(pages(titled, step)) + "\n" == plain(titled) == "\xe9\n" * 8
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from holdfast.cli.verbs import ls
 from holdfast.model.errors import InvalidArgument, NoSuchMachine, StorageFailed
 from holdfast.model.ids import SessionId
 from holdfast.sdk import machines
@@ -70,3 +71,13 @@ def test_what_cannot_be_is_refused(home: Path) -> None:
     (home / "machines.json").write_text("{")
     with pytest.raises(StorageFailed):
         machines.machines()
+
+
+def test_a_machine_that_did_not_answer_is_not_said_to_have_no_sessions(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    refused = {"box": NoSuchMachine("it refused")}
+    monkeypatch.setattr(ls, "_found", lambda ended: ([], refused))
+    assert ls.run(ls.parser().parse_args([])) != 0
+    said = capsys.readouterr()
+    assert said.out == "" and said.err.startswith("hold: box: it refused")

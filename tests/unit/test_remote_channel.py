@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import socket
 from collections.abc import Callable
 
 import pytest
@@ -12,7 +13,8 @@ from holdfast.adapters.signing import SigningKey
 from holdfast.model.errors import ChannelBroken, HoldfastError
 from holdfast.model.ids import SessionId
 from holdfast.model.limits import CHANNEL_PATIENCE_S, CHANNEL_RENEW_S
-from holdfast.sdk import remote_channel
+from holdfast.sdk import remote, remote_channel
+from holdfast.sdk.machines import Machine
 from holdfast.sdk.remote_channel import Device, RemoteChannel, dial
 from holdfast.wire.channel import Answering, HostChannel
 from holdfast.wire.device_keys import channel_key, device_of
@@ -144,3 +146,35 @@ def test_what_a_relay_alters_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(remote_channel, "_HANDSHAKE_S", 1.0)
     play(scene)
+
+
+class Link:
+    """To a relay; it only notes that it is closed."""
+
+    on_leave: Callable[[], None]
+
+    def __init__(self) -> None:
+        self.closed = asyncio.Event()
+
+    def close(self) -> None:
+        self.closed.set()
+
+
+def test_a_way_that_ends_before_it_is_used_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The relay says it ends, or the host refuses, when the channel stands and has no user yet."""
+    monkeypatch.setattr(remote, "_LINGER_S", 0.0)
+
+    async def scene() -> None:
+        wire, link, device = Wire(), Link(), Device(bytes(range(32)))
+        machine = Machine("box", HOST.public.hex(), (), "me")
+        bridge = remote._Bridge(machine, device, link)  # type: ignore[arg-type]
+        opening, floor = Opening(SESSION), EpochFloor()
+        bridge._host = await dial(wire, opening, SESSION, device, floor, bridge._ended)  # type: ignore[arg-type]
+        link.on_leave()
+        ours, theirs = socket.socketpair()
+        with theirs:
+            bridge.serve(ours)
+            await asyncio.wait_for(link.closed.wait(), 10)
+            assert bridge._host.over and theirs.recv(1) == b""
+
+    asyncio.run(scene())

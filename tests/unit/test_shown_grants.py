@@ -81,6 +81,31 @@ def test_who_is_away_still_stands_by_what_it_came_with_and_cannot_act_by_it() ->
     assert standing() == set()
 
 
+def test_what_a_device_shows_on_many_connections_is_counted_once_and_ends_with_the_last() -> None:
+    book, one = shown(), chain(HOST.gives(ADA))
+    many = [str(number) for number in range(200)]
+    for each in many:
+        book.show(each, one, ADA.key, NOW)
+    assert len(book._held(ADA.actor, NOW)) == 1
+    had = book.version
+    assert {book.withdraw(each) for each in many[1:]} == {None}
+    assert book.version == had, "nothing has changed"
+    assert rights(book, ADA)
+    assert book.withdraw(many[0]) is not None
+    assert book.version > had
+    assert rights(book, ADA) == set()
+
+
+def test_what_is_shown_on_many_connections_expires_on_all_of_them() -> None:
+    book, one = shown(), chain(HOST.gives(ADA))
+    for each in ("one", "two", "three"):
+        book.show(each, one, ADA.key, NOW)
+    had, late = book.version, NOW + 9 * HOUR
+    assert rights(book, ADA, now=late) == set()
+    assert book.version > had
+    assert rights(book, ADA) == set() and not book.links(), "the clock was set back"
+
+
 def test_a_chain_that_is_refused_leaves_the_one_before() -> None:
     book = shown()
     book.show("one", chain(*three_links()), AGENT.key, NOW)

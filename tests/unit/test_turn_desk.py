@@ -19,7 +19,7 @@ HANDED = a.HandedOver(
     Handoff(
         since_seq=0,
         through_seq=1,
-        since_at=None,
+        since_at=0.5,
         commands=(),
         commands_left_out=0,
         moves=(),
@@ -60,8 +60,13 @@ def test_who_lost_the_turn_for_being_idle_reads_to_whom_and_how_it_is_taken_back
     theirs = TurnInfo(holder="2", holder_name="bot")
     told = a.TurnEvent(SESSION, "request", 2.0, "bot", theirs, False, "idle")
     line = line_after(MINE, told, a.TurnLost(SESSION, "bot", 2.0, "idle"))
-    assert line == "bot took the turn: idle; C-\\ s takes it back"
+    assert line == "bot took the turn that you left idle; C-\\ s takes it back"
 
 
 def test_a_turn_that_is_had_again_is_not_told_with_the_news_of_last_time() -> None:
     assert line_after(MINE, HANDED, NOT_FROZEN, MINE) == "you have the turn"
+
+
+def test_who_never_had_it_is_told_what_was_done_so_far() -> None:
+    first = a.HandedOver(SESSION, HANDED.handoff.replace(since_at=None))
+    assert line_after(MINE, first).startswith("you have the turn; so far: text left")

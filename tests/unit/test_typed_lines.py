@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from holdfast.core.typed_lines import TypedLines
@@ -58,7 +60,7 @@ def test_what_a_program_read_is_of_no_command() -> None:
     assert typed.authors() == ("cid",)
     typed = lines(A)
     typed.prompted(0)
-    typed.settled()
+    typed.settled(0)
     typed.typed(*B)
     assert typed.began(0).authors == ["bob"]
 
@@ -171,3 +173,25 @@ def test_blind_keys_typed_ahead_before_stay_blind() -> None:
     before = replayed(keys("ann", b"sleep 5\r"), BEGAN, dark, ENDED)
     before.lines.left(0)
     assert before.lines.blind and before.lines.began(0).blind
+
+
+def test_a_corrected_line_that_a_program_read_is_not_waited_for() -> None:
+    """A terminal in line mode takes the key that corrects, and what it corrects, away."""
+    typed = TypedLines()
+    typed.typed("ann", b"foo\x7f\r", hidden=True)
+    typed.prompted(0)
+    assert typed.is_ahead, "it may be unread"
+    typed.settled(4)
+    assert typed.is_ahead
+    typed.settled(0)
+    assert not typed.is_ahead
+    typed.typed(*B)
+    assert typed.began(0).authors == ["bob"]
+
+
+def test_thousands_of_lines_at_once_are_counted_quickly() -> None:
+    typed = TypedLines()
+    began = time.process_time()
+    typed.typed("ann", b"\n" * 65536)
+    assert time.process_time() - began < 0.1
+    assert typed.began(0).authors == ["ann"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from holdfast.cli.elsewhere import name_from_here
 from holdfast.cli.leaving import Detached, Ended
 from holdfast.cli.predicting import chosen
 from holdfast.cli.rawmode import RawTerminal
@@ -29,20 +30,14 @@ def attach_terminal(session: str, *, observe: bool = False, predict: str | None 
             finally:
                 client.wipe_line()
     except Detached as left:
-        print(f"\r\n[detached from {name}{left.why}; `hold attach {_address(name)}` comes back]")
+        print(
+            f"\r\n[detached from {name}{left.why}; `hold attach {name_from_here(name)}` comes back]"
+        )
         return 0
     except Ended as end:
         print(f"\r\n[{name} ended: {end.ending}]")
         return exit_status(end.ending)
     raise AssertionError("unreachable")
-
-
-def _address(name: str) -> str:
-    """By which the same session is found again from here."""
-    where = os.environ.get("HOLDFAST_ON", "")
-    if "@" in where:
-        return where
-    return f"{where}/{name}" if where else name
 
 
 def exit_status(ending: Ending) -> int:

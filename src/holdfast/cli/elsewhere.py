@@ -13,3 +13,11 @@ def name_there(named: str) -> str:
     if "/" in named:
         os.environ["HOLDFAST_ON"], _, named = named.partition("/")
     return named
+
+
+def name_from_here(name: str) -> str:
+    """By which a session of that name is found again from here."""
+    where = os.environ.get("HOLDFAST_ON", "")
+    if "@" in where:
+        return where
+    return f"{where}/{name}" if where else name

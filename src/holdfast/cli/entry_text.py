@@ -4,8 +4,9 @@ from the entry alone; whose id has which name is handed in."""
 from __future__ import annotations
 
 from holdfast.cli.harmless import harmless, quoted
-from holdfast.cli.table import clock
+from holdfast.cli.table import clock, counted
 from holdfast.journal import entries as e
+from holdfast.model.state import signal_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ def _began(body: e.Began, name: Name) -> str:
 def _ended(body: e.Ended, name: Name) -> str:
     if body.lost is not None:
         return f"the session was lost: {harmless(body.lost)}"
-    how = f"signal {body.signal}" if body.signal is not None else f"status {body.code}"
+    how = f"signal {signal_name(body.signal)}" if body.signal is not None else f"status {body.code}"
     return f"the session ended: {how}"
 
 
@@ -86,7 +87,7 @@ def _command_began(body: e.CommandBegan, name: Name) -> str:
 
 def _refused(body: e.Refused, name: Name) -> str:
     times = f" {body.count} times" if body.count > 1 else ""
-    size = f", {body.size} bytes" if body.size else ""
+    size = f", {counted(body.size, 'byte')}" if body.size else ""
     return f"was refused{times}: {harmless(body.what)} ({harmless(body.code)}{size})"
 
 
@@ -122,7 +123,7 @@ def _envelope_set(body: e.EnvelopeSet, name: Name) -> str:
 
 def _halted(body: e.Halted, name: Name) -> str:
     proven = "proven frozen" if body.frozen else "NOT proven frozen"
-    return f"halted {body.tasks} tasks in {body.seconds * 1000:.0f} ms, {proven}"
+    return f"halted {counted(body.tasks, 'task')} in {body.seconds * 1000:.0f} ms, {proven}"
 
 
 def _halt_asked(body: e.HaltAsked, name: Name) -> str:
@@ -153,7 +154,7 @@ def _fenced(body: e.Fenced, name: Name) -> str:
 _WORDS: dict[type[e.Body], Callable[[Any, Name], str]] = {
     e.Began: _began,
     e.CarriedOn: _carried_on,
-    e.TailCut: lambda body, name: f"a torn tail of {body.size} bytes was cut",
+    e.TailCut: lambda body, name: f"a torn tail of {counted(body.size, 'byte')} was cut",
     e.EndAsked: lambda body, name: "asked for the session to end",
     e.Ended: _ended,
     e.Discontinued: _discontinued,
@@ -161,12 +162,12 @@ _WORDS: dict[type[e.Body], Callable[[Any, Name], str]] = {
     e.Attached: _attached,
     e.Detached: lambda body, name: "detached",
     e.Input: _input,
-    e.BlindInput: lambda body, name: f"typed {body.size} secret bytes",
+    e.BlindInput: lambda body, name: f"typed {counted(body.size, 'secret byte')}",
     e.Voided: lambda body, name: f"inputs {body.seq} to {body.last_seq} never arrived",
     e.Refused: _refused,
     e.Unrecorded: _unrecorded,
     e.Resized: lambda body, name: f"resized the terminal to {body.cols}x{body.rows}",
-    e.Signalled: lambda body, name: f"sent signal {body.signal}",
+    e.Signalled: lambda body, name: f"sent signal {signal_name(body.signal)}",
     e.Forwarded: _forwarded,
     e.Intended: _intended,
     e.CommandBegan: _command_began,

@@ -9,9 +9,8 @@ from enum import StrEnum
 
 PREFIX = 0x1C  # C-\ : no program of note uses it, and no text contains it
 HINT = "C-\\ d detaches"
-HELP = (
-    "d detach  t turn  a ask  g grant  y yield  s seize  S seize+halt  u resume  r repaint  \\ C-\\"
-)
+# Within 80 columns. The prefix twice, or with a backslash, types it.
+HELP = "d detach, t turn, a ask, g grant, y yield, s seize, S +halt, u resume, r draw"
 
 
 class Command(StrEnum):

@@ -66,7 +66,4 @@ def how_to_listen(where: str) -> str:
     """How a host that runs gets its own relay to listen elsewhere."""
     home = home_of(os.environ, os.getuid())
     config = home.config if place() == home.socket else "its config.toml"
-    return (
-        f'put `relay = "{where}"` into {config}, then `hold daemon restart` (sessions carry on); '
-        f"or `hold down`, then `hold up --listen {where}`"
-    )
+    return f'put `relay = "{where}"` into {config}, then `hold daemon restart` (sessions carry on)'

@@ -5,8 +5,9 @@ from __future__ import annotations
 import sys
 import time
 
+from holdfast.cli.elsewhere import name_from_here
 from holdfast.cli.harmless import harmless
-from holdfast.cli.table import ago
+from holdfast.cli.table import ago, counted
 from holdfast.model.errors import HaltFailed
 
 TYPE_CHECKING = False
@@ -31,7 +32,7 @@ def tell(receipt: Receipt, session: str, *, seized: bool, as_json: bool) -> None
     if receipt.scope and not receipt.frozen:
         raise HaltFailed(
             f"the kernel did not confirm that {session} is frozen",
-            hint="input is refused all the same; `hold halt` asks again",
+            hint=f"input is refused all the same; `hold halt {name_from_here(session)}` asks again",
         )
 
 
@@ -52,16 +53,17 @@ def _lines(receipt: Receipt, session: str, seized: bool) -> Iterator[str]:
     yield f"last input taken: {_last_input(receipt)}"
     yield (
         f"before it: journal records up to {receipt.journal_seq}, "
-        f"{receipt.output_offset} bytes of output"
+        f"{counted(receipt.output_offset, 'byte')} of output"
     )
     if receipt.scope:
         yield _halted(receipt, session)
         if receipt.running:
             yield f"could not be stopped: {_pids(receipt.running)}"
         yield f"note: {receipt.caveat}"
-        yield f"`hold resume {session}` lets it run on"
+        yield f"`hold resume {name_from_here(session)}` lets it run on"
     if seized:
-        yield f"`hold turn {session} yield` gives the turn up; no policy moves it meanwhile"
+        giving_up = f"hold turn {name_from_here(session)} yield"
+        yield f"`{giving_up}` gives the turn up; no policy moves it meanwhile"
 
 
 def _last_input(receipt: Receipt) -> str:
@@ -74,7 +76,7 @@ def _last_input(receipt: Receipt) -> str:
 
 def _halted(receipt: Receipt, session: str) -> str:
     what = session if receipt.scope == "session" else f"what {receipt.scope} started in {session}"
-    tasks = "1 task" if receipt.tasks == 1 else f"{receipt.tasks} tasks"
+    tasks = counted(receipt.tasks, "task")
     if receipt.frozen:
         return (
             f"halted: {what}; the kernel confirms {tasks} frozen, in {receipt.seconds * 1e3:.1f} ms"

@@ -14,10 +14,10 @@ class StatusLine:
     def __init__(self) -> None:
         self._text = ""
         self._until: float | None = None
+        self._covers = 0  # columns drawn over already, of which nothing is to stay
 
     def show(self, text: str, now: float, seconds: float = SHOWN_S) -> None:
-        # As long as what it is drawn over, so that nothing of that stays.
-        self._text = text.rjust(len(self._text)) if self.shown else text
+        self._text = text
         self._until = now + seconds
 
     @property
@@ -26,6 +26,7 @@ class StatusLine:
 
     def hide(self) -> None:
         self._until = None
+        self._covers = 0
 
     def expired(self, now: float) -> bool:
         return self._until is not None and now >= self._until
@@ -38,6 +39,10 @@ class StatusLine:
         """In reverse, with the cursor put back; nothing when there is nothing to show."""
         if self._until is None or size is None:
             return b""
-        text = f" {self._text} "[: size.cols].encode()
-        place = b"\x1b[%d;%dH" % (size.rows, max(1, size.cols - len(text) + 1))
-        return b"\x1b7\x1b[?6l\x1b[0;7m" + place + text + b"\x1b[0m\x1b8"
+        text = f" {self._text} "
+        if len(text) > size.cols:
+            text = text[: max(0, size.cols - 2)] + "… "
+        text = text.rjust(min(self._covers, size.cols))[: size.cols]
+        self._covers = len(text)
+        place = b"\x1b[%d;%dH" % (size.rows, size.cols - len(text) + 1)
+        return b"\x1b7\x1b[?6l\x1b[0;7m" + place + text.encode() + b"\x1b[0m\x1b8"

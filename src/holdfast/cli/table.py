@@ -31,6 +31,19 @@ def ago(seconds: float) -> str:
     return f"{days}d{hours % 24}h"
 
 
+def lasting(seconds: float) -> str:
+    """A duration that somebody chose: in whole days or hours when it is that."""
+    for unit, name in ((86400, "day"), (3600, "hour")):
+        if seconds >= unit and seconds % unit == 0:
+            return counted(int(seconds // unit), name)
+    return ago(seconds)
+
+
+def counted(number: int, one: str) -> str:
+    """1 byte, 2 bytes."""
+    return f"{number} {one}" if number == 1 else f"{number} {one}s"
+
+
 def clock(at: float) -> str:
     """A moment, in this place's time."""
     return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(at))

@@ -124,7 +124,7 @@ class TerminalClient:
                     raise Detached(f": {error.message}") from error
                 if waited > _SAY_AFTER_S and not said:
                     said = True
-                    self._say("the host is away; waiting for it (C-\\ d detaches)")
+                    self._say("the host is away (`hold up -d` starts one); C-\\ d detaches")
                 self._wait_away()
 
     def _ending(self) -> Ending:

@@ -75,6 +75,7 @@ class TurnDesk:
             self._told(message)
         elif isinstance(message, a.TurnLost):
             why = f": {harmless(message.reason)}" if message.reason else ""
+            why = " that you left idle" if message.reason == "idle" else why
             self._say(f"{harmless(message.by)} took the turn{why}; C-\\ s takes it back", NEWS_S)
         elif isinstance(message, a.HandedOver):
             self._since = handoff_line(message.handoff)
@@ -166,7 +167,8 @@ def handoff_line(handoff: Handoff) -> str:
         parts.append("halted")
     if not parts:
         return ""
-    return f"since you last had it: {'; '.join(parts)} (`hold catchup` tells all)"
+    when = "so far" if handoff.since_at is None else "since you last had it"
+    return f"{when}: {'; '.join(parts)} (`hold catchup` tells all)"
 
 
 def _receipt_text(receipt: Receipt) -> str:

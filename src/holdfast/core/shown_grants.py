@@ -30,7 +30,9 @@ from holdfast.model.limits import OPERATORS_MAX
 
 class Shown:
     """One chain per connection. `version` rises when what somebody holds may have become less or
-    more: allowances kept from before are asked for again."""
+    more: allowances kept from before are asked for again. A device shows the same chain on each of
+    its connections: what that gives is counted once, and one connection more or less is no change.
+    """
 
     def __init__(
         self,
@@ -42,7 +44,7 @@ class Shown:
         self.version = 0
         self._verifier, self._came_with = verifier, came_with
         self._shown: dict[str, tuple[GrantChain, bytes, Held]] = {}
-        self._by_actor: dict[ActorId, set[str]] = {}
+        self._by_actor: dict[ActorId, dict[Held, set[str]]] = {}  # and the connections that show it
         # What connections that are still there showed, and why it counts no more.
         self._ended: dict[str, tuple[Held, HoldfastError]] = {}
 
@@ -57,7 +59,7 @@ class Shown:
         return held
 
     def withdraw(self, connection: str) -> Held | None:
-        """The connection ended. What it held until now; None: nothing that counted."""
+        """The connection ended. What nobody shows any more by that; None: nothing has changed."""
         self._ended.pop(connection, None)
         return self._drop(connection)
 
@@ -108,12 +110,13 @@ class Shown:
         return tuple(each for each in tuple(self._shown) if self._again(each, now) is None)
 
     def _held(self, actor: ActorId, now: float) -> list[Held]:
-        current = (self._current(each, now) for each in tuple(self._by_actor.get(actor, ())))
-        return [held for held in current if held is not None]
-
-    def _current(self, connection: str, now: float) -> Held | None:
-        held = self._shown[connection][2]
-        return held if now < held.until else self._again(connection, now)
+        found: list[Held | None] = []
+        for held, connections in tuple(self._by_actor.get(actor, {}).items()):
+            if now < held.until:
+                found.append(held)
+            else:
+                found += [self._again(each, now) for each in tuple(connections)]
+        return [held for held in found if held is not None]
 
     def _again(self, connection: str, now: float) -> Held | None:
         chain, key, had = self._shown[connection]
@@ -124,6 +127,7 @@ class Shown:
             self._ended[connection] = (had, error.with_traceback(None))
             return None
         if held != had:
+            self._drop(connection)
             self._put(connection, chain, key, held)
         return held
 
@@ -131,17 +135,24 @@ class Shown:
         entry = self._shown.pop(connection, None)
         if entry is None:
             return None
-        actor = entry[2].actor
-        self._by_actor[actor].discard(connection)
-        if not self._by_actor[actor]:
-            del self._by_actor[actor]
+        held = entry[2]
+        of_actor = self._by_actor[held.actor]
+        of_actor[held].discard(connection)
+        if of_actor[held]:
+            return None
+        del of_actor[held]
+        if not of_actor:
+            del self._by_actor[held.actor]
         self.version += 1
-        return entry[2]
+        return held
 
     def _put(self, connection: str, chain: GrantChain, key: bytes, held: Held) -> None:
         self._shown[connection] = (chain, key, held)
-        self._by_actor.setdefault(held.actor, set()).add(connection)
-        self.version += 1
+        of_actor = self._by_actor.setdefault(held.actor, {})
+        if held not in of_actor:
+            of_actor[held] = set()
+            self.version += 1
+        of_actor[held].add(connection)
 
 
 def _sum(found: list[Envelope | None]) -> Meet:

@@ -9,7 +9,8 @@ a prompt and the beginning of a command is that command.
 Where this cannot be told for sure it errs to one side: an actor too many is named, and a line that
 may have been typed blind counts as blind. That is so when lines were read between two looks, when a
 terminal edited a line before anybody read it, and beyond TYPED_AHEAD_LINES, where the oldest lines
-are counted as one.
+are counted as one. Once it cannot: when a program read one actor's line just before its prompt, the
+shell another's just behind it, and all of it is heard of together, the first is named alone.
 
 Deliberately absent: the text. Nothing here knows more of a line than its length.
 """
@@ -106,7 +107,10 @@ class TypedLines:
 
     def typed(self, actor: str, data: bytes, *, blind: bool = False, hidden: bool = False) -> None:
         """`actor`: "" is the host. `hidden`: the terminal is in line mode."""
-        for piece in _PIECES.findall(data):
+        pieces = _PIECES.findall(data)
+        if (more := len(pieces) - TYPED_AHEAD_LINES) > 0:
+            pieces[:more] = [b"".join(pieces[:more])]  # they would be counted as one anyway
+        for piece in pieces:
             line = self._open()
             line.by(actor)
             line.blind |= blind
@@ -172,9 +176,13 @@ class TypedLines:
         self.past = None
         return line
 
-    def settled(self) -> None:
-        """What was read before the prompt was no line of the shell's: else it would have begun."""
+    def settled(self, unread: int | None) -> None:
+        """What was read before the prompt was no line of the shell's: else it would have begun. So
+        is what was edited on its way, of which the terminal's count says nothing, once nothing is
+        unread: in line mode only a program before the prompt reads whole lines."""
         self.past = None
+        if not unread:
+            self._lines = deque(each for each in self._lines if not (each.entered and each.edited))
 
     def clear(self) -> None:
         """Nothing stands at the prompt."""

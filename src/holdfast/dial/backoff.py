@@ -7,8 +7,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 FIRST_S, MOST_S = 0.2, 20.0
+SOON_MOST_S = 1.0  # while the next relay may be there at any moment
 _LEAVE_SHARE = 0.05  # of the time a relay gives: within this operators go, within twice this hosts
 _GIVEN_MOST_S = 60.0
+_NEXT_S = 5.0  # for another to begin where one has ended
 
 
 class Backoff:
@@ -18,11 +20,12 @@ class Backoff:
         self._chance = chance
         self._tries = 0
 
-    def wait_s(self) -> float:
-        """Before the next try: anything up to a bound that doubles."""
-        bound = min(MOST_S, FIRST_S * 2.0 ** min(self._tries, 16))
-        self._tries += 1
-        return bound * (0.5 + 0.5 * self._chance())
+    def wait_s(self, most_s: float = MOST_S) -> float:
+        """Before the next try: anything up to a bound that doubles until it is `most_s`."""
+        bound = FIRST_S * 2.0**self._tries
+        if bound < most_s:
+            self._tries += 1
+        return min(bound, most_s) * (0.5 + 0.5 * self._chance())
 
     def succeeded(self) -> None:
         """It held for a while: the next loss is a new story."""
@@ -39,3 +42,4 @@ class Leaving:
         # Later than this nobody waits for anything: an operator for its answers, a host for its
         # operators.
         self.operator_latest_s, self.host_latest_s = given_s / 4, given_s / 3
+        self.soon_s = given_s + _NEXT_S  # so long whoever left dials again soon

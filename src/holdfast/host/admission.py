@@ -104,10 +104,10 @@ class Admission:
         return actor
 
     def withdraw(self, connection: str) -> None:
-        """The connection ended; what it showed counts no more."""
+        """The connection ended; what it alone showed counts no more."""
         held = self.shown.withdraw(connection)
         if held is None:
-            return
+            return  # a device has many connections, and each of them shows the same
         # Nobody is left who could act by it, unless the same actor has another connection.
         if any(_acts_as(each, held.actor) for each in self._daemon.operators):
             self._daemon.rights_changed()

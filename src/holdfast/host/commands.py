@@ -35,7 +35,7 @@ from holdfast.model.errors import (
     SessionBusy,
     SessionEnded,
 )
-from holdfast.model.ids import HOST_ACTOR, ActorId
+from holdfast.model.ids import HOST_ACTOR, ActorId, OperatorId
 from holdfast.model.info import CommandRecord
 from holdfast.model.limits import COMMANDS_REMEMBERED
 from holdfast.model.state import Ending, SessionState
@@ -75,8 +75,9 @@ class Commands:
         self.executions = Executions(executions)
         self.exec = self.executions.unfinished(live.typist.ledger.last_seq)  # the one that runs
         self._line: asyncio.Future[str | None] | None = None  # what stands at the prompt, asked for
+        self._line_at = 0.0  # when somebody had typed last by then
         if live.fds.bell >= 0:
-            self._loop.add_reader(live.fds.bell, self._on_bell)
+            self._loop.add_reader(live.fds.bell, self.listen)
         if self.exec is not None:
             self._loop.call_later(_BEGIN_WAIT_S, self._check_reported, self.exec)
 
@@ -97,7 +98,7 @@ class Commands:
                 f"the session runs {live.spec.argv[0]}, which does not report its commands",
                 hint="type with `hold send` and look with `hold wait` and `hold screen`",
             )
-        self._on_bell()  # what was reported and not yet read counts
+        self.listen()  # what was reported and not yet read counts
         if self.exec is not None:
             raise SessionBusy(
                 "another exec is running in this session",
@@ -115,7 +116,8 @@ class Commands:
                 hint=f"finish it, or clear it with `hold keys {name} C-c`",
             )
 
-    def _on_bell(self) -> None:
+    def listen(self) -> None:
+        """Take up what the shell has reported."""
         data, unread = self._rung()
         if not data:
             return
@@ -225,12 +227,12 @@ class Commands:
                 return None if self.typed.at_prompt else ""
             if not may_probe(live.typist.last_data[-_PROBE_CONTEXT_BYTES:]):
                 return None
-            self._line = self._loop.create_future()
+            self._line, self._line_at = self._loop.create_future(), live.typist.last_at
             live.typist.for_layer(LINE_PROBE)
-        asked, typed_at = self._line, live.typist.last_at
+        asked, asked_at = self._line, self._line_at
         try:
             text = await asyncio.wait_for(asyncio.shield(asked), _LINE_WAIT_S)
-            if text is not None and live.typist.last_at == typed_at:
+            if text is not None and live.typist.last_at == asked_at:
                 self.typed.told(bool(text))
             return text
         except TimeoutError:
@@ -244,12 +246,17 @@ class Commands:
         spec, rights = self._live.spec, self._live.core.authority.rights
         return Right.INPUT in rights(ActorId(actor), spec.id, spec.labels, now())
 
-    async def cleared_up(self, actor: str, then: Callable[[], object]) -> None:
-        """Do this after the shell was asked whether anything stands at its prompt."""
+    async def cleared_up(
+        self, actor: str, who: OperatorId, seq: int, then: Callable[[], object]
+    ) -> None:
+        """Do this after the shell was asked whether anything stands at its prompt; `seq`: as the
+        operator's input of this number."""
         if self.may_ask(actor) and await self.line() is not None:
             until = self._loop.time() + _LINE_WAIT_S  # it answers before it reads on
             while self._live.state() is SessionState.WORKING and self._loop.time() < until:
                 await asyncio.sleep(_READS_ON_S)
+        if 0 < seq <= self._live.core.intake.last(who):
+            raise SessionBusy("an input sent after this command line was typed before it")
         then()
 
     def entered(self) -> None:
@@ -298,7 +305,7 @@ class Commands:
         the shell is at its prompt, and nobody will ever say how the command ended."""
         if self.exec is not execution or self._live.is_over:
             return
-        self._on_bell()
+        self.listen()
         if self.exec is execution and self._live.state() is SessionState.PROMPT:
             why = InputUnknown(
                 "the daemon was replaced in the moment in which the shell reported; the line was "

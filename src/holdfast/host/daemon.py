@@ -153,12 +153,16 @@ class Daemon:
         """Without the keeper nobody can learn a session's end or carry it on: this is host death,
         and it is better said than left half alive."""
         log.error("the keeper is gone; its sessions end with it")
-        for live in list(self.registry.live.values()):
+        lives = list(self.registry.live.values())
+        for live in lives:
             live.kill()
-            live.main_ended(Ending(lost="its keeper died"))
-        with contextlib.suppress(OSError):
-            os.unlink(self.home.socket)
-        self.stop()
+        try:
+            for live in lives:
+                live.main_ended(Ending(lost="its keeper died"))
+        finally:
+            with contextlib.suppress(OSError):
+                os.unlink(self.home.socket)
+            self.stop()
 
     # -- operators ----------------------------------------------------------------------------
 
@@ -244,12 +248,10 @@ class Daemon:
 
     def tell_answerer(self, live: LiveSession, seat: Seat | None) -> None:
         for operator in tuple(live.audience):
-            for channel in operator.channels.values():
+            for channel in tuple(operator.channels.values()):  # who reads nothing may go here
                 if channel.live is live and channel.number >= 0:
-                    answers = seat is not None and (seat.operator, seat.channel) == (
-                        operator.id,
-                        channel.number,
-                    )
+                    here = operator.id, channel.number
+                    answers = seat is not None and (seat.operator, seat.channel) == here
                     operator.event(m.Answering(channel.number, answers))
 
     def announce(self, live: LiveSession) -> None:
@@ -297,7 +299,7 @@ class Daemon:
         for live in list(self.registry.live.values()):
             if subject.may_touch(live.spec.uid):
                 live.authority_changed(by, subject, envelope)
-        self.reach.judge()
+        self.reach.judge(None if envelope is None else subject.id)
 
     def rights_changed(self) -> None:
         """What somebody shows counts no more: in force in every session, at once."""
@@ -321,10 +323,12 @@ class Daemon:
             live.main_ended(ending)
 
     def bury(self, live: LiveSession) -> None:
-        """Tombstone first; only then is the custody given up."""
+        """Journal and tombstone first; only then is the custody given up."""
         stored = Stored(live.info().replace(operators=0, observers=0), live.spec.uid)
         output, screen = live.ring.copy(live.ring.tail, live.ring.head), live.view.text()
         try:
+            if not live.journal.complete():
+                raise StorageFailed(live.journal.unrecorded())
             self.store.bury(stored, output, screen)
         except StorageFailed as error:
             log.error("tombstone of %s: %s; trying again", live.spec.id, error)

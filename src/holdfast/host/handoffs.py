@@ -128,10 +128,16 @@ class Handoffs:
         if look and key and last is not None and last.key == key:
             point = last.before
         first = max(1, (point.seq if point else 0) + 1 if since_seq is None else since_seq)
-        unsubmitted, authors = await self._unsubmitted(actor)
         live = self._live
         live.journal.flush()
+        came = live.journal.seq
+        # One who took the turn by typing knows what that was.
+        own = not look and live.commands.typed.authors() == (actor,)
+        unsubmitted, authors = await self._unsubmitted(actor, own=own)
+        live.journal.flush()
         here = self._here()  # what is recorded from now on is for the next one
+        if not look:
+            here = here.replace(seq=came)  # since then it is its own
         directory = live.daemon.store.directory(live.spec.id)
         found = await asyncio.to_thread(_gathered, directory, first, here.seq)
         handoff = self._made(found, point, here)
@@ -171,21 +177,21 @@ class Handoffs:
             halted=live.core.halted,
         )
 
-    async def _unsubmitted(self, actor: str) -> tuple[str | None, tuple[str, ...]]:
+    async def _unsubmitted(self, actor: str, *, own: bool) -> tuple[str | None, tuple[str, ...]]:
         """The text that stands at the prompt without its Enter, and who typed there; None when
         there may be one and the shell does not say, or is not asked because this actor may not
-        write. Being asked, the shell tells its whole state too, with the bodies of its
-        functions."""
+        write. `own`: what may stand there it typed itself, and is not told. Being asked, the shell
+        tells its whole state too, with the bodies of its functions."""
         live, commands = self._live, self._live.commands
         shell = self._shell()
         names_only = shell is not None and "" in shell.functions.values()
-        if not (commands.typed.may_stand or names_only):
+        if not (names_only or (commands.typed.may_stand and not own)):
             return "", ()
         if commands.may_ask(actor):
             text = await commands.line()
         else:
             text = None if live.spec.shell and commands.typed.at_prompt else ""
-        if text == "" or not (text or commands.typed.may_stand):
+        if own or text == "" or not (text or commands.typed.may_stand):
             return "", ()
         if text and commands.typed.blind:
             text = TYPED_BLIND

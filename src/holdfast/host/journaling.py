@@ -104,13 +104,7 @@ class Journaling:
 
     def _recover_keys(self, last: entries.Input | entries.BlindInput | None) -> None:
         keys = self.burst.keys()
-        recorded = (
-            keys is not None
-            and last is not None
-            and last.operator == keys.operator
-            and last.last_seq >= keys.last_seq
-        )
-        if recorded:
+        if keys and last and last.operator == keys.operator and last.last_seq >= keys.last_seq:
             self.burst.clear()
         self._record_keys()
 
@@ -376,11 +370,18 @@ class Journaling:
         if ending.lost is not None:
             body = entries.Discontinued(ending.lost, self.seq, self._writer.chain.head)
         self.fact(HOST_ACTOR, body)
+
+    def complete(self) -> bool:
+        """Whether its end is written, and all that happened before; if not, tried once more."""
+        self._try_to_catch_up()
+        if self._backlog.holds:
+            return False
         try:
             self._writer.finish()
         except StorageFailed as error:
             self._lost = error.message
             log.error("journal of %s: %s", self._live.spec.id, error)
+        return True
 
     def close(self) -> None:
         if self._closed:

@@ -11,7 +11,7 @@ from holdfast.dial.address import RelayAddress
 from holdfast.host.fanout import Fanout
 from holdfast.host.uplink import Uplink
 from holdfast.model.errors import HoldfastError
-from holdfast.model.ids import SessionId
+from holdfast.model.ids import ActorId, SessionId
 from holdfast.wire import relay_messages as r
 from holdfast.wire.fencing import Incarnation
 from holdfast.wire.input_streams import InputBook
@@ -135,10 +135,11 @@ class Reach:
             live.fanout = self._fanouts[live.spec.id] = Fanout(self, live)
         return live.fanout
 
-    def judge(self) -> None:
-        """What somebody may do has changed: who may not observe is not to be sent anything."""
+    def judge(self, subject: ActorId | None = None) -> None:
+        """What somebody may do has changed: who may not observe is not to be sent anything.
+        `subject`: of whom alone that is so."""
         for uplink in self._uplinks:
-            uplink.judge()
+            uplink.judge(subject)
 
     def wanting(self, session: SessionId) -> list[Uplink]:
         return [uplink for uplink, which in self._wanted if which == session]

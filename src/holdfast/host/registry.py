@@ -11,7 +11,7 @@ import contextlib
 import re
 from typing import TYPE_CHECKING
 
-from holdfast.core.authority import Authority
+from holdfast.core.authority import Allowance, Authority
 from holdfast.host.clock import now
 from holdfast.host.store import Store, Stored
 from holdfast.model.actor import Actor
@@ -24,13 +24,14 @@ from holdfast.model.errors import (
     NoSuchSession,
     NotPermitted,
 )
-from holdfast.model.ids import SessionId
+from holdfast.model.ids import ActorId, SessionId
 from holdfast.model.limits import NAME_MAX_CHARS, TOMBSTONES_LISTED
 
 if TYPE_CHECKING:
     from holdfast.host.live import LiveSession
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+_KEPT_MAX = 4096  # allowances, of who asked for which session
 
 
 class Registry:
@@ -38,6 +39,8 @@ class Registry:
 
     def __init__(self, store: Store, authority: Authority) -> None:
         self._authority = authority
+        # Good until the authority's version or the time moves on: every stream asks at every beat.
+        self._allowances: dict[tuple[ActorId, SessionId, tuple[str, ...]], Allowance] = {}
         self.live: dict[SessionId, LiveSession] = {}
         self._names: dict[tuple[int, str], SessionId] = {}  # names are each user's own
         self._recent = store.tombstones(TOMBSTONES_LISTED)
@@ -96,8 +99,16 @@ class Registry:
             uid, session, labels = found.spec.uid, found.spec.id, found.spec.labels
         if not actor.may_touch(uid):
             return False
-        rights = self._authority.rights(actor.id, session, labels, now())
-        return Right.OBSERVE in rights
+        return Right.OBSERVE in self._allowance(actor.id, session, labels).rights
+
+    def _allowance(self, actor: ActorId, session: SessionId, labels: tuple[str, ...]) -> Allowance:
+        key, at = (actor, session, labels), now()
+        kept = self._allowances.get(key)
+        if kept is None or kept.version != self._authority.version or at >= kept.valid_until:
+            if len(self._allowances) >= _KEPT_MAX:
+                self._allowances.clear()
+            kept = self._allowances[key] = self._authority.allowance(actor, session, labels, at)
+        return kept
 
     def find_live(self, actor: Actor, text: str) -> LiveSession | None:
         """By id, name (the asker's own first), or unique prefix of an id; None when only ended

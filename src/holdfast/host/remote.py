@@ -34,7 +34,7 @@ from holdfast.model.errors import (
     NotPermitted,
     ProtocolViolation,
 )
-from holdfast.model.ids import SessionId
+from holdfast.model.ids import ActorId, SessionId
 from holdfast.model.limits import FRAME_MAX_BYTES, QUIET_ACK_S, SNAPSHOT_MAX_BYTES
 from holdfast.wire import messages as m
 from holdfast.wire import relay_messages as r
@@ -245,6 +245,9 @@ class RemoteStream:
         self._finish()
 
     # -- output for all -------------------------------------------------------------------------
+
+    def is_of(self, actor: ActorId) -> bool:
+        return self._guest is not None and self._guest.id == actor
 
     def judge(self) -> None:
         """Who may observe this session may be sent what goes to all, for as long as it may. Then it

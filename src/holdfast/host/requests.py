@@ -7,6 +7,7 @@ import asyncio
 import os
 import time
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from holdfast.adapters import pty
@@ -52,7 +53,7 @@ class Requests:
 
     def __init__(self, daemon: Daemon) -> None:
         self._daemon = daemon
-        self._by_tag: dict[str, Callable[[Operator, Any], Any]] = {
+        self._by_tag: dict[str, Callable[[Operator, Any], m.Answer | _Later | None]] = {
             "run": self._run,
             "list": self._list,
             "show": self._show,
@@ -85,8 +86,7 @@ class Requests:
             raise Unsupported(f"this host does not know {request.tag!r}")
         if request.tag != "claim":  # one whose own actor was revoked may still prove to be another
             self._daemon.actors.check_not_revoked(operator.actor)
-        answer: m.Answer | _Later | None = method(operator, request)
-        return answer
+        return method(operator, request)
 
     # -- sessions -----------------------------------------------------------------------------
 
@@ -104,8 +104,7 @@ class Requests:
 
     def _show(self, operator: Operator, request: m.Show) -> m.Answer:
         found = self._daemon.registry.find(operator.actor, request.session)
-        info = found.info() if isinstance(found, LiveSession) else found.info
-        return m.Shown(request.id, info)
+        return m.Shown(request.id, found.info() if isinstance(found, LiveSession) else found.info)
 
     async def _graph(self, operator: Operator, request: m.GetGraph) -> m.Answer:
         live = self.live(operator, request.session)
@@ -292,7 +291,8 @@ class Requests:
         who, actor = _identity(operator), operator.actor.id
         execution = live.commands.executions.find(actor, who, request)
         if execution is None and live.commands.typed.in_doubt and not asked:
-            return live.commands.cleared_up(actor, lambda: self._exec(operator, request, True))
+            again = partial(self._exec, operator, request, asked=True)
+            return live.commands.cleared_up(actor, who, request.seq, again)
         if execution is None:
             execution = self._begin_exec(live, operator, request)
         live.here(operator)
@@ -311,13 +311,13 @@ class Requests:
             )
         live.commands.check_free()
         data = command_bytes(request.command, bracketed=live.view.mode(_BRACKETED_PASTE))
-        intent = shown_text(request.intent)
         live.output.drain()
         live.here(operator)
         who, actor = _identity(operator), operator.actor.id
         execution = live.commands.executions.begin(actor, who, request, live.ring.head)
         live.keep()
         try:
+            intent = shown_text(request.intent)
             taken = live.handle(ev.Offered(actor, now(), who, request.seq, data, "exec", intent))
             assert taken != -1, "seen to above"
         except HoldfastError:

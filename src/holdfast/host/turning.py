@@ -111,6 +111,8 @@ class Turning:
     def _tell_those_concerned(self, moved: turn.Moved, by: str) -> None:
         live = self._live
         lost = moved.step in _INVOLUNTARY and moved.holder != moved.before
+        if moved.step is Step.REQUEST:  # also one that waited until the holder was idle
+            by = live.daemon.actors.name(moved.holder)
         for operator in live.everybody():
             if lost and operator.actor.id == moved.before:
                 operator.event(a.TurnLost(live.spec.id, by or "the host", moved.at, moved.reason))

@@ -92,15 +92,19 @@ class Typed:
         if actor == HOST_ACTOR:
             lines.typed(actor, data)
             return
+        # A line editor reads keys, not lines, and it begins after the shell has said so: heard
+        # first, this key is typed at that prompt. In line mode it stands until its Enter is typed.
+        hidden = pty.reads_lines(live.fds.master)
+        if not hidden and ring.unread(live.fds.bell):
+            live.commands.listen()
+        if not self._running and (lines.past is not None or lines.is_ahead):
+            self._settle()
         ahead = self._running or lines.is_ahead
         if ahead and (b"\r" in data or b"\n" in data):
             self._look_who_read()
-        elif not ahead and lines.past is not None:
-            self._settle()
         if not INTERRUPTS.isdisjoint(data) and pty.forgets_on_signals(live.fds.master):
             lines.interrupted()
             data = after_interrupt(data)
-        hidden = ahead and pty.reads_lines(live.fds.master)
         lines.typed(actor, data, blind=blind, hidden=hidden)
         if not ahead:
             live.halts.enters(actor)
@@ -117,7 +121,7 @@ class Typed:
         waited = self._loop.time() - self._prompted_at > _BEGIN_WAIT_S
         waits = waited or self._live.state() is SessionState.PROMPT
         if waits and not ring.unread(self._live.fds.bell):
-            self._lines.settled()
+            self._lines.settled(self.unread())
 
     # -- what the shell reports -------------------------------------------------------------------
 

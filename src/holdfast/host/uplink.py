@@ -14,10 +14,10 @@ import random
 from typing import TYPE_CHECKING
 
 from holdfast.dial.address import RelayAddress
-from holdfast.dial.backoff import Backoff, Leaving
+from holdfast.dial.backoff import MOST_S, SOON_MOST_S, Backoff, Leaving
 from holdfast.host.remote import RemoteStream
 from holdfast.model.errors import HoldfastError, ProtocolViolation, RelayUnreachable
-from holdfast.model.ids import SessionId
+from holdfast.model.ids import ActorId, SessionId
 from holdfast.model.limits import RELAY_ANNOUNCE_MAX, RELAY_HOST_STREAMS
 from holdfast.wire import relay_messages as r
 from holdfast.wire.message import Message
@@ -49,6 +49,7 @@ class Uplink:
         self._again: set[SessionId] = set()  # announced, and refused for reasons that pass
         self._last_id = 0
         self._complaints, self._complain_at = 0, 0.0
+        self._soon_until = 0.0  # after a relay that said it ends
         self._loop = asyncio.get_running_loop()
         self._task = self._loop.create_task(self._run())
 
@@ -67,7 +68,8 @@ class Uplink:
                 log.exception("relay %s", self.address.url)
             if self._loop.time() - began > _STEADY_S:
                 backoff.succeeded()
-            wait_s = backoff.wait_s()
+            soon = self._loop.time() < self._soon_until
+            wait_s = backoff.wait_s(SOON_MOST_S if soon else MOST_S)
             log.info("relay %s: %s; again in %.1f s", self.address.url, self.state, wait_s)
             await asyncio.sleep(wait_s)
 
@@ -181,10 +183,12 @@ class Uplink:
 
     def _going_away(self, within_s: float) -> None:
         """This relay ends. We are at the others already; here we leave, and dial again: another
-        may answer at the same address. Until one does, each try is later than the one before."""
+        may answer at the same address. For as long as it may take this one to end, and a little
+        more, we do not wait longer from try to try."""
         log.info("relay %s is about to end", self.address.url)
         leaving, socket = Leaving(within_s, random.random), self._socket
-        latest = self._loop.time() + leaving.host_latest_s
+        now = self._loop.time()
+        latest, self._soon_until = now + leaving.host_latest_s, now + leaving.soon_s
         self._loop.call_later(leaving.host_s, self._leave, socket, latest)
 
     def _leave(self, socket: WebSocket | None, latest: float) -> None:
@@ -224,10 +228,11 @@ class Uplink:
                 stream.may_send(0)
             self.reach.has_room()
 
-    def judge(self) -> None:
-        """All who are here by this relay, again."""
+    def judge(self, subject: ActorId | None) -> None:
+        """All who are here by this relay, again, or one of them on each of its streams."""
         for stream in list(self._streams.values()):
-            stream.judge()
+            if subject is None or stream.is_of(subject):
+                stream.judge()
 
     def complain(self, error: HoldfastError) -> None:
         """Of a stream that went wrong. Anybody can make as many as the relay allows: there is one

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections import Counter
 from typing import TYPE_CHECKING
 
@@ -34,7 +35,7 @@ class Relay:
         self.hosts: dict[bytes, HostEnd] = {}
         self.operators: set[OperatorEnd] = set()
         self.incarnations: dict[SessionId, Incarnation] = {}
-        self.streams = Streams(bounds, self.metrics)
+        self.streams = Streams(bounds, self.metrics, self._check_empty)
         self.sockets: Counter[str] = Counter()  # by address
         self.draining = False
         self.cluster: Cluster | None = None  # the other relays, if there are any
@@ -136,15 +137,16 @@ class Relay:
         for end in self.ends():
             end.outbox.say(GoingAway(self.bounds.drain_s))
         self._check_empty()
-        try:
+        with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(self._empty.wait(), self.bounds.drain_s)
-        except TimeoutError:
-            over: HoldfastError = LimitReached("this relay ends", hint="use another one")
-            for end in self.ends():
-                end.connection.dismiss(over, code=1012)
+        over: HoldfastError = LimitReached("this relay ends", hint="use another one")
+        for end in self.ends():
+            end.connection.dismiss(over, code=1012)
 
     def _check_empty(self) -> None:
-        if self.draining and not self.hosts and not self.operators:
+        """An operator without a stream is not waited for: it may be asleep, and whoever has left
+        cannot come back before this relay has ended."""
+        if self.draining and not self.hosts and not self.streams.count:
             self._empty.set()
 
     def gauges(self) -> dict[str, int]:

@@ -12,6 +12,7 @@ its own end, and on the link it has the number of the relay the host is at.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeAlias
 
 from holdfast.relay.bounds import Bounds
@@ -97,8 +98,9 @@ class Stream:
 class Streams:
     """All that are open."""
 
-    def __init__(self, bounds: Bounds, metrics: Metrics) -> None:
-        self._bounds, self._metrics = bounds, metrics
+    def __init__(self, bounds: Bounds, metrics: Metrics, on_none: Callable[[], None]) -> None:
+        """`on_none`: the last one was closed."""
+        self._bounds, self._metrics, self._on_none = bounds, metrics, on_none
         self._last = 0
         self.count = 0
 
@@ -187,6 +189,8 @@ class Streams:
             stream.operator.outbox.say(Closed(stream.number, why))
         if stream.host is not but:
             stream.host.outbox.say(Closed(stream.host_number, why))
+        if not self.count:
+            self._on_none()
 
     def _unknown(self, sender: End, number: int) -> None:
         """Closed a moment ago, or never its own: which of the two is not told."""

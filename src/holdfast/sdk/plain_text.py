@@ -62,9 +62,10 @@ def page(data: bytes, *, last: bool) -> tuple[str, int]:
     each = data[: len(data) - len(decoder.getstate()[0])].decode("latin-1")
     end = _cut(each, last=last)
     text = _without_sequences(data[:end].decode("utf-8", "replace"))
-    line = each.rfind("\r", 0, end)
-    if text.endswith("\r") and (last or line > 0):
-        text, end = text[:-1], line
+    if text.endswith("\r"):
+        line = _without_sequences(each[:end], filler=" ").rfind("\r")
+        if last or line > 0:
+            text, end = text[:-1], line
     return _lines(text), end
 
 
@@ -85,10 +86,15 @@ def _unended(text: str) -> int:
     return begins.start() if begins else len(text)
 
 
-def _without_sequences(text: str) -> str:
-    """In one pass: an end of each string is looked for only where there is one."""
+def _without_sequences(text: str, filler: str = "") -> str:
+    """In one pass: an end of each string is looked for only where there is one. `filler`: for each
+    of their characters, so that the rest stays where it is."""
+
+    def blank(found: re.Match[str]) -> str:
+        return filler * len(found[0])
+
     unended = _unended(text)
-    return _SEQUENCE.sub("", text[:unended]) + _SHORT_SEQUENCE.sub("", text[unended:])
+    return _SEQUENCE.sub(blank, text[:unended]) + _SHORT_SEQUENCE.sub(blank, text[unended:])
 
 
 def _lines(text: str) -> str:

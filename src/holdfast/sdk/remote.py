@@ -126,6 +126,8 @@ class _Bridge:
         for body in self._early:
             self._pipe.write(body)
         if self._over:  # lost in between, or not let in: its last words say which
+            self._host.close()
+            self._loop.call_later(_LINGER_S, self.link.close)
             self._pipe.close()
             return
         self._serves = True

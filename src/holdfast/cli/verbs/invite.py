@@ -12,7 +12,7 @@ import time
 from holdfast.cli.arguments import MixedParser, Parser, add_json, count, seconds, utf8, verb_parser
 from holdfast.cli.ready_link import OWN_DEVICE, say_if_only_here
 from holdfast.cli.scopes import Named, role_or_rights, scope_text
-from holdfast.cli.table import ago, clock, table
+from holdfast.cli.table import ago, clock, lasting, table
 from holdfast.model.envelope import ROLES
 from holdfast.model.errors import InvalidArgument, NotPermitted
 from holdfast.sdk.client import Host
@@ -164,7 +164,8 @@ def _explain(host: Host, invite: InviteInfo) -> None:
     until = f"until {clock(invite.expires_at)}, {ago(invite.expires_at - now)} from now"
     print(f"lets {who} in, {until}")
     where = Named(host).reach(invite.reach)
-    print(f"with {role_or_rights(invite.rights)} in {where}, for {ago(invite.lasts_s)} each")
+    each = "" if invite.uses == 1 else " each"
+    print(f"with {role_or_rights(invite.rights)} in {where}, for {lasting(invite.lasts_s)}{each}")
     print("whoever has this link first comes in: give it to nobody else")
     print(f"`hold invite revoke {invite.invite[:8]}` takes it back")
 

@@ -50,7 +50,8 @@ def run(options: argparse.Namespace) -> int:
         print(json.dumps(rows, indent=1))
         return status
     if not found:
-        print("no sessions; start one with `hold run`")
+        if not unreached:  # who did not answer may have some
+            print("no sessions; start one with `hold run`")
         return status
     now = time.time()
     sessions = [info for _, info in found]

@@ -197,7 +197,11 @@ export class Desk {
     this.reader.soon()
     if (notice.kind === 'turn') this.toldTurn(notice)
     else if (notice.kind === 'turn_lost') {
-      const why = notice.reason ? `: ${harmless(notice.reason, 200)}` : ''
+      const why = !notice.reason
+        ? ''
+        : notice.reason === 'idle'
+          ? ' that was left idle'
+          : `: ${harmless(notice.reason, 200)}`
       say(`${harmless(notice.by, 64)} took the turn${why}`, 'attention')
     } else if (notice.kind === 'handed_over') {
       if (isNews(notice.handoff)) this.catchUp.value = notice.handoff
