@@ -276,6 +276,25 @@ def test_attaching_a_session_to_itself_is_refused(host_home: Hold, open_terminal
     assert b"inside that very session" in again.seen
 
 
+def test_of_two_terminals_of_one_user_the_one_in_use_gives_the_size(
+    host_home: Hold, open_terminal: Open
+) -> None:
+    host_home.shell("two")
+    small = open_terminal("attach", "two", size=Size(80, 24))
+    small.until_shown("attached to")
+    large = open_terminal("attach", "two", size=Size(120, 40))
+    large.until_shown("attached to")
+    host_home.sized("two", 120, 40)
+    small.type(b"x")
+    host_home.sized("two", 80, 24)
+    large.resize(Size(110, 30))
+    host_home.sized("two", 110, 30)
+    small.resize(Size(90, 20))
+    host_home.sized("two", 90, 20)
+    large.type(b"x")
+    host_home.sized("two", 110, 30)
+
+
 def test_attaching_from_a_taller_terminal_shows_the_screen_of_that_size(
     host_home: Hold, open_terminal: Open
 ) -> None:

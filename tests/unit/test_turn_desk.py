@@ -70,3 +70,14 @@ def test_a_turn_that_is_had_again_is_not_told_with_the_news_of_last_time() -> No
 def test_who_never_had_it_is_told_what_was_done_so_far() -> None:
     first = a.HandedOver(SESSION, HANDED.handoff.replace(since_at=None))
     assert line_after(MINE, first).startswith("you have the turn; so far: text left")
+
+
+def test_what_is_typed_while_the_turn_is_asked_for_comes_behind_what_was_refused() -> None:
+    typed: list[bytes] = []
+    desk = TurnDesk(lambda _kind, _fields: 5, lambda _text, _seconds: None, typed.append)
+    assert not desk.holds(b"before")
+    desk.refused(b"l")
+    assert desk.asks and desk.holds(b"s")
+    assert desk.on_message(a.TurnShown(5, TurnInfo(holder="1", holder_name="ann"), True))
+    assert typed == [b"ls"]
+    assert not desk.asks and not desk.holds(b"after")

@@ -193,6 +193,7 @@ class TerminalClient:
             self._key_loop.loaded
             and self._answers
             and not (self._observe or self._prefix.waiting or self._line.shown or self._ahead.on)
+            and not self._turn.asks
             and self._untaken.bytes < _WINDOW_BYTES
             and self._connection.between_frames
         )
@@ -301,6 +302,8 @@ class TerminalClient:
             self._obey(command)
 
     def _type(self, data: bytes) -> None:
+        if self._turn.holds(data):
+            return
         seq = self._untaken.add(data)  # first of all: whatever happens, it is not lost
         if self._line.shown:
             self._repaint()  # before the program turns to another screen: the line stays on this

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 NEWS_S = 8.0  # what somebody else wants or did stays longer on the line than a hint
 _GAINED = "you have the turn"
-_HELD_MAX_BYTES = 1024  # typed before the answer to the request is here: one key, or a short paste
+_HELD_MAX_BYTES = 64 << 10  # typed before the answer to the request is here: one key, or a paste
 
 
 class TurnDesk:
@@ -50,8 +50,19 @@ class TurnDesk:
         if not self._asked:
             self._held = b""
             self._asked = self._send(a.RequestTurn, {})
-        if len(self._held) + len(data) <= _HELD_MAX_BYTES:
+        self.holds(data)
+
+    @property
+    def asks(self) -> bool:
+        """Whether the turn was asked for, and the answer is on its way."""
+        return self._asked != 0
+
+    def holds(self, data: bytes) -> bool:
+        """Whether these keys wait for that answer: sent now they might come before those that were
+        refused."""
+        if self.asks and len(self._held) + len(data) <= _HELD_MAX_BYTES:
             self._held += data
+        return self.asks
 
     def obey(self, command: Command) -> bool:
         """Whether this was a command about the turn."""

@@ -56,10 +56,11 @@ class Attachments:
         return sum(1 for key in self._seats if key[0] == operator)
 
     def has_size(self, operator: OperatorId, channel: int, size: Size | None) -> None:
-        """This seat's terminal has this size."""
+        """This seat's terminal has this size: somebody is at it."""
         seat = self._seats.get((operator, channel))
         if size is not None and seat is not None and not seat.observe:
             self._sizes[operator, channel] = size
+            self.typed(operator)
 
     def size_of(self, actor: str) -> Size | None:
         """The size of the terminal this actor used last, if it has one."""

@@ -105,6 +105,7 @@ class Session:
         before = self.attachments.answerer
         if self.attachments.latest != operator:
             self.attachments.typed(operator)
+            took += self._resize_for(actor)
         if actor != HOST_ACTOR:
             self._remember_swift(actor, operator, event.now)
         take = ev.Take(actor, operator, seq, event.data, event.form, event.intent)
@@ -136,11 +137,11 @@ class Session:
             self.swift = Swift(operator, ActorId(actor), until, version)
 
     def _size_asked(self, event: ev.SizeAsked) -> list[ev.Effect]:
-        if event.channel is not None:
-            event.size.checked()
-            self.attachments.has_size(event.operator, event.channel, event.size)
-            return self._resize_for(event.actor)
         event.size.checked()
+        if event.channel is not None:
+            before = self.attachments.answerer
+            self.attachments.has_size(event.operator, event.channel, event.size)
+            return [*self._resize_for(event.actor), *self._answerer_since(before)]
         took = self._write(event.actor, event.operator, Right.RESIZE, event.now)
         return [*took, *self._resize(event.size)]
 
@@ -214,8 +215,7 @@ class Session:
         holder = self.turn.holder or HOST_ACTOR
         self.attachments.turn_with(holder)
         # The size moves with the turn.
-        sized = self._resize_for(holder) if holder else []
-        return [*sight, *news, *sized, *self._answerer_since(before)]
+        return [*sight, *news, *self._resize_for(holder), *self._answerer_since(before)]
 
     def _policy_asked(self, event: ev.PolicyAsked) -> list[ev.Effect]:
         self._alive()

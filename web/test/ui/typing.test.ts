@@ -96,3 +96,13 @@ test('a watcher, a halted and an ended session take no keys and say why', () => 
     expect(hints.length).toBe(1)
   }
 })
+
+test('what is typed after the turn was told to be ours waits for what was typed first', async () => {
+  const { typing, sent, way } = make(OTHER, MINE)
+  typing.text('a')
+  way.turn.value = MINE // told, and the answer is still on its way
+  typing.text('b')
+  await settled()
+  typing.text('c')
+  expect(sent).toEqual(['a', 'b', 'c'])
+})

@@ -43,11 +43,11 @@ export class Typing {
       this.hint(refusal)
       return
     }
-    if (!turn || turn.yours || !turn.turn.holder) {
-      this.way.input(data)
-      return
-    }
-    if (turn.waiting && !this.asking) this.hint(this.waitingText())
+    // While it is asked for, all of it is held: that the turn is ours may be told before the answer is here, and what
+    // is typed then must not come before what was typed first.
+    if (this.asking) this.ask(data)
+    else if (!turn || turn.yours || !turn.turn.holder) this.way.input(data)
+    else if (turn.waiting) this.hint(this.waitingText())
     else this.ask(data)
   }
 
