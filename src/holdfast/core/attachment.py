@@ -30,6 +30,7 @@ class Attachments:
     def __init__(self) -> None:
         self._seats: dict[tuple[OperatorId, int], Seat] = {}
         self._sizes: dict[tuple[OperatorId, int], Size] = {}  # of the seats' own terminals
+        self._came: dict[OperatorId, float] = {}  # one that changes its seat was never away
         self._holder = ""
         self.answerer: Seat | None = None  # whose terminal answers; None: the emulator does
         self.only_observing: frozenset[OperatorId] = frozenset()  # here, and only to watch
@@ -39,12 +40,15 @@ class Attachments:
         key = (seat.operator, seat.channel)
         self._seats.pop(key, None)
         self._seats[key] = seat
+        self._came.setdefault(seat.operator, seat.since)
         self.has_size(seat.operator, seat.channel, size)
         self._changed()
 
     def close(self, operator: OperatorId, channel: int) -> Seat | None:
         self._sizes.pop((operator, channel), None)
         seat = self._seats.pop((operator, channel), None)
+        if not self.seats_of(operator):
+            self._came.pop(operator, None)
         self._changed()
         return seat
 
@@ -83,11 +87,10 @@ class Attachments:
         return tuple(self._seats.values())
 
     def operators(self) -> tuple[Seat, ...]:
-        """Of each operator the seat it has had for longest, first come first."""
-        first: dict[OperatorId, Seat] = {}
-        for seat in sorted(self._seats.values(), key=lambda seat: seat.since):
-            first.setdefault(seat.operator, seat)
-        return tuple(first.values())
+        """Of each operator one seat, since it came; first come first."""
+        seats = {seat.operator: seat for seat in self._seats.values()}
+        by_time = sorted(self._came.items(), key=lambda came: came[1])
+        return tuple(seats[operator].replace(since=since) for operator, since in by_time)
 
     def count(self) -> int:
         return len({seat.operator for seat in self._seats.values()})
