@@ -12,9 +12,9 @@ from contextlib import ExitStack
 
 import pytest
 
-from faults.hosting import resident_bytes
+from faults.hosting import resident_bytes, until
 from faults.numbered import read_ring, stream_faults
-from faults.reached import Guests, ReachedHost, plain_relay
+from faults.reached import Guests, ReachedHost, RelayPlace, plain_relay
 from faults.remote_actors import ticking, type_line
 from faults.slow_lane import SlowLane
 from holdfast.model.errors import HoldfastError
@@ -25,7 +25,7 @@ from holdfast.wire import messages as m
 
 READERS = 100
 STALLED = 2
-PRINTED_BYTES = 2 << 20  # more than a relay holds for one that does not read
+PRINTED_BYTES = 3 << 20  # more than a relay and the kernel hold for one that does not read
 WITHIN_S = 90.0
 # For each that stalls a relay may hold a megabyte of output and what its socket takes; for the
 # others only what is on its way to them.
@@ -97,6 +97,15 @@ class Sizes:
         return [resident_bytes(pid) for pid in self._pids]
 
 
+def _noticed(relay: RelayPlace) -> bool | None:
+    """Otherwise nobody was slow enough for this to show anything. Which of the two comes first is
+    a matter of how much the kernel holds."""
+    left_out, there = (
+        asyncio.run(relay.now.metric(name)) for name in ("left_out_frames_total", "operators")
+    )
+    return left_out > 0 or there == READERS or None
+
+
 @pytest.mark.requirement("R4", "S4")
 @pytest.mark.timeout(240)
 def test_some_who_do_not_read_among_a_hundred_hold_up_nobody_and_cost_bounded_memory(
@@ -149,9 +158,6 @@ def test_some_who_do_not_read_among_a_hundred_hold_up_nobody_and_cost_bounded_me
         for reader in reading:
             got = (reader.fault, reader.resyncs, reader.bytes, reader.held.digest())
             assert got == ("", 1, len(printed), whole)
-        left_out = asyncio.run(relay.now.metric("left_out_frames_total"))
-        # On a machine so busy that it takes half a minute they are given up as dead before.
-        there = asyncio.run(relay.now.metric("operators"))
-        assert left_out > 0 or there == READERS, "nobody was slow enough for this to show anything"
+        until("who does not read has lost output, or is given up", lambda: _noticed(relay), 60)
         relay_growth, daemon_growth = sizes.growth()
         assert relay_growth < RELAY_GROWTH_BYTES and daemon_growth < DAEMON_GROWTH_BYTES
