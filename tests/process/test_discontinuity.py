@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import select
 import signal
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from holdfast.adapters.signing import check
 from holdfast.journal import entries
 from holdfast.journal.lineage import follows
 from process.commanding import Hold, keepers_end
+from process.terminals import Terminal
 
 
 def _segment(hold: Hold, session: str) -> Path:
@@ -82,3 +84,30 @@ def test_a_session_that_died_with_its_host_is_discontinued_by_a_signed_entry(
     began = next(_reader(fresh_home, new).entries(1, 1)).body
     assert isinstance(began, entries.Began)
     assert began.predecessor == old
+
+
+@pytest.mark.requirement("A9")
+def test_a_keepers_death_is_the_hosts_whoever_is_attached(fresh_home: Hold) -> None:
+    """What one terminal leaves falls to another, which goes in the same moment."""
+    fresh_home.ok("up", "-d")
+    fresh_home.shell("seen")
+    fresh_home.shell("unseen")
+    first, second = (Terminal(fresh_home, "attach", "seen") for _ in range(2))
+    try:
+        for terminal in (first, second):
+            terminal.until_shown("attached to")
+        first.type(b"echo typed-$((6*7))\r")
+        first.until_shown("typed-42")
+        second.signal(signal.SIGSTOP)
+        first.type(b"echo typed-$((6*8))\r")
+        first.until_shown("typed-48")
+        host = fresh_home.json("doctor")
+        daemon = os.pidfd_open(host["daemon_pid"])
+        os.kill(host["keeper_pid"], signal.SIGKILL)
+        assert select.select([daemon], [], [], 10)[0], "the daemon lives on without its keeper"
+        os.close(daemon)
+        assert "Traceback" not in Path(fresh_home.home, "host.log").read_text()
+        assert fresh_home("ls").returncode != 0
+    finally:
+        for terminal in (first, second):
+            terminal.close()

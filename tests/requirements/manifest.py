@@ -890,6 +890,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
             *_in(
                 "process/test_discontinuity",
                 "test_a_session_that_died_with_its_host_is_discontinued_by_a_signed_entry",
+                "test_a_keepers_death_is_the_hosts_whoever_is_attached",
             ),
             *_in(
                 "process/test_verify_cli",

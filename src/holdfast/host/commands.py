@@ -24,7 +24,7 @@ from holdfast.adapters.shell import (
 from holdfast.host.clock import now
 from holdfast.host.executing import Execution, Executions
 from holdfast.host.kept import KeptExec
-from holdfast.host.typed import Later, Typed
+from holdfast.host.typed import BEGIN_WAIT_S, Later, Typed
 from holdfast.journal import entries
 from holdfast.model.envelope import Right
 from holdfast.model.errors import (
@@ -50,7 +50,6 @@ TYPED_BLIND = "(typed blind, not kept)"  # in place of a command line that is a 
 _BELL_READ_BYTES = 64 << 10
 _BELL_READS = 16  # in one go; a shell that says more is heard in the next
 _CLEAR_LINE = b"\x03"
-_BEGIN_WAIT_S = 1.0  # a shell that is at a prompt so long after Enter wants more input
 _PROBE_CONTEXT_BYTES = 16  # typed last: after some keys a shell takes the next one as text
 _LINE_WAIT_S = 0.5  # a shell at its prompt answers in a millisecond
 _READS_ON_S = 0.005  # and reads on in another
@@ -79,7 +78,7 @@ class Commands:
         if live.fds.bell >= 0:
             self._loop.add_reader(live.fds.bell, self.listen)
         if self.exec is not None:
-            self._loop.call_later(_BEGIN_WAIT_S, self._check_reported, self.exec)
+            self._loop.call_later(BEGIN_WAIT_S, self._check_reported, self.exec)
 
     @property
     def last(self) -> CommandRecord | None:
@@ -274,7 +273,7 @@ class Commands:
     async def _settled(self) -> None:
         """Until the shell has said what it made of the last Enter; one that says nothing for so
         long wants the rest of a command line."""
-        left = self._entered_at + _BEGIN_WAIT_S - self._loop.time()
+        left = self._entered_at + BEGIN_WAIT_S - self._loop.time()
         if left > 0:
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._reported.wait(), left)
@@ -283,7 +282,7 @@ class Commands:
         """A command line was typed for `exec`. A shell that asks for more of it has not begun."""
         self.exec = execution
         self.executions.typed()
-        self._loop.call_later(_BEGIN_WAIT_S, self._check_begun, execution)
+        self._loop.call_later(BEGIN_WAIT_S, self._check_begun, execution)
 
     def _check_begun(self, execution: Execution) -> None:
         if self.exec is not execution or execution.record.command is not None:
@@ -298,7 +297,7 @@ class Commands:
             )
             self._give_up(execution, why)
         else:
-            self._loop.call_later(_BEGIN_WAIT_S, self._check_begun, execution)
+            self._loop.call_later(BEGIN_WAIT_S, self._check_begun, execution)
 
     def _check_reported(self, execution: Execution) -> None:
         """One that an earlier daemon left. That one may have died with a report in its hands: then
@@ -314,7 +313,7 @@ class Commands:
             )
             self._give_up(execution, why)
         elif self.exec is execution:
-            self._loop.call_later(_BEGIN_WAIT_S, self._check_reported, execution)
+            self._loop.call_later(BEGIN_WAIT_S, self._check_reported, execution)
 
     def _give_up(self, execution: Execution, why: HoldfastError) -> None:
         self.exec = None

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from holdfast.core.typed_lines import Line
     from holdfast.host.live import LiveSession
 
-_BEGIN_WAIT_S = 1.0  # a shell that read a whole line has said by then what it made of it
+# A shell that read a whole line has said by then what it made of it, or wants more of it.
+BEGIN_WAIT_S = 1.0
 
 
 class Later(NamedTuple):
@@ -118,7 +119,7 @@ class Typed:
     def _settle(self) -> None:
         """A shell that read a whole line says what it made of it before it waits for keys again:
         if it waits and has said nothing, what was read before the prompt was a program's."""
-        waited = self._loop.time() - self._prompted_at > _BEGIN_WAIT_S
+        waited = self._loop.time() - self._prompted_at > BEGIN_WAIT_S
         waits = waited or self._live.state() is SessionState.PROMPT
         if waits and not ring.unread(self._live.fds.bell):
             self._lines.settled(self.unread())
