@@ -18,7 +18,7 @@ from bench.stage import Stage
 from bench.systems import System
 from bench.terminal import COLS, ROWS, Terminal
 from holdfast.model.size import Size
-from holdfast.wire import messages as m
+from holdfast.wire.messages import session as m
 
 _PRINTER = r"""
 echo $$ > "$1"

@@ -17,8 +17,9 @@ from functools import partial
 from bench.results import Row, Target
 from bench.sampling import Samples, interleaved, medians
 from bench.stage import Stage
-from holdfast.adapters import cgroup, halting, procfs
-from holdfast.adapters.stopping import Tree, stop_tree
+from holdfast.adapters.halt import cgroup, freeze
+from holdfast.adapters.halt.stop_tree import Tree, stop_tree
+from holdfast.adapters.proc import procfs
 from holdfast.sdk.client import Host
 
 PROCESSES = 200
@@ -103,7 +104,7 @@ def _wait_idle(group: str) -> None:
 
 def _freeze(group: str) -> float:
     began = time.perf_counter()
-    halted = halting.halt_group(group)
+    halted = freeze.halt_group(group)
     seconds = time.perf_counter() - began
     assert halted.frozen
     assert cgroup.thaw(group)

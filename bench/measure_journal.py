@@ -20,8 +20,8 @@ from functools import partial
 from bench.results import Row, Target
 from bench.sampling import interleaved, medians
 from bench.stage import Stage
-from holdfast.adapters.journal_writer import JournalWriter
-from holdfast.adapters.segments import JournalReader
+from holdfast.adapters.journal_files.segments import JournalReader
+from holdfast.adapters.journal_files.writer import JournalWriter
 from holdfast.adapters.signing import SigningKey, check
 from holdfast.journal.entries import Began, Input
 from holdfast.journal.framing import read_header

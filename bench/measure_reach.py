@@ -22,9 +22,9 @@ from bench.results import Row, Target
 from bench.sampling import Samples, interleaved, percentile
 from bench.stage import Stage
 from bench.terminal import Terminal
-from holdfast.sdk import machines
 from holdfast.sdk.client import Host
-from holdfast.wire import messages as m
+from holdfast.sdk.reach import machines
+from holdfast.wire.messages import session as m
 
 _READERS = 100
 _TEXT_TIMEOUT_S = 120.0

@@ -9,7 +9,7 @@ from bench.content import ask
 from bench.results import Row, Target
 from bench.sampling import interleaved, medians
 from bench.stage import Stage
-from holdfast.wire import messages as m
+from holdfast.wire.messages import session as m
 
 _NAME = "beside"
 _TIMEOUT_S = 120.0

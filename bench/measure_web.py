@@ -20,7 +20,7 @@ from bench.results import Row, Target
 from bench.sampling import interleaved, percentile
 from bench.stage import Stage
 from bench.terminal import Terminal
-from holdfast.wire import authority as a
+from holdfast.wire.messages import authority as a
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from holdfast.model.errors import HoldfastError as HoldfastError
     from holdfast.sdk import blocking as blocking
     from holdfast.sdk import events as events
+    from holdfast.sdk.aio.command_run import Running as Running
     from holdfast.sdk.aio.hold import Hold as Hold
     from holdfast.sdk.aio.hold import connect as connect
-    from holdfast.sdk.aio.running import Running as Running
     from holdfast.sdk.aio.session import Session as Session
     from holdfast.sdk.aio.turn import Turn as Turn
     from holdfast.sdk.aio.values import Piece as Piece
@@ -36,7 +36,7 @@ _PUBLIC = {
     "events": ("holdfast.sdk.events", ""),
     "Hold": ("holdfast.sdk.aio.hold", "Hold"),
     "connect": ("holdfast.sdk.aio.hold", "connect"),
-    "Running": ("holdfast.sdk.aio.running", "Running"),
+    "Running": ("holdfast.sdk.aio.command_run", "Running"),
     "Session": ("holdfast.sdk.aio.session", "Session"),
     "Turn": ("holdfast.sdk.aio.turn", "Turn"),
     "Piece": ("holdfast.sdk.aio.values", "Piece"),

@@ -8,8 +8,8 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 
 from contract.stores import PATIENCE_S, Clusters
-from holdfast.adapters.relay_bus_memory import MemoryBus, MemoryHub
-from holdfast.adapters.relay_bus_nats import NatsBus
+from holdfast.adapters.memory.relay_bus import MemoryBus, MemoryHub
+from holdfast.adapters.nats.relay_bus import NatsBus
 from holdfast.ports.relay_bus import RelayBus
 
 BUSES = ("memory", "nats-1", "nats-3")

@@ -6,8 +6,7 @@ from __future__ import annotations
 import asyncio
 import time
 
-from holdfast.core.lease import Lease
-from holdfast.core.lease_events import (
+from holdfast.core.lease.events import (
     Acquire,
     Acquired,
     Fenced,
@@ -24,6 +23,7 @@ from holdfast.core.lease_events import (
     WriteUnknown,
     Wrote,
 )
+from holdfast.core.lease.machine import Lease
 from holdfast.model.errors import CoordinationDown
 from holdfast.model.ids import SessionId
 from holdfast.model.lease import LeaseTerms

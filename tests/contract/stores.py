@@ -10,10 +10,10 @@ from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
-from holdfast.adapters.coordination_memory import MemoryCoordination, MemoryStore
-from holdfast.adapters.coordination_nats import NatsCoordination
-from holdfast.adapters.coordination_sqlite import SqliteCoordination
-from holdfast.adapters.nats_server import NatsCluster
+from holdfast.adapters.memory.coordination import MemoryCoordination, MemoryStore
+from holdfast.adapters.nats.coordination import NatsCoordination
+from holdfast.adapters.nats.server import NatsCluster
+from holdfast.adapters.sqlite.coordination import SqliteCoordination
 from holdfast.ports.coordination import Coordination, Done, Lost, Unknown
 
 KINDS = ("memory", "sqlite", "nats-1", "nats-3")

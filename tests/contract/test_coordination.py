@@ -8,7 +8,7 @@ import random
 import pytest
 
 from contract.stores import PATIENCE_S, Appender, Store, check_history, run, written
-from holdfast.adapters.coordination_memory import MemoryCoordination
+from holdfast.adapters.memory.coordination import MemoryCoordination
 from holdfast.model.errors import InvalidArgument
 from holdfast.model.limits import COORDINATION_KEY_MAX_CHARS, COORDINATION_VALUE_MAX_BYTES
 from holdfast.ports.coordination import Coordination, Done, Entry, Lost, Unknown

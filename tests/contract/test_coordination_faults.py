@@ -17,10 +17,10 @@ from pathlib import Path
 import pytest
 
 from contract.stores import PATIENCE_S, Appender, Clusters, check_history, run, written
-from holdfast.adapters.coordination_nats import NatsCoordination
-from holdfast.adapters.coordination_sqlite import SqliteCoordination
-from holdfast.adapters.nats_server import NatsCluster, NatsNode, free_ports
-from holdfast.host.coordinating import BUCKET, CoordinationPoint
+from holdfast.adapters.nats.coordination import NatsCoordination
+from holdfast.adapters.nats.server import NatsCluster, NatsNode, free_ports
+from holdfast.adapters.sqlite.coordination import SqliteCoordination
+from holdfast.host.coordination_point import BUCKET, CoordinationPoint
 from holdfast.model.errors import CoordinationDown, LaunchFailed, StorageFailed, Unsupported
 from holdfast.ports.coordination import Done, Entry, Lost, Unknown
 
@@ -29,7 +29,7 @@ from holdfast.ports.coordination import Done, Entry, Lost, Unknown
 _WRITER = """
     import asyncio, sys
     from pathlib import Path
-    from holdfast.adapters.coordination_sqlite import SqliteCoordination
+    from holdfast.adapters.sqlite.coordination import SqliteCoordination
 
     async def main():
         store = SqliteCoordination(Path(sys.argv[1]))

@@ -6,7 +6,7 @@ import asyncio
 
 from contract.leasing import TERMS, Runner, now
 from contract.stores import PATIENCE_S, Store, run
-from holdfast.core.lease_table import HELD
+from holdfast.core.lease.table import HELD
 
 
 async def within(event: asyncio.Event) -> None:

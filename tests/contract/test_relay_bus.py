@@ -10,8 +10,8 @@ import pytest
 
 from contract.buses import BUSES, Buses, Listener
 from contract.stores import PATIENCE_S, Clusters, run
-from holdfast.adapters.nats_server import NatsCluster
-from holdfast.adapters.relay_bus_nats import NatsBus
+from holdfast.adapters.nats.relay_bus import NatsBus
+from holdfast.adapters.nats.server import NatsCluster
 from holdfast.model.errors import CoordinationDown
 from holdfast.model.limits import RELAY_FRAME_MAX_BYTES
 from holdfast.ports.relay_bus import NAME_CHARS

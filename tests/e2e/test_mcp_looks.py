@@ -20,9 +20,9 @@ from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
 from e2e.agents import PATIENCE_S, agent, host_of_otto, served
+from holdfast.mcp.agent_desk import Desk
 from holdfast.mcp.changes import Changes
-from holdfast.mcp.desk import Desk
-from holdfast.mcp.looking import Looking
+from holdfast.mcp.read_tools import Looking
 from holdfast.mcp.recorded import head
 from holdfast.mcp.resources import journal_lines
 from holdfast.model.shell_state import Change, Kind, What

@@ -24,8 +24,8 @@ from holdfast.model.state import Level
 from holdfast.sdk import identity
 from holdfast.sdk.connection import Connection, new_operator
 from holdfast.sdk.identity import Identity
-from holdfast.wire import authority as a
-from holdfast.wire import messages as m
+from holdfast.wire.messages import authority as a
+from holdfast.wire.messages import session as m
 
 PROGRAM = str(Path(__file__).with_name("programs") / "recorder.py")
 WORKER = ("observe", "input", "turn.request", "turn.grant")

@@ -10,7 +10,7 @@ from holdfast.model.errors import HoldfastError, HostDown, HostLost
 from holdfast.model.info import SessionInfo
 from holdfast.model.state import Level
 from holdfast.sdk.client import Host
-from holdfast.wire import messages as m
+from holdfast.wire.messages import session as m
 
 _LOST = (HostLost, HostDown)
 

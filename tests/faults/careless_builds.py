@@ -14,7 +14,7 @@ _ARMED = "HOLDFAST_TEST_ARMED"
 
 _MOMENT = f"""
 import os, signal
-from holdfast.adapters import ledger
+from holdfast.adapters.session_memory import input_ledger
 def moment():
     try:
         os.unlink(os.environ["{_ARMED}"])
@@ -32,12 +32,12 @@ CAREFUL = ""
 
 CARELESS = {
     "anybody may write": """
-from holdfast.core import turn
+from holdfast.core.turn import machine
 assert turn.Wrote in turn._HANDLERS
 turn._HANDLERS[turn.Wrote] = lambda self, event: []
 """,
     "accepted before it is taken": """
-from holdfast.host import typist
+from holdfast.host.session import input_custody
 really = typist.Typist.take
 def later(self, take):
     self._loop.call_later(0.05, really, self, take)
@@ -45,7 +45,7 @@ def later(self, take):
 typist.Typist.take = later
 """,
     "one form is not recorded": """
-from holdfast.host import typist
+from holdfast.host.session import input_custody
 really_record = typist.Typist._record
 def record(self, take):
     if take.form != "submit":
@@ -53,7 +53,7 @@ def record(self, take):
 typist.Typist._record = record
 """,
     "rights are judged once": """
-from holdfast.core import authority
+from holdfast.core.access import authority
 judged = {}
 really_meet = authority.Authority._meet
 def meet(self, actor, session, labels, now, **how):
@@ -64,17 +64,17 @@ def meet(self, actor, session, labels, now, **how):
 authority.Authority._meet = meet
 """,
     "a repeat is typed again": """
-from holdfast.core import intake
+from holdfast.core import input_machine
 assert intake.Intake.is_new
 intake.Intake.is_new = lambda self, operator, seq, size: True
 """,
     "gathered keys die with the daemon": """
-from holdfast.adapters import burst
+from holdfast.adapters.session_memory import burst_page
 assert burst.Burst.settle
 burst.Burst.settle = lambda self, last_taken: self.clear()
 """,
     "the turn is not kept": """
-from holdfast.core import turn
+from holdfast.core.turn import machine
 really_kept = turn.Turn.kept
 turn.Turn.kept = lambda self: really_kept(turn.Turn())
 """,
@@ -82,7 +82,7 @@ turn.Turn.kept = lambda self: really_kept(turn.Turn())
 
 # Shown by a run of its own: it takes a program that does not read.
 WHAT_WAITS_IS_NOT_JUDGED_AGAIN = """
-from holdfast.host import typist
+from holdfast.host.session import input_custody
 assert typist.Typist.judge_pending
 typist.Typist.judge_pending = lambda self: None
 """

@@ -9,7 +9,7 @@ import pytest
 
 from faults.hosting import FaultHost
 from faults.reached import Guests
-from holdfast.adapters import cgroup
+from holdfast.adapters.halt import cgroup
 from holdfast.model.state import Level
 
 

@@ -19,35 +19,35 @@ KEY_PRESS_SOURCE = Path(holdfast.__file__).parent / "native" / "key_press.c"
 
 # name -> (module, class or "", attribute)
 CALLS = {
-    "create": ("holdfast.host.store", "Store", "create"),
-    "launch": ("holdfast.adapters.launcher", "", "_launched"),
-    "make_ring": ("holdfast.adapters.ring", "Ring", "unmap"),
-    "save_spec": ("holdfast.host.store", "Store", "save_spec"),
-    "deposit": ("holdfast.host.custody", "KeeperLink", "deposit"),
-    "bury": ("holdfast.host.store", "Store", "bury"),
-    "release": ("holdfast.host.custody", "KeeperLink", "release"),
-    "note": ("holdfast.adapters.ledger", "Ledger", "_note"),
-    "type": ("holdfast.adapters.ledger", "Ledger", "type_into"),
-    "drain": ("holdfast.adapters.ring", "Ring", "_drain"),
-    "checkpoint": ("holdfast.adapters.ring", "Ring", "save_checkpoint"),
-    "collect": ("holdfast.host.custody", "KeeperLink", "collect"),
-    "ready": ("holdfast.host.custody", "KeeperLink", "ready"),
-    "begin": ("holdfast.adapters.burst", "Burst", "begin"),
-    "prepare": ("holdfast.adapters.burst", "Burst", "prepare"),
-    "commit": ("holdfast.adapters.burst", "Burst", "commit"),
-    "clear": ("holdfast.adapters.burst", "Burst", "clear"),
-    "settle": ("holdfast.adapters.burst", "Burst", "settle"),
-    "take": ("holdfast.adapters.ledger", "Ledger", "take"),
-    "record": ("holdfast.adapters.journal_writer", "JournalWriter", "record"),
-    "append": ("holdfast.adapters.journal_writer", "JournalWriter", "append"),
-    "seal": ("holdfast.adapters.journal_writer", "JournalWriter", "seal"),
-    "moved": ("holdfast.host.turning", "Turning", "record"),
-    "keep": ("holdfast.host.live", "LiveSession", "keep"),
+    "create": ("holdfast.host.session_store", "Store", "create"),
+    "launch": ("holdfast.adapters.launch.client", "", "_launched"),
+    "make_ring": ("holdfast.adapters.session_memory.output_ring", "Ring", "unmap"),
+    "save_spec": ("holdfast.host.session_store", "Store", "save_spec"),
+    "deposit": ("holdfast.host.keeper_link", "KeeperLink", "deposit"),
+    "bury": ("holdfast.host.session_store", "Store", "bury"),
+    "release": ("holdfast.host.keeper_link", "KeeperLink", "release"),
+    "note": ("holdfast.adapters.session_memory.input_ledger", "Ledger", "_note"),
+    "type": ("holdfast.adapters.session_memory.input_ledger", "Ledger", "type_into"),
+    "drain": ("holdfast.adapters.session_memory.output_ring", "Ring", "_drain"),
+    "checkpoint": ("holdfast.adapters.session_memory.output_ring", "Ring", "save_checkpoint"),
+    "collect": ("holdfast.host.keeper_link", "KeeperLink", "collect"),
+    "ready": ("holdfast.host.keeper_link", "KeeperLink", "ready"),
+    "begin": ("holdfast.adapters.session_memory.burst_page", "Burst", "begin"),
+    "prepare": ("holdfast.adapters.session_memory.burst_page", "Burst", "prepare"),
+    "commit": ("holdfast.adapters.session_memory.burst_page", "Burst", "commit"),
+    "clear": ("holdfast.adapters.session_memory.burst_page", "Burst", "clear"),
+    "settle": ("holdfast.adapters.session_memory.burst_page", "Burst", "settle"),
+    "take": ("holdfast.adapters.session_memory.input_ledger", "Ledger", "take"),
+    "record": ("holdfast.adapters.journal_files.writer", "JournalWriter", "record"),
+    "append": ("holdfast.adapters.journal_files.writer", "JournalWriter", "append"),
+    "seal": ("holdfast.adapters.journal_files.writer", "JournalWriter", "seal"),
+    "moved": ("holdfast.host.session.turn_notices", "Turning", "record"),
+    "keep": ("holdfast.host.session.live_session", "LiveSession", "keep"),
     "changed": ("holdfast.host.daemon", "Daemon", "authority_changed"),
-    "halt": ("holdfast.adapters.halting", "", "halt"),
-    "stop": ("holdfast.adapters.stopping", "", "send"),
-    "frozen": ("holdfast.adapters.cgroup", "", "freeze"),
-    "go": ("holdfast.adapters.halting", "", "resume"),
+    "halt": ("holdfast.adapters.halt.freeze", "", "halt"),
+    "stop": ("holdfast.adapters.halt.stop_tree", "", "send"),
+    "frozen": ("holdfast.adapters.halt.cgroup", "", "freeze"),
+    "go": ("holdfast.adapters.halt.freeze", "", "resume"),
 }
 
 _CRASH = """
@@ -73,14 +73,14 @@ for point, (module, owner, name) in {calls!r}.items():
 """
 
 _WITHOUT_KEY_PRESS = """
-from holdfast.adapters import native
+from holdfast.adapters import compiled
 found = native.built
 native.built = lambda name: None if name == native.KEY_PRESS else found(name)
 """
 
 _OTHER_KEY_PRESS = """
 import pathlib
-from holdfast.adapters import native
+from holdfast.adapters import compiled
 found = native.built
 other = pathlib.Path({library!r})
 native.built = lambda name: other if name == native.KEY_PRESS else found(name)
@@ -96,7 +96,7 @@ int unlink(const char *), kill(int, int), getpid(void);
 FAULTS = {
     # Output through the daemon's own memory: what was read and not yet stored dies with it.
     "ring reads, then stores": """
-from holdfast.adapters import ring
+from holdfast.adapters.session_memory import output_ring
 def pump(self, master, budget):
     try:
         data = os.read(master, 4096)
@@ -113,7 +113,7 @@ ring.Ring.pump = pump
 """,
     # The head is not noted and the file position not asked: stored output is overwritten.
     "ring trusts only its noted head": """
-from holdfast.adapters import ring
+from holdfast.adapters.session_memory import output_ring
 assert ring.Ring._recover_head and ring.Ring._drain
 def recover(self):
     head = self._words[ring._HEAD]
@@ -131,7 +131,7 @@ ring.Ring._drain = drain
 """,
     # The ledger is never written: a repeat after a crash looks new, and is typed twice.
     "ledger notes nothing": """
-from holdfast.adapters import ledger
+from holdfast.adapters.session_memory import input_ledger
 assert ledger.Ledger.take and ledger.Ledger._note
 ledger.Ledger._note = lambda self, operator, seq: None
 def typed(self, master):
@@ -143,7 +143,7 @@ ledger.Ledger.type_into = typed
 """,
     # Noted before it is in custody: a crash in between loses an input that counts as taken.
     "ledger notes first": """
-from holdfast.adapters import ledger
+from holdfast.adapters.session_memory import input_ledger
 assert ledger.Ledger.take and ledger.Ledger._note
 def take(self, operator, seq, data):
     self._note(operator, seq)

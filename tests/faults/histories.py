@@ -19,7 +19,7 @@ from itertools import accumulate
 from math import inf
 from pathlib import Path
 
-from holdfast.adapters.segments import JournalReader
+from holdfast.adapters.journal_files.segments import JournalReader
 from holdfast.journal import entries
 from holdfast.journal.entries import Entry
 from holdfast.model.limits import JOURNAL_ENTRY_MAX_BYTES

@@ -17,11 +17,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
-from holdfast.adapters import cgroup
+from holdfast.adapters.halt import cgroup
 from holdfast.model.errors import HoldfastError
 from holdfast.model.state import Ending
 from holdfast.sdk.client import Host
-from holdfast.wire import messages as m
+from holdfast.wire.messages import session as m
 
 HOLD = str(Path(sys.executable).with_name("hold"))
 PATIENCE_S = 20.0  # far beyond what anything takes here, on two busy cores

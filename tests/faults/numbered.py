@@ -17,7 +17,7 @@ from holdfast.model.errors import HoldfastError, HostDown, HostLost, InputUnknow
 from holdfast.model.state import Level
 from holdfast.sdk.client import Host
 from holdfast.sdk.connection import Connection
-from holdfast.wire import messages as m
+from holdfast.wire.messages import session as m
 
 PROGRAM = str(Path(__file__).with_name("programs") / "numbered.py")
 RING_BYTES = 96 << 20  # holds all that is printed while a test runs, so nothing may be missing

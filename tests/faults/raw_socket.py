@@ -12,7 +12,7 @@ import msgpack
 
 from holdfast.sdk.connection import new_operator
 from holdfast.wire.frames import Decoder, encode
-from holdfast.wire.messages import PROTOCOL_VERSION, Hello, Message
+from holdfast.wire.messages.session import PROTOCOL_VERSION, Hello, Message
 
 _LIMIT_BYTES = 16 << 20
 

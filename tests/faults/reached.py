@@ -14,8 +14,9 @@ from typing import Any
 import pytest
 
 from faults.hosting import FaultHost, descriptor_count, until
-from holdfast.sdk import joining, reaching
-from holdfast.sdk.machines import Machine
+from holdfast.sdk.reach import host_relays
+from holdfast.sdk.reach import join as joining
+from holdfast.sdk.reach.machines import Machine
 from process.relaying import RelayProcess
 
 ROOMY = ("--limit", "opens=100000", "--limit", "drain_s=1")  # all devices have one address here
@@ -76,7 +77,7 @@ class ReachedHost(FaultHost):
         with self.client() as client:
             until(
                 "the host is at its relays",
-                lambda: all(each.reached for each in reaching.relays(client)),
+                lambda: all(each.reached for each in host_relays.relays(client)),
                 timeout_s,
             )
 

@@ -22,8 +22,8 @@ from holdfast.sdk import identity
 from holdfast.sdk.client import Host
 from holdfast.sdk.connection import AWAY, NOT_SENT, Connection
 from holdfast.sdk.identity import Identity
-from holdfast.sdk.machines import Machine
-from holdfast.wire import messages as m
+from holdfast.sdk.reach.machines import Machine
+from holdfast.wire.messages import session as m
 
 _PROGRAMS = Path(__file__).with_name("programs")
 COME_BACK_S = 90.0  # with everything broken at once; a single fault costs far less

@@ -13,19 +13,19 @@ from holdfast.model.device import Device as PublicDevice
 from holdfast.model.errors import HoldfastError
 from holdfast.model.ids import OperatorId, SessionId
 from holdfast.sdk import identity
-from holdfast.sdk.machines import Machine
-from holdfast.sdk.remote_channel import Device
+from holdfast.sdk.reach.machines import Machine
+from holdfast.sdk.reach.secure_channel import Device
 from holdfast.wire import relay_messages as r
-from holdfast.wire.audience import Listener
 from holdfast.wire.base64url import decoded
 from holdfast.wire.channel import Dialling, OperatorChannel
-from holdfast.wire.fencing import EpochFloor
-from holdfast.wire.input_streams import InputStream
-from holdfast.wire.keys import KeyPair
-from holdfast.wire.message import Message
-from holdfast.wire.opening import HOST_EPOCH, Opening, host_channel
-from holdfast.wire.remote_requests import body_of, fields_of
-from holdfast.wire.sealed import Kind, Opened
+from holdfast.wire.epochs import EpochFloor
+from holdfast.wire.input_chain import InputStream
+from holdfast.wire.key_agreement import KeyPair
+from holdfast.wire.messages.base import Message
+from holdfast.wire.output_listener import Listener
+from holdfast.wire.record_layer import Kind, Opened
+from holdfast.wire.request_classes import body_of, fields_of
+from holdfast.wire.stream_opening import HOST_EPOCH, Opening, host_channel
 from process.relaying import OperatorClient, RelayProcess, at
 
 ANSWER_S = 15.0

@@ -19,13 +19,13 @@ from faults.histories import OK, REFUSED, Op, faults
 from faults.hosting import FaultHost, until
 from faults.raw_socket import RawSocket, frame
 from faults.test_storage import fill, mount
-from holdfast.adapters.segments import JournalReader
+from holdfast.adapters.journal_files.segments import JournalReader
 from holdfast.model.errors import BadSignature, HoldfastError, NoSuchActor, ProtocolViolation
 from holdfast.sdk import identity
 from holdfast.sdk.connection import Connection, new_operator
 from holdfast.sdk.identity import Identity
-from holdfast.wire import authority as a
-from holdfast.wire import messages as m
+from holdfast.wire.messages import authority as a
+from holdfast.wire.messages import session as m
 
 SEED = 5
 _CLOCK = "HOLDFAST_TEST_CLOCK"

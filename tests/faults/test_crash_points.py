@@ -16,7 +16,7 @@ from faults.raw_socket import RawSocket, frame
 from holdfast.model.errors import HoldfastError, HostLost, SessionEnded
 from holdfast.model.state import Level, SessionState
 from holdfast.sdk.client import Host
-from holdfast.wire import messages as m
+from holdfast.wire.messages import session as m
 
 DURING_START = [
     "before-create", "after-create", "before-launch", "after-launch", "after-make_ring",

@@ -9,7 +9,7 @@ import pytest
 from faults.hosting import FaultHost, children, descriptor_count, process_key, until
 from faults.leftovers import assert_in_order
 from holdfast.model.state import Level
-from holdfast.wire import messages as m
+from holdfast.wire.messages import session as m
 
 SESSIONS = 100
 SLACK = 2  # a connection of ours that is being closed

@@ -20,7 +20,7 @@ from faults.hosting import (
 )
 from holdfast.model.errors import SessionEnded
 from holdfast.model.state import Ending, Level
-from holdfast.wire import messages as m
+from holdfast.wire.messages import session as m
 
 ENDINGS = {
     "exit 0": ("exit 0", Ending(code=0)),

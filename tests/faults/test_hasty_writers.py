@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from faults.hosting import FaultHost, until
-from holdfast.adapters.segments import JournalReader
+from holdfast.adapters.journal_files.segments import JournalReader
 from holdfast.journal import entries
-from holdfast.wire import messages as m
+from holdfast.wire.messages import session as m
 
 WRITERS = 40
 

@@ -20,16 +20,17 @@ from faults.crash_points import (
 )
 from faults.histories import OK, faults
 from faults.hosting import FaultHost, until
-from holdfast.adapters import cgroup, procfs
-from holdfast.adapters.segments import JournalReader
+from holdfast.adapters.halt import cgroup
+from holdfast.adapters.journal_files.segments import JournalReader
+from holdfast.adapters.proc import procfs
 from holdfast.journal import entries
 from holdfast.journal.entries import Body
 from holdfast.model.errors import HostLost, SessionHalted
 from holdfast.model.state import Level, SessionState
 from holdfast.sdk import identity
 from holdfast.sdk.client import Host
-from holdfast.wire import authority as a
-from holdfast.wire import messages as m
+from holdfast.wire.messages import authority as a
+from holdfast.wire.messages import session as m
 
 SEED = 11
 _CUSTODY = ["before-take", "before-note", "after-note", "after-take", "before-type", "after-type"]

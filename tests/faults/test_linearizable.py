@@ -21,7 +21,7 @@ from faults.histories import OK, Op, Scene, faults
 from faults.hosting import FaultHost, is_alive, process_key
 from faults.leftovers import assert_in_order
 from holdfast.model.limits import INPUT_MAX_BYTES
-from holdfast.wire import authority as a
+from holdfast.wire.messages import authority as a
 
 SEED = 20_261_115
 ACTORS = 20

@@ -8,10 +8,10 @@ import pytest
 
 from faults.crash_points import customized_host
 from faults.hosting import FaultHost, until
-from holdfast.adapters.segments import JournalReader
+from holdfast.adapters.journal_files.segments import JournalReader
 from holdfast.adapters.signing import check
 from holdfast.journal import entries
-from holdfast.wire import messages as m
+from holdfast.wire.messages import session as m
 
 _HASTY_SEALS = """
 import holdfast.model.limits as limits

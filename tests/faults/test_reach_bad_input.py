@@ -28,15 +28,15 @@ from holdfast.model.limits import (
 )
 from holdfast.sdk import identity
 from holdfast.sdk.client import Host
-from holdfast.sdk.machines import Machine
-from holdfast.wire import authority as au
+from holdfast.sdk.reach.machines import Machine
 from holdfast.wire import relay_messages as r
-from holdfast.wire.admission import Devices, RevokeDevice
 from holdfast.wire.base64url import decoded
 from holdfast.wire.grants import decode_chain, encode_chain, extend
 from holdfast.wire.invites import parse_link
-from holdfast.wire.remote_requests import body_of
-from holdfast.wire.sealed import Kind
+from holdfast.wire.messages import authority as au
+from holdfast.wire.messages.admission import Devices, RevokeDevice
+from holdfast.wire.record_layer import Kind
+from holdfast.wire.request_classes import body_of
 from process.relaying import OperatorClient, bounded, stop_reading
 
 SEED = 7

@@ -13,9 +13,10 @@ from faults.hosting import FaultHost, until
 from faults.reached import Guests
 from holdfast.model.errors import RelayUnreachable
 from holdfast.model.info import RelayState
-from holdfast.sdk import identity, reaching
+from holdfast.sdk import identity
 from holdfast.sdk.client import Host
-from holdfast.sdk.machines import Machine
+from holdfast.sdk.reach import host_relays
+from holdfast.sdk.reach.machines import Machine
 from process.relaying import RelayProcess
 
 
@@ -77,4 +78,4 @@ def test_a_certificate_that_is_not_right_is_told_of_and_tried_until_it_is(
 
 
 def _reached(client: Host) -> tuple[RelayState, ...]:
-    return tuple(each for each in reaching.relays(client) if each.reached)
+    return tuple(each for each in host_relays.relays(client) if each.reached)

@@ -24,7 +24,7 @@ from faults.remote_actors import (
     ticking,
     type_line,
 )
-from holdfast.adapters.nats_server import NatsCluster, NatsNode
+from holdfast.adapters.nats.server import NatsCluster, NatsNode
 from process.relay_pairs import relay_on
 
 SEED = 20_270_402

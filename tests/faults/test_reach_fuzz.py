@@ -11,13 +11,13 @@ import pytest
 
 from holdfast.model.errors import HoldfastError
 from holdfast.wire import relay_messages as r
-from holdfast.wire.audience import Listener
-from holdfast.wire.broadcast import Broadcaster
 from holdfast.wire.channel import Answering, Dialling
-from holdfast.wire.fencing import EpochFloor, Incarnation
-from holdfast.wire.keys import KeyPair
-from holdfast.wire.opening import Opening, read_opening
-from holdfast.wire.remote_requests import body_of, fields_of
+from holdfast.wire.epochs import EpochFloor, Incarnation
+from holdfast.wire.key_agreement import KeyPair
+from holdfast.wire.output_broadcast import Broadcaster
+from holdfast.wire.output_listener import Listener
+from holdfast.wire.request_classes import body_of, fields_of
+from holdfast.wire.stream_opening import Opening, read_opening
 from unit.malicious_relay import EPOCH, SESSION, Host, Line, Operator, fresh
 
 SEED = 20_270_402

@@ -21,11 +21,11 @@ from faults.remote_actors import ticking, type_line
 from faults.slow_lane import SlowLane
 from holdfast.model.errors import HoldfastError
 from holdfast.sdk.client import Host
-from holdfast.sdk.machines import Machine
-from holdfast.sdk.reach_thread import reach_loop
-from holdfast.wire import messages as m
-from holdfast.wire import sealed
-from holdfast.wire.liveness import Liveness
+from holdfast.sdk.reach.machines import Machine
+from holdfast.sdk.reach.relay_thread import reach_loop
+from holdfast.wire import record_layer as sealed
+from holdfast.wire.heartbeat import Liveness
+from holdfast.wire.messages import session as m
 
 READERS = 100
 STALLED = 2

@@ -22,8 +22,8 @@ from holdfast.model.limits import KEYED_EXECS_REMEMBERED
 from holdfast.sdk.aio.carrier import Carrier
 from holdfast.sdk.aio.link import Link
 from holdfast.sdk.connection import Connection
-from holdfast.wire.authority import CaughtUp
-from holdfast.wire.messages import Answer, Message, Request
+from holdfast.wire.messages.authority import CaughtUp
+from holdfast.wire.messages.session import Answer, Message, Request
 from process.sdking import PATIENCE_S, lines_of, run, shell, until_gone
 
 _SEED = 20261116

@@ -15,8 +15,8 @@ from faults.hosting import FaultHost, resident_bytes, until
 from faults.raw_socket import RawSocket
 from holdfast.model.state import Level
 from holdfast.sdk.client import Host
-from holdfast.wire import messages as m
 from holdfast.wire.frames import encode
+from holdfast.wire.messages import session as m
 
 RING_BYTES = 1 << 20
 MEMORY_MAX_BYTES = 48 << 20  # what stalled readers may add to the daemon, ring and screen included
@@ -126,7 +126,7 @@ STOPPED_CLIENT = """
 import sys
 from holdfast.model.state import Level
 from holdfast.sdk.client import Host
-from holdfast.wire import messages as m
+from holdfast.wire.messages import session as m
 from holdfast.wire.frames import encode
 client = Host(path=sys.argv[1])
 connection = client.connection

@@ -130,7 +130,7 @@ def test_a_read_only_state_directory_refuses_new_sessions_and_spares_the_living(
 
 
 _SPEC_FAILS_ONCE = """
-import holdfast.host.store as store
+import holdfast.host.session_store as store
 whole = store.Store.save_spec
 def save_spec(self, stored):
     store.Store.save_spec = whole

@@ -11,15 +11,15 @@ from faults.crash_points import customized_host
 from faults.hosting import FaultHost, until
 from faults.test_storage import fill
 from faults.test_storage import small_disk as small_disk
-from holdfast.adapters.segments import JournalReader
+from holdfast.adapters.journal_files.segments import JournalReader
 from holdfast.journal import entries
 from holdfast.model.errors import StorageFailed
 from holdfast.model.size import Size
 from holdfast.model.state import Ending, SessionState
 from holdfast.model.turn_info import Receipt
 from holdfast.sdk.client import Host
-from holdfast.wire import authority as a
-from holdfast.wire import messages as m
+from holdfast.wire.messages import authority as a
+from holdfast.wire.messages import session as m
 
 _COMINGS = 220  # each was two entries, of 400 bytes; of the reserve less than 70 KiB are left
 _WORDY = "x" * 200

@@ -8,7 +8,7 @@ import signal
 import subprocess
 from pathlib import Path
 
-from holdfast.adapters.nats_server import NatsCluster, NatsNode
+from holdfast.adapters.nats.server import NatsCluster, NatsNode
 from privileged.leasing import LeasedHost, soon
 from process.commanding import HOLD, PATIENCE_S
 from process.relaying import RelayProcess

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from holdfast.adapters import cgroup
+from holdfast.adapters.halt import cgroup
 from process.commanding import PATIENCE_S, Hold
 
 LEASE_S = 3.0

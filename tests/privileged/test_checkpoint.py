@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.adapters import cgroup, criu
+from holdfast.adapters.criu import checkpoint
+from holdfast.adapters.halt import cgroup
 from holdfast.model.errors import LaunchFailed
 from holdfast.model.ids import SessionId
 from holdfast.model.state import Ending, Level
@@ -35,7 +36,7 @@ def sessions() -> Iterator[Sessions]:
     why = cgroup.unavailable()
     if why:
         pytest.skip(f"needs cgroup v2: {why}")
-    found = criu.find()
+    found = checkpoint.find()
     if isinstance(found, str):
         pytest.skip(f"needs CRIU: {found}")
     with Sessions(Level.MOVABLE) as running:
@@ -44,7 +45,7 @@ def sessions() -> Iterator[Sessions]:
 
 def revived(sessions: Sessions, directory: Path) -> Running:
     session = SessionId.of_key(os.urandom(32))
-    return sessions.adopt(criu.restore(str(directory), session, sessions.instance))
+    return sessions.adopt(checkpoint.restore(str(directory), session, sessions.instance))
 
 
 def shell(sessions: Sessions, uid: int = 0) -> Running:
@@ -65,7 +66,7 @@ def test_a_shell_comes_back_with_its_variables_and_jobs(
     there = before.ask(asked)
     assert "treasure" in there
 
-    criu.dump(before.place, before.master, str(tmp_path))
+    checkpoint.dump(before.place, before.master, str(tmp_path))
     before.finish()
     after = revived(sessions, tmp_path)
 
@@ -81,7 +82,7 @@ def test_job_control_works_after_a_restore_also_in_a_nested_shell(
     before = shell(sessions)
     before.type("PS1='inner> ' bash --norc --noprofile -i")
     before.until("inner> ")
-    criu.dump(before.place, before.master, str(tmp_path))
+    checkpoint.dump(before.place, before.master, str(tmp_path))
     before.finish()
     after = revived(sessions, tmp_path)
 
@@ -102,7 +103,7 @@ def test_a_session_left_running_is_undisturbed_and_its_copy_lives_beside_it(
 ) -> None:
     before = shell(sessions)
     before.ask("kept=both")
-    criu.dump(before.place, before.master, str(tmp_path), leave_running=True)
+    checkpoint.dump(before.place, before.master, str(tmp_path), leave_running=True)
     assert before.ask("echo $kept; kept=mine") == "both"
     after = revived(sessions, tmp_path)
     assert after.ask("echo $kept") == "both"
@@ -111,7 +112,7 @@ def test_a_session_left_running_is_undisturbed_and_its_copy_lives_beside_it(
 
 def test_the_true_status_is_still_told_after_a_restore(sessions: Sessions, tmp_path: Path) -> None:
     before = shell(sessions)
-    criu.dump(before.place, before.master, str(tmp_path))
+    checkpoint.dump(before.place, before.master, str(tmp_path))
     before.finish()
     after = revived(sessions, tmp_path)
     after.type("kill -9 $$")
@@ -123,7 +124,7 @@ def test_a_frozen_session_can_be_dumped_and_stays_frozen(
 ) -> None:
     before = shell(sessions)
     assert cgroup.freeze(before.place.cgroup)
-    criu.dump(before.place, before.master, str(tmp_path), leave_running=True)
+    checkpoint.dump(before.place, before.master, str(tmp_path), leave_running=True)
     assert cgroup.frozen(before.place.cgroup)
     assert cgroup.thaw(before.place.cgroup)
     assert before.ask("echo alive") == "alive"
@@ -135,14 +136,14 @@ def test_a_refused_dump_says_why_and_the_session_runs_on(
     before = shell(sessions)
     before.type("unshare --fork --pid sh -c 'echo nest''ed; exec sleep 1000' &")
     before.until("nested")
-    with pytest.raises(criu.DumpError, match="nested pid namespace"):
-        criu.dump(before.place, before.master, str(tmp_path))
+    with pytest.raises(checkpoint.DumpError, match="nested pid namespace"):
+        checkpoint.dump(before.place, before.master, str(tmp_path))
     assert before.ask("echo alive") == "alive"
 
 
 def test_a_failed_restore_leaves_nothing(sessions: Sessions, tmp_path: Path) -> None:
     before = shell(sessions)
-    criu.dump(before.place, before.master, str(tmp_path))
+    checkpoint.dump(before.place, before.master, str(tmp_path))
     before.finish()
     for image in tmp_path.glob("core-*.img"):
         image.write_bytes(b"")
@@ -157,7 +158,8 @@ def test_a_failed_restore_leaves_nothing(sessions: Sessions, tmp_path: Path) -> 
 _MANY_MOUNTS = """
 import os, sys
 sys.path.insert(0, sys.argv[1])
-from holdfast.adapters import criu, linux
+from holdfast.adapters.criu import checkpoint
+from holdfast.adapters.launch import syscalls
 linux.unshare(linux.CLONE_NEWNS)
 linux.mount(None, "/", None, linux.MS_REC | linux.MS_PRIVATE)
 linux.mount("tmpfs", "/run", "tmpfs")

@@ -8,8 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.adapters import cgroup, criu, halting, procfs
-from holdfast.host.halts import let_go
+from holdfast.adapters.criu import checkpoint
+from holdfast.adapters.halt import cgroup, freeze
+from holdfast.adapters.proc import procfs
+from holdfast.host.session.halt_control import let_go
 from holdfast.model.ids import SessionId
 from holdfast.model.state import Ending, Level
 from process import halt_scenes as scenes
@@ -68,7 +70,7 @@ def test_a_parent_held_in_vfork_does_not_hold_up_the_halt(
     sessions: Sessions, tmp_path: Path
 ) -> None:
     running = scenes.vforking(sessions, tmp_path)
-    halted = halting.halt(running.place)
+    halted = freeze.halt(running.place)
     assert halted.frozen and halted.tasks == 5  # with the init
     assert scenes.is_quiet_once_asleep(running.place)
 
@@ -79,8 +81,8 @@ def test_a_job_that_was_suspended_before_stays_suspended(sessions: Sessions) -> 
 
 def test_a_halted_tree_can_be_killed(sessions: Sessions) -> None:
     running = scenes.started(sessions, scenes.BUSY)
-    assert halting.halt(running.place).frozen
-    assert halting.kill(running.place)
+    assert freeze.halt(running.place).frozen
+    assert freeze.kill(running.place)
     assert not cgroup.populated(running.place.cgroup)
     running.finish()
 
@@ -89,7 +91,7 @@ def test_a_session_that_is_gone_is_not_called_halted(sessions: Sessions) -> None
     running = sessions.launch("true")
     running.finish()
     assert cgroup.remove(running.place.cgroup)
-    assert halting.halt(running.place).frozen is False
+    assert freeze.halt(running.place).frozen is False
 
 
 # -- the leaf of one actor --------------------------------------------------------------------
@@ -132,7 +134,7 @@ def test_one_actors_jobs_are_halted_while_the_shell_and_the_others_go_on(
     assert cgroup.actor_of(place.cgroup, place.pid) == ""
 
     leaf = cgroup.leaf(place.cgroup, "ann")
-    halted = halting.halt_group(leaf)
+    halted = freeze.halt_group(leaf)
     assert halted.frozen and halted.tasks >= 1
     ann, bob = _size(of_ann), _size(of_bob)
     scenes.soon(lambda: _size(of_bob) > bob + 20, "the other's job does not go on")
@@ -156,15 +158,15 @@ def test_the_session_is_halted_found_and_removed_with_its_leaves(
     assert everyone <= set(procfs.members(place, 100))
     assert list(cgroup.leaves(place.cgroup)) == ["ann", "bob"]
 
-    halted = halting.halt(place)
+    halted = freeze.halt(place)
     assert halted.frozen and halted.tasks >= 4
     size = _size(of_ann)
     assert scenes.is_quiet_once_asleep(place) and _size(of_ann) == size
-    assert halting.resume(place)
+    assert freeze.resume(place)
     scenes.soon(lambda: _size(of_ann) > size, "it does not go on")
 
-    assert halting.halt_group(cgroup.leaf(place.cgroup, "ann")).frozen
-    assert halting.kill(place)  # frozen in part
+    assert freeze.halt_group(cgroup.leaf(place.cgroup, "ann")).frozen
+    assert freeze.kill(place)  # frozen in part
     assert running.finish() == Ending(lost="the init ended as hold-init with 9")
     assert cgroup.remove(place.cgroup)
     assert not os.path.exists(place.cgroup)
@@ -222,7 +224,7 @@ def test_a_session_with_leaves_is_dumped_and_comes_back_without_them(
     sessions: Sessions, tmp_path: Path, frozen: bool
 ) -> None:
     """The kernel's image has no place for them: whoever restores puts the processes back."""
-    found = criu.find()
+    found = checkpoint.find()
     if isinstance(found, str):
         pytest.skip(f"needs CRIU: {found}")
     before = scenes.shell(sessions)
@@ -230,10 +232,10 @@ def test_a_session_with_leaves_is_dumped_and_comes_back_without_them(
     cgroup.enter(cgroup.leaf(before.place.cgroup, "bob"), before.place.shell_pid)
     image = tmp_path / "image"
     if frozen:
-        assert halting.halt(before.place).frozen
-    criu.dump(before.place, before.master, str(image))
+        assert freeze.halt(before.place).frozen
+    checkpoint.dump(before.place, before.master, str(image))
     before.finish()
-    restored = criu.restore(str(image), SessionId.of_key(os.urandom(32)), sessions.instance)
+    restored = checkpoint.restore(str(image), SessionId.of_key(os.urandom(32)), sessions.instance)
     after = sessions.adopt(restored)
     inside = cgroup.processes(after.place.cgroup)
     assert {cgroup.actor_of(after.place.cgroup, pid) for pid in inside} == {""}

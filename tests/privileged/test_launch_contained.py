@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.adapters import cgroup, namespaces
+from holdfast.adapters.halt import cgroup
+from holdfast.adapters.launch import mounts
 from holdfast.model.errors import CommandNotFound, LaunchFailed
 from holdfast.model.state import Ending, Level
 from process.launching import Sessions
@@ -155,7 +156,9 @@ def test_the_launch_does_not_show_in_the_hosts_mounts(sessions: Sessions) -> Non
 _ELSEWHERE = """
 import os, sys
 sys.path.insert(0, sys.argv[1])
-from holdfast.adapters import cgroup, linux, namespaces
+from holdfast.adapters.halt import cgroup
+from holdfast.adapters.launch import syscalls
+from holdfast.adapters.launch import mounts
 from holdfast.model.state import Ending, Level
 linux.unshare(linux.CLONE_NEWNS)
 linux.mount(None, "/", None, linux.MS_REC | linux.MS_PRIVATE)
@@ -189,4 +192,4 @@ def test_v2_at_its_usual_place_and_mounts_within_mounts(sessions: Sessions) -> N
 
 
 def test_mounts_hidden_under_others_are_not_offered() -> None:
-    assert all(os.path.exists(path) for path in namespaces.current_mounts())
+    assert all(os.path.exists(path) for path in mounts.current_mounts())

@@ -17,18 +17,18 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.adapters import cgroup
-from holdfast.adapters.coordination_sqlite import SqliteCoordination
-from holdfast.adapters.nats_server import NatsCluster
-from holdfast.core.lease import Lease
-from holdfast.core.lease_table import Step
-from holdfast.host.coordinating import terms_of
-from holdfast.host.leasing import BootClock
-from holdfast.host.tenure import Tenure
+from holdfast.adapters.halt import cgroup
+from holdfast.adapters.nats.server import NatsCluster
+from holdfast.adapters.sqlite.coordination import SqliteCoordination
+from holdfast.core.lease.machine import Lease
+from holdfast.core.lease.table import Step
+from holdfast.host.coordination_point import terms_of
+from holdfast.host.session.lease import BootClock
+from holdfast.host.session.lease_runner import Tenure
 from holdfast.model.errors import Fenced, HoldfastError
 from holdfast.model.ids import SessionId
 from holdfast.model.lease import LeaseRecord
-from holdfast.wire import messages as m
+from holdfast.wire.messages import session as m
 from privileged.leasing import (
     LEASE_S,
     LeasedHost,

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.adapters import cgroup
+from holdfast.adapters.halt import cgroup
 from holdfast.model.state import Level, SessionState
 from process.launching import Sessions
 from process.observed import BASH, Observed, has, named

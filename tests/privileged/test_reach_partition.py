@@ -16,20 +16,20 @@ from typing import NamedTuple
 import pytest
 
 from faults.reached import Guests, ReachedHost, plain_relay
-from holdfast.adapters import cgroup
+from holdfast.adapters.halt import cgroup
 from holdfast.adapters.signing import SigningKey
-from holdfast.core.lease import Lease
-from holdfast.core.lease_table import Step
-from holdfast.host.coordinating import CoordinationPoint, terms_of
-from holdfast.host.leasing import BootClock
-from holdfast.host.tenure import Tenure
+from holdfast.core.lease.machine import Lease
+from holdfast.core.lease.table import Step
+from holdfast.host.coordination_point import CoordinationPoint, terms_of
+from holdfast.host.session.lease import BootClock
+from holdfast.host.session.lease_runner import Tenure
 from holdfast.model.errors import Fenced, HoldfastError
 from holdfast.model.ids import SessionId
 from holdfast.model.lease import LeaseRecord
 from holdfast.sdk.client import Host
-from holdfast.sdk.machines import Machine
-from holdfast.wire import messages as m
+from holdfast.sdk.reach.machines import Machine
 from holdfast.wire import relay_messages as r
+from holdfast.wire.messages import session as m
 from privileged.islands import Island, Wire, nats_at, needs_networks
 from privileged.leasing import (
     counts,

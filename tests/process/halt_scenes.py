@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.adapters import halting, procfs
+from holdfast.adapters.halt import freeze
+from holdfast.adapters.proc import procfs
 from holdfast.model.spec import Place
 from holdfast.ports.halt import Halted
 from process.launching import Running, Sessions
@@ -121,12 +122,12 @@ def is_quiet_once_asleep(place: Place) -> bool:
 
 
 def check_halts_and_goes_on(running: Running, least_tasks: int) -> Halted:
-    halted = halting.halt(running.place)
+    halted = freeze.halt(running.place)
     assert halted.frozen, halted
     assert halted.running == ()
     assert halted.tasks >= least_tasks
     assert is_quiet_once_asleep(running.place)
-    assert halting.resume(running.place, halted.stopped)
+    assert freeze.resume(running.place, halted.stopped)
     soon(lambda: not is_quiet(running.place), "it does not go on")
     return halted
 
@@ -144,12 +145,12 @@ def check_deaf_process(sessions: Sessions, tmp_path: Path) -> None:
     deaf = "trap '' INT TERM HUP QUIT TSTP TTIN TTOU; echo up; "
     running = started(sessions, f"{deaf} while :; do echo >> {counter}; done")
     soon(lambda: counter.exists() and counter.stat().st_size > 10, "it does not count")
-    halted = halting.halt(running.place)
+    halted = freeze.halt(running.place)
     assert halted.frozen
     size = counter.stat().st_size
     assert is_quiet_once_asleep(running.place)
     assert counter.stat().st_size == size
-    assert halting.resume(running.place, halted.stopped)
+    assert freeze.resume(running.place, halted.stopped)
     soon(lambda: counter.stat().st_size > size, "it does not count again")
 
 
@@ -163,16 +164,16 @@ def check_write_under_way(sessions: Sessions, tmp_path: Path) -> None:
         running.until("up")
         running.type("")
         soon(lambda: os.fstat(memory).st_size > 0, "it does not write")
-        early = halting.halt(running.place, timeout_s=0.001)
+        early = freeze.halt(running.place, timeout_s=0.001)
         if os.fstat(memory).st_size < WRITTEN_BYTES:  # else this machine is too fast to be early
             assert not early.frozen
             assert running.place.shell_pid in early.running, early
-        late = halting.halt(running.place)
+        late = freeze.halt(running.place)
         assert late.frozen, late
         assert os.fstat(memory).st_size == WRITTEN_BYTES
         assert is_quiet_once_asleep(running.place)
         assert not after.exists()
-        assert halting.resume(running.place, (*early.stopped, *late.stopped))
+        assert freeze.resume(running.place, (*early.stopped, *late.stopped))
         soon(after.exists, "it does not go on")
     finally:
         os.close(memory)
@@ -201,10 +202,10 @@ def check_suspended_job_stays_suspended(sessions: Sessions) -> None:
     os.write(running.master, b"\x1a")
     running.until("Stopped")
     assert state_of(job) == "T"
-    halted = halting.halt(running.place)
+    halted = freeze.halt(running.place)
     assert halted.frozen
     assert job not in [process.pid for process in halted.stopped]
-    assert halting.resume(running.place, halted.stopped)
+    assert freeze.resume(running.place, halted.stopped)
     assert "Stopped" in running.ask("jobs")
     assert state_of(job) == "T"
 

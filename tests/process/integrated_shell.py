@@ -19,7 +19,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.adapters.shell import (
+from holdfast.adapters.shell.integration import (
     LINE_PROBE,
     CommandBegin,
     CommandEnd,
@@ -33,8 +33,8 @@ from holdfast.adapters.shell import (
     nonce_pipe,
     state_path,
 )
-from holdfast.adapters.shell_state import read_state
-from holdfast.core import handoff, marks
+from holdfast.adapters.shell.state_file import read_state
+from holdfast.core import output_marks, shell_changes
 from holdfast.model.shell_state import Change, ShellState
 
 DEADLINE_S = 8.0
@@ -143,7 +143,10 @@ class Shell:
 
     def shown(self, seq: int) -> str:
         """The output of command `seq`, once its end mark has come through the terminal."""
-        begin, end = marks.mark(marks.BEGIN, seq), marks.mark(marks.END, seq)
+        begin, end = (
+            output_marks.mark(output_marks.BEGIN, seq),
+            output_marks.mark(output_marks.END, seq),
+        )
         self.until(lambda: bool(begin.search(self.output) and end.search(self.output)))
         first, last = begin.search(self.output), list(end.finditer(self.output))[-1]
         assert first is not None
@@ -164,7 +167,7 @@ class Shell:
     def changed_by(self, line: str) -> tuple[Change, ...]:
         before = self.state()
         self.run(line)
-        return handoff.changes(before, self.state())
+        return shell_changes.changes(before, self.state())
 
     def probe(self) -> LineShown:
         """Ask for the text in the line editor, once the shell has taken all keys."""

@@ -10,8 +10,9 @@ import uuid
 from types import TracebackType
 from typing import Self
 
-from holdfast.adapters import cgroup, linux
-from holdfast.adapters.launcher import Launcher, end
+from holdfast.adapters.halt import cgroup
+from holdfast.adapters.launch import syscalls
+from holdfast.adapters.launch.client import Launcher, end
 from holdfast.model.ids import SessionId
 from holdfast.model.size import Size
 from holdfast.model.spec import LaunchSpec
@@ -105,7 +106,7 @@ class Sessions:
     """A launcher under a subreaper, and everything it started, cleaned up at the end."""
 
     def __init__(self, level: Level, *, nofile: int = 0) -> None:
-        linux.become_subreaper()
+        syscalls.become_subreaper()
         self.level = level
         self.instance = f"test-{uuid.uuid4().hex[:8]}"
         self.running: list[Running] = []

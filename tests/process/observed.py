@@ -17,9 +17,9 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.adapters.proc import ProcObservation
-from holdfast.adapters.proc_tty import TIOCGPTN
-from holdfast.core.waiting import judge, why
+from holdfast.adapters.proc.observation import ProcObservation
+from holdfast.adapters.proc.terminal import TIOCGPTN
+from holdfast.core.activity import judge, why
 from holdfast.model.graph import Evidence, Graph, Process
 from holdfast.model.spec import Place
 from holdfast.model.state import SessionState

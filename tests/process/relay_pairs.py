@@ -7,7 +7,7 @@ import contextlib
 from collections.abc import AsyncIterator, Iterator
 from typing import TypeAlias
 
-from holdfast.adapters.nats_server import NatsCluster
+from holdfast.adapters.nats.server import NatsCluster
 from holdfast.model.ids import SessionId
 from holdfast.wire import relay_messages as r
 from process.relaying import Dialler, HostClient, OperatorClient, RelayProcess, at, subscribe

@@ -21,7 +21,7 @@ import aiohttp
 from holdfast.adapters.signing import SigningKey
 from holdfast.model.ids import SessionId
 from holdfast.wire import relay_messages as r
-from holdfast.wire.message import Message
+from holdfast.wire.messages.base import Message
 
 PATIENCE_S = 15.0  # far beyond what anything here takes
 _T = TypeVar("_T")

@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from holdfast.adapters.ghostty import GhosttyScreen
+from holdfast.adapters.ghostty.screen import GhosttyScreen
 from holdfast.model.size import Size
 from process.commanding import HOLD, PATIENCE_S, Hold
 

@@ -20,8 +20,8 @@ from holdfast.model.errors import (
 )
 from holdfast.sdk import identity
 from holdfast.sdk.client import Host
-from holdfast.wire import authority as a
-from holdfast.wire import messages as m
+from holdfast.wire.messages import authority as a
+from holdfast.wire.messages import session as m
 from process.acting import add_actor, connected, files_with, key_file
 from process.commanding import HOLD, Hold
 from process.waiting import PATIENCE_S

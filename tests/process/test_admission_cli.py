@@ -26,11 +26,11 @@ from holdfast.model.errors import (
 from holdfast.model.ids import ActorId
 from holdfast.sdk import identity
 from holdfast.sdk.client import Host
-from holdfast.wire import admission as ad
-from holdfast.wire import authority as a
-from holdfast.wire import messages as m
 from holdfast.wire.grants import chain_of_text, encode_chain
 from holdfast.wire.invites import parse_link
+from holdfast.wire.messages import admission as ad
+from holdfast.wire.messages import authority as a
+from holdfast.wire.messages import session as m
 from process.acting import add_actor, connected
 from process.commanding import HOLD, Hold
 from process.granted import from_host, make_key, program, public_key, showing

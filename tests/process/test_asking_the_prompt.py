@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.wire import authority as a
-from holdfast.wire import messages as m
+from holdfast.wire.messages import authority as a
+from holdfast.wire.messages import session as m
 from process.acting import connected
 from process.commanding import Hold
 

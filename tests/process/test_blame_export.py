@@ -281,7 +281,7 @@ def test_a_blind_turn_leaves_no_trace_of_what_was_typed_or_printed_in_it(
     hold: Hold, tmp_path: Path
 ) -> None:
     from holdfast.sdk.client import Host
-    from holdfast.wire import authority as a
+    from holdfast.wire.messages import authority as a
 
     session = hold.shell("blind")
     with Host(f"{hold.home}/run/hold.sock", "test") as host:

@@ -12,7 +12,7 @@ import pytest
 
 from holdfast.cli.dispatch import VERBS
 from holdfast.model.info import HostInfo, SessionInfo
-from holdfast.wire import messages as m
+from holdfast.wire.messages import session as m
 from process.commanding import HOLD, Hold
 
 READ_VERBS = (

@@ -20,8 +20,8 @@ import pytest
 
 from holdfast.model.errors import ConnectionReset, HoldfastError, HostLost, LimitReached
 from holdfast.model.limits import FORWARD_CONNECTIONS, FORWARD_RECORD_S, FORWARD_WINDOW_BYTES
-from holdfast.wire import forwarding as f
-from holdfast.wire import messages as m
+from holdfast.wire.messages import forward as f
+from holdfast.wire.messages import session as m
 from process.acting import add_actor, connected
 from process.commanding import PATIENCE_S, Hold
 from process.forwarding import SERVERS, Forward, peak_kib, port_of, read_all, read_exactly, server

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.cli import receipts
+from holdfast.cli.text import halt_receipt
 from holdfast.model.errors import HaltFailed
 from holdfast.model.turn_info import Receipt
-from holdfast.wire import authority as a
+from holdfast.wire.messages import authority as a
 from process.acting import add_actor, connected
 from process.commanding import Hold
 from process.halt_scenes import WATCHED_S, soon
@@ -244,22 +244,22 @@ def test_a_halt_that_was_not_confirmed_is_told_and_fails(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     with pytest.raises(HaltFailed, match="build is frozen"):
-        receipts.tell(unconfirmed(), "build", seized=True, as_json=False)
+        halt_receipt.tell(unconfirmed(), "build", seized=True, as_json=False)
     said = capsys.readouterr().out
     assert "NOT confirmed: build" in said and "confirms" not in said
     assert "could not be stopped: 100, 101" in said and "and 2 more" in said
     assert "by ann at" in said and "10s before" in said
     with pytest.raises(HaltFailed):
-        receipts.tell(unconfirmed(), "build", seized=False, as_json=True)
+        halt_receipt.tell(unconfirmed(), "build", seized=False, as_json=True)
     # Nothing was to be halted: then nothing is missing.
-    receipts.tell(unconfirmed().replace(scope=""), "build", seized=True, as_json=False)
+    halt_receipt.tell(unconfirmed().replace(scope=""), "build", seized=True, as_json=False)
 
 
 def test_what_to_do_next_names_the_session_as_it_is_found_from_here(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HOLDFAST_ON", "vm")
-    receipts.tell(unconfirmed().replace(frozen=True), "main", seized=True, as_json=False)
+    halt_receipt.tell(unconfirmed().replace(frozen=True), "main", seized=True, as_json=False)
     said = capsys.readouterr().out
     assert "`hold resume vm/main`" in said and "`hold turn vm/main yield`" in said
 

@@ -13,8 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.adapters import halting, procfs, stopping
-from holdfast.adapters.stopping import Found, Tree
+from holdfast.adapters.halt import freeze
+from holdfast.adapters.halt import stop_tree as stopping
+from holdfast.adapters.halt.stop_tree import Found, Tree
+from holdfast.adapters.proc import procfs
 from holdfast.model.state import Ending, Level
 from holdfast.ports.halt import Halted, Stopped
 from process import halt_scenes as scenes
@@ -63,9 +65,9 @@ def test_without_the_inits_word_that_process_would_pass_for_halted(
 
 def _lies(running: Running) -> bool:
     """Whether the tree is called frozen and is not."""
-    halted = halting.halt(running.place)
+    halted = freeze.halt(running.place)
     lied = halted.frozen and not scenes.is_quiet(running.place)
-    assert halting.resume(running.place, halted.stopped)
+    assert freeze.resume(running.place, halted.stopped)
     return lied
 
 
@@ -101,11 +103,11 @@ def test_a_parent_held_in_vfork_does_not_hold_up_the_halt(
     sessions: Sessions, tmp_path: Path
 ) -> None:
     running = scenes.vforking(sessions, tmp_path)
-    halted = halting.halt(running.place)
+    halted = freeze.halt(running.place)
     assert halted.frozen, halted
     assert halted.tasks == 4
     assert scenes.is_quiet(running.place)
-    assert halting.resume(running.place, halted.stopped)
+    assert freeze.resume(running.place, halted.stopped)
     # Its pending stop was taken back as well: when the child is gone it runs to its end.
     parent = children_of(running.place.shell_pid)[0]
     os.kill(children_of(parent)[0], signal.SIGKILL)
@@ -117,7 +119,7 @@ def test_every_thread_is_stopped(sessions: Sessions) -> None:
     start = "for _ in range(3): threading.Thread(target=spin).start()\nprint('up', flush=True)"
     running = sessions.launch("python3", "-c", spin + start)
     running.until("up")
-    halted = halting.halt(running.place)
+    halted = freeze.halt(running.place)
     assert halted.frozen and halted.tasks == 4
     assert scenes.is_quiet(running.place)
 
@@ -141,14 +143,14 @@ def _names(pids: list[int]) -> list[str]:
 
 
 def _halt_and_resume(running: Running) -> None:
-    halted = halting.halt(running.place)
+    halted = freeze.halt(running.place)
     assert halted.frozen and len(halted.stopped) == 3
-    assert halting.resume(running.place, halted.stopped)
+    assert freeze.resume(running.place, halted.stopped)
 
 
 def _takes_it_for_suspended(running: Running) -> bool:
     """Whether the shell says so after a halt. What it has to say it says as soon as it runs."""
-    halting.resume(running.place, halting.halt(running.place).stopped)
+    freeze.resume(running.place, freeze.halt(running.place).stopped)
     with contextlib.suppress(AssertionError):
         read_until(running.master, b"Stopped", 0.2)
         return True
@@ -204,10 +206,10 @@ def test_a_halted_tree_can_be_killed_and_nothing_of_it_runs_again(
     deaf = f"trap 'echo x > {heard}' HUP CONT; echo up; while :; do sleep 0.01; done"
     running = sessions.launch("bash", "--norc", "--noprofile", "-ic", f"({deaf}) & ({deaf})")
     running.until("up")
-    halted = halting.halt(running.place)
+    halted = freeze.halt(running.place)
     assert halted.frozen
     members = [pid for pid in procfs.members(running.place, 100) if pid != running.place.pid]
-    assert halting.kill(running.place)
+    assert freeze.kill(running.place)
     assert running.finish() == Ending(signal=9)
     assert not heard.exists()
     assert not [pid for pid in members if os.path.exists(f"/proc/{pid}")]
@@ -215,7 +217,7 @@ def test_a_halted_tree_can_be_killed_and_nothing_of_it_runs_again(
 
 def test_an_end_without_ceremony_also_reaches_a_halted_tree(sessions: Sessions) -> None:
     running = scenes.started(sessions, scenes.BUSY.replace("200", "20"))
-    assert halting.halt(running.place).frozen
+    assert freeze.halt(running.place).frozen
     os.kill(running.place.shell_pid, signal.SIGKILL)  # as `end` does
     assert running.finish() == Ending(signal=9)
 
@@ -226,16 +228,16 @@ def test_a_process_tied_to_the_session_only_by_its_environment_is_halted_too(
     running = scenes.started(sessions, "echo up; sleep 1000")
     stray = subprocess.Popen(["sleep", "1000"], env={"HOLDFAST_SESSION": "s1", "PATH": "/bin"})
     try:
-        other = halting.halt(running.place, "s2")
+        other = freeze.halt(running.place, "s2")
         assert other.frozen and scenes.state_of(stray.pid) != "T"
-        assert halting.resume(running.place, other.stopped)
-        halted = halting.halt(running.place, "s1")
+        assert freeze.resume(running.place, other.stopped)
+        halted = freeze.halt(running.place, "s1")
         assert halted.frozen and scenes.state_of(stray.pid) == "T"
-        assert halting.resume(running.place, halted.stopped)
+        assert freeze.resume(running.place, halted.stopped)
         assert scenes.state_of(stray.pid) != "T"
         # A host that runs inside of the session has the mark itself, and so do its own helpers.
         monkeypatch.setenv("HOLDFAST_SESSION", "s1")
-        again = halting.halt(running.place, "s1")
+        again = freeze.halt(running.place, "s1")
         assert again.frozen and scenes.state_of(stray.pid) != "T"
     finally:
         stray.kill()
@@ -250,9 +252,9 @@ def test_a_number_that_is_anothers_by_now_is_not_signalled(sessions: Sessions) -
     assert scenes.state_of(child) != "T"
     assert stopping.send(Stopped(child, born), signal.SIGSTOP)
     scenes.soon(lambda: scenes.state_of(child) == "T", "it does not stop")
-    assert halting.resume(running.place, (Stopped(child, born + 1),))
+    assert freeze.resume(running.place, (Stopped(child, born + 1),))
     assert scenes.state_of(child) == "T"
-    assert halting.resume(running.place, (Stopped(child, born),))
+    assert freeze.resume(running.place, (Stopped(child, born),))
     assert scenes.state_of(child) != "T"
 
 
@@ -270,7 +272,7 @@ def test_what_may_not_be_signalled_is_named_and_nothing_is_claimed(sessions: Ses
     assert halted.running == tuple(sorted((running.place.shell_pid, roots)))
     assert [process.pid for process in halted.stopped] == [theirs]
     assert scenes.state_of(theirs) == "T"
-    assert halting.resume(running.place, halted.stopped)
+    assert freeze.resume(running.place, halted.stopped)
 
 
 def _halted_by(uid: int, running: Running) -> Halted:
@@ -280,7 +282,7 @@ def _halted_by(uid: int, running: Running) -> Halted:
     if pid == 0:
         try:
             os.setresuid(uid, uid, uid)
-            halted = halting.halt(running.place, timeout_s=1.0)
+            halted = freeze.halt(running.place, timeout_s=1.0)
             os.write(writing, json.dumps(halted.pack()).encode())
         finally:
             os._exit(0)
@@ -294,5 +296,5 @@ def _halted_by(uid: int, running: Running) -> Halted:
 def test_a_session_that_has_ended_is_not_called_halted(sessions: Sessions) -> None:
     running = sessions.launch("true")
     scenes.soon(lambda: not procfs.stat_of(running.place.pid).runs, "it does not end")
-    assert halting.halt(running.place).frozen is False
+    assert freeze.halt(running.place).frozen is False
     running.finish()

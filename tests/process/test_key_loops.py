@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.adapters import native
-from holdfast.cli.key_loop import CHOSEN_BY
-from holdfast.model.compiled import KEY_LOOP
+from holdfast.adapters import compiled
+from holdfast.cli.attach.native_loop import CHOSEN_BY
+from holdfast.model.native_builds import KEY_LOOP
 from holdfast.model.size import Size
 from process.commanding import Hold
 from process.terminals import Terminal
@@ -28,7 +28,7 @@ Attach = Callable[[str], Terminal]
 def attach(request: pytest.FixtureRequest, host_home: Hold) -> Iterator[Attach]:
     """Attach with one of the loops, past the hint: from then on everything is usual."""
     loop = request.param
-    built = native.build(KEY_LOOP.name)
+    built = compiled.build(KEY_LOOP.name)
     if loop == "native" and not isinstance(built, Path):
         pytest.skip(f"the key loop cannot be built: {built}")
     opened: list[Terminal] = []

@@ -13,7 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.adapters import native, pty
+from holdfast.adapters import compiled as native
+from holdfast.adapters import pty
 from holdfast.model.errors import CommandNotFound, LaunchFailed, LevelUnavailable, NotPermitted
 from holdfast.model.size import Size
 from holdfast.model.state import Ending, Level

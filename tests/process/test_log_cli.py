@@ -11,7 +11,7 @@ import pytest
 
 from holdfast.journal.chain import genesis
 from holdfast.sdk.client import Host
-from holdfast.wire import authority as a
+from holdfast.wire.messages import authority as a
 from process.commanding import Hold
 from process.recorded import add_actor, journal_of, log, segments
 

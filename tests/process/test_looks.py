@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.host import handoffs
+from holdfast.host.session import handoff as handoffs
 from holdfast.journal.entries import CommandBegan, CommandEnded, TurnMoved
 from holdfast.model.limits import HANDOFF_COMMANDS, HANDOFF_MOVES
-from holdfast.wire import authority as a
-from holdfast.wire import messages as m
+from holdfast.wire.messages import authority as a
+from holdfast.wire.messages import session as m
 from process.acting import add_actor, connected
 from process.commanding import Hold
 from unit.journaling import Journal

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.adapters import cgroup as cgroup_adapter
-from holdfast.core.waiting import judge
+from holdfast.adapters.halt import cgroup as cgroup_adapter
+from holdfast.core.activity import judge
 from holdfast.model.state import SessionState
 from process.observed import BASH, DEADLINE_S, FISH, PYTHON, ZSH, Start, has, only, start
 

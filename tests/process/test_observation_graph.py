@@ -9,7 +9,7 @@ import sys
 import time
 from pathlib import Path
 
-from holdfast.core.waiting import judge
+from holdfast.core.activity import judge
 from holdfast.model.state import SessionState
 from process.observed import BASH, DEADLINE_S, PYTHON, Start, named, only, start
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from holdfast.adapters.nats_server import NatsCluster
+from holdfast.adapters.nats.server import NatsCluster
 from holdfast.adapters.signing import SigningKey
 from holdfast.wire import relay_messages as r
 from process.relay_pairs import Pair, both, far_subscriber, pair_on

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.adapters.nats_server import NatsCluster
+from holdfast.adapters.nats.server import NatsCluster
 from holdfast.adapters.signing import SigningKey
 from holdfast.model.limits import COORDINATION_CALL_S, RELAY_SILENCE_S
 from holdfast.wire import relay_messages as r

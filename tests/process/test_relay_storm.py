@@ -14,7 +14,7 @@ from pathlib import Path
 import aiohttp
 import pytest
 
-from holdfast.adapters.nats_server import NatsCluster
+from holdfast.adapters.nats.server import NatsCluster
 from holdfast.adapters.signing import SigningKey
 from holdfast.model.ids import SessionId
 from holdfast.wire import relay_messages as r

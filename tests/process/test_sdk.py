@@ -15,7 +15,7 @@ from holdfast import Result, Running, Session, blocking, connect, errors, events
 from holdfast.journal import entries
 from holdfast.model.limits import EXECS_REMEMBERED
 from holdfast.model.size import Size
-from holdfast.wire import messages as m
+from holdfast.wire.messages import session as m
 from process.acting import add_actor, connected
 from process.commanding import Hold
 from process.sdking import PATIENCE_S, lines_of, reached, run, shell

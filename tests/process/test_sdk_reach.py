@@ -15,7 +15,7 @@ import pytest
 from holdfast import Piece, Result, errors, events
 from holdfast.model.limits import RELAY_DRAIN_S
 from holdfast.sdk.connection import place
-from holdfast.sdk.machines import Machine
+from holdfast.sdk.reach.machines import Machine
 from process.commanding import Hold
 from process.reaching import Faraway, pid_of_daemon
 from process.relaying import RelayProcess

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from holdfast.adapters import proc_dial, proc_ports
+from holdfast.adapters.proc import listening_ports, port_dial
 from holdfast.model.errors import PortNotListening
 from holdfast.model.spec import Place
 from process.forwarding import SERVERS
@@ -53,10 +53,10 @@ def server(address: str, port: int = 0, more: str = "") -> str:
 )
 def test_a_listening_socket_is_found_and_dialled(bound: str, dialled: str) -> None:
     with listening(server(bound)) as (place, port):
-        way = proc_ports.find(place, port)
+        way = listening_ports.find(place, port)
         assert (way.port.pid, way.port.number, way.address) == (place.pid, port, dialled)
         assert way.port.process.startswith("python")
-        asyncio.run(proc_dial.dial(way)).close()
+        asyncio.run(port_dial.dial(way)).close()
 
 
 def test_a_socket_that_does_not_listen_is_no_port() -> None:
@@ -64,7 +64,7 @@ def test_a_socket_that_does_not_listen_is_no_port() -> None:
         listening("s = socket.socket(); s.bind(('127.0.0.1', 0))") as (place, port),
         pytest.raises(PortNotListening, match="nothing in it listens on any"),
     ):
-        proc_ports.find(place, port)
+        listening_ports.find(place, port)
 
 
 def test_a_port_of_another_process_is_refused_and_those_of_the_session_are_named() -> None:
@@ -73,7 +73,7 @@ def test_a_port_of_another_process_is_refused_and_those_of_the_session_are_named
         socket.create_server(("127.0.0.1", 0)) as stranger,
         pytest.raises(PortNotListening, match=rf"it listens on {port} \(python"),
     ):
-        proc_ports.find(place, stranger.getsockname()[1])
+        listening_ports.find(place, stranger.getsockname()[1])
 
 
 def test_a_child_of_the_session_is_of_it() -> None:
@@ -83,11 +83,11 @@ def test_a_child_of_the_session_is_of_it() -> None:
     ) as process:
         assert process.stdout is not None
         port = int(process.stdout.readline().split()[1])
-        way = proc_ports.find(Place(process.pid, 0, "", ""), port)
+        way = listening_ports.find(Place(process.pid, 0, "", ""), port)
         assert way.port.pid != process.pid
         os.kill(way.port.pid, 9)
         process.wait(20)
-    assert not proc_ports.still(way.port)
+    assert not listening_ports.still(way.port)
 
 
 def test_an_address_that_a_stranger_shares_is_not_used() -> None:
@@ -97,12 +97,12 @@ def test_an_address_that_a_stranger_shares_is_not_used() -> None:
         listening(server("127.0.0.1", more=reuse)) as (place, port),
         socket.socket() as stranger,
     ):
-        proc_ports.find(place, port)
+        listening_ports.find(place, port)
         stranger.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
         stranger.bind(("127.0.0.1", port))
         stranger.listen()
         with pytest.raises(PortNotListening):
-            proc_ports.find(place, port)
+            listening_ports.find(place, port)
 
 
 def test_an_address_where_a_stranger_is_met_first_is_not_used() -> None:
@@ -116,14 +116,14 @@ def test_an_address_where_a_stranger_is_met_first_is_not_used() -> None:
         stranger.bind(("127.0.0.1", port))
         stranger.listen()
         with pytest.raises(PortNotListening):
-            proc_ports.find(place, port)
+            listening_ports.find(place, port)
 
 
 def test_a_stranger_at_another_address_of_the_same_port_is_no_obstacle() -> None:
     with listening(server("127.0.0.1")) as (place, port), socket.socket() as stranger:
         stranger.bind(("127.0.0.2", port))
         stranger.listen()
-        assert proc_ports.find(place, port).address == "127.0.0.1"
+        assert listening_ports.find(place, port).address == "127.0.0.1"
 
 
 def test_a_program_that_listens_with_mptcp_is_found() -> None:
@@ -136,20 +136,20 @@ def test_a_program_that_listens_with_mptcp_is_found() -> None:
         "s.bind(('0.0.0.0', 0)); s.listen()"
     )
     with listening(code) as (place, port):
-        way = proc_ports.find(place, port)
-        asyncio.run(proc_dial.dial(way)).close()
+        way = listening_ports.find(place, port)
+        asyncio.run(port_dial.dial(way)).close()
 
 
 def test_a_listener_that_went_after_the_look_is_not_dialled_as_another() -> None:
     """Whoever has its port by then is somebody else."""
     with listening(server("127.0.0.1")) as (place, port):
-        way = proc_ports.find(place, port)
+        way = listening_ports.find(place, port)
     with socket.socket() as stranger:
         stranger.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         stranger.bind(("127.0.0.1", port))
         stranger.listen()
         with pytest.raises(PortNotListening, match="has just gone"):
-            asyncio.run(proc_dial.dial(way))
+            asyncio.run(port_dial.dial(way))
 
 
 def test_a_port_in_a_network_of_the_sessions_own_is_dialled_there() -> None:
@@ -163,15 +163,15 @@ def test_a_port_in_a_network_of_the_sessions_own_is_dialled_there() -> None:
             pytest.skip("no network namespace can be made here")
         try:
             port = int(line.split()[1])
-            way = proc_ports.find(Place(process.pid, 0, "", ""), port)
+            way = listening_ports.find(Place(process.pid, 0, "", ""), port)
             assert way.port.own_network
             asyncio.run(_talks(way))
         finally:
             process.kill()
 
 
-async def _talks(way: proc_ports.Way) -> None:
-    sock = await proc_dial.dial(way)
+async def _talks(way: listening_ports.Way) -> None:
+    sock = await port_dial.dial(way)
     loop = asyncio.get_running_loop()
     with sock, socket.socket() as outside:
         await loop.sock_sendall(sock, b"from outside")

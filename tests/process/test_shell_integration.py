@@ -9,9 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.adapters.shell import CommandBegin, CommandEnd, PromptShown, ShellReady, integrate
-from holdfast.core import marks
-from holdfast.core.exec_output import ExecOutput
+from holdfast.adapters.shell.integration import (
+    CommandBegin,
+    CommandEnd,
+    PromptShown,
+    ShellReady,
+    integrate,
+)
+from holdfast.core import output_marks
+from holdfast.core.command_output import ExecOutput
 from process.integrated_shell import NONCE_FD, Start, starter
 
 SHELLS = ("bash", "zsh", "fish")
@@ -91,12 +97,12 @@ def test_a_line_that_does_not_parse_begins_and_ends_without_running(
         if kind == "fish":  # which keeps the line for correction
             shell.type(b"\x15")
     if kind != "fish":
-        ended = marks.mark(marks.END, end.seq)
+        ended = output_marks.mark(output_marks.END, end.seq)
         shell.until(lambda: bool(ended.search(shell.output)))
         refusal = ExecOutput(end.seq, parsed=False)
         complaint = refusal.feed(shell.output) + refusal.end_reported()
         assert b"error near" in complaint
-        assert not marks.mark(marks.BEGIN, end.seq).search(shell.output)
+        assert not output_marks.mark(output_marks.BEGIN, end.seq).search(shell.output)
     assert shell.run("true")[1].status == 0
 
 

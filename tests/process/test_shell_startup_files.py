@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.adapters import shell as shell_adapter
+from holdfast.adapters.shell import integration as shell_adapter
 from process.integrated_shell import Start, starter
 
 

@@ -12,7 +12,7 @@ import pytest
 from holdfast.model.errors import TurnHeld
 from holdfast.model.turn_info import Handoff, Receipt, TurnInfo
 from holdfast.sdk.client import Host
-from holdfast.wire import authority as a
+from holdfast.wire.messages import authority as a
 from process.acting import add_actor, connected, files_with
 from process.commanding import Hold
 from process.waiting import PATIENCE_S

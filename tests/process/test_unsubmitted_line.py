@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.adapters.shell import may_probe
+from holdfast.adapters.shell.integration import may_probe
 from holdfast.model.limits import COMMAND_TEXT_MAX_BYTES
 from process.integrated_shell import Start, starter
 

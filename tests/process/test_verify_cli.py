@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import pytest
 
-from holdfast.cli.journal_files import open_journal
+from holdfast.cli.journal.files import open_journal
 from holdfast.journal.framing import FRAME_BYTES, HEADER_BYTES, SEAL_MARK, frame, length_at
 from holdfast.journal.judging import judge
 from holdfast.wire.ed25519 import check

@@ -27,7 +27,7 @@ from functools import cache
 
 REQUEST_MAX_BYTES = 64 << 10  # of one datagram; what is longer has to start cold
 COLD_VERBS = ("relay", "sshd", "mcp", "host")  # large, and rarely run to their end
-ALSO = ("holdfast.sdk.client", "holdfast.sdk.connection", "holdfast.sdk.machines")
+ALSO = ("holdfast.sdk.client", "holdfast.sdk.connection", "holdfast.sdk.reach.machines")
 
 
 def packed(words: list[str | bytes], env: dict[str, str], cwd: str) -> bytes | None:

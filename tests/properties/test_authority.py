@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from holdfast.core import authority as authority_module
-from holdfast.core.authority import Allowance, Authority
-from holdfast.core.envelope_book import Book, Live
-from holdfast.core.rate import Limits, Rates
+from holdfast.core.access import authority as authority_module
+from holdfast.core.access.authority import Allowance, Authority
+from holdfast.core.access.envelope_book import Book, Live
+from holdfast.core.access.rate_limits import Limits, Rates
 from holdfast.model.actor import Actor
 from holdfast.model.envelope import ALL, Envelope, Right, Scope, ScopeKind
 from holdfast.model.errors import HoldfastError, LastAdmin, RateLimited

@@ -18,11 +18,11 @@ from holdfast.model.errors import (
     OutputRefused,
 )
 from holdfast.model.limits import CHANNEL_PATIENCE_S
-from holdfast.wire import broadcast
-from holdfast.wire.broadcast import HEADER, OutputKey
+from holdfast.wire import output_broadcast
 from holdfast.wire.channel import Pace
-from holdfast.wire.keys import Aead
-from holdfast.wire.sealed import Kind, Opened, Rekeying
+from holdfast.wire.key_agreement import Aead
+from holdfast.wire.output_broadcast import HEADER, OutputKey
+from holdfast.wire.record_layer import Kind, Opened, Rekeying
 from holdfast.wire.signed_input import check_chain
 from unit.malicious_relay import Host, Line, Operator, flipped
 
@@ -286,8 +286,8 @@ def test_output_readers_take_anything_and_show_only_what_fits() -> None:
         if source.randrange(2):  # one who has the key, and seals nonsense with it
             header = garbage(source, frame[: HEADER.size])[: HEADER.size].ljust(HEADER.size, b"\0")
             seq = HEADER.unpack(header)[3]
-            bound = broadcast.bound(line.operator.session, header)
-            bad = header + aead.seal(broadcast.nonce(seq), source.randbytes(70), bound)
+            bound = output_broadcast.bound(line.operator.session, header)
+            bad = header + aead.seal(output_broadcast.nonce(seq), source.randbytes(70), bound)
         listener = line.operator.listener
         if bad != frame:
             with contextlib.suppress(HoldfastError):

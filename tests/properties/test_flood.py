@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from holdfast.adapters.ghostty import GhosttyScreen
-from holdfast.adapters.ring import Ring
-from holdfast.core import flood
-from holdfast.host.view import View
+from holdfast.adapters.ghostty.screen import GhosttyScreen
+from holdfast.adapters.session_memory.output_ring import Ring
+from holdfast.core import scroll_skip
+from holdfast.host.session.screen_view import View
 from holdfast.model.size import Size
 
 SIZE = Size(80, 24)
@@ -98,7 +98,7 @@ def test_a_long_flood_is_really_skipped() -> None:
 
 @given(st.binary(max_size=400))
 def test_only_scrolling_output_has_no_control_but_line_ends_and_colours(data: bytes) -> None:
-    if flood.only_scrolls(data):
+    if scroll_skip.only_scrolls(data):
         rest = data
         for allowed in (b"\r", b"\n", b"\t"):
             rest = rest.replace(allowed, b"")

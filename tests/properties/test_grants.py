@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from holdfast.core import grants as judging
-from holdfast.core.grants import Held
-from holdfast.core.invites import Invites
-from holdfast.core.rate import Limits
+from holdfast.core.access import grant_verifier as judging
+from holdfast.core.access.grant_verifier import Held
+from holdfast.core.access.invites import Invites
+from holdfast.core.access.rate_limits import Limits
 from holdfast.model import grant as model
 from holdfast.model.envelope import Right
 from holdfast.model.errors import GrantInvalid, HoldfastError, InviteInvalid

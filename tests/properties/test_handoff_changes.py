@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.adapters.shell_state import parse_state
-from holdfast.core.handoff import changes
+from holdfast.adapters.shell.state_file import parse_state
+from holdfast.core.shell_changes import changes
 from holdfast.model.change_text import text
 from holdfast.model.shell_state import Kind, ShellState, What, shapes_commands
 

@@ -15,8 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from holdfast.core.lease import Lease
-from holdfast.core.lease_events import (
+from holdfast.core.lease.events import (
     Acquire,
     Acquired,
     LeaseEvent,
@@ -30,8 +29,9 @@ from holdfast.core.lease_events import (
     WriteUnknown,
     Wrote,
 )
-from holdfast.core.lease_keeping import kept, restored
-from holdfast.core.lease_table import FENCED, HELD, RELEASED
+from holdfast.core.lease.machine import Lease
+from holdfast.core.lease.snapshot import kept, restored
+from holdfast.core.lease.table import FENCED, HELD, RELEASED
 from holdfast.model.ids import SessionId
 from holdfast.model.lease import LeaseRecord, LeaseTerms
 

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from holdfast.adapters.ghostty import GhosttyScreen
-from holdfast.cli.predicting import ALWAYS, Predicting
+from holdfast.adapters.ghostty.screen import GhosttyScreen
+from holdfast.cli.attach.predicted_typing import ALWAYS, Predicting
 from holdfast.model.size import Size
-from holdfast.wire import messages as m
+from holdfast.wire.messages import session as m
 
 SIZE = Size(24, 5)
 UNDERLINED = b"\x1b[0;4m"
@@ -72,7 +72,7 @@ class Attached:
 ECHOES = {b"\x7f": b"\b \b", b"\r": b"\r\n$ ", b"\x1b[D": b"\b", b"\x1b[C": b"\x1b[C"}
 LETTERS = [b"a", b"b", b" ", b"l", b"-", b"ls", "ж".encode()]
 KEYS = st.sampled_from([*LETTERS, *LETTERS, *ECHOES, *ECHOES, b"\t", b"\x1b[A", "漢".encode()])
-# Not REP (`CSI b`): see holdfast.cli.predicting.
+# Not REP (`CSI b`): see holdfast.cli.attach.predicted_typing.
 OUTPUT = st.sampled_from([
     b"x", b"word", b"\r\n", b"\r", b"\n", b"\b", b"\t", b"\x1b[A", b"\x1b[2;3H", b"\x1b[K",
     b"\x1b[1K", b"\x1b[2J", b"\x1b[31m", b"\x1b[1;4;44m", b"\x1b[m", b"\x1b[3D", b"\x1b[9C",

@@ -5,7 +5,12 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.adapters.shell import RECORD_MAX_BYTES, CommandBegin, CommandEnd, ReportReader
+from holdfast.adapters.shell.integration import (
+    RECORD_MAX_BYTES,
+    CommandBegin,
+    CommandEnd,
+    ReportReader,
+)
 
 NONCE = "0123456789abcdef" * 2
 HEAD = b"\0HOLD1 " + NONCE.encode() + b" "

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from holdfast.adapters.ghostty import GhosttyScreen
+from holdfast.adapters.ghostty.screen import GhosttyScreen
 from holdfast.core.vt_boundary import complete_prefix
 from holdfast.model.size import Size
 

@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, precondition, rule
 
 from holdfast.core import events as ev
-from holdfast.core import turn_events as turn
-from holdfast.core.attachment import Seat
-from holdfast.core.authority import Authority
-from holdfast.core.lifecycle import TRANSITIONS, Phase
+from holdfast.core.access.authority import Authority
+from holdfast.core.attachments import Seat
 from holdfast.core.session import Session, TurnStep
-from holdfast.core.turn import Turn
+from holdfast.core.session_state import TRANSITIONS, Phase
+from holdfast.core.turn import events as turn
+from holdfast.core.turn.machine import Turn
 from holdfast.model.actor import Actor, ActorKind, Colour
 from holdfast.model.envelope import ALL, ROLES, Envelope, Right
 from holdfast.model.errors import HoldfastError

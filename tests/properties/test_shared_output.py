@@ -12,11 +12,11 @@ from holdfast.adapters.signing import SigningKey
 from holdfast.model.ids import SessionId
 from holdfast.model.size import Size
 from holdfast.model.state import Ending
-from holdfast.sdk.shared_output import SharedOutput
-from holdfast.wire import messages as m
-from holdfast.wire.broadcast import Broadcaster
-from holdfast.wire.fencing import EpochFloor, Incarnation
+from holdfast.sdk.reach.shared_output import SharedOutput
+from holdfast.wire.epochs import EpochFloor, Incarnation
 from holdfast.wire.frames import decode, encode
+from holdfast.wire.messages import session as m
+from holdfast.wire.output_broadcast import Broadcaster
 
 SESSION = SessionId("0" * 26)
 CHANNEL = 3

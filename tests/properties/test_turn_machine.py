@@ -17,10 +17,10 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from holdfast.core import turn_events as ev
-from holdfast.core.turn import KeptTurn, Turn
-from holdfast.core.turn_policy import POLICIES, Waiting, policy
-from holdfast.core.turn_table import TRANSITIONS, Step, TurnState
+from holdfast.core.turn import events as ev
+from holdfast.core.turn.machine import KeptTurn, Turn
+from holdfast.core.turn.policy import POLICIES, Waiting, policy
+from holdfast.core.turn.table import TRANSITIONS, Step, TurnState
 from holdfast.model.errors import HoldfastError
 from holdfast.model.ids import ActorId
 from holdfast.model.limits import TURN_IDLE_S, TURN_NEVER_LONGER_S, TURN_PAUSE_S

@@ -9,7 +9,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from holdfast.core.vt_boundary import complete_prefix
-from holdfast.wire.queries import find_queries, strip_queries
+from holdfast.wire.terminal_queries import find_queries, strip_queries
 
 ESC, CAN, SUB, BEL = 0x1B, 0x18, 0x1A, 0x07
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.core.waiting import judge, why
+from holdfast.core.activity import judge, why
 from holdfast.model.graph import Evidence
 from holdfast.model.state import SessionState
 

@@ -129,7 +129,12 @@ REQUIREMENTS: tuple[Requirement, ...] = (
                 "test_the_daemon_is_killed_in_the_middle_and_the_command_is_run_once",
             ),
         ),
-        files=("keeper/__main__.py", "cli/starting.py", "core/lifecycle.py", "core/authority.py"),
+        files=(
+            "keeper/__main__.py",
+            "cli/start_host.py",
+            "core/session_state.py",
+            "core/access/authority.py",
+        ),
     ),
     Requirement(
         "S2",
@@ -156,7 +161,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
                 "test_a_killed_client_is_replaced_by_another_kind_that_knows_only_the_id",
             ),
         ),
-        files=("model/ids.py", "host/store.py", "host/registry.py"),
+        files=("model/ids.py", "host/session_store.py", "host/session_registry.py"),
     ),
     Requirement(
         "S3",
@@ -231,7 +236,11 @@ REQUIREMENTS: tuple[Requirement, ...] = (
                 "test_the_daemon_is_killed_in_the_middle_and_the_command_is_run_once",
             ),
         ),
-        files=("core/attachment.py", "host/channels.py", "cli/terminal.py"),
+        files=(
+            "core/attachments.py",
+            "host/connection/output_channels.py",
+            "cli/attach/terminal_client.py",
+        ),
     ),
     Requirement(
         "S4",
@@ -292,7 +301,11 @@ REQUIREMENTS: tuple[Requirement, ...] = (
                 "test_a_reload_amid_a_command_comes_back_to_the_same_command",
             ),
         ),
-        files=("host/operator.py", "host/channels.py", "wire/messages.py"),
+        files=(
+            "host/connection/operator_connection.py",
+            "host/connection/output_channels.py",
+            "wire/messages/session.py",
+        ),
     ),
     Requirement(
         "S5",
@@ -340,7 +353,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
                 "test_two_browsers_and_a_terminal_share_one_session_at_the_size_it_has",
             ),
         ),
-        files=("host/view.py", "adapters/ghostty_snapshot.py"),
+        files=("host/session/screen_view.py", "adapters/ghostty/vt_snapshot.py"),
     ),
     Requirement(
         "S6",
@@ -373,7 +386,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
                 "test_it_is_told_from_the_kernel_who_listens_on_a_port",
             ),
         ),
-        files=("adapters/proc.py", "adapters/sock_diag.py"),
+        files=("adapters/proc/observation.py", "adapters/proc/sock_diag.py"),
     ),
     Requirement(
         "S7",
@@ -420,7 +433,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
                 "test_a_secret_entered_in_its_field_arrives_and_is_kept_nowhere",
             ),
         ),
-        files=("core/waiting.py", "adapters/proc_wait.py", "host/watching.py"),
+        files=("core/activity.py", "adapters/proc/blocked_on.py", "host/session/state_watch.py"),
     ),
     # -- A. Many actors, one state ------------------------------------------------------------
     Requirement(
@@ -462,7 +475,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
                 "test_a_command_gives_its_status_and_is_recorded_under_its_name_with_its_intent",
             ),
         ),
-        files=("host/live.py", "core/session.py", "host/typist.py"),
+        files=("host/session/live_session.py", "core/session.py", "host/session/input_custody.py"),
     ),
     Requirement(
         "A2",
@@ -558,7 +571,12 @@ REQUIREMENTS: tuple[Requirement, ...] = (
                 "test_it_ends_with_the_last_connection_with_its_time_and_with_its_actor",
             ),
         ),
-        files=("core/authority.py", "core/envelope_book.py", "host/actors.py", "host/registry.py"),
+        files=(
+            "core/access/authority.py",
+            "core/access/envelope_book.py",
+            "host/access/actor_book.py",
+            "host/session_registry.py",
+        ),
     ),
     Requirement(
         "A3",
@@ -632,7 +650,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
                 "test_two_handles_on_a_session_count_together_and_lose_nothing",
             ),
         ),
-        files=("core/session.py", "core/turn.py", "host/typist.py"),
+        files=("core/session.py", "core/turn/machine.py", "host/session/input_custody.py"),
     ),
     Requirement(
         "A4",
@@ -689,7 +707,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
                 "test_who_types_without_the_turn_asks_for_it_and_gets_it_when_it_is_given",
             ),
         ),
-        files=("core/turn_table.py", "core/turn.py", "core/turn_policy.py"),
+        files=("core/turn/table.py", "core/turn/machine.py", "core/turn/policy.py"),
     ),
     Requirement(
         "A5",
@@ -789,7 +807,12 @@ REQUIREMENTS: tuple[Requirement, ...] = (
                 "test_who_types_after_a_corrected_answer_is_followed",
             ),
         ),
-        files=("core/turn.py", "host/halts.py", "adapters/halting.py", "adapters/stopping.py"),
+        files=(
+            "core/turn/machine.py",
+            "host/session/halt_control.py",
+            "adapters/halt/freeze.py",
+            "adapters/halt/stop_tree.py",
+        ),
     ),
     Requirement(
         "A6",
@@ -838,7 +861,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
             ),
         ),
         open=f"{GATE}: judging what others staged before it is set off",
-        files=("host/handoffs.py", "core/handoff.py", "adapters/shell_state.py"),
+        files=("host/session/handoff.py", "core/shell_changes.py", "adapters/shell/state_file.py"),
     ),
     Requirement(
         "A7",
@@ -901,7 +924,12 @@ REQUIREMENTS: tuple[Requirement, ...] = (
                 "test_a_session_that_ends_leaves_its_last_screen_and_its_true_status",
             ),
         ),
-        files=("keeper/reaping.py", "native/hold_init.c", "host/store.py", "host/discontinuity.py"),
+        files=(
+            "keeper/reaping.py",
+            "native/hold_init.c",
+            "host/session_store.py",
+            "host/session/discontinuity.py",
+        ),
     ),
     # -- M. Failure modes ---------------------------------------------------------------------
     Requirement(
@@ -972,7 +1000,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
                 "test_a_reload_amid_a_command_comes_back_to_the_same_command",
             ),
         ),
-        files=("adapters/ring.py", "host/channels.py"),
+        files=("adapters/session_memory/output_ring.py", "host/connection/output_channels.py"),
     ),
     Requirement(
         "M2",
@@ -1075,7 +1103,12 @@ REQUIREMENTS: tuple[Requirement, ...] = (
                 "test_two_handles_on_a_session_count_together_and_lose_nothing",
             ),
         ),
-        files=("adapters/ledger.py", "core/intake.py", "host/journaling.py", "sdk/client.py"),
+        files=(
+            "adapters/session_memory/input_ledger.py",
+            "core/input_machine.py",
+            "host/session/record.py",
+            "sdk/client.py",
+        ),
     ),
     Requirement(
         "M7",
@@ -1100,7 +1133,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
                 "test_it_is_refused_while_another_holds_the_turn_and_told_what_to_do",
             ),
         ),
-        files=("core/session.py", "host/journaling.py", "host/turning.py"),
+        files=("core/session.py", "host/session/record.py", "host/session/turn_notices.py"),
     ),
     Requirement(
         "M8",
@@ -1151,7 +1184,12 @@ REQUIREMENTS: tuple[Requirement, ...] = (
             ),
         ),
         open=f"{GATE}: who staged an effect that another sets off",
-        files=("core/session.py", "host/journaling.py", "adapters/burst.py", "wire/claims.py"),
+        files=(
+            "core/session.py",
+            "host/session/record.py",
+            "adapters/session_memory/burst_page.py",
+            "wire/actor_claim.py",
+        ),
     ),
     Requirement(
         "M9",
@@ -1224,7 +1262,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
             ),
         ),
         open=MOVE,
-        files=("core/lease.py", "host/leasing.py", "relay/floors.py"),
+        files=("core/lease/machine.py", "host/session/lease.py", "relay/epoch_floors.py"),
     ),
     Requirement(
         "F2",
@@ -1279,7 +1317,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
             ),
         ),
         open=MOVE,
-        files=("core/lease.py", "host/leasing.py", "keeper/deadlines.py"),
+        files=("core/lease/machine.py", "host/session/lease.py", "keeper/deadlines.py"),
     ),
     Requirement(
         "F3",
@@ -1298,7 +1336,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
             ),
         ),
         open=MOVE,
-        files=("core/lease.py", "host/tenure.py"),
+        files=("core/lease/machine.py", "host/session/lease_runner.py"),
     ),
     Requirement(
         "F4",
@@ -1312,7 +1350,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
                 "test_without_room_for_its_token_nothing_runs_in_a_new_epoch",
             ),
         ),
-        files=("host/token.py",),
+        files=("host/session/fencing_token.py",),
     ),
     Requirement(
         "F5",
@@ -1383,7 +1421,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
                 "test_a_relay_that_dies_and_comes_again_is_found_again",
             ),
         ),
-        files=("host/reach.py", "relay/cluster.py"),
+        files=("host/reach/relay_presence.py", "relay/cluster.py"),
     ),
     # -- N. Lineage, proofs, groups -----------------------------------------------------------
     Requirement(
@@ -1441,7 +1479,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
                 "test_what_was_done_last_is_signed_though_nothing_follows_it",
             ),
         ),
-        files=("journal/proof.py", "cli/proof_check.py"),
+        files=("journal/proof.py", "cli/journal/proof_check.py"),
     ),
     Requirement(
         "N8",
@@ -1511,7 +1549,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
                 "test_a_damaged_journal_leaves_its_successor_halted_and_pinned",
             ),
         ),
-        files=("journal/lineage.py", "host/discontinuity.py", "host/inheriting.py"),
+        files=("journal/lineage.py", "host/session/discontinuity.py", "host/takeover.py"),
     ),
     # -- R. Reachability and trust ------------------------------------------------------------
     Requirement(
@@ -1555,7 +1593,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
                 "test_the_link_that_up_prints_opens_a_session_on_a_phone",
             ),
         ),
-        files=("host/uplink.py", "dial/websocket.py"),
+        files=("host/reach/uplink.py", "dial/websocket.py"),
     ),
     Requirement(
         "R2",
@@ -1582,7 +1620,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
                 "test_a_machine_that_is_this_one_is_spoken_to_by_its_own_socket",
             ),
         ),
-        files=("sdk/machines.py", "sdk/remote.py"),
+        files=("sdk/reach/machines.py", "sdk/reach/remote_host.py"),
     ),
     Requirement(
         "R3",
@@ -1672,7 +1710,11 @@ REQUIREMENTS: tuple[Requirement, ...] = (
                 "test_a_change_about_one_actor_has_only_its_streams_judged",
             ),
         ),
-        files=("host/admission.py", "core/grants.py", "core/invites.py"),
+        files=(
+            "host/access/admission.py",
+            "core/access/grant_verifier.py",
+            "core/access/invites.py",
+        ),
     ),
     Requirement(
         "R4",
@@ -1775,7 +1817,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
                 "test_a_page_of_somebody_else_cannot_dial_the_relay_or_frame_the_app",
             ),
         ),
-        files=("wire/channel.py", "wire/signed_input.py", "wire/audience.py"),
+        files=("wire/channel.py", "wire/signed_input.py", "wire/output_listener.py"),
     ),
     Requirement(
         "R5",
@@ -1807,7 +1849,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
                 "test_nobody_invites_to_more_than_it_has",
             ),
         ),
-        files=("model/envelope.py", "core/authority.py"),
+        files=("model/envelope.py", "core/access/authority.py"),
     ),
     Requirement(
         "R6",
@@ -1885,7 +1927,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
             ),
         ),
         open=f"{AUTONOMY}; keys that make a repeat harmless are here",
-        files=("model/errors.py", "host/executing.py", "sdk/aio/running.py"),
+        files=("model/errors.py", "host/session/exec_runs.py", "sdk/aio/command_run.py"),
     ),
     Requirement("G5", "Policy can use an actor's measured score.", open=AUTONOMY),
 )

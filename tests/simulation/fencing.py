@@ -1,5 +1,5 @@
-"""The world in which `core/lease.py` is checked: a store, hosts with clocks of their own, and
-everything that may go wrong between them, explored breadth first until nothing new comes.
+"""The world in which `core/lease/machine.py` is checked: a store, hosts with clocks of their own,
+and everything that may go wrong between them, explored breadth first until nothing new comes.
 
 The machines are the ones that run in a host: a state of the world holds their fields, and a step
 calls their `handle`; the client's floor is a real client's. Nothing about the protocol is written
@@ -31,8 +31,7 @@ from operator import attrgetter
 from time import process_time
 from typing import Any, NamedTuple
 
-from holdfast.core.lease import Doing, Lease
-from holdfast.core.lease_events import (
+from holdfast.core.lease.events import (
     Acquire,
     Force,
     LeaseEvent,
@@ -45,11 +44,12 @@ from holdfast.core.lease_events import (
     WriteUnknown,
     Wrote,
 )
-from holdfast.core.lease_table import LeaseState
+from holdfast.core.lease.machine import Doing, Lease
+from holdfast.core.lease.table import LeaseState
 from holdfast.model.errors import Fenced
 from holdfast.model.ids import SessionId
 from holdfast.model.lease import LeaseRecord, LeaseTerms
-from holdfast.wire.fencing import EpochFloor
+from holdfast.wire.epochs import EpochFloor
 from simulation.sameness import Host, Rec, World, canonical, mirrored, put
 
 SESSION = SessionId("0" * 26)

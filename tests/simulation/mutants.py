@@ -3,11 +3,11 @@ nothing in these has not looked."""
 
 from __future__ import annotations
 
-from holdfast.core.lease import Lease
-from holdfast.core.lease_events import LeaseEvent, LeaseOutcome, Seen, WriteUnknown, Wrote
-from holdfast.core.lease_table import HELD, RELEASED
+from holdfast.core.lease.events import LeaseEvent, LeaseOutcome, Seen, WriteUnknown, Wrote
+from holdfast.core.lease.machine import Lease
+from holdfast.core.lease.table import HELD, RELEASED
 from holdfast.model.lease import LeaseRecord, LeaseTerms
-from holdfast.wire.fencing import EpochFloor
+from holdfast.wire.epochs import EpochFloor
 from simulation.fencing import DRIFT, LENGTH, PINNED, Rules
 
 

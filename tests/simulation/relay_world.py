@@ -6,21 +6,21 @@ from __future__ import annotations
 import asyncio
 from typing import Any, cast
 
-from holdfast.adapters.coordination_memory import MemoryCoordination, MemoryStore
-from holdfast.adapters.relay_bus_memory import MemoryBus, MemoryHub
+from holdfast.adapters.memory.coordination import MemoryCoordination, MemoryStore
+from holdfast.adapters.memory.relay_bus import MemoryBus, MemoryHub
 from holdfast.adapters.signing import SigningKey
 from holdfast.model.ids import SessionId
-from holdfast.relay.bounds import Bounds
 from holdfast.relay.cluster import Cluster
-from holdfast.relay.connection import Connection
-from holdfast.relay.floors import SharedFloors
-from holdfast.relay.framing import body_of
-from holdfast.relay.hosts import HostEnd
-from holdfast.relay.operators import OperatorEnd
+from holdfast.relay.epoch_floors import SharedFloors
+from holdfast.relay.host_end import HostEnd
+from holdfast.relay.limits import Bounds
+from holdfast.relay.operator_end import OperatorEnd
 from holdfast.relay.outbox import Outbox, Socket
-from holdfast.relay.relay import Relay
+from holdfast.relay.rendezvous import Relay
+from holdfast.relay.server_frame import body_of
+from holdfast.relay.websocket import Connection
 from holdfast.wire import relay_messages as r
-from holdfast.wire.message import Message
+from holdfast.wire.messages.base import Message
 
 BOUNDS = Bounds(beat_s=0.01, silence_s=0.5, find_s=0.2, opens=1_000_000)
 PATIENCE_S = 5.0

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.core.lease import Lease
+from holdfast.core.lease.machine import Lease
 from simulation.fencing import PINNED, Checker, Rules
 from simulation.mutants import MUTANTS, NoWait
 

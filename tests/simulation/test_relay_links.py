@@ -12,10 +12,10 @@ import pytest
 
 from holdfast.adapters.signing import SigningKey
 from holdfast.model.ids import SessionId
-from holdfast.relay.link import Link
+from holdfast.relay.peer_link import Link
 from holdfast.wire import relay_messages as r
-from holdfast.wire.message import Message
-from holdfast.wire.relay_links import Join, Joined, Kind, decode, unpack
+from holdfast.wire.messages.base import Message
+from holdfast.wire.relay_peer_messages import Join, Joined, Kind, decode, unpack
 from simulation.relay_world import BOUNDS, SimHost, SimOperator, World
 
 

@@ -9,17 +9,17 @@ from types import SimpleNamespace
 from typing import Any
 
 from holdfast.adapters.signing import SigningKey
-from holdfast.core.envelope_book import Live
+from holdfast.core.access.envelope_book import Live
 from holdfast.host import clock
-from holdfast.host.actors import Actors
-from holdfast.host.admission import Admission
+from holdfast.host.access.actor_book import Actors
+from holdfast.host.access.admission import Admission
 from holdfast.model.actor import Actor
 from holdfast.model.envelope import Envelope
 from holdfast.model.grant import Grant, GrantChain, Reach
 from holdfast.model.ids import SessionId
 from holdfast.model.invite import Invite
 from holdfast.wire import grants
-from holdfast.wire.admission import MakeInvite
+from holdfast.wire.messages.admission import MakeInvite
 from unit.granting import HOST, HOUR, NOW, SESSION, Party
 
 UID = 1000

@@ -16,15 +16,15 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from holdfast.model.device import Device, device_text
 from holdfast.model.errors import HoldfastError
 from holdfast.model.ids import OperatorId, SessionId
-from holdfast.wire import broadcast
-from holdfast.wire.audience import Listener
-from holdfast.wire.broadcast import HEADER, Broadcaster
+from holdfast.wire import output_broadcast
 from holdfast.wire.channel import Answering, Dialling, HostChannel, OperatorChannel, Pace
-from holdfast.wire.fencing import EpochFloor, Incarnation
-from holdfast.wire.input_streams import InputBook, InputStream
-from holdfast.wire.keys import KeyPair
+from holdfast.wire.epochs import EpochFloor, Incarnation
+from holdfast.wire.input_chain import InputBook, InputStream
+from holdfast.wire.key_agreement import KeyPair
 from holdfast.wire.noise import _derive
-from holdfast.wire.sealed import Kind, Rekeying
+from holdfast.wire.output_broadcast import HEADER, Broadcaster
+from holdfast.wire.output_listener import Listener
+from holdfast.wire.record_layer import Kind, Rekeying
 from holdfast.wire.signed_input import SignedInput, genesis
 from unit.malicious_relay import flipped
 
@@ -202,7 +202,7 @@ def _input(entry: SignedInput) -> Found:
 def _output() -> Found:
     """A reader joins, reads signed and unsigned frames, two keys and a mark."""
     host = Broadcaster(Incarnation(SESSION, EPOCH), HOST.sign, SENDER_KEYS[0], 0.0)
-    early = broadcast.genesis(SESSION, EPOCH, 0)
+    early = output_broadcast.genesis(SESSION, EPOCH, 0)
     host.frame(b"before anybody reads", 0.0)
     steps: list[tuple[str, bytes]] = [("key", host.join(STREAM))]
     steps += [("frame", host.frame(b"$ ", 0.0)), ("frame", host.frame(b"ls\r\n", 0.0, sign=True))]
@@ -233,7 +233,9 @@ def _step(listener: Listener, what: str, data: bytes) -> Found:
         "seq": seq,
         "data": shown.data.hex(),
         "head": listener._head.hex(),
-        "signed_text": broadcast.signed_text(SESSION, header, listener._head).hex() if form else "",
+        "signed_text": output_broadcast.signed_text(SESSION, header, listener._head).hex()
+        if form
+        else "",
         "provisional": shown.provisional,
         "settled": shown.settled,
     }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from holdfast.adapters.signing import SigningKey, check
-from holdfast.core.grants import Held, Root, Verifier
+from holdfast.core.access.grant_verifier import Held, Root, Verifier
 from holdfast.model.envelope import rights_of
 from holdfast.model.errors import HoldfastError
 from holdfast.model.grant import Grant, GrantChain, Link, Reach, Revocations

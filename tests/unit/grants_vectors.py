@@ -13,7 +13,7 @@ from typing import Any
 
 import msgpack
 
-from holdfast.core.grants import Root
+from holdfast.core.access.grant_verifier import Root
 from holdfast.model.errors import HoldfastError
 from holdfast.model.grant import GrantChain, Link, Reach, Revocations
 from holdfast.model.invite import Invite, Joined

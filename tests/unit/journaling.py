@@ -8,8 +8,8 @@ import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from holdfast.adapters.journal_writer import JournalWriter
-from holdfast.adapters.segments import JournalReader
+from holdfast.adapters.journal_files.segments import JournalReader
+from holdfast.adapters.journal_files.writer import JournalWriter
 from holdfast.adapters.signing import SigningKey, check
 from holdfast.journal.entries import Began, Input
 from holdfast.journal.framing import FRAME_BYTES, HEADER_BYTES, SEAL_MARK, length_at

@@ -14,14 +14,14 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from holdfast.model.device import Device, device_text
 from holdfast.model.errors import NotPermitted
 from holdfast.model.ids import OperatorId, SessionId
-from holdfast.wire import broadcast
-from holdfast.wire.audience import Listener, Output
-from holdfast.wire.broadcast import HEADER, SIGNED, Broadcaster, OutputKey
+from holdfast.wire import output_broadcast
 from holdfast.wire.channel import Answering, Dialling, HostChannel, OperatorChannel, Pace
-from holdfast.wire.fencing import EpochFloor, Incarnation
-from holdfast.wire.input_streams import InputBook, InputStream, Resumed
-from holdfast.wire.keys import Aead, KeyPair
-from holdfast.wire.sealed import Kind
+from holdfast.wire.epochs import EpochFloor, Incarnation
+from holdfast.wire.input_chain import InputBook, InputStream, Resumed
+from holdfast.wire.key_agreement import Aead, KeyPair
+from holdfast.wire.output_broadcast import HEADER, SIGNED, Broadcaster, OutputKey
+from holdfast.wire.output_listener import Listener, Output
+from holdfast.wire.record_layer import Kind
 from holdfast.wire.signed_input import SignedInput
 
 SESSION = SessionId.of_key(bytes(32))
@@ -175,12 +175,12 @@ def stage(*, writes: bool = True) -> Line:
 def forged(line: Line, data: bytes, *, sign: bool = False) -> bytes:
     """A frame made by somebody who was given the key, as the next one."""
     told = OutputKey.decode(line.host.broadcaster.join("insider"))
-    form = SIGNED if sign else broadcast.UNSIGNED
+    form = SIGNED if sign else output_broadcast.UNSIGNED
     header = HEADER.pack(form, told.epoch, told.group, told.seq)
     session = line.operator.session
-    head = broadcast.link(told.head, header, data)
-    signature = Keys().sign(broadcast.signed_text(session, header, head)) if sign else b""
+    head = output_broadcast.link(told.head, header, data)
+    signature = Keys().sign(output_broadcast.signed_text(session, header, head)) if sign else b""
     sealed = Aead(told.key).seal(
-        broadcast.nonce(told.seq), signature + data, broadcast.bound(session, header)
+        output_broadcast.nonce(told.seq), signature + data, output_broadcast.bound(session, header)
     )
     return header + sealed

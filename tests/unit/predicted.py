@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from holdfast.sdk.prediction import Line, Prediction
+from holdfast.sdk.prediction.machine import Line, Prediction
 
 COLS = 20
 

@@ -14,7 +14,7 @@ import random
 from collections.abc import Callable
 from typing import Any
 
-from holdfast.sdk.prediction import BACK, GRACE_S, LEFT, RIGHT, Line, Overlay, Prediction
+from holdfast.sdk.prediction.machine import BACK, GRACE_S, LEFT, RIGHT, Line, Overlay, Prediction
 from unit.predicted import COLS, line
 
 SEED = 20_261_116

@@ -12,7 +12,9 @@ from typing import Any
 
 import pytest
 
-from holdfast.host import clock, record_files, revoking
+from holdfast.host import clock
+from holdfast.host import json_file as record_files
+from holdfast.host.access import revocation
 from holdfast.model.envelope import ROLES, Envelope, Right, Scope
 from holdfast.model.errors import (
     ActorRevoked,
@@ -407,7 +409,7 @@ def test_a_revoked_parent_takes_its_descendants_with_it_at_once(
     assert daemon.rights(AGENT) == EXECUTE
     version = daemon.actors.authority.version
     if how == "device":
-        ended = revoking.revoke_device(daemon, daemon.owner, "ada", NOW + 3)  # type: ignore[arg-type]
+        ended = revocation.revoke_device(daemon, daemon.owner, "ada", NOW + 3)  # type: ignore[arg-type]
         assert {each.actor for each in ended} == {ADA.actor, PHONE.actor, AGENT.actor}
         assert daemon.admission._verifier.versions() == {HOST.key: 1}
     else:
@@ -433,8 +435,8 @@ def test_who_handed_on_takes_back_that_and_nothing_else(daemon: FakeDaemon) -> N
     daemon.admission.admit("o", AGENT.key, other, NOW + 2)
     ada = daemon.actor(ADA)
     agent = daemon.actor(AGENT).name
-    refused(NotPermitted, revoking.revoke_device, daemon, daemon.actor(AGENT), "ada", NOW + 3)
-    ended = revoking.revoke_device(daemon, ada, agent, NOW + 3)  # type: ignore[arg-type]
+    refused(NotPermitted, revocation.revoke_device, daemon, daemon.actor(AGENT), "ada", NOW + 3)
+    ended = revocation.revoke_device(daemon, ada, agent, NOW + 3)  # type: ignore[arg-type]
     assert {each.actor for each in ended} == {PHONE.actor, AGENT.actor}
     assert daemon.rights(PHONE) == set() and daemon.rights(ADA) == EXECUTE
     assert daemon.rights(AGENT) == {"observe"}, "what it has from somebody else stands"
@@ -452,7 +454,7 @@ def test_with_a_device_go_the_invites_it_made_and_who_came_by_them(daemon: FakeD
     daemon.admission.admit("p", PHONE.key, chain, NOW + 4)
     refused(NotPermitted, lambda: daemon.invite(ada, NOW + 2, lasts_s=9.0 * HOUR))
     assert daemon.rights(PHONE, NOW + 4) == EXECUTE
-    revoking.revoke_device(daemon, daemon.owner, "ada", NOW + 5)  # type: ignore[arg-type]
+    revocation.revoke_device(daemon, daemon.owner, "ada", NOW + 5)  # type: ignore[arg-type]
     assert daemon.rights(PHONE, NOW + 5) == set()
     refused(GrantRevoked, daemon.admission.admit, "p", PHONE.key, chain, NOW + 6)
     refused(InviteInvalid, daemon.joins, MALLORY, theirs, "", NOW + 6)
@@ -478,13 +480,13 @@ def test_a_revoked_invite_lets_nobody_in_and_may_shut_out_who_came(daemon: FakeD
     daemon.admission.admit("p", PHONE.key, chain, NOW + 2)
     stranger = daemon.actors.add(UID, "stranger", "agent", MALLORY.key, "", "")
     text = invite.id.hex()
-    assert revoking.seen_invites(daemon, stranger, NOW) == []  # type: ignore[arg-type]
-    refused(InviteInvalid, revoking.revoke_invite, daemon, stranger, text, False, NOW + 3)
-    refused(InviteInvalid, revoking.revoke_invite, daemon, daemon.owner, "", False, NOW + 3)
-    revoking.revoke_invite(daemon, daemon.owner, text[:6], False, NOW + 3)  # type: ignore[arg-type]
+    assert revocation.seen_invites(daemon, stranger, NOW) == []  # type: ignore[arg-type]
+    refused(InviteInvalid, revocation.revoke_invite, daemon, stranger, text, False, NOW + 3)
+    refused(InviteInvalid, revocation.revoke_invite, daemon, daemon.owner, "", False, NOW + 3)
+    revocation.revoke_invite(daemon, daemon.owner, text[:6], False, NOW + 3)  # type: ignore[arg-type]
     refused(InviteInvalid, daemon.admission.psk, invite.id, NOW + 3)
     assert daemon.rights(PHONE) == EXECUTE
-    revoking.revoke_invite(daemon, daemon.owner, text, True, NOW + 4)  # type: ignore[arg-type]
+    revocation.revoke_invite(daemon, daemon.owner, text, True, NOW + 4)  # type: ignore[arg-type]
     assert daemon.rights(PHONE) == set()
     refused(GrantRevoked, restarted(daemon).admission.admit, "p", PHONE.key, chain, NOW + 5)
 
@@ -496,7 +498,7 @@ def test_revocations_that_no_grant_can_outlive_leave_the_list(daemon: FakeDaemon
         ada = handed_on(chain, who, ADA, expires=now + 30)
         daemon.admission.admit("x", ADA.key, ada, now + 2)
         actor = daemon.actor(who)
-        revoking.revoke_device(daemon, actor, daemon.actor(ADA).name, now + 3)  # type: ignore[arg-type]
+        revocation.revoke_device(daemon, actor, daemon.actor(ADA).name, now + 3)  # type: ignore[arg-type]
         assert len(daemon.admission._revoked.links) == 1
     assert daemon.admission._revoked.version == 2
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from holdfast.core.attachment import Attachments, Seat
+from holdfast.core.attachments import Attachments, Seat
 from holdfast.model.ids import OperatorId
 from holdfast.model.size import Size
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.core.authority import Authority
-from holdfast.core.envelope_book import Live
-from holdfast.core.rate import Limits
+from holdfast.core.access.authority import Authority
+from holdfast.core.access.envelope_book import Live
+from holdfast.core.access.rate_limits import Limits
 from holdfast.model.actor import Actor, ActorKind, Colour, default_colour
 from holdfast.model.envelope import ALL, ROLES, Envelope, Right, Scope, rights_of
 from holdfast.model.errors import (

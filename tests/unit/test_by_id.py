@@ -19,12 +19,14 @@ from holdfast.model.errors import (
     NoSuchSession,
 )
 from holdfast.model.ids import SessionId
-from holdfast.sdk import by_id, identity, machines
-from holdfast.sdk.machines import Machine
-from holdfast.sdk.relay_link import RelayLink, Stream
+from holdfast.sdk import identity
+from holdfast.sdk.reach import locate_session as by_id
+from holdfast.sdk.reach import machines
+from holdfast.sdk.reach.machines import Machine
+from holdfast.sdk.reach.relay_connection import RelayLink, Stream
 from holdfast.wire import relay_messages as r
 from holdfast.wire.device_keys import channel_key, device_of
-from holdfast.wire.message import Message, Request
+from holdfast.wire.messages.base import Message, Request
 
 SESSION_KEY, HOST, OTHER = (SigningKey(bytes([number]) * 32) for number in (1, 2, 3))
 SESSION = SessionId.of_key(SESSION_KEY.public)

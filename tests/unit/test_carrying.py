@@ -9,9 +9,9 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from holdfast.dial.carrying import CarriedSocket, Carrier
-from holdfast.model.carried import Closed, Data, End, Room, Word
+from holdfast.dial.carried_socket import CarriedSocket, Carrier
 from holdfast.model.errors import NotPermitted, ProtocolViolation
+from holdfast.model.forward_words import Closed, Data, End, Room, Word
 from holdfast.model.limits import FORWARD_PIECE_BYTES, FORWARD_WINDOW_BYTES
 
 PATIENCE_S = 20.0

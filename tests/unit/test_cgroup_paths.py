@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from holdfast.adapters.cgroup import locate, unescaped
-from holdfast.adapters.namespaces import host_mounts
+from holdfast.adapters.halt.cgroup import locate, unescaped
+from holdfast.adapters.launch.mounts import host_mounts
 
 UNIFIED = "41 31 0:38 / /sys/fs/cgroup/unified rw,relatime - cgroup2 cgroup2 rw\n"
 MODERN = "30 23 0:26 / /sys/fs/cgroup rw,nosuid shared:9 - cgroup2 cgroup2 rw,nsdelegate\n"

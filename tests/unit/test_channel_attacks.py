@@ -21,11 +21,11 @@ from holdfast.model.errors import (
 )
 from holdfast.model.ids import OperatorId
 from holdfast.model.limits import CHANNEL_PATIENCE_S
-from holdfast.wire import broadcast
-from holdfast.wire.broadcast import HEADER
+from holdfast.wire import output_broadcast
 from holdfast.wire.channel import Answering
-from holdfast.wire.keys import KeyPair
-from holdfast.wire.sealed import BODY_MAX_BYTES, Kind
+from holdfast.wire.key_agreement import KeyPair
+from holdfast.wire.output_broadcast import HEADER
+from holdfast.wire.record_layer import BODY_MAX_BYTES, Kind
 from holdfast.wire.signed_input import check_chain, genesis
 from unit.malicious_relay import (
     EPOCH,
@@ -276,8 +276,8 @@ def test_one_who_left_cannot_open_what_comes_after() -> None:
         line.read(frame)
     aead = line.operator.listener._keys[1][1]  # the key itself, past all rules of the reader
     seq = HEADER.unpack_from(frame)[3]
-    bound = broadcast.bound(line.operator.session, frame[: HEADER.size])
-    assert aead.open(broadcast.nonce(seq), frame[HEADER.size :], bound) is None
+    bound = output_broadcast.bound(line.operator.session, frame[: HEADER.size])
+    assert aead.open(output_broadcast.nonce(seq), frame[HEADER.size :], bound) is None
     assert stays.read(frame).data == b"secret"
 
 

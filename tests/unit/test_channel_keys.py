@@ -14,10 +14,10 @@ from holdfast.model.errors import (
 )
 from holdfast.model.limits import CHANNEL_PATIENCE_S, OUTPUT_KEY_S, OUTPUT_UNSIGNED_FRAMES
 from holdfast.wire import channel
-from holdfast.wire.broadcast import HEADER, UNSIGNED, Broadcaster, OutputKey, bound, nonce
 from holdfast.wire.channel import Pace
-from holdfast.wire.keys import Aead, KeyPair
-from holdfast.wire.sealed import Kind, Rekeying
+from holdfast.wire.key_agreement import Aead, KeyPair
+from holdfast.wire.output_broadcast import HEADER, UNSIGNED, Broadcaster, OutputKey, bound, nonce
+from holdfast.wire.record_layer import Kind, Rekeying
 from unit.malicious_relay import (
     Host,
     Keys,

@@ -6,8 +6,8 @@ import time
 
 import pytest
 
-from holdfast.cli.bytes_out import Newlines
-from holdfast.cli.verbs.tail import _LastLines
+from holdfast.cli.text.raw_stdout import Newlines
+from holdfast.cli.verbs.observe.tail import _LastLines
 from holdfast.sdk.plain_text import PlainText, page, plain
 
 STREAM = (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.adapters.criu_install import UnavailableError, source_entry
+from holdfast.adapters.criu.install import UnavailableError, source_entry
 
 STANZAS = """\
 # a comment with a colon: here

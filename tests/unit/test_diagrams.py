@@ -9,7 +9,7 @@ from types import ModuleType
 
 import pytest
 
-from holdfast.core.lifecycle import TRANSITIONS, Phase
+from holdfast.core.session_state import TRANSITIONS, Phase
 
 ROOT = Path(__file__).resolve().parents[2]
 

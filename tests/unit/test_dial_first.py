@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import pytest
 
-from holdfast.dial.first import HEAD_START_S, first_of
+from holdfast.dial.first_reached import HEAD_START_S, first_of
 from holdfast.model.errors import HoldfastError, HostDown, RelayUnreachable
 from unit.virtual_time import VirtualLoop
 

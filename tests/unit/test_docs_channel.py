@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from holdfast.model import device, errors, limits
-from holdfast.wire import broadcast, channel, remote_requests, signed_input
-from holdfast.wire.sealed import BODY_MAX_BYTES, RECORD_MAX_BYTES, Kind
+from holdfast.wire import channel, output_broadcast, request_classes, signed_input
+from holdfast.wire.record_layer import BODY_MAX_BYTES, RECORD_MAX_BYTES, Kind
 from unit import channel_vectors, documented
 from unit.plain_channel import (
     Direction,
@@ -46,8 +46,8 @@ def test_every_text_that_opens_something_is_named() -> None:
     rows = re.findall(r'^\| `"(holdfast [a-z ]+ v1)" 0` \|', TEXT, re.MULTILINE)
     used = {
         device.DEVICE_DOMAIN, channel.CHANNEL_DOMAIN, signed_input.STREAM_DOMAIN,
-        signed_input.INPUT_DOMAIN, broadcast.FRAME_DOMAIN, broadcast.CHAIN_DOMAIN,
-        broadcast.SIGNATURE_DOMAIN,
+        signed_input.INPUT_DOMAIN, output_broadcast.FRAME_DOMAIN, output_broadcast.CHAIN_DOMAIN,
+        output_broadcast.SIGNATURE_DOMAIN,
     }  # fmt: skip
     assert {row.encode() + b"\0" for row in rows} == used
     assert len(rows) == len(used)
@@ -199,8 +199,8 @@ def test_the_output_is_read_as_the_page_says() -> None:
 
 def test_what_every_verb_imports_of_wire_brings_no_cryptography() -> None:
     program = (
-        "import sys, holdfast.wire, holdfast.wire.frames, holdfast.wire.messages, "
-        "holdfast.wire.authority, holdfast.model.device; "
+        "import sys, holdfast.wire, holdfast.wire.frames, holdfast.wire.messages.session, "
+        "holdfast.wire.messages.authority, holdfast.model.device; "
         "print([m for m in sys.modules if m.startswith('cryptography')])"
     )
     done = subprocess.run(
@@ -213,4 +213,4 @@ def test_the_requests_that_need_no_signature_are_those_on_the_page() -> None:
 
     listed = re.search(r"Requests that only look \((.*?)\)", TEXT, re.S)
     assert listed is not None
-    assert set(re.findall(r"`(\w+)`", listed.group(1))) == set(remote_requests._LOOKING)
+    assert set(re.findall(r"`(\w+)`", listed.group(1))) == set(request_classes._LOOKING)

@@ -30,7 +30,7 @@ from holdfast.model.shell_state import Change
 from holdfast.model.size import Size
 from holdfast.model.state import Ending, Level, SessionState
 from holdfast.model.turn_info import Handoff, Receipt, TurnInfo, TurnMove, WaitingInfo
-from holdfast.wire import messages as m
+from holdfast.wire.messages import session as m
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 RECORDS: tuple[type[Record], ...] = (

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from holdfast.core.turn_policy import POLICIES
-from holdfast.core.turn_table import Step
+from holdfast.core.turn.policy import POLICIES
+from holdfast.core.turn.table import Step
 from holdfast.journal.status import Continuity
 from holdfast.journal.verdict import Break, Outcome
 from holdfast.model import (
@@ -30,11 +30,11 @@ from holdfast.model import (
 from holdfast.model.errors import ProtocolViolation
 from holdfast.model.ids import ActorId, OperatorId
 from holdfast.model.record import Record
-from holdfast.wire import admission as wire_admission
-from holdfast.wire import authority
-from holdfast.wire import messages as m
-from holdfast.wire.claims import claim_text
+from holdfast.wire.actor_claim import claim_text
 from holdfast.wire.frames import Decoder, encode, output_head
+from holdfast.wire.messages import BY_TAG, authority
+from holdfast.wire.messages import admission as wire_admission
+from holdfast.wire.messages import session as m
 from unit import documented
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
@@ -53,7 +53,7 @@ def values() -> dict[str, type[Record]]:
             if isinstance(kind, type) and issubclass(kind, Record) and kind is not Record:
                 found[name] = kind
     carried: dict[str, type[Record]] = {}
-    open_ends: list[type[Record]] = list(m.BY_TAG.values())
+    open_ends: list[type[Record]] = list(BY_TAG.values())
     while open_ends:
         for declared in documented.declared_in(open_ends.pop()).values():
             for name in re.findall(r"\w+", declared):
@@ -69,9 +69,9 @@ def expected_rows(kind: type[Record]) -> list[documented.Row]:
     return documented.expected_rows(kind, without=("id",) if asked else ())
 
 
-@pytest.mark.parametrize("tag", m.BY_TAG)
+@pytest.mark.parametrize("tag", BY_TAG)
 def test_a_message_is_documented_field_by_field(tag: str) -> None:
-    assert documented.rows(SECTIONS[tag]) == expected_rows(m.BY_TAG[tag])
+    assert documented.rows(SECTIONS[tag]) == expected_rows(BY_TAG[tag])
 
 
 @pytest.mark.parametrize("name", values())
@@ -81,7 +81,7 @@ def test_a_value_is_documented_field_by_field(name: str) -> None:
 
 def test_nothing_is_documented_that_does_not_exist() -> None:
     described = {title for title, body in SECTIONS.items() if documented.ROW.search(body)}
-    assert described <= {*m.BY_TAG, *values(), "Frames"}
+    assert described <= {*BY_TAG, *values(), "Frames"}
 
 
 def test_the_version_is_the_one_described() -> None:
@@ -161,7 +161,7 @@ def test_limits_have_the_values_of_the_code() -> None:
 
 @pytest.mark.parametrize("vector", VECTORS["messages"], ids=lambda vector: vector["name"])
 def test_a_vector_decodes_to_its_fields_and_back(vector: dict[str, Any]) -> None:
-    expected = m.BY_TAG[vector["t"]].unpack(documented.from_json(vector["fields"]))
+    expected = BY_TAG[vector["t"]].unpack(documented.from_json(vector["fields"]))
     (decoded,) = Decoder(limits.SNAPSHOT_MAX_BYTES).feed(bytes.fromhex(vector["frame"]))
     assert decoded == expected
     assert Decoder(limits.SNAPSHOT_MAX_BYTES).feed(encode(expected)) == [expected]

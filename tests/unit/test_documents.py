@@ -30,7 +30,14 @@ def test_every_path_named_exists(document: Path) -> None:
     assert [name for name in named if not any((place / name).exists() for place in places)] == []
 
 
-@pytest.mark.parametrize("package", ["core", "host", "journal", "keeper"])
+ROOMS = [
+    *(f"core{room}" for room in ("", "/access", "/turn", "/lease")),
+    *(f"host{room}" for room in ("", "/session", "/connection", "/access", "/reach")),
+    *("journal", "keeper"),
+]
+
+
+@pytest.mark.parametrize("package", ROOMS)
 def test_a_package_says_what_each_of_its_files_is_for(package: str) -> None:
     directory = ROOT / "src" / "holdfast" / package
     said = (directory / "__init__.py").read_text(encoding="utf-8")

@@ -6,8 +6,8 @@ import signal
 
 import pytest
 
-from holdfast.cli.entry_text import what
-from holdfast.cli.table import lasting
+from holdfast.cli.text.journal_entry import what
+from holdfast.cli.text.table import lasting
 from holdfast.journal import entries as e
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.core.exec_output import ExecOutput
+from holdfast.core.command_output import ExecOutput
 
 BEGIN, END = b"\x1b]133;C;hold=4\x07", b"\x1b]133;D;0;hold=4\x07"
 PROMPT = b"\x1b]133;A;hold=5\x07$ "

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.host.executing import Execution, Executions
-from holdfast.host.kept import KeptExec
+from holdfast.host.session.exec_runs import Execution, Executions
+from holdfast.host.session.parcel import KeptExec
 from holdfast.keeper.channel import MESSAGE_MAX_BYTES
 from holdfast.model.errors import InvalidArgument, SessionBusy
 from holdfast.model.ids import OperatorId
@@ -15,7 +15,7 @@ from holdfast.model.limits import (
     EXECS_REMEMBERED,
     KEYED_EXECS_REMEMBERED,
 )
-from holdfast.wire import messages as m
+from holdfast.wire.messages import session as m
 
 ME, OTHER = OperatorId("1" * 32), OperatorId("2" * 32)
 ACTOR = "a" * 26

@@ -9,15 +9,15 @@ from types import SimpleNamespace
 import pytest
 
 from holdfast.adapters.signing import SigningKey
-from holdfast.host.fanout import Fanout
+from holdfast.host.reach.output_fanout import Fanout
 from holdfast.model.errors import OutputRefused
 from holdfast.model.ids import SessionId
 from holdfast.model.limits import OUTPUT_KEY_S
 from holdfast.wire import relay_messages as r
-from holdfast.wire.audience import Listener
-from holdfast.wire.broadcast import OutputKey
-from holdfast.wire.fencing import EpochFloor, Incarnation
-from holdfast.wire.sealed import Kind
+from holdfast.wire.epochs import EpochFloor, Incarnation
+from holdfast.wire.output_broadcast import OutputKey
+from holdfast.wire.output_listener import Listener
+from holdfast.wire.record_layer import Kind
 
 SESSION, HOST = SessionId("0" * 26), SigningKey(bytes(32))
 

@@ -6,12 +6,12 @@ from __future__ import annotations
 import pytest
 
 from holdfast.core import events as ev
-from holdfast.core import turn_events as turn
-from holdfast.core.attachment import Seat
-from holdfast.core.authority import Authority
-from holdfast.core.lifecycle import Phase
+from holdfast.core.access.authority import Authority
+from holdfast.core.attachments import Seat
 from holdfast.core.session import _HANDLERS, Session, TurnStep
-from holdfast.core.turn import Turn
+from holdfast.core.session_state import Phase
+from holdfast.core.turn import events as turn
+from holdfast.core.turn.machine import Turn
 from holdfast.model.actor import Actor, ActorKind, Colour
 from holdfast.model.envelope import ALL, ROLES, Envelope
 from holdfast.model.errors import Fenced, SessionHalted

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from holdfast.core import events as ev
-from holdfast.core.authority import Authority
+from holdfast.core.access.authority import Authority
 from holdfast.core.session import Session
-from holdfast.core.turn import Turn
+from holdfast.core.turn.machine import Turn
 from holdfast.model.actor import Actor, ActorKind, Colour
 from holdfast.model.envelope import ALL, Envelope, rights_of
 from holdfast.model.errors import (
@@ -23,7 +23,7 @@ from holdfast.model.errors import (
 from holdfast.model.ids import HOST_ACTOR, ActorId, OperatorId, SessionId
 from holdfast.model.size import Size
 from holdfast.model.state import Ending
-from holdfast.wire.remote_requests import goes_by_session, must_be_signed
+from holdfast.wire.request_classes import goes_by_session, must_be_signed
 
 SESSION = SessionId.of_key(bytes(32))
 KEYS = {name: bytes([at]) * 32 for at, name in enumerate(("ann", "bob"), 1)}

@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.model.errors import ProtocolViolation
-from holdfast.wire import messages as m
 from holdfast.wire.frames import Decoder, encode, output_head
+from holdfast.wire.messages import BY_TAG
+from holdfast.wire.messages import session as m
 
 SOME = [
     m.Input(7, "build", 3, b"\x00\xff"),
@@ -62,6 +63,6 @@ def test_garbage_is_refused_or_waited_for_never_anything_else(garbage: bytes) ->
 
 
 def test_every_message_has_its_own_tag_and_its_sentence() -> None:
-    kinds = list(m.BY_TAG.values())
+    kinds = list(BY_TAG.values())
     assert len({kind.tag for kind in kinds}) == len(kinds)
     assert all(kind.__doc__ or issubclass(kind, m.Answer) for kind in kinds)

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from holdfast.adapters.signing import check
-from holdfast.core.grants import Root
-from holdfast.core.rate import Limits
+from holdfast.core.access.grant_verifier import Root
+from holdfast.core.access.rate_limits import Limits
 from holdfast.model import limits
 from holdfast.model.envelope import Right, Scope, rights_of
 from holdfast.model.errors import GrantInvalid, GrantRevoked

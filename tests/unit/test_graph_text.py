@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from holdfast.cli.graph_text import DETAILS_MAX, render
+from holdfast.cli.text.graph import DETAILS_MAX, render
 from holdfast.model.graph import Graph, Lock, OpenFile, Pipe, Process, Socket, Terminal
 from holdfast.model.size import Size
 from holdfast.model.state import SessionState

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from holdfast.core.handoff import changes
+from holdfast.core.shell_changes import changes
 from holdfast.model.change_text import text
 from holdfast.model.limits import CHANGE_VALUE_MAX_CHARS
 from holdfast.model.shell_state import Change, Kind, ShellState, What, shapes_commands

@@ -16,7 +16,7 @@ from holdfast.model.errors import (
     TurnHeld,
 )
 from holdfast.sdk.client import Host
-from holdfast.wire import messages as m
+from holdfast.wire.messages import session as m
 
 
 class _Connection:

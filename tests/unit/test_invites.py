@@ -9,7 +9,7 @@ import msgpack
 import pytest
 
 from holdfast.adapters.signing import check
-from holdfast.core.invites import Invites, Redeemed
+from holdfast.core.access.invites import Invites, Redeemed
 from holdfast.model.envelope import Right, rights_of
 from holdfast.model.errors import (
     GrantInvalid,
@@ -41,7 +41,7 @@ from holdfast.wire.invites import (
     psk_of,
     sas_of,
 )
-from holdfast.wire.keys import KeyPair
+from holdfast.wire.key_agreement import KeyPair
 from holdfast.wire.noise import IK_PSK1, Handshake
 from unit.granting import ADA, AGENT, HOST, HOUR, MALLORY, NOW, PHONE, Party, chain, judged
 

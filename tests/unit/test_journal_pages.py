@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from holdfast.cli.journal_pages import Pages
+from holdfast.cli.journal.pages import Pages
 from holdfast.journal.chain import Chain
 from holdfast.journal.entries import Resumed
 from holdfast.journal.framing import FRAME_BYTES
 from holdfast.model.ids import SessionId
-from holdfast.wire import authority as a
+from holdfast.wire.messages import authority as a
 from unit.journaling import session_id
 
 

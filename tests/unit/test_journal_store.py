@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.adapters.journal_writer import Cut, JournalWriter
-from holdfast.adapters.segments import JournalReader, state_discontinuity
+from holdfast.adapters.journal_files.segments import JournalReader, state_discontinuity
+from holdfast.adapters.journal_files.writer import Cut, JournalWriter
 from holdfast.adapters.signing import SigningKey, check
 from holdfast.journal.entries import CarriedOn, Ended, Input
 from holdfast.journal.lineage import Discontinuity

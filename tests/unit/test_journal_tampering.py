@@ -8,16 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.adapters.journal_writer import JournalWriter
-from holdfast.adapters.segments import JournalReader
+from holdfast.adapters.journal_files.segments import JournalReader
+from holdfast.adapters.journal_files.writer import JournalWriter
 from holdfast.adapters.signing import SigningKey, check
 from holdfast.journal.chain import Chain
 from holdfast.journal.encoding import decode, encode, hash_of
 from holdfast.journal.entries import Detached, Discontinued, Ended, Sealed
 from holdfast.journal.framing import FRAME_BYTES, HEADER_BYTES, frame, header
 from holdfast.journal.signatures import Head
-from holdfast.journal.skimming import Skim
 from holdfast.journal.verdict import Break, Outcome
+from holdfast.journal.verify_blocks import Skim
 from unit.journaling import (
     HOST,
     Journal,

@@ -15,18 +15,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from holdfast.adapters import native
-from holdfast.cli.key_loop import CHOSEN_BY, KeyLoop, find
-from holdfast.cli.prefix_keys import PREFIX
+from holdfast.adapters import compiled
+from holdfast.cli.attach.native_loop import CHOSEN_BY, KeyLoop, find
+from holdfast.cli.attach.prefix_keys import PREFIX
 from holdfast.cli.untaken import Untaken
-from holdfast.model.compiled import KEY_LOOP
 from holdfast.model.errors import ProtocolViolation
+from holdfast.model.native_builds import KEY_LOOP
 from holdfast.model.state import Ending
 from holdfast.sdk.connection import Connection
-from holdfast.wire import messages as m
 from holdfast.wire.frames import Decoder, encode, output_head, quiet_input
+from holdfast.wire.messages import session as m
 
-_BUILT = native.build(KEY_LOOP.name)
+_BUILT = compiled.build(KEY_LOOP.name)
 pytestmark = pytest.mark.skipif(
     not isinstance(_BUILT, Path), reason=f"the key loop cannot be built: {_BUILT}"
 )

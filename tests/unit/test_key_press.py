@@ -12,16 +12,16 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.adapters import key_press as module
-from holdfast.adapters import native
-from holdfast.adapters.key_press import KeyPress
-from holdfast.adapters.ring import PAGE, Hangup, Ring
+from holdfast.adapters import compiled
+from holdfast.adapters.session_memory import key_press as module
+from holdfast.adapters.session_memory.key_press import KeyPress
+from holdfast.adapters.session_memory.output_ring import PAGE, Hangup, Ring
 from holdfast.model.limits import ECHO_DUE_S, RING_MIN_BYTES
-from holdfast.wire import messages as m
 from holdfast.wire.frames import Decoder, output_head
+from holdfast.wire.messages import session as m
 
 CHANNEL = 7
-_BUILT = native.build(native.KEY_PRESS)
+_BUILT = compiled.build(compiled.KEY_PRESS)
 
 
 class Session:

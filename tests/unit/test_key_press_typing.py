@@ -16,22 +16,28 @@ from pathlib import Path
 import msgpack
 import pytest
 
-from holdfast.adapters import native
-from holdfast.adapters.burst import Burst
-from holdfast.adapters.key_press import Hand, KeyPress, Pressed
-from holdfast.adapters.ledger import Ledger
-from holdfast.adapters.ring import BURST_AT, LEDGER_AT, PAGE, Ring, make_conduit
+from holdfast.adapters import compiled
+from holdfast.adapters.session_memory.burst_page import Burst
+from holdfast.adapters.session_memory.input_ledger import Ledger
+from holdfast.adapters.session_memory.key_press import Hand, KeyPress, Pressed
+from holdfast.adapters.session_memory.output_ring import (
+    BURST_AT,
+    LEDGER_AT,
+    PAGE,
+    Ring,
+    make_conduit,
+)
 from holdfast.model.errors import ProtocolViolation
 from holdfast.model.ids import OperatorId
 from holdfast.model.limits import ECHO_DUE_S, RING_MIN_BYTES
 from holdfast.model.patience import KEYS_MAX_BYTES
-from holdfast.wire import messages as m
 from holdfast.wire.frames import Decoder, encode, quiet_input
+from holdfast.wire.messages import session as m
 
 SESSION, ACTOR = "s" * 26, "a" * 26
 OPERATOR = OperatorId("0123456789abcdef0011223344556677")
 AT = 1_800_000_000.25
-_BUILT = native.build(native.KEY_PRESS)
+_BUILT = compiled.build(compiled.KEY_PRESS)
 
 
 class Typed:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.core.keys import NAMES, key_bytes, pasted
+from holdfast.core.key_names import NAMES, key_bytes, pasted
 from holdfast.model.errors import InvalidArgument
 
 

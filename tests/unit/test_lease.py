@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from holdfast.core.lease import Lease
-from holdfast.core.lease_events import (
+from holdfast.core.lease.events import (
     Acquire,
     Acquired,
     Fenced,
@@ -26,8 +25,9 @@ from holdfast.core.lease_events import (
     WriteUnknown,
     Wrote,
 )
-from holdfast.core.lease_keeping import KeptLease, kept, restored
-from holdfast.core.lease_table import (
+from holdfast.core.lease.machine import Lease
+from holdfast.core.lease.snapshot import KeptLease, kept, restored
+from holdfast.core.lease.table import (
     ASKING,
     FENCED,
     HELD,

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.cli.verbs import ls
+from holdfast.cli.verbs.sessions import ls
 from holdfast.model.errors import InvalidArgument, NoSuchMachine, StorageFailed
 from holdfast.model.ids import SessionId
-from holdfast.sdk import machines
-from holdfast.sdk.machines import Machine
+from holdfast.sdk.reach import machines
+from holdfast.sdk.reach.machines import Machine
 
 SESSION = SessionId("0" * 26)
 

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from holdfast.core.authority import Authority
-from holdfast.core.shown_grants import Shown
-from holdfast.host import registry as registry_module
-from holdfast.host.registry import Registry
-from holdfast.host.uplink import Uplink
+from holdfast.core.access.authority import Authority
+from holdfast.core.access.presented_grants import Shown
+from holdfast.host import session_registry as registry_module
+from holdfast.host.reach.uplink import Uplink
+from holdfast.host.session_registry import Registry
 from holdfast.model.actor import Actor
 from holdfast.model.envelope import ALL, Envelope
 from holdfast.model.grant import Reach

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from holdfast.model.errors import HandshakeFailed
-from holdfast.wire.keys import KeyPair
+from holdfast.wire.key_agreement import KeyPair
 from holdfast.wire.noise import IK, IK_PSK1, MESSAGE_MAX_BYTES, XX, Cipher, Handshake, Pattern
 
 VECTORS: list[dict[str, Any]] = json.loads(

@@ -1,18 +1,18 @@
-"""When keys are drawn ahead of their echo: by how long the way is (holdfast.cli.predicting)."""
+"""When keys are drawn ahead of their echo: by how long the way is (cli.attach.predicted_typing)."""
 
 from __future__ import annotations
 
 import pytest
 
-from holdfast.cli.predicting import ALWAYS, AUTO, CHOSEN_BY, NEVER, Predicting, chosen
+from holdfast.cli.attach.predicted_typing import ALWAYS, AUTO, CHOSEN_BY, NEVER, Predicting, chosen
 from holdfast.model.errors import InvalidArgument
 from holdfast.model.ids import SessionId
 from holdfast.model.size import Size
 from holdfast.model.state import SessionState
 from holdfast.model.turn_info import TurnInfo
-from holdfast.sdk.round_trip import FAST_S, SAMPLES, SLOW_S, RoundTrip
-from holdfast.wire import authority as a
-from holdfast.wire import messages as m
+from holdfast.sdk.prediction.round_trip import FAST_S, SAMPLES, SLOW_S, RoundTrip
+from holdfast.wire.messages import authority as a
+from holdfast.wire.messages import session as m
 
 SIZE = Size(40, 5)
 LATE, SOON = SLOW_S * 3, FAST_S / 2

@@ -1,4 +1,4 @@
-"""The machine that guesses what a key will show (holdfast.sdk.prediction)."""
+"""The machine that guesses what a key will show (holdfast.sdk.prediction.machine)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.sdk.prediction import (
+from holdfast.sdk.prediction.machine import (
     BACK,
     GRACE_S,
     KEYS_MAX,

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 import pytest
 
-from holdfast.adapters.ghostty import GhosttyScreen
-from holdfast.cli.rawmode import RESET
+from holdfast.adapters.ghostty.screen import GhosttyScreen
+from holdfast.cli.attach.raw_terminal import RESET
 from holdfast.model.size import Size
 from holdfast.model.terminal_reset import KEEP
 

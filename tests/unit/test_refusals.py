@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from holdfast.core import events as ev
-from holdfast.core import turn_events as turn
 from holdfast.core.session import TurnStep
-from holdfast.host.refusals import Refusals
+from holdfast.core.turn import events as turn
+from holdfast.host.session.refusal_counts import Refusals
 from holdfast.journal.entries import Refused
 from holdfast.model.ids import ActorId, OperatorId
 

@@ -9,16 +9,16 @@ from pathlib import Path
 import pytest
 
 from holdfast import relay
-from holdfast.adapters.coordination_memory import MemoryCoordination, MemoryStore
+from holdfast.adapters.memory.coordination import MemoryCoordination, MemoryStore
 from holdfast.model import limits
 from holdfast.model.errors import InvalidArgument
 from holdfast.model.ids import SessionId
 from holdfast.ports.coordination import Done, Lost, Unknown
-from holdfast.relay.bounds import Bounds, bounds_of
-from holdfast.relay.floors import Floor, Floors, MemoryFloors, SharedFloors
-from holdfast.relay.guard import Guard, network_of
+from holdfast.relay.address_rate import Guard, network_of
+from holdfast.relay.epoch_floors import Floor, Floors, MemoryFloors, SharedFloors
+from holdfast.relay.limits import Bounds, bounds_of
 from holdfast.wire import relay_messages as r
-from holdfast.wire.message import Answer, Request
+from holdfast.wire.messages.base import Answer, Request
 from unit import documented
 
 TEXT = (Path(__file__).resolve().parents[2] / "docs" / "relay.md").read_text(encoding="utf-8")

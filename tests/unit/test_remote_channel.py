@@ -13,17 +13,18 @@ from holdfast.adapters.signing import SigningKey
 from holdfast.model.errors import ChannelBroken, HoldfastError
 from holdfast.model.ids import SessionId
 from holdfast.model.limits import CHANNEL_PATIENCE_S, CHANNEL_RENEW_S
-from holdfast.sdk import remote, remote_channel
-from holdfast.sdk.machines import Machine
-from holdfast.sdk.remote_channel import Device, RemoteChannel, dial
+from holdfast.sdk.reach import remote_host as remote
+from holdfast.sdk.reach import secure_channel as remote_channel
+from holdfast.sdk.reach.machines import Machine
+from holdfast.sdk.reach.secure_channel import Device, RemoteChannel, dial
 from holdfast.wire.channel import Answering, HostChannel
 from holdfast.wire.device_keys import channel_key, device_of
-from holdfast.wire.fencing import EpochFloor, Incarnation
-from holdfast.wire.input_streams import InputBook
-from holdfast.wire.keys import KeyPair
-from holdfast.wire.opening import Opening, read_opening
-from holdfast.wire.sealed import Kind, Opened
+from holdfast.wire.epochs import EpochFloor, Incarnation
+from holdfast.wire.input_chain import InputBook
+from holdfast.wire.key_agreement import KeyPair
+from holdfast.wire.record_layer import Kind, Opened
 from holdfast.wire.signed_input import SignedInput
+from holdfast.wire.stream_opening import Opening, read_opening
 
 SESSION = SessionId("0" * 26)
 HOST = SigningKey(bytes(32))

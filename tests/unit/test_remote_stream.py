@@ -12,22 +12,22 @@ from typing import Any
 import pytest
 
 from holdfast.adapters.signing import SigningKey
-from holdfast.host import remote
-from holdfast.host.remote import RemoteStream
+from holdfast.host.reach import remote_stream as remote
+from holdfast.host.reach.remote_stream import RemoteStream
 from holdfast.model.errors import HoldfastError, NoSuchActor, ProtocolViolation
 from holdfast.model.ids import OperatorId, SessionId
 from holdfast.model.limits import CHANNEL_OVERDUE_S, CHANNEL_RENEW_S
-from holdfast.sdk.remote_channel import Device
+from holdfast.sdk.reach.secure_channel import Device
 from holdfast.wire import relay_messages as r
 from holdfast.wire.channel import Dialling, OperatorChannel
 from holdfast.wire.device_keys import channel_key, device_of
-from holdfast.wire.fencing import EpochFloor, Incarnation
-from holdfast.wire.input_streams import InputBook, InputStream
-from holdfast.wire.keys import KeyPair
-from holdfast.wire.message import Message
-from holdfast.wire.opening import Opening
-from holdfast.wire.remote_requests import body_of
-from holdfast.wire.sealed import Kind
+from holdfast.wire.epochs import EpochFloor, Incarnation
+from holdfast.wire.input_chain import InputBook, InputStream
+from holdfast.wire.key_agreement import KeyPair
+from holdfast.wire.messages.base import Message
+from holdfast.wire.record_layer import Kind
+from holdfast.wire.request_classes import body_of
+from holdfast.wire.stream_opening import Opening
 
 SESSION, HOST = SessionId("0" * 26), SigningKey(bytes(32))
 STATIC = channel_key(HOST.seed)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.adapters.shell import (
+from holdfast.adapters.shell.integration import (
     RECORD_MAX_BYTES,
     CommandBegin,
     CommandEnd,

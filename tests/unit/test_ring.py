@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from holdfast.adapters.ledger import CONDUIT_PAGES, Ledger
-from holdfast.adapters.ring import PAGE, Hangup, Ring, make_conduit, unread
+from holdfast.adapters.session_memory.input_ledger import CONDUIT_PAGES, Ledger
+from holdfast.adapters.session_memory.output_ring import PAGE, Hangup, Ring, make_conduit, unread
 from holdfast.model.ids import OperatorId
 from holdfast.model.limits import LEDGER_OPERATORS
 

@@ -8,8 +8,8 @@ import threading
 
 import pytest
 
-from holdfast.adapters.ghostty import GhosttyScreen
-from holdfast.adapters.ghostty_native import UNFINISHED_MAX_BYTES
+from holdfast.adapters.ghostty.screen import GhosttyScreen
+from holdfast.adapters.ghostty.terminal_handle import UNFINISHED_MAX_BYTES
 from holdfast.model.errors import InvalidArgument
 from holdfast.model.size import Size
 from holdfast.ports.screen import Screen
@@ -273,7 +273,7 @@ def test_a_screen_is_bounded_and_its_memory_comes_back() -> None:
     assert 1_500 < len(long.text(scrollback=True).splitlines()) < 2_500
 
 
-# -- what does not come back; each is named in the docstring of holdfast.adapters.ghostty --------
+# -- what does not come back; each is named in the docstring of adapters.ghostty.screen --------
 
 
 @pytest.mark.xfail(strict=True, reason="cells made under the other setting of mode 2027")

@@ -15,12 +15,12 @@ import pytest
 from holdfast.model.errors import HostLost, InputUnknown, SessionBusy
 from holdfast.model.ids import SessionId
 from holdfast.model.size import Size
+from holdfast.sdk.aio.command_run import Running, _Kept
 from holdfast.sdk.aio.inputs import Inputs
 from holdfast.sdk.aio.link import Link
-from holdfast.sdk.aio.running import Running, _Kept
 from holdfast.sdk.aio.session import Session
-from holdfast.wire import messages as m
 from holdfast.wire.frames import Decoder, encode
+from holdfast.wire.messages import session as m
 
 SESSION = SessionId("0" * 26)
 _SEED = 7

@@ -12,8 +12,8 @@ import pytest
 
 import holdfast
 from holdfast import blocking
+from holdfast.sdk.aio.command_run import Running
 from holdfast.sdk.aio.hold import Hold
-from holdfast.sdk.aio.running import Running
 from holdfast.sdk.aio.session import Session
 from holdfast.sdk.aio.turn import Turn
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.adapters.shell import integrate, make_state_file, state_path
-from holdfast.adapters.shell_state import parse_state, read_state
-from holdfast.adapters.shell_words import fish_words, shell_statements
+from holdfast.adapters.shell.integration import integrate, make_state_file, state_path
+from holdfast.adapters.shell.state_file import parse_state, read_state
+from holdfast.adapters.shell.words import fish_words, shell_statements
 from holdfast.model.limits import SHELL_STATE_MAX_BYTES, STATE_VALUE_MAX_CHARS
 
 NONCE = "0123456789abcdef" * 2

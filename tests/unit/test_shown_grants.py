@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from holdfast.core.authority import Authority
-from holdfast.core.envelope_book import NOTHING, Meet
-from holdfast.core.grants import Root
-from holdfast.core.rate import Limits
-from holdfast.core.shown_grants import Shown
+from holdfast.core.access.authority import Authority
+from holdfast.core.access.envelope_book import NOTHING, Meet
+from holdfast.core.access.grant_verifier import Root
+from holdfast.core.access.presented_grants import Shown
+from holdfast.core.access.rate_limits import Limits
 from holdfast.model.actor import Actor
 from holdfast.model.envelope import ALL, Envelope, Right, Scope, rights_of
 from holdfast.model.errors import GrantExpired, GrantInvalid, LimitReached, NotPermitted

@@ -6,8 +6,8 @@ import re
 
 import pytest
 
-from holdfast.cli.prefix_keys import HELP
-from holdfast.cli.statusline import StatusLine
+from holdfast.cli.attach.prefix_keys import HELP
+from holdfast.cli.attach.status_line import StatusLine
 from holdfast.model.size import Size
 
 SIZE = Size(80, 24)

@@ -7,11 +7,11 @@ import asyncio
 
 import pytest
 
-from holdfast.adapters.coordination_memory import MemoryCoordination
-from holdfast.core.lease import Lease
-from holdfast.core.lease_table import Step
-from holdfast.host.coordinating import nats_urls, terms_of
-from holdfast.host.tenure import KeptTenure, Tenure, newborn
+from holdfast.adapters.memory.coordination import MemoryCoordination
+from holdfast.core.lease.machine import Lease
+from holdfast.core.lease.table import Step
+from holdfast.host.coordination_point import nats_urls, terms_of
+from holdfast.host.session.lease_runner import KeptTenure, Tenure, newborn
 from holdfast.model.errors import CoordinationDown, InvalidArgument
 from holdfast.model.ids import SessionId
 from holdfast.model.lease import CLUSTER, EMBEDDED, LeaseRecord

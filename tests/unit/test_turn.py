@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.core import turn_events as ev
-from holdfast.core import turn_policy
-from holdfast.core.turn import KeptTurn, Turn
-from holdfast.core.turn_policy import Waiting
-from holdfast.core.turn_table import TRANSITIONS, Step, TurnState
+from holdfast.core.turn import events as ev
+from holdfast.core.turn import policy as turn_policy
+from holdfast.core.turn.machine import KeptTurn, Turn
+from holdfast.core.turn.policy import Waiting
+from holdfast.core.turn.table import TRANSITIONS, Step, TurnState
 from holdfast.model.errors import (
     InvalidArgument,
     LimitReached,

@@ -6,11 +6,11 @@ from itertools import permutations
 
 import pytest
 
-from holdfast.cli.turn_desk import TurnDesk
+from holdfast.cli.attach.turn_prompts import TurnDesk
 from holdfast.model.ids import SessionId
 from holdfast.model.turn_info import Handoff, Receipt, TurnInfo
-from holdfast.wire import authority as a
-from holdfast.wire import messages as m
+from holdfast.wire.messages import authority as a
+from holdfast.wire.messages import session as m
 
 SESSION = SessionId.of_key(bytes(32))
 MINE = a.TurnEvent(SESSION, "seize", 1.0, "ann", TurnInfo(holder="1", holder_name="ann"), True)

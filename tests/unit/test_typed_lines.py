@@ -6,8 +6,8 @@ import time
 
 import pytest
 
-from holdfast.core.typed_lines import TypedLines
-from holdfast.host.typed_before import TypedBefore, after_interrupt
+from holdfast.core.line_authors import TypedLines
+from holdfast.host.session.typed_before import TypedBefore, after_interrupt
 from holdfast.journal import entries
 from holdfast.model.limits import TYPED_AHEAD_LINES
 

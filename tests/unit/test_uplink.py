@@ -12,14 +12,14 @@ from holdfast.adapters.signing import SigningKey
 from holdfast.dial import websocket
 from holdfast.dial.address import relay_address
 from holdfast.dial.backoff import Leaving
-from holdfast.host import uplink as module
-from holdfast.host.uplink import Uplink
+from holdfast.host.reach import uplink as module
+from holdfast.host.reach.uplink import Uplink
 from holdfast.model.errors import RelayUnreachable
 from holdfast.model.ids import SessionId
 from holdfast.wire import relay_messages as r
 from holdfast.wire.device_keys import channel_key, device_of
 from holdfast.wire.ed25519 import check
-from holdfast.wire.message import Message
+from holdfast.wire.messages.base import Message
 
 HOST, SESSION_KEY = SigningKey(bytes(32)), SigningKey(bytes([1]) * 32)
 SESSION = SessionId.of_key(SESSION_KEY.public)

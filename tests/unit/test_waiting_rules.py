@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.core.waiting import RULES, judge, why
+from holdfast.core.activity import RULES, judge, why
 from holdfast.model.graph import Evidence
 from holdfast.model.state import SessionState
 

@@ -6,8 +6,8 @@ from __future__ import annotations
 import asyncio
 from typing import cast
 
-from holdfast.host.live import LiveSession
-from holdfast.host.watching import Watching
+from holdfast.host.session.live_session import LiveSession
+from holdfast.host.session.state_watch import Watching
 from holdfast.model.state import SessionState
 
 

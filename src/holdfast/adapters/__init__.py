@@ -1,19 +1,20 @@
-"""What touches the system, one technology per file. An adapter decides nothing about sessions.
+"""What touches the system, one technology per folder or file. An adapter decides nothing about
+sessions.
 
-ring.py, ledger.py, burst.py   a session's memory in the keeper's custody: output, which inputs
-                               were taken, keys not yet in the journal's file
-segments.py, journal_writer.py the journal's files: reading, writing, the reserve
-signing.py, files.py           keys of ours; files replaced as a whole
-pty.py, echo.py                terminals; the echo of a key, looked for and sent on
-launcher*.py, namespaces.py, native.py   starting a session
-cgroup.py, stopping.py         a tree frozen, or stopped one by one; halting.py chooses
-proc*.py, sock_diag.py         the kernel's word on what a session is and does
-shell*.py                      shells that report: started so, their reports, their state
-ghostty*.py                    screens, by libghostty-vt
-criu*.py                       checkpoint and restore
-coordination_*.py              the coordination point: in one file (SQLite), on a NATS cluster, and
-                               in memory as their twin; nats_server.py starts NATS nodes here
-relay_bus_*.py, nats_client.py the bus between relays: NATS, and its twin in memory
-lan_address.py                 by which address others of the same network get here
-level.py, linux.py             the best level here; system calls Python does not offer
+    session_memory/  a session's memory in the keeper's custody: output, which inputs were taken, keys
+                     that are not in the journal's file yet
+    journal_files/   the journal's files: reading, writing, the disk reserve
+    launch/          starting a session's processes
+    halt/            a tree frozen, or stopped process by process
+    proc/            the kernel's word on what a session is and does
+    shell/           shells that report: how they are started, their reports, their state
+    ghostty/         screens, by libghostty-vt
+    criu/            checkpoint and restore
+    sqlite/, nats/   the coordination point, and the bus between relays; memory/ has their twins
+    pty.py           terminals
+    signing.py       keys of ours
+    atomic_file.py   files replaced as a whole
+    compiled.py      the native programs, compiled on this machine
+    lan_address.py   the address by which others in the same network reach this machine
+    level.py         the best level here
 """

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 
-from holdfast.adapters import cgroup, criu
+from holdfast.adapters.criu import checkpoint
+from holdfast.adapters.halt import cgroup
 from holdfast.model.state import Level
 
 
@@ -15,7 +16,7 @@ def best() -> tuple[Level, str]:
     why = cgroup.unavailable()
     if why:
         return Level.PLAIN, f"level contained needs cgroup v2: {why}"
-    found = criu.find()
+    found = checkpoint.find()
     if isinstance(found, str):
         return Level.CONTAINED, f"level movable needs CRIU: {found}"
     return Level.MOVABLE, ""

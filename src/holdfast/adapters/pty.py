@@ -15,7 +15,7 @@ import os
 import struct
 import termios
 
-from holdfast.adapters import linux
+from holdfast.adapters.launch import syscalls
 from holdfast.model.record import Record
 from holdfast.model.size import Size
 
@@ -49,7 +49,7 @@ def open_plain(size: Size, uid: int) -> Terminal:
 def open_private(size: Size, uid: int) -> Terminal:
     """A pair on a devpts instance of its own. Needs root."""
     options = {"ptmxmode": "0666", "mode": "0620", "gid": str(tty_gid())}
-    devpts = linux.mount_by_descriptor("devpts", options)
+    devpts = syscalls.mount_by_descriptor("devpts", options)
     try:
         flags = os.O_RDWR | os.O_NOCTTY | os.O_CLOEXEC
         master = os.open("ptmx", flags, dir_fd=devpts)

@@ -6,8 +6,8 @@ import time
 
 from holdfast.cli.resuming import come_back
 from holdfast.model.errors import HostLost, InvalidArgument, SessionEnded, TimedOut
-from holdfast.wire import authority as a
-from holdfast.wire import messages as m
+from holdfast.wire.messages import authority as a
+from holdfast.wire.messages import session as m
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

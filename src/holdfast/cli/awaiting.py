@@ -6,7 +6,7 @@ import time
 
 from holdfast.cli.resuming import come_back
 from holdfast.model.errors import HostLost
-from holdfast.wire import messages as m
+from holdfast.wire.messages import session as m
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

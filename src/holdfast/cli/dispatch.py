@@ -7,7 +7,7 @@ import sys
 from importlib import import_module
 
 from holdfast import __version__
-from holdfast.cli.elsewhere import name_there
+from holdfast.cli.session_address import name_there
 from holdfast.model.errors import HoldfastError
 
 TYPE_CHECKING = False
@@ -15,16 +15,27 @@ if TYPE_CHECKING:
     from types import ModuleType
 
 # In the order of `hold --help`. A verb's file is its name; `import` keywords would need another.
+# A group is a folder of `cli/verbs`.
 GROUPS = {
-    "Sessions": ("run", "ls", "attach", "show", "end"),
-    "Acting on one": ("exec", "send", "keys", "signal", "resize", "forward"),
-    "Looking at one": ("screen", "tail", "wait", "watch", "graph"),
-    "Whose hand": ("actor", "grant", "revoke", "turn", "seize", "halt", "resume", "catchup"),
-    "The record": ("log", "blame", "verify", "proof", "status", "export"),
-    "Elsewhere": ("invite", "join", "machines", "device", "delegate"),
-    "The host": ("up", "down", "daemon", "host", "relay", "sshd", "mcp", "doctor", "completion"),
+    "sessions": ("run", "ls", "attach", "show", "end"),
+    "input": ("exec", "send", "keys", "signal", "resize", "forward"),
+    "observe": ("screen", "tail", "wait", "watch", "graph"),
+    "access": ("actor", "grant", "revoke", "turn", "seize", "halt", "resume", "catchup"),
+    "record": ("log", "blame", "verify", "proof", "status", "export"),
+    "machines": ("invite", "join", "machines", "device", "delegate"),
+    "host": ("up", "down", "daemon", "host", "relay", "sshd", "mcp", "doctor", "completion"),
 }
-VERBS = tuple(verb for verbs in GROUPS.values() for verb in verbs)
+TITLES = {
+    "sessions": "Sessions",
+    "input": "Input",
+    "observe": "Observation",
+    "access": "Access and turn",
+    "record": "Record",
+    "machines": "Other machines",
+    "host": "Host",
+}
+_GROUP_OF = {verb: group for group, verbs in GROUPS.items() for verb in verbs}
+VERBS = tuple(_GROUP_OF)
 
 EXIT_INTERRUPTED = 130
 EXIT_PIPE_CLOSED = 141
@@ -74,7 +85,7 @@ def _no_such_verb(word: str) -> int:
 
 
 def load(verb: str) -> ModuleType:
-    return import_module(f"holdfast.cli.verbs.{verb}")
+    return import_module(f"holdfast.cli.verbs.{_GROUP_OF[verb]}.{verb}")
 
 
 def _say(error: HoldfastError, status: int) -> int:
@@ -91,7 +102,7 @@ def _overview() -> str:
         "Keeps live executions alive as sessions nobody owns: attach, watch, write, leave.",
     ]
     for group, verbs in GROUPS.items():
-        lines += ["", f"{group}:"]
+        lines += ["", f"{TITLES[group]}:"]
         lines += [f"  {verb:<11} {load(verb).SUMMARY}" for verb in verbs]
     lines += [
         "",

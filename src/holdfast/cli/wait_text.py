@@ -13,7 +13,7 @@ import time
 from holdfast.cli.raw_output import RawOutput
 from holdfast.model.errors import InvalidArgument, SessionEnded, TimedOut
 from holdfast.sdk.plain_text import PlainText
-from holdfast.wire import messages as m
+from holdfast.wire.messages import session as m
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ shell around it, in the order given. What happens to the turn alone is in core.t
 
 from __future__ import annotations
 
-from holdfast.core.attachment import Seat
-from holdfast.core.turn_events import Outcome, TurnEvent
+from holdfast.core.attachments import Seat
+from holdfast.core.turn.events import Outcome, TurnEvent
 from holdfast.model.ids import OperatorId
 from holdfast.model.record import Record
 from holdfast.model.size import Size

@@ -9,7 +9,7 @@ rights change: one whose actor lost them is cut. The bytes do not come here.
 from __future__ import annotations
 
 from holdfast.core import events as ev
-from holdfast.core.authority import Authority
+from holdfast.core.access.authority import Authority
 from holdfast.model.envelope import Right
 from holdfast.model.errors import HoldfastError, InvalidArgument
 from holdfast.model.ids import ActorId, OperatorId, SessionId

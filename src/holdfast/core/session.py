@@ -12,15 +12,15 @@ from collections.abc import Callable
 from typing import Any
 
 from holdfast.core import events as ev
-from holdfast.core import turn_events as turn
-from holdfast.core.attachment import Attachments, Seat
-from holdfast.core.authority import Authority
+from holdfast.core.access.authority import Authority
+from holdfast.core.attachments import Attachments, Seat
 from holdfast.core.events import TurnStep as TurnStep
 from holdfast.core.forwards import Forwards
-from holdfast.core.intake import Intake, Swift
-from holdfast.core.lifecycle import TRANSITIONS, Phase, Step
-from holdfast.core.turn import Turn
-from holdfast.core.turn_policy import policy
+from holdfast.core.input_machine import Intake, Swift
+from holdfast.core.session_state import TRANSITIONS, Phase, Step
+from holdfast.core.turn import events as turn
+from holdfast.core.turn.machine import Turn
+from holdfast.core.turn.policy import policy
 from holdfast.model.envelope import Right
 from holdfast.model.errors import Fenced, NotPermitted, SessionEnded, SessionHalted
 from holdfast.model.ids import HOST_ACTOR, ActorId, OperatorId, SessionId

@@ -12,8 +12,8 @@ import sys
 
 import uvloop
 
-from holdfast.host.custody import KeeperLink
 from holdfast.host.daemon import Daemon
+from holdfast.host.keeper_link import KeeperLink
 from holdfast.model.errors import HoldfastError
 from holdfast.model.home import home_of
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import logging
 import tomllib
 
-from holdfast.core.turn_policy import DEFAULT_POLICY, policy
+from holdfast.core.turn.policy import DEFAULT_POLICY, policy
 from holdfast.dial.address import relay_address
-from holdfast.host.coordinating import terms_of
+from holdfast.host.coordination_point import terms_of
 from holdfast.model.errors import InvalidArgument
 from holdfast.model.limits import (
     RING_DEFAULT_BYTES,

@@ -12,30 +12,31 @@ import time
 import zlib
 
 from holdfast import __version__
-from holdfast.adapters import cgroup
-from holdfast.adapters.ghostty import GhosttyScreen
-from holdfast.adapters.launcher import Launcher
-from holdfast.adapters.proc import ProcObservation
+from holdfast.adapters.ghostty.screen import GhosttyScreen
+from holdfast.adapters.halt import cgroup
+from holdfast.adapters.launch.client import Launcher
+from holdfast.adapters.proc.observation import ProcObservation
 from holdfast.core import events as ev
-from holdfast.core.attachment import Seat
-from holdfast.core.envelope_book import Live
-from holdfast.core.waiting import judge
-from holdfast.host import config, inheriting, levels, token
-from holdfast.host.actors import Actors
-from holdfast.host.admission import Admission
-from holdfast.host.channels import Channel
+from holdfast.core.access.envelope_book import Live
+from holdfast.core.activity import judge
+from holdfast.core.attachments import Seat
+from holdfast.host import config, levels, takeover
+from holdfast.host.access.actor_book import Actors
+from holdfast.host.access.admission import Admission
 from holdfast.host.clock import now
-from holdfast.host.custody import KeeperLink
-from holdfast.host.describing import waiting_line
-from holdfast.host.forwarding import Forwarding
-from holdfast.host.leasing import Leases
-from holdfast.host.live import LiveSession
-from holdfast.host.operator import Operator
-from holdfast.host.reach import Reach
-from holdfast.host.registry import Registry
-from holdfast.host.relays import Relays
-from holdfast.host.requests import Requests
-from holdfast.host.store import Store, Stored
+from holdfast.host.connection.forwarding import Forwarding
+from holdfast.host.connection.operator_connection import Operator
+from holdfast.host.connection.output_channels import Channel
+from holdfast.host.connection.requests import Requests
+from holdfast.host.keeper_link import KeeperLink
+from holdfast.host.reach.relay_list import Relays
+from holdfast.host.reach.relay_presence import Reach
+from holdfast.host.session import fencing_token
+from holdfast.host.session.describe import waiting_line
+from holdfast.host.session.lease import Leases
+from holdfast.host.session.live_session import LiveSession
+from holdfast.host.session_registry import Registry
+from holdfast.host.session_store import Store, Stored
 from holdfast.model.actor import Actor
 from holdfast.model.envelope import Envelope
 from holdfast.model.errors import LimitReached, StorageFailed
@@ -48,7 +49,7 @@ from holdfast.model.state import Ending, Level, SessionState
 from holdfast.ports.launch import Launch
 from holdfast.ports.observation import Observation
 from holdfast.ports.screen import Screen
-from holdfast.wire import messages as m
+from holdfast.wire.messages import session as m
 
 log = logging.getLogger(__name__)
 
@@ -95,7 +96,7 @@ class Daemon:
     async def run(self) -> None:
         """Carry on what an earlier daemon left, then serve until told to stop."""
         loop = asyncio.get_running_loop()
-        inheriting.carry_on(self)
+        takeover.carry_on(self)
         self.keeper.listen(
             loop,
             self._session_ended,
@@ -340,7 +341,7 @@ class Daemon:
         if live.spec.place.cgroup:
             cgroup.remove(live.spec.place.cgroup)
         levels.remove_bell(self.home, live.spec.mark)
-        token.remove(self.home, live.spec.mark)
+        fencing_token.remove(self.home, live.spec.mark)
         self.state_changed(live, SessionState.ENDED)
         if not live.buried.done():
             live.buried.set_result(stored)

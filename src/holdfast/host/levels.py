@@ -10,8 +10,11 @@ import platform
 import resource
 import shutil
 
-from holdfast.adapters import cgroup, criu, level, native, shell
-from holdfast.host import token
+from holdfast.adapters import compiled, level
+from holdfast.adapters.criu import checkpoint
+from holdfast.adapters.halt import cgroup
+from holdfast.adapters.shell import integration
+from holdfast.host.session import fencing_token
 from holdfast.model.home import Home
 from holdfast.model.ids import SessionId
 from holdfast.model.info import Finding
@@ -46,7 +49,7 @@ def bell_path(home: Home, session: SessionId) -> str:
 
 
 def remove_bell(home: Home, session: SessionId) -> None:
-    for path in (bell_path(home, session), shell.state_path(bell_path(home, session))):
+    for path in (bell_path(home, session), integration.state_path(bell_path(home, session))):
         with contextlib.suppress(OSError):
             os.unlink(path)
 
@@ -66,7 +69,7 @@ def clear_leftovers(instance: str, home: Home, living: set[SessionId]) -> None:
         if name.partition(".")[0] not in living:
             with contextlib.suppress(OSError):
                 os.unlink(f"{home.run}/bells/{name}")
-    token.clear(home, {*living})
+    fencing_token.clear(home, {*living})
     directory = cgroup.home(instance)
     if os.getuid() == 0 and directory is not None and os.path.isdir(directory):
         for name in cgroup.leftovers(directory):
@@ -76,10 +79,10 @@ def clear_leftovers(instance: str, home: Home, living: set[SessionId]) -> None:
 
 
 def _init_finding() -> Finding:
-    command = native.init_command()
+    command = compiled.init_command()
     if isinstance(command, str):
         return Finding("init", False, command, "apt-get install gcc, or dumb-init")
-    if not native.is_ours(command):
+    if not compiled.is_ours(command):
         return Finding(
             "init",
             True,
@@ -110,9 +113,9 @@ def _root_finding() -> Finding:
 
 
 def _criu_finding() -> Finding:
-    found = criu.find() if os.getuid() == 0 else "needs root"
+    found = checkpoint.find() if os.getuid() == 0 else "needs root"
     if isinstance(found, str):
-        return Finding("movable sessions", False, found, "python -m holdfast.adapters.criu_install")
+        return Finding("movable sessions", False, found, "python -m holdfast.adapters.criu.install")
     return Finding("movable sessions", True, f"CRIU {found.version()}")
 
 

@@ -8,7 +8,8 @@ somebody else's (adapters).
     chain.py       links: who extends the journal, and what each entry is linked to
     signatures.py  what is signed, by which key: binding, seals, head, proofs, discontinuities
     verify.py      is a journal whole? if not, where does it first break and what still stands
-    skimming.py    its fast half: from seal to seal;  walking.py  its exact half: record by record
+    verify_blocks.py   its fast half: from seal to seal
+    verify_records.py  its exact half: record by record
     verdict.py     what it finds
     proof.py       a range of a journal, proven without the rest (N7)
     status.py      continuous, forked, unverifiable, migrated (N8)

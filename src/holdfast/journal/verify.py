@@ -23,15 +23,15 @@ from holdfast.journal.encoding import decode, hash_of
 from holdfast.journal.entries import Began
 from holdfast.journal.framing import HEADER_BYTES, read
 from holdfast.journal.signatures import is_beginning_of
-from holdfast.journal.skimming import Skim
 from holdfast.journal.verdict import Point, Verdict
-from holdfast.journal.walking import Walk
+from holdfast.journal.verify_blocks import Skim
+from holdfast.journal.verify_records import Walk
 from holdfast.model.record import Malformed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from holdfast.journal.signatures import Check, Head
-    from holdfast.journal.walking import Segments
+    from holdfast.journal.verify_records import Segments
 
 
 def verify(

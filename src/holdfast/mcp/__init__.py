@@ -3,11 +3,11 @@ with its own key and envelope, like a person at a terminal: it sees what it may 
 holds the turn, and is told in plain words when it may not. Nothing here grants anything.
 
     server.py      which tools and resources there are, and how an agent is told to behave
-    desk.py        the agent's place: its connection, the sessions it may name, its commands
-    looking.py     tools that only look
-    acting.py      tools that write
+    agent_desk.py        the agent's place: its connection, the sessions it may name, its commands
+    read_tools.py     tools that only look
+    write_tools.py      tools that write
     command.py     a command line that was submitted
-    turning.py     tools about the turn
+    turn_tools.py     tools about the turn
     refusing.py    what the host refuses, as an answer an agent can act on
     bounding.py    text cut to what a model can read
     resources.py   screen and journal as resources

@@ -20,7 +20,7 @@ from mcp.server.subscriptions import InMemorySubscriptionBus, ResourceUpdated
 from mcp_types import EmptyResult, SubscribeRequestParams, UnsubscribeRequestParams
 from pydantic import BaseModel
 
-from holdfast.mcp.desk import Desk
+from holdfast.mcp.agent_desk import Desk
 from holdfast.mcp.recorded import head
 from holdfast.mcp.resources import JOURNAL, parts_of
 from holdfast.model.errors import HoldfastError

@@ -6,7 +6,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 
-from holdfast.sdk.aio.running import Running
+from holdfast.sdk.aio.command_run import Running
 from holdfast.sdk.aio.session import Session
 from holdfast.sdk.aio.values import Result
 

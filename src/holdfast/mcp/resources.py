@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 
+from holdfast.mcp.agent_desk import Desk
 from holdfast.mcp.bounding import ROWS_MAX, tail
-from holdfast.mcp.desk import Desk
 from holdfast.mcp.recorded import head
 
 SCREEN, JOURNAL = "screen", "journal"

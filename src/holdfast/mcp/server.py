@@ -9,12 +9,12 @@ from mcp.server.mcpserver import MCPServer
 from mcp_types import SubscribeRequestParams, ToolAnnotations, UnsubscribeRequestParams
 
 from holdfast import __version__
-from holdfast.mcp.acting import Acting
+from holdfast.mcp.agent_desk import Desk
 from holdfast.mcp.changes import Changes
-from holdfast.mcp.desk import Desk
-from holdfast.mcp.looking import Looking
+from holdfast.mcp.read_tools import Looking
 from holdfast.mcp.resources import JOURNAL, SCREEN, journal_lines, screen_text, uri_of
-from holdfast.mcp.turning import Turning
+from holdfast.mcp.turn_tools import Turning
+from holdfast.mcp.write_tools import Acting
 
 INSTRUCTIONS = """\
 You work in live terminal sessions that you share with people and other agents. Nobody owns them;

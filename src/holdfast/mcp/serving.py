@@ -15,7 +15,7 @@ from typing import Any
 import anyio
 from mcp.server.stdio import stdio_server
 
-from holdfast.mcp.desk import Desk
+from holdfast.mcp.agent_desk import Desk
 from holdfast.mcp.pipes import standard_streams
 from holdfast.mcp.server import build
 from holdfast.model.errors import InvalidArgument

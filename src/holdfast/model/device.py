@@ -7,7 +7,8 @@ They are separate keys, because a browser that keeps them unreadable cannot turn
 other. The Ed25519 key vouches for the X25519 key by `signature`. The other direction cannot be a
 signature: it is the handshake, in which only the holder of `static` can have named `key`.
 
-Nothing here makes or checks a signature (wire/keys.py); these are the values and what is signed.
+Nothing here makes or checks a signature (wire/key_agreement.py does); these are the values and
+what is signed.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 """Envelopes: what one actor may do in one scope. How several of them combine is judged in
-`core/authority.py`; here are only the values and their text forms."""
+`core/access/authority.py`; here are only the values and their text forms."""
 
 from __future__ import annotations
 

@@ -3,8 +3,8 @@ then", signed by who has at least as much; links in a row, each by the holder of
 a chain, and the first is by an authority that a host trusts.
 
 Here are the values, and the one rule between two links: what comes later is never wider. Delegates
-and hosts both go by it. Whether a chain counts here and now is judged in `core/grants.py`; how it
-is written down, and what is signed, is in `wire/grants.py`.
+and hosts both go by it. `core/access/grant_verifier.py` judges whether a chain counts here and now;
+`wire/grants.py` says how it is written down and what is signed.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 An invite says what the device will be granted, until when and how often the link is good. The code
 in the link is the secret. The host keeps only a proof of it, from which it is not found again; who
 can read the host's disk can use the invite all the same, but could make grants of its own as well.
-How an invite is used up is judged in `core/invites.py`; the link is in `wire/invites.py`.
+How an invite is used up is judged in `core/access/invites.py`; the link is in `wire/invites.py`.
 """
 
 from __future__ import annotations

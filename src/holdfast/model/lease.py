@@ -1,6 +1,6 @@
 """What a lease is on paper: the record kept at the coordination point, and the times it runs by.
 
-How a lease is taken, renewed and lost is `core/lease.py`; where records are kept is behind
+How a lease is taken, renewed and lost is `core/lease/machine.py`; where records are kept is behind
 `ports/coordination.py`. Nothing here knows a clock. A record carries a *length*, never a date:
 machines agree on how fast time passes within a bound, but not on what time it is.
 """

@@ -1,1 +1,1 @@
-"""C sources of small programs; `holdfast.adapters.native` compiles them on this machine."""
+"""C sources of small programs; `holdfast.adapters.compiled` compiles them on this machine."""

@@ -1,4 +1,4 @@
-/* key_loop: the way of a key press through an attached client, for `holdfast.cli.key_loop`.
+/* key_loop: the way of a key press through an attached client, for `holdfast.cli.attach.native_loop`.
  *
  * A shared object. One call of key_loop() serves an attachment for as long as everything is usual:
  * keys from the terminal go to the host as quiet inputs, output from the host goes to the terminal
@@ -19,7 +19,7 @@
  * Deliberately absent: memory of its own, timers, reconnecting, any other message. Nor does it look
  * for the echo in a loop before it sleeps, as the client in Python does: that took the processor
  * from the program that echoes, and made the slow tenth of the keys half as slow again.
- * `struct loop` is mirrored in cli/key_loop.py; key_loop_size() guards against a difference.
+ * `struct loop` is mirrored in cli/attach/native_loop.py; key_loop_size() guards against a difference.
  */
 #define _GNU_SOURCE
 #include <errno.h>

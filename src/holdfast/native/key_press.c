@@ -1,4 +1,4 @@
-/* key_press: the way of a key press through the daemon, for `holdfast.adapters.key_press`.
+/* key_press: the way of a key press through the daemon, for `holdfast.adapters.session_memory.key_press`.
  *
  * A shared object with two calls. press() receives from an operator's socket; if what comes is one
  * quiet Input, just the next of the operator the caller has judged already, it is gathered for the
@@ -12,7 +12,7 @@
  * afterwards: between the key and its echo there is nothing but this.
  *
  * Killed between any two of its steps it leaves what the Python it stands for leaves. The tests kill
- * it at each POINT. The structs are mirrored in adapters/key_press.py; struct_sizes() guards against a
+ * it at each POINT. The structs are mirrored in adapters/session_memory/key_press.py; struct_sizes() guards against a
  * difference. The words of ledger and burst are theirs; a test compares what both ways leave there.
  *
  * Deliberately absent: secrets, inputs longer than a key, a second frame in one piece, rolling over

@@ -3,7 +3,7 @@
 It promises little, so that anything that carries messages can stand behind it: what is sent may be
 lost, unnoticed; what arrives from one relay arrives whole, once, and in the order it was sent, that
 to all apart from that to one.
-That something was lost is for the relays to find out (relay/link.py). Nothing is kept.
+That something was lost is for the relays to find out (relay/peer_link.py). Nothing is kept.
 """
 
 from __future__ import annotations

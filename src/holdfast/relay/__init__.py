@@ -21,23 +21,23 @@ The files:
     options.py      the command line
     server.py       one port: HTTP, WebSockets, TLS; sockets bounded before they say anything
     web_app.py      the web app's files, and the headers that keep its page to itself
-    view_origin.py  another origin, for pages that come from ports of sessions
+    port_view_origin.py  another origin, for pages that come from ports of sessions
     web/            its build, made by scripts/web-build
     privileges.py   giving up root once everything is open
     certificate.py  a certificate for a LAN, and its fingerprint
-    bounds.py       the limits of this relay: those of model.limits, or given at the start
-    relay.py        what there is: ends, incarnations, streams; who may come in
-    connection.py   one WebSocket: messages in with a deadline, an outbox out
-    outbox.py       see above             framing.py      a message as one WebSocket frame
-    hosts.py        what a host says      operators.py    what an operator says
+    limits.py       the limits of this relay: those of model.limits, or given at the start
+    rendezvous.py        what there is: ends, incarnations, streams; who may come in
+    websocket.py   one WebSocket: messages in with a deadline, an outbox out
+    outbox.py       see above             server_frame.py      a message as one WebSocket frame
+    host_end.py        what a host says      operator_end.py    what an operator says
     streams.py      streams and their credit
-    audience.py     incarnations, subscriptions, fan-out
-    floors.py       the epoch rule, behind a port so that several relays can share it
-    sharing.py      what is shared, as the options say: a file, or NATS
+    subscriptions.py     incarnations, subscriptions, fan-out
+    epoch_floors.py       the epoch rule, behind a port so that several relays can share it
+    shared_state.py      what is shared, as the options say: a file, or NATS
     cluster.py      the other relays: who is there, who has what, links to them
-    link.py         one link between two relays, over a bus that may lose messages
-    far_hosts.py    hosts of another relay, for operators of this one
-    far_operators.py    operators of another relay, at hosts of this one
-    guard.py        rates per address
+    peer_link.py         one link between two relays, over a bus that may lose messages
+    peer_hosts.py    hosts of another relay, for operators of this one
+    peer_operators.py    operators of another relay, at hosts of this one
+    address_rate.py        rates per address
     metrics.py      counts, as Prometheus reads them
 """

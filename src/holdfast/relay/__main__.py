@@ -18,9 +18,9 @@ from holdfast.model.home import home_of
 from holdfast.relay import certificate, privileges
 from holdfast.relay.cluster import Cluster
 from holdfast.relay.options import Options, parse
-from holdfast.relay.relay import Relay
+from holdfast.relay.rendezvous import Relay
 from holdfast.relay.server import Server
-from holdfast.relay.sharing import shared
+from holdfast.relay.shared_state import shared
 
 log = logging.getLogger("relay")
 

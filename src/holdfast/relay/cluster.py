@@ -25,15 +25,15 @@ from holdfast.model.errors import (
     ProtocolViolation,
 )
 from holdfast.ports.relay_bus import RelayBus
-from holdfast.relay.far_hosts import FarHosts
-from holdfast.relay.far_operators import FarOperators
-from holdfast.relay.link import Link
-from holdfast.wire.relay_links import Beat, Find, Found, Kind, decode, pack, unpack
+from holdfast.relay.peer_hosts import FarHosts
+from holdfast.relay.peer_link import Link
+from holdfast.relay.peer_operators import FarOperators
 from holdfast.wire.relay_messages import Failed, Open, encode
+from holdfast.wire.relay_peer_messages import Beat, Find, Found, Kind, decode, pack, unpack
 
 if TYPE_CHECKING:
-    from holdfast.relay.operators import OperatorEnd
-    from holdfast.relay.relay import Relay
+    from holdfast.relay.operator_end import OperatorEnd
+    from holdfast.relay.rendezvous import Relay
 
 log = logging.getLogger("relay")
 

@@ -8,7 +8,7 @@ import re
 
 from holdfast.model.errors import InvalidArgument
 from holdfast.model.record import Record
-from holdfast.relay.bounds import Bounds, bounds_of
+from holdfast.relay.limits import Bounds, bounds_of
 
 DEFAULT_LISTEN = "127.0.0.1:7420"
 CLUSTER = "holdfast"

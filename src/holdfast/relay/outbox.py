@@ -18,15 +18,15 @@ import contextlib
 from collections import deque
 from typing import TYPE_CHECKING
 
-from holdfast.relay.bounds import Bounds
-from holdfast.relay.framing import framed
+from holdfast.relay.limits import Bounds
 from holdfast.relay.metrics import Metrics
-from holdfast.wire.message import Message
+from holdfast.relay.server_frame import framed
+from holdfast.wire.messages.base import Message
 from holdfast.wire.relay_messages import Gap
 
 if TYPE_CHECKING:
-    from holdfast.relay.audience import Subscription
     from holdfast.relay.streams import Half
+    from holdfast.relay.subscriptions import Subscription
 
 
 class Socket:

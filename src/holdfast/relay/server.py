@@ -19,14 +19,14 @@ from holdfast.model.errors import (
     ProtocolViolation,
     TimedOut,
 )
-from holdfast.relay.connection import Connection
-from holdfast.relay.guard import network_of
-from holdfast.relay.hosts import HostEnd, prove
-from holdfast.relay.operators import OperatorEnd, greet
+from holdfast.relay.address_rate import network_of
+from holdfast.relay.host_end import HostEnd, prove
+from holdfast.relay.operator_end import OperatorEnd, greet
 from holdfast.relay.options import Options
-from holdfast.relay.relay import Relay
-from holdfast.relay.view_origin import ViewOrigin
+from holdfast.relay.port_view_origin import ViewOrigin
+from holdfast.relay.rendezvous import Relay
 from holdfast.relay.web_app import WebApp, from_elsewhere
+from holdfast.relay.websocket import Connection
 
 log = logging.getLogger("relay")
 

@@ -15,18 +15,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeAlias
 
-from holdfast.relay.bounds import Bounds
-from holdfast.relay.framing import framed
+from holdfast.relay.limits import Bounds
 from holdfast.relay.metrics import Metrics
-from holdfast.wire.relay_links import Reached
+from holdfast.relay.server_frame import framed
 from holdfast.wire.relay_messages import Closed, Credit, Data, Incoming, Why
+from holdfast.wire.relay_peer_messages import Reached
 
 if TYPE_CHECKING:
-    from holdfast.relay.audience import Incarnation
-    from holdfast.relay.far_hosts import FarHosts
-    from holdfast.relay.far_operators import FarOperators
-    from holdfast.relay.hosts import HostEnd
-    from holdfast.relay.operators import OperatorEnd
+    from holdfast.relay.host_end import HostEnd
+    from holdfast.relay.operator_end import OperatorEnd
+    from holdfast.relay.peer_hosts import FarHosts
+    from holdfast.relay.peer_operators import FarOperators
+    from holdfast.relay.subscriptions import Incarnation
 
     HostSide: TypeAlias = HostEnd | FarHosts
     OperatorSide: TypeAlias = OperatorEnd | FarOperators

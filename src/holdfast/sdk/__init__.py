@@ -10,12 +10,12 @@ What every `hold` verb stands on is blocking and light, and imports nothing it d
 
     client.py      a host as a program sees it: one method per thing that can be asked
     connection.py  connect, greet, ask, listen
-    reaching.py    what has become of a host's relays
-    reach_thread.py  the thread in which relays are spoken to
-    by_id.py       a session known by nothing but its id and a relay: which host has it
+    reach/host_relays.py    what has become of a host's relays
+    reach/relay_thread.py  the thread in which relays are spoken to
+    reach/locate_session.py       a session known by nothing but its id and a relay: which host has it
     forwarding.py  ports of a session's programs, on this machine;  forward_way.py  the way there
-    prediction.py  what a key will show, before its echo is here
-    round_trip.py  whether the way to a host is long
+    prediction/machine.py  what a key will show, before its echo is here
+    prediction/round_trip.py  whether the way to a host is long
     plain_text.py  the text in a stream of terminal output
     identity.py    whose hand this program is, and the key that proves it
 """

@@ -23,8 +23,8 @@ from holdfast.model.size import Size
 from holdfast.model.state import Ending, SessionState
 from holdfast.model.turn_info import Handoff, Receipt
 from holdfast.sdk import events as ev
+from holdfast.sdk.aio import command_run as _running
 from holdfast.sdk.aio import hold as _hold
-from holdfast.sdk.aio import running as _running
 from holdfast.sdk.aio import session as _session
 from holdfast.sdk.aio import turn as _turn
 from holdfast.sdk.aio.values import HostPeer, LiveGraph, Piece, Result, Screen, TurnState

@@ -20,14 +20,14 @@ from holdfast.model.limits import RECONNECT_DEADLINE_S
 from holdfast.model.size import Size
 from holdfast.model.state import Level
 from holdfast.sdk.connection import AWAY, NOT_SENT, Connection, new_operator, place
-from holdfast.wire import messages as m
+from holdfast.wire.messages import session as m
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Self, TypeVar
 
-    from holdfast.sdk.machines import Machine
+    from holdfast.sdk.reach.machines import Machine
 
     A = TypeVar("A", bound=m.Answer)
 

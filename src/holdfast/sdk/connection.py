@@ -32,9 +32,9 @@ from holdfast.model.errors import (
 from holdfast.model.home import SYSTEM, Home, home_of
 from holdfast.model.ids import OperatorId
 from holdfast.model.limits import SNAPSHOT_MAX_BYTES
-from holdfast.wire.authority import Claim
 from holdfast.wire.frames import Decoder, encode
-from holdfast.wire.messages import (
+from holdfast.wire.messages.authority import Claim
+from holdfast.wire.messages.session import (
     PROTOCOL_VERSION,
     Answer,
     Failed,
@@ -47,7 +47,7 @@ from holdfast.wire.messages import (
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from holdfast.sdk.identity import Identity
-    from holdfast.sdk.machines import Machine
+    from holdfast.sdk.reach.machines import Machine
 
 _READ_BYTES = 96 << 10  # below malloc's limit for mapping memory anew at each read
 GREETING_TIMEOUT_S = 10.0  # a daemon that is being restarted answers well within this
@@ -74,7 +74,7 @@ def place() -> str | Machine:
     """Where the host is that this program means: another machine, if it was told so, else here."""
     if not os.environ.get("HOLDFAST_ON"):
         return socket_path()
-    from holdfast.sdk import machines
+    from holdfast.sdk.reach import machines
 
     machine = machines.chosen()
     assert machine is not None
@@ -245,7 +245,9 @@ class Connection:
 
 
 def _dial(machine: Machine, acting: Identity | None) -> socket.socket:
-    from holdfast.sdk import remote  # it takes a moment, and only who is elsewhere pays
+    from holdfast.sdk.reach import (
+        remote_host as remote,  # it takes a moment, and only who is elsewhere pays
+    )
 
     return remote.connect(machine, acting)
 

@@ -8,7 +8,7 @@ import socket
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
-from holdfast.dial.carrying import CarriedSocket, Carrier
+from holdfast.dial.carried_socket import CarriedSocket, Carrier
 from holdfast.model.errors import (
     ActorRevoked,
     EnvelopeExpired,
@@ -22,9 +22,9 @@ from holdfast.model.errors import (
 from holdfast.model.record import Record
 from holdfast.model.state import Ending
 from holdfast.sdk.connection import Connection
-from holdfast.wire import forwarding as f
-from holdfast.wire import messages as m
 from holdfast.wire.frames import encode
+from holdfast.wire.messages import forward as f
+from holdfast.wire.messages import session as m
 
 A = TypeVar("A", bound=m.Answer)
 

@@ -26,11 +26,11 @@ from holdfast.model.info import SessionInfo
 from holdfast.model.state import Ending
 from holdfast.sdk.connection import AWAY, Connection, new_operator, place
 from holdfast.sdk.forward_way import Back, Lost, Told, Way
-from holdfast.wire import messages as m
+from holdfast.wire.messages import session as m
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from holdfast.sdk.machines import Machine
+    from holdfast.sdk.reach.machines import Machine
 
 T = TypeVar("T")
 

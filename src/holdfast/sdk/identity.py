@@ -18,7 +18,7 @@ from holdfast.model.errors import InvalidArgument, NoSuchActor, StorageFailed
 from holdfast.model.home import keys_of
 from holdfast.model.ids import ActorId, OperatorId
 from holdfast.model.record import Malformed, Record
-from holdfast.wire.claims import claim_text
+from holdfast.wire.actor_claim import claim_text
 
 VARIABLE = "HOLDFAST_AS"
 GRANT_VARIABLE = "HOLDFAST_GRANT"

@@ -1,9 +1,9 @@
 # holdfast's side of an interactive bash (4.4 and later): says over a private FIFO when a command
 # line begins and ends, with what status, where, and when the prompt is back. Before each prompt it
 # writes its own state (environment, aliases, functions, ...) to a private file, and on a private
-# key it says what stands unsubmitted in the line editor. holdfast.adapters.shell_state says how.
+# key it says what stands unsubmitted in the line editor. holdfast.adapters.shell.state_file says how.
 #
-# Read by bash in one of two ways, chosen by holdfast.adapters.shell.integrate():
+# Read by bash in one of two ways, chosen by holdfast.adapters.shell.integration.integrate():
 #   bash --init-file THIS      a plain interactive shell; bash itself reads the distribution's
 #                              bash.bashrc first, if it was built to
 #   ENV=THIS bash --posix ...  a login shell, or --norc: the only start in which bash reads a file

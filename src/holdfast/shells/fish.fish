@@ -1,7 +1,7 @@
 # holdfast's side of an interactive fish (3.1 and later): says over a private FIFO when a command
 # line begins and ends, with what status, where, and when the prompt is back. Before each prompt it
 # writes its own state (environment, functions, ...) to a private file, and on a private key it says
-# what stands unsubmitted in the line editor. holdfast.adapters.shell_state says how.
+# what stands unsubmitted in the line editor. holdfast.adapters.shell.state_file says how.
 #
 # Sourced with `fish --init-command`, after the user's own configuration, which is never edited.
 #

@@ -4,30 +4,25 @@ documents in step. Time, random bytes and private keys come in as arguments.
 
 What is said:
 
-    message.py        what a message is;  messages.py  all of them, but for
-    authority.py      those about actors, envelopes, the turn and the journal,
-    admission.py      those about who is let in,
-    executing.py      those about one command line and its result,
-    reach.py          those about the host's relays, and
-    forwarding.py     those about connections to a session's ports
+    messages/         all messages, by subject
     frames.py         messages to bytes and back
-    queries.py        what in the output asks the terminal something, which one only may answer
+    terminal_queries.py        what in the output asks the terminal something, which one only may answer
     ed25519.py        whether a signature is right; loads the library when first asked
-    claims.py         how an actor proves at a local connection who it is
+    actor_claim.py         how an actor proves at a local connection who it is
     coordination.py   values at the coordination point: records of leases
     relay_messages.py what hosts, operators and a relay say to each other (docs/relay.md)
-    relay_links.py    what several relays say to each other
+    relay_peer_messages.py    what several relays say to each other
 
 The channel, from the bottom up. It needs that library at once, so nothing above imports it:
 
-    keys.py           X25519 and AES-GCM
+    key_agreement.py           X25519 and AES-GCM
     noise.py          the handshake: IK, IKpsk1, XX
-    liveness.py       notices what is held back
-    sealed.py         records in strict order, with new keys, ends and heartbeats
-    fencing.py        which incarnation may act, for the host and for everybody else
+    heartbeat.py       notices what is held back
+    record_layer.py         records in strict order, with new keys, ends and heartbeats
+    epochs.py        which incarnation may act, for the host and for everybody else
     signed_input.py   one input as evidence, and the chain of them
-    input_streams.py  an operator's inputs across channels: none lost unnamed, none doubled
-    broadcast.py      output for many, the host's end;  audience.py  a reader's end
+    input_chain.py  an operator's inputs across channels: none lost unnamed, none doubled
+    output_broadcast.py      output for many, the host's end;  output_listener.py  a reader's end
     channel.py        operator's and host's end of a channel, put together
 
 What is shown to be let in (docs/grants.md):

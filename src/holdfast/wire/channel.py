@@ -34,11 +34,11 @@ from holdfast.model.limits import (
     SNAPSHOT_MAX_BYTES,
 )
 from holdfast.model.record import Record
-from holdfast.wire.fencing import EpochFloor, Incarnation
-from holdfast.wire.input_streams import InputBook, InputStream, Resumed
-from holdfast.wire.keys import KeyPair, check_device
+from holdfast.wire.epochs import EpochFloor, Incarnation
+from holdfast.wire.input_chain import InputBook, InputStream, Resumed
+from holdfast.wire.key_agreement import KeyPair, check_device
 from holdfast.wire.noise import IK, IK_PSK1, Handshake
-from holdfast.wire.sealed import Kind, Opened, Rekeying, Sealed
+from holdfast.wire.record_layer import Kind, Opened, Rekeying, Sealed
 from holdfast.wire.signed_input import Mark, SignedInput, Standing
 
 TYPE_CHECKING = False

@@ -6,11 +6,11 @@ from __future__ import annotations
 import hashlib
 
 from holdfast.model.device import Device, device_text
-from holdfast.wire.keys import KeyPair
+from holdfast.wire.key_agreement import KeyPair
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from holdfast.wire.keys import Sign
+    from holdfast.wire.key_agreement import Sign
 
 _DOMAIN = b"holdfast channel key v1\0"
 

@@ -13,7 +13,8 @@ import msgpack
 from holdfast.model.errors import ProtocolViolation
 from holdfast.model.limits import FRAME_MAX_BYTES
 from holdfast.model.record import Malformed
-from holdfast.wire.messages import BY_TAG, Message
+from holdfast.wire.messages import BY_TAG
+from holdfast.wire.messages.base import Message
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

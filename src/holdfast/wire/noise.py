@@ -16,7 +16,7 @@ import hmac
 
 from holdfast.model.errors import HandshakeFailed
 from holdfast.model.record import Record
-from holdfast.wire.keys import TAG_BYTES, Aead, KeyPair
+from holdfast.wire.key_agreement import TAG_BYTES, Aead, KeyPair
 
 MESSAGE_MAX_BYTES = 65535  # of any Noise message, by its specification
 HASH_BYTES = 32

@@ -17,7 +17,7 @@ import msgpack
 from holdfast.model.errors import ProtocolViolation
 from holdfast.model.ids import SessionId
 from holdfast.model.record import Malformed, Record
-from holdfast.wire.message import Answer, Message, Request
+from holdfast.wire.messages.base import Answer, Message, Request
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

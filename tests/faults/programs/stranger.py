@@ -15,7 +15,7 @@ from holdfast.model.errors import HoldfastError
 from holdfast.model.size import Size
 from holdfast.model.state import Level
 from holdfast.sdk.client import Host
-from holdfast.wire import messages as m
+from holdfast.wire.messages import session as m
 
 
 def main() -> None:

@@ -1,6 +1,6 @@
 // What a key will show, guessed before its echo is here: for operators far away.
 //
-// The same machine as src/holdfast/sdk/prediction.py, which says how it guesses and why a password is never
+// The same machine as src/holdfast/sdk/prediction/machine.py, which says how it guesses and why a password is never
 // drawn; docs/prediction-vectors.json holds both to it. Pure: keys, the host's word that it has them, and the line
 // of the cursor after each piece of output come in, with the time in seconds; what to draw over that line comes
 // out. It draws nothing and has no clock.

@@ -1,4 +1,4 @@
-// How far away a host is: whether its echo comes too late to type by. The same as src/holdfast/sdk/round_trip.py:
+// How far away a host is: whether its echo comes too late to type by. The same as src/holdfast/sdk/prediction/round_trip.py:
 // decided by the shortest of the latest round trips. Durations come in, in seconds; no clock.
 
 export const SLOW_S = 0.03 // above this a late echo is felt

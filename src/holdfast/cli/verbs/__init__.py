@@ -1,1 +1,1 @@
-"""One verb, one file."""
+"""One verb, one file, in the folder of its help group."""

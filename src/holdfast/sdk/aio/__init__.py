@@ -18,5 +18,5 @@ and nothing is ever typed twice.
     values.py    what is given back: Result, Screen, Piece, LiveGraph ...
 
 Not here: any judgement of what may be done (the host's), and how a host is reached
-(`sdk/connection.py`, `sdk/remote.py`).
+(`sdk/connection.py`, `sdk/reach/remote_host.py`).
 """

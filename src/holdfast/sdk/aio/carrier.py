@@ -13,8 +13,8 @@ from typing import cast
 
 from holdfast.model.errors import HoldfastError, HostLost, from_code
 from holdfast.sdk.connection import Connection
-from holdfast.wire import messages as m
 from holdfast.wire.frames import encode
+from holdfast.wire.messages import session as m
 
 # To a request, a channel or everybody: a message, or None when the connection is lost.
 Heard = Callable[[m.Message | None], None]

@@ -16,14 +16,15 @@ from holdfast.model.limits import RECONNECT_DEADLINE_S
 from holdfast.model.size import Size
 from holdfast.model.state import Level
 from holdfast.sdk import events as ev
-from holdfast.sdk import identity, machines
+from holdfast.sdk import identity
 from holdfast.sdk.aio.link import Link
 from holdfast.sdk.aio.session import Session, size_of
 from holdfast.sdk.aio.values import HostPeer
 from holdfast.sdk.aio.watch import Watch
 from holdfast.sdk.connection import place
-from holdfast.sdk.machines import Machine
-from holdfast.wire import messages as m
+from holdfast.sdk.reach import machines
+from holdfast.sdk.reach.machines import Machine
+from holdfast.wire.messages import session as m
 
 
 class Hold:
@@ -146,7 +147,7 @@ def _place_of(address: str | None) -> str | Machine:
     if not address:
         return place()
     if "@" in address:
-        from holdfast.sdk.by_id import sought
+        from holdfast.sdk.reach.locate_session import sought
 
         return sought(address)
     return address if "/" in address else machines.find(address)

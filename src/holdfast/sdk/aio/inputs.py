@@ -14,7 +14,7 @@ from contextlib import asynccontextmanager
 from holdfast.model.errors import HoldfastError, HostLost, InputUnknown
 from holdfast.sdk.aio.link import REDIAL_S, Link
 from holdfast.sdk.connection import NOT_SENT
-from holdfast.wire import messages as m
+from holdfast.wire.messages import session as m
 
 _ATTEMPTS = 4  # a host that is lost so often before it answers is better looked at by a person
 

@@ -17,8 +17,8 @@ from holdfast.model.limits import RECONNECT_DEADLINE_S
 from holdfast.sdk.aio.carrier import Carrier
 from holdfast.sdk.connection import AWAY, NOT_SENT, Connection, new_operator
 from holdfast.sdk.identity import Identity
-from holdfast.sdk.machines import Machine
-from holdfast.wire import messages as m
+from holdfast.sdk.reach.machines import Machine
+from holdfast.wire.messages import session as m
 
 A = TypeVar("A", bound=m.Answer)
 

@@ -17,7 +17,7 @@ from holdfast.sdk.aio.carrier import Carrier
 from holdfast.sdk.aio.link import Link
 from holdfast.sdk.aio.values import Piece
 from holdfast.sdk.connection import NOT_SENT
-from holdfast.wire import messages as m
+from holdfast.wire.messages import session as m
 
 _ELSEWHERE = "it may live on another host; look it up again"
 _BEHIND_BYTES = 1 << 20  # held for a reader; then the host is to hold the rest

@@ -27,15 +27,15 @@ from holdfast.model.state import Ending, SessionState
 from holdfast.model.turn_info import Handoff, Receipt
 from holdfast.sdk import events as ev
 from holdfast.sdk.aio import output, waiting
+from holdfast.sdk.aio.command_run import Running
 from holdfast.sdk.aio.inputs import Inputs
 from holdfast.sdk.aio.link import Link
-from holdfast.sdk.aio.prompt import run_at_prompt
-from holdfast.sdk.aio.running import Running
+from holdfast.sdk.aio.run_at_prompt import run_at_prompt
 from holdfast.sdk.aio.turn import Blocks, Turn
 from holdfast.sdk.aio.values import Cursor, LiveGraph, Piece, Refusal, Result, Screen, TurnState
 from holdfast.sdk.aio.watch import Watch
-from holdfast.wire import authority as a
-from holdfast.wire import messages as m
+from holdfast.wire.messages import authority as a
+from holdfast.wire.messages import session as m
 
 if TYPE_CHECKING:
     from holdfast.journal.entries import Entry

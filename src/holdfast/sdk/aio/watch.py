@@ -13,8 +13,8 @@ from collections.abc import AsyncGenerator
 from holdfast.model.errors import NoSuchSession
 from holdfast.sdk import events as ev
 from holdfast.sdk.aio.link import Link
-from holdfast.wire import authority as a
-from holdfast.wire import messages as m
+from holdfast.wire.messages import authority as a
+from holdfast.wire.messages import session as m
 
 _WAITING_MAX = 1024  # events for a reader that is slow; then the oldest go, and it is told
 _REMEMBERED = 64  # events about turns, and ends, to know one that comes a second time

@@ -1,9 +1,9 @@
 # holdfast's side of an interactive zsh: says over a private FIFO when a command line begins and
 # ends, with what status, where, and when the prompt is back. Before each prompt it writes its own
 # state (environment, aliases, functions, ...) to a private file, and on a private key it says what
-# stands unsubmitted in the line editor. holdfast.adapters.shell_state says how.
+# stands unsubmitted in the line editor. holdfast.adapters.shell.state_file says how.
 #
-# zsh finds this file because holdfast.adapters.shell.integrate() set ZDOTDIR. It is the only file
+# zsh finds this file because holdfast.adapters.shell.integration.integrate() set ZDOTDIR. It is the only file
 # here on purpose: it gives the user's ZDOTDIR back before anything else, so that zsh itself reads
 # the user's .zprofile, .zshrc and .zlogin, in its own order. They are never edited.
 #

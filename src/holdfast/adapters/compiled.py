@@ -1,0 +1,140 @@
+"""The compiled programs: where they live and how they come to be there.
+
+The C sources are part of the package; they are compiled on the machine they run on, once, into a
+cache whose file names carry a hash of source and flags: an upgrade builds beside the old file, a
+second run builds nothing. `python -m holdfast.adapters.compiled` builds all and says what it did.
+
+Deliberately does not ship binaries, and does not fail an installation without a C compiler:
+`init_command` then falls back to `dumb-init` from PATH. That init gives the main process's exit
+status as it is and 128+n for a signal, so *exit 137* and *SIGKILL* cannot be told apart; nor does
+it say that the program could not be executed, or end what is left of a tree at level plain. An
+attached client without its key loop does the same work in Python, and so does the daemon without
+its key press.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from holdfast.model.native_builds import KEY_LOOP, Program, kept_in
+
+COMPILE_TIMEOUT_S = 60.0
+
+INIT = "hold-init"
+KEY_PRESS = "key-press.so"
+SHIM = "criu-shim.so"
+
+_SOURCES = Path(__file__).resolve().parent.parent / "native"
+# -nostdlib and no separate code pages keep the init at 2 kB on disk and a few pages resident.
+_INIT_FLAGS = (
+    "-Os -static -nostdlib -ffreestanding -fno-stack-protector -fno-asynchronous-unwind-tables "
+    "-fno-pie -no-pie -Wl,-z,noseparate-code -Wl,--build-id=none -s"
+)
+_PROGRAMS = {
+    INIT: Program(INIT, "hold_init.c", tuple(_INIT_FLAGS.split())),
+    SHIM: Program(SHIM, "criu_shim.c", ("-O2", "-fPIC", "-shared"), ("-ldl",)),
+    KEY_PRESS: Program(KEY_PRESS, "key_press.c", ("-O2", "-fPIC", "-shared")),
+    KEY_LOOP.name: KEY_LOOP,
+}
+
+
+def directory() -> Path:
+    """Where compiled programs are kept: with the installation if it can be written, else the
+    user's cache."""
+    beside, cache = kept_in(sys.prefix, os.environ, os.path.expanduser("~"))
+    return Path(beside if os.access(os.path.dirname(beside), os.W_OK) else cache)
+
+
+def built(name: str) -> Path | None:
+    """The compiled program, if it was built: for those who cannot wait for a compiler."""
+    program = _PROGRAMS[name]
+    try:
+        text = (_SOURCES / program.source).read_bytes()
+    except OSError:
+        return None
+    name = program.file_name(text, os.uname().machine)
+    places = kept_in(sys.prefix, os.environ, os.path.expanduser("~"))
+    return next((Path(p, name) for p in places if os.access(f"{p}/{name}", os.X_OK)), None)
+
+
+def build(name: str, into: Path | None = None) -> Path | str:
+    """The compiled program, built now if it was not yet; or the reason why there is none."""
+    program = _PROGRAMS[name]
+    source = _SOURCES / program.source
+    try:
+        text = source.read_bytes()
+    except OSError as error:
+        return f"the source {program.source} is missing from the installation: {error.strerror}"
+    target = (into or directory()) / program.file_name(text, os.uname().machine)
+    if os.access(target, os.X_OK):
+        return target
+    compiler = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
+    if compiler is None:
+        return "there is no C compiler (cc, gcc or clang) on PATH"
+    return _compile([compiler, *program.flags, str(source), *program.libraries], target)
+
+
+def _compile(command: list[str], target: Path) -> Path | str:
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        # Built beside and renamed: another process never sees half a program.
+        handle, made = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}-")
+        os.close(handle)
+    except OSError as error:
+        return f"{target.parent} cannot be written: {error.strerror}"
+    try:
+        done = subprocess.run(
+            [*command[:-1], command[-1], "-o", made],
+            capture_output=True,
+            text=True,
+            timeout=COMPILE_TIMEOUT_S,
+        )
+        if done.returncode != 0:
+            first = next(iter(done.stderr.splitlines()), "no message")
+            return f"the C compiler refused it: {first}"
+        os.chmod(made, 0o755)
+        os.rename(made, target)
+        return target
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return f"the C compiler could not be run: {error}"
+    finally:
+        if os.path.exists(made):
+            os.unlink(made)
+
+
+def init_command() -> tuple[str, ...] | str:
+    """The init to start sessions with: path and, for ours, no further words; or why there is none.
+
+    See the module's text on what is lost with the fallback; `is_ours` tells them apart."""
+    ours = build(INIT)
+    if isinstance(ours, Path):
+        return (str(ours),)
+    fallback = shutil.which("dumb-init")
+    if fallback is not None:
+        return (fallback, "--")
+    return f"{ours}; nor is there a dumb-init to use instead"
+
+
+def is_ours(init: tuple[str, ...]) -> bool:
+    return len(init) == 1
+
+
+def main() -> int:
+    missing = 0
+    for name in _PROGRAMS:
+        result = build(name)
+        if isinstance(result, Path):
+            print(f"{name}: {result}")
+        else:
+            missing += 1
+            print(f"{name}: not built: {result}")
+    return 1 if missing else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

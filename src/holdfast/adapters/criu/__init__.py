@@ -1,0 +1,1 @@
+"""CRIU: finding or installing one that works, dump and restore."""

@@ -1,0 +1,1 @@
+"""The terminal emulator: libghostty-vt through pyghostty."""

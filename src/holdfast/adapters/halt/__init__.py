@@ -1,0 +1,1 @@
+"""Stopping and continuing a session's processes: cgroup freezer, or signals without one."""

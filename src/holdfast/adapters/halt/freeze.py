@@ -1,0 +1,99 @@
+"""The enforced halt: stop everything of a session, whether it cooperates or not, and prove it.
+
+Contained: the session's cgroup is frozen, and the kernel says when it is, which is when the last
+task has nothing left to do but to go to sleep or to end. Plain: see `stopping`.
+Either way `frozen` is only given when it was seen; when time is up the wish stays in force, and
+the answer names what still runs.
+
+Deliberately knows nothing of who may halt, and does not hold back input: a frozen program's
+terminal still takes bytes, so the host has to refuse them.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+
+from holdfast.adapters.halt import cgroup, stop_tree
+from holdfast.adapters.halt.stop_tree import STOP_TIMEOUT_S, Tree
+from holdfast.adapters.proc import procfs
+from holdfast.model.spec import Place
+from holdfast.ports.halt import Halted, Stopped
+
+
+def halt(place: Place, session: str = "", timeout_s: float | None = None) -> Halted:
+    """Stop the session's tree. Its first process must not have been reaped.
+
+    At level plain, `session` also finds processes that only their environment ties to it."""
+    if place.cgroup:
+        limit_s = cgroup.FREEZE_TIMEOUT_S if timeout_s is None else timeout_s
+        return halt_group(place.cgroup, limit_s)
+    began = time.monotonic()
+    tree = Tree(place.pid, session)
+    frozen, found = stop_tree.stop_tree(tree, STOP_TIMEOUT_S if timeout_s is None else timeout_s)
+    tasks = sum(stat.threads for stat in found.values() if stat.runs)
+    running = () if frozen else tuple(p for p, s in found.items() if not stop_tree.is_still(p, s))
+    return Halted(
+        frozen=frozen and tasks > 0,  # what has ended is not halted
+        tasks=tasks,
+        seconds=time.monotonic() - began,
+        stopped=tuple(tree.stopped),
+        running=tuple(sorted(running)),
+    )
+
+
+def resume(place: Place, stopped: tuple[Stopped, ...] = ()) -> bool:
+    """Let the session go on. What was stopped before the halt stays stopped.
+
+    False: the kernel did not say in time that it is thawed, or a process may not be signalled."""
+    if place.cgroup:
+        return cgroup.thaw(place.cgroup)
+    return stop_tree.continue_tree(stopped)
+
+
+def halt_group(directory: str, timeout_s: float = cgroup.FREEZE_TIMEOUT_S) -> Halted:
+    """Freeze one cgroup with those below it: a session's, or the leaf of one actor."""
+    began = time.monotonic()
+    try:
+        frozen = cgroup.freeze(directory, timeout_s)
+    except FileNotFoundError:  # the group went with the session
+        return Halted(frozen=False, tasks=0, seconds=0.0)
+    seconds = time.monotonic() - began
+    running = () if frozen else tuple(sorted(filter(_runs, cgroup.processes(directory))))
+    return Halted(
+        frozen=frozen, tasks=cgroup.task_count(directory), seconds=seconds, running=running
+    )
+
+
+def kill(place: Place, session: str = "", timeout_s: float = cgroup.KILL_TIMEOUT_S) -> bool:
+    """SIGKILL to the whole tree, halted or not, of which nothing gets to run any more; True when
+    only the init is left, and that ends by itself.
+
+    At level plain `launcher.end` would not do after a halt: the kernel and the init would continue
+    what the shell leaves behind, so that it may clean up."""
+    if place.cgroup:
+        return cgroup.kill(place.cgroup, timeout_s)
+    tree = Tree(place.pid, session)
+    frozen, found = stop_tree.stop_tree(tree, timeout_s)
+    everything = [Stopped(pid, stat.start_ticks) for pid, stat in found.items() if stat.runs]
+    allowed = True
+    # Children first: a stopped job whose shell ends before it would be continued by the kernel.
+    for who in stop_tree.bottom_up(everything):
+        try:
+            stop_tree.send(who, signal.SIGKILL)
+        except PermissionError:
+            allowed = False
+    return frozen and allowed
+
+
+def _runs(pid: int) -> bool:
+    """A frozen task sleeps interruptibly; one that is not frozen yet runs, or is in the kernel."""
+    try:
+        states = [
+            procfs.read(f"/proc/{pid}/task/{tid}/stat").rpartition(b") ")[2][:1]
+            for tid in os.listdir(f"/proc/{pid}/task")
+        ]
+    except OSError:
+        return False
+    return any(state in b"RD" for state in states)

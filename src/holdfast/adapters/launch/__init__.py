@@ -1,0 +1,1 @@
+"""Starting a session's processes: namespaces, cgroup, PTY, pid 1."""

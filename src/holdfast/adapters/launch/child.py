@@ -1,0 +1,212 @@
+"""What happens between the fork and the program: the steps of a launch that run in new processes.
+
+    launcher -> helper -> first process of the session -> exec init -> exec program
+
+The helper only stands between: once the launch is known good it exits, and the session's first
+process, an orphan, becomes a child of the nearest subreaper, the keeper. When the launch fails,
+or the launcher dies meanwhile, the helper ends the first process and reaps it, so that the keeper
+never hears of it.
+
+Reports go over a SEQPACKET socket: one byte of kind, then fields; the init's own reports are ints
+(see native/hold_init.c). End of file without a failure means that the program runs.
+
+Deliberately decides nothing: the spec is complete, and a failure is told, not worked around.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import signal
+import socket
+import stat
+import struct
+
+from holdfast.adapters.launch import mounts as namespaces
+from holdfast.adapters.launch import syscalls
+from holdfast.model.record import Record
+from holdfast.model.spec import LaunchSpec
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import NoReturn
+
+# Kinds of report. The init's are exactly four bytes long, these never are.
+REPORT_STARTED = b"s"  # pid of the first process; its pidfd travels along
+REPORT_SKIPPED = b"k"  # a host mount that could not be bound
+REPORT_FAILED = b"f"  # errno, stage, what failed
+
+DEFAULT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+_REPORT_TEXT_MAX_BYTES = 4096
+_DESCRIPTORS_END = 1 << 20  # the kernel's own default bound; one call, or a loop before 5.9
+
+
+class Order(Record):
+    """One launch as the new processes need it: everything is open, nothing is left to look up."""
+
+    spec: LaunchSpec
+    init: tuple[str, ...]
+    init_is_ours: bool
+    slave: int
+    devpts: int  # -1 at level plain
+    cgroup: int  # -1 at level plain
+    mounts: tuple[str, ...]
+    inside: tuple[int, ...]  # numbers inside the session ...
+    outside: tuple[int, ...]  # ... and the descriptors that go there
+
+
+def help_launch(order: Order, status: socket.socket, verdict: int) -> NoReturn:
+    """The helper: start the first process, tell of it, wait for the verdict."""
+    try:
+        syscalls.become_subreaper()  # else the keeper would inherit the program after a failure
+        if order.devpts >= 0:
+            pid, pidfd = syscalls.clone3(namespaces.SESSION_NAMESPACES, order.cgroup)
+        else:
+            pid = os.fork()
+            pidfd = os.pidfd_open(pid) if pid else -1
+    except OSError as error:
+        _fail(status, "process", error)
+        os._exit(71)
+    if pid == 0:
+        os.close(verdict)
+        _first_process(order, status)
+    if not _approved(pid, pidfd, status, verdict):
+        _end_and_reap(pid)
+    os._exit(0)
+
+
+def _end_and_reap(pid: int) -> None:
+    """End the first process, then what it leaves to us, until nothing is left."""
+    left = [pid]
+    while left:
+        for child in left:
+            os.kill(child, signal.SIGKILL)
+            os.waitpid(child, 0)
+        with open("/proc/thread-self/children", encoding="ascii") as file:
+            left = [int(child) for child in file.read().split()]
+
+
+def _approved(pid: int, pidfd: int, status: socket.socket, verdict: int) -> bool:
+    """Tell of the new process and wait; a launcher that is gone approves of nothing."""
+    try:
+        socket.send_fds(status, [REPORT_STARTED + struct.pack("i", pid)], [pidfd])
+        status.close()
+        return os.read(verdict, 1) != b""
+    except OSError:
+        return False
+
+
+def _fail(status: socket.socket, stage: str, error: OSError) -> None:
+    text = f"{stage}\0{error.strerror or error}".encode(errors="surrogateescape")
+    report = REPORT_FAILED + struct.pack("i", error.errno or 0) + text[:_REPORT_TEXT_MAX_BYTES]
+    try:
+        status.send(report)
+    except OSError:
+        os._exit(70)  # nobody listens any more
+
+
+def _first_process(order: Order, status: socket.socket) -> NoReturn:
+    stage = "namespaces"
+    spec = order.spec
+    try:
+        if order.devpts >= 0:
+            _enter_own_tree(order, status)
+        stage = "init"
+        init = os.open(order.init[0], os.O_RDONLY | os.O_CLOEXEC)
+        stage = "descriptors"
+        os.setsid()
+        status, init = _arrange_descriptors(order, status, init)
+        # Ignored until here: a report to a launcher that died must be an error, not the end.
+        signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+        stage = "identity"
+        _become(spec)
+        stage = "cwd"
+        os.chdir(spec.cwd)
+        stage = "command"
+        program = find_program(spec.argv[0], spec.env.get("PATH", DEFAULT_PATH))
+        stage = "init"
+        _exec_init(order, status, init, program)
+    except OSError as error:
+        _fail(status, stage, error)
+    except BaseException as error:  # a bug must not look like a session that started
+        _fail(status, stage, OSError(0, f"{type(error).__name__}: {error}"))
+    os._exit(127)
+
+
+def _enter_own_tree(order: Order, status: socket.socket) -> None:
+    def skipped(path: str, error: OSError) -> None:
+        text = f"{path}\0{error.strerror}".encode(errors="surrogateescape")
+        status.send(REPORT_SKIPPED + struct.pack("i", error.errno or 0) + text)
+
+    namespaces.build_root(order.devpts, order.mounts, skipped)
+    if order.spec.hostname:
+        socket.sethostname(order.spec.hostname)
+
+
+def _arrange_descriptors(
+    order: Order, status: socket.socket, init: int
+) -> tuple[socket.socket, int]:
+    """Terminal at 0-2, the inherited ones at their numbers, everything else closed.
+
+    All are first copied above every number that will be written to, so none is overwritten
+    before it was read."""
+    above = max([2, *order.inside]) + 1
+
+    def copy(fd: int) -> int:
+        return fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, above)
+
+    slave, new_status, new_init = copy(order.slave), copy(status.detach()), copy(init)
+    sources = [copy(fd) for fd in order.outside]
+    for number in (0, 1, 2):
+        os.dup2(slave, number)
+    for number, source in zip(order.inside, sources, strict=True):
+        os.dup2(source, number)
+    kept = sorted({0, 1, 2, *order.inside, new_status, new_init})
+    for below, following in zip(kept, [*kept[1:], _DESCRIPTORS_END], strict=True):
+        os.closerange(below + 1, following)
+    return socket.socket(fileno=new_status), new_init
+
+
+def _become(spec: LaunchSpec) -> None:
+    if os.geteuid() == 0:
+        os.setgroups(spec.groups)
+        os.setresgid(spec.gid, spec.gid, spec.gid)
+        os.setresuid(spec.uid, spec.uid, spec.uid)
+
+
+def find_program(name: str, search: str) -> str:
+    """The absolute path of a command, as this process's user would find it."""
+    if "/" in name:
+        _executable(name)
+        return os.path.abspath(name)
+    refused: OSError | None = None
+    for directory in search.split(":"):
+        candidate = os.path.join(directory or ".", name)
+        try:
+            _executable(candidate)
+            return os.path.abspath(candidate)
+        except PermissionError as error:
+            refused = refused or error  # found but not ours to run: said only if no other is
+        except OSError:
+            continue
+    raise refused or FileNotFoundError(errno.ENOENT, "command not found")
+
+
+def _executable(path: str) -> None:
+    if not stat.S_ISREG(os.stat(path).st_mode):
+        raise PermissionError(errno.EACCES, "not a program")
+    if not os.access(path, os.X_OK):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+
+
+def _exec_init(order: Order, status: socket.socket, init: int, program: str) -> None:
+    """Started by descriptor: the user need not be able to reach the directory it is in."""
+    spec = order.spec
+    if order.init_is_ours:
+        words = ["hold-init", "--status-fd", str(status.fileno())]
+        if order.devpts < 0:
+            words.append("--subreaper")
+        status.set_inheritable(True)
+        os.execve(init, [*words, "--", program, *spec.argv], spec.env)
+    os.execve(init, [*order.init, program, *spec.argv[1:]], spec.env)

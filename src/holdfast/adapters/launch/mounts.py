@@ -1,0 +1,175 @@
+"""The file tree a contained session sees: the host's, with a /proc, /sys and /dev of its own.
+
+The root is a bind of the host's / without what is mounted below it; every real mount of the host
+(/home, /tmp, ...) is then bound at its own path, one by one. So the session's mount table is
+short and known, which a checkpoint needs: each of those binds is declared external to CRIU.
+
+Deliberately does not hide files from the session or keep it from writing: containment here is for
+identity, freezing and checkpoints, not a sandbox. Mounts made on the host later are not seen
+inside, and an unmount there does not reach inside.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+
+from holdfast.adapters.halt.cgroup import unescaped
+from holdfast.adapters.launch import syscalls
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+SESSION_NAMESPACES = (
+    syscalls.CLONE_NEWPID | syscalls.CLONE_NEWNS | syscalls.CLONE_NEWIPC | syscalls.CLONE_NEWUTS
+)
+
+# Kernel interfaces, not places to keep files; the session gets its own of those it needs.
+_NOT_REAL = frozenset(
+    (
+        "proc",
+        "sysfs",
+        "devpts",
+        "devtmpfs",
+        "cgroup",
+        "cgroup2",
+        "mqueue",
+        "debugfs",
+        "securityfs",
+        "bpf",
+        "tracefs",
+        "autofs",
+        "configfs",
+        "fusectl",
+        "pstore",
+        "efivarfs",
+        "hugetlbfs",
+        "binfmt_misc",
+        "nsfs",
+        "rpc_pipefs",
+        "selinuxfs",
+    )
+)
+_OWN = ("/proc", "/sys", "/dev")
+
+# The new root is assembled over /proc in the private namespace: a directory every host has, below
+# which nothing is ever bound from, and that leaves nothing on disk to clean up.
+_ASSEMBLY = "/proc"
+
+_NODES = {
+    "null": (1, 3),
+    "zero": (1, 5),
+    "full": (1, 7),
+    "random": (1, 8),
+    "urandom": (1, 9),
+    "tty": (5, 0),
+}
+_LINKS = {
+    "fd": "/proc/self/fd",
+    "stdin": "/proc/self/fd/0",
+    "stdout": "/proc/self/fd/1",
+    "stderr": "/proc/self/fd/2",
+    "ptmx": "pts/ptmx",
+}
+_HOST_NODES = ("fuse", "kvm", "net/tun")  # harmless where the host has them, sorely missed if not
+
+
+def host_mounts(mountinfo: str) -> dict[str, set[int]]:
+    """Paths where the host has a real file system mounted, parents first, without / itself; with
+    the kernel's ids of the mounts stacked there."""
+    found: dict[str, set[int]] = {}
+    for line in mountinfo.splitlines():
+        before, _, after = line.partition(" - ")
+        fields = before.split(" ")
+        path = unescaped(fields[4])
+        if path == "/" or after.split(" ", 1)[0] in _NOT_REAL:
+            continue
+        if not any(path == own or path.startswith(own + "/") for own in _OWN):
+            found.setdefault(path, set()).add(int(fields[0]))
+    return {path: found[path] for path in sorted(found, key=lambda path: path.split("/"))}
+
+
+def current_mounts() -> tuple[str, ...]:
+    """The host's real mounts that can be reached: one mounted over their parent hides others."""
+    with open("/proc/self/mountinfo", encoding="utf-8", errors="surrogateescape") as file:
+        candidates = host_mounts(file.read())
+    return tuple(path for path, ids in candidates.items() if _mount_at(path) in ids)
+
+
+def _mount_at(path: str) -> int | None:
+    """Id of the mount the path leads to. (`os.path.ismount` misses binds within one device.)"""
+    try:
+        fd = os.open(path, os.O_PATH | os.O_CLOEXEC)
+    except OSError:
+        return None
+    try:
+        with open(f"/proc/self/fdinfo/{fd}", encoding="ascii") as file:
+            return next(int(line[7:]) for line in file if line.startswith("mnt_id:"))
+    finally:
+        os.close(fd)
+
+
+def build_root(devpts: int, mounts: Iterable[str], skipped: Callable[[str, OSError], None]) -> None:
+    """In a fresh mount namespace: make the session's tree and enter it. `skipped` hears of each
+    host mount that could not be bound; the session goes on without it."""
+    host_nodes = _host_nodes()
+    syscalls.mount(None, "/", None, syscalls.MS_REC | syscalls.MS_PRIVATE)
+    root = _ASSEMBLY
+    bind_root(root)
+    for path in mounts:
+        try:
+            syscalls.mount(path, root + path, None, syscalls.MS_BIND)
+        except OSError as error:
+            skipped(path, error)
+    safe = syscalls.MS_NOSUID | syscalls.MS_NODEV | syscalls.MS_NOEXEC
+    syscalls.mount("proc", root + "/proc", "proc", safe)
+    syscalls.mount("sysfs", root + "/sys", "sysfs", safe | syscalls.MS_RDONLY)
+    make_dev(root + "/dev", host_nodes)
+    syscalls.move_mount(devpts, root + "/dev/pts")
+    shm = syscalls.MS_NOSUID | syscalls.MS_NODEV
+    syscalls.mount("tmpfs", root + "/dev/shm", "tmpfs", shm, "mode=1777")
+    os.chdir(root)
+    # Old and new root stacked on one place: no directory for the old one is needed.
+    syscalls.pivot_root(".", ".")
+    syscalls.unmount(".", syscalls.MNT_DETACH)
+    os.chdir("/")
+
+
+def bind_root(root: str) -> None:
+    """The host's root file system, and nothing mounted below it, at `root`."""
+    syscalls.mount("/", root, None, syscalls.MS_BIND)
+    syscalls.mount(None, root, None, syscalls.MS_PRIVATE)
+
+
+def _host_nodes() -> dict[str, os.stat_result]:
+    found = {}
+    for name in _HOST_NODES:
+        try:
+            facts = os.stat(f"/dev/{name}")
+        except OSError:
+            continue
+        if stat.S_ISCHR(facts.st_mode):
+            found[name] = facts
+    return found
+
+
+def make_dev(dev: str, host_nodes: dict[str, os.stat_result] | None = None) -> None:
+    """A small /dev on a tmpfs, with empty pts and shm to mount on."""
+    if host_nodes is None:
+        host_nodes = _host_nodes()
+    syscalls.mount("tmpfs", dev, "tmpfs", syscalls.MS_NOSUID, "mode=755,size=1m")
+    umask = os.umask(0)
+    try:
+        for name, (major, minor) in _NODES.items():
+            os.mknod(f"{dev}/{name}", stat.S_IFCHR | 0o666, os.makedev(major, minor))
+        for name, facts in host_nodes.items():
+            os.makedirs(os.path.dirname(f"{dev}/{name}"), mode=0o755, exist_ok=True)
+            os.mknod(f"{dev}/{name}", facts.st_mode, facts.st_rdev)
+            os.chown(f"{dev}/{name}", facts.st_uid, facts.st_gid)
+    finally:
+        os.umask(umask)
+    for name, target in _LINKS.items():
+        os.symlink(target, f"{dev}/{name}")
+    os.mkdir(f"{dev}/pts", 0o755)
+    os.mkdir(f"{dev}/shm", 0o755)

@@ -1,0 +1,319 @@
+"""The launcher: `python -m holdfast.adapters.launch.process FD SETTINGS`, one small process that
+forks, so that the daemon, threaded and large, never does.
+
+Serves one request after another from the socket FD (SEQPACKET) and exits when the daemon's end
+closes. A request's text is in a memfd, because arguments and environment may be larger than any
+socket message; the caller's descriptors to inherit come with it.
+
+Deliberately keeps nothing between requests, and imports little: its size is copied at each fork.
+"""
+
+from __future__ import annotations
+
+import errno
+import gc
+import json
+import os
+import resource
+import signal
+import socket
+import struct
+import sys
+import time
+
+from holdfast.adapters import pty
+from holdfast.adapters.halt import cgroup
+from holdfast.adapters.launch import mounts as namespaces
+from holdfast.adapters.launch.child import (
+    REPORT_FAILED,
+    REPORT_SKIPPED,
+    REPORT_STARTED,
+    Order,
+    help_launch,
+)
+from holdfast.model.errors import (
+    CommandNotFound,
+    HoldfastError,
+    LaunchFailed,
+    LevelUnavailable,
+    NotPermitted,
+)
+from holdfast.model.ids import SessionId
+from holdfast.model.record import Record
+from holdfast.model.spec import LaunchSpec, Place
+from holdfast.model.state import Level
+
+LAUNCH_TIMEOUT_S = 10.0  # from fork to exec; a home directory on a dead server must not hold us
+REPLY_MAX_BYTES = 128 << 10  # place and mounts as JSON; a host with thousands of mounts fits
+UMASK = 0o022  # files of a session are readable by others unless it says otherwise
+INHERIT_MAX = 32  # descriptors one launch may hand into the session
+_REPORT_MAX_BYTES = 8192
+_CLOEXEC = socket.MSG_CMSG_CLOEXEC
+
+
+class Settings(Record):
+    """What the launcher is told once, at its start."""
+
+    init: tuple[str, ...]
+    init_is_ours: bool
+    instance: str
+    nofile: int = 0
+
+
+class _Progress:
+    """What the new processes have reported so far."""
+
+    def __init__(self) -> None:
+        self.pid = 0
+        self.pidfd = -1
+        self.program_pid = 0
+        self.skipped: dict[str, str] = {}
+        self.failure: tuple[int, str, str] | None = None
+
+
+def settle(nofile: int) -> None:
+    """Make this process's inheritable state what a program from a login would find. Done once and
+    here, since every system call made between fork and exec is paid at each launch."""
+    for number in signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}:
+        signal.signal(number, signal.SIG_DFL)
+    signal.signal(signal.SIGPIPE, signal.SIG_IGN)  # the new processes undo this one
+    signal.pthread_sigmask(signal.SIG_SETMASK, ())
+    os.umask(UMASK)
+    if nofile > 0:
+        _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        soft = nofile if hard == resource.RLIM_INFINITY else min(nofile, hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+def serve(daemon: socket.socket, settings: Settings) -> None:
+    # A collection in a child would unshare every page it looks at, only to exec right after.
+    gc.collect()
+    gc.freeze()
+    gc.disable()
+    while True:
+        data, fds, _, _ = socket.recv_fds(daemon, 64, INHERIT_MAX + 1, _CLOEXEC)
+        if not data:
+            return
+        sent: list[int] = []
+        try:
+            reply, sent = _answer(settings, fds)
+        except HoldfastError as error:
+            reply = {"error": error.code, "message": error.message, "hint": error.hint}
+        finally:
+            for fd in fds:
+                os.close(fd)
+        try:
+            socket.send_fds(daemon, [json.dumps(reply).encode()], sent)
+        except OSError:
+            return  # the daemon is gone; the session runs on with a hung-up terminal and ends
+        finally:
+            for fd in sent:
+                os.close(fd)
+        gc.collect()  # now, while nobody waits
+
+
+def _answer(settings: Settings, fds: list[int]) -> tuple[dict[str, object], list[int]]:
+    if not fds:
+        raise LaunchFailed("the launcher has no descriptors left")
+    with open(fds[0], encoding="ascii", closefd=False) as file:
+        request = json.load(file)
+    spec = LaunchSpec.unpack(request["spec"])
+    inside = tuple(int(number) for number in request["inherit"])
+    if len(inside) != len(fds) - 1:
+        raise LaunchFailed("descriptors were lost on the way to the launcher")
+    _check_permitted(spec)
+    try:
+        return _launch(settings, spec, inside, tuple(fds[1:]))
+    except OSError as error:
+        raise LaunchFailed(f"cannot start a session: {error.strerror or error}") from error
+
+
+def _check_permitted(spec: LaunchSpec) -> None:
+    mine = os.geteuid()
+    if mine not in (0, spec.uid):
+        raise NotPermitted(
+            f"only root starts sessions for others: this is uid {mine}, not {spec.uid}"
+        )
+    if spec.level is not Level.PLAIN:
+        why = "needs root" if mine != 0 else cgroup.unavailable()
+        if why:
+            raise LevelUnavailable(
+                f"level {spec.level} is not available: {why}", hint="use level plain"
+            )
+
+
+def _launch(
+    settings: Settings, spec: LaunchSpec, inside: tuple[int, ...], outside: tuple[int, ...]
+) -> tuple[dict[str, object], list[int]]:
+    contained = spec.level is not Level.PLAIN
+    opening = pty.open_private if contained else pty.open_plain
+    terminal = opening(spec.size, spec.uid)
+    directory, group, kept = "", -1, -1
+    try:
+        if contained:
+            directory = _make_group(settings.instance, spec.session)
+            group = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        order = Order(
+            spec=spec,
+            init=settings.init,
+            init_is_ours=settings.init_is_ours,
+            slave=terminal.slave,
+            devpts=terminal.devpts,
+            cgroup=group,
+            mounts=namespaces.current_mounts() if contained else (),
+            inside=inside,
+            outside=outside,
+        )
+        progress = _run(order, terminal.master)
+        kept = terminal.master
+    finally:
+        for fd in {terminal.master, terminal.slave, terminal.devpts, group} - {kept, -1}:
+            os.close(fd)
+        if directory and kept < 0:
+            cgroup.kill(directory)
+            cgroup.remove(directory)
+    place = Place(
+        pid=progress.pid,
+        shell_pid=progress.program_pid,
+        tty=terminal.path,
+        cgroup=directory,
+        mounts=tuple(path for path in order.mounts if path not in progress.skipped),
+    )
+    return {"place": place.pack(), "skipped": progress.skipped}, [kept, progress.pidfd]
+
+
+def _make_group(instance: str, session: SessionId) -> str:
+    home = cgroup.home(instance)
+    if home is None:
+        raise LevelUnavailable("no cgroup v2 hierarchy is mounted")
+    return cgroup.create(home, session)
+
+
+def _run(order: Order, master: int) -> _Progress:
+    """Fork the helper and follow the reports. Gives the session running, or raises with nothing
+    of it left."""
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    # The kernel then names the sender of each report, in our numbering: how the pid of a program
+    # in another pid namespace is learnt without a race.
+    ours.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
+    verdict_out, verdict_in = os.pipe()
+    progress = _Progress()
+    helper = os.fork()
+    if helper == 0:
+        try:
+            ours.close()
+            os.close(verdict_in)
+            os.close(master)
+            help_launch(order, theirs, verdict_out)
+        finally:
+            os._exit(70)
+    theirs.close()
+    os.close(verdict_out)
+    try:
+        _follow(ours, progress)
+        problem = _problem(order, progress)
+        if problem is None:
+            os.write(verdict_in, b"k")
+    finally:
+        # Without a verdict the helper ends what it started; either way it is reaped here.
+        os.close(verdict_in)
+        ours.close()
+        os.waitpid(helper, 0)
+    if problem is not None:
+        if progress.pidfd >= 0:
+            os.close(progress.pidfd)
+        raise problem
+    return progress
+
+
+def _follow(status: socket.socket, progress: _Progress) -> None:
+    deadline = time.monotonic() + LAUNCH_TIMEOUT_S
+    space = socket.CMSG_SPACE(12) + socket.CMSG_SPACE(4)
+    while True:
+        left = deadline - time.monotonic()
+        status.settimeout(max(left, 0.001))
+        try:
+            data, controls, _, _ = status.recvmsg(_REPORT_MAX_BYTES, space, _CLOEXEC)
+        except TimeoutError:
+            progress.failure = (errno.ETIMEDOUT, "process", "")
+            return
+        if not data:
+            return
+        _take(data, controls, progress)
+
+
+def _take(data: bytes, controls: list[tuple[int, int, bytes]], progress: _Progress) -> None:
+    sender = 0
+    for _, kind, content in controls:
+        if kind == socket.SCM_RIGHTS:
+            progress.pidfd = struct.unpack("i", content[:4])[0]
+        elif kind == socket.SCM_CREDENTIALS:
+            sender = struct.unpack("3i", content[:12])[0]
+    if len(data) == 4:  # the init's: zero before the program is executed, then errno
+        (number,) = struct.unpack("i", data)
+        if number == 0:
+            progress.program_pid = sender
+        else:
+            progress.failure = (number, "program", os.strerror(number))
+        return
+    number = struct.unpack("i", data[1:5])[0]
+    first, _, second = data[5:].decode(errors="surrogateescape").partition("\0")
+    if data[:1] == REPORT_STARTED:
+        progress.pid = number
+    elif data[:1] == REPORT_SKIPPED:
+        progress.skipped[first] = second
+    elif data[:1] == REPORT_FAILED:
+        progress.failure = (number, first, second)
+
+
+def _problem(order: Order, progress: _Progress) -> HoldfastError | None:
+    """The error a launch ended with, in the user's words."""
+    spec = order.spec
+    if progress.failure is None:
+        told = progress.pid and (progress.program_pid or not order.init_is_ours)
+        if told and progress.pidfd >= 0:
+            return None
+        return LaunchFailed("the new process ended before it said anything")
+    number, stage, text = progress.failure
+    name = spec.argv[0]
+    if number == errno.ETIMEDOUT and stage == "process":
+        return LaunchFailed(f"{name} did not start within {LAUNCH_TIMEOUT_S:.0f} s")
+    if stage == "command":
+        return CommandNotFound(_unfound(name, number))
+    if stage == "program":
+        return CommandNotFound(
+            f"{name}: cannot be executed: {text}",
+            hint="a script needs an interpreter that exists in its first line"
+            if number in (errno.ENOENT, errno.ENOEXEC)
+            else "",
+        )
+    if stage == "cwd":
+        return LaunchFailed(_unreachable(spec.cwd, number), hint="give a directory that exists")
+    if stage in ("process", "namespaces") and number in (errno.EPERM, errno.ENOSYS, errno.EINVAL):
+        return LevelUnavailable(f"level {spec.level} is not available: {text}")
+    return LaunchFailed(f"cannot start {name}: {text} (while setting up: {stage})")
+
+
+def _unfound(name: str, number: int) -> str:
+    if number == errno.ENOENT and "/" not in name:
+        return f"{name}: command not found"
+    return f"{name}: {os.strerror(number).lower()}"
+
+
+def _unreachable(cwd: str, number: int) -> str:
+    why = {errno.ENOENT: "does not exist", errno.ENOTDIR: "is not a directory"}
+    return f"directory {cwd} {why.get(number, f'is not accessible: {os.strerror(number)}')}"
+
+
+def main(arguments: list[str]) -> int:
+    fd, settings = arguments
+    told = Settings.unpack(json.loads(settings))
+    settle(told.nofile)
+    with socket.socket(fileno=int(fd)) as daemon:
+        daemon.set_inheritable(False)
+        serve(daemon, told)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

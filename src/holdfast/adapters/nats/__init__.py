@@ -1,0 +1,1 @@
+"""NATS JetStream: coordination and the relays' bus in a cluster."""

@@ -1,0 +1,1 @@
+"""The memory that a session and every daemon after the next share: one memfd and two pipes."""

@@ -1,0 +1,1 @@
+"""SQLite: coordination on one machine."""

@@ -1,0 +1,1 @@
+"""`hold attach`: the client at a terminal."""

@@ -1,0 +1,60 @@
+"""From `hold attach` and `hold run` to an attached terminal, and back to a shell's exit status."""
+
+from __future__ import annotations
+
+import os
+
+from holdfast.cli.attach.attach_exit import Detached, Ended
+from holdfast.cli.attach.predicted_typing import chosen
+from holdfast.cli.attach.raw_terminal import RawTerminal
+from holdfast.cli.attach.terminal_client import TerminalClient
+from holdfast.cli.session_address import name_from_here
+from holdfast.model.errors import InvalidArgument, NotPermitted
+from holdfast.model.state import Ending
+
+
+def attach_terminal(session: str, *, observe: bool = False, predict: str | None = None) -> int:
+    """Attach this terminal until the operator detaches or the session ends. Gives the exit status:
+    0 after detaching, the session's own when it ended."""
+    if not (os.isatty(0) and os.isatty(1)):
+        raise InvalidArgument(
+            "attach needs a terminal on standard input and output",
+            hint="scripts use `hold exec`, `hold send`, `hold screen` and `hold tail`",
+        )
+    client = _connected(session, observe, chosen(predict))
+    name = client.name
+    try:
+        with RawTerminal(0) as terminal:
+            try:
+                client.serve(terminal)
+            finally:
+                client.wipe_line()
+    except Detached as left:
+        print(
+            f"\r\n[detached from {name}{left.why}; `hold attach {name_from_here(name)}` comes back]"
+        )
+        return 0
+    except Ended as end:
+        print(f"\r\n[{name} ended: {end.ending}]")
+        return exit_status(end.ending)
+    raise AssertionError("unreachable")
+
+
+def exit_status(ending: Ending) -> int:
+    """A session's end as this command's exit status, the way shells do it."""
+    if ending.signal is not None:
+        return 128 + ending.signal
+    return ending.code if ending.code is not None else 70
+
+
+def _connected(session: str, observe: bool, predict: str) -> TerminalClient:
+    """Attached; one who may only watch watches."""
+    client = TerminalClient(session, observe, predict)
+    try:
+        client.connect()
+    except NotPermitted:
+        if observe:
+            raise
+        client = TerminalClient(session, observe=True)
+        client.connect()
+    return client

@@ -1,0 +1,399 @@
+"""An operator at a terminal: `hold attach`.
+
+The session's bytes go to the operator's terminal as they are; the operator's keys go to the session
+as numbered inputs. When the daemon is replaced, or the connection is lost, the client comes back by
+itself: output continues at the next offset, and inputs the host had not taken are sent again under
+their old numbers, so nothing is lost or typed twice.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import signal
+import socket
+import time
+
+from holdfast.cli.attach.attach_exit import Detached, Ended
+from holdfast.cli.attach.native_loop import KeyLoop
+from holdfast.cli.attach.predicted_typing import ASK_AGAIN_S, AUTO, NEVER, Predicting
+from holdfast.cli.attach.prefix_keys import HELP, HINT, PREFIX, Command, PrefixKeys
+from holdfast.cli.attach.raw_terminal import RawTerminal, signals_as_bytes, terminal_size, write_all
+from holdfast.cli.attach.status_line import SHOWN_S, StatusLine
+from holdfast.cli.attach.turn_prompts import TurnDesk
+from holdfast.cli.untaken import Untaken
+from holdfast.model.errors import Fenced, HostLost, InvalidArgument, SessionEnded, TurnHeld
+from holdfast.model.limits import ECHO_BACK_S, RECONNECT_DEADLINE_S
+from holdfast.model.patience import Patience
+from holdfast.model.size import Size
+from holdfast.model.state import Ending
+from holdfast.sdk.connection import AWAY, Connection, new_operator, place
+from holdfast.wire.frames import quiet_input
+from holdfast.wire.messages import session as m
+from holdfast.wire.terminal_queries import strip_queries
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_READ_BYTES = 16 << 10
+_WINDOW_BYTES = 64 << 10  # keys sent and not yet taken; beyond it we stop reading the keyboard
+_RETRY_S = 0.05
+_SAY_AFTER_S = 1.0  # a reconnect shorter than this needs no words
+
+
+class TerminalClient:
+    """State of one attachment: what was shown, what was typed and not yet taken."""
+
+    def __init__(self, session: str, observe: bool, predict: str = AUTO) -> None:
+        self.name = session
+        self._session = session
+        self._observe = observe
+        self._operator = new_operator()
+        self._connection: Connection
+        self._channel = 0
+        self._offset: int | None = None  # of the next output byte to show
+        self._live_from = 0  # output before this was printed before we came: its queries are old
+        self._answers = False
+        self._untaken = Untaken()
+        self._prefix = PrefixKeys()
+        self._painted = False
+        self._line = StatusLine()
+        self._away = False  # the connection is lost and not back yet
+        self._attach_id = 0  # of the latest Attach sent without waiting for its answer
+        self._patience = Patience()
+        self._key_loop = KeyLoop(PREFIX, _WINDOW_BYTES)
+        self._echo_until = 0.0
+        self._size: Size | None = None
+        self._turn = TurnDesk(self._ask, self._say, self._type)
+        self._ahead = Predicting(NEVER if observe else predict, self._ask)
+
+    # -- the connection -----------------------------------------------------------------------
+
+    def connect(self) -> None:
+        """Connect and open the channel, from where we were if we were."""
+        where = place()
+        self._connection = Connection(where, self._operator, "hold attach")
+        asked = time.monotonic()
+        attached = self._open(self._offset)
+        self.name, self._session = attached.info.name, attached.info.id
+        if os.environ.get("HOLDFAST_SESSION") == self._session:
+            raise InvalidArgument("this terminal is inside that very session")
+        self._ahead.connected(not isinstance(where, str), time.monotonic() - asked)
+        self._untaken.taken(attached.input_seq)
+        for seq, data in self._untaken.all():
+            self._send_input(seq, data)
+
+    def _open(self, since: int | None) -> m.Attached:
+        self._channel += 1
+        self._size = None if self._observe else terminal_size()
+        request = m.Attach(
+            self._connection.next_id(),
+            self._session,
+            self._channel,
+            observe=self._observe,
+            since=since,
+            size=self._size,
+        )
+        answer = self._connection.ask(request)
+        if not isinstance(answer, m.Attached):
+            raise HostLost("the host did not attach us")
+        self._live_from = answer.info.output_offset
+        return answer
+
+    def _come_back(self, terminal: RawTerminal) -> None:
+        """The connection is gone; the session most likely is not."""
+        self._connection.close()
+        self._away = True
+        self._turn.lost()
+        started = time.monotonic()
+        said = False
+        while True:
+            try:
+                self.connect()
+                self._away = False
+                if said:
+                    self._repaint()
+                return
+            except SessionEnded:
+                raise Ended(self._ending()) from None
+            except AWAY as error:
+                waited = time.monotonic() - started
+                if waited > RECONNECT_DEADLINE_S:
+                    raise Detached(f": {error.message}") from error
+                if waited > _SAY_AFTER_S and not said:
+                    said = True
+                    self._say("the host is away (`hold up -d` starts one); C-\\ d detaches")
+                self._wait_away()
+
+    def _ending(self) -> Ending:
+        """How the session ended while we were away."""
+        answer = self._connection.ask(m.Show(self._connection.next_id(), self._session))
+        ending = answer.info.ending if isinstance(answer, m.Shown) else None
+        return ending or Ending(lost="unknown")
+
+    def _wait_away(self) -> None:
+        """Keys while the host is away are kept in order, up to the window."""
+        if select.select([0], [], [], _RETRY_S)[0]:
+            if self._untaken.bytes < _WINDOW_BYTES:
+                self._on_keys()
+            else:
+                time.sleep(_RETRY_S)
+
+    # -- the loop -----------------------------------------------------------------------------
+
+    def serve(self, terminal: RawTerminal) -> None:
+        """Until Detached or Ended is raised."""
+        woken = signals_as_bytes()
+        if self._ahead.measures:
+            signal.setitimer(signal.ITIMER_REAL, ASK_AGAIN_S, ASK_AGAIN_S)
+        while True:
+            try:
+                self._serve_connection(terminal, woken)
+            except HostLost:
+                self._come_back(terminal)
+
+    def _serve_connection(self, terminal: RawTerminal, woken: socket.socket) -> None:
+        connection = self._connection
+        poll = select.poll()
+        poll.register(connection, select.POLLIN)
+        poll.register(woken, select.POLLIN)
+        reading_keys = False
+        if not self._painted:
+            verb = "observing" if self._observe else "attached to"
+            self._line.show(f"{verb} {self.name}; {HINT}", time.monotonic())
+        while True:
+            while (message := connection.take()) is not None:
+                self._on_message(message)
+            if self._ahead.lacks_screen and self._offset is not None:
+                self._repaint()
+            if self._usual() and self._serve_usual(connection, woken):
+                continue
+            wanted = self._untaken.bytes < _WINDOW_BYTES
+            if wanted != reading_keys:
+                poll.register(0, select.POLLIN) if wanted else poll.unregister(0)
+                reading_keys = wanted
+            for fd, _ in self._ready(poll):
+                if fd == 0:
+                    self._on_keys()
+                elif fd == connection.fileno():
+                    output = connection.read_output(self._channel)
+                    if output is not None:
+                        self._show(*output)
+                else:
+                    self._on_signals(woken.recv(256), terminal)
+            self._ahead.tick()
+            if self._line.expired(time.monotonic()):
+                self._repaint()
+
+    def _usual(self) -> bool:
+        """Whether keys go to the session as they are, and its output to the terminal."""
+        return (
+            self._key_loop.loaded
+            and self._answers
+            and not (self._observe or self._prefix.waiting or self._line.shown or self._ahead.on)
+            and not self._turn.asks
+            and self._untaken.bytes < _WINDOW_BYTES
+            and self._connection.between_frames
+        )
+
+    def _serve_usual(self, connection: Connection, woken: socket.socket) -> bool:
+        """Serve the short way until something is not usual. False: take a turn here."""
+        if self._offset is None or self._offset < self._live_from:
+            return False
+        loop = self._key_loop
+        went_well = loop.serve(
+            connection, woken.fileno(), self._untaken, self._session, self._channel, self._offset
+        )
+        self._offset = loop.offset
+        if loop.keys:
+            self._on_typed(loop.keys)
+        if loop.rest:
+            connection.take_in(loop.rest)
+        return went_well
+
+    def _ready(self, poll: select.poll) -> list[tuple[int, int]]:
+        """What there is to read; waits for it, first in a loop if an echo is due."""
+        if self._echo_until:
+            while time.perf_counter() < self._echo_until:
+                if ready := poll.poll(0):
+                    self._echo_until = 0.0
+                    return ready
+            self._echo_until = 0.0
+            self._patience.answered(False)
+        return poll.poll(self._ahead.timeout_ms(self._line.timeout_ms(time.monotonic())))
+
+    # -- from the host ------------------------------------------------------------------------
+
+    def _on_message(self, message: m.Message) -> None:
+        self._ahead.on_message(message)
+        if isinstance(message, m.Output):
+            if message.channel == self._channel:
+                self._show(message.offset, message.data)
+        elif isinstance(message, m.Accepted):
+            self._untaken.taken(message.seq)
+        elif isinstance(message, m.Resync):
+            if message.channel == self._channel:
+                self._on_resync(message)
+        elif isinstance(message, m.Answering):
+            if message.channel == self._channel:
+                self._answers = message.answers
+        elif isinstance(message, m.Closed):
+            raise Ended(message.ending)
+        elif isinstance(message, m.Dismissed):
+            fenced = message.code == Fenced.code
+            raise Detached(
+                ": its host lost its lease" if fenced else ": you may not be here any more"
+            )
+        elif isinstance(message, m.Failed):
+            self._on_failure(message)
+        else:
+            self._turn.on_message(message)
+
+    def _on_failure(self, failed: m.Failed) -> None:
+        if failed.id == self._attach_id and failed.code == SessionEnded.code:
+            raise Ended(self._ending())
+        refused = self._untaken.refused(failed.id)
+        if failed.code == TurnHeld.code and refused:
+            self._turn.refused(refused)
+            return
+        self._turn.failed(failed.id)
+        self._say(failed.message)
+
+    def _show(self, offset: int, data: bytes) -> None:
+        shown = data
+        if self._offset is not None and offset < self._offset:
+            shown = data[self._offset - offset :]  # a repeat: harmless by its offset
+        if not self._answers or offset < self._live_from:
+            shown = strip_queries(shown)
+        self._offset = offset + len(data)
+        self._ahead.show(shown, self._offset)
+
+    def _on_resync(self, message: m.Resync) -> None:
+        if not self._painted:
+            # What the operator had on the screen moves up into the terminal's own scrollback.
+            rows = (terminal_size() or message.size).rows
+            write_all(1, b"\r\n" * rows)
+            self._painted = True
+        self._ahead.paint(message.data, terminal_size())
+        self._offset = message.offset
+        self._ahead.show(self._line.drawn(terminal_size()))
+        self._key_loop.load()  # only now: there is something to see, and it takes milliseconds
+
+    # -- from the operator --------------------------------------------------------------------
+
+    def _on_keys(self) -> None:
+        data = os.read(0, _READ_BYTES)
+        if not data:
+            raise Detached(": the terminal is gone")
+        self._on_typed(data)
+
+    def _on_typed(self, data: bytes) -> None:
+        if self._prefix.waiting or PREFIX in data:
+            data, commands = self._prefix.take(data)
+        else:
+            commands = []
+        if data and self._observe:
+            self._say(f"observing: keys are not sent; {HINT}")
+        elif data:
+            self._type(data)
+        for command in commands:
+            self._obey(command)
+
+    def _type(self, data: bytes) -> None:
+        if self._turn.holds(data):
+            return
+        seq = self._untaken.add(data)  # first of all: whatever happens, it is not lost
+        if self._line.shown:
+            self._repaint()  # before the program turns to another screen: the line stays on this
+        self._send_input(seq, data)
+        self._ahead.typed(seq, data)
+        if self._patience.worthwhile(len(data)):
+            self._echo_until = time.perf_counter() + ECHO_BACK_S
+
+    def _send_input(self, seq: int, data: bytes) -> None:
+        connection = self._connection
+        request = connection.next_id()
+        self._untaken.sent(request, seq)
+        try:
+            if self._ahead.on:
+                connection.send(m.Input(request, self._session, seq, data))  # answered at once
+            else:
+                connection.send_frame(quiet_input(request, self._session, seq, data))
+        except HostLost:
+            return  # noticed by the loop; the input waits in `_untaken` and goes again
+
+    def _obey(self, command: Command) -> None:
+        if command is Command.DETACH:
+            raise Detached
+        if command is Command.HELP:
+            self._say(HELP)
+        elif not self._turn.obey(command):
+            self._repaint()
+
+    def _ask(self, kind: Callable[..., m.Request], fields: dict[str, object]) -> int:
+        """Ask something about this session without waiting for the answer; gives the request."""
+        request = self._connection.next_id()
+        with contextlib.suppress(HostLost):  # noticed by the loop
+            self._connection.send(kind(id=request, session=self._session, **fields))
+        return request
+
+    # -- the one line we draw over the session's screen -----------------------------------------
+
+    def _say(self, text: str, seconds: float = SHOWN_S) -> None:
+        self._line.show(text, time.monotonic(), seconds)
+        self._ahead.show(self._line.drawn(terminal_size()))
+
+    def wipe_line(self) -> None:
+        """On leaving: nothing of our own must stay behind."""
+        self._ahead.close()
+        size = terminal_size()
+        if self._line.shown and size is not None:
+            write_all(1, b"\x1b[%d;1H\x1b[0m\x1b[2K" % size.rows)
+
+    def _repaint(self) -> None:
+        """Ask for the whole screen again, on a new channel; the old one is closed."""
+        self._line.hide()
+        if self._away:
+            return  # coming back brings it
+        old, self._channel = self._channel, self._channel + 1
+        self._offset = None
+        connection = self._connection
+        self._attach_id = connection.next_id()
+        attach = m.Attach(
+            self._attach_id,
+            self._session,
+            self._channel,
+            observe=self._observe,
+            size=None if self._observe else terminal_size(),
+            scrollback=False,
+        )
+        try:
+            connection.send(attach)  # first: an operator that repaints was never away
+            connection.send(m.Detach(connection.next_id(), old))
+        except HostLost:
+            return  # noticed by the loop; coming back brings the screen
+
+    # -- signals ------------------------------------------------------------------------------
+
+    def _on_signals(self, numbers: bytes, terminal: RawTerminal) -> None:
+        for number in set(numbers):
+            if number == signal.SIGWINCH:
+                self._resized()
+            elif number == signal.SIGCONT:
+                terminal.make_raw()
+                self._repaint()
+            elif number == signal.SIGALRM:
+                self._ahead.measure(self._untaken.last)
+            else:
+                raise Detached(f": {signal.Signals(number).name}")
+
+    def _resized(self) -> None:
+        size = terminal_size()
+        if self._observe or size is None or size == self._size:
+            return
+        self._size = size
+        self._ahead.resized(size)
+        request = m.Resize(self._connection.next_id(), self._session, size, self._channel)
+        self._connection.send(request)

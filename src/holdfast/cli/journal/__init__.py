@@ -1,0 +1,1 @@
+"""Journals read by verbs, from a host or from files."""

@@ -1,0 +1,90 @@
+"""What a seizure or a halt found, in plain words; `hold seize` and `hold halt` print it."""
+
+from __future__ import annotations
+
+import sys
+import time
+
+from holdfast.cli.session_address import name_from_here
+from holdfast.cli.text.sanitize import harmless
+from holdfast.cli.text.table import ago, counted
+from holdfast.model.errors import HaltFailed
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from holdfast.model.turn_info import Receipt
+
+_PIDS_NAMED = 10  # of what still runs
+
+
+def tell(receipt: Receipt, session: str, *, seized: bool, as_json: bool) -> None:
+    """Print it. Raises HaltFailed when a halt was asked for and the kernel did not confirm it."""
+    if as_json:
+        import json
+
+        print(json.dumps(receipt.pack(), indent=1))
+    else:
+        for line in _lines(receipt, session, seized):
+            print(line)
+    tell_unrecorded(receipt.unrecorded)
+    if receipt.scope and not receipt.frozen:
+        raise HaltFailed(
+            f"the kernel did not confirm that {session} is frozen",
+            hint=f"input is refused all the same; `hold halt {name_from_here(session)}` asks again",
+        )
+
+
+def tell_unrecorded(why: str) -> None:
+    """It was done all the same; said on stderr, where no program takes it for the answer."""
+    if why:
+        print(
+            f"hold: done, but the journal does not have all of it: {harmless(why)}", file=sys.stderr
+        )
+
+
+def _lines(receipt: Receipt, session: str, seized: bool) -> Iterator[str]:
+    before = harmless(receipt.before)
+    if seized:
+        yield f"the turn is yours; {f'{before} had it' if before else 'nobody had it'}"
+    else:
+        yield f"{before or 'nobody'} has the turn"
+    yield f"last input taken: {_last_input(receipt)}"
+    yield (
+        f"before it: journal records up to {receipt.journal_seq}, "
+        f"{counted(receipt.output_offset, 'byte')} of output"
+    )
+    if receipt.scope:
+        yield _halted(receipt, session)
+        if receipt.running:
+            yield f"could not be stopped: {_pids(receipt.running)}"
+        yield f"note: {receipt.caveat}"
+        yield f"`hold resume {name_from_here(session)}` lets it run on"
+    if seized:
+        giving_up = f"hold turn {name_from_here(session)} yield"
+        yield f"`{giving_up}` gives the turn up; no policy moves it meanwhile"
+
+
+def _last_input(receipt: Receipt) -> str:
+    if receipt.last_input_at is None:
+        return "none that this daemon saw"
+    at = time.strftime("%H:%M:%S", time.localtime(receipt.last_input_at))
+    by = harmless(receipt.last_input_by) or "the host"
+    return f"by {by} at {at}, {ago(receipt.at - receipt.last_input_at)} before"
+
+
+def _halted(receipt: Receipt, session: str) -> str:
+    what = session if receipt.scope == "session" else f"what {receipt.scope} started in {session}"
+    tasks = counted(receipt.tasks, "task")
+    if receipt.frozen:
+        return (
+            f"halted: {what}; the kernel confirms {tasks} frozen, in {receipt.seconds * 1e3:.1f} ms"
+        )
+    return f"NOT confirmed: {what}; {tasks} seen within {receipt.seconds * 1e3:.0f} ms"
+
+
+def _pids(pids: tuple[int, ...]) -> str:
+    shown = ", ".join(str(pid) for pid in pids[:_PIDS_NAMED])
+    more = len(pids) - _PIDS_NAMED
+    return f"{shown} and {more} more" if more > 0 else shown

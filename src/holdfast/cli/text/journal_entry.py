@@ -1,0 +1,187 @@
+"""One entry of a journal as one line that people read, or as JSON that programs read. Both are made
+from the entry alone; whose id has which name is handed in."""
+
+from __future__ import annotations
+
+from holdfast.cli.text.sanitize import harmless, quoted
+from holdfast.cli.text.table import clock, counted
+from holdfast.journal import entries as e
+from holdfast.model.state import signal_name
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from holdfast.cli.journal.pages import Kept
+
+    Name = Callable[[str], str]
+
+_FORMS = {"paste": "pasted", "submit": "submitted", "exec": "ran by exec", "answer": "answered"}
+
+
+def kind_of(body: e.Body) -> str:
+    return body.kind if isinstance(body, e.Unknown) else body.tag
+
+
+def what(body: e.Body, name: Name) -> str:
+    """What happened, in a few words."""
+    say = _WORDS.get(type(body))
+    return say(body, name) if say is not None else f"{harmless(kind_of(body))} (not known here)"
+
+
+def fields(kept: Kept, name: Name) -> dict[str, Any]:
+    """The stable fields of `--json`. Bytes are in hexadecimal."""
+    entry = kept.entry
+    return {
+        "seq": entry.seq,
+        "at": entry.at,
+        "epoch": entry.epoch,
+        "actor": entry.actor,
+        "actor_name": name(entry.actor),
+        "actor_seq": entry.actor_seq,
+        "kind": kind_of(entry.body),
+        "body": {key: _plain_value(value) for key, value in entry.body.pack().items()},
+        "hash": kept.hash.hex(),
+        "parent": entry.parent.hex(),
+    }
+
+
+def _plain_value(value: object) -> object:
+    return value.hex() if isinstance(value, bytes) else value
+
+
+# -- words ------------------------------------------------------------------------------------
+
+
+def _began(body: e.Began, name: Name) -> str:
+    after = f", following {body.predecessor[:8]}" if body.predecessor else ""
+    return f"began {harmless(body.name)}: {harmless(' '.join(body.argv))}{after}"
+
+
+def _ended(body: e.Ended, name: Name) -> str:
+    if body.lost is not None:
+        return f"the session was lost: {harmless(body.lost)}"
+    how = f"signal {signal_name(body.signal)}" if body.signal is not None else f"status {body.code}"
+    return f"the session ended: {how}"
+
+
+def _attached(body: e.Attached, name: Name) -> str:
+    how = "to watch" if body.observe else "to write"
+    away = f", after {body.gap_s:.0f} s away" if body.gap_s else ""
+    return f"attached {how} ({harmless(body.client) or 'unnamed client'}{away})"
+
+
+def _input(body: e.Input, name: Name) -> str:
+    data = body.data
+    if body.form != "keys":  # the layer put these around it, nobody typed them
+        data = data.replace(b"\x1b[200~", b"").replace(b"\x1b[201~", b"")
+    return f"{_FORMS.get(body.form, 'typed')} {quoted(data)}"
+
+
+def _command_began(body: e.CommandBegan, name: Name) -> str:
+    others = [name(author) for author in body.authors[:-1]]
+    made = f"  [with input of {', '.join(others)}]" if others else ""
+    return f"command {body.number} began: {harmless(body.text)}  (in {harmless(body.cwd)}){made}"
+
+
+def _refused(body: e.Refused, name: Name) -> str:
+    times = f" {body.count} times" if body.count > 1 else ""
+    size = f", {counted(body.size, 'byte')}" if body.size else ""
+    return f"was refused{times}: {harmless(body.what)} ({harmless(body.code)}{size})"
+
+
+def _unrecorded(body: e.Unrecorded, _: Name) -> str:
+    return f"{body.count} entries ({harmless(body.what)}) are missing: there was no room for them"
+
+
+def _intended(body: e.Intended, _: Name) -> str:
+    return f"says what comes next is for: {harmless(body.text)}"
+
+
+def _forwarded(body: e.Forwarded, name: Name) -> str:
+    many = "a connection" if body.count == 1 else f"{body.count} more connections"
+    return f"opened {many} to port {body.port} ({harmless(body.process)})"
+
+
+def _turn_moved(body: e.TurnMoved, name: Name) -> str:
+    before = name(body.before) if body.before else "nobody"
+    holder = name(body.holder) if body.holder else "nobody"
+    why = f": {harmless(body.reason)}" if body.reason else ""
+    return f"the turn went from {before} to {holder} ({harmless(body.step)}){why}"
+
+
+def _envelope_set(body: e.EnvelopeSet, name: Name) -> str:
+    rights = " ".join(harmless(right) for right in body.rights) or "nothing"
+    rates = ((body.inputs_per_s, "inputs/s"), (body.bytes_per_s, "bytes/s"))
+    bounds = [f"at most {rate:g} {unit}" for rate, unit in rates if rate is not None]
+    if body.expires_at is not None:
+        bounds.append(f"until {clock(body.expires_at)}")
+    where = f"in {harmless(body.scope)}"
+    return f"{name(body.subject)} may {', '.join([rights, where, *bounds])}"
+
+
+def _halted(body: e.Halted, name: Name) -> str:
+    proven = "proven frozen" if body.frozen else "NOT proven frozen"
+    return f"halted {counted(body.tasks, 'task')} in {body.seconds * 1000:.0f} ms, {proven}"
+
+
+def _halt_asked(body: e.HaltAsked, name: Name) -> str:
+    of = "the session" if body.scope == "session" else f"what {name(body.scope)} started"
+    return f"asked to halt {of}" + (f": {harmless(body.reason)}" if body.reason else "")
+
+
+def _carried_on(body: e.CarriedOn, name: Name) -> str:
+    return f"a new daemon (pid {body.daemon_pid}) carried on"
+
+
+def _discontinued(body: e.Discontinued, name: Name) -> str:
+    return f"discontinued after entry {body.last_seq}: {harmless(body.reason)}"
+
+
+def _leased(body: e.Leased, name: Name) -> str:
+    again = f" again, after epoch {body.before}" if body.before else ""
+    forced = f", by force: {harmless(body.reason)}" if body.reason else ""
+    return f"the host holds the session's lease{again} ({body.length_s:g} s){forced}"
+
+
+def _fenced(body: e.Fenced, name: Name) -> str:
+    if body.later_epoch:
+        return f"the session lives elsewhere, in epoch {body.later_epoch}"
+    return f"the host lost the session's lease ({harmless(body.cause)}); everything stands still"
+
+
+_WORDS: dict[type[e.Body], Callable[[Any, Name], str]] = {
+    e.Began: _began,
+    e.CarriedOn: _carried_on,
+    e.TailCut: lambda body, name: f"a torn tail of {counted(body.size, 'byte')} was cut",
+    e.EndAsked: lambda body, name: "asked for the session to end",
+    e.Ended: _ended,
+    e.Discontinued: _discontinued,
+    e.Sealed: lambda body, name: f"signed everything from entry {body.from_seq} on",
+    e.Attached: _attached,
+    e.Detached: lambda body, name: "detached",
+    e.Input: _input,
+    e.BlindInput: lambda body, name: f"typed {counted(body.size, 'secret byte')}",
+    e.Voided: lambda body, name: f"inputs {body.seq} to {body.last_seq} never arrived",
+    e.Refused: _refused,
+    e.Unrecorded: _unrecorded,
+    e.Resized: lambda body, name: f"resized the terminal to {body.cols}x{body.rows}",
+    e.Signalled: lambda body, name: f"sent signal {signal_name(body.signal)}",
+    e.Forwarded: _forwarded,
+    e.Intended: _intended,
+    e.CommandBegan: _command_began,
+    e.CommandEnded: lambda body, name: f"command {body.number} ended: status {body.status}",
+    e.TurnAsked: lambda body, name: "asked for the turn",
+    e.TurnWithdrawn: lambda body, name: f"{name(body.subject)} waits for the turn no longer",
+    e.PolicySet: lambda body, name: f"set the turn policy to {harmless(body.policy)}",
+    e.TurnMoved: _turn_moved,
+    e.BlindTurn: lambda body, name: f"{'began' if body.on else 'ended'} a blind turn",
+    e.EnvelopeSet: _envelope_set,
+    e.ActorRevoked: lambda body, name: f"revoked the actor {name(body.subject)}",
+    e.HaltAsked: _halt_asked,
+    e.Halted: _halted,
+    e.Resumed: lambda body, name: "resumed",
+    e.Leased: _leased,
+    e.Fenced: _fenced,
+}

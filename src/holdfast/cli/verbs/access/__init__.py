@@ -1,0 +1,1 @@
+"""Actors, envelopes, the turn and the halt."""

@@ -1,0 +1,54 @@
+"""`hold revoke`: leave an actor no rights in one place, or anywhere."""
+
+from __future__ import annotations
+
+from holdfast.cli.arguments import MixedParser, Parser, add_json, utf8, verb_parser
+from holdfast.cli.scope_options import Named, add_scope, envelope_fields, scope_text
+from holdfast.model.errors import InvalidArgument
+from holdfast.sdk.client import Host
+from holdfast.wire.messages import authority as a
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import argparse
+
+SUMMARY = "leave an actor no rights in a session, or anywhere"
+
+
+def parser() -> Parser:
+    parser = verb_parser(
+        "revoke",
+        "Leave an actor nothing it may do in one session, in all with a label, or anywhere. At "
+        "once: what it is attached to is closed, its turn moves on, its next input is refused. "
+        "The identity stays; `hold actor revoke` ends that too.",
+        "  hold revoke bot build\n  hold revoke bot --label prod\n  hold revoke bot --all",
+        kind=MixedParser,
+        usage="hold revoke ACTOR (NAME | --label L | --all) [OPTIONS]",
+    )
+    add_scope(parser)
+    add_json(parser)
+    parser.add_argument("actor", type=utf8, metavar="ACTOR", help="from whom")
+    parser.add_argument(
+        "session", nargs="?", default="", type=utf8, metavar="NAME", help="in this session"
+    )
+    return parser
+
+
+def run(options: argparse.Namespace) -> int:
+    scope = scope_text(options, options.session)
+    if not scope or (options.session and not scope.startswith("session:")):
+        raise InvalidArgument(
+            f"where is {options.actor} to have no rights?",
+            hint="one of a session's name, --label L, --all",
+        )
+    with Host(client="hold revoke") as host:
+        answer = host.ask(a.Revoke(0, options.actor, scope), a.Envelopes)
+        (envelope,) = answer.envelopes
+        name = answer.names.get(envelope.actor, envelope.actor)
+        if options.json:
+            import json
+
+            print(json.dumps(envelope_fields(envelope, name), indent=1))
+        else:
+            print(f"{name} may do nothing in {Named(host).place(envelope.scope)} any more")
+    return 0

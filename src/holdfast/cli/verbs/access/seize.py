@@ -1,0 +1,44 @@
+"""`hold seize`: take the turn, whoever holds it."""
+
+from __future__ import annotations
+
+from holdfast.cli.arguments import Parser, add_json, add_session, utf8, verb_parser
+from holdfast.cli.text import halt_receipt
+from holdfast.sdk.client import Host
+from holdfast.wire.messages import authority as a
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import argparse
+
+SUMMARY = "take the turn at once, and halt what runs if asked"
+
+
+def parser() -> Parser:
+    parser = verb_parser(
+        "seize",
+        "Take the turn now, whoever holds it and whatever the policy; it needs no cooperation. "
+        "With --halt the whole tree is frozen too, and the kernel's word for that is waited for; "
+        "with --only-actor, only what that actor started. Prints what was already committed: a "
+        "seizure bounds what comes next, it undoes nothing. Fails with halt_failed when a halt "
+        "was asked for and not confirmed.",
+        '  hold seize build --halt --reason "it loops"\n'
+        "  hold seize build --only-actor bot\n"
+        "  hold seize build --halt --json | jq .frozen",
+    )
+    parser.add_argument("--halt", action="store_true", help="freeze the tree as well")
+    parser.add_argument(
+        "--only-actor", default="", type=utf8, metavar="X", help="freeze only what X started"
+    )
+    parser.add_argument("--reason", default="", type=utf8, metavar="R", help="for the record")
+    add_json(parser)
+    add_session(parser)
+    return parser
+
+
+def run(options: argparse.Namespace) -> int:
+    with Host(client="hold seize") as host:
+        request = a.Seize(0, options.session, options.halt, options.only_actor, options.reason)
+        receipt = host.ask(request, a.Halted).receipt
+    halt_receipt.tell(receipt, options.session, seized=True, as_json=options.json)
+    return 0

@@ -1,0 +1,179 @@
+"""`hold turn`: who may write in a session, and passing that on."""
+
+from __future__ import annotations
+
+import time
+
+from holdfast.cli.arguments import (
+    MixedParser,
+    Parser,
+    add_json,
+    add_session,
+    seconds,
+    utf8,
+    verb_parser,
+)
+from holdfast.cli.text.sanitize import harmless
+from holdfast.cli.text.table import ago, clock
+from holdfast.model.errors import InvalidArgument
+from holdfast.sdk.client import Host
+from holdfast.wire.messages import authority as a
+from holdfast.wire.messages import session as m
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Iterator
+
+    from holdfast.model.turn_info import TurnInfo, WaitingInfo
+
+SUMMARY = "ask for the turn, give it, or show who has it"
+
+ACTIONS = (
+    *("show", "request", "withdraw", "grant", "yield", "handoff", "revoke"),
+    *("policy", "blind", "seen"),
+)
+_SAYING = ("request", "handoff", "revoke")  # what takes --message
+_NAMING = ("grant", "handoff", "policy")  # what takes a third word
+
+
+def parser() -> Parser:
+    parser = verb_parser(
+        "turn",
+        "The turn is the right to write now; one actor holds it at a time. A free one is taken by "
+        "simply writing. `request` asks for it (with --wait until it is yours), `withdraw` waits "
+        "no longer; its holder can `grant` it to one who waits, `yield` it, or hand it off to "
+        "anybody. "
+        "`revoke` takes it from the holder without taking it (right: seize). `policy` says who is "
+        "next: queue, ask-holder, free-when-idle. `blind` keeps what is typed and printed out of "
+        "every record and view until `seen`, or until the turn moves.",
+        "  hold turn build\n"
+        '  hold turn build request --message "one fix" --wait 60 && hold exec build -- make\n'
+        "  hold turn build grant                   to the first who waits\n"
+        "  hold turn build handoff bot --message 'please go on'\n"
+        "  hold turn build policy ask-holder",
+        kind=MixedParser,
+        usage="hold turn NAME [show | request [--message M] [--wait S] | withdraw |\n"
+        "                       grant [ACTOR] | yield | handoff ACTOR [--message M] |\n"
+        "                       revoke [--message M] | policy POLICY | blind | seen]",
+    )
+    parser.add_argument(
+        "--message", type=utf8, metavar="M", help="for the others to read, and for the record"
+    )
+    parser.add_argument(
+        "--wait",
+        type=seconds,
+        metavar="S",
+        help="request: until the turn is yours, at most so long",
+    )
+    add_json(parser)
+    add_session(parser)
+    parser.add_argument("action", nargs="?", choices=ACTIONS, default="show", help="default: show")
+    parser.add_argument(
+        "to", nargs="?", default="", type=utf8, metavar="ACTOR", help="or the policy"
+    )
+    return parser
+
+
+def run(options: argparse.Namespace) -> int:
+    _check(options)
+    with Host(client="hold turn") as host:
+        shown = _done(host, options)
+    if options.json:
+        import json
+
+        print(json.dumps({**shown.turn.pack(), "yours": shown.yours}, indent=1))
+    elif options.action == "show":
+        for name, value in _sheet(shown.turn, shown.yours):
+            print(f"{name:<10}{value}")
+    else:
+        print(_sentence(shown, options))
+    return 0
+
+
+def _check(options: argparse.Namespace) -> None:
+    action = options.action
+    if options.message is not None and action not in _SAYING:
+        raise InvalidArgument(f"`hold turn NAME {action}` takes no --message")
+    if options.wait is not None and action != "request":
+        raise InvalidArgument("only `hold turn NAME request` can --wait")
+    if options.to and action not in _NAMING:
+        raise InvalidArgument(f"`hold turn NAME {action}` takes nothing more")
+    if not options.to and action in ("handoff", "policy"):
+        missing = "ACTOR" if action == "handoff" else "POLICY"
+        raise InvalidArgument(f"`hold turn NAME {action} {missing}` needs one more word")
+
+
+def _done(host: Host, options: argparse.Namespace) -> a.TurnShown:
+    session, said = options.session, options.message or ""
+    match options.action:
+        case "request":
+            request: m.Request = a.RequestTurn(0, session, said)
+            if options.wait is not None:
+                from holdfast.cli.await_turn import await_turn
+
+                return await_turn(host, a.RequestTurn(0, session, said), options.wait)
+        case "withdraw":
+            request = a.WithdrawTurn(0, session)
+        case "grant":
+            request = a.GrantTurn(0, session, options.to)
+        case "yield":
+            request = a.YieldTurn(0, session)
+        case "handoff":
+            request = a.HandOffTurn(0, session, options.to, said)
+        case "revoke":
+            request = a.RevokeTurn(0, session, said)
+        case "policy":
+            request = a.SetTurnPolicy(0, session, options.to)
+        case "blind" | "seen":
+            request = a.SetBlind(0, session, options.action == "blind")
+        case _:
+            request = a.GetTurn(0, session)
+    return host.ask(request, a.TurnShown)
+
+
+def _sentence(shown: a.TurnShown, options: argparse.Namespace) -> str:
+    """What came of it."""
+    turn, session = shown.turn, options.session
+    if options.action == "policy":
+        return f"the turn of {session} goes by {turn.policy} from now on"
+    if options.action in ("blind", "seen"):
+        return (
+            f"blind: what is typed and printed in {session} is kept nowhere, until "
+            f"`hold turn {session} seen`"
+            if turn.blind
+            else f"what is typed and printed in {session} is kept again"
+        )
+    if options.action == "request" and shown.yours:
+        return f"the turn is yours; `hold catchup {session}` tells what happened meanwhile"
+    if options.action == "request":
+        return f"asked; {turn.holder_name} holds the turn, and {_count(len(turn.queue))} for it"
+    if shown.yours:
+        return "the turn is yours"
+    return f"{turn.holder_name} holds the turn" if turn.holder else "the turn is free"
+
+
+def _count(waiting: int) -> str:
+    return "1 actor waits" if waiting == 1 else f"{waiting} actors wait"
+
+
+def _sheet(turn: TurnInfo, yours: bool) -> Iterator[tuple[str, str]]:
+    now = time.time()
+    if turn.holder:
+        you = ", that is you" if yours else ""
+        yield "holder", f"{turn.holder_name} ({turn.holder_kind}){you}"
+        yield "since", f"{clock(turn.since)}, {ago(now - turn.since)} ago"
+    else:
+        yield "holder", "nobody: the first who writes has it"
+    if turn.seized:
+        yield "seized", "yes: only its holder, or another seizure, moves it"
+    if turn.blind:
+        yield "blind", "yes: what is typed and printed is kept nowhere"
+    yield "policy", turn.policy
+    for one in turn.queue:
+        yield "waiting", _waiting(one, now)
+
+
+def _waiting(one: WaitingInfo, now: float) -> str:
+    said = f": {harmless(one.message)}" if one.message else ""
+    return f"{one.name}, for {ago(now - one.since)}{said}"

@@ -1,0 +1,1 @@
+"""The host itself: daemon, relay, gateways, checks."""

@@ -1,0 +1,86 @@
+"""`hold daemon`: the replaceable half of a host."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+
+from holdfast.cli.arguments import Parser, add_json, verb_parser
+from holdfast.cli.text.table import ago
+from holdfast.model.errors import HostDown, HostLost, TimedOut
+from holdfast.model.limits import RECONNECT_DEADLINE_S
+from holdfast.sdk.client import Host
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import argparse
+
+SUMMARY = "replace the daemon without disturbing sessions, or show it"
+
+
+def parser() -> Parser:
+    parser = verb_parser(
+        "daemon",
+        "The daemon can be replaced at any time: the keeper holds every session meanwhile. "
+        "`restart` does so (a hot upgrade: the new one runs the code that is installed now) and "
+        "returns when the new one answers. `status` tells which one runs.",
+        "  hold daemon restart\n  hold daemon status --json",
+    )
+    parser.add_argument("action", choices=("restart", "status"), help="what to do")
+    add_json(parser)
+    return parser
+
+
+def run(options: argparse.Namespace) -> int:
+    with Host(client="hold daemon") as host:
+        return (_restart if options.action == "restart" else _status)(host, options.json)
+
+
+def _restart(host: Host, as_json: bool) -> int:
+    began, old = time.monotonic(), host.connection.welcome.daemon_pid
+    # It may close before its answer is read; the new pid tells the truth.
+    with contextlib.suppress(HostLost):
+        host.restart_daemon()
+    new = _await_other(host, old)
+    seconds = time.monotonic() - began
+    if as_json:
+        import json
+
+        print(json.dumps({"old_pid": old, "new_pid": new, "seconds": round(seconds, 4)}))
+    else:
+        print(f"daemon {old} was replaced by {new} in {seconds:.2f} s; sessions carried on")
+    return 0
+
+
+def _await_other(host: Host, old: int) -> int:
+    """The pid of the daemon that answers now and is not the old one."""
+    deadline = time.monotonic() + RECONNECT_DEADLINE_S
+    while time.monotonic() < deadline:
+        try:
+            host.reconnect(deadline - time.monotonic())
+        except (HostDown, HostLost) as error:
+            raise TimedOut("the new daemon does not answer", hint="see `hold doctor`") from error
+        if host.connection.welcome.daemon_pid != old:
+            return host.connection.welcome.daemon_pid
+        time.sleep(0.02)  # the old one has not left yet; there is nothing to wait on
+    raise TimedOut(f"daemon {old} is still there", hint="see `hold doctor`")
+
+
+def _status(host: Host, as_json: bool) -> int:
+    info = host.host()
+    if as_json:
+        import json
+
+        print(json.dumps(info.pack(), indent=1))
+        return 0
+    times = "once" if info.restarts == 1 else f"{info.restarts} times"
+    print(f"daemon    {info.daemon_pid}, version {info.version}, up {_up(info.started_at)}")
+    print(f"keeper    {info.keeper_pid}; it has replaced the daemon {times}")
+    print(f"home      {info.home}")
+    print(f"level     {info.level}")
+    print(f"sessions  {info.sessions}")
+    return 0
+
+
+def _up(since: float) -> str:
+    return ago(time.time() - since)

@@ -1,0 +1,85 @@
+"""`hold up`: start a host."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+
+from holdfast.cli.arguments import Parser, utf8, verb_parser
+from holdfast.cli.first_link import how_to_listen, say_how, show_link
+from holdfast.cli.start_host import start_host
+from holdfast.model.errors import AlreadyUp
+from holdfast.model.home import home_of
+from holdfast.model.listening import OFF, listening
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import argparse
+
+SUMMARY = "start the host: keeper, daemon and relay"
+
+_RELAY = "HOLDFAST_RELAY"
+
+
+def parser() -> Parser:
+    parser = verb_parser(
+        "up",
+        "Start this user's host. It belongs to no terminal: it stays when you log out, and "
+        "sessions end only by their own end or `hold end`. `hold run` starts one by itself if "
+        "none runs. It has a relay of its own, on this machine only unless --listen says "
+        "otherwise, and prints a link by which another device comes in.",
+        "  hold up -d           start and return\n"
+        "  hold up              start, then follow its log; ^C stops following, not the host\n"
+        "  hold up --listen 0.0.0.0            also for the network this machine is in, with TLS\n"
+        "  HOLDFAST_HOME=/tmp/x hold up -d     a second one beside it",
+    )
+    parser.add_argument("-d", "--detach", action="store_true", help="return once it serves")
+    relay = parser.add_mutually_exclusive_group()
+    relay.add_argument(
+        "--listen",
+        metavar="ADDRESS[:PORT]",
+        type=utf8,
+        help="where its relay listens (default: 127.0.0.1; port 7420, or one that is free)",
+    )
+    relay.add_argument("--no-relay", action="store_true", help="without a relay of its own")
+    return parser
+
+
+def run(options: argparse.Namespace) -> int:
+    home = home_of(os.environ, os.getuid())
+    _choose_relay(options)
+    try:
+        start_host(home)
+    except AlreadyUp as error:
+        if options.listen:  # only a host that is started hears of it
+            error.hint = f"to have its relay listen there, {how_to_listen(options.listen)}"
+        raise
+    if options.detach:
+        if os.environ.get(_RELAY) != OFF:
+            say_how(home)
+        return 0
+    show_link(home)
+    print(f"the host is up; its log ({home.log}) follows, ^C leaves it running", file=sys.stderr)
+    _follow(home.log)
+    return 0
+
+
+def _choose_relay(options: argparse.Namespace) -> None:
+    """Told to the daemon, and to each that follows it, by the environment."""
+    if options.no_relay:
+        os.environ[_RELAY] = OFF
+    elif options.listen:
+        listening(options.listen)  # what makes no sense is said before anything is started
+        os.environ[_RELAY] = options.listen
+
+
+def _follow(path: str) -> None:
+    with open(path, encoding="utf-8", errors="replace") as log:
+        log.seek(0, os.SEEK_END)
+        while True:
+            line = log.readline()
+            if line:
+                print(line, end="", flush=True)
+            else:
+                time.sleep(0.25)

@@ -1,0 +1,1 @@
+"""Write into a session, signal it, reach its ports."""

@@ -1,0 +1,1 @@
+"""Invite, join and delegate between machines."""

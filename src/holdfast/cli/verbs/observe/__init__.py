@@ -1,0 +1,1 @@
+"""Look at a session without writing into it."""

@@ -1,0 +1,117 @@
+"""`hold tail`: what a session printed."""
+
+from __future__ import annotations
+
+import sys
+
+from holdfast.cli.arguments import Parser, add_session, count, verb_parser
+from holdfast.cli.raw_output import RawOutput
+from holdfast.cli.text import raw_stdout
+from holdfast.sdk.client import Host
+from holdfast.wire.messages import session as m
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Callable
+
+SUMMARY = "print what it printed, and follow"
+
+EXIT_INTERRUPTED = 130
+
+
+def parser() -> Parser:
+    parser = verb_parser(
+        "tail",
+        "Print the output the session still holds, byte for byte as the program wrote it, escape "
+        "sequences included. Output that has rolled off is told on standard error.",
+        "  hold tail build -n 20\n"
+        "  hold tail -f build            until the session ends; survives a daemon restart\n"
+        "  hold tail build --since 4096  from this offset on (`hold show` tells offsets)\n"
+        "  hold tail build --plain | grep error",
+    )
+    parser.add_argument("-f", "--follow", action="store_true", help="go on until the session ends")
+    parser.add_argument("--since", type=count, metavar="OFFSET", help="from this output offset on")
+    parser.add_argument("-n", "--lines", type=count, metavar="N", help="the last N lines only")
+    parser.add_argument("--plain", action="store_true", help="without escape sequences")
+    add_session(parser)
+    return parser
+
+
+def run(options: argparse.Namespace) -> int:
+    with Host(client="hold tail") as host:
+        # From offset 0: the host answers with a Gap up to what it still holds.
+        output = RawOutput(host, options.session, options.since or 0)
+        try:
+            _print(output, options)
+        except KeyboardInterrupt:
+            again = f"`hold tail -f {output.info.name} --since {output.offset}`"
+            print(f"hold: stopped; {again} goes on from here", file=sys.stderr)
+            return EXIT_INTERRUPTED
+    return 0
+
+
+def _print(output: RawOutput, options: argparse.Namespace) -> None:
+    write = _plain_writer() if options.plain else _byte_writer()
+    head = output.info.output_offset
+    last = _LastLines(options.lines) if options.lines is not None else None
+    while options.follow or output.offset < head:
+        if last is not None and output.offset >= head:
+            write(last.held)
+            last = None
+        message = output.next()
+        if isinstance(message, m.Closed):
+            break
+        if isinstance(message, m.Gap):
+            _tell(message)
+            continue
+        data = message.data
+        if not options.follow and output.offset > head:
+            data = data[: len(data) - (output.offset - head)]
+        (last.add if last is not None else write)(data)
+    if last is not None:
+        write(last.held)
+
+
+def _tell(gap: m.Gap) -> None:
+    print(
+        f"hold: {gap.skipped} bytes before offset {gap.offset} are no longer held",
+        file=sys.stderr,
+    )
+
+
+def _byte_writer() -> Callable[[bytes], None]:
+    """Byte for byte; but a terminal is not asked what the program asked its own: the answers would
+    be typed into the reader's shell."""
+    import sys
+
+    if not sys.stdout.isatty():
+        return raw_stdout.write
+    from holdfast.wire.terminal_queries import strip_queries
+
+    return lambda data: raw_stdout.write(strip_queries(data))
+
+
+def _plain_writer() -> Callable[[bytes], None]:
+    from holdfast.sdk.plain_text import PlainText
+
+    text = PlainText()
+    return lambda data: raw_stdout.write(text.feed(data).encode())
+
+
+class _LastLines:
+    """The end of a stream, never more than it needs to keep."""
+
+    def __init__(self, lines: int) -> None:
+        self._lines = lines
+        self.held = b""
+
+    def add(self, data: bytes) -> None:
+        held = self.held + data
+        # A newline at the very end closes the last line; it does not begin another.
+        at = len(held) - held.endswith(b"\n")
+        for _ in range(self._lines):
+            at = held.rfind(b"\n", 0, max(at, 0))
+            if at < 0:
+                break
+        self.held = held[at + 1 :] if self._lines else b""

@@ -1,0 +1,125 @@
+"""`hold export`: a session's output as a file to replay, and whose it is."""
+
+from __future__ import annotations
+
+from holdfast.cli.arguments import Parser, add_session, verb_parser
+from holdfast.model.errors import HoldfastError
+from holdfast.sdk.client import Host
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import argparse
+
+    from holdfast.cli.journal.pages import Kept, Pages
+    from holdfast.model.info import SessionInfo
+
+SUMMARY = "write its output as a cast, with its provenance"
+
+
+def parser() -> Parser:
+    parser = verb_parser(
+        "export",
+        "Write the output that is held as an asciicast v3 file, with resizes, a marker at each "
+        "command, and the exit status; and beside it FILE.provenance.json, which tells whose each "
+        "range, command and input is, by journal entries with their hashes and a signed proof, "
+        "and what is missing. Output is timed only as far as the journal knows; in between the "
+        "times are interpolated.",
+        "  hold export build -o build.cast\n"
+        "  hold export build -o build.cast --input --records build.records\n"
+        "  hold proof check build.cast.provenance.json --records build.records",
+    )
+    parser.add_argument("-o", dest="out", default="", metavar="FILE", help="default: NAME.cast")
+    parser.add_argument("--input", action="store_true", help="typed keys too; never secret ones")
+    parser.add_argument(
+        "--records", default="", metavar="FILE", help="the journal's records too, for the proof"
+    )
+    add_session(parser)
+    return parser
+
+
+def run(options: argparse.Namespace) -> int:
+    from holdfast.cli.journal.asciicast import cast, recording
+    from holdfast.cli.journal.export_provenance import provenance
+    from holdfast.cli.journal.files import write_file
+    from holdfast.cli.journal.pages import Pages
+
+    with Host(client="hold export") as host:
+        info, held_from, held = _output(host, options.session)
+        pages = Pages(host, info.id)
+        kept, trouble = _journal(pages)
+        proof, unproven = _proof(host, info.id, kept)
+    names = [pages.name(each.entry.actor) for each in kept]
+    of = recording(info, held_from, held, kept, names)
+    lines, replaced = cast(of, with_input=options.input)
+    path = options.out or f"{info.name}.cast"
+    beside = f"{path}.provenance.json"
+    described = provenance(
+        of,
+        kept,
+        pages,
+        cast_name=path.rsplit("/", 1)[-1],
+        cast=b"".join(lines),
+        replaced=replaced,
+        proof=proof,
+        trouble=trouble or unproven,
+    )
+    write_file(path, lines)
+    write_file(beside, described)
+    print(f"{path}: {len(held)} bytes of output, {held_from} before them are no longer held")
+    print(f"{beside}: {len(kept)} journal entries{'' if proof else ', NOT proven'}")
+    if options.records:
+        from holdfast.journal.excerpt import excerpt
+
+        write_file(options.records, list(excerpt(each.record for each in kept)))
+    return 0
+
+
+def _output(host: Host, session: str) -> tuple[SessionInfo, int, bytes]:
+    """What is held now, and from which offset on."""
+    from holdfast.cli.raw_output import RawOutput
+    from holdfast.wire.messages import session as m
+
+    output = RawOutput(host, session, 0)
+    end = output.info.output_offset
+    pieces: list[bytes] = []
+    held_from = output.offset
+    while output.offset < end:
+        message = output.next()
+        if isinstance(message, m.Closed):
+            break
+        if isinstance(message, m.Gap):  # what came before it is not next to what comes
+            pieces, held_from = [], message.offset
+        else:
+            pieces.append(message.data)
+    held = b"".join(pieces)[: max(0, end - held_from)]
+    return output.info, held_from, held
+
+
+def _journal(pages: Pages) -> tuple[list[Kept], str]:
+    """All entries that can be read, and why not more."""
+    kept: list[Kept] = []
+    try:
+        for each in pages.entries():
+            kept.append(each)
+    except HoldfastError as error:
+        return kept, error.message
+    if pages.unlinked:
+        return kept, f"entry {pages.unlinked} is not linked to the one before it"
+    return kept, ""
+
+
+def _proof(host: Host, session: str, kept: list[Kept]) -> tuple[str, str]:
+    """The signed proof of these entries, or why there is none."""
+    from holdfast.journal.proof import SignedProof
+    from holdfast.wire.messages import authority as a
+
+    if not kept:
+        return "", "the journal cannot be read"
+    try:
+        last = kept[-1]
+        proof = host.ask(a.Prove(0, session, 1, last.entry.seq), a.Proven).proof
+        if SignedProof.of_text(proof).after != last.hash:
+            return "", "the host proves other entries than it shows"
+        return proof, ""
+    except HoldfastError as error:
+        return "", error.message

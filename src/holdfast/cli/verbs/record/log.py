@@ -1,0 +1,207 @@
+"""`hold log`: what was done to a session, by whom."""
+
+from __future__ import annotations
+
+import sys
+import time
+
+from holdfast.cli.arguments import Parser, add_json, add_session, utf8, verb_parser
+from holdfast.sdk.client import Host
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Iterator
+
+    from holdfast.cli.journal.pages import Kept, Pages
+
+SUMMARY = "tell what was done to a session, and by whom"
+
+_FOLLOW_S = 0.5  # between looks for new entries
+_UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+
+
+def parser() -> Parser:
+    parser = verb_parser(
+        "log",
+        "Print the session's journal, live or ended, one line per entry: its number, when, who, "
+        "what. Keys typed in a row by one actor are one line; secrets are only counted; the host's "
+        "seals are left out (--kind sealed shows them).",
+        "  hold log build\n"
+        "  hold log build --actor bot --since 10m\n"
+        "  hold log build --kind command_began --kind command_ended\n"
+        "  hold log build --since 120 --json | jq -r .hash",
+    )
+    parser.add_argument("--actor", type=utf8, default="", metavar="A", help="only of this actor")
+    parser.add_argument(
+        "--since", type=_since, metavar="SEQ|AGE", help="from this entry on, or of the last 10m, 2h"
+    )
+    parser.add_argument(
+        "--kind",
+        dest="kinds",
+        action="append",
+        default=[],
+        type=utf8,
+        metavar="K",
+        help="only this kind; may be repeated",
+    )
+    parser.add_argument("-f", "--follow", action="store_true", help="go on until it is closed")
+    add_json(parser)
+    add_session(parser)
+    return parser
+
+
+def run(options: argparse.Namespace) -> int:
+    from holdfast.cli.journal.pages import Pages
+
+    _check_kinds(options.kinds)
+    with Host(client="hold log") as host:
+        pages = Pages(host, options.session)
+        wanted = _Wanted(options, pages)
+        show = _print_json if options.json else _Lines(seals="sealed" in options.kinds)
+        for kept in _entries(pages, _first(options.since, pages), follow=options.follow):
+            if kept is None:
+                _flush(show)
+            elif wanted(kept):
+                show(kept, pages)
+        _flush(show)
+    if pages.unlinked:
+        print(
+            f"hold: entry {pages.unlinked} is not linked to the one before it; "
+            f"`hold verify {pages.session[:8]}` tells more",
+            file=sys.stderr,
+        )
+    return 0
+
+
+def _since(text: str) -> int | float:
+    """An entry's number as an int, or an age in seconds as a float."""
+    import argparse
+
+    if text.isdecimal() and len(text) < 18:
+        return int(text)
+    try:
+        age = float(text[:-1]) * _UNITS[text[-1:]]
+        if 0 <= age < 1e10:
+            return age
+        raise ValueError(text)
+    except (KeyError, ValueError):
+        raise argparse.ArgumentTypeError(
+            f"not an entry's number and not an age like 90s, 10m, 2h, 1d: {text[:40]!r}"
+        ) from None
+
+
+def _first(since: int | float | None, pages: Pages) -> int:
+    if isinstance(since, float):
+        return pages.first_since(time.time() - since)
+    return max(1, since or 1)
+
+
+def _check_kinds(kinds: list[str]) -> None:
+    from holdfast.journal.entries import BY_TAG
+    from holdfast.model.errors import InvalidArgument
+
+    for kind in kinds:
+        if kind not in BY_TAG:
+            raise InvalidArgument(
+                f"there is no kind of entry {kind[:40]!r}", hint=f"one of {', '.join(BY_TAG)}"
+            )
+
+
+def _entries(pages: Pages, first: int, *, follow: bool) -> Iterator[Kept | None]:
+    """Entries as they come; None when there is none for now."""
+    from holdfast.journal.entries import MAY_FOLLOW
+
+    closed = False
+    while True:
+        for kept in pages.entries(first):
+            first = kept.entry.seq + 1
+            closed = closed or kept.entry.body.tag in MAY_FOLLOW
+            yield kept
+        if not follow or closed:
+            return
+        yield None
+        time.sleep(_FOLLOW_S)
+
+
+class _Wanted:
+    """Whether an entry is asked for."""
+
+    def __init__(self, options: argparse.Namespace, pages: Pages) -> None:
+        self._actor, self._kinds, self._pages = options.actor, options.kinds, pages
+
+    def __call__(self, kept: Kept) -> bool:
+        entry = kept.entry
+        if self._kinds and entry.body.tag not in self._kinds:
+            return False
+        return not self._actor or self._actor in (entry.actor, self._pages.name(entry.actor))
+
+
+def _print_json(kept: Kept, pages: Pages) -> None:
+    import json
+
+    from holdfast.cli.text.journal_entry import fields
+
+    print(json.dumps(fields(kept, pages.name)))
+
+
+def _flush(show: object) -> None:
+    if isinstance(show, _Lines):
+        show.flush()
+    sys.stdout.flush()
+
+
+class _Lines:
+    """One line per entry. Keys of one operator in a row are held until something else comes."""
+
+    def __init__(self, *, seals: bool) -> None:
+        self._seals = seals
+        self._held: Kept | None = None  # keys gathered so far, as one entry
+        self._through = 0
+        self._pages: Pages | None = None
+
+    def __call__(self, kept: Kept, pages: Pages) -> None:
+        from holdfast.journal.entries import Input, Sealed
+
+        self._pages = pages
+        body = kept.entry.body
+        if isinstance(body, Sealed) and not self._seals:
+            return
+        if not isinstance(body, Input) or body.form != "keys":
+            self.flush()
+            self._line(kept, kept.entry.seq)
+        elif self._continues(kept):
+            assert self._held is not None
+            held = self._held.entry.body
+            assert isinstance(held, Input)
+            joined = held.replace(data=held.data + body.data)
+            self._held = self._held.replace(entry=self._held.entry.replace(body=joined))
+            self._through = kept.entry.seq
+        else:
+            self.flush()
+            self._held, self._through = kept, kept.entry.seq
+
+    def _continues(self, kept: Kept) -> bool:
+        from holdfast.journal.entries import Input
+
+        if self._held is None:
+            return False
+        held, body = self._held.entry.body, kept.entry.body
+        assert isinstance(held, Input) and isinstance(body, Input)
+        return (self._held.entry.actor, held.operator) == (kept.entry.actor, body.operator)
+
+    def flush(self) -> None:
+        held, self._held = self._held, None
+        if held is not None:
+            self._line(held, self._through)
+
+    def _line(self, kept: Kept, through: int) -> None:
+        from holdfast.cli.text.journal_entry import what
+        from holdfast.cli.text.sanitize import harmless
+        from holdfast.cli.text.table import clock
+
+        assert self._pages is not None
+        entry, name = kept.entry, self._pages.name
+        number = str(entry.seq) if through == entry.seq else f"{entry.seq}-{through}"
+        when = clock(entry.at)
+        print(f"{number:>7}  {when}  {harmless(name(entry.actor)):<10} {what(entry.body, name)}")

@@ -1,0 +1,109 @@
+"""`hold proof`: a range of a journal proven without the rest, and such a proof checked."""
+
+from __future__ import annotations
+
+from holdfast.cli.arguments import MixedParser, Parser, utf8, verb_parser
+from holdfast.model.errors import InvalidArgument
+from holdfast.sdk.client import Host
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import argparse
+
+    from holdfast.wire.messages.authority import Proven
+
+SUMMARY = "prove a range of a journal, or check such a proof"
+
+EXIT_INVALID = 1
+
+
+def parser() -> Parser:
+    parser = verb_parser(
+        "proof",
+        "Prove that the journal's entries FROM to TO are one unbroken chain: a 36-byte witness in "
+        "hexadecimal, and a proof signed by the host. `hold proof check` checks either without a "
+        "host, and exits with 0 only when it is valid. The witness needs the records and the "
+        "session's id, and is worth what the way you got it by is worth. The signed proof stands "
+        "alone; with the records it shows what they say, too.",
+        "  hold proof build 1 last -o build.proof --records build.records\n"
+        "  hold proof check build.proof --session 85scy2rce36rayr08p0d6181tq\n"
+        "  hold proof check build.proof --records build.records\n"
+        "  hold proof check 00000005fe... --records build.records --session 85scy2rc...",
+        kind=MixedParser,
+        usage="hold proof NAME FROM TO [-o FILE] [--records FILE]\n"
+        "       hold proof check FILE-OR-WITNESS [--records FILE] [--session ID] "
+        "[--from N] [--to N]",
+    )
+    parser.add_argument("-o", dest="out", default="", metavar="FILE", help="the signed proof there")
+    parser.add_argument(
+        "--records", default="", metavar="FILE", help="the range's records: written, or checked"
+    )
+    parser.add_argument(
+        "--session", dest="id", type=utf8, metavar="ID", help="check: whose it must be"
+    )
+    parser.add_argument(
+        "--from", dest="first", type=int, metavar="N", help="check: where it must begin"
+    )
+    parser.add_argument("--to", dest="last", type=int, metavar="N", help="check: where it must end")
+    parser.add_argument(
+        "session", type=utf8, metavar="NAME", help="a session's name or id; or the word check"
+    )
+    parser.add_argument(
+        "rest", nargs="*", type=utf8, metavar="FROM TO", help="entries; or what is to be checked"
+    )
+    return parser
+
+
+def run(options: argparse.Namespace) -> int:
+    # Two words behind it are a range: a session may be called check.
+    if options.session == "check" and len(options.rest) == 1:
+        from holdfast.cli.journal.proof_check import checked
+
+        finding = checked(options.rest[0], options.records, options.id, options.first, options.last)
+        print("\n".join(finding.lines))
+        return 0 if finding.valid else EXIT_INVALID
+    if len(options.rest) != 2:
+        raise InvalidArgument(
+            "a proof is of a range", hint="`hold proof NAME FROM TO`; TO may be the word last"
+        )
+    return _prove(options, *options.rest)
+
+
+def _prove(options: argparse.Namespace, first: str, last: str) -> int:
+    from holdfast.wire.messages import authority as a
+
+    with Host(client="hold proof") as host:
+        request = a.Prove(0, options.session, _entry(first), 0 if last == "last" else _entry(last))
+        proven = host.ask(request, a.Proven)
+        if options.records:
+            _write_records(host, proven, options.records)
+    print(proven.witness.hex())
+    if options.out:
+        from holdfast.cli.journal.files import write_file
+
+        write_file(options.out, proven.proof.encode() + b"\n")
+    else:
+        print(proven.proof)
+    return 0
+
+
+def _entry(text: str) -> int:
+    if not text.isdecimal() or len(text) > 18 or not int(text):
+        raise InvalidArgument(f"not an entry's number: {text[:40]!r}", hint="they begin with 1")
+    return int(text)
+
+
+def _write_records(host: Host, proven: Proven, path: str) -> None:
+    """The records, once they are seen to be the ones the proof is of."""
+    from holdfast.cli.journal.files import write_file
+    from holdfast.cli.journal.pages import Pages
+    from holdfast.journal.excerpt import excerpt
+    from holdfast.journal.proof import SignedProof, check_witness
+    from holdfast.model.errors import JournalDamaged
+
+    proof = SignedProof.of_text(proven.proof)
+    kept = Pages(host, proof.session).entries(proof.first, proof.last)
+    records = [each.record for each in kept]
+    if not check_witness(proven.witness, proof.session, proof.first, proof.last, records):
+        raise JournalDamaged("the records are not the ones the proof is of", hint="`hold verify`")
+    write_file(path, list(excerpt(records)))

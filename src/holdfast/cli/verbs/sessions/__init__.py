@@ -1,0 +1,1 @@
+"""Start, list, attach to and end sessions."""

@@ -1,0 +1,105 @@
+"""`hold ls`: the sessions of this host, and of every machine this user has joined."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+
+from holdfast.cli.arguments import Parser, add_json, utf8, verb_parser
+from holdfast.cli.text.sanitize import harmless
+from holdfast.cli.text.table import ago, table
+from holdfast.model.errors import HoldfastError
+from holdfast.model.home import machines_of
+from holdfast.sdk.client import Host
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import argparse
+
+    from holdfast.model.info import SessionInfo
+
+SUMMARY = "list sessions with what each is doing"
+
+_COMMAND_CHARS = 60
+
+
+def parser() -> Parser:
+    parser = verb_parser(
+        "ls",
+        "List your sessions, here and on the machines you have joined: what each is doing, told by "
+        "the kernel. A machine that cannot be reached is named, and the others are listed.",
+        "  hold ls\n  hold ls --all      the recently ended too\n"
+        "  hold ls --label prod\n  hold --on build ls      one machine only\n"
+        "  hold ls --json | jq '.[] | select(.state == \"input\") | .name'",
+    )
+    parser.add_argument("-a", "--all", action="store_true", help="ended ones too")
+    parser.add_argument("--label", default="", type=utf8, help="only those with this label")
+    add_json(parser)
+    return parser
+
+
+def run(options: argparse.Namespace) -> int:
+    found, unreached = _found(options.all)
+    if options.label:
+        found = [each for each in found if options.label in each[1].labels]
+    status = _say_unreached(unreached)
+    if options.json:
+        rows = [{**info.pack(), **({"machine": where} if where else {})} for where, info in found]
+        print(json.dumps(rows, indent=1))
+        return status
+    if not found:
+        if not unreached:  # who did not answer may have some
+            print("no sessions; start one with `hold run`")
+        return status
+    now = time.time()
+    sessions = [info for _, info in found]
+    columns = {
+        "NAME": [f"{where}/{info.name}" if where else info.name for where, info in found],
+        "ID": [info.id[:8] for info in sessions],
+        "STATE": [_state(info) for info in sessions],
+        "TURN": [harmless(info.holder) for info in sessions],
+        "AGE": [ago(now - info.created_at) for info in sessions],
+        "OPERATORS": [str(info.operators) for info in sessions],
+        "LAST OUTPUT": [_last_output(info, now) for info in sessions],
+        "LABELS": [",".join(info.labels) for info in sessions],
+        "COMMAND": [harmless(" ".join(info.argv), _COMMAND_CHARS) for info in sessions],
+    }
+    # Who has the turn, and labels, only where there are any.
+    shown = {title: cells for title, cells in columns.items() if any(cells)}
+    print(table(tuple(shown), list(zip(*shown.values(), strict=True))))
+    return status
+
+
+def _found(ended: bool) -> tuple[list[tuple[str, SessionInfo]], dict[str, HoldfastError]]:
+    """Sessions with the machine each is on ("": this one), and the machines that did not answer."""
+    if os.environ.get("HOLDFAST_ON") or not os.path.exists(machines_of(os.environ)):
+        with Host(client="hold ls") as host:
+            return [("", info) for info in host.sessions(ended=ended)], {}
+    from holdfast.sdk.reach.all_machines import ask
+
+    answers = ask(lambda host: host.sessions(ended=ended), "hold ls")
+    found = [
+        (where, info)
+        for where, answer in answers
+        if not isinstance(answer, HoldfastError)
+        for info in answer
+    ]
+    return found, {where: answer for where, answer in answers if isinstance(answer, HoldfastError)}
+
+
+def _say_unreached(unreached: dict[str, HoldfastError]) -> int:
+    for where, error in unreached.items():
+        print(f"hold: {where or 'this machine'}: {error.message} ({error.code})", file=sys.stderr)
+    return max((error.exit_status for error in unreached.values()), default=0)
+
+
+def _state(info: SessionInfo) -> str:
+    if info.ending is not None:
+        return f"ended: {info.ending}"
+    return f"{info.state}: {harmless(info.waiting_line, 40)}" if info.waiting_line else info.state
+
+
+def _last_output(info: SessionInfo, now: float) -> str:
+    return f"{ago(now - info.last_output_at)} ago" if info.last_output_at else "-"

@@ -1,0 +1,149 @@
+"""`hold run`: start a session."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from holdfast.cli.arguments import Parser, utf8, verb_parser
+from holdfast.cli.start_host import started_host
+from holdfast.model.errors import InvalidArgument, SessionEnded
+from holdfast.model.size import Size
+from holdfast.model.state import Level
+from holdfast.sdk.client import Host
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import argparse
+
+SUMMARY = "start a session and attach to it"
+
+
+def parser() -> Parser:
+    parser = verb_parser(
+        "run",
+        "Start a session running CMD (default: your shell) with this environment and directory, "
+        "and attach to it. The session is nobody's: closing this terminal only detaches.",
+        "  hold run                          your shell, attached\n"
+        "  hold run --name build -d -- make  in the background; prints the session's id\n"
+        "  hold run --size 120x40 --env DEBUG=1 -- ./server --port 3000\n"
+        "  hold run --label prod --label db  what `hold grant --label prod` is about",
+        usage="hold run [OPTIONS] [-- CMD...]",
+    )
+    parser.add_argument("--name", default="", help="a name; default: made from the command")
+    parser.add_argument("-d", "--detach", action="store_true", help="do not attach; print the id")
+    parser.add_argument("--user", default="", help="run as this unix user (root only)")
+    parser.add_argument("--cwd", default="", help="working directory; default: this one")
+    parser.add_argument(
+        "--env", action="append", default=[], metavar="K=V", help="set a variable; may be repeated"
+    )
+    parser.add_argument("--size", type=_size, help="terminal size, COLSxROWS")
+    parser.add_argument(
+        "--level", choices=[str(level) for level in Level], help="default: the highest there is"
+    )
+    parser.add_argument(
+        "--label",
+        action="append",
+        default=[],
+        type=utf8,
+        metavar="L",
+        help="a label, for envelopes; may be repeated",
+    )
+    parser.add_argument(
+        "--after",
+        default="",
+        type=utf8,
+        metavar="NAME",
+        help="an ended session that this one follows; its record says so",
+    )
+    parser.add_argument(
+        "--rehomeable",
+        action="store_true",
+        help="another host may take it over; it stands still where this one cannot renew its lease",
+    )
+    parser.add_argument("--ring", type=int, default=0, metavar="BYTES", help="output to hold")
+    parser.add_argument("command", nargs="*", metavar="CMD", help="the program and its arguments")
+    return parser
+
+
+def run(options: argparse.Namespace) -> int:
+    size = options.size or _terminal_size()
+    with started_host("hold run") as host:
+        info = host.run(
+            options.command,
+            name=options.name,
+            cwd=_directory(options),
+            env=_environment(options),
+            size=size,
+            user=options.user,
+            level=Level(options.level) if options.level else None,
+            ring_bytes=options.ring,
+            labels=options.label,
+            predecessor=options.after,
+            rehomeable=options.rehomeable,
+        )
+        if options.detach or not (sys.stdin.isatty() and sys.stdout.isatty()):
+            print(info.id)
+            return 0
+    from holdfast.cli.attach.attach import attach_terminal
+
+    try:
+        return attach_terminal(info.id)
+    except SessionEnded:
+        return _show_ended(info.id)
+
+
+def _show_ended(session: str) -> int:
+    """A command so short that it ended before we were attached: its output, and how it ended."""
+    from holdfast.cli.attach.attach import exit_status
+    from holdfast.cli.raw_output import RawOutput
+    from holdfast.cli.text import raw_stdout
+    from holdfast.wire.messages.session import Closed, Output
+    from holdfast.wire.terminal_queries import strip_queries
+
+    with Host(client="hold run") as host:
+        output = RawOutput(host, session, 0)
+        while not isinstance(message := output.next(), Closed):
+            if isinstance(message, Output):
+                raw_stdout.write(strip_queries(message.data))
+    print(f"[{output.info.name} ended: {message.ending}]")
+    return exit_status(message.ending)
+
+
+def _directory(options: argparse.Namespace) -> str:
+    """ "": the user's home. This directory means nothing to another user or machine."""
+    if os.environ.get("HOLDFAST_ON"):
+        return str(options.cwd)
+    return os.path.abspath(options.cwd) if options.cwd or not options.user else ""
+
+
+def _environment(options: argparse.Namespace) -> dict[str, str]:
+    base = {} if options.user else dict(os.environ)
+    if os.environ.get("HOLDFAST_ON"):  # what is set here is nobody's business there
+        base = {name: value for name, value in base.items() if name.startswith(("LANG", "LC_"))}
+    # Whom this command acts as is not whom everybody in the session acts as.
+    for name in ("HOLDFAST_AS", "HOLDFAST_GRANT"):
+        base.pop(name, None)
+    for pair in options.env:
+        key, equals, value = pair.partition("=")
+        if not (key and equals):
+            raise InvalidArgument(f"not K=V: {pair[:80]!r}")
+        base[key] = value
+    return base
+
+
+def _size(text: str) -> Size:
+    import argparse
+
+    try:
+        return Size.parse(text)
+    except InvalidArgument as error:
+        raise argparse.ArgumentTypeError(f"{error.message}; {error.hint}") from None
+
+
+def _terminal_size() -> Size | None:
+    try:
+        cols, rows = os.get_terminal_size(sys.stdout.fileno())
+    except OSError:
+        return None
+    return Size(cols, rows) if cols and rows else None

@@ -1,0 +1,9 @@
+"""Who may do what: pure rules about envelopes, grants and invites.
+
+authority.py         the rights of an actor in a session, now
+envelope_book.py     the envelopes that were granted, by scope
+presented_grants.py  chains of grants that actors presented
+grant_verifier.py    whether a chain of grants counts
+invites.py           invites: made, redeemed, expired
+rate_limits.py       how much an actor may write per minute
+"""

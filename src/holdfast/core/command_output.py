@@ -1,0 +1,104 @@
+"""A command's output as a stream: what lies between its begin mark and its end mark.
+
+The marks travel in the output itself (see core.marks), so a command can print a false one. The
+first begin mark after the command line was typed is the true one: nothing of the command runs
+before it. Of the end marks the *last* one there when the shell has reported the end out of band
+counts. So output is passed on up to anything that looks like an end mark, and that is held back
+until more is known. The mark may arrive a moment after the report: terminal and report channel are
+two ways.
+"""
+
+from __future__ import annotations
+
+import re
+
+from holdfast.core import output_marks
+
+_HELD_MAX = 64 << 10  # a "mark" followed by this much output, and no report, was not the end
+# What fish writes after its begin mark, and any shell before a complaint: leave bracketed paste,
+# set the title, reset the colours. It is not the command's. The second matches its beginnings.
+_PREAMBLE = re.compile(
+    rb"(?:\x1b\[\?2004l|\x1b\][012];[^\x07\x1b]*\x07|\x1b\[30m\x1b\(B\x1b\[m|\r(?!\n))*"
+)
+_PREAMBLE_BEGUN = re.compile(
+    rb"(?:\x1b(?:\[(?:\?(?:2(?:0(?:0(?:4)?)?)?)?|3(?:0(?:m(?:\x1b(?:\((?:B(?:\x1b(?:\[)?)?)?)?)?)?)?)?"
+    rb"|\](?:[012](?:;[^\x07\x1b]{0,4096})?)?)?|\r)?\Z"
+)
+
+
+class ExecOutput:
+    """Feed it the stream from where the command line was typed; it gives the command's own."""
+
+    def __init__(
+        self, seq: int, *, parsed: bool = True, preamble: bool = False, at: int = 0
+    ) -> None:
+        """`at`: the stream's offset at which the feeding begins."""
+        # A line the shell refused to parse has no begin mark: its complaint follows the echo.
+        self._begin = output_marks.mark(output_marks.BEGIN, seq) if parsed else re.compile(rb"\n")
+        self._end = output_marks.mark(output_marks.END, seq)
+        self._begun = False
+        self._preamble = preamble or not parsed  # still to be taken off
+        self._reported = False
+        self._held = b""
+        self.at = at  # where in the stream what is held begins: what was passed on ends there
+        self.complete = False  # the end is reported and its mark was found
+
+    def feed(self, data: bytes) -> bytes:
+        """What of the command's output is certain by now."""
+        self._held += data
+        if not self._begun:
+            begin = self._begin.search(self._held)
+            if begin is None:
+                return b""
+            self._begun = True
+            self._drop(begin.end())
+        return self._pass_on()
+
+    def lost(self, to: int) -> bytes:
+        """Output up to this offset rolled off unseen; if the begin mark was in it, this is the
+        middle. What was held back until more was known is passed on: it ends before the hole."""
+        passed = self._held if self._begun else b""
+        self._begun, self._held, self.at = True, b"", to
+        return passed
+
+    def end_reported(self) -> bytes:
+        """The shell said that the command has ended; what that makes certain."""
+        self._reported = True
+        return self._pass_on() if self._begun else b""
+
+    def end(self, behind: bytes) -> bytes:
+        """The same, when all that was printed until then is fed: `behind` is what was printed
+        since. It may begin with the end mark, and is otherwise not the command's."""
+        if self._begun and not self._end.search(self._held):
+            mark = self._end.search(self._held + behind)
+            if mark is None:
+                return b""
+            self._held += behind[: mark.end() - len(self._held)]
+        return self.end_reported()
+
+    def _drop(self, size: int) -> None:
+        self._held = self._held[size:]
+        self.at += size
+
+    def _take_off_preamble(self) -> None:
+        found = _PREAMBLE.match(self._held)
+        assert found is not None  # it may be empty
+        self._drop(found.end())
+        self._preamble = not self._reported and bool(_PREAMBLE_BEGUN.match(self._held))
+
+    def _pass_on(self) -> bytes:
+        if self._preamble:
+            self._take_off_preamble()
+            if self._preamble:
+                return b""
+        found = list(self._end.finditer(self._held))
+        if found and self._reported:
+            self.complete = True
+            cut = found[-1].start()
+        elif found and len(self._held) - found[0].start() <= _HELD_MAX:
+            cut = found[0].start()
+        else:
+            cut = output_marks.may_begin(self._held, output_marks.END)
+        passed = self._held[:cut]
+        self._drop(cut)
+        return passed

@@ -1,0 +1,107 @@
+"""What can happen to a lease, and what can come of it: two short vocabularies for `lease.py`.
+
+`now` is the would-be holder's own CLOCK_BOOTTIME in seconds. It must count the time a machine
+sleeps: one that wakes after its lease must know it.
+"""
+
+from __future__ import annotations
+
+from holdfast.core.lease.table import Step
+from holdfast.model.lease import LeaseRecord
+from holdfast.model.record import Record
+
+# -- events -----------------------------------------------------------------------------------
+
+
+class LeaseEvent(Record):
+    """Something wanted, or a fact that bears on the lease."""
+
+    now: float
+
+
+class Acquire(LeaseEvent):
+    """The lease is wanted, as soon as nobody else can be acting on it."""
+
+
+class Force(LeaseEvent):
+    """Somebody attests that the incarnation with this epoch is gone for good, so that nobody needs
+    to wait for it. Epoch 0: that there is none, where no record says so."""
+
+    by: str  # an actor, or HOST_ACTOR for a host that knows its own earlier incarnation is over
+    reason: str
+    epoch: int
+
+
+class Seen(LeaseEvent):
+    """The record as it is, or lately was: the answer to Look, or a watch's."""
+
+    revision: int
+    record: LeaseRecord | None
+
+
+class LookFailed(LeaseEvent):
+    """A Look had no answer."""
+
+
+class Wrote(LeaseEvent):
+    """A Write is done: the record is ours, with this revision."""
+
+    revision: int
+
+
+class WriteLost(LeaseEvent):
+    """A Write was refused: the revision it named was no longer the record's. A store of several
+    servers may be wrong about that for a moment; no rule of safety rests on its being true."""
+
+
+class WriteUnknown(LeaseEvent):
+    """A Write had no answer. It may have been done, or may be done yet."""
+
+
+class Release(LeaseEvent):
+    """The incarnation has stopped: input refused, output flushed, state sealed."""
+
+
+class Tick(LeaseEvent):
+    """Time has passed."""
+
+
+# -- outcomes ---------------------------------------------------------------------------------
+
+
+class LeaseOutcome(Record):
+    """What came of an event, to be carried out in the order given."""
+
+
+class Look(LeaseOutcome):
+    """Read the record; answer with Seen or LookFailed."""
+
+
+class Write(LeaseOutcome):
+    """Replace the record if it still has this revision (0: if there is none), without garbage
+    collection; answer with Wrote, WriteLost or WriteUnknown. There is one at a time."""
+
+    record: LeaseRecord
+    revision: int
+
+
+class Acquired(LeaseOutcome):
+    epoch: int
+    until: float  # by the same clock; renewals move it
+    forced_by: str = ""
+
+
+class Renewed(LeaseOutcome):
+    until: float
+
+
+class Fenced(LeaseOutcome):
+    """Freeze the tree, refuse input, close attachments; for good. A new incarnation needs a lease
+    of its own."""
+
+    step: Step  # LAPSE, REFUSED or OUSTED
+    epoch: int
+
+
+class Released(LeaseOutcome):
+    """The record says so now, or is not ours any more: a successor need not wait for us."""

@@ -1,0 +1,142 @@
+"""What can be done about a turn, and what can come of it: two short vocabularies for `turn.py`.
+
+Times come in with the events; whether the actor of an event may do it is judged before."""
+
+from __future__ import annotations
+
+from holdfast.core.turn.table import Step
+from holdfast.model.envelope import Right
+from holdfast.model.ids import HOST_ACTOR, ActorId
+from holdfast.model.record import Record
+
+# -- events -----------------------------------------------------------------------------------
+
+
+class TurnEvent(Record):
+    """Something done about the turn, or a fact that bears on it."""
+
+
+class RequestTurn(TurnEvent):
+    """Asks for the turn; waits if it cannot be had at once. A repeat keeps its place."""
+
+    actor: ActorId
+    now: float
+    message: str = ""
+    explicit: bool = True
+
+
+class GrantTurn(TurnEvent):
+    """The holder gives it to one who waits; None: to whom the policy names."""
+
+    by: ActorId
+    to: ActorId | None
+    now: float
+
+
+class YieldTurn(TurnEvent):
+    by: ActorId
+    now: float
+
+
+class HandOff(TurnEvent):
+    by: ActorId
+    to: ActorId
+    now: float
+    reason: str = ""
+
+
+class RevokeTurn(TurnEvent):
+    """Taken from the holder; `by` is an actor or HOST_ACTOR."""
+
+    by: str
+    now: float
+    reason: str = ""
+
+
+class SeizeTurn(TurnEvent):
+    by: ActorId
+    now: float
+    reason: str = ""
+
+
+class Withdraw(TurnEvent):
+    actor: ActorId
+
+
+class Leave(TurnEvent):
+    """The actor's last connection to the session went."""
+
+    actor: ActorId
+    now: float
+
+
+class Return(TurnEvent):
+    """An actor has a connection again."""
+
+    actor: ActorId
+
+
+class Tick(TurnEvent):
+    """Time has passed."""
+
+    now: float
+
+
+class Wrote(TurnEvent):
+    """An input of this actor is about to be taken. Writing takes a turn that is free, or that a
+    request would get at once from a holder that never asked for it expressly; it never waits."""
+
+    actor: ActorId
+    now: float
+
+
+class SetBlind(TurnEvent):
+    """The holder begins or ends a blind turn. It ends by itself when the turn moves."""
+
+    by: ActorId
+    blind: bool
+
+
+# What an actor must be allowed to do for these. To give up what one has needs no right.
+RIGHTS: dict[type[TurnEvent], Right] = {
+    RequestTurn: Right.TURN_REQUEST,
+    GrantTurn: Right.TURN_GRANT,
+    HandOff: Right.TURN_GRANT,
+    RevokeTurn: Right.SEIZE,
+    SeizeTurn: Right.SEIZE,
+}
+
+
+# -- outcomes ---------------------------------------------------------------------------------
+
+
+class Outcome(Record):
+    """What came of an event, to be recorded and told in the order given."""
+
+
+class Moved(Outcome):
+    """The turn has another holder (None: nobody), or the same one holds it by seizure now."""
+
+    step: Step
+    before: ActorId | None
+    holder: ActorId | None
+    at: float
+    reason: str = ""
+    by: str = HOST_ACTOR  # whose act it was; the host's own when time or a lost connection did it
+
+
+class Asked(Outcome):
+    """Somebody waits; the holder is to be told."""
+
+    actor: ActorId
+    holder: ActorId
+    message: str
+
+
+class Withdrawn(Outcome):
+    actor: ActorId
+
+
+class Blinded(Outcome):
+    holder: ActorId
+    blind: bool

@@ -1,0 +1,236 @@
+"""Sockets whose bytes are carried over one way that they share: the same at both ends of it.
+
+    socket  ── read when the way takes more ──▶  words, in turns  ──▶  the way
+    socket  ◀── as it takes them ──  what came, within the window  ◀──  the way
+
+What a socket has is *pulled*: it is read only when the way takes another piece and the other end
+said that it has room, so nothing of it is kept here. What came for a socket waits until it is
+taken; that is never more than the window, because the other end is told of room only as the socket
+takes some. So one that is slow, at either end, holds back its own connection and no other.
+
+Not here: what the words look like on the way, and who may have a connection.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import socket
+import struct
+from collections import deque
+from collections.abc import Callable
+
+from holdfast.model.errors import ConnectionReset, HoldfastError, ProtocolViolation
+from holdfast.model.forward_words import Closed, Data, End, Room, Word
+from holdfast.model.limits import FORWARD_PIECE_BYTES, FORWARD_WINDOW_BYTES
+
+_TELL_BYTES = FORWARD_WINDOW_BYTES // 4  # taken, before the other end is told that there is room
+_ABORT = struct.pack("ii", 1, 0)  # SO_LINGER: the peer learns that it was cut off
+
+
+class Carrier:
+    """All that share one way. `pump` is called when there is something to say, `on_closed` when
+    one is over: both its ends said so, or it was cut off."""
+
+    def __init__(
+        self, pump: Callable[[], None], on_closed: Callable[[CarriedSocket], None]
+    ) -> None:
+        self._pump, self._on_closed = pump, on_closed
+        self.open: dict[int, CarriedSocket] = {}
+        self._ready: deque[CarriedSocket] = deque()
+
+    def next(self) -> tuple[CarriedSocket, Word] | None:
+        """The next word, of each in its turn; None: nothing for now."""
+        while self._ready:
+            each = self._ready.popleft()
+            word = each.next_word()
+            if word is not None and not isinstance(word, Closed):
+                self._ready.append(each)
+                return each, word
+            each.queued = False
+            if each.done:
+                self._on_closed(each)
+            if word is not None:
+                return each, word
+        return None
+
+    def has_something(self, each: CarriedSocket) -> None:
+        if not each.queued:
+            each.queued = True
+            self._ready.append(each)
+        self._pump()
+
+
+class CarriedSocket:
+    """One connection. It may have no socket yet: what comes for it meanwhile waits."""
+
+    def __init__(self, carrier: Carrier, number: int) -> None:
+        self._carrier, self.number = carrier, number
+        self.queued = False  # among those of the carrier that have something to say
+        self._loop = asyncio.get_running_loop()
+        self._sock: socket.socket | None = None
+        self._room = FORWARD_WINDOW_BYTES  # of the other end, for what we read
+        self._allowed = FORWARD_WINDOW_BYTES  # what the other end may still send
+        self._waiting = bytearray()  # for the socket
+        self._taken = 0  # by the socket, and not told
+        self._readable = self._writing = False
+        self._last_word = self._passed_on = False  # the other end's last; and the socket knows
+        self._ended = self._told_end = False  # the socket's end; and the other end knows
+        self.over: HoldfastError | None = None  # why it was cut
+        self.done = False  # nothing is said or taken any more
+        self.read_bytes = self.written_bytes = 0
+
+    # -- life -----------------------------------------------------------------------------------
+
+    def begin(self, sock: socket.socket) -> None:
+        """With this socket, non-blocking. What came for it goes first. It may be over already."""
+        self._sock = sock
+        if self.over is not None or self.done:
+            self._shut(abort=True)
+            if not self.done:
+                self._carrier.has_something(self)
+            return
+        self._loop.add_reader(sock, self._on_readable)
+        self._write()
+
+    def cut(self, error: HoldfastError) -> None:
+        """It may not go on: both ends learn that it did not end by itself."""
+        if self.over is None and not self.done:
+            self.over = error
+            self._shut(abort=True)
+            if self._sock is not None:
+                self._carrier.has_something(self)
+
+    def drop(self, *, abort: bool = True) -> None:
+        """Nobody is to be told anything more."""
+        self.done = True
+        self._shut(abort=abort)
+
+    def may_read(self) -> bool:
+        """Whether what the socket has may be passed on at this moment."""
+        return True
+
+    def _shut(self, *, abort: bool) -> None:
+        sock = self._sock
+        self._waiting.clear()
+        if sock is None or sock.fileno() < 0:
+            return
+        self._loop.remove_reader(sock)
+        self._loop.remove_writer(sock)
+        if abort:
+            with contextlib.suppress(OSError):
+                sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _ABORT)
+        sock.close()
+
+    def _broke(self, error: OSError) -> None:
+        self.over = ConnectionReset(f"the connection was lost: {error.strerror or error}")
+        self._shut(abort=True)
+
+    # -- from the socket ------------------------------------------------------------------------
+
+    def next_word(self) -> Word | None:
+        """What to say next; None: nothing for now."""
+        if self.done:
+            return None
+        if self._taken >= _TELL_BYTES and self.over is None:
+            size, self._taken = self._taken, 0
+            self._allowed += size
+            return Room(size)
+        if self._readable and self._room > 0 and self.over is None:
+            data = self._read()
+            if data:
+                return Data(data)
+        if self.over is not None:
+            self.done = True
+            return Closed(self.over.code, self.over.message)
+        if self._ended and not self._told_end:
+            self._told_end = True
+            return End()
+        if self._told_end and self._passed_on:
+            self.drop(abort=False)  # the other end comes to the same by itself
+        return None
+
+    def _read(self) -> bytes:
+        assert self._sock is not None
+        if not self.may_read():
+            return b""
+        try:
+            data = self._sock.recv(min(FORWARD_PIECE_BYTES, self._room))
+        except BlockingIOError:
+            self._readable = False
+            self._loop.add_reader(self._sock, self._on_readable)
+            return b""
+        except OSError as error:
+            self._broke(error)
+            return b""
+        self._room -= len(data)
+        self.read_bytes += len(data)
+        if not data:
+            self._ended, self._readable = True, False
+        return data
+
+    def _on_readable(self) -> None:
+        assert self._sock is not None
+        self._loop.remove_reader(self._sock)
+        self._readable = True
+        self._carrier.has_something(self)
+
+    # -- to the socket --------------------------------------------------------------------------
+
+    def take(self, word: Word) -> None:
+        """What the other end says, but that it is closed. Raises ProtocolViolation when it is more
+        than it was told there is room for."""
+        if self.done or self.over is not None:
+            return
+        if isinstance(word, Data):
+            self._take(word.data)
+        elif isinstance(word, Room):
+            if not 0 < word.size <= FORWARD_WINDOW_BYTES - self._room:
+                raise ProtocolViolation("a connection was given room for what was never sent")
+            self._room += word.size
+            if self._readable:
+                self._carrier.has_something(self)
+        elif isinstance(word, End):
+            self._last_word = True
+            self._write()
+
+    def _take(self, data: bytes) -> None:
+        if self._last_word or len(data) > min(self._allowed, FORWARD_PIECE_BYTES):
+            raise ProtocolViolation("more was sent through a connection than there was room for")
+        self._allowed -= len(data)
+        self._waiting += data
+        if not self._writing:
+            self._write()
+
+    def _write(self) -> None:
+        """As far as the socket takes it; the end behind it."""
+        sock = self._sock
+        if sock is None or self.done or self.over is not None:
+            return
+        try:
+            self._send(sock)
+        except OSError as error:
+            self._broke(error)
+            self._carrier.has_something(self)
+            return
+        if self._writing is not bool(self._waiting):
+            self._writing = bool(self._waiting)
+            if self._writing:
+                self._loop.add_writer(sock, self._write)
+            else:
+                self._loop.remove_writer(sock)
+        if self._taken >= _TELL_BYTES or (self._passed_on and self._ended):
+            self._carrier.has_something(self)
+
+    def _send(self, sock: socket.socket) -> None:
+        try:
+            while self._waiting:
+                sent = sock.send(self._waiting)
+                del self._waiting[:sent]
+                self._taken += sent
+                self.written_bytes += sent
+        except BlockingIOError:
+            return
+        if self._last_word and not self._passed_on:
+            self._passed_on = True
+            sock.shutdown(socket.SHUT_WR)

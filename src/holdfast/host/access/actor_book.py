@@ -1,0 +1,256 @@
+"""The actors this host knows and their envelopes: judged by core.authority, kept on disk.
+
+    STATE/authority.json       actors and envelopes
+    STATE/keys/<actor>.key     private keys of the unix users' own actors
+
+A unix user's own actor needs no set-up: the kernel says who is at the other end of the socket, and
+the host holds the key for it. Every other actor holds its key itself and proves it at each
+connection. A change is on disk before it counts.
+"""
+
+from __future__ import annotations
+
+import os
+import pwd
+from collections.abc import Callable, Collection
+
+from holdfast.adapters import atomic_file, signing
+from holdfast.core.access.authority import Authority
+from holdfast.core.access.envelope_book import Live
+from holdfast.host import json_file
+from holdfast.host.clock import now
+from holdfast.host.session_store import storage_failed
+from holdfast.model.actor import Actor, ActorKind, Colour, default_colour
+from holdfast.model.envelope import ALL, ROLES, Envelope, Right, Scope
+from holdfast.model.errors import (
+    ActorRevoked,
+    BadSignature,
+    InvalidArgument,
+    LastAdmin,
+    NoSuchActor,
+    NotPermitted,
+)
+from holdfast.model.ids import HOST_ACTOR, ActorId
+from holdfast.model.record import Record
+
+
+class _Book(Record):
+    actors: tuple[Actor, ...]
+    envelopes: tuple[Envelope, ...]
+
+
+class Actors:
+    """Who there is, and what each may do."""
+
+    def __init__(self, state: str) -> None:
+        self._path = f"{state}/authority.json"
+        self._keys = f"{state}/keys"
+        without = "nobody may do anything"
+        book = json_file.read(self._path, _Book, without=without) or _Book((), ())
+        self.authority = Authority(book.actors, book.envelopes)
+
+    # -- asking -------------------------------------------------------------------------------
+
+    def of_user(self, uid: int) -> Actor:
+        """The unix user's own actor; made when it is first seen."""
+        for actor in self.authority.actors():
+            if actor.local and actor.uid == uid:
+                return actor
+        return self._make_local(uid)
+
+    def get(self, actor: str) -> Actor | None:
+        return self.authority.actor(ActorId(actor)) if actor else None
+
+    def name(self, actor: str | None) -> str:
+        """What people call it; "" for the host itself, or nobody."""
+        return self.authority.name(actor) if actor else ""
+
+    def seen_by(self, asker: Actor) -> list[Actor]:
+        return [each for each in self.authority.actors() if asker.may_touch(each.uid)]
+
+    def find(self, asker: Actor, text: str) -> Actor:
+        """By id, or by name, the asker's own unix user's first; of a name that was given again,
+        whoever has it now, or had it last."""
+        seen = self.seen_by(asker)
+        matches = [each for each in seen if text in (each.id, each.name)]
+        matches = [each for each in matches if each.uid == asker.uid] or matches
+        living = [each for each in matches if each.revoked_at is None]
+        matches = living or matches[-1:]
+        if len(matches) > 1:
+            raise InvalidArgument(f"several actors are called {text[:80]!r}", hint="give its id")
+        if not matches:
+            raise NoSuchActor(
+                f"there is no actor {text[:80]!r}", hint="`hold actor ls` lists those there are"
+            )
+        return matches[0]
+
+    def envelopes_of(self, actor: Actor) -> tuple[Envelope, ...]:
+        return self.authority.envelopes(actor.id)
+
+    def envelope(self, actor: Actor, scope: Scope) -> Envelope | None:
+        found = (each for each in self.envelopes_of(actor) if each.scope == scope)
+        return next(found, None)
+
+    def check_may_start(self, actor: Actor) -> None:
+        """Starting a session is a write to no session yet: it needs the right everywhere."""
+        try:
+            self.check_everywhere(actor, Right.INPUT)
+        except NotPermitted as refusal:
+            raise NotPermitted(
+                f"{actor.name} may not start sessions",
+                hint=f"`hold grant {actor.name} execute --all` lets it",
+            ) from refusal
+
+    def check_everywhere(self, actor: Actor, right: Right) -> None:
+        self.authority.check_everywhere(actor.id, right, now())
+
+    def check_not_revoked(self, actor: Actor) -> None:
+        """At each request: what a connection knows of its actor is from when it came."""
+        current = self.get(actor.id)
+        if current is None or current.revoked_at is not None:
+            raise ActorRevoked(f"actor {actor.name} was revoked")
+
+    def check_manages(self, actor: Actor) -> None:
+        """Who may say which actors there are, and stop the host: who may grant everywhere."""
+        try:
+            self.check_everywhere(actor, Right.GRANT)
+        except NotPermitted as refusal:
+            raise NotPermitted(
+                f"{actor.name} may not manage this host", hint="it needs the role admin for all"
+            ) from refusal
+
+    def check_claim(self, actor: Actor, text: bytes, signature: bytes) -> None:
+        if not signing.check(actor.key, text, signature):
+            raise BadSignature(
+                f"the signature is not {actor.name}'s", hint="is this its key, and this its host?"
+            )
+        if actor.revoked_at is not None:
+            raise ActorRevoked(f"actor {actor.name} was revoked")
+
+    # -- changing -----------------------------------------------------------------------------
+
+    def add(self, uid: int, name: str, kind: str, key: bytes, display: str, colour: str) -> Actor:
+        """An actor with a key of its own. It may do nothing yet."""
+        if kind not in list(ActorKind):
+            raise InvalidArgument(f"not a kind of actor: {kind[:40]!r}", hint=", ".join(ActorKind))
+        if colour and colour not in list(Colour):
+            raise InvalidArgument(f"not a colour: {colour[:40]!r}", hint=", ".join(Colour))
+        if len(key) != 32:
+            raise InvalidArgument(f"an actor's key has 32 bytes, not {len(key)}")
+        made = ActorId.of_key(key)
+        actor = Actor(
+            id=made,
+            name=name,
+            kind=ActorKind(kind),
+            key=key,
+            display=display or name,
+            colour=Colour(colour) if colour else default_colour(made),
+            uid=uid,
+            local=False,
+            created_at=now(),
+        )
+        self._changing(lambda authority: authority.add_actor(actor))
+        return actor
+
+    def revoke(self, by: str, actor: Actor, live: Collection[Live], asker: str = "") -> Actor:
+        """`by`: an actor's id, or HOST_ACTOR when the `asker` was judged already."""
+        at = now()
+        self._changing(
+            lambda authority: authority.revoke_actor(
+                actor.id, by=by, now=at, live=live, asker=asker
+            )
+        )
+        revoked = self.get(actor.id)
+        assert revoked is not None
+        return revoked
+
+    def grant(self, envelope: Envelope, live: Collection[Live]) -> None:
+        self._changing(lambda authority: authority.set(envelope, now=now(), live=live))
+
+    def narrow_to_nothing(
+        self, asker: Actor, subject: Actor, scope: Scope, live: Collection[Live]
+    ) -> Envelope:
+        self._changing(
+            lambda authority: authority.revoke(subject.id, scope, by=asker.id, now=now(), live=live)
+        )
+        left = self.envelope(subject, scope)
+        assert left is not None
+        return left
+
+    def _make_local(self, uid: int) -> Actor:
+        try:
+            name = pwd.getpwuid(uid).pw_name
+        except KeyError:
+            name = f"uid-{uid}"
+        private = os.urandom(signing.KEY_BYTES)
+        key = signing.SigningKey(private).public
+        made = ActorId.of_key(key)
+        try:
+            os.makedirs(self._keys, mode=0o700, exist_ok=True)
+            atomic_file.replace(f"{self._keys}/{made}.key", private)
+        except OSError as error:
+            raise storage_failed(error) from error
+        taken = {each.name for each in self.authority.actors() if each.uid == uid}
+        actor = Actor(
+            id=made,
+            name=name if name not in taken else f"{name}-{made[:6]}",
+            kind=ActorKind.HUMAN,
+            key=key,
+            display=name,
+            colour=default_colour(made),
+            uid=uid,
+            local=True,
+            created_at=now(),
+        )
+        # Nobody owns what it starts, but a unix user can stop, read and end its own processes
+        # anyhow: the kernel says so.
+        envelope = Envelope(
+            made, ALL, tuple(sorted(ROLES["admin"])), granted_by=HOST_ACTOR, granted_at=now()
+        )
+
+        def make(authority: Authority) -> None:
+            authority.add_actor(actor)
+            authority.set(envelope, now=now(), live=())
+
+        self._changing(make)
+        return actor
+
+    # -- disk ---------------------------------------------------------------------------------
+
+    def _changing(self, change: Callable[[Authority], None]) -> None:
+        """Judge a change on a copy, write it, then let it count."""
+        before = self.authority
+        trial = Authority(before.actors(), before.envelopes(), before.shown)
+        change(trial)
+        _check_ruled(before, trial)
+        book = _Book(trial.actors(), trial.envelopes())
+        try:
+            json_file.write(self._path, book)
+        except OSError as error:
+            raise storage_failed(error) from error
+        change(before)
+
+
+def _check_ruled(before: Authority, after: Authority) -> None:
+    """Each unix user here keeps somebody who may grant everywhere, also while there is no session:
+    otherwise nobody could ever start one again."""
+    for uid in {each.uid for each in before.actors()}:
+        if _rulers(before, uid) and not _rulers(after, uid):
+            last = ", ".join(each.name for each in _rulers(before, uid))
+            raise LastAdmin(
+                f"{last} is the last who may grant rights everywhere",
+                hint="make somebody else admin of all first, without expiry",
+            )
+
+
+def _rulers(authority: Authority, uid: int) -> list[Actor]:
+    ruling = {
+        each.actor
+        for each in authority.envelopes()
+        if each.scope == ALL and Right.GRANT in each.rights and each.expires_at is None
+    }
+    return [
+        each
+        for each in authority.actors()
+        if each.id in ruling and each.revoked_at is None and each.may_touch(uid)
+    ]

@@ -1,0 +1,373 @@
+"""Who is let in, from here and from elsewhere: by a chain of grants, by an invite, or as an actor
+that is known. No sockets here: channels and connections ask.
+
+    STATE/admission.json   invites, who came in, what was revoked, and the latest time of all that
+
+What is answered is on disk before: an invite that was used up stays so, and what was revoked stays
+revoked, also when the daemon is killed between the two. A chain counts for its holder while the
+connection that showed it lasts (core.shown_grants), and everything is judged by core.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import socket
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING
+
+from holdfast.adapters import signing
+from holdfast.core.access.grant_verifier import Held, Verifier
+from holdfast.core.access.invites import Invites
+from holdfast.core.access.presented_grants import Shown
+from holdfast.host import clock, json_file
+from holdfast.host.access.device_book import Admitted, DeviceBook
+from holdfast.host.access.revocation_list import Revoked
+from holdfast.host.session_store import storage_failed
+from holdfast.model.actor import Actor, ActorKind, check_name
+from holdfast.model.envelope import ALL, Envelope, Right, rights_of
+from holdfast.model.errors import (
+    ActorRevoked,
+    GrantExpired,
+    GrantInvalid,
+    InvalidArgument,
+    InviteExpired,
+    InviteInvalid,
+    NoSuchActor,
+    NotPermitted,
+    StorageFailed,
+)
+from holdfast.model.grant import GrantChain, Link, Reach, StepKind
+from holdfast.model.ids import ActorId
+from holdfast.model.invite import INVITE_CODE_BYTES, INVITE_ID_BYTES, Invite, Joined
+from holdfast.model.limits import (
+    DEVICE_SEEN_S,
+    INVITE_KEPT_S,
+    INVITE_WRONG_MAX,
+    NAME_MAX_CHARS,
+)
+from holdfast.model.record import Record
+from holdfast.wire.grants import decode_chain, encode_chain, sign_grant
+from holdfast.wire.invites import proof_of, psk_of
+from holdfast.wire.messages import admission as ad
+
+if TYPE_CHECKING:
+    from holdfast.host.daemon import Daemon
+
+log = logging.getLogger(__name__)
+
+_NAME_ROOM = NAME_MAX_CHARS - 5  # of a name that is taken, with a number behind it
+
+
+class _Kept(Record):
+    latest: float = 0.0  # time does not go back behind this
+    invites: tuple[Invite, ...] = ()
+    devices: tuple[Admitted, ...] = ()
+    revoked: Revoked = Revoked()
+
+
+class Admission:
+    """Of one host."""
+
+    def __init__(self, daemon: Daemon) -> None:
+        self._daemon = daemon
+        self._actors = daemon.actors
+        self._key = daemon.store.host_key
+        self._path = f"{daemon.home.state}/admission.json"
+        without = "nobody comes in from elsewhere, and what was revoked is not known"
+        kept = json_file.read(self._path, _Kept, without=without) or _Kept()
+        self._latest = kept.latest
+        clock.not_before(kept.latest)
+        self.invites = Invites(kept.invites)
+        self.devices = DeviceBook(kept.devices)
+        self._revoked = kept.revoked
+        self._verifier = Verifier(self._key.public, signing.check, barred=self._is_barred)
+        if kept.revoked.version:
+            self._verifier.take(kept.revoked.signed(self._key), kept.latest)
+        self.shown = Shown(self._verifier, self._came_with)
+        self._actors.authority.shown = self.shown
+
+    # -- coming in ------------------------------------------------------------------------------
+
+    def admit(self, connection: str, device_key: bytes, grant: bytes, now: float) -> Actor:
+        """Who the holder of this key is, which was proven on this connection. With a chain, it
+        counts from now on until `withdraw`; without one, it must be known here."""
+        now = max(now, self._latest)
+        if not grant:
+            return self._known(device_key)
+        chain = decode_chain(grant)
+        held = self._judged(chain, device_key, now)
+        actor = self._actor_of(chain, held)
+        self._came(chain, grant, held, actor, now)
+        self.shown.show(connection, chain, device_key, now)
+        return actor
+
+    def withdraw(self, connection: str) -> None:
+        """The connection ended; what it alone showed counts no more."""
+        held = self.shown.withdraw(connection)
+        if held is None:
+            return  # a device has many connections, and each of them shows the same
+        # Nobody is left who could act by it, unless the same actor has another connection.
+        if any(_acts_as(each, held.actor) for each in self._daemon.operators):
+            self._daemon.rights_changed()
+
+    def review(self, now: float) -> None:
+        """Somebody was revoked: what is shown is judged again."""
+        self.shown.review(max(now, self._latest))
+
+    def _known(self, key: bytes) -> Actor:
+        actor = self._actors.get(ActorId.of_key(key))
+        if actor is None:
+            raise NoSuchActor(
+                "this device is not known here", hint="come in by an invite: `hold join LINK`"
+            )
+        if actor.revoked_at is not None:
+            raise ActorRevoked(f"actor {actor.name} was revoked")
+        return actor
+
+    def _judged(self, chain: GrantChain, key: bytes, now: float) -> Held:
+        try:
+            return self._verifier.verify(chain, key, now)
+        except GrantExpired:
+            self._saw_end(min(link.grant.expires for link in chain.links), now)
+            raise
+
+    def _actor_of(self, chain: GrantChain, held: Held) -> Actor:
+        """The holder, made if it is not known. It belongs to the unix user whose sessions the grant
+        is about: that of the device which had it from the host."""
+        first, actor = self._actors.get(held.first), self._actors.get(held.actor)
+        uid = first.uid if first is not None else self.devices.uid_of(held.first)
+        if uid is None:
+            raise GrantInvalid(
+                "the host does not know the device that the grant was first given to",
+                hint="was its state lost? ask for a new invite",
+            )
+        if actor is None:
+            if held.actor != held.first:
+                self.devices.check_room_for_delegate(held.first)
+            entry = self.devices.get(chain.links[-1].id)
+            return self._make(chain.last.holder, entry.name if entry else "", uid)
+        _check_same_user(actor, uid)
+        return actor
+
+    def _came(self, chain: GrantChain, grant: bytes, held: Held, actor: Actor, now: float) -> None:
+        link = chain.links[-1].id
+        entry = self.devices.get(link)
+        if entry is None:
+            with self._changing(now):
+                made = Admitted(
+                    *(link, grant, held.actor, held.first, actor.uid, actor.name, b""),
+                    *(held.granted_by, now, now),
+                )
+                self.devices.put(made, now)
+        elif self.devices.seen(link, now).seen_at - entry.seen_at > DEVICE_SEEN_S:
+            self._write_if_possible(now)
+
+    def _make(self, key: bytes, name: str, uid: int) -> Actor:
+        """An actor that the host did not know."""
+        stem = name or f"device-{ActorId.of_key(key)[:6]}"
+        taken = {
+            each.name
+            for each in self._actors.authority.actors()
+            if each.uid == uid and each.revoked_at is None
+        }
+        free, count = stem, 1
+        while free in taken:
+            count += 1
+            free = f"{stem[:_NAME_ROOM]}-{count}"
+        return self._actors.add(uid, free, ActorKind.DEVICE, key, "", "")
+
+    def _came_with(self, actor: ActorId) -> list[GrantChain]:
+        standing = (each for each in self.devices.of(actor) if each.revoked_at is None)
+        return [decode_chain(each.chain) for each in standing]
+
+    def _is_barred(self, key: bytes) -> bool:
+        actor = self._actors.get(ActorId.of_key(key))
+        return actor is not None and actor.revoked_at is not None
+
+    # -- invites --------------------------------------------------------------------------------
+
+    def make_invite(
+        self, asker: Actor, asked: ad.MakeInvite, reach: Reach, now: float
+    ) -> tuple[Invite, bytes]:
+        """A new one, and its code, which is kept nowhere. `reach`: with the ids of sessions."""
+        now = max(now, self._latest)
+        name, code = os.urandom(INVITE_ID_BYTES), os.urandom(INVITE_CODE_BYTES)
+        invite = Invite(
+            name,
+            proof_of(name, code),
+            reach.checked(),
+            tuple(str.__str__(right) for right in rights_of(asked.rights)),
+            now + asked.expires_s,
+            asked.lasts_s,
+            now,
+            asker.id,
+            asker.uid,
+            asked.uses,
+            asked.delegations,
+            asked.inputs_per_s,
+            asked.bytes_per_s,
+        ).checked()
+        self._check_may_give(asker, invite, now)
+        with self._changing(now):
+            self.invites.forget(now - INVITE_KEPT_S)
+            self.invites.add(invite, now)
+        return invite, code
+
+    def _check_may_give(self, asker: Actor, invite: Invite, now: float) -> None:
+        """Nobody invites to more than it has itself: in rights, in time, in rates."""
+        own = f"{StepKind.HOST}:{self._key.public.hex()}"
+        if any(step.startswith("host:") and step != own for step in invite.reach.steps):
+            raise InvalidArgument("an invite of this host cannot reach another host")
+        envelope = Envelope(
+            asker.id,
+            ALL,
+            tuple(Right(right) for right in invite.rights),
+            invite.expires_at + invite.lasts_s,  # of who comes in at the last moment
+            invite.inputs_per_s,
+            invite.bytes_per_s,
+            asker.id,
+        ).checked()
+        live = self._daemon.live_sessions()
+        self._actors.authority.check_may_give(envelope, invite.reach, now=now, live=live)
+
+    def psk(self, invite: bytes, now: float) -> bytes:
+        """The secret of a handshake by this invite. A handshake that fails is `guessed`."""
+        now = max(now, self._latest)
+        try:
+            proof = self.invites.proof(invite, now)
+        except InviteExpired:  # `redeem` says so, to who has the code and to nobody else
+            self._saw_end(self._invite(invite).expires_at, now)
+            proof = self._invite(invite).proof
+        self._check_maker(self._invite(invite))
+        return psk_of(proof, self._key.public)
+
+    def guessed(self, invite: bytes, now: float) -> None:
+        """A wrong code. It is counted whether or not that can be written down."""
+        self.invites.guessed(invite, max(now, self._latest))
+        with suppress(InviteInvalid):
+            if self._invite(invite).wrong_codes <= INVITE_WRONG_MAX:
+                self._write_if_possible(now)
+
+    def redeem(self, invite: bytes, key: bytes, name: str, now: float) -> bytes:
+        """Let in the holder of this key, who has made the handshake of this invite: the chain it
+        may show from now on. The same key gets the same again."""
+        now = max(now, self._latest)
+        if name:
+            check_name(name, "device")
+        known = self._invite(invite)
+        self._check_maker(known)
+        actor = self._actors.get(ActorId.of_key(key))
+        if actor is not None:
+            self._known(key)  # or it was revoked
+            _check_same_user(actor, known.uid)
+        with self._changing(now):
+            redeemed = self.invites.redeem(invite, known.proof, key, now)
+            chain, link = self._chain(redeemed.invite, redeemed.joined)
+            if actor is None:
+                actor = self._make(key, name, known.uid)
+            if self.devices.get(link) is None:
+                entry = Admitted(
+                    *(link, chain, actor.id, actor.id, actor.uid, name, invite),
+                    *(known.created_by, now, now),
+                )
+                self.devices.put(entry, now)
+        return chain
+
+    def join(self, request: int, invite: bytes, key: bytes, name: str, now: float) -> ad.Joined:
+        """`redeem`, with what a device must know to come back."""
+        chain = self.redeem(invite, key, name, now)
+        actor = self._actors.get(ActorId.of_key(key))
+        assert actor is not None
+        return ad.Joined(request, chain, actor.name, socket.gethostname(), self._daemon.relays)
+
+    def _chain(self, invite: Invite, joined: Joined) -> tuple[bytes, bytes]:
+        link = sign_grant(invite.grant_for(joined, self._key.public), self._key.sign)
+        return encode_chain(GrantChain((link,))), link.id
+
+    def _invite(self, invite: bytes) -> Invite:
+        found = (each for each in self.invites.invites() if each.id == invite)
+        known = next(found, None)
+        if known is None:
+            raise InviteInvalid("there is no invite with this id and code")
+        return known
+
+    def _check_maker(self, invite: Invite) -> None:
+        """An invite is worth no more than who made it: with that actor it ends."""
+        maker = self._actors.get(invite.created_by)
+        if maker is None or maker.revoked_at is not None:
+            raise InviteInvalid("who made this invite was revoked", hint="ask for a new one")
+
+    # -- taking back ----------------------------------------------------------------------------
+
+    def revoke(
+        self,
+        links: Collection[Link],
+        keys: Collection[bytes],
+        invites: Collection[Invite],
+        now: float,
+    ) -> None:
+        """From now on these links and keys count no more, nor does anything that hangs on them, and
+        nobody comes in by these invites. Sessions are told by the caller."""
+        now = max(now, self._latest)
+        with self._changing(now):
+            for invite in invites:
+                self.invites.revoke(invite.id, now)
+            if links or keys:
+                self._revoked = self._revoked.with_(links, keys, now)
+                self.devices.revoked({link.id for link in links}, keys, now)
+        if links or keys:
+            self._verifier.take(self._revoked.signed(self._key), now)
+            self.review(now)
+
+    # -- disk -----------------------------------------------------------------------------------
+
+    @contextmanager
+    def _changing(self, now: float) -> Iterator[None]:
+        """What is changed inside is on disk afterwards, or is what it was."""
+        invites, devices = self.invites.invites(), self.devices.entries()
+        revoked = self._revoked
+        try:
+            yield
+            self._write(now)
+        except BaseException:
+            self.invites.take_back(invites)
+            self.devices.take_back(devices)
+            self._revoked = revoked
+            raise
+
+    def _write(self, now: float) -> None:
+        latest = max(now, self._latest)
+        kept = _Kept(latest, self.invites.invites(), self.devices.entries(), self._revoked)
+        try:
+            json_file.write(self._path, kept)
+        except OSError as error:
+            raise storage_failed(error) from error
+        self._latest = latest
+
+    def _write_if_possible(self, now: float) -> None:
+        try:
+            self._write(now)
+        except StorageFailed as error:
+            log.error("%s", error.message)
+
+    def _saw_end(self, at: float, now: float) -> None:
+        """Something has expired: a clock set back must not bring it to life, not even after a
+        restart. Once for each moment, however often somebody tries."""
+        if self._latest < at:
+            self._write_if_possible(now)
+
+
+def _check_same_user(actor: Actor, uid: int) -> None:
+    if actor.uid != uid:
+        raise NotPermitted(
+            f"the key is known here as {actor.name}, an actor of another unix user",
+            hint="use another key for this",
+        )
+
+
+def _acts_as(operator: object, actor: ActorId) -> bool:
+    """Before its greeting a connection acts as nobody."""
+    acting = getattr(operator, "actor", None)
+    return acting is not None and acting.id == actor

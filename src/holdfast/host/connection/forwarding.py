@@ -1,0 +1,235 @@
+"""Connections that operators have to ports of sessions (`hold forward`): asked for, judged by the
+core, led to a process of the session's own tree, recorded, cut when the right to them ends.
+
+How bytes flow in them is forwarded.py. A connection lives no longer than its operator's connection
+to this daemon: a new daemon has none, and operators open others.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable
+from functools import partial
+from typing import TYPE_CHECKING
+
+from holdfast.adapters.proc import listening_ports, port_dial
+from holdfast.core import events as ev
+from holdfast.dial.carried_socket import CarriedSocket
+from holdfast.host.clock import now
+from holdfast.host.connection.forwarded import Connection, Connections
+from holdfast.journal import entries
+from holdfast.model.errors import (
+    ConnectionReset,
+    HoldfastError,
+    InvalidArgument,
+    LimitReached,
+    SessionEnded,
+    SessionHalted,
+    from_code,
+)
+from holdfast.model.limits import (
+    FORWARD_ACTOR_CONNECTIONS,
+    FORWARD_CONNECTIONS,
+    FORWARD_HOST_CONNECTIONS,
+    FORWARD_RECORD_S,
+)
+from holdfast.wire.messages import forward as f
+
+if TYPE_CHECKING:
+    from holdfast.host.connection.operator_connection import Operator
+    from holdfast.host.daemon import Daemon
+    from holdfast.host.session.live_session import LiveSession
+    from holdfast.model.ids import SessionId
+    from holdfast.wire.messages import session as m
+
+_LOOKS = 2  # at processes at once, in threads that others need too
+_PORTS = range(1, 1 << 16)
+
+
+class Forwarding:
+    """Of one daemon."""
+
+    def __init__(self, daemon: Daemon) -> None:
+        self._daemon = daemon
+        self._of: dict[Operator, Connections] = {}
+        self._looking = asyncio.Semaphore(_LOOKS)
+        self._records: dict[tuple[SessionId, str, int], _Record] = {}
+
+    # -- opening --------------------------------------------------------------------------------
+
+    def asked(self, operator: Operator, request: f.Forward) -> Awaitable[m.Answer]:
+        live = self._daemon.requests.live(operator, request.session)
+        if request.port not in _PORTS or request.number < 0:
+            raise InvalidArgument(f"not a port and a number: {request.port}, {request.number}")
+        connections = self._of.get(operator)
+        if connections is None:
+            connections = Connections(operator.pump, partial(self._forget, operator))
+        if request.number in connections.open:
+            raise InvalidArgument(f"connection {request.number} is open already")
+        self._check_room(operator, connections)
+        assert operator.id is not None
+        asked = ev.ForwardAsked(operator.actor.id, now(), operator.id, request.number, request.port)
+        live.handle(asked)
+        connection = Connection(connections, request.number, live, operator.actor.id, request.port)
+        connections.open[request.number] = connection
+        self._of[operator] = connections
+        operator.channels[connections.number] = connections
+        return self._opened(operator, connection, request.id)
+
+    def _check_room(self, operator: Operator, connections: Connections) -> None:
+        actor = operator.actor.id
+        everybody = sum(len(each.open) for each in self._of.values())
+        own = sum(len(each.open) for one, each in self._of.items() if one.actor.id == actor)
+        for count, most, whose in (
+            (len(connections.open), FORWARD_CONNECTIONS, "one client has"),
+            (own, FORWARD_ACTOR_CONNECTIONS, f"{operator.actor.name} has"),
+            (everybody, FORWARD_HOST_CONNECTIONS, "this host carries"),
+        ):
+            if count >= most:
+                raise LimitReached(
+                    f"{whose} {most} connections to ports open, which is the limit",
+                    hint="close some; a connection that is kept alive can be used again",
+                )
+
+    async def _opened(self, operator: Operator, connection: Connection, number: int) -> m.Answer:
+        live, way = connection.live, None
+        try:
+            async with self._looking:
+                place, port = live.spec.place, connection.port
+                way = await asyncio.to_thread(listening_ports.find, place, port)
+            self._go_on(connection)
+            process = way.port.process
+            self._record(operator, connection, process)
+            sock = await port_dial.dial(way)
+            try:
+                self._go_on(connection)
+            except HoldfastError:
+                sock.close()
+                raise
+        except BaseException:
+            self._forget(operator, connection)
+            raise
+        asyncio.get_running_loop().call_soon(connection.begin, sock)  # behind the answer
+        shown = f"[{way.address}]" if ":" in way.address else way.address
+        return f.Forwarded(
+            number, connection.number, f"{shown}:{way.port.number}", way.port.pid, process
+        )
+
+    def _go_on(self, connection: Connection) -> None:
+        """Raise if it was cut or given up while something was awaited."""
+        if connection.over is not None:
+            raise connection.over
+        if connection.done:
+            raise ConnectionReset("the connection was given up before it was open")
+        connection.live.core.check_runs(connection.actor)
+
+    # -- carrying -------------------------------------------------------------------------------
+
+    def take(self, operator: Operator, message: f.Carried) -> None:
+        """What an operator says of one of its connections."""
+        connections = self._of.get(operator)
+        connection = connections.open.get(message.number) if connections is not None else None
+        if connection is None or not connection.live.may_act():
+            return
+        if isinstance(message, f.ForwardClosed):
+            connection.drop()
+            self._forget(operator, connection)
+            return
+        if isinstance(message, f.ForwardData):
+            try:
+                connection.live.core.check_runs(connection.actor)
+            except SessionHalted as error:  # it would be kept in the program's socket for later
+                connection.cut(error)
+                return
+        connection.take(f.word_of(message))
+
+    # -- the end --------------------------------------------------------------------------------
+
+    def cut(self, live: LiveSession, effect: ev.CutForward) -> None:
+        """Its actor may not have it any more."""
+        for operator, connections in list(self._of.items()):
+            connection = connections.open.get(effect.number)
+            if operator.id == effect.operator and connection and connection.live is live:
+                connection.cut(from_code(effect.code, effect.message, ""))
+
+    def gone(self, operator: Operator) -> None:
+        """The operator is not connected any more."""
+        connections = self._of.pop(operator, None)
+        for connection in list(connections.open.values()) if connections is not None else ():
+            connection.drop()
+            self._leave(operator, connection)
+
+    def over(self, live: LiveSession) -> None:
+        """The session ended, or this daemon gives it up. What was counted is recorded first."""
+        for connections in list(self._of.values()):
+            for connection in list(connections.open.values()):
+                if connection.live is live:
+                    connection.cut(SessionEnded("the session has ended"))
+        for key, record in list(self._records.items()):
+            if record.live is live:
+                record.close()
+                del self._records[key]
+
+    def _forget(self, operator: Operator, connection: CarriedSocket) -> None:
+        """Both ends know that it is over, or it never was."""
+        connections = self._of.get(operator)
+        if connections is not None and connections.open.get(connection.number) is connection:
+            self._leave(operator, connections.open.pop(connection.number))
+
+    def _leave(self, operator: Operator, connection: Connection) -> None:
+        assert operator.id is not None
+        left = ev.ForwardLeft(connection.actor, now(), operator.id, connection.number)
+        if not connection.live.is_over:
+            connection.live.handle(left)
+
+    # -- the record -----------------------------------------------------------------------------
+
+    def _record(self, operator: Operator, connection: Connection, process: str) -> None:
+        """Raises StorageFailed when it cannot be: then it is not opened."""
+        live = connection.live
+        key = (live.spec.id, connection.actor, connection.port)
+        if key in self._records:
+            self._records[key].count(str(operator.id), process)
+        else:
+            body = entries.Forwarded(str(operator.id), connection.port, process)
+            live.journal.record(connection.actor, body)
+            self._records[key] = _Record(live, connection.actor, body, self._records, key)
+
+
+class _Record:
+    """Connections of one actor to one port: the first is recorded at once, those of the next while
+    are counted and told together, so that nobody can fill the disk by opening many."""
+
+    def __init__(
+        self,
+        live: LiveSession,
+        actor: str,
+        body: entries.Forwarded,
+        records: dict[tuple[SessionId, str, int], _Record],
+        key: tuple[SessionId, str, int],
+    ) -> None:
+        self.live, self._actor, self._body = live, actor, body
+        self._records, self._key = records, key
+        self._count = 0
+        self._timer = asyncio.get_running_loop().call_later(FORWARD_RECORD_S, self._due)
+
+    def count(self, operator: str, process: str) -> None:
+        if not self._count:
+            self._body = self._body.replace(operator=operator, process=process)
+        self._count += 1
+
+    def _due(self) -> None:
+        if not self._count:
+            self._records.pop(self._key, None)
+            return
+        self._tell()
+        self._timer = asyncio.get_running_loop().call_later(FORWARD_RECORD_S, self._due)
+
+    def _tell(self) -> None:
+        count, self._count = self._count, 0
+        if count:
+            self.live.journal.fact(self._actor, self._body.replace(count=count))
+
+    def close(self) -> None:
+        self._timer.cancel()
+        self._tell()

@@ -1,0 +1,397 @@
+"""One connection: an operator, its requests, its channels.
+
+Output is pulled from the channels when the socket takes it; answers and events wait in queues with
+named limits. A connection that breaks the protocol, or its limits, is told why and closed; nobody
+else notices.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import hashlib
+import logging
+import os
+import socket
+import struct
+from collections import deque
+from collections.abc import Awaitable
+from typing import TYPE_CHECKING, Any
+
+from holdfast.adapters.session_memory.key_press import RECEIVE_BYTES
+from holdfast.host.connection.output_channels import Channel
+from holdfast.model.actor import Actor
+from holdfast.model.errors import HoldfastError, ProtocolViolation, VersionMismatch
+from holdfast.model.ids import LAYER, OperatorId, SessionId
+from holdfast.model.limits import ANSWERS_MAX_BYTES, EVENT_BACKLOG, QUIET_ACK_S, REQUESTS_IN_FLIGHT
+from holdfast.wire.frames import Decoder, encode
+from holdfast.wire.messages import session as m
+from holdfast.wire.messages.forward import Carried
+
+if TYPE_CHECKING:
+    from holdfast.host.daemon import Daemon
+    from holdfast.host.reach.remote_stream import RemoteStream
+    from holdfast.host.session.live_session import LiveSession
+
+log = logging.getLogger(__name__)
+
+_FRAMES_TOGETHER = 16
+_CHALLENGE_BYTES = 32
+_TURN_S = 0.005  # for one operator's requests, then other connections get their turn
+_PIECES_PER_WAKE = 8  # frames sent before other connections get their turn
+
+
+class Operator:
+    """An actor's client, attached to this host over one socket."""
+
+    def __init__(self, daemon: Daemon, sock: socket.socket, guest: Actor | None = None) -> None:
+        """`guest`: whom a channel from elsewhere has proven (host.remote)."""
+        self.daemon = daemon
+        self.sock = sock
+        sock.setblocking(False)
+        credentials = sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
+        _, peer_uid, _ = struct.unpack("3i", credentials)
+        self.uid = peer_uid if guest is None else guest.uid
+        self._guest = guest
+        self.remote: RemoteStream | None = None  # the stream it came through
+        self.id: OperatorId | None = None  # until its Hello
+        self.named: OperatorId | None = None  # as its Hello said
+        self.local_actor: Actor  # by the kernel's word for its unix user, or a channel's proof
+        self.actor: Actor  # whose hand this is: the same, until another is claimed
+        self.challenge = os.urandom(_CHALLENGE_BYTES)
+        self.connection = self.challenge.hex()  # by which admission knows what it shows
+        self.client = ""
+        self.channels: dict[int, Channel] = {}
+        self.watches: set[str] = set()  # session ids; "" is all
+        self.touched: set[LiveSession] = set()  # what it had to do with
+        self._loop = asyncio.get_running_loop()
+        self._decoder = Decoder()
+        self._said: deque[m.Message] = deque()  # and not taken yet
+        self._requests: set[asyncio.Task[None]] = set()
+        self._answers: deque[bytes] = deque()
+        self._events: deque[bytes] = deque()
+        self._dropped = 0
+        self._answers_bytes = 0
+        self._quiet: tuple[int, int, int] | None = None  # the latest quiet input not yet answered
+        self._quiet_timer = False
+        self._types_into: SessionId | None = None  # where its last key went
+        self._rest: list[bytes | memoryview] = []  # of a frame partly sent
+        self._awaiting_room = False
+        self._reading = False
+        self._closing = False
+        self._acted = False
+        self._broken = False  # it is about to be closed
+        self.closed = False
+        self._read_more(True)
+
+    # -- in -----------------------------------------------------------------------------------
+
+    def _read_more(self, wanted: bool) -> None:
+        if wanted and not self._reading and not self.closed:
+            self._loop.add_reader(self.sock, self._on_readable)
+        elif not wanted and self._reading:
+            self._loop.remove_reader(self.sock)
+        self._reading = wanted
+
+    def _on_readable(self) -> None:
+        try:
+            data = self._receive()
+        except BlockingIOError:
+            return
+        except OSError:
+            data = b""
+        if data is None:
+            return
+        if not data:
+            self.close()
+        else:
+            self._take(data)
+
+    def _take(self, data: bytes = b"") -> None:
+        """What was said, in order; after a while others come first, and the rest later."""
+        until = self._loop.time() + _TURN_S
+        try:
+            fields = self._decoder.sole_fields(data) if data else None
+            if fields is not None and fields.get("t") == "input" and self._on_key(fields):
+                return
+            self._said += self._decoder.feed(data)
+            while self._said and not (self.closed or self._closing):
+                self._on_message(self._said.popleft())
+                if self._said and self._loop.time() > until:
+                    self._read_more(False)
+                    self._loop.call_soon(self._take)
+                    return
+        except ProtocolViolation as error:
+            self.refuse(error)
+        except Exception:
+            # Ours, not the client's; it comes back and learns what was taken.
+            log.exception("operator %s", self.id)
+            self.refuse(HoldfastError("the host failed; its log says why"))
+        self._said.clear()
+        self._read_if_free()
+
+    def _receive(self) -> bytes | None:
+        """What came; None when it was a key, and is typed. Who typed a key will type another."""
+        live = self._types_into and self.daemon.registry.live.get(self._types_into)
+        if live and self._decoder.between_frames:
+            return live.key_way.receive(self)
+        return self.sock.recv(RECEIVE_BYTES)
+
+    def _on_message(self, message: m.Message) -> None:
+        if isinstance(message, m.Request):
+            if self.id is None:
+                raise ProtocolViolation("the first message must be hello")
+            self._on_request(message)
+            self._acted = True
+        elif isinstance(message, m.Hello):
+            self._on_hello(message)
+        elif isinstance(message, Carried) and self.id is not None:
+            self.daemon.forwarding.take(self, message)
+        else:
+            raise ProtocolViolation(f"an operator does not send {message.tag}")
+
+    def _on_hello(self, hello: m.Hello) -> None:
+        if self.id is not None:
+            raise ProtocolViolation("hello was said already")
+        if m.PROTOCOL_VERSION not in hello.versions:
+            self.refuse(
+                VersionMismatch(
+                    f"this host speaks protocol version {m.PROTOCOL_VERSION} only",
+                    hint="`hold daemon restart` after an upgrade brings both to one version",
+                )
+            )
+            return
+        if hello.operator == LAYER:
+            raise ProtocolViolation("that operator id is the layer's own")
+        self.client = hello.client[:64]
+        self.named = hello.operator
+        try:
+            self.local_actor = self._guest or self.daemon.actors.of_user(self.uid)
+        except HoldfastError as error:
+            self.refuse(error)
+            return
+        self.becomes(self.local_actor)
+        self.answer(self.daemon.welcome(self))
+
+    def becomes(self, actor: Actor) -> None:
+        """This connection acts as this actor. Its inputs are counted under a name made of both, so
+        that no actor can use up another's numbers."""
+        if self.channels or self._acted:
+            raise ProtocolViolation("an operator says who it is before it does anything")
+        assert self.named is not None
+        self.actor = actor
+        self.id = OperatorId(hashlib.sha256(f"{actor.id}/{self.named}".encode()).hexdigest()[:32])
+
+    def _on_request(self, request: m.Request) -> None:
+        """Most requests are answered on the spot; those that wait run as tasks, so that one slow
+        answer holds up nothing else of this operator."""
+        try:
+            answer = self.daemon.requests.answer(self, request)
+        except HoldfastError as error:
+            self.fail(request.id, error)
+            return
+        except Exception:
+            log.exception("request %s", request.tag)
+            self.fail(request.id, HoldfastError("the host failed; its log says why"))
+            return
+        if isinstance(answer, m.Answer):
+            self.answer(answer)
+        elif answer is not None:
+            task = self._loop.create_task(self._finish(request, answer))
+            self._requests.add(task)
+            task.add_done_callback(self._request_done)
+            if len(self._requests) >= REQUESTS_IN_FLIGHT:
+                self._read_more(False)
+
+    async def _finish(self, request: m.Request, answer: Awaitable[m.Answer | None]) -> None:
+        try:
+            if (answered := await answer) is not None:
+                self.answer(answered)
+        except HoldfastError as error:
+            self.fail(request.id, error)
+        except Exception:
+            log.exception("request %s", request.tag)
+            self.fail(request.id, HoldfastError("the host failed; its log says why"))
+
+    def _request_done(self, task: asyncio.Task[None]) -> None:
+        self._requests.discard(task)
+        self._read_if_free()
+
+    def _read_if_free(self) -> None:
+        """Read on, unless this operator has enough on its hands."""
+        busy = self._said or len(self._requests) >= REQUESTS_IN_FLIGHT
+        if not (self._reading or self.closed or self._closing or busy):
+            self._read_more(self._answers_bytes <= ANSWERS_MAX_BYTES)
+
+    # -- out ----------------------------------------------------------------------------------
+
+    def answer(self, message: m.Message) -> None:
+        self.queue(message)
+        self.pump()
+
+    def queue(self, message: m.Message) -> None:
+        """An answer that goes out with the next send. An operator that asks and does not read is
+        not asked for more until it does."""
+        frame = encode(message)
+        self._answers.append(frame)
+        self._answers_bytes += len(frame)
+        if self._answers_bytes > ANSWERS_MAX_BYTES:
+            self._read_more(False)
+
+    def _on_key(self, fields: dict[str, Any]) -> bool:
+        """The way of every key press: a quiet Input, taken at once. False: it is something else, or
+        something is unusual; then nothing was done."""
+        live = self.daemon.registry.live.get(fields.get("session"))  # type: ignore[arg-type]
+        seq, data, request = fields.get("seq"), fields.get("data"), fields.get("id")
+        if live is None or self.id is None:
+            return False
+        if fields.get("quiet") is not True or type(request) is not int:
+            return False
+        if type(seq) is not int or type(data) is not bytes:
+            return False
+        if not live.typist.key(self.actor.id, self.id, seq, data):
+            return False
+        self._acted = True
+        self._types_into = live.spec.id
+        self.took_quietly(request, seq, live.ring.head)
+        live.output.look_for_echo(len(data))
+        return True
+
+    def took_quietly(self, request: int, seq: int, offset: int) -> None:
+        """A quiet input is taken: it is answered soon, together with others."""
+        self._quiet = (request, seq, offset)
+        if not self._quiet_timer:
+            self._quiet_timer = True
+            self._loop.call_later(QUIET_ACK_S, self._acknowledge)
+
+    def _acknowledge(self) -> None:
+        self._quiet_timer = False
+        if self._quiet is not None and not self.closed:
+            quiet, self._quiet = self._quiet, None
+            self.answer(m.Accepted(*quiet))
+
+    def fail(self, request: int, error: HoldfastError) -> None:
+        self.answer(m.Failed(request, error.code, error.message, error.hint, error.retryable))
+
+    def event(self, message: m.Message) -> None:
+        """Tell of something unasked. Never grows: the oldest goes, and a Dropped says how many."""
+        if self.closed:
+            return
+        if len(self._events) >= EVENT_BACKLOG:
+            self._events.popleft()
+            self._dropped += 1
+        self._events.append(encode(message))
+        self.pump()
+
+    def pump(self) -> None:
+        """Send what there is, as far as the socket takes it."""
+        if self.closed or self._broken or self._awaiting_room:
+            return
+        try:
+            for _ in range(_PIECES_PER_WAKE):
+                piece = self._rest or self._next_piece()
+                if not piece:
+                    break
+                self._send(piece)
+            else:
+                self._await_room()  # more to send, but others' turn first
+        except BlockingIOError:
+            self._await_room()
+        except OSError:
+            self._close_soon()
+            return
+        if self._closing and not (self._rest or self._answers):
+            self._close_soon()
+
+    def _next_piece(self) -> list[bytes | memoryview] | None:
+        if self._answers:
+            together = list(self._answers)[:_FRAMES_TOGETHER]
+            for _ in together:
+                self._answers_bytes -= len(self._answers.popleft())
+            self._read_if_free()
+            # Whatever a channel has goes along in the same send.
+            return [*together, *(self._next_output() or ())]
+        if self._dropped:
+            dropped, self._dropped = self._dropped, 0
+            return [encode(m.Dropped(dropped))]
+        if self._events:
+            return [self._events.popleft()]
+        return self._next_output()
+
+    def _next_output(self) -> list[bytes | memoryview] | None:
+        for channel in tuple(self.channels.values()):
+            piece = channel.next_piece()
+            if piece is None:
+                if channel.finished():
+                    self.daemon.leave(self, channel)
+                continue
+            if len(self.channels) > 1:
+                self.channels[channel.number] = self.channels.pop(channel.number)  # fair turns
+            return piece
+        return None
+
+    def _send(self, piece: list[bytes | memoryview]) -> None:
+        # Kept until the socket has taken it: a refusal must not lose the frame. Ring memory may
+        # change under a view, so what is kept is a copy.
+        self._rest = piece
+        try:
+            sent = self.sock.sendmsg(piece)
+        except BlockingIOError:
+            self._rest = [bytes(part) for part in piece]
+            raise
+        total = 0
+        for part in piece:
+            total += len(part)
+        self._rest = [] if sent == total else [b"".join(piece)[sent:]]
+
+    def free_channel(self) -> Channel | None:
+        """The only channel, if nothing waits to be sent before what it has."""
+        waits = self._rest or self._answers or self._events or self._dropped
+        leaves = self._closing or self._broken or self.closed
+        if waits or leaves or self._awaiting_room or len(self.channels) != 1:
+            return None
+        return next(iter(self.channels.values()))
+
+    def keep_rest(self, rest: bytes) -> None:
+        """Of a frame that went out past `pump`: what the socket did not take goes next."""
+        self._rest = [rest]
+        self._await_room()
+
+    def _await_room(self) -> None:
+        if not self._awaiting_room:
+            self._awaiting_room = True
+            self._loop.add_writer(self.sock, self._on_writable)
+
+    def _on_writable(self) -> None:
+        self._loop.remove_writer(self.sock)
+        self._awaiting_room = False
+        self.pump()
+
+    # -- the end ------------------------------------------------------------------------------
+
+    def refuse(self, error: HoldfastError) -> None:
+        """Say why, then close. Nothing more is read."""
+        self._read_more(False)
+        self._closing = True
+        self.fail(0, error)
+
+    def _close_soon(self) -> None:
+        """Not now: whoever told us something may be in the middle of what it does, and our leaving
+        would come between (a turn given up before the input it was taken for)."""
+        if not self._broken:
+            self._broken = True
+            self._loop.call_soon(self.close)
+
+    def close(self) -> None:
+        if self.closed:
+            return
+        self.closed = True
+        self._read_more(False)
+        self._loop.remove_writer(self.sock)
+        for task in self._requests:
+            task.cancel()
+        for channel in list(self.channels.values()):
+            self.daemon.leave(self, channel)
+        self.daemon.operator_left(self)
+        with contextlib.suppress(OSError):
+            self.sock.close()

@@ -1,0 +1,175 @@
+"""How this host is reached from elsewhere: the relays it has dialled, its device, which sessions
+it announces there. Pinned sessions run on whatever becomes of the relays."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import TYPE_CHECKING
+
+from holdfast.dial.address import RelayAddress
+from holdfast.host.reach.output_fanout import Fanout
+from holdfast.host.reach.uplink import Uplink
+from holdfast.model.errors import HoldfastError
+from holdfast.model.ids import ActorId, SessionId
+from holdfast.wire import relay_messages as r
+from holdfast.wire.epochs import Incarnation
+from holdfast.wire.input_chain import InputBook
+from holdfast.wire.stream_opening import HOST_EPOCH, host_channel
+
+if TYPE_CHECKING:
+    from holdfast.host.daemon import Daemon
+    from holdfast.host.session.live_session import LiveSession
+
+log = logging.getLogger(__name__)
+
+_LAST_WORDS_S = 5.0  # of a session that ended, through its streams
+
+
+class Reach:
+    """Of one host. Without a relay it costs nothing."""
+
+    def __init__(self, daemon: Daemon) -> None:
+        self.daemon = daemon
+        self.host_key = daemon.store.host_key
+        self._uplinks: list[Uplink] = []
+        self._vouched: dict[tuple[SessionId, int], r.Announced] = {}
+        self._books: dict[SessionId, InputBook] = {}
+        self._wanted: set[tuple[Uplink, SessionId]] = set()
+        self._fanouts: dict[SessionId, Fanout] = {}
+
+    # -- relays -----------------------------------------------------------------------------------
+
+    def dial(self, address: RelayAddress) -> None:
+        """Be at this relay from now on. Which ones there are to be is in relays.py."""
+        if any(uplink.address == address for uplink in self._uplinks):
+            return
+        if not self._books:
+            self._prepare()
+        self._uplinks.append(Uplink(self, address))
+
+    def leave(self, address: RelayAddress) -> None:
+        """Who came through it loses its way in, and nothing else."""
+        for uplink in self._uplinks:
+            if uplink.address == address:
+                uplink.close()
+        self._uplinks = [each for each in self._uplinks if each.address != address]
+
+    def _prepare(self) -> None:
+        from holdfast.wire.device_keys import channel_key, device_of
+
+        self.static = channel_key(self.host_key.seed)
+        self.device = device_of(self.host_key.public, self.static, self.host_key.sign)
+        own = host_channel(self.host_key.public)
+        self._books[own] = InputBook(Incarnation(own, HOST_EPOCH))
+
+    async def close(self) -> None:
+        for uplink in self._uplinks:
+            uplink.close()
+        for uplink in self._uplinks:
+            await uplink.ended()
+
+    # -- sessions ---------------------------------------------------------------------------------
+
+    def announced(self) -> list[r.Announced]:
+        """Every session that is to be found at a relay."""
+        found = (self._announcement(live) for live in self.daemon.registry.live.values())
+        return [each for each in found if each is not None]
+
+    def began(self, live: LiveSession) -> None:
+        """It can be found from now on; also when it has a new epoch."""
+        if self._uplinks and (announcement := self._announcement(live)) is not None:
+            for uplink in self._uplinks:
+                uplink.announce([announcement])
+
+    def over(self, session: SessionId) -> None:
+        """It may not act any more, or has ended and all was said about that."""
+        self._books.pop(session, None)
+        self._vouched = {key: value for key, value in self._vouched.items() if key[0] != session}
+        fanout, live = self._fanouts.pop(session, None), self.daemon.registry.live.get(session)
+        if fanout is not None:
+            fanout.close()
+        if live is not None:
+            live.fanout = None  # a new epoch has another
+        for uplink in self._uplinks:
+            uplink.withdraw(session)
+
+    def ended(self, session: SessionId) -> None:
+        """Its operators are told of it, then the relays."""
+        if self._uplinks:
+            asyncio.get_running_loop().call_later(_LAST_WORDS_S, self.over, session)
+
+    def _announcement(self, live: LiveSession) -> r.Announced | None:
+        session, epoch = live.spec.id, live.spec.epoch
+        if live.core.fenced:  # it may not be routed to, and `began` follows when it may
+            return None
+        made = self._vouched.get((session, epoch))
+        if made is None:
+            try:
+                key = self.daemon.store.session_key(session)
+            except (OSError, HoldfastError) as error:
+                log.error("session %s cannot be announced: %s", session, error)
+                return None
+            text = r.session_text(session, self.host_key.public, epoch)
+            made = self._vouched[session, epoch] = r.Announced(key.public, epoch, key.sign(text))
+        return made
+
+    def book(self, session: SessionId | None) -> InputBook | None:
+        """What is known of the inputs of a session, or of the host's own channel; None: it is not
+        here, or may not act."""
+        if session is None:
+            return self._books[host_channel(self.host_key.public)]
+        live = self.daemon.registry.live.get(session)
+        if live is None:
+            return None
+        book = self._books.get(session)
+        if book is None or book.incarnation is not live.incarnation:
+            book = self._books[session] = InputBook(live.incarnation)
+        return book
+
+    # -- what a relay tells of readers ------------------------------------------------------------
+
+    def fanout(self, live: LiveSession) -> Fanout:
+        """What sends this session's output to all, made when it is first needed."""
+        if live.fanout is None:
+            live.fanout = self._fanouts[live.spec.id] = Fanout(self, live)
+        return live.fanout
+
+    def judge(self, subject: ActorId | None = None) -> None:
+        """What somebody may do has changed: who may not observe is not to be sent anything.
+        `subject`: of whom alone that is so."""
+        for uplink in self._uplinks:
+            uplink.judge(subject)
+
+    def wanting(self, session: SessionId) -> list[Uplink]:
+        return [uplink for uplink, which in self._wanted if which == session]
+
+    def wanted(self, uplink: Uplink, session: SessionId, wanted: bool) -> None:
+        """Whether anybody there is subscribed to what is sent to all."""
+        if wanted:
+            self._wanted.add((uplink, session))
+        else:
+            self._wanted.discard((uplink, session))
+        if (fanout := self._fanouts.get(session)) is not None:
+            fanout.wanted(uplink, wanted)
+
+    def taken(self, uplink: Uplink, session: SessionId, seq: int) -> None:
+        """How far the fastest subscriber is."""
+        if (fanout := self._fanouts.get(session)) is not None:
+            fanout.taken(uplink, seq)
+
+    def lost(self, uplink: Uplink) -> None:
+        """Nobody reads through it now."""
+        for which, session in list(self._wanted):
+            if which is uplink:
+                self.wanted(uplink, session, False)
+
+    def has_room(self) -> None:
+        for fanout in list(self._fanouts.values()):
+            fanout.pump()
+
+    # -- for people -------------------------------------------------------------------------------
+
+    def states(self) -> dict[RelayAddress, tuple[bool, str]]:
+        """Each relay: whether it is reached, and what there is to say."""
+        return {uplink.address: (uplink.up, uplink.state) for uplink in self._uplinks}

@@ -1,0 +1,30 @@
+"""One live session: its input, output, record, turn, halt, lease and recovery.
+
+start.py             a `run` request -> a live session
+live_session.py      the shell around core.session: events in, effects carried out
+parcel.py            what a new daemon needs to carry it on
+input_custody.py     an input that was allowed -> journal -> custody -> PTY
+key_way.py           the same for a key press and its echo, at once
+output.py            PTY -> ring -> readers; nowhere in a blind turn
+screen_view.py       the lazily fed screen, and its checkpoint
+record.py            what is recorded, and when it is on disk
+record_backlog.py    what happened and could not be recorded yet
+journal_repair.py    what the daemon before left undone in its journal
+refusal_counts.py    refused inputs, recorded once for many
+turn_notices.py      changes of the turn: recorded, saved, announced
+halt_control.py      stopping the tree, or what one actor started in it
+lease.py             a re-homeable session's lease, and what follows when it is lost
+lease_runner.py      that lease, run: a clock and a coordination point for core.lease
+fencing_token.py     the fencing token, for the session's programs
+signals.py           signals for the processes of a session
+handoff.py           what a new turn holder must know, since which point
+shell_commands.py    what the session's shell reports
+line_attribution.py  whose text the shell's line editor holds
+typed_before.py      the same for what was typed before this daemon started
+exec_runs.py         `exec`: command lines that somebody waits for, remembered by key
+state_watch.py       a watched session's state, announced on change
+describe.py          the session in the words of model.info
+journal_queries.py   its journal as it is read: pieces, verdicts, proofs
+blame.py             whose command made each line of the scrollback
+discontinuity.py     a journal that cannot go on: the statement, and the successor
+"""

@@ -1,0 +1,144 @@
+"""Honest discontinuity (N9): a session that cannot go on is said to have been discontinued, by a
+signed statement of why and how far its record can be trusted. Its identity never runs again; what
+follows it is a new session that names it."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Any
+
+from holdfast.adapters.journal_files.segments import JournalReader, exists, state_discontinuity
+from holdfast.adapters.journal_files.writer import JournalWriter
+from holdfast.adapters.signing import check
+from holdfast.host.clock import now
+from holdfast.host.session.parcel import Kept, KeptHalt
+from holdfast.host.session_store import Store, Stored
+from holdfast.journal import lineage
+from holdfast.journal.entries import HOST, Began, Discontinued, TailCut
+from holdfast.journal.signatures import binding_message
+from holdfast.journal.verdict import Outcome
+from holdfast.model.actor import Actor
+from holdfast.model.errors import HoldfastError, InvalidArgument
+from holdfast.model.ids import SessionId
+
+if TYPE_CHECKING:
+    from holdfast.host.daemon import Daemon
+
+log = logging.getLogger(__name__)
+
+
+def discontinue(store: Store, session: SessionId, epoch: int, reason: str) -> None:
+    """State it: as the journal's last entry, or beside a journal that is damaged. What cannot be
+    written is logged; the session's end is certain either way."""
+    directory = store.directory(session)
+    try:
+        if not exists(directory):
+            return
+        reader = JournalReader(directory)
+        verdict = reader.verify(session, check)
+        if verdict.closed_by or reader.discontinuity() is not None:
+            return
+        if verdict.outcome is Outcome.DAMAGED:
+            trusted = verdict.trustworthy_through
+            statement = lineage.discontinuity(
+                session,
+                verdict,
+                reader.hash_at(session, trusted) if trusted else b"",
+                f"{reason}; its journal is {verdict.text()}",
+                now(),
+                store.host_key.public,
+            )
+            state_discontinuity(directory, statement.signed(store.host_key.sign))
+            return
+        journal = JournalWriter.open(directory, session, store.host_key.sign, check)
+        try:
+            if journal.cut is not None:  # never silently
+                cut = TailCut(journal.cut.size)
+                journal.record(now(), epoch, HOST, cut, spend_reserve=True)
+            journal.record(
+                now(), epoch, HOST, lineage.discontinued(verdict, reason), spend_reserve=True
+            )
+            journal.finish()
+        finally:
+            journal.close()
+    except (HoldfastError, OSError) as error:
+        log.error("discontinuity of %s: %s", session, error)
+
+
+def succeed(store: Store, kept: Kept, reason: str) -> tuple[Kept, JournalWriter, Stored | None]:
+    """What runs goes on under a new identity that names the old one. Nobody holds its turn: it was
+    got under a record that cannot be trusted. Gives the old one's tombstone too."""
+    old = kept.spec
+    discontinue(store, old.id, old.epoch, reason)
+    fresh = store.create()
+    trusted = JournalReader(store.directory(old.id)).discontinuity()
+    journal = begin_journal(
+        store,
+        fresh,
+        HOST,
+        old.epoch,
+        name=old.name,
+        argv=old.argv,
+        level=old.level,
+        user=old.user,
+        labels=old.labels,
+        cols=kept.size.cols,
+        rows=kept.size.rows,
+        predecessor=old.id,
+        predecessor_seq=trusted.last_seq if trusted else 0,
+        predecessor_hash=trusted.last_hash if trusted else b"",
+    )
+    journal.sync()
+    ended = store.bury_discontinued(old.id, fresh, reason)
+    spec = old.replace(id=fresh, born_as=old.mark)
+    fresh_start = kept.replace(spec=spec, turn=None, lease=None)
+    if kept.lease is not None and kept.halt is None:
+        # A lease is for one identity, and who held this one's is not known from a damaged record:
+        # what runs goes on, pinned, when somebody says so.
+        fresh_start = fresh_start.replace(halt=KeptHalt(confirmed=False))
+    return fresh_start, journal, ended
+
+
+def begin_journal(
+    store: Store, session: SessionId, actor: str, epoch: int, **known: Any
+) -> JournalWriter:
+    """The journal with its first entry: before anything of the session runs."""
+    key, host_key = store.session_key(session), store.host_key
+    began = Began(
+        session=session,
+        session_key=key.public,
+        host_key=host_key.public,
+        binding=key.sign(binding_message(session, host_key.public)),
+        **known,
+    )
+    journal = JournalWriter.create(store.directory(session), session, host_key.sign)
+    try:
+        journal.record(now(), epoch, actor, began)
+    except HoldfastError:
+        journal.close()
+        raise
+    return journal
+
+
+def lineage_of(daemon: Daemon, actor: Actor, predecessor: str) -> dict[str, Any]:
+    """What a new session says of the one it follows, for its first entry."""
+    if not predecessor:
+        return {}
+    found = daemon.registry.find(actor, predecessor)
+    if not isinstance(found, Stored):
+        raise InvalidArgument(
+            f"{found.spec.name} lives; a session follows one that has ended",
+            hint=f"`hold attach {found.spec.name}` joins it",
+        )
+    session = found.info.id
+    reader = JournalReader(daemon.store.directory(session))
+    statement = reader.discontinuity()
+    if statement is not None:
+        seq, head = statement.last_seq, statement.last_hash
+    else:
+        verdict = reader.verify(session, check)
+        seq, head = verdict.last_seq, verdict.last_hash
+        for entry in reader.entries(max(1, seq - 8), seq):
+            if isinstance(entry.body, Discontinued):
+                seq, head = entry.body.last_seq, entry.body.last_hash
+    return {"predecessor": session, "predecessor_seq": seq, "predecessor_hash": head}

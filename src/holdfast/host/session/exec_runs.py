@@ -1,0 +1,279 @@
+"""`exec`: command lines that somebody waits for, and what is remembered of them.
+
+An execution belongs to the session, not to the connection that asked for it: whoever asks the same
+again (by key, or by operator and number) joins it. It is kept before its line is typed and survives
+the daemon, so that no asking again can run a command twice. What its shell reports comes from
+host.commands; its output is in the ring, like all output.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import time
+from collections import deque
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+from weakref import WeakSet
+
+from holdfast.core.command_output import ExecOutput
+from holdfast.core.key_names import pasted
+from holdfast.host.clock import now
+from holdfast.host.connection.output_channels import Piece
+from holdfast.host.session.parcel import KeptExec
+from holdfast.model.envelope import Right
+from holdfast.model.errors import HoldfastError, InvalidArgument, from_code
+from holdfast.model.ids import ActorId, OperatorId
+from holdfast.model.limits import (
+    EXEC_KEY_MAX_CHARS,
+    EXECS_REMEMBERED,
+    KEYED_EXECS_REMEMBERED,
+    OUTPUT_CHUNK_BYTES,
+)
+from holdfast.wire.frames import encode
+from holdfast.wire.messages import session as m
+
+if TYPE_CHECKING:
+    from holdfast.host.session.live_session import LiveSession
+
+_MARK_WAIT_S = 1.0  # for the end mark to arrive after the report of the end
+_MARK_WITHIN_BYTES = 4096  # of the output printed when the end was reported
+_CWD_KEPT_BYTES = 100  # a longer one is not remembered: the state blob is small
+
+
+class Execution:
+    """One command line that was typed for somebody, and who reads its output."""
+
+    def __init__(self, record: KeptExec, *, restored: bool = False) -> None:
+        self.record = record
+        self.restored = restored  # its asker spoke to another daemon
+        self.channels: WeakSet[ExecChannel] = WeakSet()  # of operators that are still here
+        self.mark_deadline = 0.0
+
+    @property
+    def over(self) -> bool:
+        return self.record.seconds is not None
+
+    def begins(self, command: int, journal_seq: int, *, parsed: bool = True) -> None:
+        self.record = self.record.replace(command=command, parsed=parsed, journal_seq=journal_seq)
+
+    def ends(self, status: int, cwd: str, head: int) -> None:
+        cwd = cwd if len(cwd.encode(errors="replace")) <= _CWD_KEPT_BYTES else ""
+        self._over(status=status, cwd=cwd, end_offset=head)
+        # The end mark follows within the kernel's time to move it, unless the ring lost it.
+        self.mark_deadline = time.monotonic() + _MARK_WAIT_S
+        asyncio.get_running_loop().call_later(_MARK_WAIT_S, self.wake)
+
+    def fails(self, error: HoldfastError) -> None:
+        self._over(failure=(error.code, error.message, error.hint))
+
+    def _over(self, **what: object) -> None:
+        seconds = max(0.0, time.monotonic() - self.record.began)
+        self.record = self.record.replace(seconds=seconds, **what)
+
+    def wake(self) -> None:
+        """Tell who reads it. After it is kept: what one was told, the next is told too, also by
+        another daemon."""
+        for channel in tuple(self.channels):
+            channel.wake()
+
+
+class Executions:
+    """Those of one session: the latest, and with keys of their own more of them."""
+
+    def __init__(self, kept: tuple[KeptExec, ...]) -> None:
+        self._keyed: deque[Execution] = deque()
+        self._others: deque[Execution] = deque()
+        for record in kept:
+            self._among(record).append(Execution(record, restored=True))
+
+    def _among(self, record: KeptExec) -> deque[Execution]:
+        return self._keyed if record.keyed else self._others
+
+    def find(self, actor: str, operator: OperatorId, request: m.Exec) -> Execution | None:
+        """What the same request began before."""
+        name = _name(actor, operator, request)
+        for execution in (*self._keyed, *self._others):
+            if execution.record.name == name:
+                if execution.record.digest != _digest(request.command):
+                    raise InvalidArgument(
+                        "this key, or number, was used for another command line",
+                        hint="a key names one act; take another for another",
+                    )
+                return execution
+        return None
+
+    def begin(self, actor: str, operator: OperatorId, request: m.Exec, offset: int) -> Execution:
+        """A new one, about to be typed. The caller keeps it first, and forgets it if it is
+        refused."""
+        if len(request.key) > EXEC_KEY_MAX_CHARS:
+            raise InvalidArgument(f"a key has at most {EXEC_KEY_MAX_CHARS} characters")
+        record = KeptExec(
+            _name(actor, operator, request),
+            bool(request.key),
+            operator,
+            request.seq,
+            _digest(request.command),
+            offset,
+            time.monotonic(),
+        )
+        execution = Execution(record)
+        self._among(record).append(execution)
+        return execution
+
+    def typed(self) -> None:
+        """The latest was not refused: so the oldest may go. Who is refused pushes nobody out."""
+        while len(self._keyed) > KEYED_EXECS_REMEMBERED:
+            self._keyed.popleft()
+        while len(self._others) > EXECS_REMEMBERED:
+            self._others.popleft()
+
+    def forget(self, execution: Execution) -> None:
+        among = self._among(execution.record)
+        if execution in among:
+            among.remove(execution)
+
+    def unfinished(self, taken: Callable[[OperatorId], int]) -> Execution | None:
+        """The one that an earlier daemon left running. One whose line was not typed, by the ledger,
+        did not happen."""
+        left = None
+        for execution in (*self._keyed, *self._others):
+            if not execution.over:
+                if taken(execution.record.operator) < execution.record.seq:
+                    self.forget(execution)
+                else:
+                    left = execution
+        return left
+
+    def kept(self) -> tuple[KeptExec, ...]:
+        return tuple(execution.record for execution in (*self._keyed, *self._others))
+
+
+class ExecChannel:
+    """One execution's output for one operator that asked for it."""
+
+    def __init__(
+        self, live: LiveSession, actor: ActorId, number: int, request: int, execution: Execution
+    ) -> None:
+        self.live = live
+        self.number = number
+        self._actor = actor
+        self.wake: Callable[[], None] = lambda: None
+        self._request = request
+        self._execution = execution
+        self._cursor = execution.record.offset
+        self._output: ExecOutput | None = None
+        self._ready: deque[m.Answer] = deque()
+        self._lost = 0
+        self._finished = False
+        execution.channels.add(self)
+
+    def next_piece(self) -> Piece | None:
+        if self._finished or not self.live.may_act():  # else it is closed in this moment
+            return None
+        try:
+            self._check_watches()
+        except HoldfastError as refusal:
+            return self._fails(refusal)
+        self._look()
+        if self._ready:
+            return [encode(self._ready.popleft())]
+        record = self._execution.record
+        if record.seconds is None or not self._complete():
+            return None
+        if record.failure:
+            return self._fails(from_code(*record.failure))
+        self._finished = True
+        self._execution.channels.discard(self)
+        ended = m.ExecEnded(
+            self._request, record.status or 0, record.cwd, record.seconds, self._lost
+        )
+        return [encode(ended)]
+
+    def _check_watches(self) -> None:
+        """Raise unless who began it may still see what is printed."""
+        spec, authority = self.live.spec, self.live.core.authority
+        authority.check(self._actor, Right.OBSERVE, spec.id, spec.labels, now())
+
+    def _fails(self, error: HoldfastError) -> Piece:
+        self._finished = True
+        self._ready.clear()
+        self._execution.channels.discard(self)
+        fields = (error.code, error.message, error.hint, error.retryable)
+        return [encode(m.Failed(self._request, *fields))]
+
+    def finished(self) -> bool:
+        return self._finished and not self._ready
+
+    def _look(self) -> None:
+        """What there is to say: that it began, then its output, as far as it is wanted now."""
+        record = self._execution.record
+        if self._output is None and record.command is not None:
+            fish = self.live.spec.shell == "fish"
+            self._output = ExecOutput(
+                record.command, parsed=record.parsed, preamble=fish, at=record.offset
+            )
+            self._ready.append(
+                m.ExecBegan(self._request, record.command, record.journal_seq, record.offset)
+            )
+        if self._output is None or record.failure:
+            return
+        end = self.live.ring.head if record.end_offset is None else record.end_offset
+        self._read_to(end, self._output)
+        if record.end_offset is not None and self._cursor >= end and not self._ready:
+            self._read_mark(end, self._output)
+
+    def _read_to(self, end: int, output: ExecOutput) -> None:
+        """Take from the ring until there is something to send: a reader that does not read leaves
+        the rest there."""
+        ring = self.live.ring
+        while not self._ready and self._cursor < end:
+            if self._cursor < ring.tail:
+                self._lost += min(ring.tail, end) - self._cursor
+                self._cursor = min(ring.tail, end)
+                self._say(output.at, output.lost(self._cursor))
+                continue
+            piece = min(self._cursor + OUTPUT_CHUNK_BYTES, end)
+            data = ring.copy(self._cursor, piece)
+            self._cursor = piece
+            passed = output.feed(data)
+            self._say(output.at - len(passed), passed)
+
+    def _read_mark(self, end: int, output: ExecOutput) -> None:
+        """All that was printed when the end was reported is read. The mark may come behind it."""
+        if output.complete:
+            return
+        ring = self.live.ring
+        start = max(end, ring.tail)
+        behind = ring.copy(start, max(start, min(ring.head, end + _MARK_WITHIN_BYTES)))
+        passed = output.end(behind)
+        self._say(output.at - len(passed), passed)
+
+    def _complete(self) -> bool:
+        output = self._output
+        if output is None or output.complete or self._execution.record.failure:
+            return True
+        return time.monotonic() >= self._execution.mark_deadline
+
+    def _say(self, offset: int, data: bytes) -> None:
+        if data:
+            self._ready.append(m.ExecOutput(self._request, data, offset))
+
+
+def command_bytes(command: str, *, bracketed: bool) -> bytes:
+    """A command line as typed: pasted as one piece where the shell knows pastes, so that a newline
+    in it is text, then Enter."""
+    if not command.strip():
+        raise InvalidArgument("an empty command line runs nothing")
+    text = command.encode()
+    return (pasted(text) if bracketed else text) + b"\r"
+
+
+def _name(actor: str, operator: OperatorId, request: m.Exec) -> str:
+    """By which it is known again. Keys are the actor's own, numbers the operator's."""
+    named = f"{actor}/key/{request.key}" if request.key else f"{operator}/{request.seq}"
+    return hashlib.sha256(named.encode()).hexdigest()[:32]
+
+
+def _digest(command: str) -> str:
+    return hashlib.sha256(command.encode()).hexdigest()[:16]

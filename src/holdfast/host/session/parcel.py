@@ -1,0 +1,107 @@
+"""What the keeper holds of a session, so that a new daemon can carry it on: a small state blob and
+descriptors. What changes with every byte is not here but in the session's shared memory
+(adapters.ring, adapters.ledger)."""
+
+from __future__ import annotations
+
+import msgpack
+
+from holdfast.core.turn.machine import KeptTurn
+from holdfast.host.session.lease_runner import KeptTenure
+from holdfast.model.ids import OperatorId, SessionId
+from holdfast.model.info import CommandRecord
+from holdfast.model.record import Record
+from holdfast.model.size import Size
+from holdfast.model.spec import Place
+from holdfast.model.state import Level
+from holdfast.ports.halt import Stopped
+
+
+class Spec(Record):
+    """What does not change while an incarnation lives; with `kept`, all a new daemon needs to
+    carry on."""
+
+    id: SessionId
+    name: str
+    uid: int
+    user: str
+    argv: tuple[str, ...]
+    cwd: str
+    level: Level
+    epoch: int
+    created_at: float
+    place: Place
+    shell: str  # bash, zsh, fish when it reports its commands, else ""
+    is_shell: bool  # the main program is an interactive shell, reporting or not
+    nonce: str
+    labels: tuple[str, ...] = ()
+    born_as: str = ""  # the identity its processes were started under, when that is another
+
+    @property
+    def mark(self) -> SessionId:
+        """What its processes have in their environment, and what its cgroup and FIFO are called."""
+        return SessionId(self.born_as) if self.born_as else self.id
+
+
+class KeptHalt(Record):
+    """A halt in force: what has to be known to end it."""
+
+    confirmed: bool  # the kernel said that everything stands still
+    stopped: tuple[Stopped, ...] = ()  # at level plain: the processes to continue
+    standing: tuple[Stopped, ...] | None = None  # and those that stood still before it
+
+
+class KeptExec(Record):
+    """One command line that somebody waits for, or may ask for again."""
+
+    name: str  # by which it is known again (host.executing)
+    keyed: bool  # its asker gave it a key of its own
+    operator: OperatorId  # who typed it, and as which input
+    seq: int
+    digest: str  # of the command line: another one is another act
+    offset: int  # of the output when it was typed
+    began: float  # by CLOCK_MONOTONIC, which outlives the daemon
+    command: int | None = None  # the shell's number for it, when it began
+    parsed: bool = True  # the shell understood the line
+    journal_seq: int = 0  # of the record that it began
+    seconds: float | None = None  # how long it took; None while it is not over
+    status: int | None = None
+    cwd: str = ""
+    end_offset: int | None = None  # of the output when its end was reported
+    failure: tuple[str, ...] = ()  # code, message and hint, when it came to no end
+
+
+class Kept(Record):
+    """The state blob in the keeper's custody."""
+
+    spec: Spec
+    size: Size
+    commands: tuple[CommandRecord, ...] = ()
+    layer_seq: int = 0
+    last_output_at: float | None = None
+    turn: KeptTurn | None = None
+    halt: KeptHalt | None = None  # while it is halted
+    lease: KeptTenure | None = None  # of a re-homeable session
+    executions: tuple[KeptExec, ...] = ()
+
+    def blob(self) -> bytes:
+        data: bytes = msgpack.packb(self.pack())
+        return data
+
+    @classmethod
+    def of_blob(cls, blob: bytes) -> Kept:
+        return cls.unpack(msgpack.unpackb(blob))
+
+
+class Descriptors(Record):
+    """What is in custody, by name. `bell` is the shell's report FIFO, -1 when there is none."""
+
+    master: int
+    pidfd: int
+    ring: int
+    output: int
+    input: int
+    bell: int = -1
+
+    def named(self) -> dict[str, int]:
+        return {name: fd for name, fd in self.pack().items() if fd >= 0}

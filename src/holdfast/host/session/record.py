@@ -1,0 +1,397 @@
+"""The journal of one live session: what is recorded, before its effect, and when it is on disk.
+
+Keys are gathered for a moment in shared memory (adapters.burst) and recorded as one entry; all else
+is written at once. Written means: it survives this daemon. On disk, to survive the machine, it
+is within 50 ms, or before the answer where that matters (`on_disk`). When the disk is full, what
+actors ask for is refused before anything happens; what happened anyway is written into the reserve.
+Stopping, seizing and ending are never refused for the disk's sake: when even the reserve is used
+up or the disk broken, they happen, are said to be unrecorded, and wait in backlog.py.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+from typing import TYPE_CHECKING
+
+from holdfast.adapters.journal_files.segments import JournalReader
+from holdfast.adapters.journal_files.writer import JournalWriter
+from holdfast.adapters.session_memory.burst_page import ROOM_BYTES, Burst
+from holdfast.adapters.signing import check
+from holdfast.core import events as ev
+from holdfast.host import clock
+from holdfast.host.clock import now
+from holdfast.host.session.journal_repair import last_input, missed_changes
+from holdfast.host.session.record_backlog import Backlog
+from holdfast.host.session.refusal_counts import Refusals
+from holdfast.journal import entries
+from holdfast.journal.entries import Body
+from holdfast.model.errors import SessionEnded, StorageFailed
+from holdfast.model.ids import HOST_ACTOR, OperatorId
+from holdfast.model.limits import (
+    JOURNAL_BURST_S,
+    JOURNAL_FACTS_BYTES,
+    JOURNAL_REFUSALS_S,
+    JOURNAL_RETRY_S,
+    JOURNAL_SEAL_S,
+    JOURNAL_SYNC_S,
+    JOURNAL_TAIL_ENTRIES,
+)
+from holdfast.model.state import Ending
+
+if TYPE_CHECKING:
+    from holdfast.host.session.live_session import LiveSession
+
+log = logging.getLogger(__name__)
+
+# No state of the disk keeps anybody from these.
+_NEVER_REFUSED = (
+    *(ev.SeizeAsked, ev.HaltAsked, ev.ResumeAsked, ev.EndAsked, ev.AuthorityChanged),
+    *(ev.Opened, ev.Left, ev.Gone, ev.ForwardLeft),
+)
+
+
+class Journaling:
+    """Records one session."""
+
+    def __init__(self, live: LiveSession, writer: JournalWriter | None) -> None:
+        self._live = live
+        self._loop = asyncio.get_running_loop()
+        self.burst = Burst(live.ring)
+        self._prepared = -1  # size of the burst with the key that is being taken
+        self._refusals = Refusals()
+        self._refusals_at: asyncio.TimerHandle | None = None
+        self._keys_at: asyncio.TimerHandle | None = None
+        self._seal_at: asyncio.TimerHandle | None = None
+        self._sync: asyncio.Task[None] | None = None
+        self._unsynced = False
+        self._lost = ""  # why nothing can be recorded for sure any more
+        self._backlog = Backlog()
+        self._retry_at: asyncio.TimerHandle | None = None
+        self._closed = False
+        self._writer = writer or self._carry_on()
+
+    # -- carrying on ----------------------------------------------------------------------------
+
+    def _carry_on(self) -> JournalWriter:
+        """Another daemon wrote it until now. What it left undone is settled, and said."""
+        live = self._live
+        directory, session = live.daemon.store.directory(live.spec.id), live.spec.id
+        sign = live.daemon.store.host_key.sign
+        writer = JournalWriter.open(directory, session, sign, check, whole=False)
+        seq = writer.chain.seq
+        recent = list(JournalReader(directory).entries(max(1, seq - JOURNAL_TAIL_ENTRIES), seq))
+        for entry in recent:
+            clock.not_before(entry.at)
+        last = last_input(recent)
+        self._writer = writer
+        if writer.cut is not None:
+            log.error("journal of %s: %d bytes of torn tail were cut", session, writer.cut.size)
+            self._fact(HOST_ACTOR, entries.TailCut(writer.cut.size))
+        ledger = live.typist.ledger
+        self.burst.settle(ledger.operators())
+        self._recover_keys(last)
+        if last is not None and ledger.last_seq(OperatorId(last.operator)) < last.last_seq:
+            self._fact(HOST_ACTOR, entries.Voided(last.operator, last.seq, last.last_seq))
+        if not writer.chain.closed_by:  # else its end is recorded, and only its burial is left
+            holder = live.core.turn.holder or HOST_ACTOR
+            self._fact(HOST_ACTOR, entries.CarriedOn(os.getpid(), holder))
+            for by, body in missed_changes(live, recent):
+                self._fact(by, body)
+        return writer
+
+    def _recover_keys(self, last: entries.Input | entries.BlindInput | None) -> None:
+        keys = self.burst.keys()
+        if keys and last and last.operator == keys.operator and last.last_seq >= keys.last_seq:
+            self.burst.clear()
+        self._record_keys()
+
+    # -- recording ------------------------------------------------------------------------------
+
+    @property
+    def seq(self) -> int:
+        """Of the last entry."""
+        return self._writer.chain.seq
+
+    def record(self, actor: str, body: Body, *, forced: bool = False) -> int:
+        """Write one entry, behind everything that happened before. Raises StorageFailed when it
+        cannot be: then its effect must not happen."""
+        self._record_keys()
+        self._catch_up()
+        return self._write(now(), actor, body, forced=forced, fact=False)
+
+    def _fact(self, actor: str, body: Body, *, forced: bool = False) -> None:
+        """Something that happened and cannot be refused any more."""
+        at = now()
+        try:
+            self._catch_up(counts=False)
+            self._write(at, actor, body, forced=forced, fact=True)
+        except StorageFailed as error:
+            self._backlog.hold(at, actor, body, error.message)
+            self._retry_later()
+            log.critical("journal of %s: %s; its input is refused", self._live.spec.id, error)
+        except SessionEnded:
+            # Its end is recorded, but not buried yet: nothing that happens since is part of it.
+            log.info("journal of %s: %s after its end", self._live.spec.id, body.tag)
+
+    def fact(self, actor: str, body: Body, *, forced: bool = False) -> None:
+        """Something that happened, whether or not there is room to write it down."""
+        self._record_keys()
+        self._fact(actor, body, forced=forced)
+
+    def note(self, actor: str, body: Body) -> None:
+        """Something that happened of which anybody may make any amount, and which nobody is kept
+        from: not out of the reserve, which halting and ending need. Without room it is counted."""
+        self._record_keys()
+        at = now()
+        try:
+            self._catch_up()
+            self._write(at, actor, body, forced=False, fact=False)
+        except StorageFailed as error:
+            self._backlog.count(at, actor, body, error.message)
+            self._retry_later()
+        except SessionEnded:
+            log.info("journal of %s: %s after its end", self._live.spec.id, body.tag)
+
+    def _write(self, at: float, actor: str, body: Body, *, forced: bool, fact: bool) -> int:
+        seq = self._writer.record(at, self._live.spec.epoch, actor, body, spend_reserve=fact)
+        self._sync_soon(forced)
+        self._seal_later()
+        return seq
+
+    def check_writable(self, event: ev.Event) -> None:
+        """Raise unless what comes of this event can be recorded. Before it is judged."""
+        if event.actor == HOST_ACTOR or isinstance(event, _NEVER_REFUSED):
+            return
+        self._check_recordable()
+        size = len(event.data) if isinstance(event, ev.Offered) else 0
+        self._writer.reserve(ROOM_BYTES + size)
+
+    def _check_recordable(self) -> None:
+        if self._lost:
+            raise StorageFailed(f"nothing can be recorded any more: {self._lost}")
+        self._catch_up()
+
+    # -- what could not be written ----------------------------------------------------------------
+
+    def _catch_up(self, *, counts: bool = True) -> None:
+        """First what happened before, or StorageFailed: the journal has one order."""
+        if not self._backlog.why:
+            return
+        self._backlog.write_facts(lambda *what: self._write(*what, forced=True, fact=True))
+        if counts:
+            self._backlog.write_counts(
+                lambda *what: self._write(*what, forced=False, fact=False), now()
+            )
+
+    def _retry_later(self) -> None:
+        if self._retry_at is None and not self._closed:
+            self._retry_at = self._loop.call_later(JOURNAL_RETRY_S, self._retry)
+
+    def _retry(self) -> None:
+        self._retry_at = None
+        self._try_to_catch_up()
+        if self._backlog.why:
+            self._retry_later()
+
+    def unrecorded(self) -> str:
+        """Why something that happened is in doubt, or not written; "" when nothing is. Tried once
+        more before it is said."""
+        self._try_to_catch_up()
+        return self._lost or self._backlog.why
+
+    def _try_to_catch_up(self) -> None:
+        if not self._closed:
+            with contextlib.suppress(StorageFailed):
+                self._catch_up()
+
+    # -- keys -----------------------------------------------------------------------------------
+
+    def key(
+        self, actor: str, operator: OperatorId, seq: int, data: bytes, secret: bool, offset: int
+    ) -> None:
+        """Gather a key that is about to be taken; `taken` follows."""
+        self._prepared = self.burst.prepare(actor, operator, seq, data, secret)
+        if self._prepared < 0:
+            self.begin_keys(actor, operator, seq, secret, offset)
+            self._prepared = self.burst.prepare(actor, operator, seq, data, secret)
+        if self._prepared < 0:  # longer than a burst
+            body: Body = entries.BlindInput(operator, seq, seq, len(data))
+            if not secret:
+                body = entries.Input(operator, seq, seq, "keys", data, offset)
+            self.record(actor, body)
+            self.burst.clear()  # nothing is in it; what comes next begins one of its own
+
+    def begin_keys(
+        self, actor: str, operator: OperatorId, seq: int, secret: bool, offset: int
+    ) -> None:
+        """A new burst; the one before is recorded."""
+        self._record_keys()
+        self._check_recordable()
+        self._writer.reserve(ROOM_BYTES)
+        self.burst.begin(actor, operator, secret, seq, offset, now())
+        self._record_soon()
+
+    def _record_soon(self) -> None:
+        self._keys_at = self._loop.call_later(JOURNAL_BURST_S, self._record_keys)
+
+    def has_room(self) -> bool:
+        """Whether a burst can be begun without asking the disk."""
+        doubt = self._lost or self._backlog.why
+        return not doubt and self._writer.has_reserve(ROOM_BYTES)
+
+    def pressed(self, actor: str, operator: OperatorId, gathered: int | None, size: int) -> None:
+        """A key was gathered by adapters.key_press, behind so much; None: it began a burst."""
+        self.burst.pressed(actor, operator, (gathered or 0) + size)
+        if gathered is None:
+            self._record_soon()
+
+    def taken(self, seq: int) -> None:
+        """The key prepared last is in custody."""
+        if self._prepared >= 0:
+            self.burst.commit(self._prepared, seq)
+            self._prepared = -1
+
+    def flush(self) -> None:
+        """What was gathered and counted is written."""
+        if not self._closed:
+            self._record_keys()
+            self._try_to_catch_up()
+            self._record_refusals()
+
+    def _record_keys(self) -> None:
+        """Before every other entry, for the journal has one order; and soon, if there is none."""
+        if self._keys_at is not None:
+            self._keys_at.cancel()
+            self._keys_at = None
+        if self._closed:
+            return
+        keys = self.burst.keys()
+        if keys is None:
+            self.burst.clear()  # one that was begun for a key that did not come to be taken
+            return
+        body: Body = entries.BlindInput(keys.operator, keys.seq, keys.last_seq, keys.size)
+        if not keys.secret:
+            body = entries.Input(
+                keys.operator, keys.seq, keys.last_seq, "keys", keys.data, keys.offset
+            )
+        self._fact(keys.actor, body)
+        self.burst.clear()
+
+    # -- refusals -------------------------------------------------------------------------------
+
+    def refused(self, event: ev.Event, code: str) -> None:
+        """Somebody asked for something and did not get it."""
+        if self._live.is_over or event.actor == HOST_ACTOR or code == StorageFailed.code:
+            return
+        first = self._refusals.take(event, code)
+        if first is None:
+            return
+        self._record_keys()
+        self._record_refusal(*first)
+        if self._refusals_at is None:
+            self._refusals_at = self._loop.call_later(JOURNAL_REFUSALS_S, self._record_refusals)
+
+    def _record_refusals(self) -> None:
+        if self._refusals_at is not None:
+            self._refusals_at.cancel()
+            self._refusals_at = None
+        if not self._closed:
+            for actor, body in self._refusals.told():
+                self._record_refusal(actor, body)
+
+    def _record_refusal(self, actor: str, body: entries.Refused) -> None:
+        """Not out of the reserve: whoever is refused must not be able to use up what halting and
+        ending the session need."""
+        try:
+            self._catch_up()
+            self._write(now(), actor, body, forced=False, fact=False)
+        except StorageFailed as error:
+            log.warning("journal of %s: a refusal is not recorded: %s", self._live.spec.id, error)
+
+    # -- disk -----------------------------------------------------------------------------------
+
+    def _sync_soon(self, forced: bool) -> None:
+        self._unsynced = True
+        if self._sync is None or self._sync.done():
+            self._sync = self._live.background(self._synced(0 if forced else JOURNAL_SYNC_S))
+
+    def _seal_later(self) -> None:
+        """What is recorded is signed within the interval, also when nothing follows it."""
+        if self._seal_at is None and self._writer.chain.unsealed_bytes:
+            self._seal_at = self._loop.call_later(JOURNAL_SEAL_S, self._seal)
+
+    def _seal(self) -> None:
+        self._seal_at = None
+        if self._closed or not self._writer.chain.unsealed_bytes:
+            return
+        self._record_keys()
+        try:
+            self._catch_up(counts=False)
+            self._writer.seal(now(), self._live.spec.epoch)
+        except StorageFailed as error:
+            log.error("journal of %s: %s", self._live.spec.id, error)
+            return
+        self._sync_soon(forced=False)
+
+    async def _synced(self, delay: float) -> None:
+        if delay:
+            await asyncio.sleep(delay)
+        while self._unsynced and not self._closed:
+            self._unsynced = False
+            try:
+                await asyncio.to_thread(self._writer.sync)
+            except StorageFailed as error:
+                self._lost = error.message
+                log.critical("journal of %s: %s", self._live.spec.id, error)
+                return
+
+    async def on_disk(self) -> str:
+        """Everything done until now would survive the machine; or why it might not."""
+        self.flush()
+        if not self._closed:
+            try:
+                await asyncio.to_thread(self._writer.sync)
+            except StorageFailed as error:
+                self._lost = error.message
+        return self._lost or (self._backlog.why if self._backlog.holds else "")
+
+    def ended(self, ending: Ending) -> None:
+        """The last entry: how it ended, or that nobody can know (N9)."""
+        self.flush()
+        if self._writer.room() > JOURNAL_FACTS_BYTES:  # nothing else is in need of the reserve now
+            with contextlib.suppress(StorageFailed):
+                self._backlog.write_counts(
+                    lambda *what: self._write(*what, forced=False, fact=True), now()
+                )
+        body: Body = entries.Ended(ending.code, ending.signal, None)
+        if ending.lost is not None:
+            body = entries.Discontinued(ending.lost, self.seq, self._writer.chain.head)
+        self.fact(HOST_ACTOR, body)
+
+    def complete(self) -> bool:
+        """Whether its end is written, and all that happened before; if not, tried once more."""
+        self._try_to_catch_up()
+        if self._backlog.holds:
+            return False
+        try:
+            self._writer.finish()
+        except StorageFailed as error:
+            self._lost = error.message
+            log.error("journal of %s: %s", self._live.spec.id, error)
+        return True
+
+    def close(self) -> None:
+        if self._closed:
+            return
+        self.flush()
+        if lost := self.unrecorded():
+            log.critical("journal of %s: not all is recorded: %s", self._live.spec.id, lost)
+        self._closed = True
+        for timer in (self._seal_at, self._retry_at):
+            if timer is not None:
+                timer.cancel()
+        self.burst.close()
+        self._writer.close()

@@ -1,0 +1,265 @@
+"""A `run` request becomes a live session, or an error with nothing left behind."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import pwd
+import secrets
+import time
+from typing import TYPE_CHECKING
+
+from holdfast.adapters.halt import cgroup
+from holdfast.adapters.launch.client import end as end_tree
+from holdfast.adapters.session_memory.output_ring import Ring, make_conduit
+from holdfast.adapters.shell import integration as shell
+from holdfast.host import config, levels
+from holdfast.host.session import fencing_token
+from holdfast.host.session.discontinuity import begin_journal, lineage_of
+from holdfast.host.session.live_session import LiveSession
+from holdfast.host.session.parcel import Descriptors, Kept, Spec
+from holdfast.host.session_store import Stored
+from holdfast.model.actor import Actor, check_name
+from holdfast.model.errors import (
+    InvalidArgument,
+    LevelUnavailable,
+    LimitReached,
+    NotPermitted,
+)
+from holdfast.model.ids import SessionId
+from holdfast.model.limits import ARGV_KEPT_MAX_BYTES, ARGV_MAX_BYTES, LABELS_MAX, SESSIONS_MAX
+from holdfast.model.size import DEFAULT_SIZE
+from holdfast.model.spec import LaunchSpec, Place
+from holdfast.model.state import Level
+from holdfast.wire.messages.session import Run
+
+if TYPE_CHECKING:
+    from holdfast.host.daemon import Daemon
+
+_FIRST_EPOCH = 1
+_BLOB_MAX_BYTES = 96 << 10  # of a session's state at its start; with its commands it must fit one
+# message to the keeper (keeper.channel.MESSAGE_MAX_BYTES)
+_NONCE_FD = 9  # where the shell finds its nonce: the highest number every shell can name
+_SHELLS = {"bash", "zsh", "fish", "sh", "dash", "ksh", "mksh", "tcsh", "csh"}
+# The client's own terminal and multiplexer are not the session's.
+_NOT_INHERITED = {
+    "TMUX", "TMUX_PANE", "STY", "WINDOW", "WINDOWID", "COLUMNS", "LINES", "TERM_PROGRAM",
+    "TERM_PROGRAM_VERSION", "TERM_SESSION_ID", "SSH_TTY", "TERMCAP", "OLDPWD", "SHLVL", "_",
+}  # fmt: skip
+
+
+async def start(daemon: Daemon, actor: Actor, run: Run) -> LiveSession:
+    """Start what was asked for, as the unix user whose actor asked."""
+    if len(daemon.registry.live) >= SESSIONS_MAX:
+        raise LimitReached(f"this host has its limit of {SESSIONS_MAX} sessions")
+    user = _user(daemon, actor.uid, run.user)
+    argv = run.argv or (_default_shell(daemon, user, run),)
+    _check(run, argv)
+    level = _level(daemon, run.level, await daemon.highest_level())
+    if run.rehomeable and not level.reaches(Level.CONTAINED):
+        raise LevelUnavailable(
+            f"at level {level} a re-homeable session could not be stopped for sure",
+            hint="--level contained; `hold doctor` says what this host lacks for it",
+        )
+    name = daemon.registry.reserve(user.pw_uid, run.name, argv[0])
+    try:
+        return await _start(daemon, actor, run, user, argv, level, name)
+    finally:
+        daemon.registry.settle(user.pw_uid, name)
+
+
+async def _start(
+    daemon: Daemon,
+    actor: Actor,
+    run: Run,
+    user: pwd.struct_passwd,
+    argv: tuple[str, ...],
+    level: Level,
+    name: str,
+) -> LiveSession:
+    ring_bytes = config.check_ring(run.ring_bytes or daemon.config.ring_bytes)
+    size = (run.size or DEFAULT_SIZE).checked()
+    session = daemon.store.create()
+    cwd = run.cwd or user.pw_dir
+    with contextlib.ExitStack() as undo:
+        undo.callback(daemon.store.forget, session)
+        leasing = await daemon.leases.acquire(session) if run.rehomeable else None
+        if leasing is not None:
+            undo.callback(leasing.over)
+        epoch = leasing.tenure.epoch if leasing is not None else _FIRST_EPOCH
+        fencing_token.write(daemon.home, session, epoch)
+        undo.callback(fencing_token.remove, daemon.home, session)
+        env = _environment(
+            run, user, session, name, fencing_token.environment(daemon.home, session, epoch)
+        )
+        # Descriptors that are ours to close until the live session has them.
+        ours = undo.enter_context(contextlib.ExitStack())
+        bell, nonce = -1, ""
+        inherit: dict[int, int] = {}
+        bell_path = levels.bell_path(daemon.home, session)
+        integration = shell.integrate(argv, env, bell_path, _NONCE_FD)
+        if integration is not None:
+            nonce = secrets.token_hex(16)
+            bell = shell.make_fifo(bell_path, user.pw_uid, user.pw_gid)
+            undo.callback(levels.remove_bell, daemon.home, session)
+            shell.make_state_file(shell.state_path(bell_path), user.pw_uid, user.pw_gid)
+            ours.callback(os.close, bell)
+            inherit[_NONCE_FD] = shell.nonce_pipe(nonce)
+        journal = begin_journal(
+            daemon.store,
+            session,
+            actor.id,
+            epoch,
+            name=name,
+            argv=argv,
+            level=level,
+            user=user.pw_name,
+            labels=run.labels,
+            cols=size.cols,
+            rows=size.rows,
+            **lineage_of(daemon, actor, run.predecessor),
+        )
+        ours.callback(journal.close)
+        await asyncio.to_thread(journal.sync)  # before anything runs that it tells of
+        spec = LaunchSpec(
+            session=session,
+            argv=integration.argv if integration else argv,
+            env={**env, **(integration.env if integration else {})},
+            cwd=cwd,
+            uid=user.pw_uid,
+            gid=user.pw_gid,
+            groups=tuple(os.getgrouplist(user.pw_name, user.pw_gid)),
+            size=size,
+            level=level,
+        )
+        try:
+            launched = await daemon.launcher.launch(spec, inherit)
+        finally:
+            for fd in inherit.values():
+                os.close(fd)
+        ours.callback(os.close, launched.master)
+        ours.callback(os.close, launched.pidfd)
+        undo.callback(_end_launched, launched.place)
+        ring = Ring.create(ring_bytes)
+        ours.callback(ring.close)
+        input_conduit = make_conduit()
+        ours.callback(os.close, input_conduit)
+        fds = Descriptors(
+            launched.master, launched.pidfd, ring.memfd, ring.conduit, input_conduit, bell
+        )
+        known = Spec(
+            id=session,
+            name=name,
+            uid=user.pw_uid,
+            user=user.pw_name,
+            argv=argv,
+            cwd=cwd,
+            level=level,
+            epoch=epoch,
+            created_at=time.time(),
+            place=launched.place,
+            shell=integration.kind if integration else "",
+            is_shell=(len(argv) == 1 and _program(argv) in _SHELLS) or integration is not None,
+            nonce=nonce,
+            labels=run.labels,
+        )
+        blob = Kept(known, size).blob()
+        if len(blob) > _BLOB_MAX_BYTES:
+            raise LimitReached("command and mounts are too long to be kept")
+        if leasing is not None:
+            leasing.check(epoch)  # the launch took its time
+        ours.pop_all()
+        ring.unmap()
+        live = LiveSession(daemon, Kept(known, size), fds, journal, leasing)
+        # It stops watching the descriptors before it closes them.
+        undo.callback(live.close, keep=False)
+        daemon.store.save_spec(Stored(live.info(), user.pw_uid))
+        daemon.keeper.deposit(session, launched.place.pid, fds.named(), live.blob())
+        undo.pop_all()
+    daemon.registry.add(live)
+    daemon.session_began(live)
+    return live
+
+
+def _end_launched(place: Place) -> None:
+    """The start failed after the launch: the tree must not outlive it."""
+    end_tree(place)
+    if place.cgroup:
+        cgroup.kill(place.cgroup)
+        cgroup.remove(place.cgroup)
+
+
+def _user(daemon: Daemon, uid: int, wanted: str) -> pwd.struct_passwd:
+    try:
+        user = pwd.getpwnam(wanted) if wanted else pwd.getpwuid(uid)
+    except KeyError:
+        raise InvalidArgument(f"there is no unix user {wanted or uid!r}") from None
+    if uid not in (0, user.pw_uid):
+        raise NotPermitted(f"only root may start a session as {user.pw_name}")
+    if daemon.uid not in (0, user.pw_uid):
+        raise NotPermitted(
+            f"this host runs as uid {daemon.uid} and cannot become {user.pw_name}",
+            hint="a host started by root can",
+        )
+    return user
+
+
+def _default_shell(daemon: Daemon, user: pwd.struct_passwd, run: Run) -> str:
+    own = run.env.get("SHELL", "") if not run.user else ""
+    return daemon.config.shell or own or user.pw_shell or "/bin/sh"
+
+
+def _check(run: Run, argv: tuple[str, ...]) -> None:
+    words = [*argv, *run.env, *run.env.values(), run.cwd]
+    if any("\0" in word for word in words):
+        raise InvalidArgument("a command or environment cannot contain a zero byte")
+    if any(not key or "=" in key for key in run.env):
+        raise InvalidArgument("an environment name is empty or contains '='")
+    if not argv[0]:
+        raise InvalidArgument("the command is empty")
+    if sum(len(os.fsencode(word)) + 1 for word in words) > ARGV_MAX_BYTES:
+        raise LimitReached(f"command and environment are over {ARGV_MAX_BYTES} bytes")
+    if sum(len(os.fsencode(word)) + 1 for word in (*argv, run.cwd)) > ARGV_KEPT_MAX_BYTES:
+        raise LimitReached(f"the command is over {ARGV_KEPT_MAX_BYTES} bytes")
+    for label in run.labels:
+        check_name(label, "label")
+    if len(run.labels) > LABELS_MAX:
+        raise LimitReached(f"more than {LABELS_MAX} labels")
+    if run.cwd and not run.cwd.startswith("/"):
+        raise InvalidArgument("the working directory must be an absolute path")
+
+
+def _level(daemon: Daemon, wanted: Level | None, highest: Level) -> Level:
+    if daemon.config.level is not None and highest.reaches(daemon.config.level):
+        highest = daemon.config.level
+    if wanted is not None and not highest.reaches(wanted):
+        raise LevelUnavailable(
+            f"this host cannot start a session at level {wanted}; its highest is {highest}",
+            hint="`hold doctor` says what is missing and how to add it",
+        )
+    return wanted or highest
+
+
+def _environment(
+    run: Run, user: pwd.struct_passwd, session: SessionId, name: str, more: dict[str, str]
+) -> dict[str, str]:
+    dropped = () if run.user else _NOT_INHERITED
+    base = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"}
+    base |= {key: value for key, value in run.env.items() if key not in dropped}
+    return {
+        **base,
+        "HOME": user.pw_dir if run.user else base.get("HOME", user.pw_dir),
+        "USER": user.pw_name,
+        "LOGNAME": user.pw_name,
+        "SHELL": base.get("SHELL") or user.pw_shell or "/bin/sh",
+        "TERM": "xterm-256color",
+        "COLORTERM": "truecolor",
+        "HOLDFAST_SESSION": session,
+        "HOLDFAST_NAME": name,
+        **more,
+    }
+
+
+def _program(argv: tuple[str, ...]) -> str:
+    return argv[0].rsplit("/", 1)[-1].lstrip("-")

@@ -1,0 +1,188 @@
+"""What a host keeps on disk: per session its key, its spec, and at the end its tombstone and last
+output. Everything is written beside and renamed, so a crash leaves the old or the new, never half.
+
+    STATE/sessions/<id>/session.key     the private key the id is derived from
+    STATE/sessions/<id>/spec.json       what was asked for
+    STATE/sessions/<id>/tombstone.json  how it ended; its presence means the id never lives again
+    STATE/sessions/<id>/output          the output held at the end, from tombstone.held_from on
+    STATE/sessions/<id>/screen          the last screen as text
+    STATE/sessions/<id>/journal-*.seg   what was done to it and by whom (adapters.segments)
+    STATE/host.key                      the private key this host signs journals with
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import os
+import shutil
+import time
+from collections.abc import Iterator
+from typing import BinaryIO
+
+from holdfast.adapters import atomic_file, signing
+from holdfast.model.errors import StorageFailed
+from holdfast.model.ids import SessionId
+from holdfast.model.info import SessionInfo
+from holdfast.model.record import Malformed, Record
+from holdfast.model.state import Ending, SessionState
+
+
+class Stored(Record):
+    """A session's directory: what is known without the session being alive."""
+
+    info: SessionInfo
+    uid: int
+
+
+class Store:
+    """The state directory of one host."""
+
+    def __init__(self, state: str) -> None:
+        self._root = f"{state}/sessions"
+        try:
+            os.makedirs(self._root, mode=0o700, exist_ok=True)
+            os.chmod(state, 0o700)
+            self.host_key = signing.SigningKey.load_or_create(f"{state}/host.key")
+        except OSError as error:
+            raise storage_failed(error) from error
+
+    def create(self) -> SessionId:
+        """A new identity: a key pair, its directory, nothing else yet."""
+        private = os.urandom(signing.KEY_BYTES)
+        session = SessionId.of_key(signing.SigningKey(private).public)
+        try:
+            os.mkdir(self._dir(session), 0o700)
+            self._write(session, "session.key", private)
+        except OSError as error:
+            self.forget(session)
+            raise storage_failed(error) from error
+        return session
+
+    def session_key(self, session: SessionId) -> signing.SigningKey:
+        """The key the session's id is derived from."""
+        return signing.SigningKey(self._bytes(session, "session.key"))
+
+    def forget(self, session: SessionId) -> None:
+        """A session that never began leaves nothing behind."""
+        shutil.rmtree(self._dir(session), ignore_errors=True)
+
+    def save_spec(self, stored: Stored) -> None:
+        try:
+            self._write_json(stored.info.id, "spec.json", stored)
+        except OSError as error:
+            raise storage_failed(error) from error
+
+    def bury(self, stored: Stored, output: bytes, screen: str) -> None:
+        """The tombstone, last; with it the identity is dead for ever."""
+        session = stored.info.id
+        try:
+            os.makedirs(self._dir(session), mode=0o700, exist_ok=True)
+            with contextlib.suppress(OSError):  # the end itself matters more than its last words
+                self._write(session, "output", output)
+                self._write(session, "screen", screen.encode())
+            self._write_json(session, "tombstone.json", stored)
+        except OSError as error:
+            raise storage_failed(error) from error
+
+    def bury_discontinued(
+        self, session: SessionId, successor: SessionId, reason: str
+    ) -> Stored | None:
+        """The tombstone of an identity whose processes go on under another."""
+        stored = self._read(session, "spec.json")
+        if stored is None:
+            return None
+        info = stored.info.replace(
+            state=SessionState.ENDED,
+            pid=0,
+            ending=Ending(lost=f"{reason}; what ran goes on as {successor}"),
+            ended_at=time.time(),
+        )
+        self.save_spec(Stored(stored.info.replace(id=successor), stored.uid))
+        ended = Stored(info, stored.uid)
+        self.bury(ended, b"", "")
+        return ended
+
+    def unburied(self) -> Iterator[Stored]:
+        """Sessions begun and never ended: alive in custody, or lost with the host."""
+        for session in self._sessions():
+            if not os.path.exists(f"{self._dir(session)}/tombstone.json"):
+                stored = self._read(session, "spec.json")
+                if stored is not None:
+                    yield stored
+
+    def forget_cut_off(self) -> list[SessionId]:
+        """Starts that were cut off before their spec was written: nothing of them stays."""
+        cut_off = [
+            session
+            for session in self._sessions()
+            if not os.path.exists(f"{self._dir(session)}/spec.json")
+            and not os.path.exists(f"{self._dir(session)}/tombstone.json")
+        ]
+        for session in cut_off:
+            self.forget(session)
+        return cut_off
+
+    def tombstones(self, limit: int) -> list[Stored]:
+        """The latest ends, newest first."""
+        dated = []
+        for session in self._sessions():
+            with contextlib.suppress(OSError):
+                path = f"{self._dir(session)}/tombstone.json"
+                dated.append((os.stat(path).st_mtime, session))
+        dated.sort(reverse=True)
+        found = (self._read(session, "tombstone.json") for _, session in dated[:limit])
+        return [stored for stored in found if stored is not None]
+
+    def open_output(self, session: SessionId) -> BinaryIO:
+        """To be read in pieces: it may be as large as a ring."""
+        try:
+            return open(f"{self._dir(session)}/output", "rb")
+        except OSError:
+            return io.BytesIO()
+
+    def screen(self, session: SessionId) -> str:
+        return self._bytes(session, "screen").decode(errors="replace")
+
+    # -- files --------------------------------------------------------------------------------
+
+    def directory(self, session: SessionId) -> str:
+        """Where everything about it is; the journal's place too."""
+        return self._dir(session)
+
+    def _dir(self, session: SessionId) -> str:
+        return f"{self._root}/{session}"
+
+    def _sessions(self) -> list[SessionId]:
+        found = []
+        for name in os.listdir(self._root):
+            with contextlib.suppress(ValueError):
+                found.append(SessionId(name))
+        return found
+
+    def _bytes(self, session: SessionId, name: str) -> bytes:
+        try:
+            with open(f"{self._dir(session)}/{name}", "rb") as file:
+                return file.read()
+        except FileNotFoundError:
+            return b""
+
+    def _read(self, session: SessionId, name: str) -> Stored | None:
+        try:
+            return Stored.unpack(json.loads(self._bytes(session, name)))
+        except (ValueError, Malformed, OSError):
+            return None
+
+    def _write_json(self, session: SessionId, name: str, value: Record) -> None:
+        self._write(session, name, json.dumps(value.pack(), indent=1).encode())
+
+    def _write(self, session: SessionId, name: str, data: bytes) -> None:
+        atomic_file.replace(f"{self._dir(session)}/{name}", data)
+
+
+def storage_failed(error: OSError) -> StorageFailed:
+    return StorageFailed(
+        f"cannot write the state directory: {error.strerror} ({error.filename})",
+        hint="free space or make it writable; `hold doctor` shows where it is",
+    )

@@ -1,0 +1,178 @@
+"""The fast half of `verify`: from seal to seal, each block's bytes hashed in one go.
+
+Seals are found by what their bytes look like, not by going from length to length, which in Python
+takes twice as long as the hashing. That is no weakness: what looks like a seal and is none fits no
+block, and what is not found is not passed. Input made to look like the next seal costs its journal
+the fast way, nothing else.
+
+It finds no faults. Whatever is not as it should be makes it stop at the last good seal, and the
+walk (walking.py) goes on from there. An entry that closes the journal is seen here only when it
+stands right before its seal, where the host puts it; a walk sees it anywhere.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import struct
+
+from holdfast.journal.chain import genesis
+from holdfast.journal.encoding import decode, hash_of, pack, parent_of
+from holdfast.journal.entries import Began, Body, Discontinued, Ended, Entry, Sealed
+from holdfast.journal.framing import (
+    FRAME_BYTES,
+    HEADER_BYTES,
+    SEAL_MARK,
+    is_clean,
+    length_at,
+    read,
+    read_header,
+)
+from holdfast.journal.signatures import Head, is_beginning_of, seal_message
+from holdfast.journal.verdict import Point
+from holdfast.model.limits import JOURNAL_ENTRY_MAX_BYTES
+from holdfast.model.record import Malformed
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from holdfast.journal.signatures import Check
+    from holdfast.journal.verify_records import Segments
+
+
+class Skim:
+    """How far all is well: `point` is behind the last good seal."""
+
+    def __init__(self, session: str, segments: Segments, head: Head | None) -> None:
+        self._session, self._segments, self._head = session, segments, head
+        self.point = Point(0, 0, 1, genesis(session))
+        self.last: Entry | None = None  # the last good seal
+        self.seals = 0
+        self.host_key = b""
+        self.at_head = b""  # hash of the record the head names
+        self._beginning: Began | None = None
+        self._digest = hashlib.sha256()
+        self._first_parent = b""  # of the block, once its first record is known
+        self._last_record = b""  # of the block so far, when it began in an earlier segment
+
+    def is_signed(self, check: Check) -> bool:
+        """Whether the last seal is by the host the session bound: it vouches for all before."""
+        began, entry = self._beginning, self.last
+        assert entry is not None
+        if began is None or not is_beginning_of(self._session, began, check):
+            return False
+        self.host_key = began.host_key
+        assert isinstance(entry.body, Sealed)
+        return check(began.host_key, seal_message(self._session, entry), entry.body.signature)
+
+    def run(self) -> None:
+        index = 0
+        while (data := self._segments(index)) is not None:
+            if not self._enter(index, data) or not self._cross(index, data):
+                return
+            index += 1
+
+    def _enter(self, index: int, data: bytes) -> bool:
+        """The header agrees with the first record, and that with the segment before."""
+        try:
+            header = read_header(data)
+            first = read(data, HEADER_BYTES)
+            if first is None or header.session != self._session:
+                return False
+            entry = decode(first.record)
+        except Malformed:
+            return False
+        if index == 0:
+            if not isinstance(entry.body, Began):
+                return False
+            self._beginning = entry.body
+        before = hash_of(self._last_record) if self._last_record else self.point.parent
+        return (entry.seq, entry.parent, before) == (header.first, header.parent, header.parent)
+
+    def _cross(self, index: int, data: bytes) -> bool:
+        """All of one segment. Whether the next may be looked at."""
+        view = memoryview(data)
+        start = tag = HEADER_BYTES
+        while (tag := data.find(_TAG, tag)) >= 0:
+            tag += len(_TAG)
+            at, entry, end = self._seal_around(data, start, tag)
+            if entry is None:
+                continue  # bytes that only look like a seal's, in somebody's input
+            if at > start:
+                self._first_parent = self._first_parent or parent_of(_bytes_at(data, start))
+            self._digest.update(view[start:at])
+            if not self._fits(entry) or _is_closed(data, start, at):
+                return False
+            self._pass(entry, Point(index, end, entry.seq + 1, hash_of(_bytes_at(data, at))))
+            start = tag = end
+        return self._leave(data, view, start)
+
+    def _seal_around(self, data: bytes, start: int, tag: int) -> tuple[int, Entry | None, int]:
+        """The seal whose tag ends here, if it is one that can be next: offset, entry, end."""
+        for at in range(max(start, tag - _TAG_AT_MOST), tag - len(_TAG) - FRAME_BYTES):
+            whole = read(data, at) if data[at] == _MARK_BYTE else None
+            if whole is not None and whole.seal:
+                try:
+                    entry = decode(whole.record)
+                except Malformed:
+                    continue
+                if isinstance(entry.body, Sealed) and entry.body.from_seq == self.point.seq:
+                    return at, entry, whole.end
+        return 0, None, 0
+
+    def _leave(self, data: bytes, view: memoryview, start: int) -> bool:
+        """Behind the last seal of a segment: this block's seal is in a later one."""
+        at, last, largest, size = start, 0, JOURNAL_ENTRY_MAX_BYTES, 0
+        try:
+            while 0 < (size := length_at(data, at)[0]) <= largest:
+                last = at
+                at += size + FRAME_BYTES
+        except struct.error:
+            size = 0  # the file ends here, without room ahead
+        if size or at > len(data) or not is_clean(data, at):
+            return False
+        if last:
+            self._last_record = _bytes_at(data, last)
+            self._first_parent = self._first_parent or parent_of(_bytes_at(data, start))
+        self._digest.update(view[start:at])
+        return True
+
+    def _fits(self, entry: Entry) -> bool:
+        """By what the seal vouches for: its block's bytes, and the seal before it, which the first
+        record of the block names."""
+        assert isinstance(entry.body, Sealed)
+        return (
+            entry.body.digest == self._digest.digest()
+            and (self._first_parent or entry.parent) == self.point.parent
+            and entry.seq >= self.point.seq
+        )
+
+    def _pass(self, entry: Entry, point: Point) -> None:
+        """A new block begins behind this seal."""
+        if self._head is not None and entry.seq == self._head.seq:
+            self.at_head = point.parent
+        self.point, self.last, self.seals = point, entry, self.seals + 1
+        self._digest = hashlib.sha256()
+        self._first_parent, self._last_record = b"", b""
+
+
+def _is_closed(data: bytes, start: int, at: int) -> bool:
+    """Whether the block seems to end with an entry that closes the journal. Rare, and once in a
+    journal: the walk judges it, and what may follow."""
+    return any(data.find(mark, max(start, at - _LOOKED_BACK), at) >= 0 for mark in _CLOSING)
+
+
+def _bytes_at(data: bytes, at: int) -> bytes:
+    start = at + FRAME_BYTES
+    return data[start : start + (length_at(data, at)[0] & ~SEAL_MARK)]
+
+
+def _packed(body: Body, cut_behind: bytes) -> bytes:
+    """How an entry with this body shows in a record: tag and the beginning of the body."""
+    packed = pack((body.tag, body.pack()))
+    return packed[1 : packed.index(cut_behind) + len(cut_behind)]
+
+
+_TAG = _packed(Sealed(0, b"", b""), b"from_seq")
+_CLOSING = (_packed(Ended(), b"code"), _packed(Discontinued("", 0, b""), b"reason"))
+_MARK_BYTE = SEAL_MARK >> 24
+_TAG_AT_MOST = FRAME_BYTES + 40 + len(_TAG)  # what stands before it: seq, time, epoch, two more
+_LOOKED_BACK = 4096  # bytes before a seal in which the entry that closed the journal is noticed

@@ -1,0 +1,121 @@
+"""The operators of another relay, at hosts of this one. To hosts and to what they send, they are
+one more operator, with many streams; which of its operators a stream is for, that relay knows.
+
+Who may subscribe is that relay's to see to, as a host's `admit` is passed on to it: relays of one
+cluster are run by the same people. What the host sends is sealed from all of them alike.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from holdfast.model.errors import (
+    HoldfastError,
+    HostDown,
+    LimitReached,
+    NoSuchSession,
+    NotPermitted,
+    ProtocolViolation,
+)
+from holdfast.model.ids import SessionId
+from holdfast.relay.peer_link import Link
+from holdfast.relay.streams import Stream
+from holdfast.relay.subscriptions import Audience, Incarnation
+from holdfast.wire.messages.base import Message
+from holdfast.wire.relay_messages import Admit, Closed, Credit, Data, Failed, Taken, Why
+from holdfast.wire.relay_peer_messages import Join, Joined, Leave, Reach, Reached
+
+if TYPE_CHECKING:
+    from holdfast.relay.host_end import HostEnd
+    from holdfast.relay.rendezvous import Relay
+
+
+class FarOperators:
+    """One relay's, as long as its link lasts."""
+
+    far = True
+
+    def __init__(self, relay: Relay, link: Link) -> None:
+        self._relay, self.link, self.outbox = relay, link, link.outbox
+        self.streams: dict[int, Stream] = {}
+        self.subscribed: dict[SessionId, Audience] = {}
+
+    def handle(self, message: Message) -> None:
+        match message:
+            case Data():
+                self._relay.streams.data(self, message)
+            case Credit():
+                self._relay.streams.credit(self, message)
+            case Closed():
+                self._relay.streams.close_by(self, message.stream, message.why)
+            case Taken():
+                if incarnation := self.subscribed.get(message.session):
+                    incarnation.took(message.seq, 0)
+            case Leave():
+                if incarnation := self.subscribed.pop(message.session, None):
+                    incarnation.leave(self)
+            case Reach() | Join():
+                self._request(message)
+            case _:
+                raise ProtocolViolation(f"`{message.tag}` is not for this end of a link")
+
+    def _request(self, message: Reach | Join) -> None:
+        try:
+            if isinstance(message, Reach):
+                self._reach(message)
+            else:
+                self._join(message)
+        except HoldfastError as error:
+            self.outbox.say_after(Failed(message.id, error.code, error.message, error.hint))
+
+    def _reach(self, message: Reach) -> None:
+        host, incarnation = find(self._relay, message.host, message.session)
+        stream = self._relay.streams.open(self, host, incarnation, message.window)
+        said = incarnation.announced if incarnation is not None else None
+        self.outbox.say(
+            Reached(
+                message.id,
+                stream.number,
+                self._relay.bounds.stream_window_bytes,
+                host.key,
+                said.epoch if said else 0,
+                host.static,
+                host.binding,
+                said.key if said else b"",
+                said.signature if said else b"",
+            )
+        )
+
+    def _join(self, message: Join) -> None:
+        incarnation = self._relay.incarnations.get(message.session)
+        if incarnation is None or incarnation.host.key != message.host:
+            raise NotPermitted("the host that admitted you does not have this session")
+        self.subscribed[message.session] = incarnation
+        # In the lane of broadcasts: none of an earlier incarnation comes after it.
+        self.outbox.say_after(Joined(message.id, incarnation.epoch))
+        incarnation.join(self)
+
+    def admit(self, session: SessionId, stream: Stream) -> None:
+        self.outbox.say(Admit(stream.number, session))
+
+    def lose_admissions(self, stream: Stream, why: Why) -> None:
+        """It hears that the stream is closed, and who loses what by that."""
+
+
+def find(relay: Relay, key: bytes, session: SessionId | None) -> tuple[HostEnd, Incarnation | None]:
+    """A host that is here, by its key or by a session; or why not."""
+    if relay.draining:
+        raise LimitReached("this relay is about to end", hint="use another one")
+    if session is not None:
+        incarnation = relay.incarnations.get(session)
+        if incarnation is None:
+            raise NoSuchSession("no host here has this session")
+        host = incarnation.host
+    else:
+        incarnation, found = None, relay.hosts.get(key)
+        if found is None:
+            raise HostDown("this host is not connected here", hint="try another relay, or later")
+        host = found
+    if len(host.streams) >= relay.bounds.host_streams:
+        raise LimitReached("that host has as many streams as a relay gives it")
+    return host, incarnation

@@ -1,0 +1,56 @@
+"""What a relay shares, as it was told at its start: nothing, a file with its next life, or NATS
+with other relays. Adapters are imported when they are used: a relay alone does without NATS."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+from holdfast.model.errors import StorageFailed, Unsupported
+from holdfast.ports.relay_bus import RelayBus
+from holdfast.relay.epoch_floors import Floors, MemoryFloors, SharedFloors
+from holdfast.relay.options import Options
+
+
+@contextlib.asynccontextmanager
+async def shared(options: Options) -> AsyncIterator[tuple[Floors, RelayBus | None]]:
+    """Floors, and the bus to other relays if there are any to be."""
+    most = options.bounds.epochs_max
+    if options.registry:
+        from holdfast.adapters.sqlite.coordination import SqliteCoordination
+
+        path = Path(options.registry)
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise StorageFailed(f"cannot keep a registry: {error}") from error
+        file = SqliteCoordination(path)
+        try:
+            yield SharedFloors(file, most), None
+        finally:
+            await file.close()
+    elif options.nats:
+        async with _nats(options) as both:
+            yield both
+    else:
+        yield MemoryFloors(most), None
+
+
+@contextlib.asynccontextmanager
+async def _nats(options: Options) -> AsyncIterator[tuple[Floors, RelayBus]]:
+    try:
+        from holdfast.adapters.nats.coordination import NatsCoordination
+        from holdfast.adapters.nats.relay_bus import NatsBus
+    except ImportError as error:
+        raise Unsupported(
+            "a relay among several needs the NATS client", hint="pip install 'holdfast[cluster]'"
+        ) from error
+    place, replicas = options.cluster, options.nats_replicas
+    store = await NatsCoordination.connect(options.nats, place, replicas=replicas)
+    try:
+        # Closed by the cluster, whose last words go over it.
+        bus = await NatsBus.connect(options.nats, place)
+        yield SharedFloors(store, options.bounds.epochs_max), bus
+    finally:
+        await store.close()

@@ -1,0 +1,129 @@
+"""Who watches a session: what its host sends once, fanned out.
+
+A slow subscriber is told of a gap and holds up nobody (outbox.py). The *fastest* one sets the
+host's pace: the host is told how far anybody has been sent (`taken`), and waits when a window's
+worth is taken by none. So a lone subscriber is simply sent as fast as it reads, without gaps.
+
+Another relay is one subscriber, for all it has, and has an audience of its own on its side
+(far_hosts.py); what it was sent counts when it says that one of its own was sent it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from holdfast.model.ids import SessionId
+from holdfast.relay.server_frame import framed
+from holdfast.wire.relay_messages import Announced, Broadcast, Gone, Taken, Wanted, Why
+
+if TYPE_CHECKING:
+    from holdfast.relay.host_end import HostEnd
+    from holdfast.relay.streams import OperatorSide, Stream
+
+_REPORTS_PER_WINDOW = 4
+_REPORT_FRAMES = 64  # small frames are reported too, so that a host can let go of them
+
+
+class Subscription:
+    """One operator's place in one audience."""
+
+    __slots__ = ("audience", "gap", "operator")
+
+    def __init__(self, operator: OperatorSide, audience: Audience) -> None:
+        self.operator, self.audience = operator, audience
+        self.gap: tuple[int, int] | None = None  # the outbox's: what it left out and has not told
+
+    def took(self, seq: int, size: int) -> None:
+        if not self.operator.far:
+            self.audience.took(seq, size)
+
+
+class Audience:
+    """Of one epoch of a session. Where its host is, the kinds of it know."""
+
+    __slots__ = ("_frames", "_size", "_taken", "_window", "epoch", "last", "session",
+                 "subscriptions")  # fmt: skip
+
+    def __init__(self, session: SessionId, epoch: int, window: int) -> None:
+        self.session, self.epoch, self._window = session, epoch, window
+        self.subscriptions: dict[OperatorSide, Subscription] = {}
+        self.last = self._taken = -1  # numbers of the last broadcast, and of the last one taken
+        self._size = self._frames = 0  # taken since the last report
+
+    def want(self, wanted: bool) -> None:
+        """Whether anybody is here has changed."""
+        raise NotImplementedError
+
+    def report(self, taken: int) -> None:
+        """So far is the fastest."""
+        raise NotImplementedError
+
+    def broadcast(self, message: Broadcast) -> None:
+        frame = framed(message)
+        self.last = message.seq
+        if not self.subscriptions:
+            self.took(message.seq, len(frame))
+            return
+        for subscription in self.subscriptions.values():
+            subscription.operator.outbox.broadcast(frame, subscription, message.seq)
+
+    def took(self, seq: int, size: int) -> None:
+        """A subscriber was sent this one; the first to get so far counts."""
+        if seq <= self._taken:
+            return
+        self._taken = seq
+        self._size += size
+        self._frames += 1
+        if (
+            self._size * _REPORTS_PER_WINDOW >= self._window
+            or self._frames >= _REPORT_FRAMES
+            or not size  # a gap was told, or a relay reports: whatever was held up for it is free
+        ):
+            self._report()
+
+    def _report(self) -> None:
+        self._size = self._frames = 0
+        self.report(self._taken)
+
+    def join(self, operator: OperatorSide) -> None:
+        if operator not in self.subscriptions:
+            self.subscriptions[operator] = Subscription(operator, self)
+            if len(self.subscriptions) == 1:
+                self.want(True)
+
+    def leave(self, operator: OperatorSide) -> None:
+        subscription = self.subscriptions.pop(operator, None)
+        if subscription is None:
+            return
+        operator.outbox.forget(subscription)
+        if not self.subscriptions:
+            self.want(False)
+            if self._taken < self.last:  # what waited for it alone waits for nobody
+                self._taken = self.last
+                self._report()
+
+    def end(self, why: Why) -> None:
+        """Not routed any more. What subscribers were already due still comes, then the end."""
+        for operator in list(self.subscriptions):
+            del self.subscriptions[operator]
+            operator.subscribed.pop(self.session, None)
+            operator.outbox.say_after(Gone(self.session, why))
+
+
+class Incarnation(Audience):
+    """One epoch of a session, at the host connection that announced it."""
+
+    __slots__ = ("announced", "host", "streams")
+
+    def __init__(
+        self, session: SessionId, announced: Announced, host: HostEnd, window: int
+    ) -> None:
+        super().__init__(session, announced.epoch, window)
+        self.announced, self.host = announced, host
+        self.streams: dict[int, Stream] = {}  # opened by the session's id
+
+    def want(self, wanted: bool) -> None:
+        self.host.outbox.say(Wanted(self.session, wanted))
+
+    def report(self, taken: int) -> None:
+        self.host.outbox.say(Taken(self.session, taken))

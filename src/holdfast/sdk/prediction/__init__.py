@@ -1,0 +1,1 @@
+"""Guessing the echo of a key while the round trip is long."""

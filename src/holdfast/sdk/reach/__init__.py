@@ -1,0 +1,1 @@
+"""Reaching hosts on other machines: relays, secure channels, joined machines."""

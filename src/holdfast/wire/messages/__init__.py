@@ -1,0 +1,28 @@
+"""Every message of the protocol, one module for each subject, and the table that finds one by tag.
+
+base           what a message is
+session        sessions: start, attach, input, output, state
+authority      actors, envelopes, turn, halt, journal
+admission      invites and devices
+exec           a command line that somebody waits for
+forward        connections to ports of a session
+relays         the relays of a host
+shared_output  output encrypted once for all readers
+"""
+
+from __future__ import annotations
+
+from holdfast.wire.messages import admission, authority, forward, relays, session, shared_output
+from holdfast.wire.messages import exec as exec_messages
+from holdfast.wire.messages.base import Message
+
+# Of these modules only: another protocol may use the same tags for its own messages.
+_PARTS = (session, authority, admission, exec_messages, forward, relays, shared_output)
+_OURS = {part.__name__ for part in _PARTS}
+
+
+def _all(kind: type[Message]) -> list[type[Message]]:
+    return [kind, *(each for sub in kind.__subclasses__() for each in _all(sub))]
+
+
+BY_TAG = {each.tag: each for each in _all(Message) if each.tag and each.__module__ in _OURS}
