@@ -37,13 +37,13 @@ def hold(self, hand):
     held(self, hand)
     struct.pack_into("Q", self._press, struct.calcsize("2i4Q"), 0)  # `burst` of struct press
 if "holdfast.host" in sys.argv or any("host" in word for word in sys.orig_argv):
-    importlib.import_module("holdfast.host.session.input_custody").Typist.key = key
-    core = importlib.import_module("holdfast.core.session").Session
+    importlib.import_module("holdfast.host.session.input_custody").InputCustody.key = key
+    core = importlib.import_module("holdfast.core.session").SessionMachineMachine
     core.next_at_once = lambda self, operator, now: self.intake.next(operator)
     core.took_at_once = lambda self, operator, seq, now: self.intake.take_next(operator, seq)
     press = importlib.import_module("holdfast.adapters.session_memory.key_press").KeyPress
     held, press._hold = press._hold, hold
-    importlib.import_module("holdfast.host.session.record").Journaling.pressed = lambda *_: None
+    importlib.import_module("holdfast.host.session.record").SessionRecord.pressed = lambda *_: None
 """
 
 

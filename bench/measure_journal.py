@@ -23,11 +23,11 @@ from bench.stage import Stage
 from holdfast.adapters.journal_files.segments import JournalReader
 from holdfast.adapters.journal_files.writer import JournalWriter
 from holdfast.adapters.signing import SigningKey, check
-from holdfast.journal.entries import Began, Input
+from holdfast.journal.entries import Began, InputEntry
 from holdfast.journal.framing import read_header
 from holdfast.journal.proof import SignedProof, check_signed, prove
 from holdfast.journal.signatures import binding_message
-from holdfast.journal.verdict import Outcome
+from holdfast.journal.verdict import VerdictKind
 from holdfast.model.ids import SessionId
 
 _PER_KEY = 100  # entries of a journal, for each key of the run's scale: 100 000 in a full run
@@ -56,7 +56,7 @@ def _appending(stage: Stage, host: SigningKey, count: int) -> list[Row]:
     for grouped in (True, False):
         directory = stage.path(f"journal-append-{grouped}")
         writer, session = _begin(directory, host)
-        typed = Input(_OPERATOR, 1, 1, "keys", b"x" * 64, 123456)
+        typed = InputEntry(_OPERATOR, 1, 1, "keys", b"x" * 64, 123456)
         size = len(writer.chain.extend(time.time(), 1, _ACTOR, typed)[1])
         writer.chain.retract()
         plain = os.open(f"{directory}/plain", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
@@ -67,7 +67,7 @@ def _appending(stage: Stage, host: SigningKey, count: int) -> list[Row]:
             },
             _REPETITIONS,
         )
-        assert JournalReader(directory).verify(session, check).outcome is Outcome.INTACT
+        assert JournalReader(directory).verify(session, check).outcome is VerdictKind.INTACT
         os.close(plain)
         writer.close()
         values = medians(samples)
@@ -93,7 +93,7 @@ def _journal(writer: JournalWriter, count: int, grouped: bool) -> float:
     now = time.time
     began = time.perf_counter()
     for number in range(count):
-        writer.record(now(), 1, _ACTOR, Input(_OPERATOR, number, number, "keys", data, 123456))
+        writer.record(now(), 1, _ACTOR, InputEntry(_OPERATOR, number, number, "keys", data, 123456))
         if grouped and number % _SYNC_EACH == _SYNC_EACH - 1:
             writer.sync()
     return (time.perf_counter() - began) / count * 1e6
@@ -117,7 +117,7 @@ def _verifying(stage: Stage, host: SigningKey, count: int) -> Row:
     reader = JournalReader(directory)
 
     def verified() -> None:
-        assert reader.verify(session, check).outcome is Outcome.INTACT
+        assert reader.verify(session, check).outcome is VerdictKind.INTACT
 
     def hashed() -> None:
         digest = hashlib.sha256()

@@ -78,7 +78,7 @@ async def _echo(relay: RelayProcess) -> dict[str, float]:
         host, operator = await dialler.host(), await dialler.operator()
         stream = (await operator.open(host.key.public)).stream
         await host.hear(r.Incoming)
-        frame = r.encode(r.Data(stream, bytes(64)))
+        frame = r.encode(r.StreamData(stream, bytes(64)))
 
         async def answer() -> None:
             while True:
@@ -129,7 +129,7 @@ async def _throughput(relay: RelayProcess, observers: int) -> dict[str, float]:
                         return got
                 else:
                     gap = r.decode(data)
-                    assert isinstance(gap, r.Gap), gap
+                    assert isinstance(gap, r.BroadcastGap), gap
                     if gap.last == frames - 1:
                         return got
 

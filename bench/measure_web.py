@@ -20,7 +20,7 @@ from bench.results import Row, Target
 from bench.sampling import interleaved, percentile
 from bench.stage import Stage
 from bench.terminal import Terminal
-from holdfast.wire.messages import authority as a
+from holdfast.wire.messages import turn as turn_messages
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -128,7 +128,7 @@ def _into_keys(far: Far, page: Page) -> None:
     """The session of the browser echoes keys, and the browser holds its turn."""
     with far.host() as host:
         host.send("web-keys", "keys 1")
-        host.ask(a.YieldTurn(0, "web-keys"), a.TurnShown)
+        host.ask(turn_messages.YieldTurn(0, "web-keys"), turn_messages.TurnShown)
     pages.open_session(page, "web-keys", "<1-END>")
     pages.listen(page)
 

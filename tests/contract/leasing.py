@@ -9,25 +9,25 @@ import time
 from holdfast.core.lease.events import (
     Acquire,
     Acquired,
-    Fenced,
     LeaseEvent,
+    LeaseFenced,
     LeaseOutcome,
-    Look,
+    LeaseTick,
+    LeaseWritten,
     LookFailed,
+    ReadRecord,
+    RecordSeen,
     Release,
     Released,
-    Seen,
-    Tick,
     Write,
     WriteLost,
     WriteUnknown,
-    Wrote,
 )
 from holdfast.core.lease.machine import Lease
 from holdfast.model.errors import CoordinationDown
 from holdfast.model.ids import SessionId
 from holdfast.model.lease import LeaseTerms
-from holdfast.ports.coordination import Coordination, Done, Lost
+from holdfast.ports.coordination import CasLost, Coordination, Written
 from holdfast.wire.coordination import lease_key, pack_lease, unpack_lease
 
 SESSION = SessionId("0" * 26)
@@ -69,14 +69,14 @@ class Runner:
 
     def _carry_out(self, outcome: LeaseOutcome) -> None:
         match outcome:
-            case Look():
+            case ReadRecord():
                 self._tasks.append(asyncio.create_task(self._look()))
             case Write():
                 self._tasks.append(asyncio.create_task(self._write(outcome)))
             case Acquired():
                 self.acquired_at = now()
                 self.held.set()
-            case Fenced():
+            case LeaseFenced():
                 self.fenced_at = now()
                 self.fenced.set()
             case Released():
@@ -89,20 +89,20 @@ class Runner:
         except CoordinationDown:
             self._give(LookFailed(now()))
         else:
-            self._give(Seen(now(), entry.revision, unpack_lease(entry.value)))
+            self._give(RecordSeen(now(), entry.revision, unpack_lease(entry.value)))
 
     async def _write(self, write: Write) -> None:
         await self.connected.wait()
         outcome = await self._store.cas(self._key, pack_lease(write.record), write.revision)
-        if isinstance(outcome, Done):
-            self._give(Wrote(now(), outcome.revision))
+        if isinstance(outcome, Written):
+            self._give(LeaseWritten(now(), outcome.revision))
         else:
-            self._give((WriteLost if isinstance(outcome, Lost) else WriteUnknown)(now()))
+            self._give((WriteLost if isinstance(outcome, CasLost) else WriteUnknown)(now()))
 
     async def _watch(self) -> None:
         async for entry in self._store.watch(self._key):
             await self.connected.wait()
-            self._give(Seen(now(), entry.revision, unpack_lease(entry.value)))
+            self._give(RecordSeen(now(), entry.revision, unpack_lease(entry.value)))
 
     async def _clock(self) -> None:
         while True:
@@ -112,4 +112,4 @@ class Runner:
                 async with asyncio.timeout(None if at is None else at - now()):
                     await self._moved.wait()
             except TimeoutError:
-                self._give(Tick(now()))
+                self._give(LeaseTick(now()))

@@ -14,7 +14,7 @@ from holdfast.adapters.memory.coordination import MemoryCoordination, MemoryStor
 from holdfast.adapters.nats.coordination import NatsCoordination
 from holdfast.adapters.nats.server import NatsCluster
 from holdfast.adapters.sqlite.coordination import SqliteCoordination
-from holdfast.ports.coordination import Coordination, Done, Lost, Unknown
+from holdfast.ports.coordination import CasLost, CasUnknown, Coordination, Written
 
 KINDS = ("memory", "sqlite", "nats-1", "nats-3")
 PATIENCE_S = 20.0
@@ -95,9 +95,9 @@ async def written(store: Coordination, key: str, value: bytes, revision: int, **
     deadline = time.monotonic() + PATIENCE_S
     while time.monotonic() < deadline:
         outcome = await store.cas(key, value, revision, **more)
-        if isinstance(outcome, Done):
+        if isinstance(outcome, Written):
             return outcome.revision
-        assert isinstance(outcome, Unknown), outcome
+        assert isinstance(outcome, CasUnknown), outcome
         entry = await store.get(key)
         if entry.value == value:
             return entry.revision
@@ -112,16 +112,16 @@ class Appender:
 
     def __init__(self, name: str, store: Coordination, key: str) -> None:
         self.name, self.store, self.key = name, store, key
-        self.told: dict[str, Done | Lost | Unknown] = {}
+        self.told: dict[str, Written | CasLost | CasUnknown] = {}
         self.expected: dict[str, int] = {}
 
-    async def append(self) -> Done | Lost | Unknown:
+    async def append(self) -> Written | CasLost | CasUnknown:
         entry = await self.store.get(self.key)
         mark = f"{self.name}{len(self.told)}"
         value = b" ".join(filter(None, [entry.value, mark.encode()]))
         self.expected[mark] = entry.revision
         # Before the answer: a caller cut off in between knows as little as one without an answer.
-        self.told[mark] = Unknown("not answered yet")
+        self.told[mark] = CasUnknown("not answered yet")
         self.told[mark] = await self.store.cas(self.key, value, entry.revision)
         return self.told[mark]
 
@@ -134,8 +134,8 @@ async def check_history(appenders: list[Appender], *, faults: bool = False) -> i
     history = (final.value or b"").decode().split()
     told = {mark: answer for each in appenders for mark, answer in each.told.items()}
     expected = {mark: at for each in appenders for mark, at in each.expected.items()}
-    done = {mark: answer for mark, answer in told.items() if isinstance(answer, Done)}
-    lost = {mark for mark, answer in told.items() if isinstance(answer, Lost)}
+    done = {mark: answer for mark, answer in told.items() if isinstance(answer, Written)}
+    lost = {mark for mark, answer in told.items() if isinstance(answer, CasLost)}
     assert len(history) == len(set(history)), "a mark stands there twice"
     assert not set(done) - set(history), "an acknowledged write is lost"
     assert not lost & set(history[-1:] if faults else history), "a refused write was done"

@@ -11,7 +11,7 @@ from contract.stores import PATIENCE_S, Appender, Store, check_history, run, wri
 from holdfast.adapters.memory.coordination import MemoryCoordination
 from holdfast.model.errors import InvalidArgument
 from holdfast.model.limits import COORDINATION_KEY_MAX_CHARS, COORDINATION_VALUE_MAX_BYTES
-from holdfast.ports.coordination import Coordination, Done, Entry, Lost, Unknown
+from holdfast.ports.coordination import CasLost, CasUnknown, Coordination, StoredValue, Written
 
 WRITERS = 20
 
@@ -19,15 +19,15 @@ WRITERS = 20
 def test_a_write_needs_the_revision_it_replaces(store: Store) -> None:
     async def story() -> None:
         async with store.clients(2) as (one, other):
-            assert await one.get("lease.a") == Entry("lease.a", 0, None)
+            assert await one.get("lease.a") == StoredValue("lease.a", 0, None)
             first = await written(one, "lease.a", b"first", 0)
             assert first > 0
-            assert await other.get("lease.a") == Entry("lease.a", first, b"first")
-            assert await other.cas("lease.a", b"again", 0) == Lost()
+            assert await other.get("lease.a") == StoredValue("lease.a", first, b"first")
+            assert await other.cas("lease.a", b"again", 0) == CasLost()
             second = await written(other, "lease.a", b"second", first)
             assert second > first
-            assert await one.cas("lease.a", b"late", first) == Lost()
-            assert await one.get("lease.a") == Entry("lease.a", second, b"second")
+            assert await one.cas("lease.a", b"late", first) == CasLost()
+            assert await one.get("lease.a") == StoredValue("lease.a", second, b"second")
 
     run(story)
 
@@ -37,7 +37,7 @@ def test_keys_do_not_disturb_each_other(store: Store) -> None:
         async with store.clients(1) as (one,):
             at = {key: await written(one, key, b"1", 0) for key in ("a", "a.b", "a.b.c")}
             for key, revision in at.items():
-                assert await one.get(key) == Entry(key, revision, b"1")
+                assert await one.get(key) == StoredValue(key, revision, b"1")
                 await written(one, key, b"2", revision)
 
     run(story)
@@ -54,8 +54,8 @@ async def _race(clients: list[Coordination], rounds: int = 5) -> None:
                 for client, value in zip(clients, values, strict=True)
             )
         )
-        winners = [i for i, outcome in enumerate(outcomes) if isinstance(outcome, Done)]
-        unknown = [i for i, outcome in enumerate(outcomes) if isinstance(outcome, Unknown)]
+        winners = [i for i, outcome in enumerate(outcomes) if isinstance(outcome, Written)]
+        unknown = [i for i, outcome in enumerate(outcomes) if isinstance(outcome, CasUnknown)]
         assert len(winners) <= 1, f"{len(winners)} writers won revision {revision}"
         assert winners or unknown, "nobody won, and nobody could have"
         entry = await clients[0].get("race")
@@ -83,7 +83,7 @@ def test_nothing_acknowledged_is_lost_among_twenty_writers(store: Store) -> None
             async def three_times(appender: Appender) -> None:
                 wins = 0
                 while wins < 3:
-                    wins += isinstance(await appender.append(), Done)
+                    wins += isinstance(await appender.append(), Written)
 
             await asyncio.gather(*map(three_times, appenders))
             assert await check_history(appenders) >= 3 * WRITERS
@@ -96,9 +96,9 @@ def test_a_watch_tells_what_stands_and_ends_with_the_last_change(store: Store) -
         async with store.clients(2) as (writer, watcher):
             revision = await written(writer, "w.k", b"0", 0)
             told = watcher.watch("w.k")
-            assert await anext(told) == Entry("w.k", revision, b"0")
+            assert await anext(told) == StoredValue("w.k", revision, b"0")
 
-            async def to_the_last() -> list[Entry]:
+            async def to_the_last() -> list[StoredValue]:
                 heard = []
                 async for entry in told:
                     heard.append(entry)
@@ -112,7 +112,7 @@ def test_a_watch_tells_what_stands_and_ends_with_the_last_change(store: Store) -
             heard = await asyncio.wait_for(listening, PATIENCE_S)
             revisions = [entry.revision for entry in heard]
             assert revisions == sorted(set(revisions))
-            assert heard[-1] == Entry("w.k", revision, b"50")
+            assert heard[-1] == StoredValue("w.k", revision, b"50")
 
     run(story)
 
@@ -126,7 +126,7 @@ def test_a_watch_that_begins_before_there_is_anything_hears_of_it(store: Store) 
             assert not done, "there was nothing to tell"
             revision = await written(writer, "w.k", b"born", 0)
             entry = await asyncio.wait_for(first, PATIENCE_S)
-            assert entry == Entry("w.k", revision, b"born")
+            assert entry == StoredValue("w.k", revision, b"born")
 
     run(story)
 
@@ -156,7 +156,7 @@ def test_what_is_tidied_up_is_told_and_its_revision_does_not_come_back(store: St
             assert gone.value is None
             entry = await one.get("here")
             assert entry.value is None
-            assert await one.cas("here", b"late", first) == Lost()
+            assert await one.cas("here", b"late", first) == CasLost()
             again = await written(one, "here", b"y", entry.revision)
             assert again > first
             assert (await one.get("stays")).revision == kept
@@ -175,7 +175,7 @@ def test_a_write_without_an_end_takes_the_end_away(store: Store) -> None:
             told = one.watch("timer")
             while (await asyncio.wait_for(anext(told), PATIENCE_S)).revision <= other:
                 pass  # until what was to go a second later is gone
-            assert await one.get("k") == Entry("k", second, b"2")
+            assert await one.get("k") == StoredValue("k", second, b"2")
 
     run(story)
 
@@ -240,11 +240,11 @@ def test_a_store_that_looks_before_it_writes_is_found_out() -> None:
     class Careless(MemoryCoordination):
         async def cas(
             self, key: str, value: bytes, revision: int, *, gone_after_s: int | None = None
-        ) -> Done | Lost | Unknown:
+        ) -> Written | CasLost | CasUnknown:
             if (await self.get(key)).revision != revision:
-                return Lost()
+                return CasLost()
             await asyncio.sleep(0)
-            return Done(self.store.put(key, value, gone_after_s).revision)
+            return Written(self.store.put(key, value, gone_after_s).revision)
 
     async def story() -> None:
         careless = Careless()

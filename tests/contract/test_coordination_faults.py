@@ -22,7 +22,7 @@ from holdfast.adapters.nats.server import NatsCluster, NatsNode, free_ports
 from holdfast.adapters.sqlite.coordination import SqliteCoordination
 from holdfast.host.coordination_point import BUCKET, CoordinationPoint
 from holdfast.model.errors import CoordinationDown, LaunchFailed, StorageFailed, Unsupported
-from holdfast.ports.coordination import Done, Entry, Lost, Unknown
+from holdfast.ports.coordination import CasLost, CasUnknown, StoredValue, Written
 
 # -- SQLite ---------------------------------------------------------------------------------------
 
@@ -103,9 +103,9 @@ def test_a_full_disk_is_a_typed_error_and_loses_nothing(small_disk: Path) -> Non
                 assert error.hint
                 break
         assert refused, "the disk was not full"
-        assert await store.get("k") == Entry("k", first, b"before")
+        assert await store.get("k") == StoredValue("k", first, b"before")
         ballast.unlink()
-        assert await store.cas("k", b"after", first) != Lost()
+        assert await store.cas("k", b"after", first) != CasLost()
         assert (await store.get("k")).value == b"after"
         await store.close()
 
@@ -119,10 +119,10 @@ def test_a_file_locked_by_another_process_is_unknown_not_an_accident(tmp_path: P
         store = SqliteCoordination(path)
         other = sqlite3.connect(path, isolation_level=None)
         other.execute("BEGIN IMMEDIATE")
-        assert isinstance(await store.cas("k", b"x", 0), Unknown)
-        assert await store.get("k") == Entry("k", 0, None)  # readers are not in the way
+        assert isinstance(await store.cas("k", b"x", 0), CasUnknown)
+        assert await store.get("k") == StoredValue("k", 0, None)  # readers are not in the way
         other.execute("ROLLBACK")
-        assert isinstance(await store.cas("k", b"x", 0), Done)
+        assert isinstance(await store.cas("k", b"x", 0), Written)
         other.close()
         await store.close()
 
@@ -167,7 +167,7 @@ class Writers:
                 outcome = await appender.append()
             except CoordinationDown:
                 continue
-            if isinstance(outcome, Done):
+            if isinstance(outcome, Written):
                 async with self._done:
                     self.acknowledged += 1
                     self._done.notify_all()
@@ -211,7 +211,7 @@ def test_killed_and_paused_nodes_lose_nothing_acknowledged_and_let_nobody_win_tw
         await asyncio.gather(*tasks, return_exceptions=True)
         marks = await check_history(writers.appenders, faults=True)
         answers = [answer for each in writers.appenders for answer in each.told.values()]
-        unknown = sum(isinstance(answer, Unknown) for answer in answers)
+        unknown = sum(isinstance(answer, CasUnknown) for answer in answers)
         print(
             f"{len(answers)} writes, {marks} done, {unknown} unknown; {stopped_at} before the end"
         )
@@ -233,10 +233,10 @@ def test_a_watch_outlives_the_death_of_the_server_it_was_on(cluster: NatsCluster
             node.kill()
             async with asyncio.timeout(PATIENCE_S):
                 while isinstance(
-                    outcome := await client.cas("k", b"%d" % number, revision), Unknown
+                    outcome := await client.cas("k", b"%d" % number, revision), CasUnknown
                 ):
                     pass
-            if isinstance(outcome, Lost):  # an unknown one was done
+            if isinstance(outcome, CasLost):  # an unknown one was done
                 assert (await client.get("k")).value == b"%d" % number
             entry = await asyncio.wait_for(anext(told), PATIENCE_S)
             assert entry.value == b"%d" % number
@@ -255,7 +255,7 @@ def test_without_a_majority_nothing_is_promised_and_nothing_hangs(cluster: NatsC
         for node in cluster.nodes[1:]:
             node.pause()
         async with asyncio.timeout(PATIENCE_S):
-            assert isinstance(await client.cas("k", b"2", revision), Unknown)
+            assert isinstance(await client.cas("k", b"2", revision), CasUnknown)
         for node in cluster.nodes[1:]:
             node.resume()
         async with asyncio.timeout(PATIENCE_S):
@@ -267,7 +267,7 @@ def test_without_a_majority_nothing_is_promised_and_nothing_hangs(cluster: NatsC
     run(story, 60)
 
 
-async def _read(client: NatsCoordination) -> Entry | None:
+async def _read(client: NatsCoordination) -> StoredValue | None:
     try:
         return await client.get("k")
     except CoordinationDown:
@@ -305,7 +305,7 @@ def test_a_host_that_names_one_server_makes_the_bucket_as_the_relays_of_a_cluste
     async def story() -> None:
         point = CoordinationPoint(cluster.urls[0], "")
         async with asyncio.timeout(PATIENCE_S):
-            while isinstance(await point.cas("k", b"v", 0), Unknown):
+            while isinstance(await point.cas("k", b"v", 0), CasUnknown):
                 pass  # each call waits by itself for a cluster that is just starting
         await point.close()
         relay = await NatsCoordination.connect(cluster.urls, BUCKET, replicas=servers)

@@ -25,7 +25,7 @@ from holdfast.mcp.changes import Changes
 from holdfast.mcp.read_tools import Looking
 from holdfast.mcp.recorded import head
 from holdfast.mcp.resources import journal_lines
-from holdfast.model.shell_state import Change, Kind, What
+from holdfast.model.shell_state import Change, ChangeKind, What
 from holdfast.model.size import Size
 from holdfast.sdk.aio.session import Session
 from holdfast.sdk.plain_text import plain
@@ -79,7 +79,7 @@ def test_however_much_happened_it_is_told_in_bounds(hold: Hold) -> None:
             async with desk.open():
                 told = await (await desk.session(session)).catch_up()
                 much = told.replace(
-                    changes=(Change(Kind.ALIAS, "a", What.ADDED, "", "b"),) * 250,
+                    changes=(Change(ChangeKind.ALIAS, "a", What.ADDED, "", "b"),) * 250,
                     jobs=("x" * 5000,) * 130,
                     unsubmitted="x" * 20_000,
                 )

@@ -24,8 +24,10 @@ from holdfast.model.state import Level
 from holdfast.sdk import identity
 from holdfast.sdk.connection import Connection, new_operator
 from holdfast.sdk.identity import Identity
-from holdfast.wire.messages import authority as a
+from holdfast.wire.messages import access as access_messages
+from holdfast.wire.messages import journal as journal_messages
 from holdfast.wire.messages import session as m
+from holdfast.wire.messages import turn as turn_messages
 
 PROGRAM = str(Path(__file__).with_name("programs") / "recorder.py")
 WORKER = ("observe", "input", "turn.request", "turn.grant")
@@ -68,13 +70,15 @@ class Hand(threading.Thread):
 
     def _claim(self, connection: Connection) -> None:
         if self.who is None:
-            shown = connection.ask(a.ShowActor(connection.next_id()), _ANSWER_S)
-            assert isinstance(shown, a.ActorShown)
+            shown = connection.ask(access_messages.ShowActor(connection.next_id()), _ANSWER_S)
+            assert isinstance(shown, access_messages.ActorShown)
             self.actor = shown.actor.id
             return
         welcome = connection.welcome
         proof = self.who.claim(welcome.host_key, welcome.challenge, self.operator)
-        connection.ask(a.Claim(connection.next_id(), self.who.actor, proof), _ANSWER_S)
+        connection.ask(
+            access_messages.Claim(connection.next_id(), self.who.actor, proof), _ANSWER_S
+        )
 
     def leave(self) -> None:
         if self.connection is not None:
@@ -102,9 +106,9 @@ class Hand(threading.Thread):
             self.refused(op, error.code)
             return None
         op.end, op.outcome = time.monotonic(), OK
-        if isinstance(answer, a.TurnShown):
+        if isinstance(answer, turn_messages.TurnShown):
             op.shown = answer.turn.holder
-        elif isinstance(answer, a.Halted):
+        elif isinstance(answer, turn_messages.Halted):
             op.at_seq = answer.receipt.journal_seq
         return answer
 
@@ -207,20 +211,20 @@ class Worker(Hand):
         if roll < 0.60:
             self._write_for_a_while()
         elif roll < 0.72:
-            self.turn(a.RequestTurn(0, self.session, "please"))
+            self.turn(turn_messages.RequestTurn(0, self.session, "please"))
         elif roll < 0.80:
-            self.turn(a.GetTurn(0, self.session))
+            self.turn(turn_messages.GetTurn(0, self.session))
         elif roll < 0.84:
-            self.turn(a.GrantTurn(0, self.session))
+            self.turn(turn_messages.GrantTurn(0, self.session))
         elif roll < 0.88:
-            self.turn(a.WithdrawTurn(0, self.session))
+            self.turn(turn_messages.WithdrawTurn(0, self.session))
         elif roll < 0.92:
             other = self.chance.choice(self.others)
-            self.turn(a.HandOffTurn(0, self.session, other.actor), tagged=True)
+            self.turn(turn_messages.HandOffTurn(0, self.session, other.actor), tagged=True)
         elif roll < 0.94:
-            self.turn(a.Seize(0, self.session), tagged=True)
+            self.turn(turn_messages.Seize(0, self.session), tagged=True)
         elif roll < 0.95:
-            self.turn(a.RevokeTurn(0, self.session), tagged=True)
+            self.turn(turn_messages.RevokeTurn(0, self.session), tagged=True)
         elif roll < 0.98:
             self.leave()
         else:
@@ -233,13 +237,13 @@ class Worker(Hand):
         if self.chance.random() < 0.3:
             self.write_quietly()
         if self.chance.random() < 0.7:
-            self.turn(a.YieldTurn(0, self.session))
+            self.turn(turn_messages.YieldTurn(0, self.session))
 
     def turn(self, request: m.Request, *, tagged: bool = False) -> Op:
         self.connected()
         op = self.begin(request.tag)
         if tagged:
-            field = "message" if isinstance(request, a.HandOffTurn) else "reason"
+            field = "message" if isinstance(request, turn_messages.HandOffTurn) else "reason"
             request = request.replace(**{field: f"<{op.tag}>"})
         self.ask(op, request)
         return op
@@ -260,29 +264,37 @@ class Admin(Worker):
         roll = self.chance.random()
         if roll < 0.80:
             subject = self.chance.choice(self.others)
-            self.insist("revoke", a.Revoke(0, subject.actor, self.session), subject.actor)
+            self.insist(
+                "revoke",
+                access_messages.RevokeEnvelope(0, subject.actor, self.session),
+                subject.actor,
+            )
             self.stop.wait(self.chance.uniform(0, 0.25))
             rights = rights_of(self.others, subject)
-            self.insist("grant", a.Grant(0, subject.actor, self.session, rights), subject.actor)
+            self.insist(
+                "grant",
+                access_messages.GrantEnvelope(0, subject.actor, self.session, rights),
+                subject.actor,
+            )
         elif roll < 0.9 or not self._halts:
-            self.turn(a.Seize(0, self.session), tagged=True)
+            self.turn(turn_messages.Seize(0, self.session), tagged=True)
             self._write_for_a_while()
-            self.turn(a.YieldTurn(0, self.session))
+            self.turn(turn_messages.YieldTurn(0, self.session))
         else:
-            self.insist("halt", a.Seize(0, self.session, halt=True))
-            self.insist("resume", a.Resume(0, self.session))
-            self.turn(a.YieldTurn(0, self.session))
+            self.insist("halt", turn_messages.Seize(0, self.session, halt=True))
+            self.insist("resume", turn_messages.Resume(0, self.session))
+            self.turn(turn_messages.YieldTurn(0, self.session))
 
     def take_the_turn(self, how: str) -> None:
         """Away from its holder, in one of the ways there are."""
         self.connected()
         if how == "halt":
-            self.insist("halt", a.Halt(0, self.session))
+            self.insist("halt", turn_messages.Halt(0, self.session))
         elif how == "revoke":
             subject = self.others[0].actor
-            self.insist("revoke", a.Revoke(0, subject, self.session), subject)
+            self.insist("revoke", access_messages.RevokeEnvelope(0, subject, self.session), subject)
         else:
-            self.turn(a.Seize(0, self.session), tagged=True)
+            self.turn(turn_messages.Seize(0, self.session), tagged=True)
 
     def insist(self, kind: str, request: m.Request, subject: str = "") -> None:
         op = self.begin(kind, subject)
@@ -309,9 +321,14 @@ class Company:
             until("it reads", lambda: self.read.exists())
             who = [identity.make(f"a{number}") for number in range(actors)]
             for one in who:
-                client.ask(a.AddActor(0, one.name, "agent", one.public), a.ActorShown)
-                grant = a.Grant(0, one.actor, self.session, rights_of(who, one))
-                client.ask(grant, a.Envelopes)
+                client.ask(
+                    access_messages.AddActor(0, one.name, "agent", one.public),
+                    access_messages.ActorShown,
+                )
+                grant = access_messages.GrantEnvelope(
+                    0, one.actor, self.session, rights_of(who, one)
+                )
+                client.ask(grant, access_messages.Envelopes)
         self.hands: list[Worker] = [
             Worker(host, self.session, one, seed * 100 + number, who)
             for number, one in enumerate(who)
@@ -372,13 +389,15 @@ class Company:
             assert not hand.is_alive() and not hand.fault, hand.fault or f"{hand.name} hangs"
         with self.host.client() as client:
             end = b"<end.1>"
-            client.ask(a.Seize(0, self.session), a.Halted)
-            local = client.ask(a.ShowActor(0), a.ActorShown).actor.id
+            client.ask(turn_messages.Seize(0, self.session), turn_messages.Halted)
+            local = client.ask(access_messages.ShowActor(0), access_messages.ActorShown).actor.id
             last = Op(local, "input", "end.1", time.monotonic())
             client.type_bytes(self.session, end)
             last.end, last.outcome = time.monotonic(), OK
             until("the program read all", lambda: self.read.read_bytes().endswith(end))
-            verified = client.ask(a.Verify(0, self.session, thorough=True), a.Verified)
+            verified = client.ask(
+                journal_messages.Verify(0, self.session, thorough=True), journal_messages.Verified
+            )
             self.judgement = verified.judgement
         ops = [op for hand in self.hands for op in hand.ops]
         return Scene.of([*ops, last], self.read, self.directory, self.kills, self.early)

@@ -81,12 +81,12 @@ def faults(scene: Scene) -> list[str]:
 # -- the journal, replayed ----------------------------------------------------------------------
 
 
-def _surviving(journal: list[Entry]) -> list[tuple[Entry, entries.Input]]:
+def _surviving(journal: list[Entry]) -> list[tuple[Entry, entries.InputEntry]]:
     """The inputs that reached the terminal, as the journal has it: those not voided."""
-    found: list[tuple[Entry, entries.Input]] = []
+    found: list[tuple[Entry, entries.InputEntry]] = []
     for entry in journal:
         body = entry.body
-        if isinstance(body, entries.Input):
+        if isinstance(body, entries.InputEntry):
             found.append((entry, body))
         elif isinstance(body, entries.Voided):
             last = found.pop() if found else None
@@ -108,7 +108,7 @@ def _holders(journal: list[Entry]) -> list[tuple[int, str]]:
     return held
 
 
-def _places(inputs: list[tuple[Entry, entries.Input]]) -> dict[str, float]:
+def _places(inputs: list[tuple[Entry, entries.InputEntry]]) -> dict[str, float]:
     """Of each tagged input, the entry it is in, and how far back there: keys typed together are
     one entry."""
     return {
@@ -121,7 +121,7 @@ def _places(inputs: list[tuple[Entry, entries.Input]]) -> dict[str, float]:
 # -- what reached the terminal --------------------------------------------------------------------
 
 
-def _bytes(scene: Scene, inputs: list[tuple[Entry, entries.Input]]) -> list[str]:
+def _bytes(scene: Scene, inputs: list[tuple[Entry, entries.InputEntry]]) -> list[str]:
     """The journal accounts for every byte the program read, in its order, and for no other."""
     recorded = b"".join(body.data for _, body in inputs)
     if recorded == scene.typed:
@@ -137,7 +137,7 @@ def _bytes(scene: Scene, inputs: list[tuple[Entry, entries.Input]]) -> list[str]
     ]
 
 
-def _answers(scene: Scene, inputs: list[tuple[Entry, entries.Input]]) -> list[str]:
+def _answers(scene: Scene, inputs: list[tuple[Entry, entries.InputEntry]]) -> list[str]:
     """Acknowledged: exactly once, and by whom it was; unknown: at most once; refused: never."""
     typed = Counter(tag.decode() for tag in TAG.findall(scene.typed))
     authors = {
@@ -174,7 +174,7 @@ def _turns(scene: Scene) -> list[str]:
             if body.before != holder:
                 found.append(f"entry {entry.seq} moves the turn from one who does not have it")
             holder = body.holder
-        elif isinstance(body, entries.Input) and entry.actor and entry.actor != holder:
+        elif isinstance(body, entries.InputEntry) and entry.actor and entry.actor != holder:
             found.append(
                 f"entry {entry.seq}: {entry.actor} wrote {body.data[:30]!r}, {holder} has the turn"
             )
@@ -189,7 +189,7 @@ def _rights(scene: Scene) -> list[str]:
         body = entry.body
         if isinstance(body, entries.EnvelopeSet):
             (without.discard if "input" in body.rights else without.add)(body.subject)
-        elif isinstance(body, entries.Input) and entry.actor in without:
+        elif isinstance(body, entries.InputEntry) and entry.actor in without:
             found.append(f"entry {entry.seq}: {entry.actor} wrote {body.data[:30]!r} without right")
     changes: dict[str, list[Op]] = {}
     for op in scene.ops:
@@ -229,15 +229,15 @@ def _halts(scene: Scene) -> list[str]:
     found, asked, confirmed = [], False, False
     for entry in scene.journal:
         body = entry.body
-        if isinstance(body, entries.HaltAsked):
+        if isinstance(body, entries.HaltAskedEntry):
             asked = True
-        elif isinstance(body, entries.Halted):
+        elif isinstance(body, entries.HaltedEntry):
             confirmed = True
         elif isinstance(body, entries.CarriedOn):
             asked = confirmed
-        elif isinstance(body, entries.Resumed):
+        elif isinstance(body, entries.ResumedEntry):
             asked = confirmed = False
-        elif isinstance(body, entries.Input) and entry.actor and asked:
+        elif isinstance(body, entries.InputEntry) and entry.actor and asked:
             found.append(f"entry {entry.seq}: {body.data[:30]!r} was written in a halted session")
     return found
 
@@ -245,7 +245,7 @@ def _halts(scene: Scene) -> list[str]:
 # -- real time ------------------------------------------------------------------------------------
 
 
-def _real_time(scene: Scene, inputs: list[tuple[Entry, entries.Input]]) -> list[str]:
+def _real_time(scene: Scene, inputs: list[tuple[Entry, entries.InputEntry]]) -> list[str]:
     """The journal's order of effects agrees with the order in which they were seen from outside,
     and everything anybody was shown was so at some place between."""
     places = _places(inputs)
@@ -347,8 +347,8 @@ def _carried_on(scene: Scene) -> list[str]:
 
 # What stands between a move of the turn and its being kept, or is written by who carries on.
 _WITHOUT_NEWS = (
-    entries.Sealed,
-    entries.Refused,
+    entries.SealEntry,
+    entries.RefusedEntry,
     entries.TurnAsked,
     entries.TurnWithdrawn,
     entries.Voided,

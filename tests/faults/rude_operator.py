@@ -9,21 +9,21 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
-from holdfast.model.device import Device as PublicDevice
+from holdfast.model.device import Device
 from holdfast.model.errors import HoldfastError
 from holdfast.model.ids import OperatorId, SessionId
 from holdfast.sdk import identity
 from holdfast.sdk.reach.machines import Machine
-from holdfast.sdk.reach.secure_channel import Device
+from holdfast.sdk.reach.secure_channel import DeviceKeys
 from holdfast.wire import relay_messages as r
 from holdfast.wire.base64url import decoded
-from holdfast.wire.channel import Dialling, OperatorChannel
+from holdfast.wire.channel import OperatorChannel, OperatorHandshake
 from holdfast.wire.epochs import EpochFloor
 from holdfast.wire.input_chain import InputStream
 from holdfast.wire.key_agreement import KeyPair
 from holdfast.wire.messages.base import Message
 from holdfast.wire.output_listener import Listener
-from holdfast.wire.record_layer import Kind, Opened
+from holdfast.wire.record_layer import OpenedRecord, RecordKind
 from holdfast.wire.request_classes import body_of, fields_of
 from holdfast.wire.stream_opening import HOST_EPOCH, Opening, host_channel
 from process.relaying import OperatorClient, RelayProcess, at
@@ -35,27 +35,27 @@ HELLO = {"t": "hello", "versions": [1], "operator": "ab" * 16, "client": "rude"}
 class RudeStream:
     """One stream of it."""
 
-    def __init__(self, client: OperatorClient, opened: r.Opened, machine: Machine) -> None:
+    def __init__(self, client: OperatorClient, opened: r.StreamOpened, machine: Machine) -> None:
         self.client, self.number = client, opened.stream
-        self.host = PublicDevice(opened.host, opened.static, opened.binding)
+        self.host = Device(opened.host, opened.static, opened.binding)
         self._machine = machine
         self.channel: OperatorChannel
 
     async def throw(self, *pieces: bytes) -> None:
         for piece in pieces:
-            await self.client.say(r.Data(self.number, piece))
+            await self.client.say(r.StreamData(self.number, piece))
 
     def first(
         self, session: SessionId | None = None, *, grant: bytes | None = None, seed: bytes = b""
-    ) -> tuple[Dialling, bytes]:
+    ) -> tuple[OperatorHandshake, bytes]:
         """A real message 1, with its opening."""
-        device = Device(seed or bytes.fromhex(identity.load(self._machine.identity).private))
+        device = DeviceKeys(seed or bytes.fromhex(identity.load(self._machine.identity).private))
         about = session or host_channel(self.host.key)
         inputs = InputStream(
             about, device.public.key, OperatorId(os.urandom(16).hex()), device.sign
         )
         shown = (decoded(self._machine.grant) or b"") if grant is None else grant
-        dialling = Dialling(
+        dialling = OperatorHandshake(
             inputs, device.public, device.static, KeyPair(os.urandom(32)), self.host,
             EpochFloor(0 if session else HOST_EPOCH), grant=shown,
         )  # fmt: skip
@@ -75,13 +75,13 @@ class RudeStream:
     def records(self, fields: dict[str, Any], *, signed: bool = False) -> list[bytes]:
         if signed:
             return self.channel.write(body_of(fields), 0.0)
-        return self.channel.sealed.seal(Kind.MESSAGE, body_of(fields), 0.0)
+        return self.channel.sealed.seal(RecordKind.MESSAGE, body_of(fields), 0.0)
 
     async def hear(self, number: int) -> dict[str, Any]:
         """The answer with this number."""
         while True:
             said = self.channel.receive(await self._data(), 0.0)
-            if said is not None and said.kind == Kind.MESSAGE:
+            if said is not None and said.kind == RecordKind.MESSAGE:
                 fields = fields_of(said.body)
                 if fields.get("id") == number:
                     return fields
@@ -95,9 +95,9 @@ class RudeStream:
         async with asyncio.timeout(ANSWER_S):
             while True:
                 message = await self.client.next()
-                if isinstance(message, r.Data) and message.stream == self.number:
+                if isinstance(message, r.StreamData) and message.stream == self.number:
                     return message.data
-                if isinstance(message, r.Closed) and message.stream == self.number:
+                if isinstance(message, r.StreamClosed) and message.stream == self.number:
                     raise EOFError(message.why)
 
     async def closed(self) -> None:
@@ -120,7 +120,7 @@ async def stream_to(
 ) -> RudeStream:
     client._last += 1
     await client.say(r.Open(client._last, b"" if session else machine.key, session))
-    return RudeStream(client, await client.hear_among(r.Opened), machine)
+    return RudeStream(client, await client.hear_among(r.StreamOpened), machine)
 
 
 class Reader:
@@ -161,7 +161,7 @@ class Reader:
 
     async def _hear(self, message: Message) -> None:
         match message:
-            case r.Data(stream=number, data=data) if number == self._stream.number:
+            case r.StreamData(stream=number, data=data) if number == self._stream.number:
                 now = asyncio.get_running_loop().time() - self._began
                 self._opened(self._stream.channel.receive(data, now))
                 await self._stream.throw(*self._stream.channel.sealed.poll(now))
@@ -170,15 +170,15 @@ class Reader:
                     self.read += self._listener.open(frame, 0.0).data[8:]
                 except HoldfastError:
                     self.refused += 1
-            case r.Gone(session=self.session):
+            case r.SessionGone(session=self.session):
                 self.over = True
             case _:
                 self.told.append(message.tag)
 
-    def _opened(self, said: Opened | None) -> None:
+    def _opened(self, said: OpenedRecord | None) -> None:
         if said is None:
             return
-        if said.kind == Kind.OUTPUT_KEY:
+        if said.kind == RecordKind.OUTPUT_KEY:
             self._listener.take_key(said.body, 0.0)
-        elif said.kind == Kind.MESSAGE:
+        elif said.kind == RecordKind.MESSAGE:
             self.told.append(fields_of(said.body)["t"])

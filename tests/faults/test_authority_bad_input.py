@@ -24,8 +24,11 @@ from holdfast.model.errors import BadSignature, HoldfastError, NoSuchActor, Prot
 from holdfast.sdk import identity
 from holdfast.sdk.connection import Connection, new_operator
 from holdfast.sdk.identity import Identity
-from holdfast.wire.messages import authority as a
+from holdfast.wire.messages import BY_TAG
+from holdfast.wire.messages import access as access_messages
+from holdfast.wire.messages import journal as journal_messages
 from holdfast.wire.messages import session as m
+from holdfast.wire.messages import turn as turn_messages
 
 SEED = 5
 _CLOCK = "HOLDFAST_TEST_CLOCK"
@@ -85,19 +88,19 @@ def test_a_claim_counts_only_with_this_actors_signature_for_this_connection(
         connection = Connection(host.socket, operator, "test")
         connection.welcome = welcome
         with pytest.raises(BadSignature):
-            connection.ask(a.Claim(connection.next_id(), me.actor, signature), 10)
+            connection.ask(access_messages.Claim(connection.next_id(), me.actor, signature), 10)
         connection.close()
     # Each on its own connection is refused; the right one is not, where it was made for.
     with pytest.raises(BadSignature):
-        first.ask(a.Claim(first.next_id(), me.actor, elsewhere), 10)
-    other.ask(a.Claim(other.next_id(), me.actor, elsewhere), 10)
+        first.ask(access_messages.Claim(first.next_id(), me.actor, elsewhere), 10)
+    other.ask(access_messages.Claim(other.next_id(), me.actor, elsewhere), 10)
     refused_twice = Connection(host.socket, new_operator(), "test")
     stranger = identity.make("stranger")
     with pytest.raises(NoSuchActor):
         proof = stranger.claim(
             refused_twice.welcome.host_key, refused_twice.welcome.challenge, refused_twice.operator
         )
-        refused_twice.ask(a.Claim(refused_twice.next_id(), stranger.actor, proof), 10)
+        refused_twice.ask(access_messages.Claim(refused_twice.next_id(), stranger.actor, proof), 10)
     for connection in (first, other, refused_twice):
         connection.close()
     assert_explained(company)
@@ -107,13 +110,13 @@ def test_a_claim_counts_only_with_this_actors_signature_for_this_connection(
 def test_nobody_becomes_another_after_it_acted(host: FaultHost) -> None:
     company, (one, _), _ = company_of(host)
     connection = Connection(host.socket, new_operator(), "test")
-    connection.ask(a.GetTurn(connection.next_id(), company.session), 10)
+    connection.ask(turn_messages.GetTurn(connection.next_id(), company.session), 10)
     me, welcome = key_of(one), connection.welcome
     proof = me.claim(welcome.host_key, welcome.challenge, connection.operator)
     with pytest.raises(ProtocolViolation):
-        connection.ask(a.Claim(connection.next_id(), me.actor, proof), 10)
-    shown = connection.ask(a.ShowActor(connection.next_id()), 10)
-    assert isinstance(shown, a.ActorShown) and shown.actor.id != me.actor
+        connection.ask(access_messages.Claim(connection.next_id(), me.actor, proof), 10)
+    shown = connection.ask(access_messages.ShowActor(connection.next_id()), 10)
+    assert isinstance(shown, access_messages.ActorShown) and shown.actor.id != me.actor
     connection.close()
 
 
@@ -124,10 +127,10 @@ def test_an_actor_that_uses_anothers_operator_id_does_not_disturb_its_numbers(
     company, (one, two), _ = company_of(host)
     two.operator = one.operator
     assert one.write().outcome == OK
-    one.turn(a.YieldTurn(0, company.session))
+    one.turn(turn_messages.YieldTurn(0, company.session))
     two.seq = 500
     assert two.write().outcome == OK
-    two.turn(a.YieldTurn(0, company.session))
+    two.turn(turn_messages.YieldTurn(0, company.session))
     assert one.seq == 1 and one.write().outcome == OK
     assert_explained(company)
 
@@ -166,9 +169,15 @@ def test_an_expired_envelope_ends_the_turn_and_every_right(host: FaultHost) -> N
     assert one.write().outcome == OK
     ends = time.time() + 0.3
     with host.client() as client:
-        client.ask(a.Grant(0, one.actor, company.session, WORKER, ends), a.Envelopes)
-        until("the turn is free", lambda: not client.ask(
-            a.GetTurn(0, company.session), a.TurnShown).turn.holder)  # fmt: skip
+        client.ask(
+            access_messages.GrantEnvelope(0, one.actor, company.session, WORKER, ends),
+            access_messages.Envelopes,
+        )
+        get_turn = turn_messages.GetTurn(0, company.session)
+        until(
+            "the turn is free",
+            lambda: not client.ask(get_turn, turn_messages.TurnShown).turn.holder,
+        )
     assert time.time() >= ends
     op = one.write()
     assert op.outcome == REFUSED
@@ -188,7 +197,10 @@ def expired_is_a_revocation(admin: Admin, subject: str, ends: float) -> None:
 def test_a_rate_holds_over_all_connections_of_an_actor(host: FaultHost) -> None:
     company, (one, _), _ = company_of(host)
     with host.client() as client:
-        client.ask(a.Grant(0, one.actor, company.session, WORKER, inputs_per_s=0.2), a.Envelopes)
+        client.ask(
+            access_messages.GrantEnvelope(0, one.actor, company.session, WORKER, inputs_per_s=0.2),
+            access_messages.Envelopes,
+        )
     began, outcomes = time.monotonic(), []
     for _ in range(12):
         outcomes.append(one.write())
@@ -218,14 +230,19 @@ def test_a_clock_set_back_revives_no_right_and_disorders_no_journal() -> None:
         assert one.write().outcome == OK
         ends = time.time() + 0.2
         with host.client() as client:
-            client.ask(a.Grant(0, one.actor, company.session, WORKER, ends), a.Envelopes)
+            client.ask(
+                access_messages.GrantEnvelope(0, one.actor, company.session, WORKER, ends),
+                access_messages.Envelopes,
+            )
             until("it expired", lambda: one.write().outcome == REFUSED)
         clock.write_text("-86400")
         assert one.write().outcome == REFUSED
         until("the turn is free", lambda: two.write().outcome == OK)
         with host.client() as client:
-            rights = a.Grant(0, two.actor, company.session, WORKER, inputs_per_s=1.0)
-            client.ask(rights, a.Envelopes)
+            rights = access_messages.GrantEnvelope(
+                0, two.actor, company.session, WORKER, inputs_per_s=1.0
+            )
+            client.ask(rights, access_messages.Envelopes)
         until("it wrote too much", lambda: two.write().code == "rate_limited")
         until("time went on", lambda: two.write().outcome == OK)
         host.wait_new_daemon(host.kill_daemon())  # a new one starts with the clock set back
@@ -285,13 +302,13 @@ def test_on_a_full_disk_nothing_is_typed_unrecorded_and_halting_still_works(
         assert write_until_refused(one, each).code == "storage_failed"
     # Somebody who may not halt cannot use up what is reserved for those who may.
     for _ in range(300):
-        two.turn(a.Seize(0, company.session))
-        two.turn(a.Halt(0, company.session))
+        two.turn(turn_messages.Seize(0, company.session))
+        two.turn(turn_messages.Halt(0, company.session))
     for _ in range(3):
-        admin.insist("halt", a.Seize(0, company.session, halt=True))
-        admin.insist("resume", a.Resume(0, company.session))
+        admin.insist("halt", turn_messages.Seize(0, company.session, halt=True))
+        admin.insist("resume", turn_messages.Resume(0, company.session))
     filler.unlink()
-    admin.turn(a.YieldTurn(0, company.session))
+    admin.turn(turn_messages.YieldTurn(0, company.session))
     for other in ("submit", "keys", "quiet", "long"):
         assert one.write(other).outcome == OK, "there is room again"
     host.wait_new_daemon(host.kill_daemon())
@@ -302,8 +319,10 @@ def test_on_a_full_disk_nothing_is_typed_unrecorded_and_halting_still_works(
 
 # -- garbage --------------------------------------------------------------------------------------
 
-NEW = [kind for kind in vars(a).values() if isinstance(kind, type) and issubclass(kind, m.Request)]
-NEW = [kind for kind in NEW if kind.__module__ == a.__name__]
+_ABOUT = {access_messages.__name__, turn_messages.__name__, journal_messages.__name__}
+NEW = [
+    kind for kind in BY_TAG.values() if issubclass(kind, m.Request) and kind.__module__ in _ABOUT
+]
 _ODD: list[Any] = [
     None, True, 0, -1, 1 << 62, -(1 << 62), 1.5, float("nan"), float("inf"), "", "x", "a\0b", "..",
     "all", "label:", "session:", "label:" + "y" * 5000, "z" * 100_000, b"", b"\xff" * 64, [], [1],
@@ -322,7 +341,10 @@ def test_garbage_in_a_message_about_authority_harms_nobody(
         names = {info.name for info in client.sessions()}
         if "bystander" not in names:
             client.run(["cat"], name="bystander")
-        before, me = shared_host.daemon_pid(), client.ask(a.ShowActor(0), a.ActorShown)
+        before, me = (
+            shared_host.daemon_pid(),
+            client.ask(access_messages.ShowActor(0), access_messages.ActorShown),
+        )
         for _ in range(60):
             fields = {field: chance.choice(_ODD) for field in kind._fields if field != "id"}
             if "session" in fields and chance.random() < 0.7:
@@ -332,12 +354,14 @@ def test_garbage_in_a_message_about_authority_harms_nobody(
                 heard = raw.hear()
                 assert getattr(heard, "code", "") != "internal", f"{fields}: {heard}"
         assert shared_host.daemon_pid() == before
-        after = client.ask(a.ShowActor(0), a.ActorShown)
+        after = client.ask(access_messages.ShowActor(0), access_messages.ActorShown)
         assert after == me.replace(id=after.id), "garbage changed somebody's rights"
         with contextlib.suppress(HoldfastError):  # some of it is a valid wish to halt
-            client.ask(a.Resume(0, "bystander"), m.Done)
-        client.ask(a.Seize(0, "bystander"), a.Halted)
-        client.ask(a.SetBlind(0, "bystander", False), a.TurnShown)  # or for a blind turn
+            client.ask(turn_messages.Resume(0, "bystander"), m.Done)
+        client.ask(turn_messages.Seize(0, "bystander"), turn_messages.Halted)
+        client.ask(
+            turn_messages.SetBlind(0, "bystander", False), turn_messages.TurnShown
+        )  # or for a blind turn
         client.send("bystander", f"after {kind.tag}")
         until("it echoes", lambda: f"after {kind.tag}" in client.screen("bystander").text)
         assert "Traceback" not in shared_host.log()

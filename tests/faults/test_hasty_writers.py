@@ -27,7 +27,7 @@ def test_an_input_of_a_client_that_is_gone_is_taken_under_its_own_turn(host: Fau
     for entry in JournalReader(str(host.home / "sessions" / session)).entries():
         if isinstance(entry.body, entries.TurnMoved):
             holder = entry.body.holder
-        elif isinstance(entry.body, entries.Input):
+        elif isinstance(entry.body, entries.InputEntry):
             assert entry.actor == holder, f"entry {entry.seq} was typed without the turn"
             typed += 1
     assert typed == WRITERS

@@ -29,8 +29,10 @@ from holdfast.model.errors import HostLost, SessionHalted
 from holdfast.model.state import Level, SessionState
 from holdfast.sdk import identity
 from holdfast.sdk.client import Host
-from holdfast.wire.messages import authority as a
+from holdfast.wire.messages import access as access_messages
+from holdfast.wire.messages import journal as journal_messages
 from holdfast.wire.messages import session as m
+from holdfast.wire.messages import turn as turn_messages
 
 SEED = 11
 _CUSTODY = ["before-take", "before-note", "after-note", "after-take", "before-type", "after-type"]
@@ -143,10 +145,10 @@ def test_a_seizure_cut_off_by_a_kill_happened_or_did_not(armed: FaultHost, place
     company, worker, admin = company_of(armed)
     assert worker.write("keys").outcome == OK
     old, point = daemon(armed), arm(armed, place)
-    cut = admin.turn(a.Seize(0, company.session), tagged=True)
+    cut = admin.turn(turn_messages.Seize(0, company.session), tagged=True)
     assert cut.outcome == "unknown"
     died(company, point, old)
-    seen = admin.turn(a.GetTurn(0, company.session)).shown
+    seen = admin.turn(turn_messages.GetTurn(0, company.session)).shown
     assert seen == (admin.actor if place == "after-keep" else worker.actor)
     assert (worker.write().outcome == OK) == (seen == worker.actor)
     assert_explained(company)
@@ -160,16 +162,20 @@ def test_a_revocation_cut_off_by_a_kill_is_in_force_and_recorded(armed: FaultHos
     old, point = daemon(armed), arm(armed, "before-changed")
     admin.connected()
     cut = admin.begin("revoke", worker.actor)
-    assert admin.ask(cut, a.Revoke(0, worker.actor, company.session)) is None
+    assert admin.ask(cut, access_messages.RevokeEnvelope(0, worker.actor, company.session)) is None
     died(company, point, old)
     assert worker.write().outcome == "refused"
     assert entries.EnvelopeSet(worker.actor, f"session:{company.session}", ()) in bodies(company)
-    shown = admin.turn(a.GetTurn(0, company.session)).shown
+    shown = admin.turn(turn_messages.GetTurn(0, company.session)).shown
     assert shown == "", "who may not write any more does not keep the turn"
     assert_explained(company)
 
 
-def cut_off(host: FaultHost, client: Host, change: a.Grant | a.RevokeActor) -> None:
+def cut_off(
+    host: FaultHost,
+    client: Host,
+    change: access_messages.GrantEnvelope | access_messages.RevokeActor,
+) -> None:
     """The daemon dies when the change is in force and not yet recorded."""
     old, point = daemon(host), arm(host, "before-changed")
     with pytest.raises(HostLost):
@@ -187,17 +193,26 @@ def test_a_change_cut_off_by_a_kill_is_recorded_with_its_bounds_and_by_whom(
     """Rights stay the same, only expiry and rates change; then the actor goes."""
     with armed.client() as client:
         session, ends = client.run(["cat"]).id, time.time() + 3600
-        me = client.ask(a.ShowActor(0), a.ActorShown).actor.id
-        bot = client.ask(a.AddActor(0, "bot", "agent", bytes(31) + b"x"), a.ActorShown).actor.id
-        client.ask(a.Grant(0, "bot", session, WORKER), a.Envelopes)
-        cut_off(armed, client, a.Grant(0, "bot", session, WORKER, ends, 5.0, 900.0))
-        cut_off(armed, client, a.RevokeActor(0, "bot"))
+        me = client.ask(access_messages.ShowActor(0), access_messages.ActorShown).actor.id
+        bot = client.ask(
+            access_messages.AddActor(0, "bot", "agent", bytes(31) + b"x"),
+            access_messages.ActorShown,
+        ).actor.id
+        client.ask(
+            access_messages.GrantEnvelope(0, "bot", session, WORKER), access_messages.Envelopes
+        )
+        cut_off(
+            armed,
+            client,
+            access_messages.GrantEnvelope(0, "bot", session, WORKER, ends, 5.0, 900.0),
+        )
+        cut_off(armed, client, access_messages.RevokeActor(0, "bot"))
         client.show(session)
         written = JournalReader(f"{armed.home}/sessions/{session}").entries()
         told = [(entry.actor, entry.body) for entry in written]
     rights = tuple(sorted(WORKER))
     assert (me, entries.EnvelopeSet(bot, f"session:{session}", rights, ends, 5.0, 900.0)) in told
-    assert (me, entries.ActorRevoked(bot)) in told
+    assert (me, entries.ActorRevokedEntry(bot)) in told
 
 
 # -- halting --------------------------------------------------------------------------------------
@@ -242,7 +257,7 @@ def test_a_halt_cut_off_by_a_kill_is_completed_and_can_be_ended(
         session, reader, job = start_with_a_stopped_job(armed, client, level)
         old, point = daemon(armed), arm(armed, place)
         with pytest.raises(HostLost):
-            seize = a.Seize(client.connection.next_id(), session, halt=True)
+            seize = turn_messages.Seize(client.connection.next_id(), session, halt=True)
             client.connection.ask(seize, 20)
         until("the daemon died there", lambda: not point.exists())
         armed.wait_new_daemon(old)
@@ -254,11 +269,16 @@ def test_a_halt_cut_off_by_a_kill_is_completed_and_can_be_ended(
             assert cgroup.frozen(str(armed.group_home() / session))
         with pytest.raises(SessionHalted):
             client.send(session, "not now")
-        client.ask(a.Resume(0, session), m.Done)
+        client.ask(turn_messages.Resume(0, session), m.Done)
         types(armed, client, session, "go on")
         assert state_of(job) == "T" and not (armed.work / "woke").exists()
         assert b"not now" not in (armed.work / "read").read_bytes()
-        assert client.ask(a.Verify(0, session), a.Verified).judgement.verdict == "intact"
+        assert (
+            client.ask(
+                journal_messages.Verify(0, session), journal_messages.Verified
+            ).judgement.verdict
+            == "intact"
+        )
 
 
 @pytest.mark.requirement("A5")
@@ -269,14 +289,14 @@ def test_a_resume_cut_off_by_a_kill_can_be_asked_for_again(
 ) -> None:
     with armed.client() as client:
         session, _, job = start_with_a_stopped_job(armed, client, level)
-        client.ask(a.Halt(0, session), a.Halted)
+        client.ask(turn_messages.Halt(0, session), turn_messages.Halted)
         old, point = daemon(armed), arm(armed, place)
         with pytest.raises(HostLost):
-            client.connection.ask(a.Resume(client.connection.next_id(), session), 20)
+            client.connection.ask(turn_messages.Resume(client.connection.next_id(), session), 20)
         until("the daemon died there", lambda: not point.exists())
         armed.wait_new_daemon(old)
         client.reconnect()
-        client.ask(a.Resume(0, session), m.Done)
+        client.ask(turn_messages.Resume(0, session), m.Done)
         types(armed, client, session, "go on")
         assert state_of(job) == "T" and not (armed.work / "woke").exists()
 
@@ -292,13 +312,20 @@ def test_a_leaf_frozen_by_a_daemon_that_died_is_thawed_by_the_next(armed: FaultH
         beat = armed.work / "beat"
         client.send(session, f"while :; do echo >>{beat}; sleep 0.01; done &")
         until("it beats", beat.exists)
-        me = client.ask(a.ShowActor(0), a.ActorShown).actor.id
+        me = client.ask(access_messages.ShowActor(0), access_messages.ActorShown).actor.id
         other = identity.make("other")
-        client.ask(a.AddActor(0, "other", "agent", other.public), a.ActorShown)
-        client.ask(a.Grant(0, "other", session, ("execute",)), a.Envelopes)
-        client.ask(a.HandOffTurn(0, session, "other"), a.TurnShown)
+        client.ask(
+            access_messages.AddActor(0, "other", "agent", other.public), access_messages.ActorShown
+        )
+        client.ask(
+            access_messages.GrantEnvelope(0, "other", session, ("execute",)),
+            access_messages.Envelopes,
+        )
+        client.ask(turn_messages.HandOffTurn(0, session, "other"), turn_messages.TurnShown)
         armed.wait_new_daemon(armed.kill_daemon())
-        receipt = client.ask(a.Halt(0, session, only_actor=me), a.Halted).receipt
+        receipt = client.ask(
+            turn_messages.Halt(0, session, only_actor=me), turn_messages.Halted
+        ).receipt
         assert receipt.frozen and receipt.tasks > 0
         assert me not in Path(f"/proc/{info.pid}/cgroup").read_text(), "the shell is frozen too"
         size = beat.stat().st_size
@@ -308,5 +335,5 @@ def test_a_leaf_frozen_by_a_daemon_that_died_is_thawed_by_the_next(armed: FaultH
         connection.ask(m.Submit(connection.next_id(), session, 1, text), 20)
         until("the shell was not frozen with it", (armed.work / "shell").exists)
         assert beat.stat().st_size == size
-        client.ask(a.Resume(0, session), m.Done)
+        client.ask(turn_messages.Resume(0, session), m.Done)
         until("it beats again", lambda: beat.stat().st_size > size)

@@ -21,7 +21,7 @@ from faults.histories import OK, Op, Scene, faults
 from faults.hosting import FaultHost, is_alive, process_key
 from faults.leftovers import assert_in_order
 from holdfast.model.limits import INPUT_MAX_BYTES
-from holdfast.wire.messages import authority as a
+from holdfast.wire.messages import turn as turn_messages
 
 SEED = 20_261_115
 ACTORS = 20
@@ -110,11 +110,13 @@ def taken_away(host: FaultHost, how: str) -> tuple[list[Op], Scene]:
     waiting = holder.send_ahead(4, INPUT_MAX_BYTES)
     ops = list(waiting.values())
     connection = holder.connected()
-    connection.ask(a.GetTurn(connection.next_id(), company.session), 20)  # behind the inputs
+    connection.ask(
+        turn_messages.GetTurn(connection.next_id(), company.session), 20
+    )  # behind the inputs
     admin.take_the_turn(how)
     os.kill(company.pid, signal.SIGCONT)
     if how == "halt":
-        admin.insist("resume", a.Resume(0, company.session))
+        admin.insist("resume", turn_messages.Resume(0, company.session))
     holder.settle(waiting)
     return ops, company.finish()
 

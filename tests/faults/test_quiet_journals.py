@@ -38,7 +38,7 @@ def test_what_was_done_last_is_signed_though_nothing_follows_it(hasty: FaultHost
 
     def is_signed() -> bool | None:
         verdict = reader.verify(session, check)
-        inputs = [e.seq for e in reader.entries() if isinstance(e.body, entries.Input)]
+        inputs = [e.seq for e in reader.entries() if isinstance(e.body, entries.InputEntry)]
         return (bool(inputs) and verdict.signed_through > inputs[-1]) or None
 
     until("the input is under a seal", is_signed)
@@ -57,8 +57,8 @@ def test_an_operator_that_comes_back_is_recorded_with_how_long_it_was_away(
         returning.reconnect()
     until("both attachments are over", lambda: client.show(session).operators == 0 or None)
     found = list(JournalReader(str(host.home / "sessions" / session)).entries())
-    came = [entry.body for entry in found if isinstance(entry.body, entries.Attached)]
-    left = [entry for entry in found if isinstance(entry.body, entries.Detached)]
+    came = [entry.body for entry in found if isinstance(entry.body, entries.AttachedEntry)]
+    left = [entry for entry in found if isinstance(entry.body, entries.DetachedEntry)]
     assert [body.operator for body in came] == [came[0].operator] * 2, "the same operator"
     assert came[0].gap_s == 0.0
     assert 0.0 < came[1].gap_s < 20.0

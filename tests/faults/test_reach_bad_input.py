@@ -33,9 +33,9 @@ from holdfast.wire import relay_messages as r
 from holdfast.wire.base64url import decoded
 from holdfast.wire.grants import decode_chain, encode_chain, extend
 from holdfast.wire.invites import parse_link
-from holdfast.wire.messages import authority as au
+from holdfast.wire.messages import access as access_messages
 from holdfast.wire.messages.admission import Devices, RevokeDevice
-from holdfast.wire.record_layer import Kind
+from holdfast.wire.record_layer import RecordKind
 from holdfast.wire.request_classes import body_of
 from process.relaying import OperatorClient, bounded, stop_reading
 
@@ -309,12 +309,14 @@ def test_messages_that_make_no_sense_end_their_stream_only(place: Place) -> None
             async with rude(place.relay.now) as client:
                 stream = await stream_to(client, place.machine)
                 await stream.shake(SessionId(place.session))
-                for record in stream.channel.sealed.seal(Kind.MESSAGE, body, 0.0):
+                for record in stream.channel.sealed.seal(RecordKind.MESSAGE, body, 0.0):
                     await stream.throw(record)
                 await stream.closed()
         async with rude(place.relay.now) as client:  # longer than any request may be
             stream = await greeted(place, client)
-            for record in stream.channel.sealed.seal(Kind.MESSAGE, bytes(FRAME_MAX_BYTES + 1), 0.0):
+            for record in stream.channel.sealed.seal(
+                RecordKind.MESSAGE, bytes(FRAME_MAX_BYTES + 1), 0.0
+            ):
                 await stream.throw(record)
             await stream.closed()
 
@@ -362,11 +364,14 @@ def revoked(host: Host, who: str, _: str) -> None:
 
 
 def narrowed(host: Host, who: str, session: str) -> None:
-    host.ask(au.Revoke(0, who, session), au.Envelopes)
+    host.ask(access_messages.RevokeEnvelope(0, who, session), access_messages.Envelopes)
 
 
 def expired(host: Host, who: str, session: str) -> None:
-    host.ask(au.Grant(0, who, session, ("observe",), time.time() + 0.5), au.Envelopes)
+    host.ask(
+        access_messages.GrantEnvelope(0, who, session, ("observe",), time.time() + 0.5),
+        access_messages.Envelopes,
+    )
 
 
 @pytest.mark.requirement("A2", "R3")
@@ -426,7 +431,7 @@ def test_who_may_not_observe_a_session_is_not_sent_even_the_sizes_of_its_output(
                 await stream.ask({"t": "show", "id": 1, "session": session})  # it is let in
                 await client.say(r.Subscribe(9, SessionId(session)))
                 answer = await client.next()
-                while not isinstance(answer, r.Failed | r.Subscribed):
+                while not isinstance(answer, r.RelayFailed | r.Subscribed):
                     answer = await client.next()
                 assert getattr(answer, "code", "") == code
 

@@ -11,7 +11,7 @@ import pytest
 
 from holdfast.model.errors import HoldfastError
 from holdfast.wire import relay_messages as r
-from holdfast.wire.channel import Answering, Dialling
+from holdfast.wire.channel import HostHandshake, OperatorHandshake
 from holdfast.wire.epochs import EpochFloor, Incarnation
 from holdfast.wire.key_agreement import KeyPair
 from holdfast.wire.output_broadcast import Broadcaster
@@ -104,14 +104,14 @@ def test_messages_of_a_relay() -> None:
             r.Challenge((1,), bytes(32)),
             r.Greeted(1, 1 << 17, 1 << 18, 1 << 18),
             r.Announce(1, (r.Announced(bytes(32), 1, bytes(64)),)),
-            r.Registered(1, (r.Refusal(SESSION, "fenced", 2),)),
+            r.Registered(1, (r.AnnounceRefusal(SESSION, "fenced", 2),)),
             r.Open(1, b"", SESSION),
-            r.Opened(1, 2, bytes(32), 1, bytes(32), bytes(64), bytes(32), bytes(64)),
-            r.Data(1, bytes(60)),
+            r.StreamOpened(1, 2, bytes(32), 1, bytes(32), bytes(64), bytes(32), bytes(64)),
+            r.StreamData(1, bytes(60)),
             r.Broadcast(SESSION, 1, bytes(60)),
-            r.Gap(SESSION, 1, 2),
-            r.Closed(1, r.Why.MOVED),
-            r.Failed(1, "no_such_session", "text", "hint", 1.0),
+            r.BroadcastGap(SESSION, 1, 2),
+            r.StreamClosed(1, r.Why.MOVED),
+            r.RelayFailed(1, "no_such_session", "text", "hint", 1.0),
         )
     ]
     pieces = [fuzz.of(fuzz.chance.choice(right)) for _ in range(ROUNDS * 2)]
@@ -128,7 +128,7 @@ def test_both_ends_of_a_handshake() -> None:
     def answer(message: bytes) -> object:
         incarnation = Incarnation(SESSION, EPOCH)
         invited = fuzz.chance.random() < 0.3
-        return Answering(
+        return HostHandshake(
             incarnation, host.keys.static, KeyPair(fresh()), message, psk=psk if invited else b""
         )
 
@@ -137,7 +137,7 @@ def test_both_ends_of_a_handshake() -> None:
     pieces = [fuzz.of(first) for _ in range(ROUNDS // 3)]
     assert survives(answer, pieces) <= sum(piece == first for piece in pieces)
 
-    dialling: list[Dialling] = []
+    dialling: list[OperatorHandshake] = []
 
     def finish(message: bytes) -> object:
         return dialling.pop().finish(message, 0.0)

@@ -19,11 +19,11 @@ from faults.crash_points import arm, crashing_host
 from faults.hosting import FaultHost
 from holdfast import Piece, Result, Session, connect, errors, events
 from holdfast.model.limits import KEYED_EXECS_REMEMBERED
-from holdfast.sdk.aio.carrier import Carrier
-from holdfast.sdk.aio.link import Link
+from holdfast.sdk.aio.carrier import AsyncDriver
+from holdfast.sdk.aio.link import HostLink
 from holdfast.sdk.connection import Connection
-from holdfast.wire.messages.authority import CaughtUp
 from holdfast.wire.messages.session import Answer, Message, Request
+from holdfast.wire.messages.turn import CaughtUp
 from process.sdking import PATIENCE_S, lines_of, run, shell, until_gone
 
 _SEED = 20261116
@@ -219,7 +219,7 @@ def test_a_turn_is_held_over_a_kill_and_its_loss_meanwhile_is_noticed(host: Faul
 
 
 @contextlib.contextmanager
-def _kept_away(link: Link) -> Iterator[asyncio.Event]:
+def _kept_away(link: HostLink) -> Iterator[asyncio.Event]:
     """A connection that is lost comes back only when this is set."""
     back, greeted = asyncio.Event(), link._greeted
 
@@ -235,9 +235,9 @@ def _kept_away(link: Link) -> Iterator[asyncio.Event]:
 def test_what_others_did_is_told_again_when_the_answer_was_lost_with_the_daemon(
     host: FaultHost,
 ) -> None:
-    ask, lost = Carrier.ask, list[Message]()
+    ask, lost = AsyncDriver.ask, list[Message]()
 
-    async def losing(self: Carrier, request: Request) -> Answer:
+    async def losing(self: AsyncDriver, request: Request) -> Answer:
         answer = await ask(self, request)
         if isinstance(answer, CaughtUp) and not lost:
             lost.append(answer)
@@ -250,7 +250,7 @@ def test_what_others_did_is_told_again_when_the_answer_was_lost_with_the_daemon(
             session = await shell(hold, "caught-up")
             await session.catch_up()
             await session.submit("alias ll=ls; echo done")
-            with mock.patch.object(Carrier, "ask", losing):
+            with mock.patch.object(AsyncDriver, "ask", losing):
                 told = await session.catch_up()
             assert lost and [each.text for each in told.commands] == ["alias ll=ls; echo done"]
             assert [each.name for each in told.changes] == ["ll"]
@@ -313,7 +313,7 @@ def test_a_storm_of_cancelled_commands_leaves_each_run_once_or_not_at_all(
     assert 0 < early < _STORM, "some were cut off before they were sent, and some after"
 
 
-def _link(session: Session) -> Link:
+def _link(session: Session) -> HostLink:
     return session._link
 
 

@@ -18,8 +18,9 @@ from holdfast.model.size import Size
 from holdfast.model.state import Ending, SessionState
 from holdfast.model.turn_info import Receipt
 from holdfast.sdk.client import Host
-from holdfast.wire.messages import authority as a
+from holdfast.wire.messages import journal as journal_messages
 from holdfast.wire.messages import session as m
+from holdfast.wire.messages import turn as turn_messages
 
 _COMINGS = 220  # each was two entries, of 400 bytes; of the reserve less than 70 KiB are left
 _WORDY = "x" * 200
@@ -36,7 +37,9 @@ def type_until_refused(client: Host, session: str) -> None:
 
 
 def seize(client: Host, session: str) -> Receipt:
-    return client.ask(a.Seize(0, session, halt=True, reason=_WORDY), a.Halted).receipt
+    return client.ask(
+        turn_messages.Seize(0, session, halt=True, reason=_WORDY), turn_messages.Halted
+    ).receipt
 
 
 def come_and_go(host: FaultHost, session: str, times: int) -> None:
@@ -64,7 +67,7 @@ def test_nobody_uses_up_what_stopping_needs_and_without_it_stopping_works_all_th
         receipt = seize(client, info.id)
         halts += 1
         assert receipt.frozen and halts < 1000
-    client.ask(a.Resume(0, info.id), m.Done)
+    client.ask(turn_messages.Resume(0, info.id), m.Done)
     shown = client.show(info.id)
     assert shown.state is not SessionState.HALTED and shown.unrecorded
     # The size moves with who comes: that is no reason to keep anybody out either.
@@ -77,27 +80,38 @@ def test_nobody_uses_up_what_stopping_needs_and_without_it_stopping_works_all_th
     until("all is recorded", lambda: not client.show(info.id).unrecorded or None)
     client.send(info.id, "there is room again")
     kinds = [entry.body for entry in recorded(host, info.id)]
-    assert sum(isinstance(body, entries.Halted) for body in kinds) == halts
-    assert sum(isinstance(body, entries.Resumed) for body in kinds) == 1
+    assert sum(isinstance(body, entries.HaltedEntry) for body in kinds) == halts
+    assert sum(isinstance(body, entries.ResumedEntry) for body in kinds) == 1
     missing = {body.what: body.count for body in kinds if isinstance(body, entries.Unrecorded)}
-    came = sum(isinstance(body, entries.Attached) for body in kinds)
+    came = sum(isinstance(body, entries.AttachedEntry) for body in kinds)
     assert (came + missing["attached"], missing["resized"]) == (_COMINGS + 1, 1)
     assert came < _COMINGS / 4 and missing["detached"] > _COMINGS / 2
     times = [entry.at for entry in recorded(host, info.id)]
     assert times == sorted(times), "what waited has the time at which it happened"
-    assert client.ask(a.Verify(0, info.id), a.Verified).judgement.verdict == "intact"
+    assert (
+        client.ask(journal_messages.Verify(0, info.id), journal_messages.Verified).judgement.verdict
+        == "intact"
+    )
 
     filler = fill(host.home)
     while not seize(client, info.id).unrecorded:
         pass
-    client.ask(a.Resume(0, info.id), m.Done)
+    client.ask(turn_messages.Resume(0, info.id), m.Done)
     assert client.end(info.id).ending == Ending(signal=1), "there is no room for a tombstone"
     filler.unlink()
     closed = "its end is recorded behind all that came before"
-    until(closed, lambda: client.ask(a.Verify(0, info.id), a.Verified).judgement.closed_by or None)
+    until(
+        closed,
+        lambda: (
+            client.ask(
+                journal_messages.Verify(0, info.id), journal_messages.Verified
+            ).judgement.closed_by
+            or None
+        ),
+    )
     last = [entry.body for entry in recorded(host, info.id)]
-    ends = [type(body) for body in last if not isinstance(body, entries.Sealed)][-3:]
-    assert ends == [entries.Resumed, entries.EndAsked, entries.Ended]
+    ends = [type(body) for body in last if not isinstance(body, entries.SealEntry)][-3:]
+    assert ends == [entries.ResumedEntry, entries.EndAskedEntry, entries.EndedEntry]
 
 
 _DISK_BREAKS = """
@@ -124,7 +138,7 @@ def test_a_disk_that_fails_keeps_nobody_from_stopping() -> None:
         (host.home / "broken").unlink()
         # What the kernel once failed to write is in doubt for good, whatever it says afterwards.
         assert "it broke" in seize(client, info.id).unrecorded
-        client.ask(a.Resume(0, info.id), m.Done)
+        client.ask(turn_messages.Resume(0, info.id), m.Done)
         with pytest.raises(StorageFailed):
             client.send(info.id, "in doubt")
         done = host.hold("end", info.id)

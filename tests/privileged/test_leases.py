@@ -21,10 +21,10 @@ from holdfast.adapters.halt import cgroup
 from holdfast.adapters.nats.server import NatsCluster
 from holdfast.adapters.sqlite.coordination import SqliteCoordination
 from holdfast.core.lease.machine import Lease
-from holdfast.core.lease.table import Step
+from holdfast.core.lease.table import LeaseStep
 from holdfast.host.coordination_point import terms_of
 from holdfast.host.session.lease import BootClock
-from holdfast.host.session.lease_runner import Tenure
+from holdfast.host.session.lease_runner import LeaseRunner
 from holdfast.model.errors import Fenced, HoldfastError
 from holdfast.model.ids import SessionId
 from holdfast.model.lease import LeaseRecord
@@ -393,7 +393,7 @@ class Other:
         async def story() -> None:
             store = SqliteCoordination(self.registry)
             lease = Lease(self.session, "other", "another life", TERMS)
-            tenure = Tenure(lease, store, BootClock(), self)
+            tenure = LeaseRunner(lease, store, BootClock(), self)
             assert await tenure.acquire(PATIENCE_S)
             self.at = time.monotonic()
             tenure.release()
@@ -409,7 +409,7 @@ class Other:
 
     def renewed(self, until: float) -> None: ...
 
-    def lost(self, step: Step) -> None: ...
+    def lost(self, step: LeaseStep) -> None: ...
 
     def taken(self, by: LeaseRecord) -> None: ...
 

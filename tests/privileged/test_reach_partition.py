@@ -19,10 +19,10 @@ from faults.reached import Guests, ReachedHost, plain_relay
 from holdfast.adapters.halt import cgroup
 from holdfast.adapters.signing import SigningKey
 from holdfast.core.lease.machine import Lease
-from holdfast.core.lease.table import Step
+from holdfast.core.lease.table import LeaseStep
 from holdfast.host.coordination_point import CoordinationPoint, terms_of
 from holdfast.host.session.lease import BootClock
-from holdfast.host.session.lease_runner import Tenure
+from holdfast.host.session.lease_runner import LeaseRunner
 from holdfast.model.errors import Fenced, HoldfastError
 from holdfast.model.ids import SessionId
 from holdfast.model.lease import LeaseRecord
@@ -270,7 +270,7 @@ class _Taker:
 
     def renewed(self, until: float) -> None: ...
 
-    def lost(self, step: Step) -> None: ...
+    def lost(self, step: LeaseStep) -> None: ...
 
     def taken(self, by: LeaseRecord) -> None: ...
 
@@ -281,7 +281,7 @@ async def _take_over(made: Scene, session: SessionId) -> None:
     """Another host waits for the lease by the rules, and has it from then on."""
     point = CoordinationPoint(made.host.coordination, "")
     lease = Lease(session, "other", "another life", made.terms)
-    tenure = Tenure(lease, point, BootClock(), _Taker())
+    tenure = LeaseRunner(lease, point, BootClock(), _Taker())
     assert await tenure.acquire(PATIENCE_S)
     tenure.close()  # as it stands at the coordination point; it lapses if nobody goes on with it
     await point.close()

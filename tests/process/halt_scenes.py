@@ -14,7 +14,7 @@ import pytest
 from holdfast.adapters.halt import freeze
 from holdfast.adapters.proc import procfs
 from holdfast.model.spec import Place
-from holdfast.ports.halt import Halted
+from holdfast.ports.halt import HaltResult
 from process.launching import Running, Sessions
 from process.waiting import PATIENCE_S, children_of
 
@@ -121,7 +121,7 @@ def is_quiet_once_asleep(place: Place) -> bool:
     return is_quiet(place)
 
 
-def check_halts_and_goes_on(running: Running, least_tasks: int) -> Halted:
+def check_halts_and_goes_on(running: Running, least_tasks: int) -> HaltResult:
     halted = freeze.halt(running.place)
     assert halted.frozen, halted
     assert halted.running == ()

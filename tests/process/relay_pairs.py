@@ -40,7 +40,7 @@ async def both(relays: Pair) -> AsyncIterator[tuple[Dialler, Dialler]]:
 
 async def far_subscriber(
     host: HostClient, there: Dialler, session: SessionId
-) -> tuple[OperatorClient, r.Opened, int]:
+) -> tuple[OperatorClient, r.StreamOpened, int]:
     """An operator at the other relay, admitted and subscribed; and the host's number for it."""
     operator = await there.operator()
     opened = await operator.open(session)

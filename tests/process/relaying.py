@@ -161,10 +161,10 @@ class HostClient(Client):
 
 def proof(
     key: SigningKey, relay: str, challenge: r.Challenge, claimed: bytes | None = None
-) -> r.Prove:
+) -> r.ProveHost:
     """A host's proof; with `claimed` another key than the one that signs."""
     signature = key.sign(r.host_text(challenge.challenge, relay))
-    return r.Prove(r.RELAY_VERSION, claimed or key.public, relay, signature, *device_of(key))
+    return r.ProveHost(r.RELAY_VERSION, claimed or key.public, relay, signature, *device_of(key))
 
 
 def device_of(key: SigningKey) -> tuple[bytes, bytes]:
@@ -182,17 +182,17 @@ class OperatorClient(Client):
 
     _last = 0
 
-    async def open(self, to: bytes | SessionId) -> r.Opened:
+    async def open(self, to: bytes | SessionId) -> r.StreamOpened:
         self._last += 1
         if isinstance(to, SessionId):
             await self.say(r.Open(self._last, b"", to))
         else:
             await self.say(r.Open(self._last, to, None))
-        return await self.hear(r.Opened)
+        return await self.hear(r.StreamOpened)
 
-    async def refused(self, request: Message) -> r.Failed:
+    async def refused(self, request: Message) -> r.RelayFailed:
         await self.say(request)
-        return await self.hear(r.Failed)
+        return await self.hear(r.RelayFailed)
 
 
 class Dialler:
@@ -250,7 +250,7 @@ async def subscribe(operator: OperatorClient, session: SessionId) -> r.Subscribe
             message = await operator.next()
             if isinstance(message, r.Subscribed):
                 return message
-            assert isinstance(message, r.Failed) and message.code == "not_permitted", message
+            assert isinstance(message, r.RelayFailed) and message.code == "not_permitted", message
 
 
 def _quick() -> aiohttp.ClientWSTimeout:

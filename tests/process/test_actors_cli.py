@@ -20,8 +20,10 @@ from holdfast.model.errors import (
 )
 from holdfast.sdk import identity
 from holdfast.sdk.client import Host
-from holdfast.wire.messages import authority as a
+from holdfast.wire.messages import access as access_messages
+from holdfast.wire.messages import journal as journal_messages
 from holdfast.wire.messages import session as m
+from holdfast.wire.messages import turn as turn_messages
 from process.acting import add_actor, connected, files_with, key_file
 from process.commanding import HOLD, Hold
 from process.waiting import PATIENCE_S
@@ -197,7 +199,7 @@ def test_a_claim_with_another_key_is_refused(host_home: Hold) -> None:
         welcome, operator = host.connection.welcome, host.operator
         forged = identity.make("victim").claim(welcome.host_key, welcome.challenge, operator)
         with pytest.raises(BadSignature):
-            host.ask(a.Claim(0, victim, forged), a.ActorShown)
+            host.ask(access_messages.Claim(0, victim, forged), access_messages.ActorShown)
 
 
 @pytest.mark.requirement("M8")
@@ -210,7 +212,7 @@ def test_a_claim_cannot_be_used_on_another_connection(host_home: Hold) -> None:
         welcome = first.connection.welcome
         used = own.claim(welcome.host_key, welcome.challenge, second.operator)
         with pytest.raises(BadSignature):
-            second.ask(a.Claim(0, victim, used), a.ActorShown)
+            second.ask(access_messages.Claim(0, victim, used), access_messages.ActorShown)
 
 
 def test_a_key_file_that_was_changed_is_not_used(host_home: Hold) -> None:
@@ -400,8 +402,12 @@ def test_a_revoked_actor_can_do_nothing_also_while_connected(host_home: Hold) ->
         assert "for ever" in host_home.ok("actor", "revoke", "gone")
         for request in (
             *(m.Show(0, session), m.ListSessions(0), m.Run(0, ("cat",)), m.End(0, session)),
-            *(a.AddActor(0, "heir", "agent", bytes(32)), a.ListActors(0), a.Seize(0, session)),
-            *(m.RestartDaemon(0), a.Grant(0, "gone", "all", ("admin",))),
+            *(
+                access_messages.AddActor(0, "heir", "agent", bytes(32)),
+                access_messages.ListActors(0),
+                turn_messages.Seize(0, session),
+            ),
+            *(m.RestartDaemon(0), access_messages.GrantEnvelope(0, "gone", "all", ("admin",))),
         ):
             with pytest.raises(ActorRevoked):
                 host.ask(request, m.Answer)
@@ -468,5 +474,5 @@ def test_a_session_says_which_one_it_follows(host_home: Hold) -> None:
     host_home.ok("run", "-d", "--name", "younger", "--after", first, "--", "cat")
     host_home.fails("no_such_session", "run", "-d", "--after", "nobody", "--", "cat")
     with connected(host_home) as host:
-        shown = host.ask(a.GetJournal(0, "younger"), a.JournalShown)
+        shown = host.ask(journal_messages.GetJournal(0, "younger"), journal_messages.JournalShown)
     assert first.encode() in shown.records[0]

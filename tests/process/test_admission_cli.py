@@ -28,8 +28,8 @@ from holdfast.sdk import identity
 from holdfast.sdk.client import Host
 from holdfast.wire.grants import chain_of_text, encode_chain
 from holdfast.wire.invites import parse_link
+from holdfast.wire.messages import access as access_messages
 from holdfast.wire.messages import admission as ad
-from holdfast.wire.messages import authority as a
 from holdfast.wire.messages import session as m
 from process.acting import add_actor, connected
 from process.commanding import HOLD, Hold
@@ -353,11 +353,13 @@ def test_a_claim_with_a_bad_grant_is_refused_and_the_connection_goes_on(host_hom
             key = identity.load(f"{host_home.home}/actor-keys/claimer.key")
             welcome = host.connection.welcome
             proof = key.claim(welcome.host_key, welcome.challenge, host.operator)
-            claim = a.Claim(0, actor, proof if signature is None else signature, grant)
+            claim = access_messages.Claim(
+                0, actor, proof if signature is None else signature, grant
+            )
             with pytest.raises(error):
-                host.ask(claim, a.ActorShown)
+                host.ask(claim, access_messages.ActorShown)
             with pytest.raises(ProtocolViolation):
-                host.ask(a.Claim(0, me, proof, own), a.ActorShown)
+                host.ask(access_messages.Claim(0, me, proof, own), access_messages.ActorShown)
             host.sessions()
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.wire.messages import authority as a
 from holdfast.wire.messages import session as m
+from holdfast.wire.messages import turn as turn_messages
 from process.acting import connected
 from process.commanding import Hold
 
@@ -24,13 +24,13 @@ def test_what_asks_for_the_text_at_the_prompt_never_reaches_a_program(
         for number in range(12):
             taken = tmp_path / f"taken{number}"
             typing.send(session, f"cat > {taken}")  # takes the turn: what there is, is gathered
-            looking.ask(a.CatchUp(0, session, None), a.CaughtUp)
+            looking.ask(turn_messages.CatchUp(0, session, None), turn_messages.CaughtUp)
             host_home.ok("wait", "asked", "--for", "input", "--timeout", "30")
             typing.keys(session, ["C-d"])
             host_home.ok("wait", "asked", "--for", "prompt", "--timeout", "30")
             assert taken.read_bytes() == b""
-            typing.ask(a.YieldTurn(0, session), a.TurnShown)
+            typing.ask(turn_messages.YieldTurn(0, session), turn_messages.TurnShown)
         typing.send(session, "echo 'half", enter=True)
         typing.send(session, "of it", enter=False)
-        told = looking.ask(a.CatchUp(0, session, None), a.CaughtUp).handoff
+        told = looking.ask(turn_messages.CatchUp(0, session, None), turn_messages.CaughtUp).handoff
         assert told.unsubmitted.endswith("of it"), told

@@ -15,6 +15,7 @@ from holdfast.journal.excerpt import records_of
 from holdfast.journal.proof import SignedProof, check_signed
 from holdfast.model.info import BlameLine
 from holdfast.wire.ed25519 import check
+from holdfast.wire.messages import turn as turn_messages
 from process.commanding import Hold
 from process.recorded import add_actor, log
 
@@ -281,14 +282,13 @@ def test_a_blind_turn_leaves_no_trace_of_what_was_typed_or_printed_in_it(
     hold: Hold, tmp_path: Path
 ) -> None:
     from holdfast.sdk.client import Host
-    from holdfast.wire.messages import authority as a
 
     session = hold.shell("blind")
     with Host(f"{hold.home}/run/hold.sock", "test") as host:
-        host.ask(a.SetBlind(0, session, True), a.TurnShown)
+        host.ask(turn_messages.SetBlind(0, session, True), turn_messages.TurnShown)
         host.send(session, "cat /proc/sys/kernel/ostype; : very-private; read x")
         hold.ok("wait", "blind", "--for", "input", "--timeout", "20")
-        host.ask(a.SetBlind(0, session, False), a.TurnShown)
+        host.ask(turn_messages.SetBlind(0, session, False), turn_messages.TurnShown)
     exported = Exported(hold, session, tmp_path, "--input")
     assert [each["on"] for each in exported.provenance["missing"]["blind_turns"]] == [True, False]
     assert exported.provenance["missing"]["secret_bytes"] > 0

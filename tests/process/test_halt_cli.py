@@ -11,7 +11,7 @@ import pytest
 from holdfast.cli.text import halt_receipt
 from holdfast.model.errors import HaltFailed
 from holdfast.model.turn_info import Receipt
-from holdfast.wire.messages import authority as a
+from holdfast.wire.messages import turn as turn_messages
 from process.acting import add_actor, connected
 from process.commanding import Hold
 from process.halt_scenes import WATCHED_S, soon
@@ -269,10 +269,10 @@ def test_the_loser_of_a_seizure_with_halt_is_told_and_refused(host_home: Hold) -
     shell(host_home, "loser", "plain")
     session = host_home.json("show", "loser")["id"]
     with connected(host_home, "ann") as host:
-        host.ask(a.RequestTurn(0, session), a.TurnShown)
+        host.ask(turn_messages.RequestTurn(0, session), turn_messages.TurnShown)
         host_home.ok("seize", "loser", "--halt", "--reason", "enough")
         lost = host.connection.receive(20)
-        while not isinstance(lost, a.TurnLost):
+        while not isinstance(lost, turn_messages.TurnLostMessage):
             lost = host.connection.receive(20)
         assert lost.reason == "enough"
         host_home.ok("resume", "loser")

@@ -18,7 +18,7 @@ from holdfast.adapters.halt import stop_tree as stopping
 from holdfast.adapters.halt.stop_tree import Found, Tree
 from holdfast.adapters.proc import procfs
 from holdfast.model.state import Ending, Level
-from holdfast.ports.halt import Halted, Stopped
+from holdfast.ports.halt import HaltResult, Stopped
 from process import halt_scenes as scenes
 from process.launching import Running, Sessions
 from process.waiting import children_of, read_until, wait_child
@@ -275,7 +275,7 @@ def test_what_may_not_be_signalled_is_named_and_nothing_is_claimed(sessions: Ses
     assert freeze.resume(running.place, halted.stopped)
 
 
-def _halted_by(uid: int, running: Running) -> Halted:
+def _halted_by(uid: int, running: Running) -> HaltResult:
     """The halt, tried by another user."""
     reading, writing = os.pipe()
     pid = os.fork()
@@ -290,7 +290,7 @@ def _halted_by(uid: int, running: Running) -> Halted:
     with open(reading, "rb") as file:
         told = file.read()
     os.waitpid(pid, 0)
-    return Halted.unpack(json.loads(told))
+    return HaltResult.unpack(json.loads(told))
 
 
 def test_a_session_that_has_ended_is_not_called_halted(sessions: Sessions) -> None:

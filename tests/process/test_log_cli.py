@@ -11,7 +11,7 @@ import pytest
 
 from holdfast.journal.chain import genesis
 from holdfast.sdk.client import Host
-from holdfast.wire.messages import authority as a
+from holdfast.wire.messages import journal as journal_messages
 from process.commanding import Hold
 from process.recorded import add_actor, journal_of, log, segments
 
@@ -65,7 +65,7 @@ def test_the_json_of_the_log_is_the_chain_itself(hold: Hold) -> None:
     for before, after in itertools.pairwise(entries):
         assert after["parent"] == before["hash"]
     with client(hold) as host:
-        shown = host.ask(a.GetJournal(0, session), a.JournalShown)
+        shown = host.ask(journal_messages.GetJournal(0, session), journal_messages.JournalShown)
     hashes = [hashlib.sha256(record).hexdigest() for record in shown.records]
     assert hashes[: len(entries)] == [each["hash"] for each in entries]
     typed = next(each for each in entries if each["kind"] == "input")
@@ -77,7 +77,9 @@ def test_keys_typed_in_a_row_are_one_line_and_every_entry_in_json(hold: Hold) ->
     with client(hold) as host:
         for piece in (b"ec", b"ho", b" hi"):
             host.type_bytes(session, piece)
-            host.ask(a.GetJournal(0, session), a.JournalShown)  # ends the burst
+            host.ask(
+                journal_messages.GetJournal(0, session), journal_messages.JournalShown
+            )  # ends the burst
         text = hold.ok("log", "keys")
         entries = list(log(hold, "keys", "--kind", "input"))
     typed = [each for each in entries if each["body"]["form"] == "keys"]

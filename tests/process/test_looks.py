@@ -10,8 +10,8 @@ import pytest
 from holdfast.host.session import handoff as handoffs
 from holdfast.journal.entries import CommandBegan, CommandEnded, TurnMoved
 from holdfast.model.limits import HANDOFF_COMMANDS, HANDOFF_MOVES
-from holdfast.wire.messages import authority as a
 from holdfast.wire.messages import session as m
+from holdfast.wire.messages import turn as turn_messages
 from process.acting import add_actor, connected
 from process.commanding import Hold
 from unit.journaling import Journal
@@ -56,7 +56,7 @@ def test_having_had_a_terminal_is_a_look_whatever_else_was_read(
         host.ask(m.Attach(0, name, 2, raw=True), m.Attached)
         host.ask(m.Detach(0, first), m.Done)
         host.ask(m.Detach(0, 3 - first), m.Done)
-        host.ask(a.GetTurn(0, name), a.TurnShown)
+        host.ask(turn_messages.GetTurn(0, name), turn_messages.TurnShown)
     assert told(host_home, name) == []
 
 

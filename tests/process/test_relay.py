@@ -51,7 +51,7 @@ def test_a_host_that_signs_with_another_key_is_refused(relay: RelayProcess) -> N
             challenge = await host.hear(r.Challenge)
             claimed, own = SigningKey.generate(), SigningKey.generate()
             await host.say(proof(own, relay.name, challenge, claimed.public))
-            assert (await host.hear(r.Failed)).code == "bad_signature"
+            assert (await host.hear(r.RelayFailed)).code == "bad_signature"
             assert await host.closed() == 1008
             refused = await (await dialler.operator()).refused(r.Open(1, claimed.public, None))
             assert refused.code == "host_down"
@@ -65,8 +65,8 @@ def test_a_key_that_is_none_proves_nothing(relay: RelayProcess, key: bytes) -> N
         async with at(relay) as dialler:
             host = HostClient(await dialler.dial("/v1/host"))
             await host.hear(r.Challenge)
-            await host.say(r.Prove(1, key, relay.name, bytes(64), bytes(32), bytes(64)))
-            assert (await host.hear(r.Failed)).code == "bad_signature"
+            await host.say(r.ProveHost(1, key, relay.name, bytes(64), bytes(32), bytes(64)))
+            assert (await host.hear(r.RelayFailed)).code == "bad_signature"
 
     bounded(scene())
 
@@ -83,7 +83,7 @@ def test_a_proof_seen_before_is_worth_nothing_on_another_connection(relay: Relay
             await first.hear(r.Greeted)
             assert (await second.hear(r.Challenge)).challenge != challenge.challenge
             await second.say(seen)
-            assert (await second.hear(r.Failed)).code == "bad_signature"
+            assert (await second.hear(r.RelayFailed)).code == "bad_signature"
 
     bounded(scene())
 
@@ -95,7 +95,7 @@ def test_a_proof_for_another_relay_is_refused_by_one_that_knows_its_name() -> No
         async with at(relay) as dialler:
             host = HostClient(await dialler.dial("/v1/host"))
             await host.prove(SigningKey.generate(), "evil.example:443", greeted=False)
-            assert (await host.hear(r.Failed)).code == "bad_signature"
+            assert (await host.hear(r.RelayFailed)).code == "bad_signature"
             host = HostClient(await dialler.dial("/v1/host"))
             await host.prove(SigningKey.generate(), "good.example:443")
 
@@ -111,7 +111,7 @@ def test_the_newest_connection_with_a_host_key_is_the_host(relay: RelayProcess) 
             operator = await dialler.operator()
             stream = (await operator.open(key.public)).stream
             new = await dialler.host(key)
-            assert await operator.hear(r.Closed) == r.Closed(stream, r.Why.HOST_GONE)
+            assert await operator.hear(r.StreamClosed) == r.StreamClosed(stream, r.Why.HOST_GONE)
             assert await old.closed() == 1000
             assert (await operator.open(key.public)).stream == (await new.hear(r.Incoming)).stream
 
@@ -129,7 +129,7 @@ def test_a_host_without_a_device_is_refused(
             host = HostClient(await dialler.dial("/v1/host"))
             good = proof(SigningKey.generate(), relay.name, await host.hear(r.Challenge))
             await host.say(good.replace(static=static, binding=binding))
-            assert (await host.hear(r.Failed)).code == "protocol_violation"
+            assert (await host.hear(r.RelayFailed)).code == "protocol_violation"
 
     bounded(scene())
 
@@ -146,11 +146,13 @@ def test_who_opens_a_stream_is_handed_what_the_host_said_of_itself(relay: RelayP
             said = announced(host.key, key, 3)
             device = device_of(host.key)
             by_session = await operator.open(session)
-            assert by_session.replace(id=0, stream=0) == r.Opened(
+            assert by_session.replace(id=0, stream=0) == r.StreamOpened(
                 0, 0, host.key.public, 3, *device, key.public, said.signature
             )
             by_key = await operator.open(host.key.public)
-            assert by_key.replace(id=0, stream=0) == r.Opened(0, 0, host.key.public, 0, *device)
+            assert by_key.replace(id=0, stream=0) == r.StreamOpened(
+                0, 0, host.key.public, 0, *device
+            )
 
     bounded(scene())
 
@@ -165,10 +167,10 @@ def test_bytes_go_both_ways_unchanged_and_in_order(relay: RelayProcess) -> None:
             stream = (await operator.open(host.key.public)).stream
             assert await host.hear(r.Incoming) == r.Incoming(stream, None)
             pieces = [bytes([n]) * n for n in range(200)]
-            await operator.say(*(r.Data(stream, piece) for piece in pieces))
-            assert [(await host.hear(r.Data)).data for _ in pieces] == pieces
-            await host.say(*(r.Data(stream, piece) for piece in pieces))
-            assert [(await operator.hear(r.Data)).data for _ in pieces] == pieces
+            await operator.say(*(r.StreamData(stream, piece) for piece in pieces))
+            assert [(await host.hear(r.StreamData)).data for _ in pieces] == pieces
+            await host.say(*(r.StreamData(stream, piece) for piece in pieces))
+            assert [(await operator.hear(r.StreamData)).data for _ in pieces] == pieces
 
     bounded(scene())
 
@@ -181,17 +183,17 @@ def test_several_operators_each_have_their_own_stream(relay: RelayProcess) -> No
             streams = [(await one.open(host.key.public)).stream for one in operators]
             assert len(set(streams)) == 5
             for number, (one, stream) in enumerate(zip(operators, streams, strict=True)):
-                await one.say(r.Data(stream, b"from %d" % number))
+                await one.say(r.StreamData(stream, b"from %d" % number))
             heard = {}
             for _ in range(10):
                 message = await host.next()
-                if isinstance(message, r.Data):
+                if isinstance(message, r.StreamData):
                     heard[message.stream] = message.data
             assert heard == {stream: b"from %d" % n for n, stream in enumerate(streams)}
             for number, stream in enumerate(streams):
-                await host.say(r.Data(stream, b"to %d" % number))
+                await host.say(r.StreamData(stream, b"to %d" % number))
             for number, one in enumerate(operators):
-                assert (await one.hear(r.Data)).data == b"to %d" % number
+                assert (await one.hear(r.StreamData)).data == b"to %d" % number
 
     bounded(scene())
 
@@ -206,11 +208,11 @@ def test_both_ends_hear_of_a_close_and_why(relay: RelayProcess) -> None:
             for _ in range(3):
                 await host.hear(r.Incoming)
             await operator.say(r.Close(one))
-            assert await host.hear(r.Closed) == r.Closed(one, r.Why.CLOSED)
+            assert await host.hear(r.StreamClosed) == r.StreamClosed(one, r.Why.CLOSED)
             await host.say(r.Close(two))
-            assert await operator.hear(r.Closed) == r.Closed(two, r.Why.CLOSED)
+            assert await operator.hear(r.StreamClosed) == r.StreamClosed(two, r.Why.CLOSED)
             await operator.ws.close()
-            assert await host.hear(r.Closed) == r.Closed(three, r.Why.OPERATOR_GONE)
+            assert await host.hear(r.StreamClosed) == r.StreamClosed(three, r.Why.OPERATOR_GONE)
 
     bounded(scene())
 
@@ -226,13 +228,13 @@ def test_a_guessed_stream_reaches_nobody(relay: RelayProcess) -> None:
             stream = (await operator.open(host.key.public)).stream
             await host.hear(r.Incoming)
             for number in (stream, stream + 1, stream - 1, 0, -1, 2**63):
-                await guesser.say(r.Data(number, b"not mine"))
-                assert await guesser.hear(r.Closed) == r.Closed(number, r.Why.UNKNOWN)
+                await guesser.say(r.StreamData(number, b"not mine"))
+                assert await guesser.hear(r.StreamClosed) == r.StreamClosed(number, r.Why.UNKNOWN)
             await guesser.say(r.Close(stream))
-            assert (await guesser.hear(r.Closed)).why is r.Why.UNKNOWN
+            assert (await guesser.hear(r.StreamClosed)).why is r.Why.UNKNOWN
             # Nothing of it came through, and the stream is as it was.
-            await operator.say(r.Data(stream, b"mine"))
-            assert await host.hear(r.Data) == r.Data(stream, b"mine")
+            await operator.say(r.StreamData(stream, b"mine"))
+            assert await host.hear(r.StreamData) == r.StreamData(stream, b"mine")
 
     bounded(scene())
 
@@ -243,10 +245,10 @@ def test_another_host_cannot_speak_in_a_stream_either(relay: RelayProcess) -> No
             host, other = await dialler.host(), await dialler.host()
             operator = await dialler.operator()
             stream = (await operator.open(host.key.public)).stream
-            await other.say(r.Data(stream, b"forged"))
-            assert await other.hear(r.Closed) == r.Closed(stream, r.Why.UNKNOWN)
-            await host.say(r.Data(stream, b"true"))
-            assert (await operator.hear(r.Data)).data == b"true"
+            await other.say(r.StreamData(stream, b"forged"))
+            assert await other.hear(r.StreamClosed) == r.StreamClosed(stream, r.Why.UNKNOWN)
+            await host.say(r.StreamData(stream, b"true"))
+            assert (await operator.hear(r.StreamData)).data == b"true"
 
     bounded(scene())
 
@@ -262,8 +264,8 @@ def test_a_sender_gets_its_credit_back_and_is_cut_off_when_it_takes_more(
             piece = bytes(64 << 10)
             returned = 0
             for _ in range(4 * window // len(piece)):
-                await host.say(r.Data(stream, piece))
-                await operator.hear(r.Data)
+                await host.say(r.StreamData(stream, piece))
+                await operator.hear(r.StreamData)
                 returned += len(piece)
             credits = 0
             await host.hear(r.Incoming)
@@ -276,8 +278,8 @@ def test_a_sender_gets_its_credit_back_and_is_cut_off_when_it_takes_more(
             stop_reading(stalled)
             await host.hear_among(r.Incoming)
             for _ in range(200):
-                await host.say(r.Data(stream, piece))
-            assert await host.hear_among(r.Closed) == r.Closed(stream, r.Why.OVERRUN)
+                await host.say(r.StreamData(stream, piece))
+            assert await host.hear_among(r.StreamClosed) == r.StreamClosed(stream, r.Why.OVERRUN)
             # Others are not concerned.
             assert (await operator.open(host.key.public)).stream
 
@@ -297,8 +299,10 @@ def test_a_session_is_reached_by_its_id(relay: RelayProcess) -> None:
             opened = await operator.open(session)
             assert (opened.host, opened.epoch) == (host.key.public, 3)
             assert await host.hear(r.Incoming) == r.Incoming(opened.stream, session)
-            await host.say(r.Withdraw(session))
-            assert await operator.hear(r.Closed) == r.Closed(opened.stream, r.Why.WITHDRAWN)
+            await host.say(r.WithdrawSession(session))
+            assert await operator.hear(r.StreamClosed) == r.StreamClosed(
+                opened.stream, r.Why.WITHDRAWN
+            )
             assert (await operator.refused(r.Open(6, b"", session))).code == "no_such_session"
 
     bounded(scene())
@@ -318,16 +322,16 @@ def test_only_the_highest_epoch_is_routed(relay: RelayProcess) -> None:
             await old.hear(r.Incoming)
             await new.announce((key, 8))
             # The old incarnation and its operators are told; its streams are no more.
-            assert await operator.hear(r.Closed) == r.Closed(first.stream, r.Why.MOVED)
+            assert await operator.hear(r.StreamClosed) == r.StreamClosed(first.stream, r.Why.MOVED)
             told = [await old.next(), await old.next()]
             assert r.Superseded(session, 8) in told
-            assert r.Closed(first.stream, r.Why.MOVED) in told
+            assert r.StreamClosed(first.stream, r.Why.MOVED) in told
             assert (await operator.open(session)).host == new.key.public
             # A lower epoch stays out, also when the later incarnation has left.
-            refusal = r.Refusal(session, "fenced", 8)
+            refusal = r.AnnounceRefusal(session, "fenced", 8)
             assert (await old.announce((key, 7))).refused == (refusal,)
             await new.ws.close()
-            await operator.hear(r.Closed)
+            await operator.hear(r.StreamClosed)
             assert (await old.announce((key, 7))).refused == (refusal,)
             assert (await operator.refused(r.Open(9, b"", session))).code == "no_such_session"
             assert (await old.announce((key, 9))).refused == ()
@@ -343,7 +347,7 @@ def test_an_epoch_belongs_to_one_host(relay: RelayProcess) -> None:
             key, session = fresh_session()
             await first.announce((key, 4))
             refused = (await second.announce((key, 4))).refused
-            assert refused == (r.Refusal(session, "fenced", 4),)
+            assert refused == (r.AnnounceRefusal(session, "fenced", 4),)
             # The one it belongs to comes back on a new connection.
             again = await dialler.host(first.key)
             assert (await again.announce((key, 4))).refused == ()
@@ -410,7 +414,9 @@ def test_nobody_subscribes_whom_the_host_has_not_admitted(relay: RelayProcess) -
             # Another host cannot admit to it, not even at a stream of its own.
             theirs = (await operator.open(other.key.public)).stream
             await other.hear(r.Incoming)
-            await other.say(r.Admit(stream, session), r.Admit(theirs, session), r.Withdraw(session))
+            await other.say(
+                r.Admit(stream, session), r.Admit(theirs, session), r.WithdrawSession(session)
+            )
             await other.announce((fresh_session()[0], 1))
             assert (await operator.refused(r.Subscribe(2, session))).code == "not_permitted"
             await host.say(r.Admit(stream, session))
@@ -436,12 +442,12 @@ def test_a_subscription_ends_with_the_stream_it_was_admitted_at(relay: RelayProc
             stream = (await operator.open(session)).stream
             await host.say(r.Admit(stream, session))
             await subscribe(operator, session)
-            assert (await host.hear_among(r.Wanted)).wanted is True
+            assert (await host.hear_among(r.SubscribersWanted)).wanted is True
             await host.say(r.Close(stream))
-            assert (await host.hear(r.Wanted)).wanted is False
-            assert await operator.hear(r.Gone) == r.Gone(session, r.Why.CLOSED)
+            assert (await host.hear(r.SubscribersWanted)).wanted is False
+            assert await operator.hear(r.SessionGone) == r.SessionGone(session, r.Why.CLOSED)
             await host.say(r.Broadcast(session, 1, b"not for it"))
-            assert await operator.hear(r.Closed) == r.Closed(stream, r.Why.CLOSED)
+            assert await operator.hear(r.StreamClosed) == r.StreamClosed(stream, r.Why.CLOSED)
             assert (await operator.refused(r.Subscribe(2, session))).code == "not_permitted"
 
     bounded(scene())
@@ -458,8 +464,8 @@ def test_subscribers_hear_when_the_session_moves_or_its_host_leaves(relay: Relay
             await host.announce()  # answered after the broadcast: it has been passed on
             await other.announce((key, 2))
             assert (await operator.hear(r.Broadcast)).data == b"last words"
-            assert await operator.hear(r.Gone) == r.Gone(session, r.Why.MOVED)
-            await operator.hear(r.Closed)
+            assert await operator.hear(r.SessionGone) == r.SessionGone(session, r.Why.MOVED)
+            await operator.hear(r.StreamClosed)
             # The old incarnation speaks to nobody any more.
             second = await dialler.subscriber(other, session)
             await host.say(r.Broadcast(session, 2, b"from the past"))
@@ -467,7 +473,7 @@ def test_subscribers_hear_when_the_session_moves_or_its_host_leaves(relay: Relay
             await other.say(r.Broadcast(session, 1, b"now"))
             assert (await second.hear(r.Broadcast)).data == b"now"
             await other.ws.close()
-            assert await second.hear(r.Gone) == r.Gone(session, r.Why.HOST_GONE)
+            assert await second.hear(r.SessionGone) == r.SessionGone(session, r.Why.HOST_GONE)
 
     bounded(scene())
 
@@ -479,7 +485,7 @@ def test_the_numbers_of_broadcasts_rise(relay: RelayProcess) -> None:
             key, session = fresh_session()
             await host.announce((key, 1))
             await host.say(r.Broadcast(session, 5, b""), r.Broadcast(session, 5, b""))
-            assert (await host.hear(r.Failed)).code == "protocol_violation"
+            assert (await host.hear(r.RelayFailed)).code == "protocol_violation"
 
     bounded(scene())
 

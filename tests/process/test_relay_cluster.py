@@ -47,15 +47,17 @@ def test_a_host_at_one_relay_is_reached_from_another_by_session_and_by_key(
             assert (await host.announce((key, 3))).refused == ()
             opened = await operator.open(session)
             said = announced(host.key, key, 3)
-            assert opened.replace(id=0, stream=0) == r.Opened(
+            assert opened.replace(id=0, stream=0) == r.StreamOpened(
                 0, 0, host.key.public, 3, *device_of(host.key), key.public, said.signature
             )
             assert (await host.hear(r.Incoming)).session == session
             by_key = await operator.open(host.key.public)
             assert (by_key.host, by_key.epoch, by_key.vouched) == (host.key.public, 0, b"")
             assert (await host.hear(r.Incoming)).session is None
-            await host.say(r.Withdraw(session))
-            assert await operator.hear(r.Closed) == r.Closed(opened.stream, r.Why.WITHDRAWN)
+            await host.say(r.WithdrawSession(session))
+            assert await operator.hear(r.StreamClosed) == r.StreamClosed(
+                opened.stream, r.Why.WITHDRAWN
+            )
 
     bounded(scene())
 
@@ -73,22 +75,22 @@ def test_bytes_cross_both_ways_in_order_with_their_own_numbers_at_each_relay(
             mine = (await operator.open(host.key.public)).stream
             theirs = (await host.hear(r.Incoming)).stream
             pieces = [bytes([n]) * n * 50 for n in range(100)]  # less than a window
-            await operator.say(*(r.Data(mine, piece) for piece in pieces))
-            await host.say(*(r.Data(theirs, piece) for piece in pieces))
+            await operator.say(*(r.StreamData(mine, piece) for piece in pieces))
+            await host.say(*(r.StreamData(theirs, piece) for piece in pieces))
             for client, number in ((host, theirs), (operator, mine)):
-                heard = [await client.hear_among(r.Data) for _ in range(100)]
+                heard = [await client.hear_among(r.StreamData) for _ in range(100)]
                 assert [one.data for one in heard] == pieces
                 assert {one.stream for one in heard} == {number}
             await operator.say(r.Close(mine))
-            assert await host.hear_among(r.Closed) == r.Closed(theirs, r.Why.CLOSED)
+            assert await host.hear_among(r.StreamClosed) == r.StreamClosed(theirs, r.Why.CLOSED)
             # Closed, it is unknown at both relays, and the host cannot speak in it.
-            await host.say(r.Data(theirs, b"late"))
-            assert await host.hear(r.Closed) == r.Closed(theirs, r.Why.UNKNOWN)
+            await host.say(r.StreamData(theirs, b"late"))
+            assert await host.hear(r.StreamClosed) == r.StreamClosed(theirs, r.Why.UNKNOWN)
             await operator.say(r.Open(9, host.key.public))
-            assert (await operator.hear_among(r.Opened)).stream != mine
+            assert (await operator.hear_among(r.StreamOpened)).stream != mine
             number = (await host.hear(r.Incoming)).stream
             await operator.ws.close()
-            assert await host.hear(r.Closed) == r.Closed(number, r.Why.OPERATOR_GONE)
+            assert await host.hear(r.StreamClosed) == r.StreamClosed(number, r.Why.OPERATOR_GONE)
 
     bounded(scene())
 
@@ -108,13 +110,13 @@ def test_credit_goes_from_end_to_end_through_both_relays(
 
             async def read() -> None:
                 for _ in range(count):
-                    assert len((await operator.hear(r.Data)).data) == len(piece)
+                    assert len((await operator.hear(r.StreamData)).data) == len(piece)
 
             reading = asyncio.create_task(read())
             for _ in range(count):
                 while left < len(piece):
                     left += (await host.hear(r.Credit)).size
-                await host.say(r.Data(number, piece))
+                await host.say(r.StreamData(number, piece))
                 left -= len(piece)
             await reading
             # One that does not read: what its sockets and its relay take comes back as credit, then
@@ -124,10 +126,10 @@ def test_credit_goes_from_end_to_end_through_both_relays(
             second = (await host.hear_among(r.Incoming)).stream
             stop_reading(stalled)
             for _ in range(300):
-                await host.say(r.Data(second, piece))
-            assert await host.hear_among(r.Closed) == r.Closed(second, r.Why.OVERRUN)
-            await host.say(r.Data(number, b"still"))
-            assert (await operator.hear(r.Data)).data == b"still"
+                await host.say(r.StreamData(second, piece))
+            assert await host.hear_among(r.StreamClosed) == r.StreamClosed(second, r.Why.OVERRUN)
+            await host.say(r.StreamData(number, b"still"))
+            assert (await operator.hear(r.StreamData)).data == b"still"
 
     bounded(scene())
 
@@ -150,12 +152,12 @@ def test_a_host_that_keeps_to_its_credit_waits_for_a_far_operator_and_loses_noth
                     while left < len(piece):
                         async with asyncio.timeout(0.5):
                             left += (await host.hear(r.Credit)).size
-                    await host.say(r.Data(number, sent.to_bytes(4) + piece[4:]))
+                    await host.say(r.StreamData(number, sent.to_bytes(4) + piece[4:]))
                     left, sent = left - len(piece), sent + 1
             assert sent < 1000, "nobody reads, and all could be sent"
             transport.resume_reading()
             for expected in range(sent):
-                data = await operator.hear(r.Data)
+                data = await operator.hear(r.StreamData)
                 assert (data.stream, int.from_bytes(data.data[:4])) == (opened.stream, expected)
             assert (await host.hear(r.Credit)).size > 0
 
@@ -193,7 +195,7 @@ def test_a_broadcast_crosses_once_and_reaches_every_subscriber_there(
             for one in far:
                 await one.say(r.Unsubscribe(session))
             await near.say(r.Unsubscribe(session))
-            while (await host.hear_among(r.Wanted)).wanted:
+            while (await host.hear_among(r.SubscribersWanted)).wanted:
                 pass
 
     bounded(scene())
@@ -240,19 +242,21 @@ def test_closing_the_stream_ends_a_far_subscription_and_moving_the_session_tells
             key, session = fresh_session()
             await host.announce((key, 1))
             operator, opened, number = await far_subscriber(host, there, session)
-            assert (await host.hear_among(r.Wanted)).wanted
+            assert (await host.hear_among(r.SubscribersWanted)).wanted
             await host.say(r.Close(number))
-            assert await operator.hear(r.Gone) == r.Gone(session, r.Why.CLOSED)
-            assert await operator.hear(r.Closed) == r.Closed(opened.stream, r.Why.CLOSED)
-            assert (await host.hear_among(r.Wanted)).wanted is False
+            assert await operator.hear(r.SessionGone) == r.SessionGone(session, r.Why.CLOSED)
+            assert await operator.hear(r.StreamClosed) == r.StreamClosed(
+                opened.stream, r.Why.CLOSED
+            )
+            assert (await host.hear_among(r.SubscribersWanted)).wanted is False
             assert (await operator.refused(r.Subscribe(2, session))).code == "not_permitted"
             operator, opened, number = await far_subscriber(host, there, session)
             await host.say(r.Broadcast(session, 1, b"last words"))
             assert (await operator.hear(r.Broadcast)).data == b"last words"
             await other.announce((key, 2))
             told = [await operator.next(), await operator.next()]
-            assert r.Gone(session, r.Why.MOVED) in told
-            assert r.Closed(opened.stream, r.Why.MOVED) in told
+            assert r.SessionGone(session, r.Why.MOVED) in told
+            assert r.StreamClosed(opened.stream, r.Why.MOVED) in told
             assert await host.hear_among(r.Superseded) == r.Superseded(session, 2)
             assert (await operator.open(session)).host == other.key.public
 
@@ -275,7 +279,7 @@ def test_lower_epochs_are_refused_at_every_relay(relays: Pair) -> None:
                 back = await dialler.host(old)
                 for epoch in (7, 8):
                     refused = (await back.announce((key, epoch))).refused
-                    assert refused == (r.Refusal(session, "fenced", 8),)
+                    assert refused == (r.AnnounceRefusal(session, "fenced", 8),)
             # The one it belongs to may be at both; and when it leaves, the floor stays.
             twice = await there.host(new.key)
             assert (await twice.announce((key, 8))).refused == ()

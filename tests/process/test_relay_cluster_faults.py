@@ -36,14 +36,14 @@ def nats(tmp_path_factory: pytest.TempPathFactory) -> Iterator[NatsCluster]:
         yield cluster
 
 
-async def open_soon(operator: OperatorClient, to: r.Open) -> r.Opened:
+async def open_soon(operator: OperatorClient, to: r.Open) -> r.StreamOpened:
     """Asked again until it is there, as a client does."""
     async with asyncio.timeout(PATIENCE_S * 2):
         while True:
             await operator.say(to)
-            while not isinstance(answer := await operator.next(), r.Opened | r.Failed):
+            while not isinstance(answer := await operator.next(), r.StreamOpened | r.RelayFailed):
                 pass
-            if isinstance(answer, r.Opened):
+            if isinstance(answer, r.StreamOpened):
                 return answer
             await asyncio.sleep(0.05)
 
@@ -71,8 +71,8 @@ def test_a_killed_relay_is_forgotten_within_seconds_and_its_host_found_at_the_ot
             began = time.monotonic()
             one.process.kill()
             told = [await operator.next(), await operator.next()]
-            assert r.Gone(session, r.Why.HOST_GONE) in told
-            assert r.Closed(opened.stream, r.Why.HOST_GONE) in told
+            assert r.SessionGone(session, r.Why.HOST_GONE) in told
+            assert r.StreamClosed(opened.stream, r.Why.HOST_GONE) in told
             assert time.monotonic() - began < NOTICED_S
             await other.metric_is("relays", 0)
             # Nothing points to it, and its epochs are known: the host comes back elsewhere.
@@ -99,7 +99,7 @@ def test_a_paused_relay_is_lost_and_when_it_goes_on_its_host_hears_what_it_misse
             operator, opened, number = await far_subscriber(host, there, session)
             one.signal(signal.SIGSTOP)
             began = time.monotonic()
-            assert (await operator.hear_among(r.Closed)).stream == opened.stream
+            assert (await operator.hear_among(r.StreamClosed)).stream == opened.stream
             assert time.monotonic() - began < NOTICED_S
             # Meanwhile the session moves. What the sleeper still believes is told it when it wakes.
             mover = await there.host()
@@ -109,7 +109,7 @@ def test_a_paused_relay_is_lost_and_when_it_goes_on_its_host_hears_what_it_misse
             heard: list[object] = []
             while not (
                 r.Superseded(session, 3) in heard
-                and any(isinstance(one, r.Closed) and one.stream == number for one in heard)
+                and any(isinstance(one, r.StreamClosed) and one.stream == number for one in heard)
             ):
                 heard.append(await host.next())
             await other.metric_is("relays", 1)
@@ -133,10 +133,12 @@ def test_a_relay_that_drains_opens_nothing_new_and_is_forgotten_when_it_ends(
             await host.hear_among(r.GoingAway)
             assert (await operator.refused(r.Open(9, host.key.public))).code == "host_down"
             # What is open stays open until the host has gone.
-            await host.say(r.Data(number, b"on my way"))
-            assert (await operator.hear(r.Data)).data == b"on my way"
+            await host.say(r.StreamData(number, b"on my way"))
+            assert (await operator.hear(r.StreamData)).data == b"on my way"
             await host.ws.close()
-            assert await operator.hear(r.Closed) == r.Closed(opened.stream, r.Why.HOST_GONE)
+            assert await operator.hear(r.StreamClosed) == r.StreamClosed(
+                opened.stream, r.Why.HOST_GONE
+            )
             assert await asyncio.to_thread(one.process.wait, PATIENCE_S) == 0
             await other.metric_is("relays", 0)
 
@@ -165,12 +167,12 @@ def test_without_nats_what_is_local_goes_on_and_new_epochs_are_refused(tmp_path:
             await host.say(r.Announce(7, tuple(announced(host.key, one, 1) for one in keys)))
             async with asyncio.timeout(COORDINATION_CALL_S * 0.8):
                 for number in range(5):
-                    await host.say(r.Data(near, b"%d" % number))
-                    assert (await local.hear(r.Data)).data == b"%d" % number
+                    await host.say(r.StreamData(near, b"%d" % number))
+                    assert (await local.hear(r.StreamData)).data == b"%d" % number
             refused = (await host.hear(r.Registered)).refused
             assert [one.code for one in refused] == ["coordination_down"] * 64
             assert time.monotonic() - began < COORDINATION_CALL_S * 3, "waited for each of them"
-            assert (await far.hear(r.Closed)).why is r.Why.HOST_GONE
+            assert (await far.hear(r.StreamClosed)).why is r.Why.HOST_GONE
             # What is routed stays routed, and announcing it again needs nobody.
             assert (await host.announce((key, 1))).refused == ()
             assert (await local.open(session)).epoch == 1
@@ -221,7 +223,7 @@ def test_the_loss_of_one_nats_server_of_three_is_survived(tmp_path: Path, fault:
 
 async def _count_up(host: HostClient, stream: int, count: int) -> None:
     for number in range(count):
-        await host.say(r.Data(stream, number.to_bytes(4)))
+        await host.say(r.StreamData(stream, number.to_bytes(4)))
         await asyncio.sleep(0.002)
 
 
@@ -230,8 +232,8 @@ async def _counted(operator: OperatorClient, stream: int, count: int) -> None:
     expected = 0
     while expected < count:
         message = await operator.next()
-        if isinstance(message, r.Closed) and message.stream == stream:
+        if isinstance(message, r.StreamClosed) and message.stream == stream:
             return
-        if isinstance(message, r.Data) and message.stream == stream:
+        if isinstance(message, r.StreamData) and message.stream == stream:
             assert int.from_bytes(message.data) == expected, "out of order, or something is missing"
             expected += 1

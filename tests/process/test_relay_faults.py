@@ -81,7 +81,7 @@ def test_one_stalled_operator_among_100_holds_up_nobody_and_costs_bounded_memory
                 got = 0
                 while True:
                     message = await one.next()
-                    if isinstance(message, r.Gap):
+                    if isinstance(message, r.BroadcastGap):
                         last = message.last
                     else:
                         assert isinstance(message, r.Broadcast), message
@@ -110,7 +110,7 @@ def test_one_stalled_operator_among_100_holds_up_nobody_and_costs_bounded_memory
             print(f"relay {before >> 20} -> {most >> 20} MiB at most; got {min(got)}..{max(got)}")
             # It reads on: some frames that were on their way, the gap, and then what is new.
             _resume(stalled)
-            first = await stalled.hear_among(r.Gap)
+            first = await stalled.hear_among(r.BroadcastGap)
             assert 0 < first.first < first.last == count - 1
             await host.say(r.Broadcast(session, count, b"new"))
             assert (await stalled.hear(r.Broadcast)).data == b"new"
@@ -143,7 +143,7 @@ def test_a_gap_names_exactly_what_was_left_out(relay: RelayProcess) -> None:
             covered: list[int] = []
             while not covered or covered[-1] < count - 1:
                 message = await operator.next()
-                if isinstance(message, r.Gap):
+                if isinstance(message, r.BroadcastGap):
                     covered += range(message.first, message.last + 1)
                 else:
                     assert isinstance(message, r.Broadcast)
@@ -177,10 +177,10 @@ def test_a_flood_in_one_session_costs_no_frame_of_another() -> None:
             await quiet.announce()
             _resume(operator)
             seen: list[int] = []
-            gaps: list[r.Gap] = []
+            gaps: list[r.BroadcastGap] = []
             while len(seen) < 10 or not gaps:
                 message = await operator.next()
-                if isinstance(message, r.Gap):
+                if isinstance(message, r.BroadcastGap):
                     gaps.append(message)
                 if isinstance(message, r.Broadcast) and message.session == calm:
                     seen.append(message.seq)
@@ -252,7 +252,7 @@ def test_nonsense_ends_its_own_connection_with_a_reason(
                 if end == "host":
                     await client.hear(r.Challenge)
             await client.ws.send_bytes(_nonsense()[number])
-            assert (await client.hear(r.Failed)).code == "protocol_violation"
+            assert (await client.hear(r.RelayFailed)).code == "protocol_violation"
             assert await client.closed() == 1002
             assert (await relay.get("/healthz"))[0] == 200
 
@@ -264,7 +264,7 @@ def test_text_is_not_the_protocol(relay: RelayProcess) -> None:
         async with at(relay) as dialler:
             operator = await dialler.operator()
             await operator.ws.send_str("hello")
-            assert (await operator.hear(r.Failed)).code == "protocol_violation"
+            assert (await operator.hear(r.RelayFailed)).code == "protocol_violation"
 
     bounded(scene())
 
@@ -304,11 +304,11 @@ def test_another_version_is_told_so(relay: RelayProcess) -> None:
         async with at(relay) as dialler:
             operator = OperatorClient(await dialler.dial("/v1/operator"))
             await operator.say(r.Greet((2, 99)))
-            assert (await operator.hear(r.Failed)).code == "version_mismatch"
+            assert (await operator.hear(r.RelayFailed)).code == "version_mismatch"
             host = HostClient(await dialler.dial("/v1/host"))
             await host.hear(r.Challenge)
-            await host.say(r.Prove(2, bytes(32), "", bytes(64), bytes(32), bytes(64)))
-            assert (await host.hear(r.Failed)).code == "version_mismatch"
+            await host.say(r.ProveHost(2, bytes(32), "", bytes(64), bytes(32), bytes(64)))
+            assert (await host.hear(r.RelayFailed)).code == "version_mismatch"
             assert (await relay.get("/v2/host"))[0] == 404
 
     bounded(scene())
@@ -341,14 +341,14 @@ def test_a_fuzzed_decoder_refuses_or_decodes_and_nothing_else() -> None:
     whole = [
         r.encode(message)
         for message in (
-            r.Prove(1, bytes(32), "relay:1", bytes(64), bytes(32), bytes(64)),
+            r.ProveHost(1, bytes(32), "relay:1", bytes(64), bytes(32), bytes(64)),
             r.Greet((1, 2)),
             r.Announce(1, (r.Announced(bytes(32), 5, bytes(64)),)),
             r.Open(1, b"", session),
-            r.Data(9, b"data" * 10),
+            r.StreamData(9, b"data" * 10),
             r.Broadcast(session, 3, b"data"),
-            r.Closed(1, r.Why.MOVED),
-            r.Failed(1, "code", "text", "", 1.5),
+            r.StreamClosed(1, r.Why.MOVED),
+            r.RelayFailed(1, "code", "text", "", 1.5),
         )
     ]
     decoded = refused = 0
@@ -386,7 +386,7 @@ def test_who_does_not_get_on_with_its_handshake_is_closed() -> None:
         async with at(relay) as dialler:
             for path in ("/v1/operator", "/v1/host"):
                 client = Client(await dialler.dial(path))
-                failed = await client.hear_among(r.Failed)
+                failed = await client.hear_among(r.RelayFailed)
                 assert failed.code == "timed_out"
                 assert await client.closed() == 1008
 
@@ -431,8 +431,8 @@ def test_failed_proofs_of_an_address_are_limited_before_they_cost_anything() -> 
             for _ in range(3):
                 host = HostClient(await dialler.dial("/v1/host"))
                 await host.hear(r.Challenge)
-                await host.say(r.Prove(1, bytes(32), "", bytes(64), bytes(32), bytes(64)))
-                await host.hear(r.Failed)
+                await host.say(r.ProveHost(1, bytes(32), "", bytes(64), bytes(32), bytes(64)))
+                await host.hear(r.RelayFailed)
                 await host.closed()
             with pytest.raises(aiohttp.WSServerHandshakeError) as refused:
                 await dialler.dial("/v1/host")
@@ -453,7 +453,7 @@ def test_sessions_announced_without_their_key_are_limited_too() -> None:
             await host.say(r.Announce(1, (forged,) * 3))
             assert len((await host.hear(r.Registered)).refused) == 3
             await host.say(r.Announce(2, (forged,)))
-            assert (await host.hear(r.Failed)).code == "bad_signature"
+            assert (await host.hear(r.RelayFailed)).code == "bad_signature"
             assert await host.closed() == 1008
 
     with RelayProcess("--limit", "failed_proofs=3", "--limit", "failed_proofs_per_s=0.01") as relay:
@@ -513,8 +513,8 @@ def test_a_relay_that_drains_sends_everybody_elsewhere_and_ends() -> None:
             for end in (host, operator):
                 assert (await end.hear(r.GoingAway)).within_s == 10.0
             # What is open goes on; nothing new begins.
-            await operator.say(r.Data(stream, b"still here"))
-            assert (await host.hear(r.Data)).data == b"still here"
+            await operator.say(r.StreamData(stream, b"still here"))
+            assert (await host.hear(r.StreamData)).data == b"still here"
             refused = await operator.refused(r.Open(8, host.key.public, None))
             assert refused.code == "limit_reached"
             assert (await relay.get("/readyz"))[0] == 503
@@ -605,7 +605,7 @@ def test_nothing_is_left_of_those_who_came_and_went(relay: RelayProcess) -> None
                 streams.append((await host.hear(r.Incoming)).stream)
             for stream in streams:
                 for _ in range(4):
-                    await host.say(r.Data(stream, bytes(64 << 10)))
+                    await host.say(r.StreamData(stream, bytes(64 << 10)))
             await host.announce()
             assert await relay.metric("held_bytes") > 0
         for gauge in ("hosts", "operators", "sessions", "streams", "subscriptions", "sockets"):
@@ -649,9 +649,9 @@ def test_a_self_signed_relay_is_known_by_its_fingerprint_which_stays(tmp_path: P
         async with Dialler(relay, pinned) as dialler:
             host, operator = await dialler.host(), await dialler.operator()
             stream = (await operator.open(host.key.public)).stream
-            await operator.say(r.Data(stream, b"x" * 100_000))
+            await operator.say(r.StreamData(stream, b"x" * 100_000))
             await host.hear(r.Incoming)
-            assert len((await host.hear(r.Data)).data) == 100_000
+            assert len((await host.hear(r.StreamData)).data) == 100_000
         async with Dialler(relay, aiohttp.Fingerprint(bytes(32))) as dialler:
             with pytest.raises(aiohttp.ServerFingerprintMismatch):
                 await dialler.host()

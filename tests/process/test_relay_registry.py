@@ -36,7 +36,7 @@ def test_a_relay_with_a_registry_refuses_lower_epochs_after_it_was_killed(tmp_pa
             other = await dialler.host(thief)
             for epoch in (4, 5):
                 refused = (await other.announce((key, epoch))).refused
-                assert refused == (r.Refusal(session, "fenced", 5),)
+                assert refused == (r.AnnounceRefusal(session, "fenced", 5),)
             assert (await (await dialler.host(owner)).announce((key, 5))).refused == ()
 
     with RelayProcess("--registry", registry) as relay:

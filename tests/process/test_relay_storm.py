@@ -72,12 +72,12 @@ class StormHost:
         while True:
             patience.reschedule(loop.time() + 5.0)  # a paused relay says nothing: dial again
             message = await host.next()
-            if isinstance(message, r.Data):
+            if isinstance(message, r.StreamData):
                 number = int.from_bytes(message.data)
                 if number != expected.get(message.stream, 0):
                     raise SystemExit(f"stream {message.stream}: {number} is not the next")
                 expected[message.stream] = number + 1
-                await host.say(r.Data(message.stream, message.data))
+                await host.say(r.StreamData(message.stream, message.data))
 
 
 class StormOperator:
@@ -105,9 +105,9 @@ class StormOperator:
         self.streams += 1
         for number in range(self._dice.randrange(50, 2000)):
             async with asyncio.timeout(3.0):
-                await operator.say(r.Data(opened.stream, number.to_bytes(4)))
-                while not isinstance(message := await operator.next(), r.Data):
-                    if isinstance(message, r.Closed):
+                await operator.say(r.StreamData(opened.stream, number.to_bytes(4)))
+                while not isinstance(message := await operator.next(), r.StreamData):
+                    if isinstance(message, r.StreamClosed):
                         return
             if int.from_bytes(message.data) != number:
                 raise SystemExit("an echo was lost, doubled or out of order")

@@ -604,7 +604,7 @@ def test_acts_are_recorded_under_the_actor_that_was_asked_for(host_home: Hold) -
 
 async def _typed_by(session: Session, actor: str) -> list[bytes]:
     bodies = [entry.body async for entry in session.journal(actor=actor)]
-    return [body.data for body in bodies if isinstance(body, entries.Input)]
+    return [body.data for body in bodies if isinstance(body, entries.InputEntry)]
 
 
 def test_another_event_loop_does_as_well(host_home: Hold) -> None:

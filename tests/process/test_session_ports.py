@@ -170,7 +170,7 @@ def test_a_port_in_a_network_of_the_sessions_own_is_dialled_there() -> None:
             process.kill()
 
 
-async def _talks(way: listening_ports.Way) -> None:
+async def _talks(way: listening_ports.PortRoute) -> None:
     sock = await port_dial.dial(way)
     loop = asyncio.get_running_loop()
     with sock, socket.socket() as outside:

@@ -17,7 +17,7 @@ from holdfast.adapters.shell.integration import (
     integrate,
 )
 from holdfast.core import output_marks
-from holdfast.core.command_output import ExecOutput
+from holdfast.core.command_output import CommandOutput
 from process.integrated_shell import NONCE_FD, Start, starter
 
 SHELLS = ("bash", "zsh", "fish")
@@ -99,7 +99,7 @@ def test_a_line_that_does_not_parse_begins_and_ends_without_running(
     if kind != "fish":
         ended = output_marks.mark(output_marks.END, end.seq)
         shell.until(lambda: bool(ended.search(shell.output)))
-        refusal = ExecOutput(end.seq, parsed=False)
+        refusal = CommandOutput(end.seq, parsed=False)
         complaint = refusal.feed(shell.output) + refusal.end_reported()
         assert b"error near" in complaint
         assert not output_marks.mark(output_marks.BEGIN, end.seq).search(shell.output)

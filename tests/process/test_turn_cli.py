@@ -12,7 +12,7 @@ import pytest
 from holdfast.model.errors import TurnHeld
 from holdfast.model.turn_info import Handoff, Receipt, TurnInfo
 from holdfast.sdk.client import Host
-from holdfast.wire.messages import authority as a
+from holdfast.wire.messages import turn as turn_messages
 from process.acting import add_actor, connected, files_with
 from process.commanding import Hold
 from process.waiting import PATIENCE_S
@@ -233,7 +233,7 @@ def test_who_loses_an_idle_turn_by_anothers_writing_is_told(host_home: Hold) -> 
         ann.send(session, "mine, by writing")
         written_once_idle(bob, session)
         lost = ann.connection.receive(PATIENCE_S)
-        while not isinstance(lost, a.TurnLost):
+        while not isinstance(lost, turn_messages.TurnLostMessage):
             lost = ann.connection.receive(PATIENCE_S)
         assert (lost.by, lost.reason) == ("bob", "idle")
 
@@ -251,7 +251,7 @@ def test_the_turn_is_seized_from_a_holder_that_loops(host_home: Hold) -> None:
     session = cat(host_home, "looping")
     refusals: list[TurnHeld] = []
     with connected(host_home, "ann") as host:
-        host.ask(a.RequestTurn(0, session), a.TurnShown)
+        host.ask(turn_messages.RequestTurn(0, session), turn_messages.TurnShown)
         writer = threading.Thread(target=write_until_refused, args=(host, session, refusals))
         writer.start()
         waited(host_home, "looping", "mine!")
@@ -260,7 +260,7 @@ def test_the_turn_is_seized_from_a_holder_that_loops(host_home: Hold) -> None:
         assert not writer.is_alive()
         assert f"{me(host_home)} holds the turn by seizure" in refusals[0].message
         lost = host.connection.receive(PATIENCE_S)
-        while not isinstance(lost, a.TurnLost):
+        while not isinstance(lost, turn_messages.TurnLostMessage):
             lost = host.connection.receive(PATIENCE_S)
         assert (lost.by, lost.reason) == (me(host_home), "it loops")
         with pytest.raises(TurnHeld):

@@ -22,7 +22,7 @@ from holdfast.wire import output_broadcast
 from holdfast.wire.channel import Pace
 from holdfast.wire.key_agreement import Aead
 from holdfast.wire.output_broadcast import HEADER, OutputKey
-from holdfast.wire.record_layer import Kind, Opened, Rekeying
+from holdfast.wire.record_layer import OpenedRecord, RecordKind, Rekeying
 from holdfast.wire.signed_input import check_chain
 from unit.malicious_relay import Host, Line, Operator, flipped
 
@@ -93,13 +93,13 @@ def test_any_change_to_what_the_host_says_is_noticed_and_none_is_read_wrong(
     said: list[bytes], change: tuple[str, int, int]
 ) -> None:
     line = stage(3)
-    sent = [r for each in said for r in line.at_host.seal(Kind.MESSAGE, each, 0.0)]
+    sent = [r for each in said for r in line.at_host.seal(RecordKind.MESSAGE, each, 0.0)]
     arriving = changed(sent, change)
     got: list[bytes] = []
     try:
         for record in arriving:
             opened = line.at_operator.receive(record, 0.0)
-            if isinstance(opened, Opened):
+            if isinstance(opened, OpenedRecord):
                 got.append(opened.body)
         noticed = False
     except ChannelBroken:
@@ -253,7 +253,7 @@ def test_a_peer_that_has_the_keys_and_speaks_nonsense_gets_errors_of_ours() -> N
         if source.randrange(8) == 0:
             operator = Operator(host)
             line = Line(host, operator)
-        real = bytes([source.choice(list(Kind))]) + source.randbytes(source.randrange(100))
+        real = bytes([source.choice(list(RecordKind))]) + source.randbytes(source.randrange(100))
         plain = garbage(source, real)
         with contextlib.suppress(HoldfastError):
             line.at_host.receive(line.at_operator.sealed._out.cipher.seal(plain), 0.0)

@@ -13,13 +13,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from holdfast.core.access import grant_verifier as judging
-from holdfast.core.access.grant_verifier import Held
-from holdfast.core.access.invites import Invites
+from holdfast.core.access.grant_verifier import VerifiedGrant
+from holdfast.core.access.invites import InviteBook
 from holdfast.core.access.rate_limits import Limits
 from holdfast.model import grant as model
 from holdfast.model.envelope import Right
 from holdfast.model.errors import GrantInvalid, HoldfastError, InviteInvalid
-from holdfast.model.grant import Grant, GrantChain, Link, Reach
+from holdfast.model.grant import Grant, GrantChain, GrantLink, Reach
 from holdfast.model.ids import SessionId
 from holdfast.model.invite import Invite
 from holdfast.model.limits import GRANT_SKEW_S
@@ -56,7 +56,7 @@ times = st.sampled_from([float(NOW), NOW + 99.9, NOW + 100.0, NOW + 250.0])
 
 def linked(claimed: list[dict[str, Any]]) -> GrantChain:
     """A chain as its signers made it: each says what it likes."""
-    links: list[Link] = []
+    links: list[GrantLink] = []
     for number, claim in enumerate(claimed):
         parent = links[-1] if links else None
         links.append(PARTIES[number].gives(PARTIES[number + 1], parent, **claim))
@@ -117,7 +117,7 @@ def test_no_chain_gives_more_than_any_of_its_links(
 
 def never_more(
     claimed: list[dict[str, Any]], cut: bool, session: SessionId, labels: list[str], now: float
-) -> Held | None:
+) -> VerifiedGrant | None:
     chain = linked(narrowed(claimed) if cut else claimed)
     try:
         held = verifier().verify(chain, PARTIES[len(claimed)].key, now)
@@ -268,7 +268,7 @@ def test_never_more_devices_come_in_than_the_invite_is_for_and_never_without_the
 ) -> None:
     name, code = b"invite-1", bytes(16)
     right, wrong = proof_of(name, code), proof_of(name, b"x" * 16)
-    book, now = Invites(), float(NOW)
+    book, now = InviteBook(), float(NOW)
     book.add(
         Invite(name, right, Reach(), ("observe",), NOW + HOUR, 60.0, NOW, ADA.actor, 0, uses), now
     )

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from holdfast.adapters.shell.state_file import parse_state
 from holdfast.core.shell_changes import changes
 from holdfast.model.change_text import text
-from holdfast.model.shell_state import Kind, ShellState, What, shapes_commands
+from holdfast.model.shell_state import ChangeKind, ShellState, What, shapes_commands
 
 names = st.sampled_from(["PATH", "EDITOR", "TOKEN", "a", "b", "LD_PRELOAD", "ls"])
 values = st.text(max_size=8)
@@ -31,10 +31,10 @@ states = st.builds(
     hashed=tables,
 )
 TABLES = {
-    Kind.ALIAS: "aliases",
-    Kind.TRAP: "traps",
-    Kind.JOB: "jobs",
-    Kind.HASH: "hashed",
+    ChangeKind.ALIAS: "aliases",
+    ChangeKind.TRAP: "traps",
+    ChangeKind.JOB: "jobs",
+    ChangeKind.HASH: "hashed",
 }
 
 
@@ -58,7 +58,7 @@ def test_applied_to_the_earlier_state_the_changes_give_the_later_one(
                 assert table.get(change.name, "") == change.before
                 table[change.name] = change.after
         assert table == getattr(after, field)
-    touched = {c.name for c in found if c.kind in (Kind.ENV, Kind.PATH)}
+    touched = {c.name for c in found if c.kind in (ChangeKind.ENV, ChangeKind.PATH)}
     both = before.exported.keys() | after.exported.keys()
     assert touched == {n for n in both if before.exported.get(n) != after.exported.get(n)}
 
@@ -76,7 +76,7 @@ def test_every_line_is_one_line_and_tells_no_value_that_is_not_to_be_shown(
 ) -> None:
     for change in changes(before, after):
         assert text(change).isprintable()
-        if change.kind is Kind.ENV and not shapes_commands(change.name):
+        if change.kind is ChangeKind.ENV and not shapes_commands(change.name):
             assert (change.before, change.after) == ("", "")
 
 

@@ -13,7 +13,7 @@ from holdfast.adapters.signing import check
 from holdfast.journal.encoding import decode
 from holdfast.journal.framing import FRAME_BYTES, HEADER_BYTES
 from holdfast.journal.proof import check_signed, check_witness, prove
-from holdfast.journal.verdict import Outcome
+from holdfast.journal.verdict import VerdictKind
 from unit.journaling import HOST, Journal, began, frames, verdict_of
 
 # What is done, in order: entries by an actor, a seal, a daemon that is replaced (quickly or not).
@@ -51,7 +51,7 @@ def test_whatever_is_written_is_intact_fast_or_thorough_and_read_back_in_order(
     with tempfile.TemporaryDirectory() as directory:
         journal = build(directory, script, limit)
         fast, thorough = journal.verdict(), journal.verdict(thorough=True)
-        assert fast.outcome is Outcome.INTACT, fast.text()
+        assert fast.outcome is VerdictKind.INTACT, fast.text()
         assert fast == thorough
         assert fast.last_seq == journal.writer.chain.seq
         assert fast.last_hash == journal.writer.chain.head
@@ -89,9 +89,9 @@ def test_any_change_to_a_sealed_journal_is_found_no_later_than_where_it_was_made
         segments[number] = new
         verdict = verdict_of(journal.session, segments, journal)
         if new == old:
-            assert verdict.outcome is Outcome.INTACT
+            assert verdict.outcome is VerdictKind.INTACT
             return
-        assert verdict.outcome is Outcome.DAMAGED
+        assert verdict.outcome is VerdictKind.DAMAGED
         assert verdict.broken_seq <= _seq_at(old, at)
         assert verdict.trustworthy_through < verdict.broken_seq
 

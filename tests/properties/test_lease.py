@@ -19,15 +19,15 @@ from holdfast.core.lease.events import (
     Acquire,
     Acquired,
     LeaseEvent,
-    Look,
+    LeaseTick,
+    LeaseWritten,
     LookFailed,
+    ReadRecord,
+    RecordSeen,
     Release,
-    Seen,
-    Tick,
     Write,
     WriteLost,
     WriteUnknown,
-    Wrote,
 )
 from holdfast.core.lease.machine import Lease
 from holdfast.core.lease.snapshot import kept, restored
@@ -62,7 +62,7 @@ class World:
         self.revision = 1
         self.record: LeaseRecord | None = LeaseRecord(SESSION, "", "", 1, 4.0, released=True)
         self.told: list[tuple[int, LeaseRecord | None]] = [(1, self.record)]  # for late watches
-        self.under_way: list[tuple[Host, int, Look | Write]] = []
+        self.under_way: list[tuple[Host, int, ReadRecord | Write]] = []
         self.answers: list[tuple[Host, int, Callable[[float], LeaseEvent]]] = []
         self.hosts = [Host(number, kind, self.chance) for number in range(HOSTS)]
         self.highest = 1
@@ -71,7 +71,7 @@ class World:
 
     def give(self, host: Host, event: LeaseEvent) -> None:
         for outcome in host.lease.handle(event):
-            if isinstance(outcome, Look | Write):
+            if isinstance(outcome, ReadRecord | Write):
                 host.call += 1
                 self.under_way.append((host, host.call, outcome))
             elif isinstance(outcome, Acquired):
@@ -89,20 +89,20 @@ class World:
 
     def tick(self) -> None:
         host = self.chance.choice(self.hosts)
-        self.give(host, Tick(host.clock))
+        self.give(host, LeaseTick(host.clock))
 
     def serve(self) -> None:
         if not self.under_way:
             return
         host, call, request = self.under_way.pop(self.chance.randrange(len(self.under_way)))
-        if isinstance(request, Look):
+        if isinstance(request, ReadRecord):
             revision, record = self.revision, self.record
-            self.answers.append((host, call, lambda now: Seen(now, revision, record)))
+            self.answers.append((host, call, lambda now: RecordSeen(now, revision, record)))
         elif request.revision == self.revision:
             self.revision, self.record = self.revision + 1, request.record
             self.told.append((self.revision, self.record))
             revision = self.revision
-            self.answers.append((host, call, lambda now: Wrote(now, revision)))
+            self.answers.append((host, call, lambda now: LeaseWritten(now, revision)))
         else:
             self.answers.append((host, call, WriteLost))
 
@@ -123,7 +123,7 @@ class World:
 
     def watch(self) -> None:
         host, (revision, record) = self.chance.choice(self.hosts), self.chance.choice(self.told)
-        self.give(host, Seen(host.clock, revision, record))
+        self.give(host, RecordSeen(host.clock, revision, record))
 
     def lose(self) -> None:
         for lost in (self.under_way, self.answers):
@@ -172,7 +172,7 @@ class World:
                 return True
             self.time(0.3)
             for host in self.hosts:
-                self.give(host, Tick(host.clock))
+                self.give(host, LeaseTick(host.clock))
         return False
 
 

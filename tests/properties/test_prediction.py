@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from holdfast.adapters.ghostty.screen import GhosttyScreen
-from holdfast.cli.attach.predicted_typing import ALWAYS, Predicting
+from holdfast.cli.attach.predicted_typing import ALWAYS, PredictedTyping
 from holdfast.model.size import Size
 from holdfast.wire.messages import session as m
 
@@ -24,7 +24,7 @@ class Attached:
         self.now = 0.0
         self.written = b""
         self.terminal, self.without = GhosttyScreen(SIZE), GhosttyScreen(SIZE)
-        self.ahead = Predicting(ALWAYS, lambda *_: 1, self._write, lambda: self.now)
+        self.ahead = PredictedTyping(ALWAYS, lambda *_: 1, self._write, lambda: self.now)
         self.seq = 0
         self.offset = 0
         self.in_flight: list[bytes] = []

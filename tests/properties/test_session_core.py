@@ -12,10 +12,10 @@ from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, precon
 from holdfast.core import events as ev
 from holdfast.core.access.authority import Authority
 from holdfast.core.attachments import Seat
-from holdfast.core.session import Session, TurnStep
+from holdfast.core.session import SessionMachine, TurnStep
 from holdfast.core.session_state import TRANSITIONS, Phase
 from holdfast.core.turn import events as turn
-from holdfast.core.turn.machine import Turn
+from holdfast.core.turn.machine import TurnMachine
 from holdfast.model.actor import Actor, ActorKind, Colour
 from holdfast.model.envelope import ALL, ROLES, Envelope, Right
 from holdfast.model.errors import HoldfastError
@@ -51,7 +51,7 @@ actors = st.sampled_from([actor.id for actor in ACTORS])
 sizes = st.sampled_from([Size(80, 24), Size(100, 30), Size(132, 43), Size(0, 24), Size(80, 2000)])
 
 
-class SessionMachine(RuleBasedStateMachine):
+class SessionRules(RuleBasedStateMachine):
     """Random operators, inputs, turns, sizes and ends, checked against a plain model of each
     promise."""
 
@@ -65,7 +65,7 @@ class SessionMachine(RuleBasedStateMachine):
         self.live = ((SESSION, (), 1000),)
         for actor in OTHERS:
             self.grant(actor.id, "execute")
-        self.session = Session(SESSION, (), Size(80, 24), self.authority, Turn())
+        self.session = SessionMachine(SESSION, (), Size(80, 24), self.authority, TurnMachine())
         self.taken: dict[OperatorId, list[int]] = {}
         self.seats: dict[tuple[OperatorId, int], Seat] = {}
         self.answerer: Seat | None = None
@@ -83,7 +83,7 @@ class SessionMachine(RuleBasedStateMachine):
         seats = session.attachments.seats()
         return (session.phase, session.size, session.frozen, session.halted, kept, seats)
 
-    def send(self, event: ev.Event) -> list[ev.Effect]:
+    def send(self, event: ev.SessionEvent) -> list[ev.Effect]:
         before = self.state()
         try:
             effects = self.session.handle(event)
@@ -98,13 +98,13 @@ class SessionMachine(RuleBasedStateMachine):
             if isinstance(effect, ev.Take):
                 self.taken.setdefault(effect.operator, []).append(effect.seq)
                 self.session.intake.taken(len(effect.data))
-            elif isinstance(effect, ev.Answerer):
+            elif isinstance(effect, ev.SetAnswerer):
                 self.answerer = effect.seat
             elif isinstance(effect, ev.SetSize):
                 self.size = effect.size
-            elif isinstance(effect, ev.Bury):
+            elif isinstance(effect, ev.CloseEnded):
                 self.buried += 1
-            elif isinstance(effect, ev.Dismiss):
+            elif isinstance(effect, ev.DismissOperator):
                 self.detach((effect.operator, effect.channel))
 
     def rights(self, actor: ActorId) -> frozenset[Right]:
@@ -122,7 +122,7 @@ class SessionMachine(RuleBasedStateMachine):
     ) -> tuple[OperatorId, int]:
         seat = Seat(who, number, observe, raw, WHOSE[who])
         before, holder = self.session.size, self.session.turn.holder
-        if self.send(ev.Opened(WHOSE[who], self.now, seat, size)):
+        if self.send(ev.ChannelOpened(WHOSE[who], self.now, seat, size)):
             self.seats.pop((who, number), None)
             self.seats[who, number] = seat
             if observe or holder not in (None, WHOSE[who]):
@@ -131,12 +131,12 @@ class SessionMachine(RuleBasedStateMachine):
 
     @rule(channel=channels)
     def detach(self, channel: tuple[OperatorId, int]) -> None:
-        self.send(ev.Left(WHOSE[channel[0]], self.now, *channel))
+        self.send(ev.ChannelClosed(WHOSE[channel[0]], self.now, *channel))
         self.seats.pop(channel, None)
 
     @rule(who=actors)
     def last_connection_goes(self, who: ActorId) -> None:
-        self.send(ev.Gone(who, self.now))
+        self.send(ev.ActorDisconnected(who, self.now))
 
     @rule(who=operators, data=st.binary(max_size=4))
     def type_on(self, who: OperatorId, data: bytes) -> None:
@@ -146,7 +146,7 @@ class SessionMachine(RuleBasedStateMachine):
     def type(self, who: OperatorId, seq: int, data: bytes) -> None:
         session, actor = self.session, WHOSE[who]
         running = session.phase is not Phase.ENDED and not session.halted
-        effects = self.send(ev.Offered(actor, self.now, who, seq, data))
+        effects = self.send(ev.InputOffered(actor, self.now, who, seq, data))
         if any(isinstance(effect, ev.Take) for effect in effects):
             assert running, "input reached a session that does not run"
             own = [seat for seat in self.seats.values() if seat.operator == who]
@@ -167,7 +167,7 @@ class SessionMachine(RuleBasedStateMachine):
         twin = copy.deepcopy(self.session)
         if self.session.next_at_once(who, self.now) == seq:
             self.session.took_at_once(who, seq, self.now)
-            effects = twin.handle(ev.Offered(WHOSE[who], self.now, who, seq, b"k"))
+            effects = twin.handle(ev.InputOffered(WHOSE[who], self.now, who, seq, b"k"))
             assert effects == [ev.Take(WHOSE[who], who, seq, b"k", "keys")]
             assert twin.turn.kept() == self.session.turn.kept()
             self.taken.setdefault(who, []).append(seq)
@@ -187,13 +187,13 @@ class SessionMachine(RuleBasedStateMachine):
     @rule(who=actors, other=actors, step=st.integers(0, 6))
     def do_something_about_the_turn(self, who: ActorId, other: ActorId, step: int) -> None:
         steps: list[turn.TurnEvent] = [
-            turn.RequestTurn(who, self.now),
-            turn.GrantTurn(who, other, self.now),
-            turn.YieldTurn(who, self.now),
+            turn.RequestStep(who, self.now),
+            turn.GrantStep(who, other, self.now),
+            turn.YieldStep(who, self.now),
             turn.HandOff(who, other, self.now),
-            turn.RevokeTurn(who, self.now),
-            turn.Withdraw(who),
-            turn.SetBlind(who, True),
+            turn.RevokeStep(who, self.now),
+            turn.WithdrawStep(who),
+            turn.BlindStep(who, True),
         ]
         self.send(TurnStep(who, self.now, steps[step]))
 
@@ -213,7 +213,7 @@ class SessionMachine(RuleBasedStateMachine):
     @rule(frozen=st.booleans())
     def the_kernel_tells_of_a_halt(self, frozen: bool) -> None:
         if self.session.halted:
-            self.send(ev.Froze(HOST_ACTOR, self.now, frozen))
+            self.send(ev.FreezeReported(HOST_ACTOR, self.now, frozen))
 
     @rule(who=actors)
     def resume(self, who: ActorId) -> None:
@@ -270,10 +270,10 @@ class SessionMachine(RuleBasedStateMachine):
         assert self.session.size == self.size.checked()
 
 
-SessionMachine.TestCase.settings = settings(
+SessionRules.TestCase.settings = settings(
     max_examples=100, stateful_step_count=60, derandomize=True, deadline=None
 )
-TestSessionMachine = SessionMachine.TestCase
+TestSessionMachine = SessionRules.TestCase
 
 
 def test_nothing_leads_out_of_the_ended_phase() -> None:

@@ -35,14 +35,14 @@ from holdfast.core.lease.events import (
     Acquire,
     Force,
     LeaseEvent,
+    LeaseTick,
+    LeaseWritten,
     LookFailed,
+    RecordSeen,
     Release,
-    Seen,
-    Tick,
     Write,
     WriteLost,
     WriteUnknown,
-    Wrote,
 )
 from holdfast.core.lease.machine import Doing, Lease
 from holdfast.core.lease.table import LeaseState
@@ -210,9 +210,9 @@ class Checker:
         kind, number, rec = event
         match kind:
             case "seen":
-                return Seen(0.0, number, self.record(rec))
+                return RecordSeen(0.0, number, self.record(rec))
             case "wrote":
-                return Wrote(0.0, number)
+                return LeaseWritten(0.0, number)
             case "force":
                 return Force(0.0, "somebody", "gone", number)
             case _:
@@ -462,7 +462,7 @@ _EVENTS: dict[str, type[LeaseEvent]] = {
     "unknown": WriteUnknown,
     "unseen": LookFailed,
     "release": Release,
-    "tick": Tick,
+    "tick": LeaseTick,
 }
 _IDLE_EVENTS = {"seen", "tick"}  # those that may come to nothing
 _TWO = "two incarnations could be attached to at once"

@@ -3,7 +3,13 @@ nothing in these has not looked."""
 
 from __future__ import annotations
 
-from holdfast.core.lease.events import LeaseEvent, LeaseOutcome, Seen, WriteUnknown, Wrote
+from holdfast.core.lease.events import (
+    LeaseEvent,
+    LeaseOutcome,
+    LeaseWritten,
+    RecordSeen,
+    WriteUnknown,
+)
 from holdfast.core.lease.machine import Lease
 from holdfast.core.lease.table import HELD, RELEASED
 from holdfast.model.lease import LeaseRecord, LeaseTerms
@@ -25,7 +31,7 @@ class WaitsForTheFirstSight(Lease):
 
     __slots__ = ()
 
-    def _sight(self, event: Seen) -> None:
+    def _sight(self, event: RecordSeen) -> None:
         began, known = self.since, self.revision >= 0
         super()._sight(event)
         self.since = began if known else self.since
@@ -36,7 +42,7 @@ class CountsFromTheAnswer(Lease):
 
     __slots__ = ()
 
-    def _usable_until(self, answer: Wrote) -> float:
+    def _usable_until(self, answer: LeaseWritten) -> float:
         return answer.now + self.terms.usable_s()
 
 

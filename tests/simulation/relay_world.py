@@ -15,10 +15,10 @@ from holdfast.relay.epoch_floors import SharedFloors
 from holdfast.relay.host_end import HostEnd
 from holdfast.relay.limits import Bounds
 from holdfast.relay.operator_end import OperatorEnd
-from holdfast.relay.outbox import Outbox, Socket
+from holdfast.relay.outbox import Outbox, OutboxSocket
 from holdfast.relay.rendezvous import Relay
 from holdfast.relay.server_frame import body_of
-from holdfast.relay.websocket import Connection
+from holdfast.relay.websocket import WebSocketConnection
 from holdfast.wire import relay_messages as r
 from holdfast.wire.messages.base import Message
 
@@ -26,7 +26,7 @@ BOUNDS = Bounds(beat_s=0.01, silence_s=0.5, find_s=0.2, opens=1_000_000)
 PATIENCE_S = 5.0
 
 
-class Client(Socket):
+class Client(OutboxSocket):
     """One that reads at once, or not at all."""
 
     def __init__(self, relay: Relay) -> None:
@@ -65,8 +65,8 @@ class SimHost(Client):
     def __init__(self, relay: Relay) -> None:
         super().__init__(relay)
         self.key = SigningKey.generate()
-        proof = r.Prove(1, self.key.public, "", b"", self.key.public, bytes(64))
-        self.end = HostEnd(relay, cast("Connection", self), proof, "here")
+        proof = r.ProveHost(1, self.key.public, "", b"", self.key.public, bytes(64))
+        self.end = HostEnd(relay, cast("WebSocketConnection", self), proof, "here")
         self._relay = relay
         relay.host_in(self.end)
 
@@ -88,18 +88,18 @@ class SimOperator(Client):
     def __init__(self, relay: Relay) -> None:
         super().__init__(relay)
         self._relay = relay
-        self.end = OperatorEnd(relay, cast("Connection", self), "here")
+        self.end = OperatorEnd(relay, cast("WebSocketConnection", self), "here")
         relay.operators.add(self.end)
         self._asked = 0
 
     def say(self, message: Message) -> None:
         self.end._handle(message)
 
-    async def opens(self, to: bytes | SessionId) -> r.Opened | r.Failed:
+    async def opens(self, to: bytes | SessionId) -> r.StreamOpened | r.RelayFailed:
         self._asked += 1
         session = to if isinstance(to, SessionId) else None
         self.say(r.Open(self._asked, b"" if session else cast("bytes", to), session))
-        return cast("r.Opened | r.Failed", await self.answered(self._asked))
+        return cast("r.StreamOpened | r.RelayFailed", await self.answered(self._asked))
 
     async def subscribes(self, session: SessionId) -> Message:
         self._asked += 1

@@ -12,10 +12,10 @@ import pytest
 
 from holdfast.adapters.signing import SigningKey
 from holdfast.model.ids import SessionId
-from holdfast.relay.peer_link import Link
+from holdfast.relay.peer_link import PeerLink
 from holdfast.wire import relay_messages as r
 from holdfast.wire.messages.base import Message
-from holdfast.wire.relay_peer_messages import Join, Joined, Kind, decode, unpack
+from holdfast.wire.relay_peer_messages import PeerJoin, PeerJoined, PeerKind, decode, unpack
 from simulation.relay_world import BOUNDS, SimHost, SimOperator, World
 
 
@@ -24,15 +24,15 @@ def play(scene: Coroutine[Any, Any, None]) -> None:
 
 
 def of_links(packet: bytes) -> bool:
-    return unpack(packet)[0] is not Kind.CLUSTER
+    return unpack(packet)[0] is not PeerKind.CLUSTER
 
 
 async def joined(
     host: SimHost, operator: SimOperator, session: SessionId
-) -> tuple[r.Opened, r.Incoming]:
+) -> tuple[r.StreamOpened, r.Incoming]:
     """Opened, admitted, subscribed."""
     opened = await operator.opens(session)
-    assert isinstance(opened, r.Opened), opened
+    assert isinstance(opened, r.StreamOpened), opened
     incoming: r.Incoming = host.of(r.Incoming)[-1]
     host.say(r.Admit(incoming.stream, session))
     while not isinstance(await operator.subscribes(session), r.Subscribed):
@@ -55,7 +55,7 @@ async def _lossy(seed: int) -> None:
         for _ in range(dice.randrange(1, 4)):
             operator = SimOperator(world.relays[1])
             opened = await operator.opens(session)
-            if not isinstance(opened, r.Opened):
+            if not isinstance(opened, r.StreamOpened):
                 continue
             mine, theirs = opened.stream, host.of(r.Incoming)[-1].stream
             told, said = sent.setdefault(("host", theirs), []), sent.setdefault(("op", mine), [])
@@ -63,19 +63,19 @@ async def _lossy(seed: int) -> None:
                 piece = b"%d" % number * dice.randrange(1, 40)
                 if dice.random() < 0.5:
                     if mine in operator.end.streams:
-                        operator.say(r.Data(mine, piece))
+                        operator.say(r.StreamData(mine, piece))
                         told.append(piece)
                 elif theirs in host.end.streams:
-                    host.say(r.Data(theirs, piece))
+                    host.say(r.StreamData(theirs, piece))
                     said.append(piece)
                 if dice.random() < 0.3:
                     await asyncio.sleep(0)
             world.hub.lost, losing = (lambda *_: False), world.hub.lost
             await world.beats(8)
             for client, stream, pieces in ((host, theirs, told), (operator, mine, said)):
-                heard = [one.data for one in client.of(r.Data) if one.stream == stream]
+                heard = [one.data for one in client.of(r.StreamData) if one.stream == stream]
                 assert heard == pieces[: len(heard)], "altered, doubled or out of order"
-                closed = [one for one in client.of(r.Closed) if one.stream == stream]
+                closed = [one for one in client.of(r.StreamClosed) if one.stream == stream]
                 assert len(heard) == len(pieces) or closed, "some is missing, untold"
             ends = (mine in operator.end.streams, theirs in host.end.streams)
             assert ends[0] == ends[1], "open at one end only"
@@ -83,9 +83,9 @@ async def _lossy(seed: int) -> None:
         world.hub.lost = lambda *_: False
         again = SimOperator(world.relays[1])
         await world.beats()
-        assert isinstance(await again.opens(session), r.Opened)
+        assert isinstance(await again.opens(session), r.StreamOpened)
         host.leaves()
-        await again.hears(r.Closed)
+        await again.hears(r.StreamClosed)
         await world.until(lambda: all(relay.streams.count == 0 for relay in world.relays))
 
 
@@ -105,7 +105,7 @@ def test_a_relay_that_does_not_count_is_found_out(
     monkeypatch: pytest.MonkeyPatch, name: str, careless: Callable[[Any, int], bool]
 ) -> None:
     """The runs above can fail: without either half of the counting, some seed shows it."""
-    monkeypatch.setattr(Link, name, careless)
+    monkeypatch.setattr(PeerLink, name, careless)
     with pytest.raises((AssertionError, TimeoutError)):
         for seed in range(25):
             play(_lossy(seed))
@@ -144,10 +144,10 @@ def _check_story(operator: SimOperator, count: int) -> None:
         if isinstance(message, r.Broadcast):
             assert message.seq == expected, "a broadcast is missing, or came twice"
             expected += 1
-        elif isinstance(message, r.Gap):
+        elif isinstance(message, r.BroadcastGap):
             assert message.first == expected
             expected = message.last + 1
-    assert expected == count or operator.of(r.Gone), "the end is missing and nobody says so"
+    assert expected == count or operator.of(r.SessionGone), "the end is missing and nobody says so"
 
 
 # -- the rules between relays -----------------------------------------------------------------
@@ -163,7 +163,7 @@ def test_a_gap_on_the_way_between_relays_is_told_to_who_is_behind_it() -> None:
                 stalled.setattr(world.buses[0], "ready", lambda _size: False)
                 for seq in range(400):
                     host.say(r.Broadcast(session, seq, bytes(100_000)))
-            await operator.hears(r.Gap)
+            await operator.hears(r.BroadcastGap)
             host.say(r.Broadcast(session, 400, b"now"))
             await world.until(lambda: operator.of(r.Broadcast)[-1:] and _last(operator) == 400)
             _check_story(operator, 401)
@@ -193,12 +193,12 @@ def test_an_answer_with_a_lower_epoch_than_is_known_is_no_answer() -> None:
             operator = SimOperator(world.relays[2])
             await world.until(lambda: world.relays[2].floors.known(session) is not None)
             opened = await operator.opens(session)
-            assert isinstance(opened, r.Opened)
+            assert isinstance(opened, r.StreamOpened)
             assert (opened.epoch, opened.host) == (2, new.key.public)
             new.leaves()
-            await operator.hears(r.Closed)
+            await operator.hears(r.StreamClosed)
             refused = await operator.opens(session)
-            assert isinstance(refused, r.Failed)
+            assert isinstance(refused, r.RelayFailed)
             assert refused.code == "no_such_session"
 
     play(scene())
@@ -212,14 +212,14 @@ def test_an_admission_by_one_host_is_not_good_for_a_session_that_has_moved_to_an
             session = await first.has(key, 1)
             operator = SimOperator(world.relays[1])
             opened = await operator.opens(first.key.public)  # by key: it outlives the move
-            assert isinstance(opened, r.Opened)
+            assert isinstance(opened, r.StreamOpened)
             first.say(r.Admit(first.of(r.Incoming)[-1].stream, session))
             await second.has(key, 2)
             await world.until(lambda: session in operator.end.admitted)
             refused = await operator.subscribes(session)
-            assert isinstance(refused, r.Failed)
+            assert isinstance(refused, r.RelayFailed)
             assert refused.code == "not_permitted"
-            assert second.of(r.Wanted) == []
+            assert second.of(r.SubscribersWanted) == []
 
     play(scene())
 
@@ -238,7 +238,7 @@ def test_nothing_of_an_earlier_incarnation_comes_after_a_later_one_was_joined() 
 
             def note(_from: str, _to: str, packet: bytes) -> bool:
                 kind, _, _, _, body = unpack(packet)
-                if kind is Kind.SERVER_SAYS:
+                if kind is PeerKind.SERVER_SAYS:
                     crossed.append(decode(kind, body))
                 return False
 
@@ -251,12 +251,12 @@ def test_nothing_of_an_earlier_incarnation_comes_after_a_later_one_was_joined() 
                     first.say(r.Broadcast(session, seq, b"old"))
                 await second.has(key, 2)
                 (far,) = cluster._served.values()
-                far.handle(Join(99, session, second.key.public))
+                far.handle(PeerJoin(99, session, second.key.public))
                 second.say(r.Broadcast(session, 0, b"new"))
             await world.until(lambda: len([x for x in crossed if isinstance(x, r.Broadcast)]) == 6)
-            kinds = (r.Broadcast, r.Gone, Joined)
+            kinds = (r.Broadcast, r.SessionGone, PeerJoined)
             story = [type(message) for message in crossed if isinstance(message, kinds)]
-            assert story == [*[r.Broadcast] * 5, r.Gone, Joined, r.Broadcast]
+            assert story == [*[r.Broadcast] * 5, r.SessionGone, PeerJoined, r.Broadcast]
 
     play(scene())
 
@@ -272,7 +272,9 @@ def test_who_unsubscribes_before_the_other_relay_has_answered_is_not_subscribed(
             operator.say(r.Subscribe(50, session))
             operator.say(r.Unsubscribe(session))
             assert isinstance(await operator.answered(50), r.Subscribed)
-            await world.until(lambda: [one.wanted for one in host.of(r.Wanted)] == [True, False])
+            await world.until(
+                lambda: [one.wanted for one in host.of(r.SubscribersWanted)] == [True, False]
+            )
             host.say(r.Broadcast(session, 1, b"not for it"))
             await world.beats()
             assert operator.of(r.Broadcast) == []
@@ -287,7 +289,7 @@ def test_an_operator_that_leaves_while_its_stream_is_being_opened_leaves_none_be
             session = await host.has(SigningKey.generate())
             operator.say(r.Open(1, b"", session))
             operator.leaves()
-            assert (await host.hears(r.Closed)).why is r.Why.OPERATOR_GONE
+            assert (await host.hears(r.StreamClosed)).why is r.Why.OPERATOR_GONE
             assert world.relays[0].streams.count == world.relays[1].streams.count == 0
 
     play(scene())
@@ -301,8 +303,8 @@ def test_streams_being_opened_count_towards_an_operators_bound() -> None:
             most = BOUNDS.operator_streams
             for number in range(most + 1):
                 operator.say(r.Open(number + 1, b"", session))
-            await operator.hears(r.Opened, most)
-            assert [one.code for one in operator.of(r.Failed)] == ["limit_reached"]
+            await operator.hears(r.StreamOpened, most)
+            assert [one.code for one in operator.of(r.RelayFailed)] == ["limit_reached"]
 
     play(scene())
 
@@ -322,7 +324,7 @@ def test_when_a_link_breaks_who_waits_for_an_answer_gets_one() -> None:
             world.hub.lost = lambda *_: False
             for number in (70, 71):
                 answer = await operator.answered(number)
-                assert isinstance(answer, r.Failed)
+                assert isinstance(answer, r.RelayFailed)
                 assert answer.code == "host_down"
             assert not operator.end.opening
             assert not operator.end.joining
@@ -337,21 +339,21 @@ def test_a_relay_that_is_cut_off_from_the_bus_loses_the_others_and_they_it() -> 
             session = await host.has(SigningKey.generate())
             await joined(host, operator, session)
             world.buses[0].up = False
-            assert (await operator.hears(r.Closed)).why is r.Why.HOST_GONE
-            assert (await operator.hears(r.Gone)).why is r.Why.HOST_GONE
-            assert (await host.hears(r.Closed)).why is r.Why.OPERATOR_GONE
+            assert (await operator.hears(r.StreamClosed)).why is r.Why.HOST_GONE
+            assert (await operator.hears(r.SessionGone)).why is r.Why.HOST_GONE
+            assert (await host.hears(r.StreamClosed)).why is r.Why.OPERATOR_GONE
             assert all(relay.gauges()["links"] == 0 for relay in world.relays)
             there = SimOperator(world.relays[0])
             refused = await there.opens(SigningKey.generate().public)
-            assert isinstance(refused, r.Failed)
+            assert isinstance(refused, r.RelayFailed)
             assert refused.code == "coordination_down"
             # Back again, it knows that there may be others it has not heard yet: it asks and waits.
             other = SimHost(world.relays[1])
             assert world.relays[0].gauges()["relays"] == 0
             world.buses[0].up = True
-            assert isinstance(await there.opens(other.key.public), r.Opened)
+            assert isinstance(await there.opens(other.key.public), r.StreamOpened)
             await world.until(lambda: world.relays[1].gauges()["relays"] == 1)
-            assert isinstance(await operator.opens(session), r.Opened)
+            assert isinstance(await operator.opens(session), r.StreamOpened)
 
     play(scene())
 

@@ -11,7 +11,7 @@ from typing import Any
 from holdfast.adapters.signing import SigningKey
 from holdfast.core.access.envelope_book import Live
 from holdfast.host import clock
-from holdfast.host.access.actor_book import Actors
+from holdfast.host.access.actor_book import ActorBook
 from holdfast.host.access.admission import Admission
 from holdfast.model.actor import Actor
 from holdfast.model.envelope import Envelope
@@ -46,7 +46,7 @@ class FakeDaemon:
         clock._latest, clock._behind = 0.0, None
         self.home = SimpleNamespace(state=str(state))
         self.store = SimpleNamespace(host_key=SigningKey(host.seed))
-        self.actors = Actors(str(state))
+        self.actors = ActorBook(str(state))
         self.relays: tuple[str, ...] = ("https://relay.example",)
         self.operators: list[Any] = []
         self.session = FakeSession(SESSION, LABELS, UID)

@@ -17,14 +17,20 @@ from holdfast.model.device import Device, device_text
 from holdfast.model.errors import HoldfastError
 from holdfast.model.ids import OperatorId, SessionId
 from holdfast.wire import output_broadcast
-from holdfast.wire.channel import Answering, Dialling, HostChannel, OperatorChannel, Pace
+from holdfast.wire.channel import (
+    HostChannel,
+    HostHandshake,
+    OperatorChannel,
+    OperatorHandshake,
+    Pace,
+)
 from holdfast.wire.epochs import EpochFloor, Incarnation
 from holdfast.wire.input_chain import InputBook, InputStream
 from holdfast.wire.key_agreement import KeyPair
 from holdfast.wire.noise import _derive
 from holdfast.wire.output_broadcast import HEADER, Broadcaster
 from holdfast.wire.output_listener import Listener
-from holdfast.wire.record_layer import Kind, Rekeying
+from holdfast.wire.record_layer import RecordKind, Rekeying
 from holdfast.wire.signed_input import SignedInput, genesis
 from unit.malicious_relay import flipped
 
@@ -80,7 +86,7 @@ class Exchange:
         self.stream = InputStream(SESSION, OPERATOR.device.key, STREAM, OPERATOR.sign)
         self.floor = EpochFloor(SEEN)
         self.incarnation = Incarnation(SESSION, EPOCH)
-        dialling = Dialling(
+        dialling = OperatorHandshake(
             self.stream, OPERATOR.device, OPERATOR.static, KeyPair(OPERATOR.ephemeral), HOST.device,
             self.floor, grant=GRANT, psk=psk,
         )  # fmt: skip
@@ -111,8 +117,8 @@ class Exchange:
         }
 
 
-def answering(incarnation: Incarnation, first: bytes, psk: bytes = b"") -> Answering:
-    return Answering(incarnation, HOST.static, KeyPair(HOST.ephemeral), first, psk=psk)
+def answering(incarnation: Incarnation, first: bytes, psk: bytes = b"") -> HostHandshake:
+    return HostHandshake(incarnation, HOST.static, KeyPair(HOST.ephemeral), first, psk=psk)
 
 
 class Talk:
@@ -128,7 +134,7 @@ class Talk:
         self._up(operator.write("é".encode(), 0.0))
         self._up(operator.write(b"", 0.0))
         self._down(host.accepted(0.0))
-        self._up(operator.sealed.seal(Kind.MESSAGE, b"\x81\xa1t\xa4ping", 0.0))
+        self._up(operator.sealed.seal(RecordKind.MESSAGE, b"\x81\xa1t\xa4ping", 0.0))
         self._down(host.sealed.poll(5.0))
         self._down(host.sealed.finish(5.0))
         self._up(operator.sealed.finish(5.0))
@@ -155,7 +161,7 @@ class Talk:
         self.records.append(
             {
                 "direction": direction,
-                "kind": Kind(plain[0]).name,
+                "kind": RecordKind(plain[0]).name,
                 "plain": plain.hex(),
                 "record": record.hex(),
             }

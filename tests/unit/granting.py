@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from holdfast.adapters.signing import SigningKey, check
-from holdfast.core.access.grant_verifier import Held, Root, Verifier
+from holdfast.core.access.grant_verifier import Root, VerifiedGrant, Verifier
 from holdfast.model.envelope import rights_of
 from holdfast.model.errors import HoldfastError
-from holdfast.model.grant import Grant, GrantChain, Link, Reach, Revocations
+from holdfast.model.grant import Grant, GrantChain, GrantLink, Reach, Revocations
 from holdfast.model.ids import ActorId, SessionId
 from holdfast.wire import grants
 
@@ -27,11 +27,11 @@ class Party:
         self.key = self.signing.public
         self.actor = ActorId.of_key(self.key)
 
-    def gives(self, to: Party, parent: Link | None = None, **changes: Any) -> Link:
+    def gives(self, to: Party, parent: GrantLink | None = None, **changes: Any) -> GrantLink:
         """A link that says whatever is asked for, right or wrong."""
         return grants.sign_grant(self.says(to, parent, **changes), self.signing.sign)
 
-    def says(self, to: Party, parent: Link | None = None, **changes: Any) -> Grant:
+    def says(self, to: Party, parent: GrantLink | None = None, **changes: Any) -> Grant:
         fields: dict[str, Any] = {
             "reach": parent.grant.reach if parent else Reach(),
             "rights": parent.grant.rights if parent else rights_of(["execute"]),
@@ -58,12 +58,12 @@ def verifier(*roots: Root, check: Any = check) -> Verifier:
     return Verifier(HOST.key, check, roots)
 
 
-def chain(*links: Link) -> GrantChain:
+def chain(*links: GrantLink) -> GrantChain:
     """As it comes over the wire."""
     return grants.decode_chain(grants.encode_chain(GrantChain(links)))
 
 
-def three_links() -> tuple[Link, Link, Link]:
+def three_links() -> tuple[GrantLink, GrantLink, GrantLink]:
     """The host lets Ada in, she her phone, the phone an agent for five minutes."""
     first = HOST.gives(ADA, reach=Reach(("label:team-a",)))
     second = ADA.gives(PHONE, first, reach=Reach(("label:team-a", "label:x")))
@@ -71,7 +71,9 @@ def three_links() -> tuple[Link, Link, Link]:
     return first, second, third
 
 
-def judged(links: GrantChain, holder: Party, now: float = NOW, by: Verifier | None = None) -> Held:
+def judged(
+    links: GrantChain, holder: Party, now: float = NOW, by: Verifier | None = None
+) -> VerifiedGrant:
     return (by or verifier()).verify(links, holder.key, now)
 
 

@@ -15,8 +15,8 @@ import msgpack
 
 from holdfast.core.access.grant_verifier import Root
 from holdfast.model.errors import HoldfastError
-from holdfast.model.grant import GrantChain, Link, Reach, Revocations
-from holdfast.model.invite import Invite, Joined
+from holdfast.model.grant import GrantChain, GrantLink, Reach, Revocations
+from holdfast.model.invite import Invite, Redemption
 from holdfast.wire import grants
 from holdfast.wire.invites import InviteLink, invite_prologue, proof_of, psk_of, sas_of
 from unit.granting import (
@@ -80,7 +80,7 @@ def made() -> Found:
     }
 
 
-def _first() -> Link:
+def _first() -> GrantLink:
     return three_links()[0]
 
 
@@ -99,7 +99,7 @@ def _chain() -> Found:
     }
 
 
-def _spelled(link: Link) -> Found:
+def _spelled(link: GrantLink) -> Found:
     fields = {
         name: value.hex() if isinstance(value, bytes) else value
         for name, value in link.grant.pack().items()
@@ -159,7 +159,7 @@ def _cases() -> list[_Case]:
         "handed on as often": {"delegations": 2},
     }
     late = HOST.gives(ADA, not_before=NOW + 31, expires=NOW + 60)
-    plain: list[tuple[str, tuple[Link, ...], Party, float]] = [
+    plain: list[tuple[str, tuple[GrantLink, ...], Party, float]] = [
         ("nothing", (first, second, third), AGENT, NOW),
         ("the holder's own part", (first, second), PHONE, NOW),
         ("stolen", (first, second, third), MALLORY, NOW),
@@ -226,7 +226,7 @@ def _cases() -> list[_Case]:
     ]
 
 
-def _bytes(links: tuple[Link, ...]) -> bytes:
+def _bytes(links: tuple[GrantLink, ...]) -> bytes:
     """Also of what no chain may be."""
     parts = [link.text[len(grants.GRANT_DOMAIN) :] + link.signature for link in links]
     packed: bytes = msgpack.packb([1, parts])
@@ -276,7 +276,7 @@ def _invite() -> Found:
         "psk": psk_of(proof, HOST.key).hex(),
         "prologue": invite_prologue(name, HOST.key).hex(),
         "device": PHONE.key.hex(),
-        "serial": kept.grant_for(Joined(PHONE.key, float(NOW)), HOST.key).serial.hex(),
+        "serial": kept.grant_for(Redemption(PHONE.key, float(NOW)), HOST.key).serial.hex(),
         "hash": handshake.hex(),
         "digits": sas_of(handshake),
     }

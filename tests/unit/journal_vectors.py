@@ -32,20 +32,20 @@ SEGMENTS = ("journal-00000001.seg", "journal-00000002.seg")
 _ROOM = 24  # zeros reserved behind the last record
 
 _BEGINNING = (
-    (ADA, e.Attached(OPERATOR, "example 1.0", False, 0)),
+    (ADA, e.AttachedEntry(OPERATOR, "example 1.0", False, 0)),
     (ADA, e.TurnMoved("request", "", ADA)),
-    (ADA, e.Input(OPERATOR, 1, 8, "keys", b"make\xc3\xa9\r", 2)),
-    ("", e.Sealed(0, b"", b"")),
+    (ADA, e.InputEntry(OPERATOR, 1, 8, "keys", b"make\xc3\xa9\r", 2)),
+    ("", e.SealEntry(0, b"", b"")),
     (ADA, e.CommandBegan(1, "makeé", "/srv", 9, (ADA,))),
 )
 _END = (
-    (SCOUT, e.Refused(OPERATOR, "input", "turn_held", 3, 300)),
+    (SCOUT, e.RefusedEntry(OPERATOR, "input", "turn_held", 3, 300)),
     (ADA, e.BlindInput(OPERATOR, 9, 17, 9)),
     ("", e.CommandEnded(1, 2, "/srv", 70000)),
-    ("", e.Sealed(0, b"", b"")),
-    ("", e.Ended(code=0)),
-    ("", e.Sealed(0, b"", b"")),
-    (ADA, e.Detached(OPERATOR)),
+    ("", e.SealEntry(0, b"", b"")),
+    ("", e.EndedEntry(code=0)),
+    ("", e.SealEntry(0, b"", b"")),
+    (ADA, e.DetachedEntry(OPERATOR)),
 )
 
 
@@ -62,7 +62,7 @@ class Made:
         )  # fmt: skip
         self._chain = Chain(self.session)
         self.framed: list[tuple[int, int, bytes]] = []  # segment, offset, frame and record
-        first = ((ADA, self.began), ("", e.Sealed(0, b"", b"")), *_BEGINNING)
+        first = ((ADA, self.began), ("", e.SealEntry(0, b"", b"")), *_BEGINNING)
         self.segments = [self._segment(0, first), self._segment(1, _END) + bytes(_ROOM)]
 
     def _segment(self, index: int, wanted: tuple[tuple[str, e.Body], ...]) -> bytes:
@@ -70,7 +70,7 @@ class Made:
         data = header(self.session, chain.seq + 1, chain.head)
         for actor, body in wanted:
             at = 1767225600.0 + 0.25 * chain.seq
-            if isinstance(body, e.Sealed):
+            if isinstance(body, e.SealEntry):
                 entry, framed = chain.seal(at, 1, self.host.sign)
                 chain.sealed()
                 self._at_seal = (entry.seq, chain.head, index, len(data), dict(chain.actors))
@@ -145,12 +145,12 @@ def _record(segment: int, offset: int, framed: bytes) -> dict[str, Any]:
 
 
 def _is_seal(record: bytes) -> bool:
-    return isinstance(decode(record).body, e.Sealed)
+    return isinstance(decode(record).body, e.SealEntry)
 
 
 def _seal(journal: Made, record: bytes) -> dict[str, Any]:
     entry = decode(record)
-    assert isinstance(entry.body, e.Sealed)
+    assert isinstance(entry.body, e.SealEntry)
     return {
         "seq": entry.seq,
         "from_seq": entry.body.from_seq,

@@ -11,7 +11,7 @@ from pathlib import Path
 from holdfast.adapters.journal_files.segments import JournalReader
 from holdfast.adapters.journal_files.writer import JournalWriter
 from holdfast.adapters.signing import SigningKey, check
-from holdfast.journal.entries import Began, Input
+from holdfast.journal.entries import Began, InputEntry
 from holdfast.journal.framing import FRAME_BYTES, HEADER_BYTES, SEAL_MARK, length_at
 from holdfast.journal.signatures import binding_message
 from holdfast.journal.verdict import Verdict
@@ -37,9 +37,9 @@ def began(name: str = "one", host: SigningKey = HOST, **more: object) -> Began:
     return Began(session, key.public, host.public, binding, **fields)  # type: ignore[arg-type]
 
 
-def typed(number: int, size: int = 8) -> Input:
+def typed(number: int, size: int = 8) -> InputEntry:
     data = (b"%08d" % number).ljust(size, b".")[:size]
-    return Input(OPERATOR, number, number, "keys", data, 10 * number)
+    return InputEntry(OPERATOR, number, number, "keys", data, 10 * number)
 
 
 class Journal:

@@ -15,13 +15,19 @@ from holdfast.model.device import Device, device_text
 from holdfast.model.errors import NotPermitted
 from holdfast.model.ids import OperatorId, SessionId
 from holdfast.wire import output_broadcast
-from holdfast.wire.channel import Answering, Dialling, HostChannel, OperatorChannel, Pace
+from holdfast.wire.channel import (
+    HostChannel,
+    HostHandshake,
+    OperatorChannel,
+    OperatorHandshake,
+    Pace,
+)
 from holdfast.wire.epochs import EpochFloor, Incarnation
 from holdfast.wire.input_chain import InputBook, InputStream, Resumed
 from holdfast.wire.key_agreement import Aead, KeyPair
 from holdfast.wire.output_broadcast import HEADER, SIGNED, Broadcaster, OutputKey
-from holdfast.wire.output_listener import Listener, Output
-from holdfast.wire.record_layer import Kind
+from holdfast.wire.output_listener import HeardOutput, Listener
+from holdfast.wire.record_layer import RecordKind
 from holdfast.wire.signed_input import SignedInput
 
 SESSION = SessionId.of_key(bytes(32))
@@ -65,7 +71,7 @@ class Host:
     def answer(
         self, message: bytes, now: float = 0.0, pace: Pace | None = None
     ) -> tuple[bytes, HostChannel]:
-        asked = Answering(self.incarnation, self.keys.static, KeyPair(fresh()), message)
+        asked = HostHandshake(self.incarnation, self.keys.static, KeyPair(fresh()), message)
         return asked.answer(self.book, self.judge, now, pace or Pace())
 
     def judge(self, entry: SignedInput) -> None:
@@ -95,8 +101,8 @@ class Operator:
         if writes:
             host.writers.add(self.keys.device.key.hex())
 
-    def dial(self) -> Dialling:
-        return Dialling(
+    def dial(self) -> OperatorHandshake:
+        return OperatorHandshake(
             self.stream, self.keys.device, self.keys.static, KeyPair(fresh()), self.knows,
             self.floor, grant=b"grant",
         )  # fmt: skip
@@ -132,9 +138,9 @@ class Line:
             self.host.receive(self.at_host, self.up.pop(0), now)
         while self.down:
             got = self.at_operator.receive(self.down.pop(0), now)
-            if got is not None and got.kind == Kind.OUTPUT_KEY:
+            if got is not None and got.kind == RecordKind.OUTPUT_KEY:
                 self.operator.listener.take_key(got.body, now)
-            elif got is not None and got.kind == Kind.OUTPUT_MARK:
+            elif got is not None and got.kind == RecordKind.OUTPUT_MARK:
                 self.operator.listener.mark(got.body, now)
 
     def beat(self, now: float) -> None:
@@ -148,16 +154,16 @@ class Line:
     def watch(self, now: float = 0.0) -> None:
         """The operator begins to read the output."""
         body = self.host.broadcaster.join(self.operator.name)
-        self.down += self.at_host.seal(Kind.OUTPUT_KEY, body, now)
+        self.down += self.at_host.seal(RecordKind.OUTPUT_KEY, body, now)
         self.deliver(now)
 
     def tell(self, bodies: dict[str, bytes], now: float = 0.0) -> None:
         """A new sender key, if this operator is among those who get it."""
         if self.operator.name in bodies:
-            self.down += self.at_host.seal(Kind.OUTPUT_KEY, bodies[self.operator.name], now)
+            self.down += self.at_host.seal(RecordKind.OUTPUT_KEY, bodies[self.operator.name], now)
             self.deliver(now)
 
-    def read(self, frame: bytes, now: float = 0.0) -> Output:
+    def read(self, frame: bytes, now: float = 0.0) -> HeardOutput:
         return self.operator.listener.open(frame, now)
 
 

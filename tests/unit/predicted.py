@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from holdfast.sdk.prediction.machine import Line, Prediction
+from holdfast.sdk.prediction.machine import PredictedLine, Prediction
 
 COLS = 20
 
 
-def line(text: str, col: int | None = None, *, row: int = 0, plain: bool = True) -> Line:
+def line(text: str, col: int | None = None, *, row: int = 0, plain: bool = True) -> PredictedLine:
     """With the cursor behind the text, or at a column."""
-    return Line(row, len(text) if col is None else col, text.ljust(COLS), plain)
+    return PredictedLine(row, len(text) if col is None else col, text.ljust(COLS), plain)
 
 
 class Far:
@@ -27,7 +27,7 @@ class Far:
         self.guess.typed(self.seq, text.encode(), self.line)
         return self
 
-    def print(self, shown: Line | str) -> Far:
+    def print(self, shown: PredictedLine | str) -> Far:
         """Something was printed; now the line is this."""
         self.offset += 1
         self.line = line(shown) if isinstance(shown, str) else shown

@@ -14,7 +14,15 @@ import random
 from collections.abc import Callable
 from typing import Any
 
-from holdfast.sdk.prediction.machine import BACK, GRACE_S, LEFT, RIGHT, Line, Overlay, Prediction
+from holdfast.sdk.prediction.machine import (
+    BACK,
+    GRACE_S,
+    LEFT,
+    RIGHT,
+    Overlay,
+    PredictedLine,
+    Prediction,
+)
 from unit.predicted import COLS, line
 
 SEED = 20_261_116
@@ -32,7 +40,7 @@ class Written:
 
     def _do(self, call: str, **arguments: Any) -> Written:
         given = dict(arguments)
-        if isinstance(arguments.get("line"), Line):
+        if isinstance(arguments.get("line"), PredictedLine):
             shown = arguments["line"]
             given["line"] = {name: getattr(shown, name) for name in ("row", "col", "text", "plain")}
         if call == "typed":
@@ -45,7 +53,7 @@ class Written:
         self._seq += 1
         return self._do("typed", seq=self._seq, data=text, line=self._line)
 
-    def print(self, shown: Line | str) -> Written:
+    def print(self, shown: PredictedLine | str) -> Written:
         self._offset += 1
         self._line = line(shown) if isinstance(shown, str) else shown
         return self._do("printed", offset=self._offset, line=self._line)
@@ -155,7 +163,7 @@ def _anything(case: Written, chance: random.Random) -> None:
             case.type(chance.choice([*"abcdefgabcdefg", BACK, LEFT, RIGHT, BACK, LEFT, "\r", "*"]))
         elif kind == "echo":
             col, text = chance.choice(states[:2])
-            case.print(Line(case._line.row, col, text))
+            case.print(PredictedLine(case._line.row, col, text))
         elif kind == "accept":
             case.accept(now)
         else:

@@ -23,7 +23,7 @@ from holdfast.sdk import identity
 from holdfast.sdk.reach import locate_session as by_id
 from holdfast.sdk.reach import machines
 from holdfast.sdk.reach.machines import Machine
-from holdfast.sdk.reach.relay_connection import RelayLink, Stream
+from holdfast.sdk.reach.relay_connection import HostStream, RelayLink
 from holdfast.wire import relay_messages as r
 from holdfast.wire.device_keys import channel_key, device_of
 from holdfast.wire.messages.base import Message, Request
@@ -33,19 +33,21 @@ SESSION = SessionId.of_key(SESSION_KEY.public)
 RELAY = "http://127.0.0.1:7420"
 
 
-def opened(host: SigningKey = HOST, vouching: SigningKey = SESSION_KEY, epoch: int = 3) -> r.Opened:
+def opened(
+    host: SigningKey = HOST, vouching: SigningKey = SESSION_KEY, epoch: int = 3
+) -> r.StreamOpened:
     """An honest answer: the session's key, or what stands in its place, vouches for the host."""
     device = device_of(host.public, channel_key(host.seed), host.sign)
     vouched = vouching.sign(r.session_text(SESSION, host.public, epoch))
-    return r.Opened(
+    return r.StreamOpened(
         1, 7, device.key, epoch, device.static, device.signature, vouching.public, vouched
     )
 
 
-def asked(answer: r.Opened) -> Stream:
+def asked(answer: r.StreamOpened) -> HostStream:
     """What a client makes of this answer, when it knows nothing but the id."""
 
-    async def story() -> Stream:
+    async def story() -> HostStream:
         link = RelayLink(relay_address(RELAY))
 
         async def answered(request: Callable[[int], Request]) -> Message:
@@ -78,7 +80,7 @@ def test_the_host_that_the_sessions_key_vouches_for_is_the_one() -> None:
     ],
     ids=["another session's", "another key", "for another host", "another host", "epoch", "none"],
 )
-def test_a_relay_cannot_put_another_host_or_epoch_in_its_place(answer: r.Opened) -> None:
+def test_a_relay_cannot_put_another_host_or_epoch_in_its_place(answer: r.StreamOpened) -> None:
     with pytest.raises(BadSignature):
         asked(answer)
 

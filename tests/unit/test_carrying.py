@@ -11,7 +11,7 @@ import pytest
 
 from holdfast.dial.carried_socket import CarriedSocket, Carrier
 from holdfast.model.errors import NotPermitted, ProtocolViolation
-from holdfast.model.forward_words import Closed, Data, End, Room, Word
+from holdfast.model.forward_words import CarriedClosed, CarriedData, CarriedEnd, Room, Word
 from holdfast.model.limits import FORWARD_PIECE_BYTES, FORWARD_WINDOW_BYTES
 
 PATIENCE_S = 20.0
@@ -37,7 +37,7 @@ class Ends:
             each, word = said
             self.said.append((at, word))
             other = self.carriers[1 - at].open[each.number]
-            if isinstance(word, Closed):
+            if isinstance(word, CarriedClosed):
                 other.drop()
             else:
                 other.take(word)
@@ -87,7 +87,7 @@ def test_bytes_go_both_ways_in_pieces_that_are_never_too_long() -> None:
         await sent
         await send(there, b"and back")
         assert await read(here, 8) == b"and back"
-        pieces = [word.data for _, word in ends.said if isinstance(word, Data)]
+        pieces = [word.data for _, word in ends.said if isinstance(word, CarriedData)]
         assert max(map(len, pieces)) <= FORWARD_PIECE_BYTES
         assert b"".join(pieces[:-1]) == data
 
@@ -101,7 +101,7 @@ def test_what_is_not_taken_stops_at_the_window_and_goes_on_when_it_is() -> None:
         data = os.urandom(4 << 20)
         sent = asyncio.create_task(send(here, data))
         await until_still(ends)
-        passed = sum(len(word.data) for at, word in ends.said if isinstance(word, Data))
+        passed = sum(len(word.data) for at, word in ends.said if isinstance(word, CarriedData))
         room = sum(word.size for _, word in ends.said if isinstance(word, Room))
         assert passed - room == FORWARD_WINDOW_BYTES
         assert not sent.done()
@@ -163,8 +163,8 @@ def test_the_end_of_one_way_leaves_the_other_and_both_ends_end_it() -> None:
         while len(ends.over) < 2:
             await asyncio.sleep(0)
         assert all(each.over is None for each in ends.over)
-        assert not any(isinstance(word, Closed) for _, word in ends.said)
-        assert sum(isinstance(word, End) for _, word in ends.said) == 2
+        assert not any(isinstance(word, CarriedClosed) for _, word in ends.said)
+        assert sum(isinstance(word, CarriedEnd) for _, word in ends.said) == 2
 
     play(scene)
 
@@ -189,7 +189,7 @@ def test_a_cut_is_told_once_and_is_no_end() -> None:
         cut = ends.carriers[1].open[1]
         cut.cut(NotPermitted("no more"))
         cut.cut(NotPermitted("again"))
-        assert ends.said == [(1, Closed("not_permitted", "no more"))]
+        assert ends.said == [(1, CarriedClosed("not_permitted", "no more"))]
         assert ends.over == [cut]
         with pytest.raises(OSError):
             while True:
@@ -215,7 +215,7 @@ def test_a_reset_at_one_end_is_a_cut_for_the_other() -> None:
         while not ends.over:
             await asyncio.sleep(0)
         (_, word), *_ = ends.said
-        assert isinstance(word, Closed) and word.code == "connection_reset"
+        assert isinstance(word, CarriedClosed) and word.code == "connection_reset"
         here.close()
         there.close()
 
@@ -225,9 +225,10 @@ def test_a_reset_at_one_end_is_a_cut_for_the_other() -> None:
 @pytest.mark.parametrize(
     "words",
     [
-        [Data(bytes(FORWARD_PIECE_BYTES + 1))],
-        [Data(bytes(FORWARD_PIECE_BYTES))] * (FORWARD_WINDOW_BYTES // FORWARD_PIECE_BYTES + 1),
-        [End(), Data(b"x")],
+        [CarriedData(bytes(FORWARD_PIECE_BYTES + 1))],
+        [CarriedData(bytes(FORWARD_PIECE_BYTES))]
+        * (FORWARD_WINDOW_BYTES // FORWARD_PIECE_BYTES + 1),
+        [CarriedEnd(), CarriedData(b"x")],
         [Room(1)],
         [Room(-1)],
         [Room(0)],

@@ -22,10 +22,10 @@ from holdfast.model.errors import (
 from holdfast.model.ids import OperatorId
 from holdfast.model.limits import CHANNEL_PATIENCE_S
 from holdfast.wire import output_broadcast
-from holdfast.wire.channel import Answering
+from holdfast.wire.channel import HostHandshake
 from holdfast.wire.key_agreement import KeyPair
 from holdfast.wire.output_broadcast import HEADER
-from holdfast.wire.record_layer import BODY_MAX_BYTES, Kind
+from holdfast.wire.record_layer import BODY_MAX_BYTES, RecordKind
 from holdfast.wire.signed_input import check_chain, genesis
 from unit.malicious_relay import (
     EPOCH,
@@ -126,7 +126,7 @@ def test_an_input_of_one_actor_is_refused_as_anothers() -> None:
     line.type(b"rm -rf build")
     line.deliver()
     stolen = line.host.taken[-1]
-    thief.up = thief.at_operator.sealed.seal(Kind.INPUT, stolen.body(), 0.0)
+    thief.up = thief.at_operator.sealed.seal(RecordKind.INPUT, stolen.body(), 0.0)
     with pytest.raises(BadSignature):
         thief.deliver()
     assert len(line.host.taken) == 1
@@ -180,7 +180,7 @@ def test_an_actor_that_leaves_out_a_number_is_refused() -> None:
     entry = line.operator.stream.signed(b"a", line.at_operator.sealed.hash)
     skipped = entry.replace(seq=2)
     skipped = skipped.replace(signature=line.operator.keys.sign(skipped.text()))
-    line.up = line.at_operator.sealed.seal(Kind.INPUT, skipped.body(), 0.0)
+    line.up = line.at_operator.sealed.seal(RecordKind.INPUT, skipped.body(), 0.0)
     with pytest.raises(ChannelBroken):
         line.deliver()
 
@@ -190,7 +190,7 @@ def test_an_input_that_is_said_to_be_something_else_is_none() -> None:
     entry = line.operator.stream.signed(b"a", line.at_operator.sealed.hash)
     with pytest.raises(ChannelBroken):
         line.at_host.receive(
-            sealed_by_operator(line, bytes([Kind.OUTPUT_MARK]) + entry.body()), 0.0
+            sealed_by_operator(line, bytes([RecordKind.OUTPUT_MARK]) + entry.body()), 0.0
         )
 
 
@@ -202,10 +202,10 @@ def test_a_fenced_incarnation_takes_no_input_and_no_channel() -> None:
         line.deliver()
     first = line.operator.dial().first()
     with pytest.raises(Fenced):  # it does not even read who is there,
-        Answering(line.host.incarnation, line.host.keys.static, KeyPair(fresh()), first)
+        HostHandshake(line.host.incarnation, line.host.keys.static, KeyPair(fresh()), first)
     other = Host()
     operator = Operator(other)
-    asked = Answering(
+    asked = HostHandshake(
         other.incarnation, other.keys.static, KeyPair(fresh()), operator.dial().first()
     )
     other.incarnation.fence()
@@ -345,7 +345,7 @@ def test_nothing_comes_after_the_end() -> None:
     line.deliver(1.0)
     with pytest.raises(ChannelBroken):
         line.type(b"a")
-    beat = bytes([Kind.ALIVE]) + bytes(8)
+    beat = bytes([RecordKind.ALIVE]) + bytes(8)
     with pytest.raises(ChannelBroken, match="after the peer was finished"):
         line.at_host.receive(sealed_by_operator(line, beat), 1.0)
 
@@ -359,19 +359,22 @@ def sealed_by_operator(line: Line, plain: bytes) -> bytes:
     "plains",
     [
         [b""],
-        [bytes([Kind.ALIVE])],
-        [bytes([Kind.ALIVE]) + (2).to_bytes(8)],  # it has more than was sent
-        [bytes([Kind.ALIVE | 0x80]) + bytes(8)],
-        [bytes([Kind.REKEY, 0])],
-        [bytes([Kind.REKEY | 0x80])],
-        [bytes([Kind.FIN, 0])],
-        [bytes([Kind.FIN | 0x80])],
+        [bytes([RecordKind.ALIVE])],
+        [bytes([RecordKind.ALIVE]) + (2).to_bytes(8)],  # it has more than was sent
+        [bytes([RecordKind.ALIVE | 0x80]) + bytes(8)],
+        [bytes([RecordKind.REKEY, 0])],
+        [bytes([RecordKind.REKEY | 0x80])],
+        [bytes([RecordKind.FIN, 0])],
+        [bytes([RecordKind.FIN | 0x80])],
         [bytes([99])],
-        [bytes([Kind.ACCEPTED]) + bytes(8)],  # only a host says so
-        [bytes([Kind.INPUT]) + bytes(71)],
-        [bytes([Kind.MESSAGE | 0x80]) + bytes(100)],  # goes on, but is not full
-        [bytes([Kind.INPUT | 0x80]) + bytes(BODY_MAX_BYTES), bytes([Kind.MESSAGE]) + bytes(80)],
-        [bytes([Kind.MESSAGE | 0x80]) + bytes(BODY_MAX_BYTES), bytes([Kind.FIN])],
+        [bytes([RecordKind.ACCEPTED]) + bytes(8)],  # only a host says so
+        [bytes([RecordKind.INPUT]) + bytes(71)],
+        [bytes([RecordKind.MESSAGE | 0x80]) + bytes(100)],  # goes on, but is not full
+        [
+            bytes([RecordKind.INPUT | 0x80]) + bytes(BODY_MAX_BYTES),
+            bytes([RecordKind.MESSAGE]) + bytes(80),
+        ],
+        [bytes([RecordKind.MESSAGE | 0x80]) + bytes(BODY_MAX_BYTES), bytes([RecordKind.FIN])],
     ],
     ids=lambda plains: plains[-1][:2].hex() + f"-{len(plains[-1])}",
 )
@@ -390,7 +393,7 @@ def test_a_peer_that_breaks_the_rules_of_records_ends_its_channel(plains: list[b
 def test_a_host_cannot_accept_what_was_not_sent(body: bytes) -> None:
     line = stage()
     line.type(b"a")
-    line.down = line.at_host.seal(Kind.ACCEPTED, body, 0.0)
+    line.down = line.at_host.seal(RecordKind.ACCEPTED, body, 0.0)
     with pytest.raises(ChannelBroken):
         line.at_operator.receive(line.down[0], 0.0)
 
@@ -399,7 +402,7 @@ def test_a_host_that_cannot_be_sure_of_the_operator_yet_says_nothing() -> None:
     line = stage()
     _, unconfirmed = line.host.answer(line.operator.dial().first())
     with pytest.raises(InvalidArgument):
-        unconfirmed.seal(Kind.MESSAGE, b"secret", 0.0)
+        unconfirmed.seal(RecordKind.MESSAGE, b"secret", 0.0)
 
 
 def test_output_held_back_at_the_end_is_noticed_by_the_mark() -> None:
@@ -407,7 +410,7 @@ def test_output_held_back_at_the_end_is_noticed_by_the_mark() -> None:
     line.watch()
     line.read(line.host.broadcaster.frame(b"1", 0.0, sign=True))
     line.host.broadcaster.frame(b"2", 0.0, sign=True)  # never carried
-    line.down += line.at_host.seal(Kind.OUTPUT_MARK, line.host.broadcaster.mark(), 5.0)
+    line.down += line.at_host.seal(RecordKind.OUTPUT_MARK, line.host.broadcaster.mark(), 5.0)
     line.deliver(5.0)
     listener = line.operator.listener
     assert listener.wake_at() == 5.0 + CHANNEL_PATIENCE_S

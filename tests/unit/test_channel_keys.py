@@ -17,7 +17,7 @@ from holdfast.wire import channel
 from holdfast.wire.channel import Pace
 from holdfast.wire.key_agreement import Aead, KeyPair
 from holdfast.wire.output_broadcast import HEADER, UNSIGNED, Broadcaster, OutputKey, bound, nonce
-from holdfast.wire.record_layer import Kind, Rekeying
+from holdfast.wire.record_layer import RecordKind, Rekeying
 from unit.malicious_relay import (
     Host,
     Keys,
@@ -47,21 +47,21 @@ def test_a_device_whose_keys_do_not_belong_together_is_refused() -> None:
 
 
 def test_an_invitation_is_of_use_only_to_who_knows_its_secret() -> None:
-    from holdfast.wire.channel import Answering, Dialling
+    from holdfast.wire.channel import HostHandshake, OperatorHandshake
 
     host, psk = Host(), fresh()
     operator = Operator(host)
 
     def dial(secret: bytes) -> bytes:
         keys = operator.keys
-        return Dialling(
+        return OperatorHandshake(
             operator.stream, keys.device, keys.static, KeyPair(fresh()), host.keys.device,
             operator.floor, psk=secret,
         ).first()  # fmt: skip
 
-    def answer(message: bytes, secret: bytes) -> Answering:
+    def answer(message: bytes, secret: bytes) -> HostHandshake:
         incarnation = host.incarnation
-        return Answering(incarnation, host.keys.static, KeyPair(fresh()), message, psk=secret)
+        return HostHandshake(incarnation, host.keys.static, KeyPair(fresh()), message, psk=secret)
 
     assert answer(dial(psk), psk).caller.invited
     assert not answer(operator.dial().first(), psk).caller.invited
@@ -98,14 +98,14 @@ def test_a_peer_that_does_not_renew_its_keys_is_refused() -> None:
 def test_a_long_message_goes_over_in_parts_and_beats_may_come_between() -> None:
     line = stage()
     long = bytes(range(256)) * 1000
-    line.down += line.at_host.seal(Kind.MESSAGE, long, 0.0)
+    line.down += line.at_host.seal(RecordKind.MESSAGE, long, 0.0)
     assert len(line.down) == 4
     line.down[2:2] = []
     got = [line.at_operator.receive(record, 0.0) for record in line.down]
     assert [each.body for each in got if each] == [long]
     line.at_operator.sealed._message_max = 200_000
     with pytest.raises(ChannelBroken, match="over the limit"):
-        for record in line.at_host.seal(Kind.MESSAGE, long, 0.0):
+        for record in line.at_host.seal(RecordKind.MESSAGE, long, 0.0):
             line.at_operator.receive(record, 0.0)
 
 

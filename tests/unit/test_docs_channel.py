@@ -14,7 +14,7 @@ import pytest
 
 from holdfast.model import device, errors, limits
 from holdfast.wire import channel, output_broadcast, request_classes, signed_input
-from holdfast.wire.record_layer import BODY_MAX_BYTES, RECORD_MAX_BYTES, Kind
+from holdfast.wire.record_layer import BODY_MAX_BYTES, RECORD_MAX_BYTES, RecordKind
 from unit import channel_vectors, documented
 from unit.plain_channel import (
     Direction,
@@ -61,7 +61,7 @@ def test_the_sizes_said_of_these_texts_are_theirs() -> None:
 
 def test_every_kind_of_record_is_documented() -> None:
     rows = re.findall(r"^\| `([A-Z_]+)` \| (\d+) \| \w+ \| .+ \|$", TEXT, re.MULTILINE)
-    assert [(name, int(number)) for name, number in rows] == [(k.name, int(k)) for k in Kind]
+    assert [(name, int(number)) for name, number in rows] == [(k.name, int(k)) for k in RecordKind]
 
 
 def test_limits_have_the_values_of_the_code() -> None:
@@ -153,7 +153,7 @@ def test_the_records_are_written_from_the_page() -> None:
     ways = {name: Direction(bytes.fromhex(HANDSHAKE[name])) for name in ("to_host", "to_operator")}
     for each in VECTORS["records"]:
         plain = bytes.fromhex(each["plain"])
-        assert plain[0] == Kind[each["kind"]]
+        assert plain[0] == RecordKind[each["kind"]]
         assert ways[each["direction"]].seal(plain).hex() == each["record"]
     kinds = {each["kind"] for each in VECTORS["records"]}
     assert kinds == {"ALIVE", "INPUT", "REKEY", "ACCEPTED", "MESSAGE", "FIN"}
@@ -200,7 +200,7 @@ def test_the_output_is_read_as_the_page_says() -> None:
 def test_what_every_verb_imports_of_wire_brings_no_cryptography() -> None:
     program = (
         "import sys, holdfast.wire, holdfast.wire.frames, holdfast.wire.messages.session, "
-        "holdfast.wire.messages.authority, holdfast.model.device; "
+        "holdfast.wire.messages.access, holdfast.model.device; "
         "print([m for m in sys.modules if m.startswith('cryptography')])"
     )
     done = subprocess.run(

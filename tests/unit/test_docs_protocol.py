@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from holdfast.core.turn.policy import POLICIES
-from holdfast.core.turn.table import Step
+from holdfast.core.turn.table import TurnStepKind
 from holdfast.journal.status import Continuity
-from holdfast.journal.verdict import Break, Outcome
+from holdfast.journal.verdict import Break, VerdictKind
 from holdfast.model import (
     actor,
     admission,
@@ -32,7 +32,7 @@ from holdfast.model.ids import ActorId, OperatorId
 from holdfast.model.record import Record
 from holdfast.wire.actor_claim import claim_text
 from holdfast.wire.frames import Decoder, encode, output_head
-from holdfast.wire.messages import BY_TAG, authority
+from holdfast.wire.messages import BY_TAG, access, journal, turn
 from holdfast.wire.messages import admission as wire_admission
 from holdfast.wire.messages import session as m
 from unit import documented
@@ -100,10 +100,10 @@ def test_states_and_levels_are_all_named() -> None:
         ("Envelopes and scopes", envelope.ScopeKind),
         ("Actor", actor.ActorKind),
         ("Actor", actor.Colour),
-        ("Change", shell_state.Kind),
+        ("Change", shell_state.ChangeKind),
         ("Change", shell_state.What),
-        ("turn_event", Step),
-        ("Judgement", Outcome),
+        ("turn_event", TurnStepKind),
+        ("Judgement", VerdictKind),
         ("Judgement", Break),
         ("Judgement", Continuity),
     ],
@@ -124,7 +124,7 @@ def test_roles_and_turn_policies_are_named_as_they_are() -> None:
 
 
 def test_every_request_about_authority_has_its_right_named() -> None:
-    modules = (authority, wire_admission)
+    modules = (access, turn, journal, wire_admission)
     asked = [kind.tag for module in modules for kind in vars(module).values() if _is_request(kind)]
     assert len(asked) > 20
     named = set(re.findall(r"`(\w+)`", SECTIONS["What each request needs"]))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.core.command_output import ExecOutput
+from holdfast.core.command_output import CommandOutput
 
 BEGIN, END = b"\x1b]133;C;hold=4\x07", b"\x1b]133;D;0;hold=4\x07"
 PROMPT = b"\x1b]133;A;hold=5\x07$ "
@@ -13,7 +13,7 @@ PROMPT = b"\x1b]133;A;hold=5\x07$ "
 
 def run(pieces: list[bytes], report_after: int) -> tuple[bytes, bool]:
     """Feed the pieces, reporting the end after so many of them."""
-    output, got = ExecOutput(4), b""
+    output, got = CommandOutput(4), b""
     for index, piece in enumerate(pieces):
         if index == report_after:
             got += output.end_reported()
@@ -43,19 +43,19 @@ def test_a_forged_end_mark_before_the_report_cuts_nothing() -> None:
 
 
 def test_a_long_output_is_passed_on_before_the_end() -> None:
-    output = ExecOutput(4)
+    output = CommandOutput(4)
     assert output.feed(BEGIN + b"x" * 10_000) == b"x" * 10_000
     assert not output.complete
 
 
 def test_output_after_a_false_mark_is_not_held_for_ever() -> None:
-    output = ExecOutput(4)
+    output = CommandOutput(4)
     got = output.feed(BEGIN + END + b"y" * 100_000)
     assert got.endswith(b"y" * 30_000)
 
 
 def test_a_line_the_shell_refused_gives_its_complaint() -> None:
-    output = ExecOutput(4, parsed=False)
+    output = CommandOutput(4, parsed=False)
     got = output.feed(b"echo )\r\n\x1b[?2004l\rbash: syntax error\r\n" + END)
     assert got + output.end_reported() == b"bash: syntax error\r\n"
 
@@ -66,7 +66,7 @@ NOISE = b"\x1b[?2004l\x1b]0;title\x07\x1b[30m\x1b(B\x1b[m\r"
 @given(st.lists(st.integers(1, 20), max_size=20), st.sampled_from([b"hi", b"", b"\x1b[31mred"]))
 def test_what_fish_itself_writes_at_the_start_is_left_out(cuts: list[int], output: bytes) -> None:
     stream, at = BEGIN + NOISE + output + END, 0
-    filtered, got = ExecOutput(4, preamble=True), b""
+    filtered, got = CommandOutput(4, preamble=True), b""
     for cut in cuts:
         got += filtered.feed(stream[at : at + cut])
         at += cut
@@ -79,6 +79,6 @@ def test_what_another_command_writes_at_its_start_is_its_own() -> None:
 
 
 def test_output_whose_begin_rolled_off_is_shown_from_the_middle() -> None:
-    output = ExecOutput(4)
+    output = CommandOutput(4)
     assert output.lost(100) == b""
     assert output.feed(b"the rest" + END) + output.end_reported() == b"the rest"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from holdfast.host.session.exec_runs import Execution, Executions
-from holdfast.host.session.parcel import KeptExec
+from holdfast.host.session.parcel import SavedExec
 from holdfast.keeper.channel import MESSAGE_MAX_BYTES
 from holdfast.model.errors import InvalidArgument, SessionBusy
 from holdfast.model.ids import OperatorId
@@ -76,7 +76,7 @@ def test_a_new_daemon_carries_on_what_was_typed_and_forgets_what_was_not() -> No
     begun(executions, request(3, "c"))
     ended.fails(SessionBusy("not now"))
     running.begins(7, 70)
-    kept = tuple(KeptExec.unpack(record.pack()) for record in executions.kept())
+    kept = tuple(SavedExec.unpack(record.pack()) for record in executions.kept())
     again = Executions(kept)
     left = again.unfinished({ME: 2}.__getitem__)
     assert left is not None and left.restored
@@ -94,7 +94,7 @@ def test_a_key_has_a_bounded_length() -> None:
 def test_all_that_is_remembered_leaves_room_in_what_the_keeper_holds() -> None:
     import msgpack
 
-    record = KeptExec(
+    record = SavedExec(
         "f" * 32, True, ME, 1 << 40, "f" * 16, 1 << 40, 1e9, 1 << 30, True, 1 << 40, 1e6, 255,
         "/" + "é" * 49, 1 << 40, ("input_unknown", "x" * 150, "x" * 60),
     )  # fmt: skip

@@ -17,7 +17,7 @@ from holdfast.wire import relay_messages as r
 from holdfast.wire.epochs import EpochFloor, Incarnation
 from holdfast.wire.output_broadcast import OutputKey
 from holdfast.wire.output_listener import Listener
-from holdfast.wire.record_layer import Kind
+from holdfast.wire.record_layer import RecordKind
 
 SESSION, HOST = SessionId("0" * 26), SigningKey(bytes(32))
 
@@ -46,8 +46,8 @@ class Member:
         self.keys: list[OutputKey] = []
         self.listener = Listener(SESSION, HOST.public, EpochFloor())
 
-    def seal(self, kind: Kind, body: bytes) -> None:
-        assert kind == Kind.OUTPUT_KEY
+    def seal(self, kind: RecordKind, body: bytes) -> None:
+        assert kind == RecordKind.OUTPUT_KEY
         self.keys.append(OutputKey.decode(body))
         self.listener.take_key(body, 0.0)
 

@@ -8,10 +8,10 @@ import pytest
 from holdfast.core import events as ev
 from holdfast.core.access.authority import Authority
 from holdfast.core.attachments import Seat
-from holdfast.core.session import _HANDLERS, Session, TurnStep
+from holdfast.core.session import _HANDLERS, SessionMachine, TurnStep
 from holdfast.core.session_state import Phase
 from holdfast.core.turn import events as turn
-from holdfast.core.turn.machine import Turn
+from holdfast.core.turn.machine import TurnMachine
 from holdfast.model.actor import Actor, ActorKind, Colour
 from holdfast.model.envelope import ALL, ROLES, Envelope
 from holdfast.model.errors import Fenced, SessionHalted
@@ -23,35 +23,36 @@ SESSION, KEY = SessionId.of_key(bytes(32)), bytes(range(32))
 ANN, HAND = ActorId.of_key(KEY), OperatorId("1" * 32)
 NOW = 1000.0
 
-ACTS: dict[type[ev.Event], ev.Event] = {
-    ev.Offered: ev.Offered(ANN, NOW, HAND, 1, b"x"),
-    ev.Opened: ev.Opened(ANN, NOW, Seat(HAND, 0, True, False, ANN)),
+ACTS: dict[type[ev.SessionEvent], ev.SessionEvent] = {
+    ev.InputOffered: ev.InputOffered(ANN, NOW, HAND, 1, b"x"),
+    ev.ChannelOpened: ev.ChannelOpened(ANN, NOW, Seat(HAND, 0, True, False, ANN)),
     ev.SizeAsked: ev.SizeAsked(ANN, NOW, HAND, Size(90, 30)),
     ev.SignalAsked: ev.SignalAsked(ANN, NOW, HAND, 2),
     ev.PolicyAsked: ev.PolicyAsked(ANN, NOW, "queue"),
     ev.SeizeAsked: ev.SeizeAsked(ANN, NOW, "why"),
     ev.ResumeAsked: ev.ResumeAsked(ANN, NOW),
     ev.ForwardAsked: ev.ForwardAsked(ANN, NOW, HAND, 1, 3000),
-    TurnStep: TurnStep(ANN, NOW, turn.RequestTurn(ANN, NOW)),
+    TurnStep: TurnStep(ANN, NOW, turn.RequestStep(ANN, NOW)),
 }
 # What happens to it, or only stops it.
 PASSES = {
-    ev.Left, ev.Gone, ev.Nudged, ev.HaltAsked, ev.Froze, ev.Thawed, ev.AuthorityChanged,
-    ev.EndAsked, ev.MainEnded, ev.LeaseLost, ev.LeaseHeld, ev.ForwardLeft,
+    ev.ChannelClosed, ev.ActorDisconnected, ev.RepaintAsked, ev.HaltAsked, ev.FreezeReported,
+    ev.Thawed, ev.AuthorityChanged, ev.EndAsked, ev.MainEnded, ev.LeaseLost, ev.LeaseHeld,
+    ev.ForwardLeft,
 }  # fmt: skip
 
 
-def a_session() -> Session:
+def a_session() -> SessionMachine:
     ann = Actor(ANN, "ann", ActorKind.HUMAN, KEY, "ann", Colour.RED, 1000, False, 0.0)
     admin = Envelope(ANN, ALL, tuple(sorted(ROLES["admin"])))
-    return Session(SESSION, (), Size(80, 24), Authority([ann], [admin]), Turn())
+    return SessionMachine(SESSION, (), Size(80, 24), Authority([ann], [admin]), TurnMachine())
 
 
-def a_fenced_one() -> Session:
+def a_fenced_one() -> SessionMachine:
     session = a_session()
     assert session.handle(ev.LeaseLost(HOST_ACTOR, NOW, "lapse")) == [
         ev.Fence("lapse"),
-        ev.Announce(),
+        ev.AnnounceOperators(),
     ]
     return session
 
@@ -64,19 +65,22 @@ def test_every_event_is_either_an_act_or_passes() -> None:
 @pytest.mark.requirement("F2")
 @pytest.mark.parametrize("kind", ACTS, ids=lambda kind: str(kind.__name__))
 def test_what_acts_on_it_is_refused_and_is_possible_again_when_the_lease_is(
-    kind: type[ev.Event],
+    kind: type[ev.SessionEvent],
 ) -> None:
     session = a_fenced_one()
     with pytest.raises(Fenced):
         session.handle(ACTS[kind])
-    assert session.handle(ev.LeaseHeld(HOST_ACTOR, NOW, 2)) == [ev.Unfence(2), ev.Announce()]
+    assert session.handle(ev.LeaseHeld(HOST_ACTOR, NOW, 2)) == [
+        ev.Unfence(2),
+        ev.AnnounceOperators(),
+    ]
     session.handle(ACTS[kind])
 
 
 @pytest.mark.requirement("F2")
 def test_a_key_that_was_judged_before_is_not_taken_after() -> None:
     session = a_session()
-    session.handle(ev.Offered(ANN, NOW, HAND, 1, b"x"))
+    session.handle(ev.InputOffered(ANN, NOW, HAND, 1, b"x"))
     session.intake.taken(1)
     assert session.next_at_once(HAND, NOW) == 2
     session.handle(ev.LeaseLost(HOST_ACTOR, NOW, "lapse"))
@@ -85,7 +89,7 @@ def test_a_key_that_was_judged_before_is_not_taken_after() -> None:
 
 def test_the_hosts_own_answers_are_input_too() -> None:
     with pytest.raises(Fenced):
-        a_fenced_one().handle(ev.Offered(HOST_ACTOR, NOW, LAYER, 1, b"\x1b[0n", "answer"))
+        a_fenced_one().handle(ev.InputOffered(HOST_ACTOR, NOW, LAYER, 1, b"\x1b[0n", "answer"))
 
 
 def test_a_halt_in_between_stays_when_the_lease_is_back() -> None:
@@ -94,12 +98,12 @@ def test_a_halt_in_between_stays_when_the_lease_is_back() -> None:
     session.handle(ev.LeaseHeld(HOST_ACTOR, NOW, 2))
     assert session.stands_still and not session.fenced
     with pytest.raises(SessionHalted):
-        session.handle(ACTS[ev.Offered])
+        session.handle(ACTS[ev.InputOffered])
 
 
 def test_it_can_be_ended_and_does_not_run_again_on_the_way() -> None:
     session = a_fenced_one()
-    assert session.handle(ev.EndAsked(ANN, NOW)) == [ev.TakeDown()]
+    assert session.handle(ev.EndAsked(ANN, NOW)) == [ev.EndTree()]
     assert session.handle(ev.LeaseHeld(HOST_ACTOR, NOW, 2)) == []
     assert session.fenced
     assert session.handle(ev.MainEnded(HOST_ACTOR, NOW, Ending(signal=9)))

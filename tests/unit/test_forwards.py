@@ -8,8 +8,8 @@ import pytest
 
 from holdfast.core import events as ev
 from holdfast.core.access.authority import Authority
-from holdfast.core.session import Session
-from holdfast.core.turn.machine import Turn
+from holdfast.core.session import SessionMachine
+from holdfast.core.turn.machine import TurnMachine
 from holdfast.model.actor import Actor, ActorKind, Colour
 from holdfast.model.envelope import ALL, Envelope, rights_of
 from holdfast.model.errors import (
@@ -32,7 +32,7 @@ HANDS = {name: OperatorId(str(at) * 32) for at, name in enumerate(KEYS, 1)}
 NOW = 1000.0
 
 
-def a_session(**envelopes: dict[str, Any]) -> Session:
+def a_session(**envelopes: dict[str, Any]) -> SessionMachine:
     """Ann is admin; bob has what is said of him."""
     actors = [
         Actor(IDS[name], name, ActorKind.HUMAN, key, name, Colour.RED, 1000, False, 0.0)
@@ -40,7 +40,7 @@ def a_session(**envelopes: dict[str, Any]) -> Session:
     ]
     given = [Envelope(IDS["ann"], ALL, rights_of(["admin"]))]
     given += [_envelope(name, **said) for name, said in envelopes.items()]
-    return Session(SESSION, (), Size(80, 24), Authority(actors, given), Turn())
+    return SessionMachine(SESSION, (), Size(80, 24), Authority(actors, given), TurnMachine())
 
 
 def _envelope(name: str, rights: str = "execute", **more: Any) -> Envelope:
@@ -51,13 +51,13 @@ def asked(name: str, number: int = 1, now: float = NOW) -> ev.ForwardAsked:
     return ev.ForwardAsked(IDS[name], now, HANDS[name], number, 3000)
 
 
-def put(session: Session, envelope: Envelope) -> None:
+def put(session: SessionMachine, envelope: Envelope) -> None:
     session.authority.set(envelope.replace(granted_by=HOST_ACTOR), now=NOW, live=())
 
 
 def test_it_needs_the_right_to_input_and_no_turn() -> None:
     session = a_session(bob={"rights": "execute"})
-    session.handle(ev.Offered(IDS["ann"], NOW, HANDS["ann"], 1, b"mine"))
+    session.handle(ev.InputOffered(IDS["ann"], NOW, HANDS["ann"], 1, b"mine"))
     assert session.turn.holder == IDS["ann"]
     assert session.handle(asked("bob")) == []
     assert session.turn.holder == IDS["ann"]

@@ -9,7 +9,7 @@ import pytest
 from holdfast.core.shell_changes import changes
 from holdfast.model.change_text import text
 from holdfast.model.limits import CHANGE_VALUE_MAX_CHARS
-from holdfast.model.shell_state import Change, Kind, ShellState, What, shapes_commands
+from holdfast.model.shell_state import Change, ChangeKind, ShellState, What, shapes_commands
 
 STATE = ShellState(
     kind="bash",
@@ -79,9 +79,9 @@ def test_only_variables_that_shape_commands_show_their_values() -> None:
     now = {"PATH": "/usr/bin:/bin", "TOKEN": "#2", "EDITOR": "emacs", "AWS_SECRET": "#3"}
     found = changes(STATE, STATE.replace(exported=now))
     assert found == (
-        Change(Kind.ENV, "AWS_SECRET", What.ADDED),
-        Change(Kind.ENV, "EDITOR", What.CHANGED, "vi", "emacs"),
-        Change(Kind.ENV, "TOKEN", What.CHANGED),
+        Change(ChangeKind.ENV, "AWS_SECRET", What.ADDED),
+        Change(ChangeKind.ENV, "EDITOR", What.CHANGED, "vi", "emacs"),
+        Change(ChangeKind.ENV, "TOKEN", What.CHANGED),
     )
     # Also should a state ever hold the value of another one.
     [leaked] = changes(STATE, STATE.replace(exported=STATE.exported | {"TOKEN": "hunter2"}))

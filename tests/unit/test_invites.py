@@ -9,7 +9,7 @@ import msgpack
 import pytest
 
 from holdfast.adapters.signing import check
-from holdfast.core.access.invites import Invites, Redeemed
+from holdfast.core.access.invites import InviteBook, Redeemed
 from holdfast.model.envelope import Right, rights_of
 from holdfast.model.errors import (
     GrantInvalid,
@@ -69,17 +69,17 @@ def invite(**changes: Any) -> Invite:
     return Invite(**{**fields, **changes})
 
 
-def invites(**changes: Any) -> Invites:
-    book = Invites()
+def invites(**changes: Any) -> InviteBook:
+    book = InviteBook()
     book.add(invite(**changes), NOW)
     return book
 
 
-def joins(book: Invites, who: Party, now: float = NOW + 1) -> Redeemed:
+def joins(book: InviteBook, who: Party, now: float = NOW + 1) -> Redeemed:
     return book.redeem(ID, PROOF, who.key, now)
 
 
-def refused(book: Invites, who: Party, now: float = NOW + 1) -> str:
+def refused(book: InviteBook, who: Party, now: float = NOW + 1) -> str:
     try:
         joins(book, who, now)
     except HoldfastError as error:
@@ -132,7 +132,7 @@ def test_a_restart_forgets_no_use() -> None:
     book = invites()
     joins(book, PHONE)
     written = [msgpack.packb(each.pack()) for each in book.invites()]
-    later = Invites(Invite.unpack(msgpack.unpackb(each)) for each in written)
+    later = InviteBook(Invite.unpack(msgpack.unpackb(each)) for each in written)
     assert refused(later, MALLORY) == "invite_used"
     assert joins(later, PHONE).again
 
@@ -190,7 +190,7 @@ def test_an_id_that_exists_is_not_given_to_another_invite() -> None:
 
 
 def test_invites_are_bounded_and_those_of_no_more_use_make_room() -> None:
-    book = Invites(invite(id=number.to_bytes(8)) for number in range(INVITES_MAX))
+    book = InviteBook(invite(id=number.to_bytes(8)) for number in range(INVITES_MAX))
     with pytest.raises(LimitReached):
         book.add(invite(), NOW)
     book.revoke(bytes(8), NOW)
@@ -246,7 +246,7 @@ def test_after_so_many_wrong_codes_an_invite_is_closed_for_good() -> None:
         now += _PAUSE_S
         with pytest.raises(InviteInvalid):
             book.redeem(ID, WRONG, MALLORY.key, now)
-    later = Invites(book.invites())  # a restart forgives nothing
+    later = InviteBook(book.invites())  # a restart forgives nothing
     assert refused(later, PHONE, now + 60) == "invite_invalid"
 
 

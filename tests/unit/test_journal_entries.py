@@ -13,14 +13,14 @@ from holdfast.journal.entries import (
     MAY_FOLLOW,
     Body,
     Discontinued,
-    Ended,
+    EndedEntry,
     Entry,
     EnvelopeSet,
-    Input,
-    Resumed,
-    Sealed,
+    InputEntry,
+    ResumedEntry,
+    SealEntry,
     TurnAsked,
-    Unknown,
+    UnknownEntry,
 )
 from holdfast.journal.framing import FRAME_BYTES, frame, header, read, read_header
 from holdfast.model.errors import SessionEnded
@@ -57,9 +57,9 @@ def test_every_kind_of_entry_comes_back_as_it_was(kind: type[Body]) -> None:
 def test_a_kind_of_a_newer_version_is_read_without_being_understood() -> None:
     record = msgpack.packb([3, 1.0, 1, "alice", 1, "teleported", {"to": "mars"}, b"p" * 32])
     entry = decode(record)
-    assert entry.body == Unknown("teleported", msgpack.packb({"to": "mars"}))
+    assert entry.body == UnknownEntry("teleported", msgpack.packb({"to": "mars"}))
     changed = msgpack.packb([3, 1.0, 1, "alice", 1, "resized", {"cols": "many"}, b"p" * 32])
-    assert isinstance(decode(changed).body, Unknown)
+    assert isinstance(decode(changed).body, UnknownEntry)
 
 
 @pytest.mark.parametrize(
@@ -125,7 +125,7 @@ def test_an_entry_taken_back_leaves_the_chain_as_it_was() -> None:
         chain.seal(1.0, 1, HOST_KEY.sign)
         chain.sealed()
         chain.extend(1.0, 1, "alice", typed(1))
-    two.extend(1.0, 1, "bob", Ended(code=0))
+    two.extend(1.0, 1, "bob", EndedEntry(code=0))
     two.retract()
     assert two.closed_by == ""
     assert one.is_seal_due(1.0) == two.is_seal_due(1.0)
@@ -141,7 +141,7 @@ def test_a_seal_is_due_by_count_bytes_time_and_at_once_on_a_lifecycle_entry() ->
     chain.extend(0.0, 1, HOST, began())
     assert chain.is_seal_due(0.0)
     entry, _ = chain.seal(0.0, 1, HOST_KEY.sign)
-    assert isinstance(entry.body, Sealed)
+    assert isinstance(entry.body, SealEntry)
     assert entry.body.from_seq == 1
     chain.sealed()
     assert not chain.is_seal_due(1e9)
@@ -157,7 +157,7 @@ def test_a_seal_is_due_by_count_bytes_time_and_at_once_on_a_lifecycle_entry() ->
     assert chain.is_seal_due(100.0), "it may come a few entries later, not more"
     chain.seal(100.0, 1, HOST_KEY.sign)
     chain.sealed()
-    large = Input("a" * 32, 1, 1, "paste", bytes(64 << 10), 0)
+    large = InputEntry("a" * 32, 1, 1, "paste", bytes(64 << 10), 0)
     while chain.unsealed_bytes < JOURNAL_SEAL_BYTES:
         assert not chain.is_seal_due(100.0)
         chain.extend(100.0, 1, "alice", large)
@@ -179,14 +179,14 @@ def test_nothing_but_a_seal_follows_a_discontinuity() -> None:
 def test_an_ended_session_takes_only_what_comes_to_light_late() -> None:
     for tag, kind in BY_TAG.items():
         chain = Chain(session_id())
-        chain.extend(1.0, 1, HOST, Ended(code=0))
+        chain.extend(1.0, 1, HOST, EndedEntry(code=0))
         if tag in MAY_FOLLOW["ended"]:
             chain.extend(2.0, 1, HOST, sample(kind))
         else:
             with pytest.raises(SessionEnded):
                 chain.extend(2.0, 1, HOST, sample(kind))
     assert "input" not in MAY_FOLLOW["ended"]
-    assert Resumed.tag not in MAY_FOLLOW["ended"]
+    assert ResumedEntry.tag not in MAY_FOLLOW["ended"]
 
 
 def test_an_envelope_without_end_keeps_its_none() -> None:

@@ -8,10 +8,10 @@ import pytest
 
 from holdfast.cli.journal.pages import Pages
 from holdfast.journal.chain import Chain
-from holdfast.journal.entries import Resumed
+from holdfast.journal.entries import ResumedEntry
 from holdfast.journal.framing import FRAME_BYTES
 from holdfast.model.ids import SessionId
-from holdfast.wire.messages import authority as a
+from holdfast.wire.messages import journal as journal_messages
 from unit.journaling import session_id
 
 
@@ -20,15 +20,15 @@ class Shown:
 
     def __init__(self, times: list[float], each: int = 3) -> None:
         chain = Chain(session_id())
-        self.records = [chain.extend(at, 1, "", Resumed())[1][FRAME_BYTES:] for at in times]
+        self.records = [chain.extend(at, 1, "", ResumedEntry())[1][FRAME_BYTES:] for at in times]
         self.each, self.asked = each, 0
 
-    def ask(self, request: a.GetJournal, kind: Any) -> a.JournalShown:
+    def ask(self, request: journal_messages.GetJournal, kind: Any) -> journal_messages.JournalShown:
         self.asked += 1
         count = 1 if request.max_bytes == 1 else self.each
         found = self.records[request.since_seq - 1 :]
         names = {"x": "somebody"}
-        return a.JournalShown(
+        return journal_messages.JournalShown(
             1, SessionId(session_id()), tuple(found[:count]), len(found) > count, names
         )
 

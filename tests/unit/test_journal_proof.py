@@ -26,7 +26,7 @@ from holdfast.journal.proof import (
     witness,
 )
 from holdfast.journal.status import Continuity, status
-from holdfast.journal.verdict import Break, Outcome
+from holdfast.journal.verdict import Break, VerdictKind
 from holdfast.model.errors import InvalidArgument, JournalDamaged, SessionEnded
 from holdfast.model.record import Malformed
 from unit.journaling import HOST, Journal, began, flip, session_id, starts, typed
@@ -150,7 +150,7 @@ def test_a_proof_kept_elsewhere_gives_a_rolled_back_journal_away(tmp_path: Path)
     for path, data in kept.items():
         path.write_bytes(data)
     verdict = journal.verdict()
-    assert verdict.outcome is Outcome.INTACT
+    assert verdict.outcome is VerdictKind.INTACT
     found = status(verdict, journal.reader.entries(), known_through=proof.last)
     assert (found.continuity, found.gap_from, found.gap_to) == (Continuity.UNVERIFIABLE, 7, 9)
 

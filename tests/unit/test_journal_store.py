@@ -14,9 +14,9 @@ import pytest
 from holdfast.adapters.journal_files.segments import JournalReader, state_discontinuity
 from holdfast.adapters.journal_files.writer import Cut, JournalWriter
 from holdfast.adapters.signing import SigningKey, check
-from holdfast.journal.entries import CarriedOn, Ended, Input
+from holdfast.journal.entries import CarriedOn, EndedEntry, InputEntry
 from holdfast.journal.lineage import Discontinuity
-from holdfast.journal.verdict import Outcome
+from holdfast.journal.verdict import VerdictKind
 from holdfast.model.errors import (
     InvalidArgument,
     JournalDamaged,
@@ -37,7 +37,7 @@ def test_a_reopened_journal_goes_on_in_one_chain(tmp_path: Path, whole: bool) ->
         journal.writer.sync()
         journal.reopened(whole).type(3).type(1, actor="bob")
         assert journal.writer.cut is None
-    assert journal.sealed().verdict().outcome is Outcome.INTACT
+    assert journal.sealed().verdict().outcome is VerdictKind.INTACT
     entries = list(journal.reader.entries())
     assert [entry.seq for entry in entries] == list(range(1, len(entries) + 1))
     for actor, count in (("alice", 16), ("bob", 5)):
@@ -59,7 +59,7 @@ def test_a_daemon_killed_without_a_word_loses_nothing_it_wrote(tmp_path: Path, w
     successor.record(1002.0, 1, "", CarriedOn(7))
     successor.finish()
     verdict = journal.verdict()
-    assert (verdict.outcome, verdict.last_seq) == (Outcome.INTACT, 9)
+    assert (verdict.outcome, verdict.last_seq) == (VerdictKind.INTACT, 9)
 
 
 @WHOLE
@@ -71,10 +71,10 @@ def test_a_torn_tail_is_cut_at_opening_and_told(tmp_path: Path, room: int, whole
     last = list(starts(data))[-1]
     torn = data[last : last + 800]  # longer than what comes next: none of it may show behind that
     path.write_bytes(data[:last] + torn + bytes(room))
-    assert journal.verdict().outcome is Outcome.TORN_TAIL
+    assert journal.verdict().outcome is VerdictKind.TORN_TAIL
     journal.reopened(whole)
     assert journal.writer.cut == Cut(len(torn), 6)
-    assert journal.type(1, actor="bob").verdict().outcome is Outcome.INTACT
+    assert journal.type(1, actor="bob").verdict().outcome is VerdictKind.INTACT
     assert journal.verdict().last_seq == 7
     assert torn not in path.read_bytes()
     assert journal.reopened(whole).writer.cut is None
@@ -83,10 +83,10 @@ def test_a_torn_tail_is_cut_at_opening_and_told(tmp_path: Path, room: int, whole
 def test_a_segment_that_never_got_its_header_is_part_of_the_torn_tail(tmp_path: Path) -> None:
     journal = Journal(tmp_path).type(2).sealed().type(1)
     (tmp_path / "journal-00000002.seg").write_bytes(bytes(100))
-    assert journal.verdict().outcome is Outcome.TORN_TAIL
+    assert journal.verdict().outcome is VerdictKind.TORN_TAIL
     assert journal.reopened().writer.cut == Cut(0, 6)
     assert len(journal.segments()) == 1
-    assert journal.type(1).verdict().outcome is Outcome.INTACT
+    assert journal.type(1).verdict().outcome is VerdictKind.INTACT
 
 
 @WHOLE
@@ -117,7 +117,7 @@ def test_a_journal_is_begun_only_once(tmp_path: Path) -> None:
 
 def test_an_ended_journal_takes_no_input_even_after_reopening(tmp_path: Path) -> None:
     journal = Journal(tmp_path).type(1)
-    journal.writer.record(1001.0, 1, "", Ended(code=0))
+    journal.writer.record(1001.0, 1, "", EndedEntry(code=0))
     journal.writer.finish()
     for whole in (True, False):
         with pytest.raises(SessionEnded):
@@ -173,8 +173,8 @@ def test_a_full_disk_refuses_the_entry_and_keeps_room_for_what_happened(small_di
         assert (chain.seq, chain.head, dict(chain.actors)) == before
     assert journal.verdict().last_seq == before[0]
     # The reserve is there for what must be said.
-    journal.writer.record(2000.0, 1, "", Ended(lost="disk full"), spend_reserve=True)
-    assert journal.verdict().outcome is Outcome.INTACT
+    journal.writer.record(2000.0, 1, "", EndedEntry(lost="disk full"), spend_reserve=True)
+    assert journal.verdict().outcome is VerdictKind.INTACT
     assert journal.verdict().closed_by == "ended"
 
 
@@ -187,7 +187,7 @@ def test_room_that_comes_back_is_used(small_disk: Path) -> None:
             journal.type(1, size=4000)
     (small_disk / "ballast").unlink()
     journal.type(3, size=4000).sealed()
-    assert journal.verdict().outcome is Outcome.INTACT
+    assert journal.verdict().outcome is VerdictKind.INTACT
 
 
 def test_a_new_segment_that_has_no_room_is_not_begun(small_disk: Path) -> None:
@@ -197,9 +197,9 @@ def test_a_new_segment_that_has_no_room_is_not_begun(small_disk: Path) -> None:
     with pytest.raises(StorageFailed):
         for _ in range(10_000):
             journal.type(1, size=4000)
-    journal.writer.record(2000.0, 1, "", Ended(lost="disk full"), spend_reserve=True)
+    journal.writer.record(2000.0, 1, "", EndedEntry(lost="disk full"), spend_reserve=True)
     assert [path.suffix for path in small_disk.iterdir() if ".new" in path.name] == []
-    assert journal.verdict().outcome is Outcome.INTACT
+    assert journal.verdict().outcome is VerdictKind.INTACT
 
 
 def test_a_write_that_stops_short_leaves_nothing_behind(
@@ -219,7 +219,7 @@ def test_a_write_that_stops_short_leaves_nothing_behind(
     assert journal.writer.chain.head == before
     assert journal.verdict().last_seq == 3
     small = Journal.type(journal, 1, size=1)
-    assert small.sealed().verdict().outcome is Outcome.INTACT
+    assert small.sealed().verdict().outcome is VerdictKind.INTACT
 
 
 def test_a_file_size_limit_is_a_full_disk(tmp_path: Path) -> None:
@@ -232,24 +232,24 @@ def test_a_file_size_limit_is_a_full_disk(tmp_path: Path) -> None:
                 journal.type(1, size=4000)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, kept)
-    assert journal.verdict().outcome is not Outcome.DAMAGED
-    assert journal.sealed().verdict().outcome is Outcome.INTACT
+    assert journal.verdict().outcome is not VerdictKind.DAMAGED
+    assert journal.sealed().verdict().outcome is VerdictKind.INTACT
 
 
 def test_an_entry_over_the_limit_is_refused_and_the_chain_goes_on(tmp_path: Path) -> None:
     journal = Journal(tmp_path)
-    huge = Input(OPERATOR, 1, 1, "paste", bytes(JOURNAL_ENTRY_MAX_BYTES), 0)
+    huge = InputEntry(OPERATOR, 1, 1, "paste", bytes(JOURNAL_ENTRY_MAX_BYTES), 0)
     with pytest.raises(LimitReached):
         journal.writer.record(1000.0, 1, "alice", huge)
-    assert journal.type(1).sealed().verdict().outcome is Outcome.INTACT
+    assert journal.type(1).sealed().verdict().outcome is VerdictKind.INTACT
 
 
 def test_the_largest_entry_fits_whatever_a_segments_limit_is(tmp_path: Path) -> None:
     journal = Journal(tmp_path, limit=1000)
-    large = Input(OPERATOR, 1, 1, "paste", bytes(JOURNAL_ENTRY_MAX_BYTES - 300), 0)
+    large = InputEntry(OPERATOR, 1, 1, "paste", bytes(JOURNAL_ENTRY_MAX_BYTES - 300), 0)
     for _ in range(3):
         journal.writer.record(1000.0, 1, "alice", large)
-    assert journal.sealed().verdict().outcome is Outcome.INTACT
+    assert journal.sealed().verdict().outcome is VerdictKind.INTACT
 
 
 # -- durability -------------------------------------------------------------------------------
@@ -301,7 +301,7 @@ def test_sync_in_another_thread_never_disturbs_the_writing(tmp_path: Path) -> No
         thread.join(10)
     assert not faults
     assert len(journal.segments()) > 10
-    assert journal.sealed().verdict(thorough=True).outcome is Outcome.INTACT
+    assert journal.sealed().verdict(thorough=True).outcome is VerdictKind.INTACT
 
 
 # -- reading ----------------------------------------------------------------------------------
@@ -393,6 +393,6 @@ def test_a_key_is_made_once_and_kept_from_others(tmp_path: Path) -> None:
 def test_reading_where_no_journal_is_says_so(tmp_path: Path) -> None:
     assert list(JournalReader(str(tmp_path)).entries()) == []
     verdict = JournalReader(str(tmp_path)).verify(session_id(), check)
-    assert verdict.outcome is Outcome.DAMAGED
+    assert verdict.outcome is VerdictKind.DAMAGED
     with pytest.raises(StorageFailed):
         JournalReader(str(tmp_path / "nowhere"))

@@ -13,10 +13,10 @@ from holdfast.adapters.journal_files.writer import JournalWriter
 from holdfast.adapters.signing import SigningKey, check
 from holdfast.journal.chain import Chain
 from holdfast.journal.encoding import decode, encode, hash_of
-from holdfast.journal.entries import Detached, Discontinued, Ended, Sealed
+from holdfast.journal.entries import DetachedEntry, Discontinued, EndedEntry, SealEntry
 from holdfast.journal.framing import FRAME_BYTES, HEADER_BYTES, frame, header
 from holdfast.journal.signatures import Head
-from holdfast.journal.verdict import Break, Outcome
+from holdfast.journal.verdict import Break, VerdictKind
 from holdfast.journal.verify_blocks import Skim
 from unit.journaling import (
     HOST,
@@ -46,7 +46,7 @@ def test_an_untouched_journal_is_intact_and_signed_to_its_end(
     journal: Journal, thorough: bool
 ) -> None:
     verdict = journal.verdict(thorough)
-    assert verdict.outcome is Outcome.INTACT, verdict.text()
+    assert verdict.outcome is VerdictKind.INTACT, verdict.text()
     assert (verdict.last_seq, verdict.signed_through, verdict.trustworthy_through) == (9, 9, 9)
     assert (verdict.seals, verdict.broken_seq, verdict.host_key) == (2, 0, HOST.public)
 
@@ -56,7 +56,7 @@ def test_entries_after_the_last_seal_are_linked_and_said_not_to_be_signed(
     journal: Journal, thorough: bool
 ) -> None:
     verdict = journal.type(3).verdict(thorough)
-    assert verdict.outcome is Outcome.INTACT
+    assert verdict.outcome is VerdictKind.INTACT
     assert (verdict.trustworthy_through, verdict.signed_through) == (12, 9)
 
 
@@ -69,7 +69,7 @@ def test_every_flipped_byte_is_found_at_its_entry(journal: Journal) -> None:
         for bit in (0, 7):
             verdict = verdict_of(journal.session, [flip(data, at, bit)], journal)
             seq = max(1, sum(begin <= at for begin in begins))
-            assert verdict.outcome is Outcome.DAMAGED, (at, bit)
+            assert verdict.outcome is VerdictKind.DAMAGED, (at, bit)
             assert verdict.broken_seq == seq, (at, bit, verdict.text())
             assert verdict.trustworthy_through == seq - 1
 
@@ -96,7 +96,7 @@ def test_a_record_changed_on_purpose_with_its_checksum_is_found(
 
     change_frames(journal.segments()[0], change)
     verdict = journal.verdict(thorough)
-    assert verdict.outcome is Outcome.DAMAGED
+    assert verdict.outcome is VerdictKind.DAMAGED
     assert verdict.broken_seq == seq, verdict.text()
     assert verdict.kind is (Break.BAD_SIGNATURE if seq in (2, 9) else Break.ALTERED)
     assert verdict.trustworthy_through < seq
@@ -138,7 +138,7 @@ def test_cut_off_at_any_byte_the_head_misses_what_is_gone(journal: Journal) -> N
     for size in range(len(data)):
         verdict = verdict_of(journal.session, [data[:size]], journal)
         whole = sum(end <= size for end in [*begins[1:], len(data)])
-        assert verdict.outcome is Outcome.DAMAGED, size
+        assert verdict.outcome is VerdictKind.DAMAGED, size
         if whole:
             assert verdict.kind is Break.TRUNCATED, (size, verdict.text())
         assert verdict.broken_seq == whole + 1
@@ -152,11 +152,11 @@ def test_a_tail_cut_off_in_mid_record_behind_the_head_is_torn_not_damaged(
     data = journal.segments()[0].read_bytes().rstrip(b"\0")
     for missing in range(1, last - 3):  # of less only zeros are left, and they say nothing
         verdict = verdict_of(journal.session, [data[:-missing]], journal)
-        assert verdict.outcome is Outcome.TORN_TAIL, (missing, verdict.text())
+        assert verdict.outcome is VerdictKind.TORN_TAIL, (missing, verdict.text())
         assert (verdict.last_seq, verdict.torn_size) == (9, last - missing)
         # The same with the room reserved ahead still behind it.
         verdict = verdict_of(journal.session, [data[:-missing] + bytes(500)], journal)
-        assert (verdict.outcome, verdict.last_seq) == (Outcome.TORN_TAIL, 9)
+        assert (verdict.outcome, verdict.last_seq) == (VerdictKind.TORN_TAIL, 9)
 
 
 def test_a_bad_record_with_whole_ones_behind_it_is_no_torn_tail(journal: Journal) -> None:
@@ -214,7 +214,7 @@ def test_another_history_signed_by_the_same_host_is_a_fork(tmp_path: Path, thoro
     shutil.copy(other.head, one.head)
     verdict = one.verdict(thorough)
     assert (verdict.kind, verdict.broken_seq) == (Break.FORKED, 6), verdict.text()
-    assert other.verdict().outcome is Outcome.INTACT
+    assert other.verdict().outcome is VerdictKind.INTACT
 
 
 @pytest.mark.requirement("N8")
@@ -231,7 +231,7 @@ def test_segments_of_two_sessions_swapped_are_foreign(tmp_path: Path, thorough: 
         first = int.from_bytes(kept[34:42])
         assert (verdict.kind, verdict.broken_seq) == (Break.FOREIGN, first), verdict.text()
         mine.write_bytes(kept)
-    assert one.verdict(thorough).outcome is Outcome.INTACT
+    assert one.verdict(thorough).outcome is VerdictKind.INTACT
 
 
 @BOTH
@@ -329,10 +329,10 @@ def test_an_entry_after_the_discontinuity_is_found_even_when_the_host_signed_it(
 def test_a_seal_over_an_empty_block_and_late_words_after_the_end_are_fine(tmp_path: Path) -> None:
     journal = Journal(tmp_path)
     journal.writer.seal(1001.0, 1)
-    journal.writer.record(1002.0, 1, "", Ended(code=0))
-    journal.writer.record(1003.0, 1, "alice", Detached("a" * 32))
+    journal.writer.record(1002.0, 1, "", EndedEntry(code=0))
+    journal.writer.record(1003.0, 1, "alice", DetachedEntry("a" * 32))
     journal.sealed()
-    assert journal.verdict().outcome is Outcome.INTACT
+    assert journal.verdict().outcome is VerdictKind.INTACT
     assert journal.verdict().closed_by == "ended"
 
 
@@ -364,7 +364,7 @@ def test_skimming_relies_on_every_link_between_seals(tmp_path: Path) -> None:
     changed = rechecked(found[4].replace(b"00000005", b"0000000X"))
     block = found[2] + found[3] + changed
     seal = decode(found[5][FRAME_BYTES:])
-    assert isinstance(seal.body, Sealed)
+    assert isinstance(seal.body, SealEntry)
     body = seal.body.replace(digest=hashlib.sha256(block).digest())
     forged = encode(
         seal.seq, seal.at, seal.epoch, seal.actor, seal.actor_seq, body,
@@ -373,7 +373,7 @@ def test_skimming_relies_on_every_link_between_seals(tmp_path: Path) -> None:
     rest = [*found[:2], block, frame(forged, seal=True), *found[6:]]
     path.write_bytes(data[:HEADER_BYTES] + b"".join(rest))
     verdict = journal.verdict()
-    assert verdict.outcome is Outcome.DAMAGED
+    assert verdict.outcome is VerdictKind.DAMAGED
     assert (verdict.kind, verdict.broken_seq) == (Break.BAD_SIGNATURE, 6), verdict.text()
     assert verdict.trustworthy_through == 2
 

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from holdfast.adapters import compiled
 from holdfast.cli.attach.native_loop import CHOSEN_BY, KeyLoop, find
 from holdfast.cli.attach.prefix_keys import PREFIX
-from holdfast.cli.untaken import Untaken
+from holdfast.cli.untaken import UnackedInputs
 from holdfast.model.errors import ProtocolViolation
 from holdfast.model.native_builds import KEY_LOOP
 from holdfast.model.state import Ending
@@ -47,7 +47,7 @@ class Client:
         os.set_blocking(self.screen, False)
         self.loop = KeyLoop(PREFIX, WINDOW, keys_fd=keys, screen_fd=shown)
         self.loop.load()
-        self.untaken = Untaken()
+        self.untaken = UnackedInputs()
         self.last_id = 0
         self._fds = [keys, self.keyboard, self.screen, shown]
 

@@ -17,8 +17,8 @@ import msgpack
 import pytest
 
 from holdfast.adapters import compiled
-from holdfast.adapters.session_memory.burst_page import Burst
-from holdfast.adapters.session_memory.input_ledger import Ledger
+from holdfast.adapters.session_memory.burst_page import BurstPage
+from holdfast.adapters.session_memory.input_ledger import InputLedger
 from holdfast.adapters.session_memory.key_press import Hand, KeyPress, Pressed
 from holdfast.adapters.session_memory.output_ring import (
     BURST_AT,
@@ -45,8 +45,8 @@ class Typed:
 
     def __init__(self) -> None:
         self.ring = Ring.create(RING_MIN_BYTES)
-        self.ledger = Ledger(self.ring, make_conduit())
-        self.burst = Burst(self.ring)
+        self.ledger = InputLedger(self.ring, make_conduit())
+        self.burst = BurstPage(self.ring)
         self.master, self.slave = pty.openpty()
         tty.setraw(self.slave)
         os.set_blocking(self.master, False)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -128,6 +129,23 @@ def violations(path: Path) -> list[str]:
         if not allowed:
             found.append(f"{module} imports {imported}")
     return found
+
+
+# Public class names that are used twice, and why.
+TWICE = {
+    **dict.fromkeys(("Hold", "Session", "Running", "Turn"), "the SDK, async and blocking"),
+    "TurnLost": "the SDK: the error of a refused write, and the event that tells of the loss",
+}
+
+
+def test_one_name_is_one_class() -> None:
+    found = Counter(
+        node.name
+        for path in modules()
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
+    )
+    assert {name for name, count in found.items() if count > 1} == set(TWICE)
 
 
 def test_every_package_is_in_the_table() -> None:

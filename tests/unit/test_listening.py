@@ -5,24 +5,24 @@ from __future__ import annotations
 import pytest
 
 from holdfast.model.errors import InvalidArgument
-from holdfast.model.listening import Listening, listening
+from holdfast.model.listening import RelayListen, listening
 
 
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("", Listening("127.0.0.1")),
+        ("", RelayListen("127.0.0.1")),
         ("off", None),
-        ("localhost", Listening("127.0.0.1")),
-        ("localhost:9000", Listening("127.0.0.1", 9000)),
-        ("0.0.0.0", Listening("0.0.0.0")),
-        (" 192.168.1.5:7420\n", Listening("192.168.1.5", 7420)),
-        ("::", Listening("::")),
-        ("[::]", Listening("::")),
-        ("[fd00::1]:7420", Listening("fd00::1", 7420)),
+        ("localhost", RelayListen("127.0.0.1")),
+        ("localhost:9000", RelayListen("127.0.0.1", 9000)),
+        ("0.0.0.0", RelayListen("0.0.0.0")),
+        (" 192.168.1.5:7420\n", RelayListen("192.168.1.5", 7420)),
+        ("::", RelayListen("::")),
+        ("[::]", RelayListen("::")),
+        ("[fd00::1]:7420", RelayListen("fd00::1", 7420)),
     ],
 )
-def test_a_place_is_read(text: str, expected: Listening | None) -> None:
+def test_a_place_is_read(text: str, expected: RelayListen | None) -> None:
     assert listening(text) == expected
 
 

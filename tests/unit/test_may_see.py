@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from holdfast.core.access.authority import Authority
-from holdfast.core.access.presented_grants import Shown
+from holdfast.core.access.presented_grants import PresentedGrants
 from holdfast.host import session_registry as registry_module
 from holdfast.host.reach.uplink import Uplink
 from holdfast.host.session_registry import Registry
@@ -29,7 +29,7 @@ class Scene:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.now = float(NOW)
         monkeypatch.setattr(registry_module, "now", lambda: self.now)
-        self.shown = Shown(verifier())
+        self.shown = PresentedGrants(verifier())
         grant = chain(HOST.gives(ADA, reach=Reach(("label:x",))))
         for number in range(STREAMS):
             self.shown.show(str(number), grant, ADA.key, NOW)

@@ -4,15 +4,22 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.cli.attach.predicted_typing import ALWAYS, AUTO, CHOSEN_BY, NEVER, Predicting, chosen
+from holdfast.cli.attach.predicted_typing import (
+    ALWAYS,
+    AUTO,
+    CHOSEN_BY,
+    NEVER,
+    PredictedTyping,
+    chosen,
+)
 from holdfast.model.errors import InvalidArgument
 from holdfast.model.ids import SessionId
 from holdfast.model.size import Size
 from holdfast.model.state import SessionState
 from holdfast.model.turn_info import TurnInfo
 from holdfast.sdk.prediction.round_trip import FAST_S, SAMPLES, SLOW_S, RoundTrip
-from holdfast.wire.messages import authority as a
 from holdfast.wire.messages import session as m
+from holdfast.wire.messages import turn as turn_messages
 
 SIZE = Size(40, 5)
 LATE, SOON = SLOW_S * 3, FAST_S / 2
@@ -26,7 +33,7 @@ class Client:
         self.asked: list[str] = []
         self.written = b""
         self.seq = self.offset = self._answered = 0
-        self.ahead = Predicting(choice, self._ask, self._write, lambda: self.now)
+        self.ahead = PredictedTyping(choice, self._ask, self._write, lambda: self.now)
 
     def _ask(self, kind: object, _fields: dict[str, object]) -> int:
         self.asked.append(getattr(kind, "tag", ""))
@@ -42,8 +49,8 @@ class Client:
     def answer(self, seconds: float, *, blind: bool = False) -> None:
         """The next question for the turn is answered, all having taken so long."""
         self.now += seconds
-        questions = [at for at, tag in enumerate(self.asked, 1) if tag == a.GetTurn.tag]
-        self.ahead.on_message(a.TurnShown(questions[self._answered], turn(blind), True))
+        questions = [at for at, tag in enumerate(self.asked, 1) if tag == turn_messages.GetTurn.tag]
+        self.ahead.on_message(turn_messages.TurnShown(questions[self._answered], turn(blind), True))
         self._answered += 1
 
     def type(self, letter: bytes, took: float = 0.0) -> None:
@@ -161,10 +168,14 @@ def test_for_a_secret_and_in_a_blind_turn_nothing_is_drawn(state: SessionState |
     if state is not None:
         client.ahead.on_message(m.StateEvent(SESSION, "s", state, 0.0))
     else:
-        client.ahead.on_message(a.TurnEvent(SESSION, "blind", 0.0, "me", turn(True), True))
+        client.ahead.on_message(
+            turn_messages.TurnMessage(SESSION, "blind", 0.0, "me", turn(True), True)
+        )
     assert not client.predicts()
     client.ahead.on_message(m.StateEvent(SESSION, "s", SessionState.PROMPT, 0.0))
-    client.ahead.on_message(a.TurnEvent(SESSION, "blind", 0.0, "me", turn(False), True))
+    client.ahead.on_message(
+        turn_messages.TurnMessage(SESSION, "blind", 0.0, "me", turn(False), True)
+    )
     assert client.predicts()
 
 

@@ -6,25 +6,25 @@ from holdfast.core import events as ev
 from holdfast.core.session import TurnStep
 from holdfast.core.turn import events as turn
 from holdfast.host.session.refusal_counts import Refusals
-from holdfast.journal.entries import Refused
+from holdfast.journal.entries import RefusedEntry
 from holdfast.model.ids import ActorId, OperatorId
 
 ANN, BOB = ActorId.of_key(b"a" * 32), ActorId.of_key(b"b" * 32)
 SEAT = OperatorId("1" * 32)
 
 
-def offered(actor: ActorId, size: int = 1) -> ev.Offered:
-    return ev.Offered(actor, 0.0, SEAT, 1, b"x" * size)
+def offered(actor: ActorId, size: int = 1) -> ev.InputOffered:
+    return ev.InputOffered(actor, 0.0, SEAT, 1, b"x" * size)
 
 
 def test_the_first_is_told_at_once_and_those_like_it_as_one() -> None:
     refusals = Refusals()
     assert refusals.take(offered(ANN, 3), "turn_held") == (
         ANN,
-        Refused(SEAT, "input", "turn_held", 1, 3),
+        RefusedEntry(SEAT, "input", "turn_held", 1, 3),
     )
     assert [refusals.take(offered(ANN, 5), "turn_held") for _ in range(4)] == [None] * 4
-    assert refusals.told() == [(ANN, Refused(SEAT, "input", "turn_held", 4, 20))]
+    assert refusals.told() == [(ANN, RefusedEntry(SEAT, "input", "turn_held", 4, 20))]
     assert refusals.told() == []
     assert refusals.take(offered(ANN), "turn_held") is not None, "a first again"
 
@@ -38,5 +38,5 @@ def test_two_who_are_refused_by_turns_make_no_more_entries_than_one_alone() -> N
 
 def test_what_was_asked_is_told_in_the_words_of_the_protocol() -> None:
     refusals = Refusals()
-    told = refusals.take(TurnStep(ANN, 0.0, turn.YieldTurn(ANN, 0.0)), "turn_not_held")
-    assert told == (ANN, Refused("", "yield_turn", "turn_not_held"))
+    told = refusals.take(TurnStep(ANN, 0.0, turn.YieldStep(ANN, 0.0)), "turn_not_held")
+    assert told == (ANN, RefusedEntry("", "yield_turn", "turn_not_held"))

@@ -13,7 +13,7 @@ from holdfast.adapters.memory.coordination import MemoryCoordination, MemoryStor
 from holdfast.model import limits
 from holdfast.model.errors import InvalidArgument
 from holdfast.model.ids import SessionId
-from holdfast.ports.coordination import Done, Lost, Unknown
+from holdfast.ports.coordination import CasLost, CasUnknown, Written
 from holdfast.relay.address_rate import Guard, network_of
 from holdfast.relay.epoch_floors import Floor, Floors, MemoryFloors, SharedFloors
 from holdfast.relay.limits import Bounds, bounds_of
@@ -67,7 +67,7 @@ def test_a_floor_heard_to_rise_while_another_is_being_written_counts() -> None:
 
         async def cas(
             self, key: str, value: bytes, revision: int, *, gone_after_s: int | None = None
-        ) -> Done | Lost | Unknown:
+        ) -> Written | CasLost | CasUnknown:
             done = await super().cas(key, value, revision, gone_after_s=gone_after_s)
             await self.answer.wait()
             return done

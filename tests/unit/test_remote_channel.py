@@ -16,13 +16,13 @@ from holdfast.model.limits import CHANNEL_PATIENCE_S, CHANNEL_RENEW_S
 from holdfast.sdk.reach import remote_host as remote
 from holdfast.sdk.reach import secure_channel as remote_channel
 from holdfast.sdk.reach.machines import Machine
-from holdfast.sdk.reach.secure_channel import Device, RemoteChannel, dial
-from holdfast.wire.channel import Answering, HostChannel
+from holdfast.sdk.reach.secure_channel import DeviceKeys, RemoteChannel, dial
+from holdfast.wire.channel import HostChannel, HostHandshake
 from holdfast.wire.device_keys import channel_key, device_of
 from holdfast.wire.epochs import EpochFloor, Incarnation
 from holdfast.wire.input_chain import InputBook
 from holdfast.wire.key_agreement import KeyPair
-from holdfast.wire.record_layer import Kind, Opened
+from holdfast.wire.record_layer import OpenedRecord, RecordKind
 from holdfast.wire.signed_input import SignedInput
 from holdfast.wire.stream_opening import Opening, read_opening
 
@@ -39,7 +39,7 @@ class Wire:
         self._static = static
         self._book = InputBook(Incarnation(SESSION, 4))
         self.channel: HostChannel | None = None
-        self.heard: list[SignedInput | Opened] = []
+        self.heard: list[SignedInput | OpenedRecord] = []
         self.closed = False
         self.has_room = True
         self.on_data: Callable[[bytes], None] = lambda _: None
@@ -50,7 +50,7 @@ class Wire:
         if self.channel is None:
             opening, message = read_opening(data)
             assert opening == Opening(SESSION)
-            answering = Answering(
+            answering = HostHandshake(
                 self._book.incarnation, self._static, KeyPair(os.urandom(32)), message
             )
             said, self.channel = answering.answer(self._book, lambda _: None, now)
@@ -58,7 +58,7 @@ class Wire:
         elif (heard := self.channel.receive(data, now)) is not None:
             self.heard.append(heard)
 
-    def say(self, kind: Kind, body: bytes) -> None:
+    def say(self, kind: RecordKind, body: bytes) -> None:
         assert self.channel is not None
         for record in self.channel.seal(kind, body, asyncio.get_running_loop().time()):
             self.on_data(record)
@@ -79,7 +79,7 @@ class Clock(asyncio.SelectorEventLoop):
 def play(scene: Callable[[Wire, RemoteChannel, list[HoldfastError]], None]) -> None:
     async def all_of_it() -> None:
         wire, ends = Wire(), list[HoldfastError]()
-        device, floor = Device(bytes(range(32))), EpochFloor()
+        device, floor = DeviceKeys(bytes(range(32))), EpochFloor()
         channel = await dial(wire, Opening(SESSION), SESSION, device, floor, ends.append)  # type: ignore[arg-type]
         assert floor.highest == 4
         scene(wire, channel, ends)
@@ -94,9 +94,9 @@ def test_what_changes_something_arrives_signed_and_the_rest_does_not() -> None:
         channel.send(b"look", signed=False)
         channel.send(b"change", signed=True)
         looked, changed = wire.heard
-        assert looked == Opened(Kind.MESSAGE, b"look")
+        assert looked == OpenedRecord(RecordKind.MESSAGE, b"look")
         assert isinstance(changed, SignedInput) and changed.payload == b"change"
-        assert changed.key == Device(bytes(range(32))).public.key
+        assert changed.key == DeviceKeys(bytes(range(32))).public.key
         assert not ends
 
     play(scene)
@@ -123,7 +123,7 @@ def test_an_old_channel_gives_way_to_a_new_one() -> None:
         while loop.ahead < CHANNEL_RENEW_S:
             assert not ends
             loop.ahead += 4.0
-            wire.say(Kind.MESSAGE, b"here")
+            wire.say(RecordKind.MESSAGE, b"here")
             assert wire.channel is not None
             for record in wire.channel.sealed.poll(loop.time()):
                 wire.on_data(record)
@@ -136,13 +136,13 @@ def test_an_old_channel_gives_way_to_a_new_one() -> None:
 
 def test_what_a_relay_alters_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:
     def scene(wire: Wire, channel: RemoteChannel, ends: list[HoldfastError]) -> None:
-        said: list[Opened] = []
+        said: list[OpenedRecord] = []
         channel.on_said = said.append
-        wire.say(Kind.MESSAGE, b"right")
-        assert said == [Opened(Kind.MESSAGE, b"right")]
+        wire.say(RecordKind.MESSAGE, b"right")
+        assert said == [OpenedRecord(RecordKind.MESSAGE, b"right")]
         wire.on_data(b"x" * 40)
         assert [type(each) for each in ends] == [ChannelBroken]
-        wire.say(Kind.MESSAGE, b"too late")
+        wire.say(RecordKind.MESSAGE, b"too late")
         assert len(said) == 1
 
     monkeypatch.setattr(remote_channel, "_HANDSHAKE_S", 1.0)
@@ -166,7 +166,7 @@ def test_a_way_that_ends_before_it_is_used_is_closed(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(remote, "_LINGER_S", 0.0)
 
     async def scene() -> None:
-        wire, link, device = Wire(), Link(), Device(bytes(range(32)))
+        wire, link, device = Wire(), Link(), DeviceKeys(bytes(range(32)))
         machine = Machine("box", HOST.public.hex(), (), "me")
         bridge = remote._Bridge(machine, device, link)  # type: ignore[arg-type]
         opening, floor = Opening(SESSION), EpochFloor()

@@ -17,15 +17,15 @@ from holdfast.host.reach.remote_stream import RemoteStream
 from holdfast.model.errors import HoldfastError, NoSuchActor, ProtocolViolation
 from holdfast.model.ids import OperatorId, SessionId
 from holdfast.model.limits import CHANNEL_OVERDUE_S, CHANNEL_RENEW_S
-from holdfast.sdk.reach.secure_channel import Device
+from holdfast.sdk.reach.secure_channel import DeviceKeys
 from holdfast.wire import relay_messages as r
-from holdfast.wire.channel import Dialling, OperatorChannel
+from holdfast.wire.channel import OperatorChannel, OperatorHandshake
 from holdfast.wire.device_keys import channel_key, device_of
 from holdfast.wire.epochs import EpochFloor, Incarnation
 from holdfast.wire.input_chain import InputBook, InputStream
 from holdfast.wire.key_agreement import KeyPair
 from holdfast.wire.messages.base import Message
-from holdfast.wire.record_layer import Kind
+from holdfast.wire.record_layer import RecordKind
 from holdfast.wire.request_classes import body_of
 from holdfast.wire.stream_opening import Opening
 
@@ -122,18 +122,18 @@ class Host(Uplink):
 class Caller:
     """A device at the other end of a stream, with a channel that stands, and not a word said."""
 
-    def __init__(self, host: Host, device: Device, about: SessionId | None = SESSION) -> None:
+    def __init__(self, host: Host, device: DeviceKeys, about: SessionId | None = SESSION) -> None:
         self.host, self.stream = host, RemoteStream(host, 7)  # type: ignore[arg-type]
         self.name = OperatorId(os.urandom(16).hex())
         inputs = InputStream(SESSION, device.public.key, self.name, device.sign)
         known = device_of(HOST.public, STATIC, HOST.sign)
-        dialling = Dialling(
+        dialling = OperatorHandshake(
             inputs, device.public, device.static, KeyPair(os.urandom(32)), known, EpochFloor()
         )
         host.said.clear()
         self.stream.receive(Opening(about).encoded() + dialling.first())
         (answer,) = host.said
-        assert isinstance(answer, r.Data)
+        assert isinstance(answer, r.StreamData)
         self.channel: OperatorChannel
         self.channel, _ = dialling.finish(answer.data, self.now)
         host.said.clear()
@@ -149,7 +149,7 @@ class Caller:
     def beats(self) -> None:
         """Hear what there is, and say that we live."""
         for message in self.host.said:
-            if isinstance(message, r.Data):
+            if isinstance(message, r.StreamData):
                 self.channel.receive(message.data, self.now)
         self.host.said.clear()
         self.sends(self.channel.sealed.poll(self.now))
@@ -173,7 +173,7 @@ def play(scene: Callable[[Host], Coroutine[Any, Any, None]]) -> None:
 
 
 def let_in(host: Host) -> Caller:
-    device = Device(bytes(range(32)))
+    device = DeviceKeys(bytes(range(32)))
     host.known.add(device.public.key)
     return Caller(host, device)
 
@@ -182,7 +182,7 @@ def let_in(host: Host) -> Caller:
 def test_of_strangers_nothing_is_kept_and_of_who_is_let_in_the_stream() -> None:
     async def scene(host: Host) -> None:
         for number in range(STRANGERS):
-            stranger = Caller(host, Device(number.to_bytes(32)))
+            stranger = Caller(host, DeviceKeys(number.to_bytes(32)))
             if number % 2:
                 stranger.sends(stranger.channel.sealed.poll(stranger.now))
             else:
@@ -201,9 +201,9 @@ def test_of_strangers_nothing_is_kept_and_of_who_is_let_in_the_stream() -> None:
 @pytest.mark.requirement("R3")
 def test_a_stranger_that_goes_on_asking_is_not_heard() -> None:
     async def scene(host: Host) -> None:
-        stranger = Caller(host, Device(bytes(32)), about=None)
+        stranger = Caller(host, DeviceKeys(bytes(32)), about=None)
         asks = body_of({"t": "attach", "id": 1, "session": SESSION, "channel": 1})
-        stranger.sends(stranger.channel.sealed.seal(Kind.MESSAGE, asks, stranger.now))
+        stranger.sends(stranger.channel.sealed.seal(RecordKind.MESSAGE, asks, stranger.now))
         assert not host.closed.done() and not host.complaints, "its refusal is on its way"
         stranger.stream.gone()
 

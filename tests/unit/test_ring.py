@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from holdfast.adapters.session_memory.input_ledger import CONDUIT_PAGES, Ledger
+from holdfast.adapters.session_memory.input_ledger import CONDUIT_PAGES, InputLedger
 from holdfast.adapters.session_memory.output_ring import PAGE, Hangup, Ring, make_conduit, unread
 from holdfast.model.ids import OperatorId
 from holdfast.model.limits import LEDGER_OPERATORS
@@ -117,7 +117,7 @@ def test_inputs_reach_the_terminal_in_order_and_are_remembered(
     ring: Ring, terminal: tuple[int, int]
 ) -> None:
     master, slave = terminal
-    ledger = Ledger(ring, make_conduit())
+    ledger = InputLedger(ring, make_conduit())
     ledger.take(A, 1, b"one ")
     ledger.take(B, 1, b"two ")
     ledger.take(A, 2, b"three")
@@ -132,8 +132,8 @@ def test_a_new_daemon_types_what_the_old_one_took_and_did_not_type(
 ) -> None:
     master, slave = terminal
     conduit = make_conduit()
-    Ledger(ring, os.dup(conduit)).take(A, 7, b"not lost")
-    again = Ledger(ring, conduit)
+    InputLedger(ring, os.dup(conduit)).take(A, 7, b"not lost")
+    again = InputLedger(ring, conduit)
     assert again.last_seq(A) == 7
     again.type_into(master)
     assert os.read(slave, 100) == b"not lost"
@@ -144,7 +144,7 @@ def test_a_kill_while_staging_is_settled_by_the_length_of_the_pipe(
     ring: Ring, monkeypatch: pytest.MonkeyPatch, written: bool
 ) -> None:
     conduit = make_conduit()
-    ledger = Ledger(ring, conduit)
+    ledger = InputLedger(ring, conduit)
     ledger.take(A, 1, b"before")
     real_write = os.write
 
@@ -157,13 +157,13 @@ def test_a_kill_while_staging_is_settled_by_the_length_of_the_pipe(
     with pytest.raises(SystemExit):
         ledger.take(A, 2, b"doubtful")
     monkeypatch.undo()
-    again = Ledger(ring, conduit)
+    again = InputLedger(ring, conduit)
     assert again.last_seq(A) == (2 if written else 1)
     assert unread(conduit) == len(b"before" + b"doubtful" * written)
 
 
 def test_the_longest_idle_operator_is_forgotten_first(ring: Ring) -> None:
-    ledger = Ledger(ring, make_conduit())
+    ledger = InputLedger(ring, make_conduit())
     for number in range(1, LEDGER_OPERATORS + 1):
         ledger.take(operator(number), 1, b"")
     ledger.take(operator(1), 2, b"")  # number 2 is now the longest idle
@@ -176,7 +176,7 @@ def test_the_longest_idle_operator_is_forgotten_first(ring: Ring) -> None:
 
 @pytest.mark.parametrize("size", [1, 600, 2100, 4095, 4096, 4097, 9000])
 def test_inputs_of_any_size_fill_the_conduit_without_failing(ring: Ring, size: int) -> None:
-    ledger, seq = Ledger(ring, make_conduit()), 0
+    ledger, seq = InputLedger(ring, make_conduit()), 0
     while ledger.room() >= size:
         seq += 1
         ledger.take(A, seq, b"x" * size)
@@ -186,7 +186,7 @@ def test_inputs_of_any_size_fill_the_conduit_without_failing(ring: Ring, size: i
 
 def test_room_is_never_promised_that_is_not_there(ring: Ring, terminal: tuple[int, int]) -> None:
     master, slave = terminal
-    ledger = Ledger(ring, make_conduit())
+    ledger = InputLedger(ring, make_conduit())
     assert ledger.room() == CONDUIT_PAGES * PAGE
     seq = 0
     for size in (1, 5000, 4096, 3, 20_000, 4095, 30_000, 60_000):

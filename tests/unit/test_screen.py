@@ -12,7 +12,7 @@ from holdfast.adapters.ghostty.screen import GhosttyScreen
 from holdfast.adapters.ghostty.terminal_handle import UNFINISHED_MAX_BYTES
 from holdfast.model.errors import InvalidArgument
 from holdfast.model.size import Size
-from holdfast.ports.screen import Screen
+from holdfast.ports.screen import ScreenPort
 
 SIZE = Size(20, 5)
 FAMILY = "👨‍👩‍👧"
@@ -33,7 +33,7 @@ def again(screen: GhosttyScreen) -> GhosttyScreen:
 
 
 def test_it_is_a_screen_as_the_port_says() -> None:
-    screen: Screen = fed("hello")
+    screen: ScreenPort = fed("hello")
     assert (screen.text(), screen.cursor(), screen.title, screen.mode(25)) == (
         "hello", (5, 0), "", True
     )  # fmt: skip

@@ -17,7 +17,7 @@ from holdfast.model.ids import SessionId
 from holdfast.model.size import Size
 from holdfast.sdk.aio.command_run import Running, _Kept
 from holdfast.sdk.aio.inputs import Inputs
-from holdfast.sdk.aio.link import Link
+from holdfast.sdk.aio.link import HostLink
 from holdfast.sdk.aio.session import Session
 from holdfast.wire.frames import Decoder, encode
 from holdfast.wire.messages import session as m
@@ -71,10 +71,10 @@ class FakeHost:
 @asynccontextmanager
 async def linked(
     tmp_path: Path, answering: Answering, read_bytes: int = 1 << 16
-) -> AsyncIterator[tuple[FakeHost, Link]]:
+) -> AsyncIterator[tuple[FakeHost, HostLink]]:
     host = FakeHost(str(tmp_path / "s"), answering, read_bytes)
     server = await asyncio.start_unix_server(host.serve, host.path)
-    link = Link(host.path, "test", None, patience_s=PATIENCE_S)
+    link = HostLink(host.path, "test", None, patience_s=PATIENCE_S)
     try:
         yield host, link
     finally:

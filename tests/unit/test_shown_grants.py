@@ -9,7 +9,7 @@ import pytest
 from holdfast.core.access.authority import Authority
 from holdfast.core.access.envelope_book import NOTHING, Meet
 from holdfast.core.access.grant_verifier import Root
-from holdfast.core.access.presented_grants import Shown
+from holdfast.core.access.presented_grants import PresentedGrants
 from holdfast.core.access.rate_limits import Limits
 from holdfast.model.actor import Actor
 from holdfast.model.envelope import ALL, Envelope, Right, Scope, rights_of
@@ -36,11 +36,13 @@ from unit.granting import (
 _FIVE_MINUTES = 300
 
 
-def shown() -> Shown:
-    return Shown(verifier())
+def shown() -> PresentedGrants:
+    return PresentedGrants(verifier())
 
 
-def rights(book: Shown, who: Party, session: SessionId = SESSION, now: float = NOW) -> set[str]:
+def rights(
+    book: PresentedGrants, who: Party, session: SessionId = SESSION, now: float = NOW
+) -> set[str]:
     return {*book.meet(who.actor, session, ("team-a", "x"), now).rights}
 
 
@@ -60,7 +62,7 @@ def test_a_chain_counts_while_its_connection_lasts() -> None:
 def test_who_is_away_still_stands_by_what_it_came_with_and_cannot_act_by_it() -> None:
     came = chain(HOST.gives(ADA, rights=("input", "observe")))
     judging = verifier()
-    book = Shown(judging, lambda actor: [came] if actor == ADA.actor else [])
+    book = PresentedGrants(judging, lambda actor: [came] if actor == ADA.actor else [])
 
     def standing(now: float = NOW) -> set[str]:
         return {*book.standing(ADA.actor, SESSION, (), now).rights}
@@ -151,7 +153,7 @@ def test_several_chains_of_an_actor_add_up_under_the_tightest_rates_and_the_near
 
 def test_revocations_end_what_is_shown_already() -> None:
     judge = verifier()
-    book = Shown(judge)
+    book = PresentedGrants(judge)
     first, second, third = three_links()
     book.show("ada", chain(first), ADA.key, NOW)
     book.show("agent", chain(first, second, third), AGENT.key, NOW)
@@ -163,7 +165,7 @@ def test_revocations_end_what_is_shown_already() -> None:
 
 def test_an_authority_whose_list_grows_old_loses_all_but_observing_and_gets_it_back() -> None:
     judge = verifier(Root(ORG.key, fresh_s=60.0))
-    book = Shown(judge)
+    book = PresentedGrants(judge)
     judge.take(ORG.revokes(1), NOW)
     book.show("one", chain(ORG.gives(ADA)), ADA.key, NOW)
     assert book.meet(ADA.actor, SESSION, (), NOW).until == NOW + 60
@@ -174,7 +176,7 @@ def test_an_authority_whose_list_grows_old_loses_all_but_observing_and_gets_it_b
 
 
 def test_more_connections_than_a_host_has_show_nothing() -> None:
-    book, links = Shown(verifier()), chain(HOST.gives(ADA))
+    book, links = PresentedGrants(verifier()), chain(HOST.gives(ADA))
     for number in range(OPERATORS_MAX):
         book.show(str(number), links, ADA.key, NOW)
     with pytest.raises(LimitReached):

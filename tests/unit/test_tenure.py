@@ -9,13 +9,13 @@ import pytest
 
 from holdfast.adapters.memory.coordination import MemoryCoordination
 from holdfast.core.lease.machine import Lease
-from holdfast.core.lease.table import Step
+from holdfast.core.lease.table import LeaseStep
 from holdfast.host.coordination_point import nats_urls, terms_of
-from holdfast.host.session.lease_runner import KeptTenure, Tenure, newborn
+from holdfast.host.session.lease_runner import LeaseRunner, SavedLeaseRun, newborn
 from holdfast.model.errors import CoordinationDown, InvalidArgument
 from holdfast.model.ids import SessionId
 from holdfast.model.lease import CLUSTER, EMBEDDED, LeaseRecord
-from holdfast.ports.coordination import Done, Entry, Lost, Unknown
+from holdfast.ports.coordination import CasLost, CasUnknown, StoredValue, Written
 from holdfast.wire.coordination import lease_key, pack_lease, unpack_lease
 from unit.virtual_time import VirtualClock, run
 
@@ -33,19 +33,19 @@ class Wire:
         self.store = store
         self.cut = self.deaf = False
 
-    async def get(self, key: str) -> Entry:
+    async def get(self, key: str) -> StoredValue:
         if self.cut:
             await asyncio.sleep(CALL_S)
             raise CoordinationDown("cut off")
         return await self.store.get(key)
 
-    async def cas(self, key: str, value: bytes, revision: int) -> Done | Lost | Unknown:
+    async def cas(self, key: str, value: bytes, revision: int) -> Written | CasLost | CasUnknown:
         if not self.cut:
             done = await self.store.cas(key, value, revision)
             if not self.deaf:
                 return done
         await asyncio.sleep(CALL_S)
-        return Unknown("cut off")
+        return CasUnknown("cut off")
 
 
 class Slow(Wire):
@@ -59,10 +59,10 @@ class Slow(Wire):
         self.answer[0].set()
         self._count = 0
 
-    async def cas(self, key: str, value: bytes, revision: int) -> Done | Lost | Unknown:
+    async def cas(self, key: str, value: bytes, revision: int) -> Written | CasLost | CasUnknown:
         number, self._count = self._count, self._count + 1
         self.began[number].set()
-        done = await self.store.cas(key, value, revision) if number < 2 else Lost()
+        done = await self.store.cas(key, value, revision) if number < 2 else CasLost()
         await self.answer[number].wait()
         return done
 
@@ -74,24 +74,24 @@ class Host:
         self.name, self.clock, self.wire = name, VirtualClock(), Wire(store)
         self.story: list[tuple[str, float]] = []
         self.changed = asyncio.Event()
-        self.saved: KeptTenure | None = None
-        self.tenure: Tenure
+        self.saved: SavedLeaseRun | None = None
+        self.tenure: LeaseRunner
 
     def newborn(self) -> Host:
-        self.tenure = Tenure(newborn(SESSION, self.name, TERMS), self.wire, self.clock, self)
+        self.tenure = LeaseRunner(newborn(SESSION, self.name, TERMS), self.wire, self.clock, self)
         return self
 
     def challenger(self) -> Host:
         lease = Lease(SESSION, self.name, f"life of {self.name}", TERMS)
-        self.tenure = Tenure(lease, self.wire, self.clock, self)
+        self.tenure = LeaseRunner(lease, self.wire, self.clock, self)
         return self
 
     def restarted(self) -> None:
         """A new daemon, which knows what was kept and nothing else."""
         assert self.saved is not None
-        kept = KeptTenure.unpack(self.saved.pack())
+        kept = SavedLeaseRun.unpack(self.saved.pack())
         self.tenure.close()
-        self.tenure = Tenure.of(kept, self.wire, self.clock, self)
+        self.tenure = LeaseRunner.of(kept, self.wire, self.clock, self)
         self.tenure.carry_on()
 
     async def until(self, what: str) -> float:
@@ -114,7 +114,7 @@ class Host:
     def renewed(self, until: float) -> None:
         self.moved()
 
-    def lost(self, step: Step) -> None:
+    def lost(self, step: LeaseStep) -> None:
         self._tell(step)
 
     def taken(self, by: LeaseRecord) -> None:
@@ -161,7 +161,7 @@ def test_one_that_cannot_renew_stops_before_the_lease_can_be_taken() -> None:
         await asyncio.sleep(5.0)
         host.wire.cut = True
         cut_at = host.clock.now()
-        fenced_at = await host.until(Step.LAPSE)
+        fenced_at = await host.until(LeaseStep.LAPSE)
         assert cut_at + USABLE_S - TERMS.renew_s - 0.01 <= fenced_at <= cut_at + USABLE_S
         assert not host.tenure.judge()
         await asyncio.sleep(100.0)
@@ -190,7 +190,7 @@ def test_after_the_lapse_it_goes_on_in_a_new_epoch_and_without_the_wait() -> Non
     async def story() -> None:
         host, store = await held()
         host.wire.cut = True
-        await host.until(Step.LAPSE)
+        await host.until(LeaseStep.LAPSE)
         await asyncio.sleep(50.0)
         host.wire.cut = False
         healed_at = host.clock.now()
@@ -220,7 +220,7 @@ def test_once_another_host_has_it_what_stands_still_here_never_runs_again() -> N
         host, store = await held()
         other = Host("b", store).challenger()
         host.wire.cut = True
-        fenced = asyncio.create_task(host.until(Step.LAPSE))
+        fenced = asyncio.create_task(host.until(LeaseStep.LAPSE))
         assert await other.tenure.acquire(2 * WAIT_S)
         assert other.story[-1][1] > await fenced
         assert other.words() == ["epoch 2"]
@@ -245,7 +245,7 @@ def test_where_the_store_forgot_all_only_somebodys_word_brings_it_back() -> None
         with pytest.raises(InvalidArgument, match="is held"):
             await host.tenure.force("ada", "because", 5.0)
         store.store.entries.clear()
-        await host.until(Step.REFUSED)
+        await host.until(LeaseStep.REFUSED)
         await asyncio.sleep(10 * WAIT_S)
         assert host.words() == ["epoch 1", "refused"], "absence proves nothing, however long"
         with pytest.raises(InvalidArgument, match="needs a reason"):
@@ -265,7 +265,7 @@ def test_a_word_is_not_enough_where_another_host_is_found_or_nobody_answers() ->
     async def story() -> None:
         host, store = await held()
         store.store.entries.clear()
-        await host.until(Step.REFUSED)
+        await host.until(LeaseStep.REFUSED)
         host.wire.cut = True
         host.restarted()
         with pytest.raises(CoordinationDown):
@@ -320,7 +320,7 @@ def test_an_answer_that_comes_after_the_lapse_is_not_taken_for_another_ones() ->
         host.wire = slow = Slow(host.wire.store)
         host.newborn()
         assert await host.tenure.acquire(5.0)
-        await host.until(Step.LAPSE)  # the renewal is done, and not answered
+        await host.until(LeaseStep.LAPSE)  # the renewal is done, and not answered
         await slow.began[2].wait()  # the claim of the next life is under way
         slow.answer[1].set()
         await asyncio.sleep(0.1)
@@ -335,7 +335,7 @@ def test_a_store_that_lost_its_memory_gives_nothing_back() -> None:
     async def story() -> None:
         host, _ = await held()
         host.wire.cut = True
-        await host.until(Step.LAPSE)
+        await host.until(LeaseStep.LAPSE)
         host.wire.store = MemoryCoordination()
         host.wire.cut = False
         await asyncio.sleep(10 * WAIT_S)
@@ -348,7 +348,7 @@ def test_a_write_that_arrived_without_its_answer_is_no_ones_but_ours() -> None:
     async def story() -> None:
         host, store = await held()
         host.wire.deaf = True
-        await host.until(Step.LAPSE)
+        await host.until(LeaseStep.LAPSE)
         await asyncio.sleep(30.0)  # it writes that it has it again, and does not know it
         assert (await record(store)).epoch > 1
         host.wire.deaf = False
@@ -393,7 +393,7 @@ def test_a_fenced_one_stays_fenced_over_a_new_daemon() -> None:
     async def story() -> None:
         host, _ = await held()
         host.wire.cut = True
-        await host.until(Step.LAPSE)
+        await host.until(LeaseStep.LAPSE)
         host.restarted()
         assert not host.tenure.judge()
         await asyncio.sleep(5.0)
@@ -433,8 +433,8 @@ def test_a_damaged_record_is_never_taken_for_none() -> None:
     async def story() -> None:
         host, store = await held()
         entry = await store.get(lease_key(SESSION))
-        assert isinstance(await store.cas(entry.key, b"\xc1", entry.revision), Done)
-        await host.until(Step.REFUSED)
+        assert isinstance(await store.cas(entry.key, b"\xc1", entry.revision), Written)
+        await host.until(LeaseStep.REFUSED)
         await asyncio.sleep(100.0)
         assert host.words() == ["epoch 1", "refused"]
 
@@ -446,7 +446,7 @@ def test_a_record_forced_by_somebody_ousts_who_held_it() -> None:
         host, store = await held()
         entry = await store.get(lease_key(SESSION))
         forced = LeaseRecord(SESSION, "c", "life of c", 2, None, forced_by="ann", reason="gone")
-        assert isinstance(await store.cas(entry.key, pack_lease(forced), entry.revision), Done)
+        assert isinstance(await store.cas(entry.key, pack_lease(forced), entry.revision), Written)
         await host.until("taken by c")
         assert host.words()[:2] in (["epoch 1", "refused"], ["epoch 1", "ousted"])
 

@@ -9,9 +9,9 @@ import pytest
 
 from holdfast.core.turn import events as ev
 from holdfast.core.turn import policy as turn_policy
-from holdfast.core.turn.machine import KeptTurn, Turn
+from holdfast.core.turn.machine import SavedTurn, TurnMachine
 from holdfast.core.turn.policy import Waiting
-from holdfast.core.turn.table import TRANSITIONS, Step, TurnState
+from holdfast.core.turn.table import TRANSITIONS, TurnPhase, TurnStepKind
 from holdfast.model.errors import (
     InvalidArgument,
     LimitReached,
@@ -33,11 +33,11 @@ NAMES = {ANN: "ann", BOT: "bot", CAT: "cat"}
 ARCHITECTURE = Path(__file__).resolve().parents[2] / "ARCHITECTURE.md"
 
 
-def a_turn(policy: str = "queue") -> Turn:
-    return Turn(policy, names=NAMES.__getitem__, session="web")
+def a_turn(policy: str = "queue") -> TurnMachine:
+    return TurnMachine(policy, names=NAMES.__getitem__, session="web")
 
 
-def moved(outcomes: list[ev.Outcome]) -> ev.Moved:
+def moved(outcomes: list[ev.TurnOutcome]) -> ev.Moved:
     (only,) = outcomes
     assert isinstance(only, ev.Moved)
     return only
@@ -45,10 +45,10 @@ def moved(outcomes: list[ev.Outcome]) -> ev.Moved:
 
 def test_the_first_to_write_has_the_turn_and_others_are_told_whom_to_ask() -> None:
     turn = a_turn()
-    assert moved(turn.handle(ev.Wrote(ANN, 1.0))).holder == ANN
-    assert turn.handle(ev.Wrote(ANN, 2.0)) == []
+    assert moved(turn.handle(ev.WroteStep(ANN, 1.0))).holder == ANN
+    assert turn.handle(ev.WroteStep(ANN, 2.0)) == []
     with pytest.raises(TurnHeld, match="ann holds the turn") as refused:
-        turn.handle(ev.Wrote(BOT, 2.0))
+        turn.handle(ev.WroteStep(BOT, 2.0))
     assert refused.value.hint == "`hold turn web request` asks for it"
     assert refused.value.retryable
     assert turn.queue == (), "a refused write does not wait"
@@ -56,10 +56,12 @@ def test_the_first_to_write_has_the_turn_and_others_are_told_whom_to_ask() -> No
 
 def test_a_request_waits_and_the_holder_grants_it() -> None:
     turn = a_turn()
-    turn.handle(ev.RequestTurn(ANN, 1.0))
-    assert turn.handle(ev.RequestTurn(BOT, 2.0, "deploy?")) == [ev.Asked(BOT, ANN, "deploy?")]
-    assert turn.state is TurnState.CONTESTED
-    assert turn.handle(ev.GrantTurn(ANN, BOT, 3.0)) == [ev.Moved(Step.GRANT, ANN, BOT, 3.0, by=ANN)]
+    turn.handle(ev.RequestStep(ANN, 1.0))
+    assert turn.handle(ev.RequestStep(BOT, 2.0, "deploy?")) == [ev.Asked(BOT, ANN, "deploy?")]
+    assert turn.state is TurnPhase.CONTESTED
+    assert turn.handle(ev.GrantStep(ANN, BOT, 3.0)) == [
+        ev.Moved(TurnStepKind.GRANT, ANN, BOT, 3.0, by=ANN)
+    ]
     assert turn.may_write(BOT)
     assert not turn.may_write(ANN)
 
@@ -67,19 +69,19 @@ def test_a_request_waits_and_the_holder_grants_it() -> None:
 def test_a_grant_without_a_name_goes_to_the_first_who_waits() -> None:
     turn = a_turn()
     for who in (ANN, CAT, BOT):
-        turn.handle(ev.RequestTurn(who, 1.0))
-    assert moved(turn.handle(ev.GrantTurn(ANN, None, 2.0))).holder == CAT
+        turn.handle(ev.RequestStep(who, 1.0))
+    assert moved(turn.handle(ev.GrantStep(ANN, None, 2.0))).holder == CAT
 
 
 def test_only_the_holder_passes_the_turn_on() -> None:
     turn = a_turn()
-    free = [ev.YieldTurn(BOT, 1.0), ev.HandOff(BOT, ANN, 1.0), ev.RevokeTurn(BOT, 1.0)]
+    free = [ev.YieldStep(BOT, 1.0), ev.HandOff(BOT, ANN, 1.0), ev.RevokeStep(BOT, 1.0)]
     for event in free:
         with pytest.raises(TurnNotHeld):
             turn.handle(event)
-    turn.handle(ev.RequestTurn(ANN, 1.0))
-    turn.handle(ev.RequestTurn(CAT, 1.0))
-    held = [ev.YieldTurn(BOT, 1.0), ev.GrantTurn(BOT, CAT, 1.0), ev.SetBlind(BOT, True)]
+    turn.handle(ev.RequestStep(ANN, 1.0))
+    turn.handle(ev.RequestStep(CAT, 1.0))
+    held = [ev.YieldStep(BOT, 1.0), ev.GrantStep(BOT, CAT, 1.0), ev.BlindStep(BOT, True)]
     for other in held:
         with pytest.raises(TurnNotHeld, match="bot does not hold the turn; ann does"):
             turn.handle(other)
@@ -87,12 +89,12 @@ def test_only_the_holder_passes_the_turn_on() -> None:
 
 def test_the_turn_is_granted_only_to_one_who_waits_but_handed_to_anybody() -> None:
     turn = a_turn()
-    turn.handle(ev.RequestTurn(ANN, 1.0))
+    turn.handle(ev.RequestStep(ANN, 1.0))
     with pytest.raises(InvalidArgument, match="nobody waits"):
-        turn.handle(ev.GrantTurn(ANN, BOT, 1.0))
-    turn.handle(ev.RequestTurn(CAT, 1.0))
+        turn.handle(ev.GrantStep(ANN, BOT, 1.0))
+    turn.handle(ev.RequestStep(CAT, 1.0))
     with pytest.raises(InvalidArgument, match="bot does not wait"):
-        turn.handle(ev.GrantTurn(ANN, BOT, 1.0))
+        turn.handle(ev.GrantStep(ANN, BOT, 1.0))
     assert moved(turn.handle(ev.HandOff(ANN, BOT, 2.0, "yours"))).reason == "yours"
     assert turn.holder == BOT
     assert [one.actor for one in turn.queue] == [CAT]
@@ -101,27 +103,27 @@ def test_the_turn_is_granted_only_to_one_who_waits_but_handed_to_anybody() -> No
 def test_a_repeated_request_keeps_its_place_and_is_told_only_when_it_says_something_new() -> None:
     turn = a_turn()
     for who in (ANN, BOT, CAT):
-        turn.handle(ev.RequestTurn(who, 1.0))
-    assert turn.handle(ev.RequestTurn(BOT, 5.0)) == []
-    assert turn.handle(ev.RequestTurn(BOT, 5.0, "now!")) == [ev.Asked(BOT, ANN, "now!")]
+        turn.handle(ev.RequestStep(who, 1.0))
+    assert turn.handle(ev.RequestStep(BOT, 5.0)) == []
+    assert turn.handle(ev.RequestStep(BOT, 5.0, "now!")) == [ev.Asked(BOT, ANN, "now!")]
     assert turn.queue[0] == Waiting(BOT, 1.0, "now!")
 
 
 @pytest.mark.requirement("A5")
 def test_a_seized_turn_stays_through_pauses_requests_and_a_lost_connection() -> None:
     turn = a_turn("free-when-idle")
-    turn.handle(ev.Wrote(BOT, 1.0))
+    turn.handle(ev.WroteStep(BOT, 1.0))
     assert moved(turn.handle(ev.SeizeTurn(ANN, 2.0, "it loops"))) == ev.Moved(
-        Step.SEIZE, BOT, ANN, 2.0, "it loops", ANN
+        TurnStepKind.SEIZE, BOT, ANN, 2.0, "it loops", ANN
     )
     assert turn.wakes_at() is None
-    turn.handle(ev.Leave(ANN, 3.0))
-    turn.handle(ev.RequestTurn(BOT, 1e9))
-    turn.handle(ev.Tick(2e9))
+    turn.handle(ev.LeaveStep(ANN, 3.0))
+    turn.handle(ev.RequestStep(BOT, 1e9))
+    turn.handle(ev.TurnTick(2e9))
     with pytest.raises(TurnHeld, match="ann holds the turn by seizure"):
-        turn.handle(ev.Wrote(BOT, 2e9))
+        turn.handle(ev.WroteStep(BOT, 2e9))
     assert turn.holder == ANN
-    turn.handle(ev.YieldTurn(ANN, 2e9))
+    turn.handle(ev.YieldStep(ANN, 2e9))
     assert turn.holder == BOT
     assert not turn.seized
 
@@ -131,7 +133,7 @@ def test_a_seized_turn_can_be_seized_again_and_revoked() -> None:
     turn.handle(ev.SeizeTurn(ANN, 1.0))
     turn.handle(ev.SeizeTurn(BOT, 2.0))
     assert turn.holder == BOT
-    assert moved(turn.handle(ev.RevokeTurn(HOST_ACTOR, 3.0, "actor revoked"))).holder is None
+    assert moved(turn.handle(ev.RevokeStep(HOST_ACTOR, 3.0, "actor revoked"))).holder is None
 
 
 @pytest.mark.requirement("A5")
@@ -167,37 +169,39 @@ def test_a_policy_that_names_a_stranger_does_not_leave_the_turn_lying(
     monkeypatch.setitem(turn_policy.POLICIES, "stranger", Stranger())
     turn = a_turn("stranger")
     for who in (ANN, CAT, BOT):
-        turn.handle(ev.RequestTurn(who, 1.0))
-    assert moved(turn.handle(ev.YieldTurn(ANN, 2.0))).holder == CAT
+        turn.handle(ev.RequestStep(who, 1.0))
+    assert moved(turn.handle(ev.YieldStep(ANN, 2.0))).holder == CAT
 
 
 def test_leaving_gives_up_a_hold_by_writing_but_not_one_asked_for() -> None:
     turn = a_turn()
-    turn.handle(ev.Wrote(ANN, 1.0))
-    assert moved(turn.handle(ev.Leave(ANN, 2.0))) == ev.Moved(Step.LEAVE, ANN, None, 2.0)
-    turn.handle(ev.RequestTurn(ANN, 3.0))
-    assert turn.handle(ev.Leave(ANN, 4.0)) == []
+    turn.handle(ev.WroteStep(ANN, 1.0))
+    assert moved(turn.handle(ev.LeaveStep(ANN, 2.0))) == ev.Moved(
+        TurnStepKind.LEAVE, ANN, None, 2.0
+    )
+    turn.handle(ev.RequestStep(ANN, 3.0))
+    assert turn.handle(ev.LeaveStep(ANN, 4.0)) == []
     assert turn.holder == ANN
-    assert moved(turn.handle(ev.Tick(3.0 + TURN_IDLE_S))).step is Step.EXPIRE
+    assert moved(turn.handle(ev.TurnTick(3.0 + TURN_IDLE_S))).step is TurnStepKind.EXPIRE
 
 
 def test_what_was_asked_for_expressly_stays_so_when_a_key_asks_again() -> None:
     turn = a_turn()
     for explicit in (True, False):
-        turn.handle(ev.RequestTurn(ANN, 1.0, explicit=explicit))
-        turn.handle(ev.RequestTurn(BOT, 1.0, explicit=explicit))
+        turn.handle(ev.RequestStep(ANN, 1.0, explicit=explicit))
+        turn.handle(ev.RequestStep(BOT, 1.0, explicit=explicit))
     assert turn.explicit
     assert turn.queue[0].explicit
 
 
 def test_a_request_by_key_ends_with_its_connection_one_by_command_does_not() -> None:
     turn = a_turn()
-    turn.handle(ev.RequestTurn(ANN, 1.0))
-    turn.handle(ev.RequestTurn(BOT, 1.0, explicit=False))
-    turn.handle(ev.RequestTurn(CAT, 1.0, explicit=True))
-    assert turn.handle(ev.Leave(BOT, 2.0)) == [ev.Withdrawn(BOT)]
-    assert turn.handle(ev.Leave(CAT, 2.0)) == []
-    turn.handle(ev.YieldTurn(ANN, 3.0))
+    turn.handle(ev.RequestStep(ANN, 1.0))
+    turn.handle(ev.RequestStep(BOT, 1.0, explicit=False))
+    turn.handle(ev.RequestStep(CAT, 1.0, explicit=True))
+    assert turn.handle(ev.LeaveStep(BOT, 2.0)) == [ev.Withdrawn(BOT)]
+    assert turn.handle(ev.LeaveStep(CAT, 2.0)) == []
+    turn.handle(ev.YieldStep(ANN, 3.0))
     assert (turn.holder, turn.away) == (CAT, True)
     turn.handle(ev.Return(CAT))
     assert not turn.away
@@ -219,20 +223,20 @@ def test_an_idle_holder_loses_the_turn_when_the_policy_says(
     policy: str, waiting: bool, limit: float
 ) -> None:
     turn = a_turn(policy)
-    turn.handle(ev.RequestTurn(ANN, 90.0))
-    turn.handle(ev.Wrote(ANN, 100.0))
+    turn.handle(ev.RequestStep(ANN, 90.0))
+    turn.handle(ev.WroteStep(ANN, 100.0))
     if waiting:
-        turn.handle(ev.RequestTurn(BOT, 100.0))
+        turn.handle(ev.RequestStep(BOT, 100.0))
     assert turn.wakes_at() == 100.0 + limit
-    assert turn.handle(ev.Tick(100.0 + limit - 0.01)) == []
-    assert moved(turn.handle(ev.Tick(100.0 + limit))).holder == (BOT if waiting else None)
+    assert turn.handle(ev.TurnTick(100.0 + limit - 0.01)) == []
+    assert moved(turn.handle(ev.TurnTick(100.0 + limit))).holder == (BOT if waiting else None)
 
 
 def test_a_holder_that_left_is_not_asked_for_long() -> None:
     turn = a_turn("ask-holder")
-    turn.handle(ev.RequestTurn(ANN, 0.0))
-    turn.handle(ev.RequestTurn(BOT, 1.0))
-    turn.handle(ev.Leave(ANN, 2.0))
+    turn.handle(ev.RequestStep(ANN, 0.0))
+    turn.handle(ev.RequestStep(BOT, 1.0))
+    turn.handle(ev.LeaveStep(ANN, 2.0))
     assert turn.wakes_at() == TURN_AWAY_S
     turn.handle(ev.Return(ANN))
     assert turn.wakes_at() == TURN_NEVER_LONGER_S
@@ -240,45 +244,45 @@ def test_a_holder_that_left_is_not_asked_for_long() -> None:
 
 def test_free_when_idle_gives_a_request_the_turn_at_once_after_a_pause() -> None:
     turn = a_turn("free-when-idle")
-    turn.handle(ev.RequestTurn(ANN, 0.0))
-    turn.handle(ev.Wrote(ANN, 10.0))
-    assert turn.handle(ev.RequestTurn(BOT, 10.0 + TURN_PAUSE_S)) == [
-        ev.Moved(Step.REQUEST, ANN, BOT, 10.0 + TURN_PAUSE_S, "idle", by=BOT)
+    turn.handle(ev.RequestStep(ANN, 0.0))
+    turn.handle(ev.WroteStep(ANN, 10.0))
+    assert turn.handle(ev.RequestStep(BOT, 10.0 + TURN_PAUSE_S)) == [
+        ev.Moved(TurnStepKind.REQUEST, ANN, BOT, 10.0 + TURN_PAUSE_S, "idle", by=BOT)
     ]
 
 
 def test_writing_takes_an_idle_hold_only_if_it_was_not_asked_for_and_nobody_waits() -> None:
     late = 10.0 + TURN_PAUSE_S
     turn = a_turn("free-when-idle")
-    turn.handle(ev.Wrote(ANN, 10.0))
+    turn.handle(ev.WroteStep(ANN, 10.0))
     with pytest.raises(TurnHeld):
-        turn.handle(ev.Wrote(BOT, late - 0.01))
-    taken = moved(turn.handle(ev.Wrote(BOT, late)))
+        turn.handle(ev.WroteStep(BOT, late - 0.01))
+    taken = moved(turn.handle(ev.WroteStep(BOT, late)))
     assert (taken.holder, taken.reason) == (BOT, "idle")
     turn = a_turn("free-when-idle")
-    turn.handle(ev.RequestTurn(ANN, 10.0))
+    turn.handle(ev.RequestStep(ANN, 10.0))
     with pytest.raises(TurnHeld):
-        turn.handle(ev.Wrote(BOT, late))
+        turn.handle(ev.WroteStep(BOT, late))
     turn = a_turn("free-when-idle")
-    turn.handle(ev.Wrote(ANN, 10.0))
-    turn.handle(ev.RequestTurn(CAT, 10.0))
+    turn.handle(ev.WroteStep(ANN, 10.0))
+    turn.handle(ev.RequestStep(CAT, 10.0))
     with pytest.raises(TurnHeld):
-        turn.handle(ev.Wrote(BOT, late))
+        turn.handle(ev.WroteStep(BOT, late))
 
 
 def test_a_clock_set_back_neither_takes_the_turn_nor_keeps_it_for_ever() -> None:
     turn = a_turn()
-    turn.handle(ev.RequestTurn(ANN, 1e6))
-    assert turn.handle(ev.Tick(5.0)) == []
+    turn.handle(ev.RequestStep(ANN, 1e6))
+    assert turn.handle(ev.TurnTick(5.0)) == []
     assert turn.wakes_at() == 5.0 + TURN_IDLE_S
     assert turn.since == 5.0
 
 
 def test_a_blind_turn_ends_when_the_turn_moves() -> None:
     turn = a_turn()
-    turn.handle(ev.RequestTurn(ANN, 1.0))
-    assert turn.handle(ev.SetBlind(ANN, True)) == [ev.Blinded(ANN, True)]
-    assert turn.handle(ev.SetBlind(ANN, True)) == []
+    turn.handle(ev.RequestStep(ANN, 1.0))
+    assert turn.handle(ev.BlindStep(ANN, True)) == [ev.Blinded(ANN, True)]
+    assert turn.handle(ev.BlindStep(ANN, True)) == []
     turn.handle(ev.SeizeTurn(BOT, 2.0))
     assert not turn.blind
 
@@ -294,18 +298,18 @@ def test_a_full_queue_refuses_and_says_so() -> None:
     turn = a_turn()
     many = [ActorId.of_key(n.to_bytes(32)) for n in range(TURN_QUEUE_MAX + 2)]
     for who in many[:-1]:
-        turn.handle(ev.RequestTurn(who, 1.0))
+        turn.handle(ev.RequestStep(who, 1.0))
     before = turn.kept()
     with pytest.raises(LimitReached):
-        turn.handle(ev.RequestTurn(many[-1], 1.0))
+        turn.handle(ev.RequestStep(many[-1], 1.0))
     assert turn.kept() == before
 
 
 def test_a_kept_turn_whose_policy_is_gone_is_carried_on_by_the_default() -> None:
     turn = a_turn()
     turn.handle(ev.SeizeTurn(ANN, 1.0))
-    kept = KeptTurn.unpack({**turn.kept().pack(), "policy": "was plugged in"})
-    carried = Turn.of(kept)
+    kept = SavedTurn.unpack({**turn.kept().pack(), "policy": "was plugged in"})
+    carried = TurnMachine.of(kept)
     assert (carried.holder, carried.seized) == (ANN, True)
     assert carried.policy.name == turn_policy.DEFAULT_POLICY
 

@@ -142,7 +142,7 @@ def replayed(*bodies: tuple[str, entries.Body]) -> TypedBefore:
 
 
 def keys(actor: str, data: bytes, seq: int = 1) -> tuple[str, entries.Body]:
-    return actor, entries.Input(actor, seq, seq, "keys", data, 0)
+    return actor, entries.InputEntry(actor, seq, seq, "keys", data, 0)
 
 
 BEGAN = "", entries.CommandBegan(1, "x", "/", 0, ())

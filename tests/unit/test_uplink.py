@@ -55,7 +55,7 @@ class Relay:
         return message
 
     async def greeted(self) -> r.Announce:
-        proof = await self.heard(r.Prove)
+        proof = await self.heard(r.ProveHost)
         text = r.host_text(b"c" * r.CHALLENGE_BYTES, ADDRESS.name)
         assert check(proof.key, text, proof.signature) and proof.key == HOST.public
         self.tell(r.Greeted(r.RELAY_VERSION, 1 << 17, 1 << 18, 1 << 18))
@@ -175,7 +175,7 @@ def test_a_relay_that_ends_is_left_after_those_who_came_through_it_and_dialled_a
         relay.tell(r.GoingAway(2.0))  # of which a host takes a tenth, a third when somebody stays
         done, _ = await asyncio.wait([relay.lost], timeout=0.3)
         assert not done and uplink.up, "somebody is there"
-        relay.tell(r.Closed(7, r.Why.OPERATOR_GONE))
+        relay.tell(r.StreamClosed(7, r.Why.OPERATOR_GONE))
         stage.refusals = 8  # by the one that ends; with waits that double it would take too long
         await (await stage.relay()).greeted()
         assert relay.lost.done() and stage.refusals == 0
@@ -195,12 +195,14 @@ def test_what_was_refused_for_a_while_is_announced_again(play: Callable[..., Non
         relay = await stage.relay()
         first = await relay.greeted()
         for _again in range(2):
-            relay.tell(r.Registered(first.id, (r.Refusal(SESSION, "coordination_down", 0),)))
+            relay.tell(
+                r.Registered(first.id, (r.AnnounceRefusal(SESSION, "coordination_down", 0),))
+            )
             again = await relay.heard(r.Announce)
             assert again.sessions == tuple(stage.reach.sessions)
         # It may have ended meanwhile.
         stage.reach.sessions = []
-        relay.tell(r.Registered(first.id, (r.Refusal(SESSION, "coordination_down", 0),)))
+        relay.tell(r.Registered(first.id, (r.AnnounceRefusal(SESSION, "coordination_down", 0),)))
         await asyncio.sleep(0.05)
         assert relay.said.empty()
 
@@ -212,7 +214,7 @@ def test_what_was_fenced_is_not(play: Callable[..., None]) -> None:
     async def scene(stage: Scene, _: Uplink) -> None:
         relay = await stage.relay()
         first = await relay.greeted()
-        relay.tell(r.Registered(first.id, (r.Refusal(SESSION, "fenced", 9),)))
+        relay.tell(r.Registered(first.id, (r.AnnounceRefusal(SESSION, "fenced", 9),)))
         await asyncio.sleep(0.05)
         assert relay.said.empty()
 
@@ -220,7 +222,7 @@ def test_what_was_fenced_is_not(play: Callable[..., None]) -> None:
 
 
 @pytest.mark.parametrize(
-    "message", [r.Opened(1, 1, b"", 0, b"", b""), r.Failed(0, "limit_reached", "full")]
+    "message", [r.StreamOpened(1, 1, b"", 0, b"", b""), r.RelayFailed(0, "limit_reached", "full")]
 )
 def test_a_relay_that_says_what_it_should_not_is_left_and_dialled_again(
     play: Callable[..., None], message: Message
@@ -265,7 +267,7 @@ def test_a_relay_that_tells_of_more_and_more_operators_fills_no_memory(
             relay.tell(r.Incoming(number, None))
         assert [(await relay.heard(r.Close)).stream for _ in range(2)] == [3, 4]
         assert sorted(uplink._streams) == [0, 1, 2] and not relay.lost.done()
-        relay.tell(r.Closed(1, r.Why.CLOSED))
+        relay.tell(r.StreamClosed(1, r.Why.CLOSED))
         relay.tell(r.Incoming(5, None))
         assert sorted(uplink._streams) == [0, 2, 5]
 

@@ -7,7 +7,7 @@ import asyncio
 from typing import cast
 
 from holdfast.host.session.live_session import LiveSession
-from holdfast.host.session.state_watch import Watching
+from holdfast.host.session.state_watch import StateWatch
 from holdfast.model.state import SessionState
 
 
@@ -31,7 +31,7 @@ class _Live:
 def test_a_state_told_to_a_newcomer_is_left_for_everybody() -> None:
     async def work() -> list[SessionState]:
         live = _Live()
-        watching = Watching(cast(LiveSession, live))
+        watching = StateWatch(cast(LiveSession, live))
         watching.set_watched(True)
         seen = [await live.news.get()]
         live.now = SessionState.WORKING  # for a moment in which nobody looks
@@ -48,7 +48,7 @@ def test_a_state_told_to_a_newcomer_is_left_for_everybody() -> None:
 def test_what_everybody_knows_is_not_told_again() -> None:
     async def work() -> int:
         live = _Live()
-        watching = Watching(cast(LiveSession, live))
+        watching = StateWatch(cast(LiveSession, live))
         watching.set_watched(True)
         assert await live.news.get() is SessionState.PROMPT
         assert watching.told() is SessionState.PROMPT

@@ -1,8 +1,8 @@
 """What touches the system, one technology per folder or file. An adapter decides nothing about
 sessions.
 
-    session_memory/  a session's memory in the keeper's custody: output, which inputs were taken, keys
-                     that are not in the journal's file yet
+    session_memory/  a session's memory in the keeper's custody: output, inputs taken, keys that
+                     are not in the journal's file yet
     journal_files/   the journal's files: reading, writing, the disk reserve
     launch/          starting a session's processes
     halt/            a tree frozen, or stopped process by process

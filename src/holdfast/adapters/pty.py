@@ -26,7 +26,7 @@ _IUTF8 = 0x4000  # termios does not name it
 _TTY_GID_USUAL = 5
 
 
-class Terminal(Record):
+class PtyPair(Record):
     """A fresh pair. Whoever opens it closes `slave` (else it never hangs up) and `devpts`."""
 
     master: int
@@ -40,13 +40,13 @@ class Terminal(Record):
                 os.close(fd)
 
 
-def open_plain(size: Size, uid: int) -> Terminal:
+def open_plain(size: Size, uid: int) -> PtyPair:
     """A pair on the host's own devpts."""
     master = os.open("/dev/ptmx", os.O_RDWR | os.O_NOCTTY | os.O_CLOEXEC)
     return _prepared(master, -1, size, uid)
 
 
-def open_private(size: Size, uid: int) -> Terminal:
+def open_private(size: Size, uid: int) -> PtyPair:
     """A pair on a devpts instance of its own. Needs root."""
     options = {"ptmxmode": "0666", "mode": "0620", "gid": str(tty_gid())}
     devpts = syscalls.mount_by_descriptor("devpts", options)
@@ -59,7 +59,7 @@ def open_private(size: Size, uid: int) -> Terminal:
     return _prepared(master, devpts, size, uid)
 
 
-def _prepared(master: int, devpts: int, size: Size, uid: int) -> Terminal:
+def _prepared(master: int, devpts: int, size: Size, uid: int) -> PtyPair:
     try:
         fcntl.ioctl(master, TIOCSPTLCK, struct.pack("i", 0))
         index = struct.unpack("i", fcntl.ioctl(master, TIOCGPTN, bytes(4)))[0]
@@ -79,7 +79,7 @@ def _prepared(master: int, devpts: int, size: Size, uid: int) -> Terminal:
         if devpts >= 0:
             os.close(devpts)
         raise
-    return Terminal(master, slave, f"/dev/pts/{index}", devpts)
+    return PtyPair(master, slave, f"/dev/pts/{index}", devpts)
 
 
 def open_slave(master: int, flags: int = 0) -> int:

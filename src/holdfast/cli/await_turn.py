@@ -6,15 +6,17 @@ import time
 
 from holdfast.cli.resuming import come_back
 from holdfast.model.errors import HostLost, InvalidArgument, SessionEnded, TimedOut
-from holdfast.wire.messages import authority as a
 from holdfast.wire.messages import session as m
+from holdfast.wire.messages import turn as turn_messages
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from holdfast.sdk.client import Host
 
 
-def await_turn(host: Host, request: a.RequestTurn, patience_s: float) -> a.TurnShown:
+def await_turn(
+    host: Host, request: turn_messages.RequestTurn, patience_s: float
+) -> turn_messages.TurnShown:
     """Ask for the turn and wait for it. Raises TimedOut when it did not come; then it is not
     waited for any more: a turn that comes to somebody who went away keeps the others waiting."""
     deadline = time.monotonic() + patience_s
@@ -24,7 +26,7 @@ def await_turn(host: Host, request: a.RequestTurn, patience_s: float) -> a.TurnS
         try:
             # The end of the session is an event of its own.
             host.watch(info.id)
-            shown = host.ask(request, a.TurnShown)
+            shown = host.ask(request, turn_messages.TurnShown)
             return shown if shown.yours else _awaited(host, info.name, deadline)
         except HostLost:
             come_back(host)  # and ask again: one who asks twice keeps its place
@@ -41,18 +43,18 @@ def await_turn(host: Host, request: a.RequestTurn, patience_s: float) -> a.TurnS
             ) from None
 
 
-def _awaited(host: Host, name: str, deadline: float) -> a.TurnShown:
+def _awaited(host: Host, name: str, deadline: float) -> turn_messages.TurnShown:
     while True:
         event = host.connection.receive(max(0.0, deadline - time.monotonic()))
-        if isinstance(event, a.TurnEvent) and event.yours:
-            return a.TurnShown(0, event.turn, yours=True)
+        if isinstance(event, turn_messages.TurnMessage) and event.yours:
+            return turn_messages.TurnShown(0, event.turn, yours=True)
         if isinstance(event, m.StateEvent) and event.ending is not None:
             raise SessionEnded(f"{name} ended before that: {event.ending}")
 
 
-def _given_up(host: Host, session: str) -> a.TurnShown:
+def _given_up(host: Host, session: str) -> turn_messages.TurnShown:
     """Wait no longer; it may have come at this very moment."""
     try:
-        return host.ask(a.WithdrawTurn(0, session), a.TurnShown)
+        return host.ask(turn_messages.WithdrawTurn(0, session), turn_messages.TurnShown)
     except InvalidArgument:
-        return host.ask(a.GetTurn(0, session), a.TurnShown)
+        return host.ask(turn_messages.GetTurn(0, session), turn_messages.TurnShown)

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections import deque
 
 
-class Untaken:
+class UnackedInputs:
     """Inputs between being typed and being acknowledged."""
 
     def __init__(self) -> None:

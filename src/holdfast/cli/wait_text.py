@@ -23,7 +23,7 @@ _KEPT_CHARS = 16 << 10  # of what was printed: a match may begin this far back
 _PAUSE_S = 0.1  # output that rests this long may have completed a screen
 
 
-class Pattern:
+class TextPattern:
     """A regular expression; `^` and `$` match at lines."""
 
     def __init__(self, text: str) -> None:

@@ -26,7 +26,7 @@ _PREAMBLE_BEGUN = re.compile(
 )
 
 
-class ExecOutput:
+class CommandOutput:
     """Feed it the stream from where the command line was typed; it gives the command's own."""
 
     def __init__(

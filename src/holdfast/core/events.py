@@ -7,7 +7,7 @@ shell around it, in the order given. What happens to the turn alone is in core.t
 from __future__ import annotations
 
 from holdfast.core.attachments import Seat
-from holdfast.core.turn.events import Outcome, TurnEvent
+from holdfast.core.turn.events import TurnEvent, TurnOutcome
 from holdfast.model.ids import OperatorId
 from holdfast.model.record import Record
 from holdfast.model.size import Size
@@ -16,32 +16,32 @@ from holdfast.model.state import Ending
 # -- events -----------------------------------------------------------------------------------
 
 
-class Event(Record):
+class SessionEvent(Record):
     """Something that happened or is asked for. `actor`: by whom; "" is the host itself."""
 
     actor: str
     now: float
 
 
-class Opened(Event):
+class ChannelOpened(SessionEvent):
     """An operator opened a channel; `size` is its terminal's, if it may set the canonical one."""
 
     seat: Seat
     size: Size | None = None
 
 
-class Left(Event):
+class ChannelClosed(SessionEvent):
     """A channel is closed, for whatever reason."""
 
     operator: OperatorId
     channel: int
 
 
-class Gone(Event):
+class ActorDisconnected(SessionEvent):
     """The actor's last connection that had to do with this session is closed."""
 
 
-class Offered(Event):
+class InputOffered(SessionEvent):
     """An input, numbered by its operator."""
 
     operator: OperatorId
@@ -51,7 +51,7 @@ class Offered(Event):
     intent: str = ""  # what its actor says it is for
 
 
-class SizeAsked(Event):
+class SizeAsked(SessionEvent):
     """The canonical size shall be this. With `channel`: that terminal has this size now, which
     counts when its actor holds the turn."""
 
@@ -60,18 +60,18 @@ class SizeAsked(Event):
     channel: int | None = None
 
 
-class SignalAsked(Event):
+class SignalAsked(SessionEvent):
     """A signal for the foreground process group."""
 
     operator: OperatorId
     signal: int
 
 
-class Nudged(Event):
+class RepaintAsked(SessionEvent):
     """A full-screen program that dozed while nobody watched shall paint again. The host's own."""
 
 
-class ForwardAsked(Event):
+class ForwardAsked(SessionEvent):
     """A connection to a port of the session's own programs."""
 
     operator: OperatorId
@@ -79,26 +79,26 @@ class ForwardAsked(Event):
     port: int
 
 
-class ForwardLeft(Event):
+class ForwardLeft(SessionEvent):
     """It is over, for whatever reason."""
 
     operator: OperatorId
     number: int
 
 
-class PolicyAsked(Event):
+class PolicyAsked(SessionEvent):
     """Who gets the next turn is decided so from now on."""
 
     policy: str
 
 
-class TurnStep(Event):
+class TurnStep(SessionEvent):
     """A step of the turn machine, asked for by `actor`."""
 
     step: TurnEvent
 
 
-class SeizeAsked(Event):
+class SeizeAsked(SessionEvent):
     """The turn, now, whoever has it; and a halt with it, if asked."""
 
     reason: str
@@ -106,48 +106,48 @@ class SeizeAsked(Event):
     only: str = ""  # the actor whose processes are to be frozen, instead of all
 
 
-class HaltAsked(Event):
+class HaltAsked(SessionEvent):
     """Freeze the tree, or what one actor started in it."""
 
     reason: str
     only: str = ""
 
 
-class ResumeAsked(Event):
+class ResumeAsked(SessionEvent):
     """Let everything run on."""
 
 
-class Froze(Event):
+class FreezeReported(SessionEvent):
     """What the kernel says of the tree after a halt."""
 
     frozen: bool
 
 
-class Thawed(Event):
+class Thawed(SessionEvent):
     """The kernel says that the tree runs on."""
 
 
-class LeaseLost(Event):
+class LeaseLost(SessionEvent):
     """This host may not act for the session any more: the lease ran out, or is another's."""
 
     cause: str
 
 
-class LeaseHeld(Event):
+class LeaseHeld(SessionEvent):
     """It may again, in this epoch."""
 
     epoch: int
 
 
-class AuthorityChanged(Event):
+class AuthorityChanged(SessionEvent):
     """Envelopes or actors changed: whoever lost a right that it is using loses its use too."""
 
 
-class EndAsked(Event):
+class EndAsked(SessionEvent):
     """Somebody asks for the end."""
 
 
-class MainEnded(Event):
+class MainEnded(SessionEvent):
     """The main process is gone, this is how."""
 
     ending: Ending
@@ -190,10 +190,10 @@ class Repaint(Effect):
     """Make a full-screen program paint again."""
 
 
-class TurnNews(Effect):
+class TurnNotice(Effect):
     """What became of the turn: to be recorded, then told."""
 
-    outcome: Outcome
+    outcome: TurnOutcome
 
 
 class Freeze(Effect):
@@ -219,13 +219,13 @@ class Unfence(Effect):
     epoch: int
 
 
-class Blind(Effect):
+class SetBlindOutput(Effect):
     """Keep what is printed, or stop keeping it."""
 
     blind: bool
 
 
-class Dismiss(Effect):
+class DismissOperator(Effect):
     """This operator may not even watch any more."""
 
     operator: OperatorId
@@ -241,21 +241,21 @@ class CutForward(Effect):
     message: str
 
 
-class TakeDown(Effect):
+class EndTree(Effect):
     """Hang up the terminal, end the tree."""
 
 
-class Bury(Effect):
+class CloseEnded(Effect):
     """Write the tombstone, tell everybody, give back what was held."""
 
     ending: Ending
 
 
-class Answerer(Effect):
+class SetAnswerer(Effect):
     """From now on this seat's terminal answers queries; None: the emulator."""
 
     seat: Seat | None
 
 
-class Announce(Effect):
+class AnnounceOperators(Effect):
     """Operators or size changed: tell those who watch."""

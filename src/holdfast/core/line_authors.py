@@ -30,7 +30,7 @@ _EDITS = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1a\x1c-\x1f\x7f]")
 
 
 @dataclass
-class Line:
+class TypedLine:
     """One line, or what of it was typed so far."""
 
     authors: list[str] = field(default_factory=list)  # without the host; the latest last
@@ -54,9 +54,9 @@ class Line:
         return 0 if self.edited or (self.hidden and not self.entered) else self.least
 
 
-def merged(lines: Iterable[Line]) -> Line:
+def merged(lines: Iterable[TypedLine]) -> TypedLine:
     """All of them as one."""
-    whole = Line()
+    whole = TypedLine()
     for line in lines:
         for author in line.authors:
             whole.by(author)
@@ -71,11 +71,11 @@ class TypedLines:
     """What was typed into one session and may not be read yet."""
 
     def __init__(self) -> None:
-        self._lines: deque[Line] = deque()
+        self._lines: deque[TypedLine] = deque()
         # Read when the last prompt was seen: by a program before it, or by the shell just then.
-        self.past: Line | None = None
+        self.past: TypedLine | None = None
         # Counted for one command, and perhaps of the next: a shell may read more than a line.
-        self._spare: Line | None = None
+        self._spare: TypedLine | None = None
 
     @property
     def waits(self) -> bool:
@@ -122,13 +122,13 @@ class TypedLines:
 
     def typed_unseen(self, actor: str, size: int) -> None:
         """Blind keys of which only the number is known: a line of its own, perhaps whole."""
-        line = Line([actor] if actor else [], blind=True, entered=True, most=size)
+        line = TypedLine([actor] if actor else [], blind=True, entered=True, most=size)
         self._lines.append(line)
         self._bound()
 
-    def _open(self) -> Line:
+    def _open(self) -> TypedLine:
         if not self._lines or self._lines[-1].entered:
-            self._lines.append(Line())
+            self._lines.append(TypedLine())
             self._bound()
         return self._lines[-1]
 
@@ -156,7 +156,7 @@ class TypedLines:
 
     def began(
         self, unread: int | None, begun_since: int = 0, *, prompted_since: bool = False
-    ) -> Line:
+    ) -> TypedLine:
         """The shell has begun a command: the line, or lines, that it is made of. One of nobody when
         none is known. `prompted_since`: it has asked for another, which it may have read already;
         so the last of several that were read is left for that."""
@@ -203,7 +203,7 @@ class TypedLines:
         if text is not None:
             self._lines.append(text)
 
-    def _take(self, count: int) -> list[Line]:
+    def _take(self, count: int) -> list[TypedLine]:
         return [self._lines.popleft() for _ in range(min(count, len(self._lines)))]
 
     def _gone(self, unread: int | None) -> tuple[int, int]:

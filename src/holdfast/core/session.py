@@ -17,9 +17,9 @@ from holdfast.core.attachments import Attachments, Seat
 from holdfast.core.events import TurnStep as TurnStep
 from holdfast.core.forwards import Forwards
 from holdfast.core.input_machine import Intake, Swift
-from holdfast.core.session_state import TRANSITIONS, Phase, Step
+from holdfast.core.session_state import TRANSITIONS, Phase, StateStep
 from holdfast.core.turn import events as turn
-from holdfast.core.turn.machine import Turn
+from holdfast.core.turn.machine import TurnMachine
 from holdfast.core.turn.policy import policy
 from holdfast.model.envelope import Right
 from holdfast.model.errors import Fenced, NotPermitted, SessionEnded, SessionHalted
@@ -28,7 +28,7 @@ from holdfast.model.size import Size
 from holdfast.model.state import Ending
 
 
-class Session:
+class SessionMachine:
     """Lifecycle, attachments, authority, turn and intake of one incarnation."""
 
     def __init__(
@@ -37,7 +37,7 @@ class Session:
         labels: tuple[str, ...],
         size: Size,
         authority: Authority,
-        held: Turn,
+        held: TurnMachine,
         taken: dict[OperatorId, int] | None = None,
         *,
         halted: bool = False,
@@ -61,7 +61,7 @@ class Session:
         self.intake = Intake(taken or {})
         self.swift: Swift | None = None
 
-    def handle(self, event: ev.Event) -> list[ev.Effect]:
+    def handle(self, event: ev.SessionEvent) -> list[ev.Effect]:
         """The only way in."""
         self.swift = None
         if self.fenced and isinstance(event, _ACTS):
@@ -73,7 +73,7 @@ class Session:
 
     # -- coming and going -----------------------------------------------------------------------
 
-    def _opened(self, event: ev.Opened) -> list[ev.Effect]:
+    def _opened(self, event: ev.ChannelOpened) -> list[ev.Effect]:
         self._check(event.actor, Right.OBSERVE, event.now)
         if not event.seat.observe:
             self._check(event.actor, Right.INPUT, event.now)
@@ -83,20 +83,20 @@ class Session:
         before = self.attachments.answerer
         self.attachments.open(event.seat, event.size)
         resized = self._resize_for(event.actor) if event.size is not None else []
-        return [*resized, *self._answerer_since(before), ev.Announce()]
+        return [*resized, *self._answerer_since(before), ev.AnnounceOperators()]
 
-    def _left(self, event: ev.Left) -> list[ev.Effect]:
+    def _left(self, event: ev.ChannelClosed) -> list[ev.Effect]:
         before = self.attachments.answerer
         if self.attachments.close(event.operator, event.channel) is None:
             return []
-        return [*self._answerer_since(before), ev.Announce()]
+        return [*self._answerer_since(before), ev.AnnounceOperators()]
 
-    def _gone(self, event: ev.Gone) -> list[ev.Effect]:
-        return self._turn(turn.Leave(ActorId(event.actor), event.now))
+    def _gone(self, event: ev.ActorDisconnected) -> list[ev.Effect]:
+        return self._turn(turn.LeaveStep(ActorId(event.actor), event.now))
 
     # -- input ----------------------------------------------------------------------------------
 
-    def _offered(self, event: ev.Offered) -> list[ev.Effect]:
+    def _offered(self, event: ev.InputOffered) -> list[ev.Effect]:
         actor, operator, seq, size = event.actor, event.operator, event.seq, len(event.data)
         if not self.intake.is_new(operator, seq, size):
             return [ev.Repeat(operator, seq)]
@@ -149,7 +149,7 @@ class Session:
         took = self._write(event.actor, event.operator, Right.SIGNAL, event.now)
         return [*took, ev.SendSignal(event.signal)]
 
-    def _nudged(self, _event: ev.Nudged) -> list[ev.Effect]:
+    def _nudged(self, _event: ev.RepaintAsked) -> list[ev.Effect]:
         return [] if self.stands_still or self.ending else [ev.Repaint()]
 
     def _write(
@@ -172,7 +172,7 @@ class Session:
         allowance = self.authority.allowance(ActorId(actor), self.id, self.labels, now)
         if allowance.limits is not None:
             self.authority.charge(ActorId(actor), self.id, allowance.limits, size, now)
-        return self._turn(turn.Wrote(ActorId(actor), now))
+        return self._turn(turn.WroteStep(ActorId(actor), now))
 
     def check_runs(self, actor: str) -> None:
         """Raise if what this actor says would only be taken when a halt is over."""
@@ -197,9 +197,9 @@ class Session:
         right = turn.RIGHTS.get(type(step))
         if right is not None and event.actor != HOST_ACTOR:
             self._check(event.actor, right, event.now)
-        if isinstance(step, turn.RequestTurn):
+        if isinstance(step, turn.RequestStep):
             self._check(event.actor, Right.INPUT, event.now)
-        if isinstance(step, turn.GrantTurn | turn.HandOff) and step.to is not None:
+        if isinstance(step, turn.GrantStep | turn.HandOff) and step.to is not None:
             self._check(step.to, Right.INPUT, event.now)
         return self._turn(step)
 
@@ -208,10 +208,10 @@ class Session:
         outcomes = self.turn.handle(step)
         if not outcomes:
             return []
-        news: list[ev.Effect] = [ev.TurnNews(outcome) for outcome in outcomes]
+        news: list[ev.Effect] = [ev.TurnNotice(outcome) for outcome in outcomes]
         sight: list[ev.Effect] = []
         if blind is not self.turn.blind:
-            sight = [ev.Blind(self.turn.blind)]
+            sight = [ev.SetBlindOutput(self.turn.blind)]
         holder = self.turn.holder or HOST_ACTOR
         self.attachments.turn_with(holder)
         # The size moves with the turn.
@@ -221,14 +221,14 @@ class Session:
         self._alive()
         self._check(event.actor, Right.GRANT, event.now)
         self.turn.policy = policy(event.policy)
-        return self._turn(turn.Tick(event.now))
+        return self._turn(turn.TurnTick(event.now))
 
     def tick(self, now: float) -> list[ev.Effect]:
         """Time has passed: an idle holder may have lost the turn, an envelope may have ended."""
         self.swift = None
         if self.phase is Phase.ENDED:
             return []
-        return [*self._turn(turn.Tick(now)), *self._without_rights(HOST_ACTOR, now)]
+        return [*self._turn(turn.TurnTick(now)), *self._without_rights(HOST_ACTOR, now)]
 
     def wakes_at(self, now: float) -> float | None:
         """When `tick` would do something, if nothing else happens."""
@@ -269,14 +269,14 @@ class Session:
         self._check(event.actor, Right.HALT, event.now)
         return [ev.Thaw()]
 
-    def _froze(self, event: ev.Froze) -> list[ev.Effect]:
+    def _froze(self, event: ev.FreezeReported) -> list[ev.Effect]:
         self.frozen = event.frozen
-        return [ev.Announce()]
+        return [ev.AnnounceOperators()]
 
     def _thawed(self, _event: ev.Thawed) -> list[ev.Effect]:
         self.halted = self.frozen = False
         self.halted_actors = frozenset()
-        return [ev.Announce()]
+        return [ev.AnnounceOperators()]
 
     # -- lease ----------------------------------------------------------------------------------
 
@@ -288,13 +288,13 @@ class Session:
         if self.fenced or self.phase is Phase.ENDED:
             return []
         self.fenced = True
-        return [ev.Fence(event.cause), ev.Announce(), *self.forwards.fenced()]
+        return [ev.Fence(event.cause), ev.AnnounceOperators(), *self.forwards.fenced()]
 
     def _lease_held(self, event: ev.LeaseHeld) -> list[ev.Effect]:
         if not self.fenced or self.phase is not Phase.RUNNING:  # what ends does not run again
             return []
         self.fenced = False
-        return [ev.Unfence(event.epoch), ev.Announce()]
+        return [ev.Unfence(event.epoch), ev.AnnounceOperators()]
 
     # -- authority ------------------------------------------------------------------------------
 
@@ -310,14 +310,14 @@ class Session:
         effects: list[ev.Effect] = []
         holder = self.turn.holder
         if holder and Right.INPUT not in self._standing(holder, now):
-            effects += self._turn(turn.RevokeTurn(by, now, "its envelope does not allow it now"))
+            effects += self._turn(turn.RevokeStep(by, now, "its envelope does not allow it now"))
         for waiting in self.turn.queue:
             if not {Right.INPUT, Right.TURN_REQUEST} <= self._standing(waiting.actor, now):
-                effects += self._turn(turn.Withdraw(waiting.actor))
+                effects += self._turn(turn.WithdrawStep(waiting.actor))
         for seat in self.attachments.seats():
             allowed = self._rights(seat.actor, now)
             if Right.OBSERVE not in allowed or not (seat.observe or Right.INPUT in allowed):
-                effects.append(ev.Dismiss(seat.operator, seat.channel))
+                effects.append(ev.DismissOperator(seat.operator, seat.channel))
         return effects + self.forwards.without_rights(now)
 
     def _rights(self, actor: str, now: float) -> frozenset[Right]:
@@ -340,28 +340,28 @@ class Session:
         if size == self.size or self.phase is Phase.ENDED:
             return []
         self.size = size
-        return [ev.SetSize(size), ev.Announce()]
+        return [ev.SetSize(size), ev.AnnounceOperators()]
 
     def _end_asked(self, event: ev.EndAsked) -> list[ev.Effect]:
         if event.actor != HOST_ACTOR:
             self._check(event.actor, Right.END, event.now)
         if self.phase is Phase.ENDED:
             return []
-        self.phase = TRANSITIONS[self.phase, Step.END_ASKED]
-        return [ev.TakeDown()]
+        self.phase = TRANSITIONS[self.phase, StateStep.END_ASKED]
+        return [ev.EndTree()]
 
     def _main_ended(self, event: ev.MainEnded) -> list[ev.Effect]:
         ending = event.ending
         if self.phase is Phase.ENDED:
             return []
-        step = Step.HOST_LOST if ending.lost is not None else Step.MAIN_ENDED
+        step = StateStep.HOST_LOST if ending.lost is not None else StateStep.MAIN_ENDED
         self.phase = TRANSITIONS[self.phase, step]
         self.ending = ending
-        return [ev.Bury(ending)]
+        return [ev.CloseEnded(ending)]
 
     def _answerer_since(self, before: Seat | None) -> list[ev.Effect]:
         now = self.attachments.answerer
-        return [] if now == before else [ev.Answerer(now)]
+        return [] if now == before else [ev.SetAnswerer(now)]
 
     def _alive(self) -> None:
         if self.phase is Phase.ENDED:
@@ -371,30 +371,30 @@ class Session:
 _NEVER = float("inf")
 # What a fenced incarnation refuses: all that somebody does to it, but to stop or to end it.
 _ACTS = (
-    *(ev.Offered, ev.Opened, ev.SizeAsked, ev.SignalAsked, ev.PolicyAsked),
+    *(ev.InputOffered, ev.ChannelOpened, ev.SizeAsked, ev.SignalAsked, ev.PolicyAsked),
     *(ev.SeizeAsked, ev.ResumeAsked, ev.ForwardAsked, TurnStep),
 )
 
-_HANDLERS: dict[type[ev.Event], Callable[[Session, Any], list[ev.Effect]]] = {
-    ev.Offered: Session._offered,
-    ev.Opened: Session._opened,
-    ev.Left: Session._left,
-    ev.Gone: Session._gone,
-    ev.SizeAsked: Session._size_asked,
-    ev.SignalAsked: Session._signal_asked,
-    ev.Nudged: Session._nudged,
-    ev.PolicyAsked: Session._policy_asked,
-    ev.SeizeAsked: Session._seize_asked,
-    ev.HaltAsked: Session._halt_asked,
-    ev.ResumeAsked: Session._resume_asked,
-    ev.Froze: Session._froze,
-    ev.Thawed: Session._thawed,
-    ev.LeaseLost: Session._lease_lost,
-    ev.LeaseHeld: Session._lease_held,
-    ev.AuthorityChanged: Session._authority_changed,
-    ev.EndAsked: Session._end_asked,
-    ev.MainEnded: Session._main_ended,
-    ev.ForwardAsked: Session._forward_asked,
+_HANDLERS: dict[type[ev.SessionEvent], Callable[[SessionMachine, Any], list[ev.Effect]]] = {
+    ev.InputOffered: SessionMachine._offered,
+    ev.ChannelOpened: SessionMachine._opened,
+    ev.ChannelClosed: SessionMachine._left,
+    ev.ActorDisconnected: SessionMachine._gone,
+    ev.SizeAsked: SessionMachine._size_asked,
+    ev.SignalAsked: SessionMachine._signal_asked,
+    ev.RepaintAsked: SessionMachine._nudged,
+    ev.PolicyAsked: SessionMachine._policy_asked,
+    ev.SeizeAsked: SessionMachine._seize_asked,
+    ev.HaltAsked: SessionMachine._halt_asked,
+    ev.ResumeAsked: SessionMachine._resume_asked,
+    ev.FreezeReported: SessionMachine._froze,
+    ev.Thawed: SessionMachine._thawed,
+    ev.LeaseLost: SessionMachine._lease_lost,
+    ev.LeaseHeld: SessionMachine._lease_held,
+    ev.AuthorityChanged: SessionMachine._authority_changed,
+    ev.EndAsked: SessionMachine._end_asked,
+    ev.MainEnded: SessionMachine._main_ended,
+    ev.ForwardAsked: SessionMachine._forward_asked,
     ev.ForwardLeft: lambda self, event: self.forwards.close(event),
-    TurnStep: Session._turn_step,
+    TurnStep: SessionMachine._turn_step,
 }

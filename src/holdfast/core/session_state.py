@@ -14,7 +14,7 @@ class Phase(StrEnum):
     ENDED = "ended"  # the main process is gone; a tombstone says how. Nothing leads out of here
 
 
-class Step(StrEnum):
+class StateStep(StrEnum):
     """What moves an incarnation from phase to phase."""
 
     END_ASKED = "end asked"
@@ -22,11 +22,11 @@ class Step(StrEnum):
     HOST_LOST = "host lost"
 
 
-TRANSITIONS: dict[tuple[Phase, Step], Phase] = {
-    (Phase.RUNNING, Step.END_ASKED): Phase.ENDING,
-    (Phase.RUNNING, Step.MAIN_ENDED): Phase.ENDED,
-    (Phase.RUNNING, Step.HOST_LOST): Phase.ENDED,
-    (Phase.ENDING, Step.END_ASKED): Phase.ENDING,  # asking twice is harmless
-    (Phase.ENDING, Step.MAIN_ENDED): Phase.ENDED,
-    (Phase.ENDING, Step.HOST_LOST): Phase.ENDED,
+TRANSITIONS: dict[tuple[Phase, StateStep], Phase] = {
+    (Phase.RUNNING, StateStep.END_ASKED): Phase.ENDING,
+    (Phase.RUNNING, StateStep.MAIN_ENDED): Phase.ENDED,
+    (Phase.RUNNING, StateStep.HOST_LOST): Phase.ENDED,
+    (Phase.ENDING, StateStep.END_ASKED): Phase.ENDING,  # asking twice is harmless
+    (Phase.ENDING, StateStep.MAIN_ENDED): Phase.ENDED,
+    (Phase.ENDING, StateStep.HOST_LOST): Phase.ENDED,
 }

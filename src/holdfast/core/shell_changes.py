@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from holdfast.model.limits import CHANGE_VALUE_MAX_CHARS
-from holdfast.model.shell_state import Change, Kind, ShellState, What, shapes_commands
+from holdfast.model.shell_state import Change, ChangeKind, ShellState, What, shapes_commands
 
 
 def changes(before: ShellState | None, after: ShellState) -> tuple[Change, ...]:
@@ -24,29 +24,29 @@ def changes(before: ShellState | None, after: ShellState) -> tuple[Change, ...]:
 
 def _changes(before: ShellState, after: ShellState) -> Iterator[Change]:
     if before.cwd != after.cwd:
-        yield _change(Kind.CWD, "", What.CHANGED, before.cwd, after.cwd)
+        yield _change(ChangeKind.CWD, "", What.CHANGED, before.cwd, after.cwd)
     if before.umask != after.umask:
-        yield _change(Kind.UMASK, "", What.CHANGED, before.umask, after.umask)
+        yield _change(ChangeKind.UMASK, "", What.CHANGED, before.umask, after.umask)
     for name, what, old, new in _differences(before.exported, after.exported):
         shown = shapes_commands(name)
-        kind = Kind.PATH if name == "PATH" else Kind.ENV
+        kind = ChangeKind.PATH if name == "PATH" else ChangeKind.ENV
         yield _change(kind, name, what, old if shown else "", new if shown else "")
     both = before.exported.keys() | after.exported.keys()
     for name, what, old, new in _differences(before.variables, after.variables):
         if name not in both:  # it was said above
-            yield _change(Kind.ENV, name, what, old, new)
-    yield from _of(Kind.ALIAS, before.aliases, after.aliases)
+            yield _change(ChangeKind.ENV, name, what, old, new)
+    yield from _of(ChangeKind.ALIAS, before.aliases, after.aliases)
     for name, what, old, new in _differences(before.functions, after.functions):
         if what is not What.CHANGED or (old and new):  # else one of the bodies is not known
-            yield Change(Kind.FUNCTION, name, what)
+            yield Change(ChangeKind.FUNCTION, name, what)
     options = dict.fromkeys(before.options, ""), dict.fromkeys(after.options, "")
-    yield from _of(Kind.OPTION, *options)
-    yield from _of(Kind.TRAP, before.traps, after.traps)
-    yield from _of(Kind.HASH, before.hashed, after.hashed)
-    yield from _of(Kind.JOB, before.jobs, after.jobs)
+    yield from _of(ChangeKind.OPTION, *options)
+    yield from _of(ChangeKind.TRAP, before.traps, after.traps)
+    yield from _of(ChangeKind.HASH, before.hashed, after.hashed)
+    yield from _of(ChangeKind.JOB, before.jobs, after.jobs)
 
 
-def _of(kind: Kind, before: Mapping[str, str], after: Mapping[str, str]) -> Iterator[Change]:
+def _of(kind: ChangeKind, before: Mapping[str, str], after: Mapping[str, str]) -> Iterator[Change]:
     for name, what, old, new in _differences(before, after):
         yield _change(kind, name, what, old, new)
 
@@ -64,7 +64,7 @@ def _differences(
             yield name, What.CHANGED, old, new
 
 
-def _change(kind: Kind, name: str, what: What, before: str, after: str) -> Change:
+def _change(kind: ChangeKind, name: str, what: What, before: str, after: str) -> Change:
     return Change(kind, name, what, _cut(before), _cut(after))
 
 

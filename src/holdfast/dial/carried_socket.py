@@ -21,7 +21,7 @@ from collections import deque
 from collections.abc import Callable
 
 from holdfast.model.errors import ConnectionReset, HoldfastError, ProtocolViolation
-from holdfast.model.forward_words import Closed, Data, End, Room, Word
+from holdfast.model.forward_words import CarriedClosed, CarriedData, CarriedEnd, Room, Word
 from holdfast.model.limits import FORWARD_PIECE_BYTES, FORWARD_WINDOW_BYTES
 
 _TELL_BYTES = FORWARD_WINDOW_BYTES // 4  # taken, before the other end is told that there is room
@@ -44,7 +44,7 @@ class Carrier:
         while self._ready:
             each = self._ready.popleft()
             word = each.next_word()
-            if word is not None and not isinstance(word, Closed):
+            if word is not None and not isinstance(word, CarriedClosed):
                 self._ready.append(each)
                 return each, word
             each.queued = False
@@ -139,13 +139,13 @@ class CarriedSocket:
         if self._readable and self._room > 0 and self.over is None:
             data = self._read()
             if data:
-                return Data(data)
+                return CarriedData(data)
         if self.over is not None:
             self.done = True
-            return Closed(self.over.code, self.over.message)
+            return CarriedClosed(self.over.code, self.over.message)
         if self._ended and not self._told_end:
             self._told_end = True
-            return End()
+            return CarriedEnd()
         if self._told_end and self._passed_on:
             self.drop(abort=False)  # the other end comes to the same by itself
         return None
@@ -182,7 +182,7 @@ class CarriedSocket:
         than it was told there is room for."""
         if self.done or self.over is not None:
             return
-        if isinstance(word, Data):
+        if isinstance(word, CarriedData):
             self._take(word.data)
         elif isinstance(word, Room):
             if not 0 < word.size <= FORWARD_WINDOW_BYTES - self._room:
@@ -190,7 +190,7 @@ class CarriedSocket:
             self._room += word.size
             if self._readable:
                 self._carrier.has_something(self)
-        elif isinstance(word, End):
+        elif isinstance(word, CarriedEnd):
             self._last_word = True
             self._write()
 

@@ -15,7 +15,7 @@ from holdfast.adapters.sqlite.coordination import SqliteCoordination
 from holdfast.model.errors import CoordinationDown, HoldfastError, InvalidArgument, Unsupported
 from holdfast.model.lease import CLUSTER, EMBEDDED, LeaseTerms
 from holdfast.model.limits import COORDINATION_CALL_S, LEASE_GRACE_S, LEASE_RETRY_S
-from holdfast.ports.coordination import Coordination, Done, Entry, Lost, Unknown
+from holdfast.ports.coordination import CasLost, CasUnknown, Coordination, StoredValue, Written
 
 BUCKET = "holdfast"
 _NATS, _TLS, _SQLITE = "nats://", "tls://", "sqlite:"
@@ -32,14 +32,14 @@ class CoordinationPoint:
         self._file = setting.removeprefix(_SQLITE) or own_file
         self._opening: asyncio.Task[Coordination] | None = None
 
-    async def get(self, key: str) -> Entry:
+    async def get(self, key: str) -> StoredValue:
         return await (await self._opened()).get(key)
 
-    async def cas(self, key: str, value: bytes, revision: int) -> Done | Lost | Unknown:
+    async def cas(self, key: str, value: bytes, revision: int) -> Written | CasLost | CasUnknown:
         try:
             store = await self._opened()
         except CoordinationDown as error:
-            return Unknown(error.message)
+            return CasUnknown(error.message)
         return await store.cas(key, value, revision)
 
     async def close(self) -> None:

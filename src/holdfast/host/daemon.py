@@ -21,22 +21,22 @@ from holdfast.core.access.envelope_book import Live
 from holdfast.core.activity import judge
 from holdfast.core.attachments import Seat
 from holdfast.host import config, levels, takeover
-from holdfast.host.access.actor_book import Actors
+from holdfast.host.access.actor_book import ActorBook
 from holdfast.host.access.admission import Admission
 from holdfast.host.clock import now
 from holdfast.host.connection.forwarding import Forwarding
-from holdfast.host.connection.operator_connection import Operator
-from holdfast.host.connection.output_channels import Channel
+from holdfast.host.connection.operator_connection import OperatorConnection
+from holdfast.host.connection.output_channels import OutputChannel
 from holdfast.host.connection.requests import Requests
 from holdfast.host.keeper_link import KeeperLink
-from holdfast.host.reach.relay_list import Relays
-from holdfast.host.reach.relay_presence import Reach
+from holdfast.host.reach.relay_list import RelayList
+from holdfast.host.reach.relay_presence import RelayPresence
 from holdfast.host.session import fencing_token
 from holdfast.host.session.describe import waiting_line
-from holdfast.host.session.lease import Leases
+from holdfast.host.session.lease import HostLeases
 from holdfast.host.session.live_session import LiveSession
 from holdfast.host.session_registry import Registry
-from holdfast.host.session_store import Store, Stored
+from holdfast.host.session_store import SessionStore, Stored
 from holdfast.model.actor import Actor
 from holdfast.model.envelope import Envelope
 from holdfast.model.errors import LimitReached, StorageFailed
@@ -48,7 +48,7 @@ from holdfast.model.size import Size
 from holdfast.model.state import Ending, Level, SessionState
 from holdfast.ports.launch import Launch
 from holdfast.ports.observation import Observation
-from holdfast.ports.screen import Screen
+from holdfast.ports.screen import ScreenPort
 from holdfast.wire.messages import session as m
 
 log = logging.getLogger(__name__)
@@ -67,22 +67,22 @@ class Daemon:
         self.home = home
         self.keeper = keeper
         self.config, self._config_error = config.carried(home.config, first=starts == 0)
-        self.store = Store(home.state)
-        self.actors = Actors(home.state)
+        self.store = SessionStore(home.state)
+        self.actors = ActorBook(home.state)
         self.admission = Admission(self)
         self.registry = Registry(self.store, self.actors.authority)
         self.forwarding = Forwarding(self)
         self.requests = Requests(self)
-        self.reach = Reach(self)
+        self.reach = RelayPresence(self)
         own = os.environ.get("HOLDFAST_RELAY", "") or self.config.relay
-        self.relaying = Relays(self, self.config.relays, own)
+        self.relaying = RelayList(self, self.config.relays, own)
         self.observation: Observation = ProcObservation(judge)
         nofile = int(os.environ.get("HOLDFAST_NOFILE_SOFT", "0"))
         # One name per home, the same for every daemon of it: it names our cgroup directory.
         self.instance = f"{os.getuid()}-{zlib.crc32(home.state.encode()):08x}"
         self.launcher: Launch = Launcher(self.instance, nofile=nofile)
-        self.leases = Leases(self)
-        self.operators: set[Operator] = set()
+        self.leases = HostLeases(self)
+        self.operators: set[OperatorConnection] = set()
         self.uid = os.getuid()
         self._listener = listener
         self._started_at = time.time()
@@ -179,19 +179,19 @@ class Daemon:
             loop.remove_reader(self._listener)
             loop.call_later(_ACCEPT_RETRY_S, loop.add_reader, self._listener, self._on_connection)
             return
-        operator = Operator(self, sock)
+        operator = OperatorConnection(self, sock)
         if operator.uid not in (0, self.uid) and self.uid != 0:
             operator.close()  # the socket's mode forbids it already
             return
         self.came(operator)
 
-    def came(self, operator: Operator) -> None:
+    def came(self, operator: OperatorConnection) -> None:
         """From this machine, or through a relay."""
         self.operators.add(operator)
         if len(self.operators) > OPERATORS_MAX:
             operator.refuse(LimitReached("this host serves its limit of operators", hint="later"))
 
-    def operator_left(self, operator: Operator) -> None:
+    def operator_left(self, operator: OperatorConnection) -> None:
         self.operators.discard(operator)
         self.forwarding.gone(operator)
         for live in tuple(operator.touched):
@@ -201,7 +201,7 @@ class Daemon:
             for live in self.registry.live.values():
                 self._update_watching(live)
 
-    def welcome(self, operator: Operator) -> m.Welcome:
+    def welcome(self, operator: OperatorConnection) -> m.Welcome:
         return m.Welcome(
             m.PROTOCOL_VERSION,
             socket.gethostname(),
@@ -211,13 +211,13 @@ class Daemon:
             actor=operator.actor.name,
         )
 
-    def join(self, operator: Operator, channel: Channel) -> None:
+    def join(self, operator: OperatorConnection, channel: OutputChannel) -> None:
         operator.channels[channel.number] = channel
         if channel.live is not None:
             channel.live.audience[operator] = channel.live.audience.get(operator, 0) + 1
             channel.live.here(operator)
 
-    def leave(self, operator: Operator, channel: Channel) -> None:
+    def leave(self, operator: OperatorConnection, channel: OutputChannel) -> None:
         """A channel ended, by either side."""
         if operator.channels.pop(channel.number, None) is None:
             return
@@ -236,10 +236,10 @@ class Daemon:
 
     # -- what sessions tell -------------------------------------------------------------------
 
-    def make_screen(self, size: Size) -> Screen:
+    def make_screen(self, size: Size) -> ScreenPort:
         return GhosttyScreen(size, self.config.scrollback_lines)
 
-    def make_tall_screen(self, size: Size) -> Screen:
+    def make_tall_screen(self, size: Size) -> ScreenPort:
         """One from which nothing scrolls away by itself; who uses it clears it (blame.py)."""
         return GhosttyScreen(size, None)
 
@@ -270,12 +270,12 @@ class Daemon:
         line = waiting_line(live, state)
         return m.StateEvent(live.spec.id, live.spec.name, state, time.time(), line, live.ending)
 
-    def watch(self, operator: Operator, session: str) -> None:
+    def watch(self, operator: OperatorConnection, session: str) -> None:
         operator.watches.add(session)
         for live in self.registry.live.values():
             self._update_watching(live)
 
-    def watchers(self, live: LiveSession) -> list[Operator]:
+    def watchers(self, live: LiveSession) -> list[OperatorConnection]:
         return [
             operator
             for operator in self.operators
@@ -393,7 +393,9 @@ class Daemon:
         return [Finding("configuration", False, self._config_error, "mend it, then restart")]
 
 
-def _having(live: LiveSession, who: OperatorId, channel: int) -> list[tuple[Operator, Channel]]:
+def _having(
+    live: LiveSession, who: OperatorId, channel: int
+) -> list[tuple[OperatorConnection, OutputChannel]]:
     """By which connections this operator has this channel: one that came back may still be here by
     its old one, and its seat stands until the last of them leaves it."""
     found = ((each, each.channels.get(channel)) for each in live.audience if each.id == who)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from holdfast.core.access.authority import Allowance, Authority
 from holdfast.host.clock import now
-from holdfast.host.session_store import Store, Stored
+from holdfast.host.session_store import SessionStore, Stored
 from holdfast.model.actor import Actor
 from holdfast.model.envelope import Right
 from holdfast.model.errors import (
@@ -37,7 +37,7 @@ _KEPT_MAX = 4096  # allowances, of who asked for which session
 class Registry:
     """Live sessions, and the recently ended."""
 
-    def __init__(self, store: Store, authority: Authority) -> None:
+    def __init__(self, store: SessionStore, authority: Authority) -> None:
         self._authority = authority
         # Good until the authority's version or the time moves on: every stream asks at every beat.
         self._allowances: dict[tuple[ActorId, SessionId, tuple[str, ...]], Allowance] = {}

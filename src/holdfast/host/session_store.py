@@ -36,7 +36,7 @@ class Stored(Record):
     uid: int
 
 
-class Store:
+class SessionStore:
     """The state directory of one host."""
 
     def __init__(self, state: str) -> None:

@@ -14,7 +14,7 @@ from holdfast.host.keeper_link import Collected
 from holdfast.host.orphans import end_strays
 from holdfast.host.session.discontinuity import discontinue, succeed
 from holdfast.host.session.live_session import LiveSession
-from holdfast.host.session.parcel import Descriptors, Kept
+from holdfast.host.session.parcel import SessionFds, StateBlob
 from holdfast.host.session_store import Stored
 from holdfast.model.errors import JournalDamaged, StorageFailed
 from holdfast.model.ids import SessionId
@@ -43,7 +43,7 @@ def carry_on(daemon: Daemon) -> None:
 
 
 def _carry_on(daemon: Daemon, collected: Collected) -> None:
-    kept, fds = Kept.of_blob(collected.blob), Descriptors(**collected.fds)
+    kept, fds = StateBlob.of_blob(collected.blob), SessionFds(**collected.fds)
     try:
         live = LiveSession(daemon, kept, fds)
     except JournalDamaged as damage:

@@ -13,7 +13,7 @@ from __future__ import annotations
 from hashlib import sha256
 
 from holdfast.journal.encoding import hash_of, pack
-from holdfast.journal.entries import HOST, MAY_FOLLOW, Body, Entry, Sealed
+from holdfast.journal.entries import HOST, MAY_FOLLOW, Body, Entry, SealEntry
 from holdfast.journal.framing import frame
 from holdfast.journal.signatures import seal_message
 from holdfast.model.errors import LimitReached, SessionEnded
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 _GENESIS = b"holdfast journal v1\0"
 _NEVER = float("-inf")
-_SEALED = Sealed.tag
+_SEALED = SealEntry.tag
 _SETTLE_BYTES = 4096  # held back from the digest, and how closely the bounds of a seal are kept
 
 
@@ -168,7 +168,7 @@ class Chain:
         """The entry that signs the block. Once it is written, call `sealed`; else `retract`."""
         digest = self._digest.copy()
         digest.update(b"".join(self._held))
-        unsigned = Sealed(self.sealed_seq + 1, digest.digest(), b"")
+        unsigned = SealEntry(self.sealed_seq + 1, digest.digest(), b"")
         actor_seq = self.actors.get(HOST, 0) + 1
         draft = Entry(self.seq + 1, float(at), epoch, HOST, actor_seq, unsigned, self.head)
         signed = unsigned.replace(signature=sign(seal_message(self.session, draft)))

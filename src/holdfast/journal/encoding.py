@@ -12,7 +12,7 @@ import hashlib
 
 import msgpack
 
-from holdfast.journal.entries import BY_TAG, Body, Entry, Unknown
+from holdfast.journal.entries import BY_TAG, Body, Entry, UnknownEntry
 from holdfast.model.record import Malformed
 
 TYPE_CHECKING = False
@@ -44,9 +44,9 @@ def decode(record: bytes) -> Entry:
     kind = BY_TAG.get(tag)
     made: Body
     try:
-        made = Unknown(tag, msgpack.packb(body)) if kind is None else kind.unpack(body, tag)
+        made = UnknownEntry(tag, msgpack.packb(body)) if kind is None else kind.unpack(body, tag)
     except Malformed:
-        made = Unknown(tag, msgpack.packb(body))
+        made = UnknownEntry(tag, msgpack.packb(body))
     return Entry(seq, at, epoch, actor, actor_seq, made, parent)
 
 

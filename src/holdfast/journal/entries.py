@@ -23,7 +23,7 @@ class Body(Record):
     lifecycle: ClassVar[bool] = False
 
 
-class Unknown(Body):
+class UnknownEntry(Body):
     """An entry of a kind this version does not know, or in a form it does not know."""
 
     kind: str
@@ -71,14 +71,14 @@ class TailCut(Body):
     size: int
 
 
-class EndAsked(Body):
+class EndAskedEntry(Body):
     """The actor asked for the session to end."""
 
     tag = "end_asked"
     lifecycle = True
 
 
-class Ended(Body):
+class EndedEntry(Body):
     """The main process ended: by exit `code`, by `signal`, or `lost` says how it was lost."""
 
     tag = "ended"
@@ -98,7 +98,7 @@ class Discontinued(Body):
     last_hash: bytes  # and its hash
 
 
-class Sealed(Body):
+class SealEntry(Body):
     """The host vouches for all records from `from_seq` up to this one."""
 
     tag = "sealed"
@@ -110,7 +110,7 @@ class Sealed(Body):
 # -- operators --------------------------------------------------------------------------------
 
 
-class Attached(Body):
+class AttachedEntry(Body):
     """An operator came."""
 
     tag = "attached"
@@ -121,14 +121,14 @@ class Attached(Body):
     gap_s: float = 0.0  # how long it had been away
 
 
-class Detached(Body):
+class DetachedEntry(Body):
     """An operator went."""
 
     tag = "detached"
     operator: str
 
 
-class Input(Body):
+class InputEntry(Body):
     """Bytes for the terminal. One entry may hold several inputs of one operator, in order."""
 
     tag = "input"
@@ -159,7 +159,7 @@ class Voided(Body):
     last_seq: int
 
 
-class Refused(Body):
+class RefusedEntry(Body):
     """Something an operator asked for and did not get; like ones in a row are one entry."""
 
     tag = "refused"
@@ -196,7 +196,7 @@ class Signalled(Body):
     signal: int
 
 
-class Forwarded(Body):
+class ForwardedEntry(Body):
     """Connections to a port of the session's programs were opened: one, or so many since the entry
     before it of this actor and port."""
 
@@ -290,14 +290,14 @@ class EnvelopeSet(Body):
     bytes_per_s: float | None = None
 
 
-class ActorRevoked(Body):
+class ActorRevokedEntry(Body):
     """The subject may do nothing any more."""
 
     tag = "actor_revoked"
     subject: str
 
 
-class HaltAsked(Body):
+class HaltAskedEntry(Body):
     """Somebody asked for a halt; what the kernel says follows as Halted."""
 
     tag = "halt_asked"
@@ -305,7 +305,7 @@ class HaltAsked(Body):
     reason: str = ""
 
 
-class Halted(Body):
+class HaltedEntry(Body):
     """The tree, or a part, was stopped."""
 
     tag = "halted"
@@ -316,7 +316,7 @@ class Halted(Body):
     frozen: bool  # proven by the kernel
 
 
-class Resumed(Body):
+class ResumedEntry(Body):
     """The tree runs again."""
 
     tag = "resumed"
@@ -337,7 +337,7 @@ class Leased(Body):
     reason: str = ""  # of a force, on the word of this entry's actor; "": it was not forced
 
 
-class Fenced(Body):
+class FencedEntry(Body):
     """The host does not hold it any more: the tree is stopped, nothing is taken or shown."""
 
     tag = "fenced"
@@ -357,7 +357,7 @@ BY_TAG = {kind.tag: kind for kind in _leaves(Body)}
 # What may be recorded after the session ended: the leaving, and what comes to light late. After a
 # discontinuity nothing but its seal may (lineage.py).
 MAY_FOLLOW = {
-    Ended.tag: frozenset(
+    EndedEntry.tag: frozenset(
         {"detached", "refused", "voided", "command_ended", "turn_moved", "sealed"}
     ),
     Discontinued.tag: frozenset({"sealed"}),

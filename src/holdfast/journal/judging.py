@@ -4,7 +4,7 @@ closed, and whom it says it follows (N9). The same words from a host and from a 
 
 from __future__ import annotations
 
-from holdfast.journal.entries import Began, Discontinued, Ended
+from holdfast.journal.entries import Began, Discontinued, EndedEntry
 from holdfast.journal.status import Continuity, status
 from holdfast.model.errors import HoldfastError, JournalDamaged
 from holdfast.model.info import Judgement
@@ -77,7 +77,7 @@ def _entries(reader: JournalReading, verdict: Verdict) -> list[Entry]:
 def _discontinued(entry: Entry) -> Discontinued | None:
     """What an entry says of it. A session that was lost did not end by itself either."""
     body = entry.body
-    if isinstance(body, Ended) and body.lost is not None:
+    if isinstance(body, EndedEntry) and body.lost is not None:
         return Discontinued(body.lost, entry.seq - 1, entry.parent)
     return body if isinstance(body, Discontinued) else None
 

@@ -13,7 +13,7 @@ import json
 
 from holdfast.journal.entries import Began, Discontinued
 from holdfast.journal.signatures import signed_message
-from holdfast.journal.verdict import Outcome, Verdict
+from holdfast.journal.verdict import Verdict, VerdictKind
 from holdfast.model.errors import JournalDamaged
 from holdfast.model.record import Malformed, Record
 
@@ -65,7 +65,7 @@ class Discontinuity(Record):
 
 def discontinued(verdict: Verdict, reason: str) -> Discontinued:
     """The last entry of a journal that is whole (or whose torn tail was cut)."""
-    if verdict.outcome is Outcome.DAMAGED:
+    if verdict.outcome is VerdictKind.DAMAGED:
         raise JournalDamaged(
             f"a damaged journal is not extended: {verdict.text()}",
             hint="its discontinuity is stated beside it",

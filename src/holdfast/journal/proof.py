@@ -37,7 +37,7 @@ _RANGE = struct.Struct(">QQ")
 WITNESS_BYTES = _COUNT.size + HASH_BYTES
 
 
-class Link(Record):
+class ProofLink(Record):
     """What a run of records says of itself: its range, and the hashes at both ends."""
 
     first: int
@@ -120,7 +120,7 @@ def prove(began: Began, epoch: int, records: Iterable[bytes], sign: Sign) -> Sig
 # -- checking ---------------------------------------------------------------------------------
 
 
-def linked(records: Iterable[bytes]) -> Link | None:
+def linked(records: Iterable[bytes]) -> ProofLink | None:
     """The two ends of a run of records; None when it is empty or some link in it is wrong."""
     first = last = 0
     before = after = b""
@@ -134,7 +134,7 @@ def linked(records: Iterable[bytes]) -> Link | None:
             last, after = seq, hash_of(record)
     except Malformed:
         return None
-    return Link(first, last, before, after) if first > 0 else None
+    return ProofLink(first, last, before, after) if first > 0 else None
 
 
 def check_witness(

@@ -62,7 +62,7 @@ def _is_number(name: str) -> bool:
     return digits.isascii() and digits.isdigit()
 
 
-class Found(Record):
+class FoundRecord(Record):
     """An entry, and where it stands."""
 
     entry: Entry
@@ -105,7 +105,7 @@ class JournalReading:
     def verify(self, session: str, check: Check, *, thorough: bool = False) -> Verdict:
         return verify(session, self.segment, self.head(), check, thorough=thorough)
 
-    def found(self, first: int = 1, last: int | None = None) -> Iterator[Found]:
+    def found(self, first: int = 1, last: int | None = None) -> Iterator[FoundRecord]:
         """Entries in order, from `first` through `last`, read as they are asked for. Checksums and
         numbers are checked, links and seals are not: that is `verify`. Ends at a torn tail."""
         for record, index, at in self._records(first, last):
@@ -113,7 +113,7 @@ class JournalReading:
                 entry = decode(record)
             except Malformed as error:
                 raise self._damaged(seq_of(record), str(error)) from error
-            yield Found(entry, record, index, at)
+            yield FoundRecord(entry, record, index, at)
 
     def entries(self, first: int = 1, last: int | None = None) -> Iterator[Entry]:
         return (found.entry for found in self.found(first, last))

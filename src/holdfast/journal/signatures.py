@@ -14,7 +14,7 @@ from __future__ import annotations
 import msgpack
 
 from holdfast.journal.encoding import encode
-from holdfast.journal.entries import Began, Entry, Sealed
+from holdfast.journal.entries import Began, Entry, SealEntry
 from holdfast.model.ids import SessionId
 from holdfast.model.record import Malformed, Record
 
@@ -53,7 +53,7 @@ def is_beginning_of(session: str, body: Began, check: Check) -> bool:
 def seal_message(session: str, entry: Entry) -> bytes:
     """All of the seal's entry but the signature itself: number, time, epoch, link and digest."""
     body = entry.body
-    assert isinstance(body, Sealed)
+    assert isinstance(body, SealEntry)
     unsigned = encode(
         entry.seq, entry.at, entry.epoch, entry.actor, entry.actor_seq,
         body.replace(signature=b""), entry.parent,

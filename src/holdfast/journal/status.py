@@ -8,7 +8,7 @@ from __future__ import annotations
 from enum import StrEnum
 
 from holdfast.journal.entries import Began, Discontinued
-from holdfast.journal.verdict import Break, Outcome, Verdict
+from holdfast.journal.verdict import Break, Verdict, VerdictKind
 from holdfast.model.record import Record
 
 TYPE_CHECKING = False
@@ -55,7 +55,7 @@ def status(verdict: Verdict, entries: Iterable[Entry], known_through: int = 0) -
             ended = entry.body
     if verdict.kind is Break.FORKED:
         word, reason = Continuity.FORKED, verdict.detail
-    elif verdict.outcome is Outcome.DAMAGED:
+    elif verdict.outcome is VerdictKind.DAMAGED:
         word, reason = Continuity.UNVERIFIABLE, f"{verdict.kind}: {verdict.detail}"
     elif known_through > verdict.last_seq:
         word, reason = Continuity.UNVERIFIABLE, f"entry {known_through} is known and not here"

@@ -8,7 +8,7 @@ from enum import StrEnum
 from holdfast.model.record import Record
 
 
-class Outcome(StrEnum):
+class VerdictKind(StrEnum):
     INTACT = "intact"
     TORN_TAIL = "torn_tail"  # the last record is incomplete, as after a power loss; may be cut
     DAMAGED = "damaged"
@@ -28,7 +28,7 @@ class Break(StrEnum):
     EXTENDED = "extended"  # something follows the entry that closed the journal
 
 
-class Point(Record):
+class BreakPoint(Record):
     """A place between two records, from which the rest can be walked: the beginning, or a seal."""
 
     segment: int  # index of the segment, from 0
@@ -41,12 +41,12 @@ class Point(Record):
 class Verdict(Record):
     """What is known of a journal."""
 
-    outcome: Outcome
+    outcome: VerdictKind
     last_seq: int  # of the last record that is whole and linked
     last_hash: bytes
     trustworthy_through: int
     signed_through: int
-    tail: Point  # behind the last good seal
+    tail: BreakPoint  # behind the last good seal
     host_key: bytes = b""  # of the first entry
     closed_by: str = ""  # tag of the entry that closed the journal: ended, discontinued
     broken_seq: int = 0  # the first record that is not as it was written; 0: none
@@ -59,9 +59,9 @@ class Verdict(Record):
 
     def text(self) -> str:
         """One line for people."""
-        if self.outcome is Outcome.INTACT:
+        if self.outcome is VerdictKind.INTACT:
             return f"intact through entry {self.last_seq}, signed through {self.signed_through}"
-        if self.outcome is Outcome.TORN_TAIL:
+        if self.outcome is VerdictKind.TORN_TAIL:
             return f"torn tail: {self.torn_size} bytes after entry {self.last_seq} are incomplete"
         return (
             f"{self.kind} at entry {self.broken_seq}: {self.detail}; "

@@ -23,7 +23,7 @@ from holdfast.journal.encoding import decode, hash_of
 from holdfast.journal.entries import Began
 from holdfast.journal.framing import HEADER_BYTES, read
 from holdfast.journal.signatures import is_beginning_of
-from holdfast.journal.verdict import Point, Verdict
+from holdfast.journal.verdict import BreakPoint, Verdict
 from holdfast.journal.verify_blocks import Skim
 from holdfast.journal.verify_records import Walk
 from holdfast.model.record import Malformed
@@ -45,7 +45,7 @@ def verify(
     """Judge a journal. `head` is None when there is no readable one; `segments` gives the bytes of
     a segment by index, and is asked for each about once."""
     seen = _Seen(segments)
-    walk = Walk(session, seen.segment, head, check, Point(0, 0, 1, genesis(session)))
+    walk = Walk(session, seen.segment, head, check, BreakPoint(0, 0, 1, genesis(session)))
     if not thorough:
         skim = Skim(session, seen.segment, head)
         skim.run()
@@ -72,8 +72,8 @@ def verify_tail(
         or not check(began.host_key, head.message(), head.signature)
     ):
         return None
-    walk = Walk(session, segments, head, check, Point(0, 0, 1, genesis(session)))
-    behind = Point(head.segment, seal.end, head.seq + 1, head.hash, head.closed_by)
+    walk = Walk(session, segments, head, check, BreakPoint(0, 0, 1, genesis(session)))
+    behind = BreakPoint(head.segment, seal.end, head.seq + 1, head.hash, head.closed_by)
     walk.begin_behind(behind, began.host_key, head.hash)
     return walk.run()
 

@@ -17,7 +17,7 @@ import struct
 
 from holdfast.journal.chain import genesis
 from holdfast.journal.encoding import decode, hash_of, pack, parent_of
-from holdfast.journal.entries import Began, Body, Discontinued, Ended, Entry, Sealed
+from holdfast.journal.entries import Began, Body, Discontinued, EndedEntry, Entry, SealEntry
 from holdfast.journal.framing import (
     FRAME_BYTES,
     HEADER_BYTES,
@@ -28,7 +28,7 @@ from holdfast.journal.framing import (
     read_header,
 )
 from holdfast.journal.signatures import Head, is_beginning_of, seal_message
-from holdfast.journal.verdict import Point
+from holdfast.journal.verdict import BreakPoint
 from holdfast.model.limits import JOURNAL_ENTRY_MAX_BYTES
 from holdfast.model.record import Malformed
 
@@ -43,7 +43,7 @@ class Skim:
 
     def __init__(self, session: str, segments: Segments, head: Head | None) -> None:
         self._session, self._segments, self._head = session, segments, head
-        self.point = Point(0, 0, 1, genesis(session))
+        self.point = BreakPoint(0, 0, 1, genesis(session))
         self.last: Entry | None = None  # the last good seal
         self.seals = 0
         self.host_key = b""
@@ -60,7 +60,7 @@ class Skim:
         if began is None or not is_beginning_of(self._session, began, check):
             return False
         self.host_key = began.host_key
-        assert isinstance(entry.body, Sealed)
+        assert isinstance(entry.body, SealEntry)
         return check(began.host_key, seal_message(self._session, entry), entry.body.signature)
 
     def run(self) -> None:
@@ -101,7 +101,7 @@ class Skim:
             self._digest.update(view[start:at])
             if not self._fits(entry) or _is_closed(data, start, at):
                 return False
-            self._pass(entry, Point(index, end, entry.seq + 1, hash_of(_bytes_at(data, at))))
+            self._pass(entry, BreakPoint(index, end, entry.seq + 1, hash_of(_bytes_at(data, at))))
             start = tag = end
         return self._leave(data, view, start)
 
@@ -114,7 +114,7 @@ class Skim:
                     entry = decode(whole.record)
                 except Malformed:
                     continue
-                if isinstance(entry.body, Sealed) and entry.body.from_seq == self.point.seq:
+                if isinstance(entry.body, SealEntry) and entry.body.from_seq == self.point.seq:
                     return at, entry, whole.end
         return 0, None, 0
 
@@ -138,14 +138,14 @@ class Skim:
     def _fits(self, entry: Entry) -> bool:
         """By what the seal vouches for: its block's bytes, and the seal before it, which the first
         record of the block names."""
-        assert isinstance(entry.body, Sealed)
+        assert isinstance(entry.body, SealEntry)
         return (
             entry.body.digest == self._digest.digest()
             and (self._first_parent or entry.parent) == self.point.parent
             and entry.seq >= self.point.seq
         )
 
-    def _pass(self, entry: Entry, point: Point) -> None:
+    def _pass(self, entry: Entry, point: BreakPoint) -> None:
         """A new block begins behind this seal."""
         if self._head is not None and entry.seq == self._head.seq:
             self.at_head = point.parent
@@ -171,8 +171,8 @@ def _packed(body: Body, cut_behind: bytes) -> bytes:
     return packed[1 : packed.index(cut_behind) + len(cut_behind)]
 
 
-_TAG = _packed(Sealed(0, b"", b""), b"from_seq")
-_CLOSING = (_packed(Ended(), b"code"), _packed(Discontinued("", 0, b""), b"reason"))
+_TAG = _packed(SealEntry(0, b"", b""), b"from_seq")
+_CLOSING = (_packed(EndedEntry(), b"code"), _packed(Discontinued("", 0, b""), b"reason"))
 _MARK_BYTE = SEAL_MARK >> 24
 _TAG_AT_MOST = FRAME_BYTES + 40 + len(_TAG)  # what stands before it: seq, time, epoch, two more
 _LOOKED_BACK = 4096  # bytes before a seal in which the entry that closed the journal is noticed

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 
 from holdfast.journal.encoding import decode, hash_of, parent_of, seq_of
-from holdfast.journal.entries import MAY_FOLLOW, Began, Entry, Sealed
+from holdfast.journal.entries import MAY_FOLLOW, Began, Entry, SealEntry
 from holdfast.journal.framing import (
     HEADER_BYTES,
     Whole,
@@ -20,7 +20,7 @@ from holdfast.journal.framing import (
     written_after,
 )
 from holdfast.journal.signatures import Head, is_beginning_of, seal_message
-from holdfast.journal.verdict import Break, Outcome, Point, Verdict
+from holdfast.journal.verdict import Break, BreakPoint, Verdict, VerdictKind
 from holdfast.model.record import Malformed
 
 TYPE_CHECKING = False
@@ -45,7 +45,7 @@ class Walk:
     """From a point behind a good seal, or from the beginning, to the end or the first break."""
 
     def __init__(
-        self, session: str, segments: Segments, head: Head | None, check: Check, start: Point
+        self, session: str, segments: Segments, head: Head | None, check: Check, start: BreakPoint
     ) -> None:
         self._session, self._segments, self._head, self._check = session, segments, head, check
         self._seals, self._host_key, self._at_head = 0, b"", b""
@@ -53,12 +53,14 @@ class Walk:
         self._torn: int | None = None
         self._begin(start)
 
-    def _begin(self, point: Point) -> None:
+    def _begin(self, point: BreakPoint) -> None:
         self._tail = point
         self._next, self._parent, self._closed_by = point.seq, point.parent, point.closed_by
         self._signed = point.seq - 1
 
-    def begin_behind(self, point: Point, host_key: bytes, at_head: bytes, seals: int = 0) -> None:
+    def begin_behind(
+        self, point: BreakPoint, host_key: bytes, at_head: bytes, seals: int = 0
+    ) -> None:
         """Begin behind a seal, with all before it known to be good."""
         self._begin(point)
         self._seals, self._host_key, self._at_head = seals, host_key, at_head
@@ -72,15 +74,15 @@ class Walk:
             doubtful = broken.kind in (Break.BAD_SIGNATURE, Break.FORKED)
             last = min(broken.seq, self._next) - 1
             return self._verdict(
-                Outcome.DAMAGED,
+                VerdictKind.DAMAGED,
                 min(last, self._signed) if doubtful else last,
                 broken,
             )
         whole = self._torn is None
-        return self._verdict(Outcome.INTACT if whole else Outcome.TORN_TAIL, self._next - 1)
+        return self._verdict(VerdictKind.INTACT if whole else VerdictKind.TORN_TAIL, self._next - 1)
 
     def _verdict(
-        self, outcome: Outcome, trustworthy: int, broken: _Broken | None = None
+        self, outcome: VerdictKind, trustworthy: int, broken: _Broken | None = None
     ) -> Verdict:
         return Verdict(
             outcome,
@@ -150,7 +152,7 @@ class Walk:
         body = entry.body
         if self._closed_by and body.tag not in MAY_FOLLOW[self._closed_by]:
             raise _Broken(Break.EXTENDED, entry.seq, f"{body.tag} follows {self._closed_by}")
-        if whole.seal or isinstance(body, Sealed):
+        if whole.seal or isinstance(body, SealEntry):
             self._seal(entry, whole)
         else:
             self._digest.update(data[at : whole.end])
@@ -162,7 +164,7 @@ class Walk:
         if whole.seal:
             self._signed, self._seals = entry.seq, self._seals + 1
             self._digest = hashlib.sha256()
-            self._tail = Point(index, whole.end, self._next, self._parent, self._closed_by)
+            self._tail = BreakPoint(index, whole.end, self._next, self._parent, self._closed_by)
 
     def _judge_first(self, entry: Entry) -> None:
         """The session's own key named the host whose seals are to be believed."""
@@ -177,7 +179,7 @@ class Walk:
 
     def _seal(self, entry: Entry, whole: Whole) -> None:
         body = entry.body
-        if not isinstance(body, Sealed) or not whole.seal:
+        if not isinstance(body, SealEntry) or not whole.seal:
             raise _Broken(Break.ALTERED, entry.seq, "its mark and its kind disagree")
         fits = (body.from_seq, body.digest) == (self._tail.seq, self._digest.digest())
         message = seal_message(self._session, entry)

@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Collection
 from contextlib import asynccontextmanager
 
 from holdfast.mcp.bounding import one_line
-from holdfast.mcp.command import Command
+from holdfast.mcp.command import AgentCommand
 from holdfast.model.errors import InvalidArgument, NoSuchSession, TimedOut
 from holdfast.model.info import SessionInfo
 from holdfast.sdk.aio.hold import Hold, connect
@@ -33,7 +33,7 @@ class Desk:
         self._sessions: dict[str, Session] = {}  # by id: a handle keeps the turn it took
         self._screens: dict[str, Screen] = {}  # as last seen, by session id
         self.heads: dict[str, int] = {}  # of journals: the last record seen, by session id
-        self._commands: OrderedDict[str, Command] = OrderedDict()
+        self._commands: OrderedDict[str, AgentCommand] = OrderedDict()
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[Desk]:
@@ -100,7 +100,7 @@ class Desk:
 
     # -- commands -----------------------------------------------------------------------------
 
-    def keep(self, command: Command) -> str:
+    def keep(self, command: AgentCommand) -> str:
         """Remember a command; gives its handle."""
         while len(self._commands) >= _COMMANDS_MAX:
             ended = [handle for handle, each in self._commands.items() if each.done]
@@ -109,7 +109,7 @@ class Desk:
         self._commands[handle] = command
         return handle
 
-    def command(self, handle: str) -> Command:
+    def command(self, handle: str) -> AgentCommand:
         try:
             return self._commands[handle]
         except KeyError:

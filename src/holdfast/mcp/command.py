@@ -11,7 +11,7 @@ from holdfast.sdk.aio.session import Session
 from holdfast.sdk.aio.values import Result
 
 
-class Command:
+class AgentCommand:
     """One of them."""
 
     def __init__(self, session: Session, line: str, intent: str) -> None:

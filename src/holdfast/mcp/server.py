@@ -13,7 +13,7 @@ from holdfast.mcp.agent_desk import Desk
 from holdfast.mcp.changes import Changes
 from holdfast.mcp.read_tools import Looking
 from holdfast.mcp.resources import JOURNAL, SCREEN, journal_lines, screen_text, uri_of
-from holdfast.mcp.turn_tools import Turning
+from holdfast.mcp.turn_tools import TurnTools
 from holdfast.mcp.write_tools import Acting
 
 INSTRUCTIONS = """\
@@ -59,7 +59,7 @@ def build(desk: Desk) -> MCPServer[None]:
     for tools, hints in (
         (Looking(desk).tools, _LOOKS),
         (Acting(desk).tools, _WRITES),
-        (Turning(desk).tools, _TURNS),
+        (TurnTools(desk).tools, _TURNS),
     ):
         for tool in tools:
             server.add_tool(tool, annotations=hints, structured_output=False)

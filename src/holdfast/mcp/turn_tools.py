@@ -16,7 +16,7 @@ from holdfast.sdk.aio.values import TurnState
 Message = Annotated[str, Field(description="for the others to read; at most 200 characters")]
 
 
-class Turning:
+class TurnTools:
     """The tools, for one agent."""
 
     def __init__(self, desk: Desk) -> None:

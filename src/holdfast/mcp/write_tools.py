@@ -12,7 +12,7 @@ from pydantic import Field
 
 from holdfast.mcp.agent_desk import Desk, bounded_wait
 from holdfast.mcp.bounding import tail
-from holdfast.mcp.command import Command
+from holdfast.mcp.command import AgentCommand
 from holdfast.mcp.read_tools import SessionName, Wait
 from holdfast.mcp.refusing import Answer, answering
 from holdfast.model.errors import HoldfastError, InputUnknown, InvalidArgument
@@ -45,7 +45,7 @@ class Acting:
         `result`. A refusal says who holds the turn and what to do; then nothing was typed."""
         until = time.monotonic() + bounded_wait(seconds)
         found = await self._desk.session(session)
-        return await self._follow(self._desk.keep(Command(found, command, intent)), until)
+        return await self._follow(self._desk.keep(AgentCommand(found, command, intent)), until)
 
     async def result(
         self,

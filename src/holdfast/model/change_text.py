@@ -3,16 +3,16 @@
 
 from __future__ import annotations
 
-from holdfast.model.shell_state import Change, Kind, What
+from holdfast.model.shell_state import Change, ChangeKind, What
 
 _WORDS = {
-    Kind.ENV: "variable",
-    Kind.ALIAS: "alias",
-    Kind.FUNCTION: "function",
-    Kind.OPTION: "option",
-    Kind.TRAP: "trap on",
-    Kind.HASH: "remembered command",
-    Kind.JOB: "job",
+    ChangeKind.ENV: "variable",
+    ChangeKind.ALIAS: "alias",
+    ChangeKind.FUNCTION: "function",
+    ChangeKind.OPTION: "option",
+    ChangeKind.TRAP: "trap on",
+    ChangeKind.HASH: "remembered command",
+    ChangeKind.JOB: "job",
 }
 
 
@@ -20,15 +20,15 @@ def text(change: Change) -> str:
     """One line for people. Nothing in it can move their cursor."""
     before, after = _plain(change.before), _plain(change.after)
     name = _plain(change.name)
-    if change.kind is Kind.CWD:
+    if change.kind is ChangeKind.CWD:
         return f"directory: {before} -> {after}"
-    if change.kind is Kind.UMASK:
+    if change.kind is ChangeKind.UMASK:
         return f"umask: {before} -> {after}"
-    if change.kind is Kind.PATH:
+    if change.kind is ChangeKind.PATH:
         return f"PATH: {_plain(_path(change))}"
-    if change.kind is Kind.OPTION:
+    if change.kind is ChangeKind.OPTION:
         return f"option {name}: {'off' if change.what is What.REMOVED else 'on'}"
-    if change.kind is Kind.JOB:
+    if change.kind is ChangeKind.JOB:
         return _job(name, change.what, before, after)
     said = f"{_WORDS[change.kind]} {name} {change.what}"
     if change.what is What.CHANGED and (before or after):

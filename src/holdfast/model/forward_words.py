@@ -5,7 +5,7 @@ from __future__ import annotations
 from holdfast.model.record import Record
 
 
-class Data(Record):
+class CarriedData(Record):
     """The next bytes."""
 
     data: bytes
@@ -17,15 +17,15 @@ class Room(Record):
     size: int
 
 
-class End(Record):
+class CarriedEnd(Record):
     """No more data comes from here. When both ends have said so, the connection is over."""
 
 
-class Closed(Record):
+class CarriedClosed(Record):
     """The connection was cut off: what came is not all there was. `code` is an error's."""
 
     code: str
     message: str
 
 
-Word = Data | Room | End | Closed
+Word = CarriedData | Room | CarriedEnd | CarriedClosed

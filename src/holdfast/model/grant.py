@@ -170,7 +170,7 @@ def widened(parent: Grant, child: Grant) -> str:
     return ""
 
 
-class Link(Record):
+class GrantLink(Record):
     """A signed grant. Made by `wire/grants.py` alone, which sees to it that the parts agree."""
 
     grant: Grant
@@ -182,7 +182,7 @@ class Link(Record):
 class GrantChain(Record):
     """Links in their order, the authority's first."""
 
-    links: tuple[Link, ...]
+    links: tuple[GrantLink, ...]
 
     @property
     def last(self) -> Grant:

@@ -22,7 +22,7 @@ PROOF_BYTES = 32
 _SERIAL_DOMAIN = b"holdfast invite serial v1\0"
 
 
-class Joined(Record):
+class Redemption(Record):
     """One device that came in."""
 
     key: bytes  # Ed25519
@@ -45,11 +45,11 @@ class Invite(Record):
     delegations: int = 0
     inputs_per_s: float | None = None
     bytes_per_s: float | None = None
-    joined: tuple[Joined, ...] = ()
+    joined: tuple[Redemption, ...] = ()
     wrong_codes: int = 0
     revoked_at: float | None = None
 
-    def grant_for(self, joined: Joined, host_key: bytes) -> Grant:
+    def grant_for(self, joined: Redemption, host_key: bytes) -> Grant:
         """What a device that came in is granted: always the same, however often it asks."""
         serial = hashlib.sha256(_SERIAL_DOMAIN + self.id + joined.key).digest()[:SERIAL_BYTES]
         begins = int(joined.at)
@@ -77,5 +77,5 @@ class Invite(Record):
             raise InvalidArgument("an invite ends after it begins")
         if not 1 <= self.lasts_s < float("inf"):
             raise InvalidArgument("what an invite gives lasts for a second at least")
-        self.grant_for(Joined(bytes(KEY_BYTES), self.created_at), bytes(KEY_BYTES)).checked()
+        self.grant_for(Redemption(bytes(KEY_BYTES), self.created_at), bytes(KEY_BYTES)).checked()
         return self

@@ -11,7 +11,7 @@ USUAL_PORT = 7420
 _HINT = "like 0.0.0.0, 192.168.1.5:7420 or [::]:7420; or off"
 
 
-class Listening(Record):
+class RelayListen(Record):
     """An address, and a port or none in particular."""
 
     address: str
@@ -39,7 +39,7 @@ class Listening(Record):
         return "::1" if self.ip6 else "127.0.0.1"
 
 
-def listening(text: str) -> Listening | None:
+def listening(text: str) -> RelayListen | None:
     """None: no relay. Raises InvalidArgument."""
     import ipaddress  # only who starts a host needs it
 
@@ -47,7 +47,7 @@ def listening(text: str) -> Listening | None:
     if text == OFF:
         return None
     if not text:
-        return Listening("127.0.0.1")
+        return RelayListen("127.0.0.1")
     address, port = text, ""
     if text.startswith("["):
         address, closed, port = text[1:].partition("]")
@@ -62,4 +62,4 @@ def listening(text: str) -> Listening | None:
         found = ipaddress.ip_address("127.0.0.1" if address == "localhost" else address)
     except ValueError:
         raise InvalidArgument(f"not an address to listen on: {text[:80]!r}", hint=_HINT) from None
-    return Listening(str(found), int(port or 0))
+    return RelayListen(str(found), int(port or 0))

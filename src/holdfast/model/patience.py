@@ -12,7 +12,7 @@ KEYS_MAX_BYTES = 16  # of an input that looks like a key press
 _GIVE_UP_FOR = 8  # inputs, after one that was not answered quickly
 
 
-class Patience:
+class EchoPatience:
     """Whether to look again at once, learned from the last answers."""
 
     def __init__(self) -> None:

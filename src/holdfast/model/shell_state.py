@@ -65,7 +65,7 @@ class ShellState(Record):
     hashed: dict[str, str]  # command -> remembered path, where PATH alone would not lead there
 
 
-class Kind(StrEnum):
+class ChangeKind(StrEnum):
     """What it is that changed."""
 
     ENV = "env"
@@ -91,7 +91,7 @@ class What(StrEnum):
 class Change(Record):
     """One difference between two states of a shell."""
 
-    kind: Kind
+    kind: ChangeKind
     name: str
     what: What
     before: str = ""  # both are empty where only the name may be shown

@@ -17,7 +17,7 @@ from holdfast.model.record import Record
 _LETTERS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-")
 
 
-class Entry(Record):
+class StoredValue(Record):
     """What stands at a key. `value` None: nothing; `revision` is still what the next `cas` must
     name."""
 
@@ -26,19 +26,19 @@ class Entry(Record):
     value: bytes | None
 
 
-class Done(Record):
+class Written(Record):
     """Written, on disk where the store has one, and it will not be forgotten."""
 
     revision: int
 
 
-class Lost(Record):
+class CasLost(Record):
     """Refused: the revision named is not the entry's, another's write stands there. Where several
     servers keep the store, ours may have stood before that one for a moment: a Lost gives nothing,
     but it is no proof that nobody saw the value."""
 
 
-class Unknown(Record):
+class CasUnknown(Record):
     """No answer. It may have been written, or may be yet: read before anything rests on it."""
 
     why: str
@@ -48,18 +48,18 @@ class Coordination(Protocol):
     """Keys are words of letters, digits, `_` and `-`, joined by dots. Revisions of one key rise
     for as long as the store lives, and are never 0 where there is a value."""
 
-    async def get(self, key: str) -> Entry:
+    async def get(self, key: str) -> StoredValue:
         """What stands there, or lately stood there. Raises CoordinationDown without an answer."""
 
     async def cas(
         self, key: str, value: bytes, revision: int, *, gone_after_s: int | None = None
-    ) -> Done | Lost | Unknown:
+    ) -> Written | CasLost | CasUnknown:
         """Replaces what has this revision; 0: what never was, or is forgotten. With `gone_after_s`
         the store may forget it after so long, by its own clock, if it is not replaced: that is for
         tidying up, and safe for nothing else. Raises StorageFailed, with nothing written, if the
         store has no room."""
 
-    def watch(self, key: str, *, below: bool = False) -> AsyncIterator[Entry]:
+    def watch(self, key: str, *, below: bool = False) -> AsyncIterator[StoredValue]:
         """What stands there now, if anything, then what comes to stand there, until closed. Of
         changes in quick succession only the last is sure to be told. `below`: of every key that
         begins with this word or words, too. Losing touch with the store ends nothing: it catches

@@ -7,7 +7,7 @@ from typing import Protocol
 from holdfast.model.size import Size
 
 
-class Screen(Protocol):
+class ScreenPort(Protocol):
     """A terminal emulator's state. `feed` is the only way in; nothing here reads a clock."""
 
     def feed(self, data: bytes | memoryview) -> bytes:

@@ -26,10 +26,18 @@ from holdfast.model.errors import (
 )
 from holdfast.ports.relay_bus import RelayBus
 from holdfast.relay.peer_hosts import FarHosts
-from holdfast.relay.peer_link import Link
+from holdfast.relay.peer_link import PeerLink
 from holdfast.relay.peer_operators import FarOperators
-from holdfast.wire.relay_messages import Failed, Open, encode
-from holdfast.wire.relay_peer_messages import Beat, Find, Found, Kind, decode, pack, unpack
+from holdfast.wire.relay_messages import Open, RelayFailed, encode
+from holdfast.wire.relay_peer_messages import (
+    Beat,
+    Find,
+    PeerKind,
+    SessionFound,
+    decode,
+    pack,
+    unpack,
+)
 
 if TYPE_CHECKING:
     from holdfast.relay.operator_end import OperatorEnd
@@ -38,7 +46,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("relay")
 
 
-class Finding:
+class LookupInProgress:
     """A question to all, until one answer is good enough or all are in."""
 
     def __init__(self, asked: set[str] | None, enough: int | None, least: int) -> None:
@@ -50,7 +58,7 @@ class Finding:
         if asked is not None and not asked:
             self.over.set()
 
-    def answered(self, peer: str, answer: Found) -> None:
+    def answered(self, peer: str, answer: SessionFound) -> None:
         if answer.here and answer.epoch >= self._least and answer.epoch > self._epoch:
             self.best, self._epoch = peer, answer.epoch
             if self._enough is not None and answer.epoch >= self._enough:
@@ -73,7 +81,7 @@ class Cluster:
         self._peers: dict[str, float] = {}  # and when each was last heard
         self._made: dict[str, FarHosts] = {}  # links we made, by peer
         self._served: dict[str, FarOperators] = {}  # links made to us, by peer
-        self._findings: dict[int, Finding] = {}
+        self._findings: dict[int, LookupInProgress] = {}
         self._asked = 0
         self._settled = False  # whether all that are there have had the time to say so
         self._tasks: set[asyncio.Task[None]] = set()
@@ -106,7 +114,7 @@ class Cluster:
             peer = await self._find(request)
         except HoldfastError as error:
             operator.opening -= 1
-            operator.outbox.say(Failed(request.id, error.code, error.message, error.hint))
+            operator.outbox.say(RelayFailed(request.id, error.code, error.message, error.hint))
         else:
             self._link_to(peer).reach(operator, request)
 
@@ -133,18 +141,18 @@ class Cluster:
             raise NoSuchSession("no host here has this session")
         raise HostDown("this host is not connected here", hint="try another relay, or later")
 
-    def _finding(self, request: Open) -> Finding:
+    def _finding(self, request: Open) -> LookupInProgress:
         floor = self._relay.floors.known(request.session) if request.session else None
         least = floor.epoch if floor else 0
         # Of a session nothing was heard about, the highest of all answers is the one.
         enough = None if request.session and floor is None else least
-        return Finding(set(self._peers) if self._settled else None, enough, least)
+        return LookupInProgress(set(self._peers) if self._settled else None, enough, least)
 
     def _link_to(self, peer: str) -> FarHosts:
         far = self._made.get(peer)
         if far is None:
             number = secrets.randbits(63)
-            link = Link(self._relay, self._bus, peer, number, made=True)
+            link = PeerLink(self._relay, self._bus, peer, number, made=True)
             far = self._made[peer] = FarHosts(self._relay, link)
         return far
 
@@ -154,9 +162,9 @@ class Cluster:
         """From the bus. Other relays are believed, but a mistake of theirs must not end us."""
         try:
             kind, peer, link, number, body = unpack(packet)
-            if kind is Kind.CLUSTER:
+            if kind is PeerKind.CLUSTER:
                 self._cluster(peer, decode(kind, body))
-            elif kind in (Kind.MAKER_SAYS, Kind.MAKER_SAID, Kind.MAKER_ENDS):
+            elif kind in (PeerKind.MAKER_SAYS, PeerKind.MAKER_SAID, PeerKind.MAKER_ENDS):
                 self._from_maker(kind, peer, link, number, body)
             else:
                 self._from_server(kind, peer, link, number, body)
@@ -177,53 +185,55 @@ class Cluster:
                     self._tell(peer, Beat())
             case Find():
                 self._tell(peer, self._here(message))
-            case Found():
+            case SessionFound():
                 if finding := self._findings.get(message.number):
                     finding.answered(peer, message)
 
-    def _here(self, find: Find) -> Found:
+    def _here(self, find: Find) -> SessionFound:
         relay = self._relay
         if relay.draining:
-            return Found(find.number, False)
+            return SessionFound(find.number, False)
         if find.session is None:
-            return Found(find.number, find.host in relay.hosts)
+            return SessionFound(find.number, find.host in relay.hosts)
         incarnation = relay.incarnations.get(find.session)
         if incarnation is None:
-            return Found(find.number, False)
-        return Found(find.number, True, incarnation.epoch)
+            return SessionFound(find.number, False)
+        return SessionFound(find.number, True, incarnation.epoch)
 
-    def _from_maker(self, kind: Kind, peer: str, link: int, number: int, body: bytes) -> None:
+    def _from_maker(self, kind: PeerKind, peer: str, link: int, number: int, body: bytes) -> None:
         far = self._served.get(peer)
-        if kind is Kind.MAKER_SAYS and number == 0 and (far is None or far.link.number != link):
+        if kind is PeerKind.MAKER_SAYS and number == 0 and (far is None or far.link.number != link):
             if far is not None:
                 self._lose_served(far, told=True)
-            made = Link(self._relay, self._bus, peer, link, made=False)
+            made = PeerLink(self._relay, self._bus, peer, link, made=False)
             far = self._served[peer] = FarOperators(self._relay, made)
         if far is None or far.link.number != link:
-            if kind is not Kind.MAKER_ENDS:
-                self._bus.send(peer, pack(Kind.SERVER_ENDS, self._bus.name, link))
-        elif kind is Kind.MAKER_ENDS:
+            if kind is not PeerKind.MAKER_ENDS:
+                self._bus.send(peer, pack(PeerKind.SERVER_ENDS, self._bus.name, link))
+        elif kind is PeerKind.MAKER_ENDS:
             self._lose_served(far, told=True)
-        elif kind is Kind.MAKER_SAID:
+        elif kind is PeerKind.MAKER_SAID:
             if not far.link.complete(number):
                 self._lose_served(far, told=False)
         elif not self._takes(far, kind, number, body):
             self._lose_served(far, told=False)
 
-    def _from_server(self, kind: Kind, peer: str, link: int, number: int, body: bytes) -> None:
+    def _from_server(self, kind: PeerKind, peer: str, link: int, number: int, body: bytes) -> None:
         far = self._made.get(peer)
         if far is None or far.link.number != link:
-            if kind is not Kind.SERVER_ENDS:
-                self._bus.send(peer, pack(Kind.MAKER_ENDS, self._bus.name, link))
-        elif kind is Kind.SERVER_ENDS:
+            if kind is not PeerKind.SERVER_ENDS:
+                self._bus.send(peer, pack(PeerKind.MAKER_ENDS, self._bus.name, link))
+        elif kind is PeerKind.SERVER_ENDS:
             self._lose_made(far, told=True)
-        elif kind is Kind.SERVER_SAID:
+        elif kind is PeerKind.SERVER_SAID:
             if not far.link.complete(number):
                 self._lose_made(far, told=False)
         elif not self._takes(far, kind, number, body):
             self._lose_made(far, told=False)
 
-    def _takes(self, far: FarHosts | FarOperators, kind: Kind, number: int, body: bytes) -> bool:
+    def _takes(
+        self, far: FarHosts | FarOperators, kind: PeerKind, number: int, body: bytes
+    ) -> bool:
         """Whether the link is as it should be after this message."""
         if not far.link.next(number):
             return False
@@ -257,7 +267,7 @@ class Cluster:
         far.link.end(told=told)
         self._relay.operator_out(far)
 
-    def _count_lost(self, link: Link) -> None:
+    def _count_lost(self, link: PeerLink) -> None:
         self._relay.metrics.count("links_lost_total")
         log.info("a link with relay %s is over", link.peer)
 
@@ -283,17 +293,17 @@ class Cluster:
                 del self._peers[peer]
                 self._lose(peer)
 
-    def _links(self) -> list[Link]:
+    def _links(self) -> list[PeerLink]:
         made, served = self._made.values(), self._served.values()
         return [far.link for far in made] + [far.link for far in served]
 
     # -- the bus ------------------------------------------------------------------------------
 
     def _tell_all(self, message: Beat | Find) -> None:
-        self._bus.send_all(pack(Kind.CLUSTER, self._bus.name, body=encode(message)))
+        self._bus.send_all(pack(PeerKind.CLUSTER, self._bus.name, body=encode(message)))
 
-    def _tell(self, peer: str, message: Beat | Found) -> None:
-        self._bus.send(peer, pack(Kind.CLUSTER, self._bus.name, body=encode(message)))
+    def _tell(self, peer: str, message: Beat | SessionFound) -> None:
+        self._bus.send(peer, pack(PeerKind.CLUSTER, self._bus.name, body=encode(message)))
 
     def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.create_task(work)

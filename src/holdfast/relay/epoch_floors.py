@@ -17,7 +17,7 @@ from holdfast.model.errors import CoordinationDown
 from holdfast.model.ids import SessionId
 from holdfast.model.limits import RELAY_EPOCHS_MAX
 from holdfast.model.record import Record
-from holdfast.ports.coordination import Coordination, Done
+from holdfast.ports.coordination import Coordination, Written
 
 _PLACE = "relay_floors"  # the word before the session's id, at the coordination point
 _EPOCH_BYTES = 8
@@ -104,7 +104,7 @@ class SharedFloors(_Heard):
             if known is not None and known.epoch >= epoch:
                 return self.raised(session, known)
             done = await self._store.cas(entry.key, _value(wanted), entry.revision)
-            if isinstance(done, Done):
+            if isinstance(done, Written):
                 return self.raised(session, wanted)
             # Lost, or unknown: what stands there now tells.
         raise CoordinationDown("the floor of a session could not be raised")

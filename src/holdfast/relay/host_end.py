@@ -17,9 +17,9 @@ from holdfast.model.errors import (
     VersionMismatch,
 )
 from holdfast.model.ids import SessionId
-from holdfast.relay.streams import Stream
-from holdfast.relay.subscriptions import Incarnation
-from holdfast.relay.websocket import Connection
+from holdfast.relay.streams import RelayStream
+from holdfast.relay.subscriptions import RoutedIncarnation
+from holdfast.relay.websocket import WebSocketConnection
 from holdfast.wire.ed25519 import check
 from holdfast.wire.messages.base import Message
 from holdfast.wire.relay_messages import (
@@ -29,16 +29,16 @@ from holdfast.wire.relay_messages import (
     Admit,
     Announce,
     Announced,
+    AnnounceRefusal,
     Broadcast,
     Challenge,
     Close,
-    Data,
-    Prove,
-    Refusal,
+    ProveHost,
     Registered,
+    StreamData,
     Superseded,
     Why,
-    Withdraw,
+    WithdrawSession,
     host_text,
     session_text,
 )
@@ -52,14 +52,14 @@ _AT_ONCE = 8  # sessions of one announcement dealt with before others are served
 _REGISTRY_QUEUE = 16  # announcements and withdrawals of one host that wait; then it is not read
 
 
-async def prove(connection: Connection, names: frozenset[str]) -> Prove | None:
+async def prove(connection: WebSocketConnection, names: frozenset[str]) -> ProveHost | None:
     """What the host at the other end proved; None when it left."""
     challenge = os.urandom(CHALLENGE_BYTES)
     connection.outbox.say(Challenge((RELAY_VERSION,), challenge))
     message = await connection.first()
     if message is None:
         return None
-    if not isinstance(message, Prove):
+    if not isinstance(message, ProveHost):
         raise ProtocolViolation("a host begins with `prove`")
     if message.version != RELAY_VERSION:
         raise VersionMismatch(f"this relay speaks version {RELAY_VERSION}, not {message.version}")
@@ -85,15 +85,17 @@ class HostEnd:
 
     far = False
 
-    def __init__(self, relay: Relay, connection: Connection, proof: Prove, address: str) -> None:
+    def __init__(
+        self, relay: Relay, connection: WebSocketConnection, proof: ProveHost, address: str
+    ) -> None:
         self._relay, self.connection, self._address = relay, connection, address
         self.key, self.static, self.binding = proof.key, proof.static, proof.binding
         self.outbox = connection.outbox
-        self.streams: dict[int, Stream] = {}
-        self.sessions: dict[SessionId, Incarnation] = {}
+        self.streams: dict[int, RelayStream] = {}
+        self.sessions: dict[SessionId, RoutedIncarnation] = {}
         self.gone = False
         self._down = ""  # why the coordination point did not answer, in this announcement
-        self._registry: asyncio.Queue[Announce | Withdraw] = asyncio.Queue(_REGISTRY_QUEUE)
+        self._registry: asyncio.Queue[Announce | WithdrawSession] = asyncio.Queue(_REGISTRY_QUEUE)
 
     async def serve(self) -> None:
         """Registering may take as long as a coordination point does; streams do not wait for it."""
@@ -101,7 +103,7 @@ class HostEnd:
             async with asyncio.TaskGroup() as both:
                 registering = both.create_task(self._register_all())
                 while (message := await self.connection.receive()) is not None:
-                    if isinstance(message, Announce | Withdraw):
+                    if isinstance(message, Announce | WithdrawSession):
                         await self._registry.put(message)
                     else:
                         self._handle(message)
@@ -120,7 +122,7 @@ class HostEnd:
 
     def _handle(self, message: Message) -> None:
         match message:
-            case Data():
+            case StreamData():
                 self._relay.streams.data(self, message)
             case Broadcast():
                 self._broadcast(message)
@@ -152,7 +154,7 @@ class HostEnd:
             raise ProtocolViolation(
                 f"more than {self._relay.bounds.announce_max} sessions in one announcement"
             )
-        refused: list[Refusal] = []
+        refused: list[AnnounceRefusal] = []
         self._down = ""
         for first in range(0, len(message.sessions), _AT_ONCE):
             some = message.sessions[first : first + _AT_ONCE]
@@ -161,7 +163,7 @@ class HostEnd:
             await asyncio.sleep(0)
         self.outbox.say(Registered(message.id, tuple(refused)))
 
-    async def _register(self, one: Announced) -> Refusal | None:
+    async def _register(self, one: Announced) -> AnnounceRefusal | None:
         if not 0 < one.epoch <= NUMBER_MAX or len(one.key) != KEY_BYTES:
             raise ProtocolViolation("an announced session has a key of 32 bytes and an epoch")
         session = SessionId.of_key(one.key)
@@ -172,23 +174,23 @@ class HostEnd:
             # Checking costs the relay more than lying costs the host: counted like its own proof.
             if self._relay.proofs.take(self._address, asyncio.get_running_loop().time()):
                 raise BadSignature("too many sessions that are not signed with their own keys")
-            return Refusal(session, BadSignature.code, 0)
+            return AnnounceRefusal(session, BadSignature.code, 0)
         if session not in self.sessions and self._relay.full_of_sessions(self):
-            return Refusal(session, LimitReached.code, 0)
+            return AnnounceRefusal(session, LimitReached.code, 0)
         if self._rises_too_often(session, one.epoch):
-            return Refusal(session, RateLimited.code, 0)
+            return AnnounceRefusal(session, RateLimited.code, 0)
         if self._down:  # it was asked for another one just now: this host need not wait again
-            return Refusal(session, self._down, 0)
+            return AnnounceRefusal(session, self._down, 0)
         try:
             floor = await self._relay.floors.rise(session, one.epoch, self.key)
         except (CoordinationDown, StorageFailed) as error:
             self._down = error.code
-            return Refusal(session, error.code, 0)
+            return AnnounceRefusal(session, error.code, 0)
         if not floor.admits(one.epoch, self.key):
             self._relay.metrics.count("fenced_total")
-            return Refusal(session, Fenced.code, floor.epoch)
+            return AnnounceRefusal(session, Fenced.code, floor.epoch)
         if session not in self.sessions and self._relay.full_of_sessions(self):
-            return Refusal(session, LimitReached.code, 0)
+            return AnnounceRefusal(session, LimitReached.code, 0)
         if not self.gone:
             self._relay.route(session, one, self)
         return None

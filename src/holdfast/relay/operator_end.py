@@ -18,19 +18,19 @@ from holdfast.model.errors import (
 from holdfast.model.ids import SessionId
 from holdfast.relay.peer_hosts import FarHosts
 from holdfast.relay.peer_operators import find
-from holdfast.relay.streams import Stream
+from holdfast.relay.streams import RelayStream
 from holdfast.relay.subscriptions import Audience
-from holdfast.relay.websocket import Connection
+from holdfast.relay.websocket import WebSocketConnection
 from holdfast.wire.messages.base import Message
 from holdfast.wire.relay_messages import (
     RELAY_VERSION,
     Close,
-    Data,
-    Failed,
-    Gone,
     Greet,
     Open,
-    Opened,
+    RelayFailed,
+    SessionGone,
+    StreamData,
+    StreamOpened,
     Subscribe,
     Subscribed,
     Unsubscribe,
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from holdfast.relay.rendezvous import Relay
 
 
-async def greet(connection: Connection) -> bool:
+async def greet(connection: WebSocketConnection) -> bool:
     """Whether it stayed. An operator proves nothing here: what it may do, hosts decide."""
     message = await connection.first()
     if message is None:
@@ -59,11 +59,11 @@ class OperatorEnd:
 
     far = False
 
-    def __init__(self, relay: Relay, connection: Connection, address: str) -> None:
+    def __init__(self, relay: Relay, connection: WebSocketConnection, address: str) -> None:
         self._relay, self.connection, self._address = relay, connection, address
         self.outbox = connection.outbox
-        self.streams: dict[int, Stream] = {}
-        self.admitted: dict[SessionId, Stream] = {}  # by whose host, for as long as it is open
+        self.streams: dict[int, RelayStream] = {}
+        self.admitted: dict[SessionId, RelayStream] = {}  # by whose host, for as long as it is open
         self.subscribed: dict[SessionId, Audience] = {}
         self.opening = 0  # streams asked for at another relay
         self.joining: set[SessionId] = set()  # the same for subscriptions
@@ -75,7 +75,7 @@ class OperatorEnd:
 
     def _handle(self, message: Message) -> None:
         match message:
-            case Data():
+            case StreamData():
                 self._relay.streams.data(self, message)
             case Open() | Subscribe():
                 self._request(message)
@@ -99,7 +99,7 @@ class OperatorEnd:
                 raise RateLimited("too many streams opened from this address")
             self._open(message)
         except HoldfastError as error:
-            self.outbox.say(Failed(message.id, error.code, error.message, error.hint, wait_s))
+            self.outbox.say(RelayFailed(message.id, error.code, error.message, error.hint, wait_s))
 
     def _open(self, message: Open) -> None:
         bounds, cluster = self._relay.bounds, self._relay.cluster
@@ -132,17 +132,17 @@ class OperatorEnd:
         self.outbox.say(Subscribed(message.id, incarnation.epoch))
         incarnation.join(self)
 
-    def admit(self, session: SessionId, stream: Stream) -> None:
+    def admit(self, session: SessionId, stream: RelayStream) -> None:
         self.admitted[session] = stream
 
-    def lose_admissions(self, stream: Stream, why: Why) -> None:
+    def lose_admissions(self, stream: RelayStream, why: Why) -> None:
         """The stream is closed, and with it goes what its host allowed."""
         lost = [session for session, by in self.admitted.items() if by is stream]
         for session in lost:
             del self.admitted[session]
             if audience := self.subscribed.pop(session, None):
                 audience.leave(self)
-                self.outbox.say(Gone(session, why))
+                self.outbox.say(SessionGone(session, why))
 
 
 def _not_admitted() -> NotPermitted:
@@ -152,12 +152,12 @@ def _not_admitted() -> NotPermitted:
     )
 
 
-def _opened(number: int, stream: Stream, host: HostEnd) -> Opened:
+def _opened(number: int, stream: RelayStream, host: HostEnd) -> StreamOpened:
     """Who is at the other end, as that one said it: operators check it (docs/relay.md)."""
     incarnation = stream.incarnation
     if incarnation is None:
-        return Opened(number, stream.number, host.key, 0, host.static, host.binding)
+        return StreamOpened(number, stream.number, host.key, 0, host.static, host.binding)
     of = incarnation.announced
-    return Opened(
+    return StreamOpened(
         number, stream.number, host.key, of.epoch, host.static, host.binding, of.key, of.signature
     )

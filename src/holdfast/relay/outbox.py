@@ -22,14 +22,14 @@ from holdfast.relay.limits import Bounds
 from holdfast.relay.metrics import Metrics
 from holdfast.relay.server_frame import framed
 from holdfast.wire.messages.base import Message
-from holdfast.wire.relay_messages import Gap
+from holdfast.wire.relay_messages import BroadcastGap
 
 if TYPE_CHECKING:
     from holdfast.relay.streams import Half
     from holdfast.relay.subscriptions import Subscription
 
 
-class Socket:
+class OutboxSocket:
     """What an outbox writes to."""
 
     def ready(self, size: int) -> bool:
@@ -49,7 +49,7 @@ class Socket:
         raise NotImplementedError
 
 
-class Held:
+class HeldBack:
     """Bytes waiting in all outboxes of a relay."""
 
     def __init__(self) -> None:
@@ -59,7 +59,9 @@ class Held:
 class Outbox:
     """See above. `Subscription.queued` and `.gap` are kept here and nowhere else."""
 
-    def __init__(self, socket: Socket, bounds: Bounds, held: Held, metrics: Metrics) -> None:
+    def __init__(
+        self, socket: OutboxSocket, bounds: Bounds, held: HeldBack, metrics: Metrics
+    ) -> None:
         self._socket, self._bounds, self._held, self._metrics = socket, bounds, held, metrics
         self._first: deque[tuple[bytes, Half | None, int]] = deque()
         self._after: deque[tuple[bytes | None, Subscription | None, int]] = deque()
@@ -225,7 +227,7 @@ class Outbox:
             assert subscription is not None and subscription.gap is not None
             (first, last), subscription.gap = subscription.gap, None
             self._metrics.count("gaps_total")
-            await self._send(framed(Gap(subscription.audience.session, first, last)))
+            await self._send(framed(BroadcastGap(subscription.audience.session, first, last)))
             subscription.took(last, 0)
             return
         size = len(frame)

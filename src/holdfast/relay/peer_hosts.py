@@ -12,27 +12,27 @@ from typing import TYPE_CHECKING
 
 from holdfast.model.errors import HostDown, NotPermitted, ProtocolViolation
 from holdfast.model.ids import SessionId
-from holdfast.relay.peer_link import Link
-from holdfast.relay.streams import Stream
+from holdfast.relay.peer_link import PeerLink
+from holdfast.relay.streams import RelayStream
 from holdfast.relay.subscriptions import Audience
 from holdfast.wire.messages.base import Answer, Message
 from holdfast.wire.relay_messages import (
     Admit,
     Broadcast,
-    Closed,
+    BroadcastGap,
     Credit,
-    Data,
-    Failed,
-    Gap,
-    Gone,
     Open,
-    Opened,
+    RelayFailed,
+    SessionGone,
+    StreamClosed,
+    StreamData,
+    StreamOpened,
     Subscribe,
     Subscribed,
     Taken,
     Why,
 )
-from holdfast.wire.relay_peer_messages import Join, Joined, Leave, Reach, Reached
+from holdfast.wire.relay_peer_messages import PeerJoin, PeerJoined, PeerLeave, PeerReach, Reached
 
 if TYPE_CHECKING:
     from holdfast.relay.operator_end import OperatorEnd
@@ -69,7 +69,7 @@ class _Joining:
 
     def __init__(self, key: bytes) -> None:
         self.key = key
-        self.waiting: list[tuple[OperatorEnd, int, Stream]] = []
+        self.waiting: list[tuple[OperatorEnd, int, RelayStream]] = []
 
 
 class FarHosts:
@@ -77,9 +77,9 @@ class FarHosts:
 
     far = True
 
-    def __init__(self, relay: Relay, link: Link) -> None:
+    def __init__(self, relay: Relay, link: PeerLink) -> None:
         self._relay, self.link, self.outbox = relay, link, link.outbox
-        self.streams: dict[int, Stream] = {}  # by the other relay's numbers
+        self.streams: dict[int, RelayStream] = {}  # by the other relay's numbers
         self.sessions: dict[SessionId, FarAudience] = {}  # that somebody here is subscribed to
         self._joining: dict[SessionId, _Joining] = {}
         self._answers: dict[int, Callable[[Answer | None], None]] = {}
@@ -87,24 +87,24 @@ class FarHosts:
 
     def handle(self, message: Message) -> None:
         match message:
-            case Data():
+            case StreamData():
                 self._relay.streams.data(self, message)
             case Credit():
                 self._relay.streams.credit(self, message)
-            case Closed():
+            case StreamClosed():
                 self._relay.streams.close_by(self, message.stream, message.why)
             case Broadcast():
                 self._broadcast(message)
-            case Gap():
+            case BroadcastGap():
                 if audience := self.sessions.get(message.session):
                     audience.gap(message.first, message.last)
-            case Gone():
+            case SessionGone():
                 if audience := self.sessions.pop(message.session, None):
                     audience.end(message.why)
             case Admit():
                 if stream := self.streams.get(message.stream):
                     stream.operator.admit(message.session, stream)
-            case Reached() | Joined() | Failed():
+            case Reached() | PeerJoined() | RelayFailed():
                 if answered := self._answers.pop(message.id, None):
                     answered(message)
             case _:
@@ -128,7 +128,7 @@ class FarHosts:
         """A stream for this operator, who gets the answer."""
         number = self._ask(lambda answer: self._reached(operator, request.id, answer))
         window = self._relay.bounds.stream_window_bytes
-        self.outbox.say(Reach(number, request.host, request.session, window))
+        self.outbox.say(PeerReach(number, request.host, request.session, window))
 
     def _reached(self, operator: OperatorEnd, request: int, answer: Answer | None) -> None:
         operator.opening -= 1
@@ -136,12 +136,12 @@ class FarHosts:
             operator.outbox.say(_refusal(request, answer))
             return
         if operator.gone:
-            self.outbox.say(Closed(answer.stream, Why.OPERATOR_GONE))
+            self.outbox.say(StreamClosed(answer.stream, Why.OPERATOR_GONE))
             return
         stream = self._relay.streams.cross(operator, self, answer)
         self._relay.metrics.count("crossings_total")
         operator.outbox.say(
-            Opened(
+            StreamOpened(
                 request,
                 stream.number,
                 answer.host,
@@ -155,7 +155,7 @@ class FarHosts:
 
     # -- one to many --------------------------------------------------------------------------
 
-    def subscribe(self, operator: OperatorEnd, request: Subscribe, stream: Stream) -> None:
+    def subscribe(self, operator: OperatorEnd, request: Subscribe, stream: RelayStream) -> None:
         """For one that was admitted at this stream."""
         session = request.session
         audience, joining = self.sessions.get(session), self._joining.get(session)
@@ -168,13 +168,13 @@ class FarHosts:
         if joining is None:
             joining = self._joining[session] = _Joining(stream.key)
             number = self._ask(lambda answer: self._joined(session, answer))
-            self.outbox.say(Join(number, session, stream.key))
+            self.outbox.say(PeerJoin(number, session, stream.key))
         joining.waiting.append((operator, request.id, stream))
         operator.joining.add(session)
 
     def _joined(self, session: SessionId, answer: Answer | None) -> None:
         joining = self._joining.pop(session)
-        if not isinstance(answer, Joined):
+        if not isinstance(answer, PeerJoined):
             for operator, request, _ in joining.waiting:
                 operator.joining.discard(session)
                 operator.outbox.say(_refusal(request, answer))
@@ -202,7 +202,7 @@ class FarHosts:
     def leave(self, audience: FarAudience) -> None:
         if self.sessions.get(audience.session) is audience:
             del self.sessions[audience.session]
-            self.outbox.say(Leave(audience.session))
+            self.outbox.say(PeerLeave(audience.session))
 
     # -- the end ------------------------------------------------------------------------------
 
@@ -218,8 +218,8 @@ class FarHosts:
             answered(None)
 
 
-def _refusal(request: int, answer: Answer | None) -> Failed:
-    if isinstance(answer, Failed):
+def _refusal(request: int, answer: Answer | None) -> RelayFailed:
+    if isinstance(answer, RelayFailed):
         return answer.replace(id=request)
     lost = HostDown("the way to this host's relay is lost", hint="try again")
-    return Failed(request, lost.code, lost.message, lost.hint)
+    return RelayFailed(request, lost.code, lost.message, lost.hint)

@@ -12,23 +12,23 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from holdfast.ports.relay_bus import RelayBus
-from holdfast.relay.outbox import Outbox, Socket
+from holdfast.relay.outbox import Outbox, OutboxSocket
 from holdfast.relay.server_frame import body_of
-from holdfast.wire.relay_peer_messages import Kind, pack
+from holdfast.wire.relay_peer_messages import PeerKind, pack
 
 if TYPE_CHECKING:
     from holdfast.relay.rendezvous import Relay
 
 
-class Link(Socket):
+class PeerLink(OutboxSocket):
     """One end of it."""
 
     def __init__(self, relay: Relay, bus: RelayBus, peer: str, number: int, *, made: bool) -> None:
         self._bus, self.peer, self.number = bus, peer, number
         self._kinds = (
-            (Kind.MAKER_SAYS, Kind.MAKER_SAID, Kind.MAKER_ENDS)
+            (PeerKind.MAKER_SAYS, PeerKind.MAKER_SAID, PeerKind.MAKER_ENDS)
             if made
-            else (Kind.SERVER_SAYS, Kind.SERVER_SAID, Kind.SERVER_ENDS)
+            else (PeerKind.SERVER_SAYS, PeerKind.SERVER_SAID, PeerKind.SERVER_ENDS)
         )
         self._said = self._heard = 0
         self.over = False

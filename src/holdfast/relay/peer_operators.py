@@ -18,12 +18,20 @@ from holdfast.model.errors import (
     ProtocolViolation,
 )
 from holdfast.model.ids import SessionId
-from holdfast.relay.peer_link import Link
-from holdfast.relay.streams import Stream
-from holdfast.relay.subscriptions import Audience, Incarnation
+from holdfast.relay.peer_link import PeerLink
+from holdfast.relay.streams import RelayStream
+from holdfast.relay.subscriptions import Audience, RoutedIncarnation
 from holdfast.wire.messages.base import Message
-from holdfast.wire.relay_messages import Admit, Closed, Credit, Data, Failed, Taken, Why
-from holdfast.wire.relay_peer_messages import Join, Joined, Leave, Reach, Reached
+from holdfast.wire.relay_messages import (
+    Admit,
+    Credit,
+    RelayFailed,
+    StreamClosed,
+    StreamData,
+    Taken,
+    Why,
+)
+from holdfast.wire.relay_peer_messages import PeerJoin, PeerJoined, PeerLeave, PeerReach, Reached
 
 if TYPE_CHECKING:
     from holdfast.relay.host_end import HostEnd
@@ -35,40 +43,40 @@ class FarOperators:
 
     far = True
 
-    def __init__(self, relay: Relay, link: Link) -> None:
+    def __init__(self, relay: Relay, link: PeerLink) -> None:
         self._relay, self.link, self.outbox = relay, link, link.outbox
-        self.streams: dict[int, Stream] = {}
+        self.streams: dict[int, RelayStream] = {}
         self.subscribed: dict[SessionId, Audience] = {}
 
     def handle(self, message: Message) -> None:
         match message:
-            case Data():
+            case StreamData():
                 self._relay.streams.data(self, message)
             case Credit():
                 self._relay.streams.credit(self, message)
-            case Closed():
+            case StreamClosed():
                 self._relay.streams.close_by(self, message.stream, message.why)
             case Taken():
                 if incarnation := self.subscribed.get(message.session):
                     incarnation.took(message.seq, 0)
-            case Leave():
+            case PeerLeave():
                 if incarnation := self.subscribed.pop(message.session, None):
                     incarnation.leave(self)
-            case Reach() | Join():
+            case PeerReach() | PeerJoin():
                 self._request(message)
             case _:
                 raise ProtocolViolation(f"`{message.tag}` is not for this end of a link")
 
-    def _request(self, message: Reach | Join) -> None:
+    def _request(self, message: PeerReach | PeerJoin) -> None:
         try:
-            if isinstance(message, Reach):
+            if isinstance(message, PeerReach):
                 self._reach(message)
             else:
                 self._join(message)
         except HoldfastError as error:
-            self.outbox.say_after(Failed(message.id, error.code, error.message, error.hint))
+            self.outbox.say_after(RelayFailed(message.id, error.code, error.message, error.hint))
 
-    def _reach(self, message: Reach) -> None:
+    def _reach(self, message: PeerReach) -> None:
         host, incarnation = find(self._relay, message.host, message.session)
         stream = self._relay.streams.open(self, host, incarnation, message.window)
         said = incarnation.announced if incarnation is not None else None
@@ -86,23 +94,25 @@ class FarOperators:
             )
         )
 
-    def _join(self, message: Join) -> None:
+    def _join(self, message: PeerJoin) -> None:
         incarnation = self._relay.incarnations.get(message.session)
         if incarnation is None or incarnation.host.key != message.host:
             raise NotPermitted("the host that admitted you does not have this session")
         self.subscribed[message.session] = incarnation
         # In the lane of broadcasts: none of an earlier incarnation comes after it.
-        self.outbox.say_after(Joined(message.id, incarnation.epoch))
+        self.outbox.say_after(PeerJoined(message.id, incarnation.epoch))
         incarnation.join(self)
 
-    def admit(self, session: SessionId, stream: Stream) -> None:
+    def admit(self, session: SessionId, stream: RelayStream) -> None:
         self.outbox.say(Admit(stream.number, session))
 
-    def lose_admissions(self, stream: Stream, why: Why) -> None:
+    def lose_admissions(self, stream: RelayStream, why: Why) -> None:
         """It hears that the stream is closed, and who loses what by that."""
 
 
-def find(relay: Relay, key: bytes, session: SessionId | None) -> tuple[HostEnd, Incarnation | None]:
+def find(
+    relay: Relay, key: bytes, session: SessionId | None
+) -> tuple[HostEnd, RoutedIncarnation | None]:
     """A host that is here, by its key or by a session; or why not."""
     if relay.draining:
         raise LimitReached("this relay is about to end", hint="use another one")

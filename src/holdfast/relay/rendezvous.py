@@ -13,10 +13,10 @@ from holdfast.relay.address_rate import Guard
 from holdfast.relay.epoch_floors import Floors, MemoryFloors
 from holdfast.relay.limits import Bounds
 from holdfast.relay.metrics import Metrics
-from holdfast.relay.outbox import Held
+from holdfast.relay.outbox import HeldBack
 from holdfast.relay.peer_operators import FarOperators
 from holdfast.relay.streams import Streams
-from holdfast.relay.subscriptions import Incarnation
+from holdfast.relay.subscriptions import RoutedIncarnation
 from holdfast.wire.relay_messages import RELAY_VERSION, Announced, GoingAway, Greeted, Why
 
 if TYPE_CHECKING:
@@ -30,11 +30,11 @@ class Relay:
     """The state of one relay. Everything in it can be lost: hosts announce again elsewhere."""
 
     def __init__(self, bounds: Bounds, floors: Floors | None = None) -> None:
-        self.bounds, self.metrics, self.held = bounds, Metrics(), Held()
+        self.bounds, self.metrics, self.held = bounds, Metrics(), HeldBack()
         self.floors: Floors = floors or MemoryFloors(bounds.epochs_max)
         self.hosts: dict[bytes, HostEnd] = {}
         self.operators: set[OperatorEnd] = set()
-        self.incarnations: dict[SessionId, Incarnation] = {}
+        self.incarnations: dict[SessionId, RoutedIncarnation] = {}
         self.streams = Streams(bounds, self.metrics, self._check_empty)
         self.sockets: Counter[str] = Counter()  # by address
         self.draining = False
@@ -108,10 +108,10 @@ class Relay:
             self.unroute(known, Why.MOVED)
             if known.host is not host:
                 known.host.supersede(session, epoch)
-        made = Incarnation(session, announced, host, self.bounds.broadcast_window_bytes)
+        made = RoutedIncarnation(session, announced, host, self.bounds.broadcast_window_bytes)
         self.incarnations[session] = host.sessions[session] = made
 
-    def unroute(self, incarnation: Incarnation, why: Why) -> None:
+    def unroute(self, incarnation: RoutedIncarnation, why: Why) -> None:
         session = incarnation.session
         if self.incarnations.get(session) is incarnation:
             del self.incarnations[session]

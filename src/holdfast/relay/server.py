@@ -26,7 +26,7 @@ from holdfast.relay.options import Options
 from holdfast.relay.port_view_origin import ViewOrigin
 from holdfast.relay.rendezvous import Relay
 from holdfast.relay.web_app import WebApp, from_elsewhere
-from holdfast.relay.websocket import Connection
+from holdfast.relay.websocket import WebSocketConnection
 
 log = logging.getLogger("relay")
 
@@ -147,7 +147,7 @@ class Server:
         self,
         request: web.Request,
         full: bool,
-        serve: Callable[[Connection, str], Awaitable[None]],
+        serve: Callable[[WebSocketConnection, str], Awaitable[None]],
     ) -> web.StreamResponse:
         relay, address = self._relay, network_of(request.remote or "")
         if from_elsewhere(request, self._names):
@@ -156,7 +156,7 @@ class Server:
         if (refused := self._refused(address, full)) is not None:
             relay.metrics.count("refused_total")
             return refused
-        connection = Connection(request, relay.bounds, relay.held, relay.metrics)
+        connection = WebSocketConnection(request, relay.bounds, relay.held, relay.metrics)
         relay.sockets[address] += 1
         try:
             await connection.accept()
@@ -195,7 +195,7 @@ class Server:
         elif isinstance(error, TimedOut):
             metrics.count("timeouts_total")
 
-    async def _serve_host(self, connection: Connection, address: str) -> None:
+    async def _serve_host(self, connection: WebSocketConnection, address: str) -> None:
         proof = await prove(connection, self._names)
         if proof is None:
             return
@@ -207,7 +207,7 @@ class Server:
         finally:
             self._relay.host_out(host)
 
-    async def _serve_operator(self, connection: Connection, address: str) -> None:
+    async def _serve_operator(self, connection: WebSocketConnection, address: str) -> None:
         if not await greet(connection):
             return
         operator = OperatorEnd(self._relay, connection, address)

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from holdfast.relay.limits import Bounds
 from holdfast.relay.metrics import Metrics
 from holdfast.relay.server_frame import framed
-from holdfast.wire.relay_messages import Closed, Credit, Data, Incoming, Why
+from holdfast.wire.relay_messages import Credit, Incoming, StreamClosed, StreamData, Why
 from holdfast.wire.relay_peer_messages import Reached
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from holdfast.relay.operator_end import OperatorEnd
     from holdfast.relay.peer_hosts import FarHosts
     from holdfast.relay.peer_operators import FarOperators
-    from holdfast.relay.subscriptions import Incarnation
+    from holdfast.relay.subscriptions import RoutedIncarnation
 
     HostSide: TypeAlias = HostEnd | FarHosts
     OperatorSide: TypeAlias = OperatorEnd | FarOperators
@@ -67,7 +67,7 @@ class Half:
             self._owed = 0
 
 
-class Stream:
+class RelayStream:
     """Both halves, and the session it was opened for, if it was and its host is here."""
 
     __slots__ = (
@@ -82,7 +82,7 @@ class Stream:
         host_number: int,
         key: bytes,
         windows: tuple[int, int],
-        incarnation: Incarnation | None = None,
+        incarnation: RoutedIncarnation | None = None,
     ) -> None:
         """`key`: the host's; `windows`: of the operator, of the host."""
         self.operator, self.number = operator, number
@@ -108,25 +108,25 @@ class Streams:
         self,
         operator: OperatorSide,
         host: HostEnd,
-        incarnation: Incarnation | None,
+        incarnation: RoutedIncarnation | None,
         window: int | None = None,
-    ) -> Stream:
+    ) -> RelayStream:
         """To a host that is here. `window`: what an operator elsewhere was told it may send."""
         number = self._number()
         ours = self._bounds.stream_window_bytes
         windows = (window or ours, ours)
-        stream = Stream(operator, number, host, number, host.key, windows, incarnation)
+        stream = RelayStream(operator, number, host, number, host.key, windows, incarnation)
         if incarnation is not None:
             incarnation.streams[number] = stream
         self._add(stream)
         host.outbox.say(Incoming(number, incarnation.session if incarnation else None))
         return stream
 
-    def cross(self, operator: OperatorEnd, host: FarHosts, reached: Reached) -> Stream:
+    def cross(self, operator: OperatorEnd, host: FarHosts, reached: Reached) -> RelayStream:
         """To a host at another relay, which has made the stream there."""
         windows = (self._bounds.stream_window_bytes, reached.window)
         number = self._number()
-        stream = Stream(operator, number, host, reached.stream, reached.host, windows)
+        stream = RelayStream(operator, number, host, reached.stream, reached.host, windows)
         self._add(stream)
         return stream
 
@@ -134,13 +134,13 @@ class Streams:
         self._last += 1
         return self._last
 
-    def _add(self, stream: Stream) -> None:
+    def _add(self, stream: RelayStream) -> None:
         stream.operator.streams[stream.number] = stream
         stream.host.streams[stream.host_number] = stream
         self.count += 1
         self._metrics.count("streams_total")
 
-    def data(self, sender: End, message: Data) -> None:
+    def data(self, sender: End, message: StreamData) -> None:
         stream = sender.streams.get(message.stream)
         if stream is None:
             self._unknown(sender, message.stream)
@@ -152,7 +152,7 @@ class Streams:
         # Written anew, not passed on as it came: two decoders may read an odd message differently,
         # and the other end must read the number that was checked here.
         if half.to_number != message.stream:
-            message = Data(half.to_number, message.data)
+            message = StreamData(half.to_number, message.data)
         frame = framed(message)
         if not half.spend(size):
             self._metrics.count("overruns_total")
@@ -176,7 +176,7 @@ class Streams:
         elif not sender.far:  # a relay has closed it too, at the same time
             self._unknown(sender, number)
 
-    def close(self, stream: Stream, why: Why, *, but: End | None = None) -> None:
+    def close(self, stream: RelayStream, why: Why, *, but: End | None = None) -> None:
         """Tell its ends, `but` the one that knows."""
         if stream.operator.streams.pop(stream.number, None) is None:
             return
@@ -186,13 +186,13 @@ class Streams:
         self.count -= 1
         stream.operator.lose_admissions(stream, why)
         if stream.operator is not but:
-            stream.operator.outbox.say(Closed(stream.number, why))
+            stream.operator.outbox.say(StreamClosed(stream.number, why))
         if stream.host is not but:
-            stream.host.outbox.say(Closed(stream.host_number, why))
+            stream.host.outbox.say(StreamClosed(stream.host_number, why))
         if not self.count:
             self._on_none()
 
     def _unknown(self, sender: End, number: int) -> None:
         """Closed a moment ago, or never its own: which of the two is not told."""
         self._metrics.count("unknown_streams_total")
-        sender.outbox.say(Closed(number, Why.UNKNOWN))
+        sender.outbox.say(StreamClosed(number, Why.UNKNOWN))

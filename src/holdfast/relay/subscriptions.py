@@ -14,11 +14,18 @@ from typing import TYPE_CHECKING
 
 from holdfast.model.ids import SessionId
 from holdfast.relay.server_frame import framed
-from holdfast.wire.relay_messages import Announced, Broadcast, Gone, Taken, Wanted, Why
+from holdfast.wire.relay_messages import (
+    Announced,
+    Broadcast,
+    SessionGone,
+    SubscribersWanted,
+    Taken,
+    Why,
+)
 
 if TYPE_CHECKING:
     from holdfast.relay.host_end import HostEnd
-    from holdfast.relay.streams import OperatorSide, Stream
+    from holdfast.relay.streams import OperatorSide, RelayStream
 
 _REPORTS_PER_WINDOW = 4
 _REPORT_FRAMES = 64  # small frames are reported too, so that a host can let go of them
@@ -107,10 +114,10 @@ class Audience:
         for operator in list(self.subscriptions):
             del self.subscriptions[operator]
             operator.subscribed.pop(self.session, None)
-            operator.outbox.say_after(Gone(self.session, why))
+            operator.outbox.say_after(SessionGone(self.session, why))
 
 
-class Incarnation(Audience):
+class RoutedIncarnation(Audience):
     """One epoch of a session, at the host connection that announced it."""
 
     __slots__ = ("announced", "host", "streams")
@@ -120,10 +127,10 @@ class Incarnation(Audience):
     ) -> None:
         super().__init__(session, announced.epoch, window)
         self.announced, self.host = announced, host
-        self.streams: dict[int, Stream] = {}  # opened by the session's id
+        self.streams: dict[int, RelayStream] = {}  # opened by the session's id
 
     def want(self, wanted: bool) -> None:
-        self.host.outbox.say(Wanted(self.session, wanted))
+        self.host.outbox.say(SubscribersWanted(self.session, wanted))
 
     def report(self, taken: int) -> None:
         self.host.outbox.say(Taken(self.session, taken))

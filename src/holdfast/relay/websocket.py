@@ -11,9 +11,9 @@ from aiohttp.http_websocket import WebSocketError
 from holdfast.model.errors import HoldfastError, ProtocolViolation, TimedOut
 from holdfast.relay.limits import Bounds
 from holdfast.relay.metrics import Metrics
-from holdfast.relay.outbox import Held, Outbox, Socket
+from holdfast.relay.outbox import HeldBack, Outbox, OutboxSocket
 from holdfast.wire.messages.base import Message
-from holdfast.wire.relay_messages import Failed, decode
+from holdfast.wire.relay_messages import RelayFailed, decode
 
 # What the WebSocket's close says; `failed`, before it, says more.
 _CLOSE_CODES = {
@@ -26,10 +26,12 @@ _CLOSE_CODES = {
 }
 
 
-class Connection(Socket):
+class WebSocketConnection(OutboxSocket):
     """After the WebSocket's own handshake, until it is closed."""
 
-    def __init__(self, request: web.Request, bounds: Bounds, held: Held, metrics: Metrics) -> None:
+    def __init__(
+        self, request: web.Request, bounds: Bounds, held: HeldBack, metrics: Metrics
+    ) -> None:
         self._request, self._bounds = request, bounds
         self._ws = web.WebSocketResponse(
             compress=False,  # ciphertext does not get smaller
@@ -108,7 +110,7 @@ class Connection(Socket):
     def dismiss(self, error: HoldfastError, code: int | None = None, wait_s: float = 0.0) -> None:
         """Say why and close, without making the caller wait for it."""
         if self._farewell is None:
-            self.outbox.say(Failed(0, error.code, error.message, error.hint, wait_s))
+            self.outbox.say(RelayFailed(0, error.code, error.message, error.hint, wait_s))
             close = code or _CLOSE_CODES.get(error.code, 1011)
             self._farewell = asyncio.create_task(self._close(close))
 

@@ -10,9 +10,7 @@ What every `hold` verb stands on is blocking and light, and imports nothing it d
 
     client.py      a host as a program sees it: one method per thing that can be asked
     connection.py  connect, greet, ask, listen
-    reach/host_relays.py    what has become of a host's relays
-    reach/relay_thread.py  the thread in which relays are spoken to
-    reach/locate_session.py       a session known by nothing but its id and a relay: which host has it
+    reach/           hosts on other machines: relays, channels, joined machines, sessions by id
     forwarding.py  ports of a session's programs, on this machine;  forward_way.py  the way there
     prediction/machine.py  what a key will show, before its echo is here
     prediction/round_trip.py  whether the way to a host is long

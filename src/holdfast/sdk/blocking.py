@@ -23,7 +23,7 @@ from holdfast.model.size import Size
 from holdfast.model.state import Ending, SessionState
 from holdfast.model.turn_info import Handoff, Receipt
 from holdfast.sdk import events as ev
-from holdfast.sdk.aio import command_run as _running
+from holdfast.sdk.aio import command_run as _command_run
 from holdfast.sdk.aio import hold as _hold
 from holdfast.sdk.aio import session as _session
 from holdfast.sdk.aio import turn as _turn
@@ -321,7 +321,7 @@ class Session:
 class Running:
     """One command line. Made by `Session.start`."""
 
-    def __init__(self, thread: LoopThread, of: _running.Running) -> None:
+    def __init__(self, thread: LoopThread, of: _command_run.Running) -> None:
         self._thread, self._of = thread, of
 
     def __repr__(self) -> str:

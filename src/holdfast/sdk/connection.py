@@ -33,7 +33,7 @@ from holdfast.model.home import SYSTEM, Home, home_of
 from holdfast.model.ids import OperatorId
 from holdfast.model.limits import SNAPSHOT_MAX_BYTES
 from holdfast.wire.frames import Decoder, encode
-from holdfast.wire.messages.authority import Claim
+from holdfast.wire.messages.access import Claim
 from holdfast.wire.messages.session import (
     PROTOCOL_VERSION,
     Answer,

@@ -34,7 +34,7 @@ _OUT_BYTES = 64 << 10  # made ready for the host before it has taken some; then 
 _FINAL = (NotPermitted, EnvelopeExpired, ActorRevoked, GrantExpired, GrantRevoked)
 
 
-class Came(Record):
+class ConnectionOpened(Record):
     """A connection is open: from here, to that process."""
 
     number: int
@@ -45,7 +45,7 @@ class Came(Record):
     process: str
 
 
-class Went(Record):
+class ConnectionClosed(Record):
     """It is over; `code`: it was cut off."""
 
     number: int
@@ -56,7 +56,7 @@ class Went(Record):
     message: str = ""
 
 
-class Refused(Record):
+class ForwardRefused(Record):
     """The host let none be opened; this time."""
 
     port: int
@@ -65,18 +65,20 @@ class Refused(Record):
     hint: str
 
 
-class Lost(Record):
+class ForwardLost(Record):
     """The way to the host was lost, and so many connections with it. It is looked for again."""
 
     connections: int
     message: str
 
 
-class Back(Record):
+class ForwardReconnected(Record):
     """It was found again."""
 
 
-Told = Came | Went | Refused | Lost | Back
+ForwardEvent = (
+    ConnectionOpened | ConnectionClosed | ForwardRefused | ForwardLost | ForwardReconnected
+)
 
 
 class _Local(CarriedSocket):
@@ -87,11 +89,11 @@ class _Local(CarriedSocket):
         self.port, self.peer = port, peer
 
 
-class Way:
+class ForwardTransport:
     """One greeted connection to the host, in the event loop. `over` ends with the session's ending,
     or with why it cannot go on."""
 
-    def __init__(self, connection: Connection, tell: Callable[[Told], None]) -> None:
+    def __init__(self, connection: Connection, tell: Callable[[ForwardEvent], None]) -> None:
         self._connection, self._tell = connection, tell
         self.session = ""
         self._loop = asyncio.get_running_loop()
@@ -142,13 +144,15 @@ class Way:
             if not self._shut:
                 self._refused(local, error)
         else:
-            came = Came(local.number, local.port, local.peer, got.address, got.pid, got.process)
+            came = ConnectionOpened(
+                local.number, local.port, local.peer, got.address, got.pid, got.process
+            )
             self._tell(came)
 
     def _refused(self, local: _Local, error: HoldfastError) -> None:
         local.drop()
         self._carrier.open.pop(local.number, None)
-        self._tell(Refused(local.port, error.code, error.message, error.hint))
+        self._tell(ForwardRefused(local.port, error.code, error.message, error.hint))
         if isinstance(error, _FINAL):
             self._end(error)
 
@@ -230,7 +234,7 @@ class Way:
         self._carrier.open.pop(local.number, None)
         code, message = (local.over.code, local.over.message) if local.over else ("", "")
         sent, received = local.read_bytes, local.written_bytes
-        self._tell(Went(local.number, local.port, sent, received, code, message))
+        self._tell(ConnectionClosed(local.number, local.port, sent, received, code, message))
 
     def _end(self, error: HoldfastError) -> None:
         if not self.over.done():

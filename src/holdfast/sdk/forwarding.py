@@ -25,7 +25,7 @@ from holdfast.model.errors import InvalidArgument, SessionEnded
 from holdfast.model.info import SessionInfo
 from holdfast.model.state import Ending
 from holdfast.sdk.connection import AWAY, Connection, new_operator, place
-from holdfast.sdk.forward_way import Back, Lost, Told, Way
+from holdfast.sdk.forward_way import ForwardEvent, ForwardLost, ForwardReconnected, ForwardTransport
 from holdfast.wire.messages import session as m
 
 TYPE_CHECKING = False
@@ -47,14 +47,14 @@ class Forwarder:
         *,
         path: str | Machine | None = None,
         client: str = "hold forward",
-        tell: Callable[[Told], None] = lambda _: None,
+        tell: Callable[[ForwardEvent], None] = lambda _: None,
     ) -> None:
         self._named, self._path, self._client = session, path or place(), client
         self._tell = tell
         self._operator = new_operator()
         self._listeners: dict[socket.socket, int] = {}
         self._last_number = 0
-        self._way: Way | None = None
+        self._way: ForwardTransport | None = None
         self.info: SessionInfo
 
     # -- life -----------------------------------------------------------------------------------
@@ -74,9 +74,9 @@ class Forwarder:
                     return await self._way.over
                 except AWAY as error:
                     self._accept(False)
-                    self._tell(Lost(self._way.close(), error.message))
+                    self._tell(ForwardLost(self._way.close(), error.message))
                 self._way = await self._back()
-                self._tell(Back())
+                self._tell(ForwardReconnected())
         finally:
             self.close()
 
@@ -109,9 +109,9 @@ class Forwarder:
 
     # -- the way to the host --------------------------------------------------------------------
 
-    async def _reach(self) -> Way:
+    async def _reach(self) -> ForwardTransport:
         connection = await _in_thread(lambda: Connection(self._path, self._operator, self._client))
-        way = Way(connection, self._tell)
+        way = ForwardTransport(connection, self._tell)
         try:
             self.info = (await way.ask(m.Show(0, self._named), m.Shown)).info
             if self.info.ending is not None:
@@ -123,7 +123,7 @@ class Forwarder:
             raise
         return way
 
-    async def _back(self) -> Way:
+    async def _back(self) -> ForwardTransport:
         delay = _RETRY_S
         while True:
             try:

@@ -35,7 +35,7 @@ _REKEY_LOOK_S = 0.05  # takes a few milliseconds, once an hour or gigabyte
 _SIGNALS = {"INT": signal.SIGINT, "TERM": signal.SIGTERM, "HUP": signal.SIGHUP}
 
 
-class Channel(asyncssh.SSHServerSession[bytes]):
+class SshChannel(asyncssh.SSHServerSession[bytes]):
     """From the request to the exit status."""
 
     def __init__(self, login: Login, entry: Authorized) -> None:

@@ -19,7 +19,7 @@ from holdfast.model.limits import (
     SSH_LEAVE_S,
     SSH_SOCKET_BYTES,
 )
-from holdfast.ssh.channel import Channel
+from holdfast.ssh.channel import SshChannel
 
 if TYPE_CHECKING:
     from holdfast.ssh.authorized import Authorized
@@ -39,7 +39,7 @@ class Login(asyncssh.SSHServer):
 
     def __init__(self, gateway: Gateway) -> None:
         self.gateway = gateway
-        self.channels: set[Channel] = set()
+        self.channels: set[SshChannel] = set()
         self.entry: Authorized | None = None  # whose key was proved
         self.address = "?"
         self.session = ""
@@ -86,7 +86,7 @@ class Login(asyncssh.SSHServer):
     def _cut(self) -> None:
         self._conn.disconnect(asyncssh.DISC_BY_APPLICATION, self._sent_away)
 
-    def closed(self, channel: Channel) -> None:
+    def closed(self, channel: SshChannel) -> None:
         self.channels.discard(channel)
         if self._sent_away and not self.channels:
             self._cut()
@@ -148,14 +148,14 @@ class Login(asyncssh.SSHServer):
 
     # -- what it may have -----------------------------------------------------------------------
 
-    def session_requested(self) -> Channel | bool:
+    def session_requested(self) -> SshChannel | bool:
         if self.entry is None or self._sent_away:
             return False
         if len(self.channels) >= SSH_CHANNELS_MAX:
             raise asyncssh.ChannelOpenError(
                 asyncssh.OPEN_RESOURCE_SHORTAGE, f"at most {SSH_CHANNELS_MAX} at once"
             )
-        return Channel(self, self.entry)
+        return SshChannel(self, self.entry)
 
     # -- what it takes --------------------------------------------------------------------------
 

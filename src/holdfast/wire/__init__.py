@@ -6,7 +6,7 @@ What is said:
 
     messages/         all messages, by subject
     frames.py         messages to bytes and back
-    terminal_queries.py        what in the output asks the terminal something, which one only may answer
+    terminal_queries.py  what in the output asks the terminal something; only one may answer
     ed25519.py        whether a signature is right; loads the library when first asked
     actor_claim.py         how an actor proves at a local connection who it is
     coordination.py   values at the coordination point: records of leases

@@ -38,7 +38,7 @@ from holdfast.wire.epochs import EpochFloor, Incarnation
 from holdfast.wire.input_chain import InputBook, InputStream, Resumed
 from holdfast.wire.key_agreement import KeyPair, check_device
 from holdfast.wire.noise import IK, IK_PSK1, Handshake
-from holdfast.wire.record_layer import Kind, Opened, Rekeying, Sealed
+from holdfast.wire.record_layer import OpenedRecord, RecordKind, RecordLayer, Rekeying
 from holdfast.wire.signed_input import Mark, SignedInput, Standing
 
 TYPE_CHECKING = False
@@ -79,7 +79,7 @@ def prologue(session: SessionId) -> bytes:
     return CHANNEL_DOMAIN + session.encode()
 
 
-class Dialling:
+class OperatorHandshake:
     """An operator's handshake. The host's device must come from a place the operator trusts."""
 
     def __init__(
@@ -140,40 +140,44 @@ class Dialling:
 class OperatorChannel:
     """The operator's end."""
 
-    def __init__(self, epoch: int, sealed: Sealed, stream: InputStream) -> None:
+    def __init__(self, epoch: int, sealed: RecordLayer, stream: InputStream) -> None:
         self.epoch, self.sealed, self._stream = epoch, sealed, stream
 
     def write(self, payload: bytes, now: float) -> list[bytes]:
         """One input, signed, as records; before it what has to go over this channel again."""
         records = self.again(now)
         entry = self._stream.signed(payload, self.sealed.hash)
-        return records + self.sealed.seal(Kind.INPUT, entry.body(), now)
+        return records + self.sealed.seal(RecordKind.INPUT, entry.body(), now)
 
     def again(self, now: float) -> list[bytes]:
         """Inputs that were sent over an older channel and not taken, once."""
         self.sealed.check_usable()  # or an input that was refused here would be sent after all
         records: list[bytes] = []
         for entry in self._stream.again(self.sealed.hash):
-            records += self.sealed.seal(Kind.INPUT, entry.body(), now)
+            records += self.sealed.seal(RecordKind.INPUT, entry.body(), now)
         return records
 
-    def receive(self, record: bytes, now: float) -> Opened | None:
+    def receive(self, record: bytes, now: float) -> OpenedRecord | None:
         """What the host said: a key, a mark, a message. What is for the channel itself is done."""
         opened = self.sealed.open(record, now)
         if opened is None:
             return None
         try:
-            if opened.kind == Kind.ACCEPTED and len(opened.body) == _U64.size:
+            if opened.kind == RecordKind.ACCEPTED and len(opened.body) == _U64.size:
                 self._stream.accepted(_U64.unpack(opened.body)[0])
                 return None
-            if opened.kind not in (Kind.OUTPUT_KEY, Kind.OUTPUT_MARK, Kind.MESSAGE):
+            if opened.kind not in (
+                RecordKind.OUTPUT_KEY,
+                RecordKind.OUTPUT_MARK,
+                RecordKind.MESSAGE,
+            ):
                 raise ChannelBroken("a host says no such thing")
         except HoldfastError as error:
             raise self.sealed.breaks(error) from None
         return opened
 
 
-class Answering:
+class HostHandshake:
     """A host's handshake: read, then judged by the caller, then answered."""
 
     def __init__(
@@ -232,7 +236,7 @@ class HostChannel:
     def __init__(
         self,
         caller: Caller,
-        sealed: Sealed,
+        sealed: RecordLayer,
         book: InputBook,
         judge: Judge,
         let_in: LetIn,
@@ -243,7 +247,7 @@ class HostChannel:
         self._key, self._stream = caller.device.key, caller.stream
         self.confirmed = False  # whether the operator itself has spoken
 
-    def seal(self, kind: Kind, body: bytes, now: float) -> list[bytes]:
+    def seal(self, kind: RecordKind, body: bytes, now: float) -> list[bytes]:
         if not self.confirmed:
             raise InvalidArgument("the operator has not spoken on this channel yet")
         return self.sealed.seal(kind, body, now)
@@ -252,9 +256,9 @@ class HostChannel:
         """Tell the operator how far its inputs were taken: checked and handed on. What the session
         did with each is its own to say."""
         mark = self._book.standing(self._key, self._stream).mark
-        return self.seal(Kind.ACCEPTED, _U64.pack(mark.seq), now)
+        return self.seal(RecordKind.ACCEPTED, _U64.pack(mark.seq), now)
 
-    def receive(self, record: bytes, now: float) -> SignedInput | Opened | None:
+    def receive(self, record: bytes, now: float) -> SignedInput | OpenedRecord | None:
         """What the operator said. An input is refused with what `judge` refuses it with: that is
         not the end of the channel, and the input counts as taken. Any other error is the end."""
         opened = self.sealed.open(record, now)
@@ -265,9 +269,9 @@ class HostChannel:
                     self._book.adopt(self._key, self._stream, self.sealed.hash, self._told)
             if opened is None:
                 return None
-            if opened.kind == Kind.MESSAGE:
+            if opened.kind == RecordKind.MESSAGE:
                 return opened
-            if opened.kind != Kind.INPUT:
+            if opened.kind != RecordKind.INPUT:
                 raise ChannelBroken("an operator says no such thing")
             entry = self._book.take(self._key, self._stream, self.sealed.hash, opened.body)
         except HoldfastError as error:
@@ -293,8 +297,8 @@ def _check_version(version: int) -> None:
         raise VersionMismatch(f"the peer's channel is of version {version}; ours is {VERSION}")
 
 
-def _sealed(noise: Handshake, now: float, pace: Pace, *, operator: bool) -> Sealed:
-    return Sealed(
+def _sealed(noise: Handshake, now: float, pace: Pace, *, operator: bool) -> RecordLayer:
+    return RecordLayer(
         noise.split(),
         noise.hash,
         now,

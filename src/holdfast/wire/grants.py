@@ -18,7 +18,7 @@ from holdfast.model.errors import GrantInvalid
 from holdfast.model.grant import (
     Grant,
     GrantChain,
-    Link,
+    GrantLink,
     Reach,
     Revocations,
     check_signature_size,
@@ -56,7 +56,7 @@ _LIST: _Fields = (bytes, int, int, list, list)
 # -- links and chains -------------------------------------------------------------------------
 
 
-def sign_grant(grant: Grant, sign: Sign) -> Link:
+def sign_grant(grant: Grant, sign: Sign) -> GrantLink:
     """The link of a grant, signed by its issuer."""
     text = _grant_text(grant.checked())
     if len(text) + SIGNATURE_BYTES > GRANT_LINK_MAX_BYTES:
@@ -114,7 +114,7 @@ def chain_of_text(text: str) -> GrantChain:
     return decode_chain(data)
 
 
-def _decode_link(data: bytes) -> Link:
+def _decode_link(data: bytes) -> GrantLink:
     """Whether it is written in its one form is judged with the whole chain."""
     if not SIGNATURE_BYTES < len(data) <= GRANT_LINK_MAX_BYTES:
         raise GrantInvalid("a link of a chain is too short or too long")
@@ -132,9 +132,9 @@ def _decode_link(data: bytes) -> Link:
     return _link(grant, _grant_text(grant), signature)
 
 
-def _link(grant: Grant, text: bytes, signature: bytes) -> Link:
+def _link(grant: Grant, text: bytes, signature: bytes) -> GrantLink:
     name = hashlib.sha256(ID_DOMAIN + text[len(GRANT_DOMAIN) :]).digest()
-    return Link(grant, text, signature, name)
+    return GrantLink(grant, text, signature, name)
 
 
 def _grant_text(grant: Grant) -> bytes:

@@ -35,7 +35,7 @@ from holdfast.wire.output_broadcast import (
 _KEYS_MAX = 256  # announced ahead of frames on their way; more, and the reader asks anew
 
 
-class Output(Record):
+class HeardOutput(Record):
     """One frame, opened."""
 
     seq: int
@@ -102,7 +102,7 @@ class Listener:
         self._noted(OutputMark(told.epoch, told.seq, told.head), now)
         return moved
 
-    def open(self, frame: bytes, now: float) -> Output:
+    def open(self, frame: bytes, now: float) -> HeardOutput:
         """The next frame."""
         if len(frame) < HEADER.size:
             raise OutputRefused("a frame of output is cut off")
@@ -158,7 +158,7 @@ class Listener:
 
     def _next(
         self, is_signed: bool, told: OutputKey, header: bytes, plain: bytes, now: float
-    ) -> Output:
+    ) -> HeardOutput:
         """A frame sealed with the right key and number. If it is the host's, the chain says."""
         if self._seq == told.seq and self._head != told.head:
             raise self._forged()
@@ -179,7 +179,7 @@ class Listener:
             self._settled = self._seq
         if self._mark is not None:
             self._noted(self._mark[0], now)
-        return Output(at, data, not is_signed and self._settled <= at, self._settled)
+        return HeardOutput(at, data, not is_signed and self._settled <= at, self._settled)
 
     def _noted(self, told: OutputMark, now: float) -> None:
         """The host itself has said what the head is at some place."""

@@ -34,7 +34,7 @@ BODY_MAX_BYTES = RECORD_MAX_BYTES - TAG_BYTES - 1  # of one record; longer messa
 _MORE = 0x80
 
 
-class Kind(IntEnum):
+class RecordKind(IntEnum):
     """What a message is."""
 
     REKEY = 0  # all after it is under the next key
@@ -47,11 +47,11 @@ class Kind(IntEnum):
     MESSAGE = 20  # one message of docs/protocol.md
 
 
-_OWN = frozenset({Kind.REKEY, Kind.ALIVE, Kind.FIN})
-_KINDS = {int(kind): kind for kind in Kind}
+_OWN = frozenset({RecordKind.REKEY, RecordKind.ALIVE, RecordKind.FIN})
+_KINDS = {int(kind): kind for kind in RecordKind}
 
 
-class Opened(Record):
+class OpenedRecord(Record):
     """One message of the peer."""
 
     kind: int
@@ -91,7 +91,7 @@ class _Direction:
         self._records = self._bytes = 0
 
 
-class Sealed:
+class RecordLayer:
     """One end of a channel. `hash` names the channel: both ends have the same, nobody else has."""
 
     def __init__(
@@ -122,7 +122,7 @@ class Sealed:
     def peer_finished(self) -> bool:
         return self._in.fin
 
-    def seal(self, kind: Kind, body: bytes, now: float) -> list[bytes]:
+    def seal(self, kind: RecordKind, body: bytes, now: float) -> list[bytes]:
         """The records of one message, to be carried in this order."""
         self.check_usable()
         if kind in _OWN:
@@ -138,11 +138,11 @@ class Sealed:
         """The record that says that nothing more comes from us."""
         self.check_usable()
         records: list[bytes] = []
-        self._put(Kind.FIN, b"", now, records)
+        self._put(RecordKind.FIN, b"", now, records)
         self._out.fin = True
         return records
 
-    def open(self, record: bytes, now: float) -> Opened | None:
+    def open(self, record: bytes, now: float) -> OpenedRecord | None:
         """The message that this record completes; None when it completes none. Any error is the end
         of the channel."""
         if self._broken is not None:
@@ -165,7 +165,7 @@ class Sealed:
                 raise self.breaks(error) from None
         records: list[bytes] = []
         if not self._out.fin and self._live.beat_due(now):
-            self._put(Kind.ALIVE, self._in.number.to_bytes(8), now, records)
+            self._put(RecordKind.ALIVE, self._in.number.to_bytes(8), now, records)
         return records
 
     def wake_at(self) -> float:
@@ -202,14 +202,14 @@ class Sealed:
     def _put(self, kind: int, body: bytes, now: float, records: list[bytes]) -> None:
         out = self._out
         if out.used_up:
-            records.append(out.cipher.seal(bytes([Kind.REKEY])))
+            records.append(out.cipher.seal(bytes([RecordKind.REKEY])))
             self._live.sent(now)
             out.rekey()
         records.append(out.cipher.seal(bytes([kind]) + body))
         self._live.sent(now)
         out.passed(1 + len(body))
 
-    def _open(self, record: bytes, now: float) -> Opened | None:
+    def _open(self, record: bytes, now: float) -> OpenedRecord | None:
         arriving = self._in
         if arriving.fin:
             raise ChannelBroken("a record came after the peer was finished")
@@ -223,7 +223,7 @@ class Sealed:
         kind = _KINDS.get(plain[0] & ~_MORE)
         if kind is None:
             raise ChannelBroken(f"no kind of message has the number {plain[0] & ~_MORE}")
-        if kind is Kind.REKEY and len(plain) == 1 and not plain[0] & _MORE:
+        if kind is RecordKind.REKEY and len(plain) == 1 and not plain[0] & _MORE:
             arriving.rekey()
             return None
         if arriving.used_up:
@@ -234,23 +234,23 @@ class Sealed:
         self._own(kind, plain)
         return None
 
-    def _own(self, kind: Kind, plain: bytes) -> None:
+    def _own(self, kind: RecordKind, plain: bytes) -> None:
         """The record layer's own kinds are one record each, of a fixed size."""
         if plain[0] & _MORE:
             raise ChannelBroken(f"a record of kind {kind.name} cannot go on in another")
-        if kind is Kind.ALIVE and len(plain) == 9:
+        if kind is RecordKind.ALIVE and len(plain) == 9:
             self._live.confirmed(int.from_bytes(plain[1:]))
-        elif kind is Kind.FIN and len(plain) == 1 and self._part_kind < 0:
+        elif kind is RecordKind.FIN and len(plain) == 1 and self._part_kind < 0:
             self._in.fin = True
         else:
             raise ChannelBroken(f"not a record of kind {kind.name}")
 
-    def _whole(self, kind: Kind, plain: bytes) -> Opened | None:
+    def _whole(self, kind: RecordKind, plain: bytes) -> OpenedRecord | None:
         more = plain[0] & _MORE
         if self._part_kind not in (-1, kind):
             raise ChannelBroken("another message begins before one is whole")
         if not more and self._part_kind < 0:
-            return Opened(kind, plain[1:])
+            return OpenedRecord(kind, plain[1:])
         if more and len(plain) != BODY_MAX_BYTES + 1:
             raise ChannelBroken("a message goes on after a record that is not full")
         if len(self._parts) + len(plain) - 1 > self._message_max:
@@ -260,4 +260,4 @@ class Sealed:
         if more:
             return None
         whole, self._parts, self._part_kind = bytes(self._parts), bytearray(), -1
-        return Opened(kind, whole)
+        return OpenedRecord(kind, whole)

@@ -67,7 +67,7 @@ class Challenge(Message):
     challenge: bytes  # 32 random bytes, good for this connection
 
 
-class Prove(Message):
+class ProveHost(Message):
     """The host's first words."""
 
     tag: ClassVar[str] = "prove"
@@ -114,7 +114,7 @@ class Announce(Request):
     sessions: tuple[Announced, ...]
 
 
-class Refusal(Record):
+class AnnounceRefusal(Record):
     """One that is not routed here."""
 
     session: SessionId
@@ -126,10 +126,10 @@ class Registered(Answer):
     """All but the refused ones are routed to this connection from now on."""
 
     tag: ClassVar[str] = "registered"
-    refused: tuple[Refusal, ...] = ()
+    refused: tuple[AnnounceRefusal, ...] = ()
 
 
-class Withdraw(Message):
+class WithdrawSession(Message):
     """The host no longer has this session."""
 
     tag: ClassVar[str] = "withdraw"
@@ -155,7 +155,7 @@ class Open(Request):
     session: SessionId | None = None
 
 
-class Opened(Answer):
+class StreamOpened(Answer):
     """There it is; data may be sent at once. All else is hearsay, with what it takes to check it:
     whom it is with (`host`, `static`, `binding`), and that the session is there (`session_key`,
     `epoch`, `vouched`, all as the host announced it)."""
@@ -178,7 +178,7 @@ class Incoming(Message):
     session: SessionId | None
 
 
-class Data(Message):
+class StreamData(Message):
     """Bytes through a stream, in order, or the stream closes."""
 
     tag: ClassVar[str] = "data"
@@ -201,7 +201,7 @@ class Close(Message):
     stream: int
 
 
-class Closed(Message):
+class StreamClosed(Message):
     """A stream is no more; what was in it may be lost."""
 
     tag: ClassVar[str] = "closed"
@@ -242,7 +242,7 @@ class Unsubscribe(Message):
     session: SessionId
 
 
-class Wanted(Message):
+class SubscribersWanted(Message):
     """To a host: whether anybody is subscribed, when that changes. Before the first one: nobody."""
 
     tag: ClassVar[str] = "wanted"
@@ -267,7 +267,7 @@ class Taken(Message):
     seq: int
 
 
-class Gap(Message):
+class BroadcastGap(Message):
     """To an operator that was too slow: these were left out."""
 
     tag: ClassVar[str] = "gap"
@@ -276,7 +276,7 @@ class Gap(Message):
     last: int
 
 
-class Gone(Message):
+class SessionGone(Message):
     """To a subscriber: nothing more comes."""
 
     tag: ClassVar[str] = "gone"
@@ -287,7 +287,7 @@ class Gone(Message):
 # -- ends -------------------------------------------------------------------------------------
 
 
-class Failed(Answer):
+class RelayFailed(Answer):
     """A request could not be done, or (id 0) the connection ends. The code is of docs/errors.md."""
 
     tag: ClassVar[str] = "failed"
@@ -305,11 +305,21 @@ class GoingAway(Message):
 
 
 _KINDS: tuple[type[Message], ...] = (
-    *(Challenge, Prove, Greet, Greeted),
-    *(Announce, Registered, Withdraw, Superseded),
-    *(Open, Opened, Incoming, Data, Credit, Close, Closed),
-    *(Admit, Subscribe, Subscribed, Unsubscribe, Wanted, Broadcast, Taken, Gap, Gone),
-    *(Failed, GoingAway),
+    *(Challenge, ProveHost, Greet, Greeted),
+    *(Announce, Registered, WithdrawSession, Superseded),
+    *(Open, StreamOpened, Incoming, StreamData, Credit, Close, StreamClosed),
+    *(
+        Admit,
+        Subscribe,
+        Subscribed,
+        Unsubscribe,
+        SubscribersWanted,
+        Broadcast,
+        Taken,
+        BroadcastGap,
+        SessionGone,
+    ),
+    *(RelayFailed, GoingAway),
 )
 BY_TAG: dict[str, type[Message]] = {kind.tag: kind for kind in _KINDS}
 

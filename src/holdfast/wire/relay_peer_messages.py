@@ -25,7 +25,7 @@ _NAME = frozenset(b"0123456789abcdef")
 _HEAD = struct.Struct(">BB16sQQ")  # version, kind, sender, link, number
 
 
-class Kind(IntEnum):
+class PeerKind(IntEnum):
     """What a packet is. A link has two ends: the one that made it, and the one that serves it."""
 
     CLUSTER = 0  # not of a link
@@ -38,12 +38,12 @@ class Kind(IntEnum):
 
 
 def pack(
-    kind: Kind, sender: str, link: int = 0, number: int = 0, body: bytes | memoryview = b""
+    kind: PeerKind, sender: str, link: int = 0, number: int = 0, body: bytes | memoryview = b""
 ) -> bytes:
     return b"".join((_HEAD.pack(LINK_VERSION, kind, sender.encode(), link, number), body))
 
 
-def unpack(packet: bytes) -> tuple[Kind, str, int, int, bytes]:
+def unpack(packet: bytes) -> tuple[PeerKind, str, int, int, bytes]:
     """Kind, sender, link, number, body; or ProtocolViolation."""
     try:
         version, kind, sender, link, number = _HEAD.unpack_from(packet)
@@ -51,7 +51,7 @@ def unpack(packet: bytes) -> tuple[Kind, str, int, int, bytes]:
             raise ProtocolViolation(f"a relay speaks version {version} of links")
         if not _NAME.issuperset(sender):
             raise ProtocolViolation("a relay's name is of hexadecimal digits")
-        return Kind(kind), sender.decode(), link, number, packet[_HEAD.size :]
+        return PeerKind(kind), sender.decode(), link, number, packet[_HEAD.size :]
     except (struct.error, ValueError) as error:
         raise ProtocolViolation(f"not a packet of a relay: {error}") from error
 
@@ -76,7 +76,7 @@ class Find(Message):
     session: SessionId | None = None
 
 
-class Found(Message):
+class SessionFound(Message):
     """To the one that asked."""
 
     tag: ClassVar[str] = "found"
@@ -88,7 +88,7 @@ class Found(Message):
 # -- on a link --------------------------------------------------------------------------------
 
 
-class Reach(Request):
+class PeerReach(Request):
     """An operator of the maker wants a stream to a host of the server."""
 
     tag: ClassVar[str] = "reach"
@@ -111,7 +111,7 @@ class Reached(Answer):
     vouched: bytes
 
 
-class Join(Request):
+class PeerJoin(Request):
     """The first operator of the maker subscribes."""
 
     tag: ClassVar[str] = "join"
@@ -119,36 +119,44 @@ class Join(Request):
     host: bytes  # which admitted it
 
 
-class Joined(Answer):
+class PeerJoined(Answer):
     """What is broadcast from now on comes, once for all of the maker's operators."""
 
     tag: ClassVar[str] = "joined"
     epoch: int
 
 
-class Leave(Message):
+class PeerLeave(Message):
     """The last one left."""
 
     tag: ClassVar[str] = "leave"
     session: SessionId
 
 
-_CLUSTER: tuple[type[Message], ...] = (Beat, Find, Found)
-_FROM_MAKER: tuple[type[Message], ...] = (r.Data, r.Credit, r.Closed, Reach, Join, Leave, r.Taken)
-_FROM_SERVER: tuple[type[Message], ...] = (
-    *(r.Data, r.Credit, r.Closed, Reached, r.Admit),
-    *(Joined, r.Broadcast, r.Gap, r.Gone, r.Failed),
+_CLUSTER: tuple[type[Message], ...] = (Beat, Find, SessionFound)
+_FROM_MAKER: tuple[type[Message], ...] = (
+    r.StreamData,
+    r.Credit,
+    r.StreamClosed,
+    PeerReach,
+    PeerJoin,
+    PeerLeave,
+    r.Taken,
 )
-KINDS: dict[Kind, dict[str, type[Message]]] = {
+_FROM_SERVER: tuple[type[Message], ...] = (
+    *(r.StreamData, r.Credit, r.StreamClosed, Reached, r.Admit),
+    *(PeerJoined, r.Broadcast, r.BroadcastGap, r.SessionGone, r.RelayFailed),
+)
+KINDS: dict[PeerKind, dict[str, type[Message]]] = {
     kind: {message.tag: message for message in messages}
     for kind, messages in (
-        (Kind.CLUSTER, _CLUSTER),
-        (Kind.MAKER_SAYS, _FROM_MAKER),
-        (Kind.SERVER_SAYS, _FROM_SERVER),
+        (PeerKind.CLUSTER, _CLUSTER),
+        (PeerKind.MAKER_SAYS, _FROM_MAKER),
+        (PeerKind.SERVER_SAYS, _FROM_SERVER),
     )
 }
 
 
-def decode(kind: Kind, body: bytes) -> Message:
+def decode(kind: PeerKind, body: bytes) -> Message:
     """The message in a packet of this kind, or ProtocolViolation."""
     return r.decode(body, KINDS[kind])

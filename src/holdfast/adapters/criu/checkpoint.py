@@ -315,7 +315,7 @@ def _read_manifest(directory: str) -> Manifest:
 
 
 def _restore_into(
-    found: Criu, directory: str, manifest: Manifest, terminal: pty.Terminal, group: str
+    found: Criu, directory: str, manifest: Manifest, terminal: pty.PtyPair, group: str
 ) -> int:
     pidfile = f"{directory}/restored.pid"
     log = "restore.log"

@@ -19,10 +19,10 @@ from holdfast.adapters.halt import cgroup, stop_tree
 from holdfast.adapters.halt.stop_tree import STOP_TIMEOUT_S, Tree
 from holdfast.adapters.proc import procfs
 from holdfast.model.spec import Place
-from holdfast.ports.halt import Halted, Stopped
+from holdfast.ports.halt import HaltResult, Stopped
 
 
-def halt(place: Place, session: str = "", timeout_s: float | None = None) -> Halted:
+def halt(place: Place, session: str = "", timeout_s: float | None = None) -> HaltResult:
     """Stop the session's tree. Its first process must not have been reaped.
 
     At level plain, `session` also finds processes that only their environment ties to it."""
@@ -34,7 +34,7 @@ def halt(place: Place, session: str = "", timeout_s: float | None = None) -> Hal
     frozen, found = stop_tree.stop_tree(tree, STOP_TIMEOUT_S if timeout_s is None else timeout_s)
     tasks = sum(stat.threads for stat in found.values() if stat.runs)
     running = () if frozen else tuple(p for p, s in found.items() if not stop_tree.is_still(p, s))
-    return Halted(
+    return HaltResult(
         frozen=frozen and tasks > 0,  # what has ended is not halted
         tasks=tasks,
         seconds=time.monotonic() - began,
@@ -52,16 +52,16 @@ def resume(place: Place, stopped: tuple[Stopped, ...] = ()) -> bool:
     return stop_tree.continue_tree(stopped)
 
 
-def halt_group(directory: str, timeout_s: float = cgroup.FREEZE_TIMEOUT_S) -> Halted:
+def halt_group(directory: str, timeout_s: float = cgroup.FREEZE_TIMEOUT_S) -> HaltResult:
     """Freeze one cgroup with those below it: a session's, or the leaf of one actor."""
     began = time.monotonic()
     try:
         frozen = cgroup.freeze(directory, timeout_s)
     except FileNotFoundError:  # the group went with the session
-        return Halted(frozen=False, tasks=0, seconds=0.0)
+        return HaltResult(frozen=False, tasks=0, seconds=0.0)
     seconds = time.monotonic() - began
     running = () if frozen else tuple(sorted(filter(_runs, cgroup.processes(directory))))
-    return Halted(
+    return HaltResult(
         frozen=frozen, tasks=cgroup.task_count(directory), seconds=seconds, running=running
     )
 

@@ -29,7 +29,7 @@ from holdfast.journal.encoding import decode
 from holdfast.journal.entries import Body, Entry
 from holdfast.journal.framing import HEADER_BYTES, header, read, read_header
 from holdfast.journal.signatures import Head
-from holdfast.journal.verdict import Outcome, Verdict
+from holdfast.journal.verdict import Verdict, VerdictKind
 from holdfast.journal.verify import verify_tail
 from holdfast.model.errors import InvalidArgument, JournalDamaged, StorageFailed
 from holdfast.model.limits import JOURNAL_AHEAD_BYTES, JOURNAL_SEGMENT_BYTES
@@ -99,7 +99,7 @@ class JournalWriter:
         head = reader.head()
         verdict = None if whole else verify_tail(session, reader.segment, head, check)
         verdict = verdict or reader.verify(session, check)
-        if verdict.outcome is Outcome.DAMAGED:
+        if verdict.outcome is VerdictKind.DAMAGED:
             raise JournalDamaged(
                 f"the journal of {session}: {verdict.text()}",
                 hint="it is not extended; `hold verify` tells what still stands",
@@ -108,7 +108,7 @@ class JournalWriter:
         index, end = _replay(chain, reader, verdict)
         try:
             writer = cls(directory, chain, sign, index, end, limit)
-            if verdict.outcome is Outcome.TORN_TAIL:
+            if verdict.outcome is VerdictKind.TORN_TAIL:
                 writer._cut(verdict, reader)
         except OSError as error:
             raise storage_failed(error) from error

@@ -42,7 +42,7 @@ _REPORT_TEXT_MAX_BYTES = 4096
 _DESCRIPTORS_END = 1 << 20  # the kernel's own default bound; one call, or a loop before 5.9
 
 
-class Order(Record):
+class LaunchOrder(Record):
     """One launch as the new processes need it: everything is open, nothing is left to look up."""
 
     spec: LaunchSpec
@@ -56,7 +56,7 @@ class Order(Record):
     outside: tuple[int, ...]  # ... and the descriptors that go there
 
 
-def help_launch(order: Order, status: socket.socket, verdict: int) -> NoReturn:
+def help_launch(order: LaunchOrder, status: socket.socket, verdict: int) -> NoReturn:
     """The helper: start the first process, tell of it, wait for the verdict."""
     try:
         syscalls.become_subreaper()  # else the keeper would inherit the program after a failure
@@ -106,7 +106,7 @@ def _fail(status: socket.socket, stage: str, error: OSError) -> None:
         os._exit(70)  # nobody listens any more
 
 
-def _first_process(order: Order, status: socket.socket) -> NoReturn:
+def _first_process(order: LaunchOrder, status: socket.socket) -> NoReturn:
     stage = "namespaces"
     spec = order.spec
     try:
@@ -134,7 +134,7 @@ def _first_process(order: Order, status: socket.socket) -> NoReturn:
     os._exit(127)
 
 
-def _enter_own_tree(order: Order, status: socket.socket) -> None:
+def _enter_own_tree(order: LaunchOrder, status: socket.socket) -> None:
     def skipped(path: str, error: OSError) -> None:
         text = f"{path}\0{error.strerror}".encode(errors="surrogateescape")
         status.send(REPORT_SKIPPED + struct.pack("i", error.errno or 0) + text)
@@ -145,7 +145,7 @@ def _enter_own_tree(order: Order, status: socket.socket) -> None:
 
 
 def _arrange_descriptors(
-    order: Order, status: socket.socket, init: int
+    order: LaunchOrder, status: socket.socket, init: int
 ) -> tuple[socket.socket, int]:
     """Terminal at 0-2, the inherited ones at their numbers, everything else closed.
 
@@ -200,7 +200,7 @@ def _executable(path: str) -> None:
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
 
 
-def _exec_init(order: Order, status: socket.socket, init: int, program: str) -> None:
+def _exec_init(order: LaunchOrder, status: socket.socket, init: int, program: str) -> None:
     """Started by descriptor: the user need not be able to reach the directory it is in."""
     spec = order.spec
     if order.init_is_ours:

@@ -28,7 +28,7 @@ from holdfast.adapters.launch.child import (
     REPORT_FAILED,
     REPORT_SKIPPED,
     REPORT_STARTED,
-    Order,
+    LaunchOrder,
     help_launch,
 )
 from holdfast.model.errors import (
@@ -153,7 +153,7 @@ def _launch(
         if contained:
             directory = _make_group(settings.instance, spec.session)
             group = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        order = Order(
+        order = LaunchOrder(
             spec=spec,
             init=settings.init,
             init_is_ours=settings.init_is_ours,
@@ -189,7 +189,7 @@ def _make_group(instance: str, session: SessionId) -> str:
     return cgroup.create(home, session)
 
 
-def _run(order: Order, master: int) -> _Progress:
+def _run(order: LaunchOrder, master: int) -> _Progress:
     """Fork the helper and follow the reports. Gives the session running, or raises with nothing
     of it left."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -266,7 +266,7 @@ def _take(data: bytes, controls: list[tuple[int, int, bytes]], progress: _Progre
         progress.failure = (number, first, second)
 
 
-def _problem(order: Order, progress: _Progress) -> HoldfastError | None:
+def _problem(order: LaunchOrder, progress: _Progress) -> HoldfastError | None:
     """The error a launch ended with, in the user's words."""
     spec = order.spec
     if progress.failure is None:

@@ -8,7 +8,14 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Callable
 
-from holdfast.ports.coordination import Done, Entry, Lost, Unknown, check_key, check_write
+from holdfast.ports.coordination import (
+    CasLost,
+    CasUnknown,
+    StoredValue,
+    Written,
+    check_key,
+    check_write,
+)
 
 
 class MemoryStore:
@@ -16,7 +23,7 @@ class MemoryStore:
 
     def __init__(self, now: Callable[[], float] | None = None) -> None:
         self.revision = 0
-        self.entries: dict[str, Entry] = {}
+        self.entries: dict[str, StoredValue] = {}
         self.gone_at: dict[str, float] = {}
         self.changed = asyncio.Event()  # replaced at each change: whoever waits holds the old one
         self._now = now
@@ -24,9 +31,9 @@ class MemoryStore:
     def now(self) -> float:
         return self._now() if self._now is not None else asyncio.get_running_loop().time()
 
-    def put(self, key: str, value: bytes | None, gone_after_s: int | None) -> Entry:
+    def put(self, key: str, value: bytes | None, gone_after_s: int | None) -> StoredValue:
         self.revision += 1
-        entry = self.entries[key] = Entry(key, self.revision, value)
+        entry = self.entries[key] = StoredValue(key, self.revision, value)
         self.gone_at.pop(key, None)
         if gone_after_s is not None:
             self.gone_at[key] = self.now() + gone_after_s
@@ -49,20 +56,20 @@ class MemoryCoordination:
     def __init__(self, store: MemoryStore | None = None) -> None:
         self.store = store or MemoryStore()
 
-    async def get(self, key: str) -> Entry:
+    async def get(self, key: str) -> StoredValue:
         check_key(key)
         self.store.tidy()
-        return self.store.entries.get(key) or Entry(key, 0, None)
+        return self.store.entries.get(key) or StoredValue(key, 0, None)
 
     async def cas(
         self, key: str, value: bytes, revision: int, *, gone_after_s: int | None = None
-    ) -> Done | Lost | Unknown:
+    ) -> Written | CasLost | CasUnknown:
         check_write(key, value, revision, gone_after_s)
         if (await self.get(key)).revision != revision:
-            return Lost()
-        return Done(self.store.put(key, value, gone_after_s).revision)
+            return CasLost()
+        return Written(self.store.put(key, value, gone_after_s).revision)
 
-    async def watch(self, key: str, *, below: bool = False) -> AsyncIterator[Entry]:
+    async def watch(self, key: str, *, below: bool = False) -> AsyncIterator[StoredValue]:
         check_key(key)
         seen = 0
         while True:

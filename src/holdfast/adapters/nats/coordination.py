@@ -35,7 +35,14 @@ from holdfast.model.limits import (
     COORDINATION_MARKER_S,
     COORDINATION_VALUE_MAX_BYTES,
 )
-from holdfast.ports.coordination import Done, Entry, Lost, Unknown, check_key, check_write
+from holdfast.ports.coordination import (
+    CasLost,
+    CasUnknown,
+    StoredValue,
+    Written,
+    check_key,
+    check_write,
+)
 
 log = logging.getLogger(__name__)
 
@@ -89,13 +96,13 @@ class NatsCoordination:
 
     # -- the port ---------------------------------------------------------------------------------
 
-    async def get(self, key: str) -> Entry:
+    async def get(self, key: str) -> StoredValue:
         check_key(key)
         return (await self._read(key))[0]
 
     async def cas(
         self, key: str, value: bytes, revision: int, *, gone_after_s: int | None = None
-    ) -> Done | Lost | Unknown:
+    ) -> Written | CasLost | CasUnknown:
         check_write(key, value, revision, gone_after_s)
         name = secrets.token_hex(8)
         headers: dict[str, Any] = {_EXPECTED: str(revision), _NAME: name}
@@ -112,12 +119,12 @@ class NatsCoordination:
                 return await self._refused(key, revision, name)
             if error.err_code in _NO_ROOM:
                 raise StorageFailed(f"NATS has no room: {error.description}") from error
-            return Unknown(repr(error))
+            return CasUnknown(repr(error))
         except FAILURES as error:
-            return Unknown(repr(error))
-        return Done(answer.seq)
+            return CasUnknown(repr(error))
+        return Written(answer.seq)
 
-    async def watch(self, key: str, *, below: bool = False) -> AsyncIterator[Entry]:
+    async def watch(self, key: str, *, below: bool = False) -> AsyncIterator[StoredValue]:
         check_key(key)
         subjects = [self._prefix + key, *([f"{self._prefix}{key}.>"] if below else [])]
         seen = 0
@@ -142,35 +149,35 @@ class NatsCoordination:
 
     # -- reading ----------------------------------------------------------------------------------
 
-    async def _read(self, key: str) -> tuple[Entry, str]:
+    async def _read(self, key: str) -> tuple[StoredValue, str]:
         """What stands there, and the name of the write that put it there."""
         try:
             subject = self._prefix + key
             message = await heedful(self._js.get_msg(self._stream, subject=subject))
         except NotFoundError as error:
             if error.err_code == _NO_MESSAGE:
-                return Entry(key, 0, None), ""
+                return StoredValue(key, 0, None), ""
             raise CoordinationDown(f"the bucket is gone: {error}") from error
         except FAILURES as error:
             raise CoordinationDown(f"no answer from NATS: {error!r}") from error
         headers = message.headers or {}
         gone = any(mark in headers for mark in _MARKS)
-        entry = Entry(key, message.seq or 0, None if gone else message.data)
+        entry = StoredValue(key, message.seq or 0, None if gone else message.data)
         return entry, headers.get(_NAME, "")
 
-    async def _refused(self, key: str, revision: int, name: str) -> Done | Lost | Unknown:
+    async def _refused(self, key: str, revision: int, name: str) -> Written | CasLost | CasUnknown:
         """What a refusal is worth. A competing write may take a moment to be decided."""
         for pause_s in _SETTLING_S:
             await asyncio.sleep(pause_s)
             try:
                 entry, stands = await self._read(key)
             except CoordinationDown as error:
-                return Unknown(f"refused, and then: {error.message}")
+                return CasUnknown(f"refused, and then: {error.message}")
             if stands == name:
-                return Done(entry.revision)
+                return Written(entry.revision)
             if entry.revision > revision:
-                return Lost()
-        return Unknown("refused, but nothing is seen to have taken its place")
+                return CasLost()
+        return CasUnknown("refused, but nothing is seen to have taken its place")
 
     # -- the bucket -------------------------------------------------------------------------------
 
@@ -217,7 +224,7 @@ class NatsCoordination:
 
     # -- one life of a watch ----------------------------------------------------------------------
 
-    async def _feed(self, inbox: Subscription, subjects: list[str]) -> AsyncIterator[Entry]:
+    async def _feed(self, inbox: Subscription, subjects: list[str]) -> AsyncIterator[StoredValue]:
         """What one consumer tells, until something was lost on the way or it falls silent: it
         lives on one server and dies with that. The next one begins with all there is."""
         try:
@@ -247,10 +254,10 @@ class NatsCoordination:
         except FAILURES:
             await asyncio.sleep(RETRY_S)
 
-    def _entry(self, message: Msg, headers: dict[str, str]) -> Entry:
+    def _entry(self, message: Msg, headers: dict[str, str]) -> StoredValue:
         gone = any(mark in headers for mark in _MARKS)
         key = message.subject.removeprefix(self._prefix)
-        return Entry(key, message.metadata.sequence.stream, None if gone else message.data)
+        return StoredValue(key, message.metadata.sequence.stream, None if gone else message.data)
 
 
 def _check_fit(found: api.StreamConfig, replicas: int) -> None:

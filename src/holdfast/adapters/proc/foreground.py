@@ -26,7 +26,7 @@ _SHELLS = _KERNEL_EDITED | _OWN_EDITORS
 _VERSION = re.compile(r"[-.\d]+$")  # zsh-5.9, bash-5.2
 
 
-class Front(NamedTuple):
+class Foreground(NamedTuple):
     stopped: bool
     waiters: tuple[int, ...]
     unseen: tuple[int, ...]
@@ -38,7 +38,7 @@ class Shell(NamedTuple):
     edits_lines: bool
 
 
-def front(pids: list[int], main: int, foreground_pgid: int, tty: Tty) -> Front:
+def front(pids: list[int], main: int, foreground_pgid: int, tty: Tty) -> Foreground:
     """Looks at the foreground group, and at what left its kernel session below it (su -c)."""
     known = frozenset(pids)
     waiters, unseen, states = [], [], []
@@ -62,7 +62,7 @@ def front(pids: list[int], main: int, foreground_pgid: int, tty: Tty) -> Front:
         elif wait.on == UNSEEN and stat.state == "S":
             unseen.append(pid)
     stopped = bool(states) and all(state == "T" for state in states)
-    return Front(stopped, tuple(waiters), tuple(unseen), reads_bytes)
+    return Foreground(stopped, tuple(waiters), tuple(unseen), reads_bytes)
 
 
 def _counts_too(pid: int, foreground_pgid: int, tty: Tty, known: frozenset[int]) -> bool:

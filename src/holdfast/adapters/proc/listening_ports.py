@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
 from holdfast.adapters.proc import procfs, sock_diag
-from holdfast.adapters.proc.sock_diag import Listening
+from holdfast.adapters.proc.sock_diag import ListeningSocket
 from holdfast.model.errors import PortNotListening
 from holdfast.model.spec import Place
 
@@ -44,21 +44,21 @@ class Port(NamedTuple):
             return ""
 
 
-class Way(NamedTuple):
+class PortRoute(NamedTuple):
     """Where to dial for a port."""
 
     port: Port
     address: str
 
 
-def find(place: Place, number: int) -> Way:
+def find(place: Place, number: int) -> PortRoute:
     """The way to this port of the session. Raises PortNotListening, naming those there are."""
     ours, others = _look(place)
     for port in sorted(ours, key=lambda port: port.own_network):
         if port.number == number:
             for address, rivals in _ways(port.address):
                 if not any(_rivals(other, port, rivals) for other in others):
-                    return Way(port, address)
+                    return PortRoute(port, address)
     raise PortNotListening(
         f"no process of this session listens on port {number}; {_named(ours)}",
         hint="start the server in the session; `hold graph` shows what listens there",
@@ -80,7 +80,7 @@ def still(port: Port) -> bool:
 # -- looking -----------------------------------------------------------------------------------
 
 
-def _look(place: Place) -> tuple[list[Port], list[tuple[bool, Listening]]]:
+def _look(place: Place) -> tuple[list[Port], list[tuple[bool, ListeningSocket]]]:
     """What the session listens on; and what others do, each with whether that is in a network of
     the session's own."""
     pids = procfs.members(place, _PROCESSES_MAX)
@@ -95,7 +95,7 @@ def _look(place: Place) -> tuple[list[Port], list[tuple[bool, Listening]]]:
             held.setdefault(network, {}).update(_sockets(pid))
     here = os.stat("/proc/self/ns/net").st_ino
     ours: list[Port] = []
-    others: list[tuple[bool, Listening]] = []
+    others: list[tuple[bool, ListeningSocket]] = []
     for network, sockets in held.items():
         own = network != here
         for each in _in_network(seen_from[network]) if own else sock_diag.listening():
@@ -117,7 +117,7 @@ def _sockets(pid: int) -> Iterator[tuple[int, tuple[int, int]]]:
             yield int(target[8:-1]), (pid, int(name))
 
 
-def _in_network(pid: int) -> list[Listening]:
+def _in_network(pid: int) -> list[ListeningSocket]:
     """In the network namespace of this process: its /proc says, without entering it."""
     found = []
     for family, name in ((socket.AF_INET, "tcp"), (socket.AF_INET6, "tcp6")):
@@ -126,7 +126,9 @@ def _in_network(pid: int) -> list[Listening]:
                 fields = line.split()
                 if fields[3] == _TCP_LISTEN:
                     packed, port = fields[1].split(":")
-                    found.append(Listening(int(fields[9]), _host(family, packed), int(port, 16)))
+                    found.append(
+                        ListeningSocket(int(fields[9]), _host(family, packed), int(port, 16))
+                    )
     return found
 
 
@@ -152,7 +154,7 @@ def _ways(bound: str) -> Iterator[tuple[str, set[str]]]:
         yield plain, {plain, bound}
 
 
-def _rivals(other: tuple[bool, Listening], port: Port, addresses: set[str]) -> bool:
+def _rivals(other: tuple[bool, ListeningSocket], port: Port, addresses: set[str]) -> bool:
     own_network, each = other
     alike = each.port == port.number and each.address in addresses
     return alike and own_network == port.own_network

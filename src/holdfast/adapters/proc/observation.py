@@ -11,9 +11,15 @@ from collections.abc import Callable
 
 from holdfast.adapters.halt import cgroup
 from holdfast.adapters.proc import procfs, sock_diag
-from holdfast.adapters.proc.foreground import Front, front, shell_of
+from holdfast.adapters.proc.foreground import Foreground, front, shell_of
 from holdfast.adapters.proc.open_files import RawSocket
-from holdfast.adapters.proc.process import Around, Seen, booted_at, look_at, namespaces_of
+from holdfast.adapters.proc.process import (
+    Around,
+    ObservedProcess,
+    booted_at,
+    look_at,
+    namespaces_of,
+)
 from holdfast.adapters.proc.terminal import Mode, Tty, identity, mode_of, no_terminal, terminal_of
 from holdfast.model.graph import Evidence, Graph, Process, Socket, Terminal
 from holdfast.model.spec import Place
@@ -28,7 +34,7 @@ DESCRIPTORS_MAX = 4096
 STEADY_TRIES = 3
 
 _NO_MODE = Mode(False, False, False, False, 0)
-_NO_FRONT = Front(False, (), (), False)
+_NO_FRONT = Foreground(False, (), (), False)
 
 
 class ProcObservation:
@@ -97,7 +103,7 @@ def _ended(main: int) -> Evidence:
     )
 
 
-def _steady(place: Place, master: int, main: int) -> tuple[Mode, Front]:
+def _steady(place: Place, master: int, main: int) -> tuple[Mode, Foreground]:
     """The terminal's settings and who waits for it, from one moment."""
     try:
         tty, mode = identity(place, master), mode_of(master)
@@ -128,9 +134,9 @@ def _terminal(place: Place, master: int) -> tuple[Terminal, Tty | None]:
         return no_terminal(place), None
 
 
-def _look(pids: list[int], around: Around) -> tuple[list[Seen], list[str]]:
+def _look(pids: list[int], around: Around) -> tuple[list[ObservedProcess], list[str]]:
     """Every process that is still there, and what could not be shown of them."""
-    seen: list[Seen] = []
+    seen: list[ObservedProcess] = []
     hidden: list[str] = []
     left, cut = DESCRIPTORS_MAX, False
     for pid in sorted(set(pids[:PROCESSES_MAX])):
@@ -153,10 +159,10 @@ def _look(pids: list[int], around: Around) -> tuple[list[Seen], list[str]]:
     return seen, missing
 
 
-def _with_sockets(seen: list[Seen]) -> tuple[tuple[Process, ...], str]:
+def _with_sockets(seen: list[ObservedProcess]) -> tuple[tuple[Process, ...], str]:
     """The processes complete, and why sockets were not looked up, if they were not."""
     raw = [socket for one in seen for socket in one.sockets]
-    found: dict[int, sock_diag.Found] = {}
+    found: dict[int, sock_diag.SocketFound] = {}
     complaint = ""
     if raw:
         try:
@@ -182,7 +188,7 @@ def _network(pid: int) -> int:
         return 0
 
 
-def _socket(raw: RawSocket, found: dict[int, sock_diag.Found], known: bool) -> Socket:
+def _socket(raw: RawSocket, found: dict[int, sock_diag.SocketFound], known: bool) -> Socket:
     """`known`: a socket that is not found is in no table because it was never bound."""
     what = found.get(raw.inode) or sock_diag.by_name(raw.protocol)
     if raw.inode not in found and not known:

@@ -26,14 +26,14 @@ class RawSocket(NamedTuple):
     protocol: str  # the kernel's name for it, "" if it was not to be had
 
 
-class Descriptors(NamedTuple):
+class OpenDescriptors(NamedTuple):
     files: tuple[OpenFile, ...]
     pipes: tuple[Pipe, ...]
     sockets: tuple[RawSocket, ...]
     cut: bool  # there were more than we were to look at
 
 
-NOTHING = Descriptors((), (), (), False)
+NOTHING = OpenDescriptors((), (), (), False)
 
 
 class _Info(NamedTuple):
@@ -42,7 +42,7 @@ class _Info(NamedTuple):
     locks: tuple[Lock, ...]
 
 
-def descriptors(pid: int, most: int) -> Descriptors:
+def descriptors(pid: int, most: int) -> OpenDescriptors:
     """Raises PermissionError when the process is not ours to look into."""
     names = os.listdir(f"/proc/{pid}/fd")
     files: list[OpenFile] = []
@@ -59,7 +59,7 @@ def descriptors(pid: int, most: int) -> Descriptors:
             pipes.append(found)
         else:
             sockets.append(found)
-    return Descriptors(tuple(files), tuple(pipes), tuple(sockets), len(names) > most)
+    return OpenDescriptors(tuple(files), tuple(pipes), tuple(sockets), len(names) > most)
 
 
 def _one(pid: int, fd: int) -> OpenFile | Pipe | RawSocket:

@@ -15,12 +15,12 @@ import socket
 import sys
 
 from holdfast.adapters.launch import syscalls
-from holdfast.adapters.proc.listening_ports import Way, still
+from holdfast.adapters.proc.listening_ports import PortRoute, still
 from holdfast.model.errors import PortNotListening
 from holdfast.model.limits import FORWARD_DIAL_S
 
 
-async def dial(way: Way) -> socket.socket:
+async def dial(way: PortRoute) -> socket.socket:
     """Connected, non-blocking. Raises PortNotListening when it is not the session's any more."""
     where = (way.address, way.port.number)
     try:
@@ -60,7 +60,7 @@ def _family(address: str) -> int:
 # -- in another network -------------------------------------------------------------------------
 
 
-async def _inside(way: Way) -> socket.socket:
+async def _inside(way: PortRoute) -> socket.socket:
     ours, theirs = socket.socketpair()
     words = [str(theirs.fileno()), str(way.port.pid), way.address, str(way.port.number)]
     try:

@@ -27,7 +27,7 @@ class Around(NamedTuple):
     namespaces: int  # how many pid namespaces the session's first process is in, from ours
 
 
-class Seen(NamedTuple):
+class ObservedProcess(NamedTuple):
     """A process without its sockets, and what is needed to find these."""
 
     process: Process
@@ -47,7 +47,7 @@ def booted_at() -> float:
     return time.time() - time.clock_gettime(time.CLOCK_BOOTTIME)
 
 
-def look_at(pid: int, around: Around, most_descriptors: int) -> Seen:
+def look_at(pid: int, around: Around, most_descriptors: int) -> ObservedProcess:
     """Raises OSError when the process is gone."""
     stat = procfs.stat_of(pid)
     numbers, uid = _status(pid)
@@ -78,7 +78,7 @@ def look_at(pid: int, around: Around, most_descriptors: int) -> Seen:
         files=opened.files,
         pipes=opened.pipes,
     )
-    return Seen(process, opened.sockets, hidden, opened.cut)
+    return ObservedProcess(process, opened.sockets, hidden, opened.cut)
 
 
 def namespaces_of(pid: int) -> int:

@@ -49,7 +49,7 @@ _TCP_STATES = {
 _KINDS = {1: "stream", 2: "dgram", 5: "seqpacket"}
 
 
-class Found(NamedTuple):
+class SocketFound(NamedTuple):
     """What the kernel says of one socket."""
 
     family: str
@@ -73,24 +73,26 @@ _INET = {
 }
 
 
-def by_name(protocol: str) -> Found:
+def by_name(protocol: str) -> SocketFound:
     """What the protocol's name alone tells; "unknown" is a state nobody could look up."""
     if protocol in _INET:
         _, _, family, kind = _INET[protocol]
-        return Found(family, kind, "unconnected")
+        return SocketFound(family, kind, "unconnected")
     if protocol.startswith("UNIX"):
-        return Found("unix", "stream" if protocol == "UNIX-STREAM" else "other", "unconnected")
+        return SocketFound(
+            "unix", "stream" if protocol == "UNIX-STREAM" else "other", "unconnected"
+        )
     if protocol == "NETLINK":
-        return Found("netlink", "raw", "unconnected")
+        return SocketFound("netlink", "raw", "unconnected")
     if protocol.startswith(("RAW", "PING")):
-        return Found("inet6" if protocol.endswith("v6") else "inet", "raw", "unconnected")
-    return Found("other", "other", "unknown")
+        return SocketFound("inet6" if protocol.endswith("v6") else "inet", "raw", "unconnected")
+    return SocketFound("other", "other", "unknown")
 
 
-def look_up(protocols: Collection[str], inodes: Collection[int]) -> dict[int, Found]:
+def look_up(protocols: Collection[str], inodes: Collection[int]) -> dict[int, SocketFound]:
     """The sockets with these inodes, of these protocols. Raises OSError when netlink refuses."""
     wanted = set(inodes)
-    found: dict[int, Found] = {}
+    found: dict[int, SocketFound] = {}
     with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, _NETLINK_SOCK_DIAG) as netlink:
         netlink.settimeout(_TIMEOUT_S)
         for key in sorted({_INET[name] for name in protocols if name in _INET}):
@@ -100,7 +102,7 @@ def look_up(protocols: Collection[str], inodes: Collection[int]) -> dict[int, Fo
     return found
 
 
-class Listening(NamedTuple):
+class ListeningSocket(NamedTuple):
     """A TCP port that somebody listens on. `below`: not by itself, but for an MPTCP socket, which
     is listed too."""
 
@@ -110,9 +112,9 @@ class Listening(NamedTuple):
     below: bool = False
 
 
-def listening() -> list[Listening]:
+def listening() -> list[ListeningSocket]:
     """Every one of this network namespace, whosever it is. Raises OSError as `look_up` does."""
-    found: list[Listening] = []
+    found: list[ListeningSocket] = []
     with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, _NETLINK_SOCK_DIAG) as netlink:
         netlink.settimeout(_TIMEOUT_S)
         for family in (socket.AF_INET, socket.AF_INET6):
@@ -124,7 +126,7 @@ def listening() -> list[Listening]:
                     if protocol == _IPPROTO_MPTCP:
                         above.add(place)
                     below = protocol == socket.IPPROTO_TCP and place in above
-                    found.append(Listening(inode, *place, below))
+                    found.append(ListeningSocket(inode, *place, below))
     return found
 
 
@@ -137,7 +139,7 @@ def _dump_inet(netlink: socket.socket, family: int, protocol: int, states: int) 
 
 def _inet(
     netlink: socket.socket, family: int, protocol: int, name: str, kind: str, wanted: set[int]
-) -> Iterator[tuple[int, Found]]:
+) -> Iterator[tuple[int, SocketFound]]:
     for body in _dump_inet(netlink, family, protocol, _ALL_STATES):
         _, state, _, _, sport, dport, source, target, inode = _INET_ANSWER.unpack_from(body)
         if inode not in wanted:
@@ -146,10 +148,10 @@ def _inet(
         if named == "close":
             named = "unconnected"
         remote = "" if dport == b"\0\0" else _address(family, target, dport)
-        yield inode, Found(name, kind, named, _address(family, source, sport), remote)
+        yield inode, SocketFound(name, kind, named, _address(family, source, sport), remote)
 
 
-def _unix(netlink: socket.socket, wanted: set[int]) -> Iterator[tuple[int, Found]]:
+def _unix(netlink: socket.socket, wanted: set[int]) -> Iterator[tuple[int, SocketFound]]:
     request = _UNIX_REQUEST.pack(socket.AF_UNIX, 0, 0, _ALL_STATES, 0, _UNIX_SHOW_NAME_AND_PEER)
     names: dict[int, str] = {}
     ours: dict[int, tuple[str, str, int]] = {}
@@ -171,7 +173,7 @@ def _unix(netlink: socket.socket, wanted: set[int]) -> Iterator[tuple[int, Found
             shown = "established" if peer else "unconnected"
         yield (
             inode,
-            Found("unix", kind_name, shown, names.get(inode, ""), names.get(peer, ""), peer),
+            SocketFound("unix", kind_name, shown, names.get(inode, ""), names.get(peer, ""), peer),
         )
 
 

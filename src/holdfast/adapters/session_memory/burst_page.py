@@ -26,7 +26,7 @@ ROOM_BYTES = PAGE - _DATA_AT
 assert _HEAD_AT + _HEAD.size <= _DATA_AT
 
 
-class Keys(Record):
+class BurstKeys(Record):
     """What one operator typed in one burst. Of secret keys only how many they are."""
 
     actor: str
@@ -40,7 +40,7 @@ class Keys(Record):
     secret: bool
 
 
-class Burst:
+class BurstPage:
     """At most one burst at a time: of one operator, secret or not."""
 
     def __init__(self, ring: Ring) -> None:
@@ -89,14 +89,14 @@ class Burst:
         words[_FIRST_SEQ] = seq
         self._whose, self._size = (actor, operator, secret), 0
 
-    def keys(self) -> Keys | None:
+    def keys(self) -> BurstKeys | None:
         """What is gathered; None when there is nothing."""
         words = self._words
         if not words[_FIRST_SEQ] or not words[_COMMITTED]:
             return None
         offset, secret, at, operator, actor = _HEAD.unpack_from(self._page, _HEAD_AT)
         size = words[_COMMITTED]
-        return Keys(
+        return BurstKeys(
             actor=actor.rstrip(b"\0").decode("ascii"),
             operator=OperatorId(operator.hex()),
             seq=words[_FIRST_SEQ],

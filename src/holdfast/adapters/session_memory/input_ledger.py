@@ -29,7 +29,7 @@ _ROW = 4  # operator (two words), sequence, last use
 assert LEDGER_AT + 8 * (_TABLE_AT + _ROW * LEDGER_OPERATORS) <= PAGE
 
 
-class Ledger:
+class InputLedger:
     """Staging of inputs, and the memory of who got how far."""
 
     def __init__(self, ring: Ring, conduit: int) -> None:

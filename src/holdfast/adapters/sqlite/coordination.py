@@ -23,7 +23,14 @@ from holdfast.model.limits import (
     COORDINATION_MARKER_S,
     COORDINATION_POLL_S,
 )
-from holdfast.ports.coordination import Done, Entry, Lost, Unknown, check_key, check_write
+from holdfast.ports.coordination import (
+    CasLost,
+    CasUnknown,
+    StoredValue,
+    Written,
+    check_key,
+    check_write,
+)
 
 _T = TypeVar("_T")
 _SCHEMA = """
@@ -48,22 +55,22 @@ class SqliteCoordination:
 
     # -- the port ---------------------------------------------------------------------------------
 
-    async def get(self, key: str) -> Entry:
+    async def get(self, key: str) -> StoredValue:
         check_key(key)
         return await self._run(lambda: self._get(key))
 
     async def cas(
         self, key: str, value: bytes, revision: int, *, gone_after_s: int | None = None
-    ) -> Done | Lost | Unknown:
+    ) -> Written | CasLost | CasUnknown:
         check_write(key, value, revision, gone_after_s)
         gone_at = None if gone_after_s is None else self._now() + gone_after_s
         outcome = await self._run(lambda: self._cas(key, value, revision, gone_at))
-        if isinstance(outcome, Done):
+        if isinstance(outcome, Written):
             changed, self._changed = self._changed, asyncio.Event()
             changed.set()
         return outcome
 
-    async def watch(self, key: str, *, below: bool = False) -> AsyncIterator[Entry]:
+    async def watch(self, key: str, *, below: bool = False) -> AsyncIterator[StoredValue]:
         check_key(key)
         seen = counted = -1
         while True:
@@ -109,33 +116,33 @@ class SqliteCoordination:
             raise _told(self._path, error) from error
         return db
 
-    def _get(self, key: str) -> Entry:
+    def _get(self, key: str) -> StoredValue:
         self._tidy()
         row = self._db.execute("SELECT revision, value FROM entries WHERE key = ?", (key,))
         revision, value = row.fetchone() or (0, None)
-        return Entry(key, revision, value)
+        return StoredValue(key, revision, value)
 
     def _cas(
         self, key: str, value: bytes, revision: int, gone_at: float | None
-    ) -> Done | Lost | Unknown:
+    ) -> Written | CasLost | CasUnknown:
         try:
             self._db.execute("BEGIN IMMEDIATE")
         except sqlite3.OperationalError as error:
             if _kind(error) == sqlite3.SQLITE_BUSY:
-                return Unknown("another process keeps the file locked")
+                return CasUnknown("another process keeps the file locked")
             raise
         committing = False
         try:
             if self._get(key).revision != revision:
-                return Lost()
-            done = Done(self._put(key, value, gone_at))
+                return CasLost()
+            done = Written(self._put(key, value, gone_at))
             committing = True
             self._db.execute("COMMIT")
             return done
         except sqlite3.Error as error:
             # A commit whose sync failed may be on disk all the same; one without room is not.
             if committing and _kind(error) != sqlite3.SQLITE_FULL:
-                return Unknown(str(error))
+                return CasUnknown(str(error))
             raise
         finally:
             if self._db.in_transaction:
@@ -172,7 +179,9 @@ class SqliteCoordination:
             if outermost and self._db.in_transaction:
                 self._db.execute("ROLLBACK")
 
-    def _since(self, key: str, below: bool, counted: int, seen: int) -> tuple[int, list[Entry]]:
+    def _since(
+        self, key: str, below: bool, counted: int, seen: int
+    ) -> tuple[int, list[StoredValue]]:
         """The entries with a higher revision than `seen`. The file's counter tells of other
         connections' writes only, so it is asked with our own revision."""
         self._tidy()
@@ -186,7 +195,7 @@ class SqliteCoordination:
             " AND (key = ? OR (? AND substr(key, 1, ?) = ?)) ORDER BY revision",
             (seen, key, below, len(key) + 1, key + "."),
         )
-        return count, [Entry(*row) for row in rows]
+        return count, [StoredValue(*row) for row in rows]
 
 
 def _kind(error: sqlite3.Error) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from holdfast.cli.attach.attach_exit import Detached, Ended
+from holdfast.cli.attach.attach_exit import AttachDetached, AttachEnded
 from holdfast.cli.attach.predicted_typing import chosen
 from holdfast.cli.attach.raw_terminal import RawTerminal
 from holdfast.cli.attach.terminal_client import TerminalClient
@@ -29,12 +29,12 @@ def attach_terminal(session: str, *, observe: bool = False, predict: str | None 
                 client.serve(terminal)
             finally:
                 client.wipe_line()
-    except Detached as left:
+    except AttachDetached as left:
         print(
             f"\r\n[detached from {name}{left.why}; `hold attach {name_from_here(name)}` comes back]"
         )
         return 0
-    except Ended as end:
+    except AttachEnded as end:
         print(f"\r\n[{name} ended: {end.ending}]")
         return exit_status(end.ending)
     raise AssertionError("unreachable")

@@ -6,7 +6,7 @@ from __future__ import annotations
 from holdfast.model.state import Ending
 
 
-class Detached(Exception):
+class AttachDetached(Exception):
     """The operator leaves; the session stays."""
 
     def __init__(self, why: str = "") -> None:
@@ -14,7 +14,7 @@ class Detached(Exception):
         self.why = why
 
 
-class Ended(Exception):
+class AttachEnded(Exception):
     """The session ended while we were attached."""
 
     def __init__(self, ending: Ending) -> None:

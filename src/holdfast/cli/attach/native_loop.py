@@ -21,7 +21,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from holdfast.cli.untaken import Untaken
+    from holdfast.cli.untaken import UnackedInputs
     from holdfast.sdk.connection import Connection
 
 CHOSEN_BY = "HOLDFAST_KEY_LOOP"  # "python" keeps the loop in C out of the way
@@ -103,7 +103,7 @@ class KeyLoop:
         self,
         connection: Connection,
         woken: int,
-        untaken: Untaken,
+        untaken: UnackedInputs,
         session: str,
         channel: int,
         offset: int,
@@ -125,7 +125,7 @@ class KeyLoop:
         self._take_back(connection, untaken)
         return handed_over
 
-    def _take_back(self, connection: Connection, untaken: Untaken) -> None:
+    def _take_back(self, connection: Connection, untaken: UnackedInputs) -> None:
         memory = self._memory
         (
             connection.last_id, seq, taken, _, self.offset,

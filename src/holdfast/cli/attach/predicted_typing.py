@@ -8,8 +8,8 @@ session prints always finds the terminal as the session left it. Guesses are und
 On only while the way to the host is long (`sdk.prediction.round_trip`): before that, and on
 machines nearby, there is no emulator, and keys take the short way of `native_loop`. The cursor is
 moved by steps, not to places, so a terminal that takes some character for wider than the emulator
-does is not confused. One thing a program could notice: "repeat the last character" (REP) sent by itself,
-just after a guess was drawn, would repeat that one.
+does is not confused. One thing a program could notice: "repeat the last character" (REP) sent
+by itself, just after a guess was drawn, would repeat that one.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from holdfast.cli.attach.raw_terminal import write_all
 from holdfast.model.errors import InvalidArgument
 from holdfast.model.state import SessionState
 from holdfast.sdk.prediction.round_trip import RoundTrip
-from holdfast.wire.messages import authority as a
 from holdfast.wire.messages import session as m
+from holdfast.wire.messages import turn as turn_messages
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from holdfast.adapters.ghostty.cursor_line import LineScreen
     from holdfast.model.size import Size
-    from holdfast.sdk.prediction.machine import Line, Overlay, Prediction
+    from holdfast.sdk.prediction.machine import Overlay, PredictedLine, Prediction
 
 CHOSEN_BY = "HOLDFAST_PREDICT"
 AUTO, ALWAYS, NEVER = "auto", "always", "never"
@@ -46,7 +46,7 @@ def chosen(option: str | None) -> str:
     return word
 
 
-class Predicting:
+class PredictedTyping:
     """Between a client and the operator's terminal."""
 
     def __init__(
@@ -111,7 +111,7 @@ class Predicting:
     def _question(self) -> None:
         """A request that is cheap to answer, and tells whether the turn is blind too."""
         now = self._clock()
-        self._asked[self._ask(a.GetTurn, {})] = now
+        self._asked[self._ask(turn_messages.GetTurn, {})] = now
 
     def _took(self, seconds: float) -> None:
         self._way.took(seconds)
@@ -153,11 +153,11 @@ class Predicting:
             self._asked.pop(message.id, None)
             if self._guess is not None:
                 self._guess.reset()
-        elif isinstance(message, a.TurnShown):
+        elif isinstance(message, turn_messages.TurnShown):
             self._blind = message.turn.blind
             if message.id in self._asked:
                 self._took(self._clock() - self._asked.pop(message.id))
-        elif isinstance(message, a.TurnEvent):
+        elif isinstance(message, turn_messages.TurnMessage):
             self._blind = message.turn.blind
         elif isinstance(message, m.StateEvent):
             self._secret = message.state is SessionState.SECRET
@@ -257,12 +257,12 @@ class Predicting:
         drawn, self._undo = _over(self._screen, overlay)
         return drawn
 
-    def _line(self, screen: LineScreen) -> Line:
-        from holdfast.sdk.prediction.machine import NO_GUESS, Line, narrow
+    def _line(self, screen: LineScreen) -> PredictedLine:
+        from holdfast.sdk.prediction.machine import NO_GUESS, PredictedLine, narrow
 
         col, row = screen.cursor()
         text = "".join(char if narrow(char) else NO_GUESS for char in screen.row(NO_GUESS))
-        return Line(row, col, text, screen.plain())
+        return PredictedLine(row, col, text, screen.plain())
 
 
 def _over(screen: LineScreen, overlay: Overlay) -> tuple[bytes, bytes]:

@@ -13,7 +13,7 @@ HINT = "C-\\ d detaches"
 HELP = "d detach, t turn, a ask, g grant, y yield, s seize, S +halt, u resume, r draw"
 
 
-class Command(StrEnum):
+class PrefixCommand(StrEnum):
     DETACH = "detach"
     REPAINT = "repaint"
     HELP = "help"
@@ -27,20 +27,20 @@ class Command(StrEnum):
 
 
 _KEYS = {
-    b"d": Command.DETACH,
-    b"D": Command.DETACH,
-    b"\x04": Command.DETACH,
-    b"r": Command.REPAINT,
-    b"R": Command.REPAINT,
-    b"\x12": Command.REPAINT,
-    b"?": Command.HELP,
-    b"t": Command.TURN,
-    b"a": Command.ASK,
-    b"g": Command.GRANT,
-    b"y": Command.YIELD,
-    b"s": Command.SEIZE,
-    b"S": Command.HALT,
-    b"u": Command.RESUME,
+    b"d": PrefixCommand.DETACH,
+    b"D": PrefixCommand.DETACH,
+    b"\x04": PrefixCommand.DETACH,
+    b"r": PrefixCommand.REPAINT,
+    b"R": PrefixCommand.REPAINT,
+    b"\x12": PrefixCommand.REPAINT,
+    b"?": PrefixCommand.HELP,
+    b"t": PrefixCommand.TURN,
+    b"a": PrefixCommand.ASK,
+    b"g": PrefixCommand.GRANT,
+    b"y": PrefixCommand.YIELD,
+    b"s": PrefixCommand.SEIZE,
+    b"S": PrefixCommand.HALT,
+    b"u": PrefixCommand.RESUME,
 }
 
 
@@ -50,7 +50,7 @@ class PrefixKeys:
     def __init__(self) -> None:
         self.waiting = False
 
-    def take(self, data: bytes) -> tuple[bytes, list[Command]]:
+    def take(self, data: bytes) -> tuple[bytes, list[PrefixCommand]]:
         """What is left for the session, and the commands, in their order. Nothing counts after the
         one to detach."""
         kept, commands = bytearray(), []
@@ -58,16 +58,16 @@ class PrefixKeys:
             if self.waiting:
                 self.waiting = False
                 commands.append(self._command(byte, kept))
-                if commands[-1] is Command.DETACH:
+                if commands[-1] is PrefixCommand.DETACH:
                     break
             elif byte == PREFIX:
                 self.waiting = True
-                commands.append(Command.HELP)
+                commands.append(PrefixCommand.HELP)
             else:
                 kept.append(byte)
         return bytes(kept), commands
 
-    def _command(self, byte: int, kept: bytearray) -> Command:
+    def _command(self, byte: int, kept: bytearray) -> PrefixCommand:
         command = _KEYS.get(bytes((byte,)))
         if command is not None:
             return command
@@ -75,4 +75,4 @@ class PrefixKeys:
             kept.append(PREFIX)
         else:
             kept += bytes((PREFIX, byte))  # not a command of ours: it was meant for the program
-        return Command.REPAINT
+        return PrefixCommand.REPAINT

@@ -15,17 +15,17 @@ import signal
 import socket
 import time
 
-from holdfast.cli.attach.attach_exit import Detached, Ended
+from holdfast.cli.attach.attach_exit import AttachDetached, AttachEnded
 from holdfast.cli.attach.native_loop import KeyLoop
-from holdfast.cli.attach.predicted_typing import ASK_AGAIN_S, AUTO, NEVER, Predicting
-from holdfast.cli.attach.prefix_keys import HELP, HINT, PREFIX, Command, PrefixKeys
+from holdfast.cli.attach.predicted_typing import ASK_AGAIN_S, AUTO, NEVER, PredictedTyping
+from holdfast.cli.attach.prefix_keys import HELP, HINT, PREFIX, PrefixCommand, PrefixKeys
 from holdfast.cli.attach.raw_terminal import RawTerminal, signals_as_bytes, terminal_size, write_all
 from holdfast.cli.attach.status_line import SHOWN_S, StatusLine
-from holdfast.cli.attach.turn_prompts import TurnDesk
-from holdfast.cli.untaken import Untaken
+from holdfast.cli.attach.turn_prompts import TurnPrompts
+from holdfast.cli.untaken import UnackedInputs
 from holdfast.model.errors import Fenced, HostLost, InvalidArgument, SessionEnded, TurnHeld
 from holdfast.model.limits import ECHO_BACK_S, RECONNECT_DEADLINE_S
-from holdfast.model.patience import Patience
+from holdfast.model.patience import EchoPatience
 from holdfast.model.size import Size
 from holdfast.model.state import Ending
 from holdfast.sdk.connection import AWAY, Connection, new_operator, place
@@ -56,18 +56,18 @@ class TerminalClient:
         self._offset: int | None = None  # of the next output byte to show
         self._live_from = 0  # output before this was printed before we came: its queries are old
         self._answers = False
-        self._untaken = Untaken()
+        self._untaken = UnackedInputs()
         self._prefix = PrefixKeys()
         self._painted = False
         self._line = StatusLine()
         self._away = False  # the connection is lost and not back yet
         self._attach_id = 0  # of the latest Attach sent without waiting for its answer
-        self._patience = Patience()
+        self._patience = EchoPatience()
         self._key_loop = KeyLoop(PREFIX, _WINDOW_BYTES)
         self._echo_until = 0.0
         self._size: Size | None = None
-        self._turn = TurnDesk(self._ask, self._say, self._type)
-        self._ahead = Predicting(NEVER if observe else predict, self._ask)
+        self._turn = TurnPrompts(self._ask, self._say, self._type)
+        self._ahead = PredictedTyping(NEVER if observe else predict, self._ask)
 
     # -- the connection -----------------------------------------------------------------------
 
@@ -117,11 +117,11 @@ class TerminalClient:
                     self._repaint()
                 return
             except SessionEnded:
-                raise Ended(self._ending()) from None
+                raise AttachEnded(self._ending()) from None
             except AWAY as error:
                 waited = time.monotonic() - started
                 if waited > RECONNECT_DEADLINE_S:
-                    raise Detached(f": {error.message}") from error
+                    raise AttachDetached(f": {error.message}") from error
                 if waited > _SAY_AFTER_S and not said:
                     said = True
                     self._say("the host is away (`hold up -d` starts one); C-\\ d detaches")
@@ -240,10 +240,10 @@ class TerminalClient:
             if message.channel == self._channel:
                 self._answers = message.answers
         elif isinstance(message, m.Closed):
-            raise Ended(message.ending)
+            raise AttachEnded(message.ending)
         elif isinstance(message, m.Dismissed):
             fenced = message.code == Fenced.code
-            raise Detached(
+            raise AttachDetached(
                 ": its host lost its lease" if fenced else ": you may not be here any more"
             )
         elif isinstance(message, m.Failed):
@@ -253,7 +253,7 @@ class TerminalClient:
 
     def _on_failure(self, failed: m.Failed) -> None:
         if failed.id == self._attach_id and failed.code == SessionEnded.code:
-            raise Ended(self._ending())
+            raise AttachEnded(self._ending())
         refused = self._untaken.refused(failed.id)
         if failed.code == TurnHeld.code and refused:
             self._turn.refused(refused)
@@ -286,7 +286,7 @@ class TerminalClient:
     def _on_keys(self) -> None:
         data = os.read(0, _READ_BYTES)
         if not data:
-            raise Detached(": the terminal is gone")
+            raise AttachDetached(": the terminal is gone")
         self._on_typed(data)
 
     def _on_typed(self, data: bytes) -> None:
@@ -324,10 +324,10 @@ class TerminalClient:
         except HostLost:
             return  # noticed by the loop; the input waits in `_untaken` and goes again
 
-    def _obey(self, command: Command) -> None:
-        if command is Command.DETACH:
-            raise Detached
-        if command is Command.HELP:
+    def _obey(self, command: PrefixCommand) -> None:
+        if command is PrefixCommand.DETACH:
+            raise AttachDetached
+        if command is PrefixCommand.HELP:
             self._say(HELP)
         elif not self._turn.obey(command):
             self._repaint()
@@ -387,7 +387,7 @@ class TerminalClient:
             elif number == signal.SIGALRM:
                 self._ahead.measure(self._untaken.last)
             else:
-                raise Detached(f": {signal.Signals(number).name}")
+                raise AttachDetached(f": {signal.Signals(number).name}")
 
     def _resized(self) -> None:
         size = terminal_size()

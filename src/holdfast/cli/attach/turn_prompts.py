@@ -8,10 +8,10 @@ prompt, would do harm. Requests of others are shown to the holder, with the key 
 
 from __future__ import annotations
 
-from holdfast.cli.attach.prefix_keys import Command
+from holdfast.cli.attach.prefix_keys import PrefixCommand
 from holdfast.cli.text.sanitize import harmless
-from holdfast.wire.messages import authority as a
 from holdfast.wire.messages import session as m
+from holdfast.wire.messages import turn as turn_messages
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ _GAINED = "you have the turn"
 _HELD_MAX_BYTES = 64 << 10  # typed before the answer to the request is here: one key, or a paste
 
 
-class TurnDesk:
+class TurnPrompts:
     """What is asked for, what is waited for, and the words for it."""
 
     def __init__(
@@ -49,7 +49,7 @@ class TurnDesk:
         """These keys were refused, because another has the turn."""
         if not self._asked:
             self._held = b""
-            self._asked = self._send(a.RequestTurn, {})
+            self._asked = self._send(turn_messages.RequestTurn, {})
         self.holds(data)
 
     @property
@@ -64,7 +64,7 @@ class TurnDesk:
             self._held += data
         return self.asks
 
-    def obey(self, command: Command) -> bool:
+    def obey(self, command: PrefixCommand) -> bool:
         """Whether this was a command about the turn."""
         kind, fields = _REQUESTS.get(command, (None, {}))
         if kind is None:
@@ -76,19 +76,19 @@ class TurnDesk:
 
     def on_message(self, message: m.Message) -> bool:
         """Whether this was about the turn."""
-        if isinstance(message, a.TurnShown):
+        if isinstance(message, turn_messages.TurnShown):
             self._answered(message)
-        elif isinstance(message, a.Halted):
+        elif isinstance(message, turn_messages.Halted):
             self._commands.discard(message.id)
             self._gained = _receipt_text(message.receipt)
             self._say_gained()
-        elif isinstance(message, a.TurnEvent):
+        elif isinstance(message, turn_messages.TurnMessage):
             self._told(message)
-        elif isinstance(message, a.TurnLost):
+        elif isinstance(message, turn_messages.TurnLostMessage):
             why = f": {harmless(message.reason)}" if message.reason else ""
             why = " that you left idle" if message.reason == "idle" else why
             self._say(f"{harmless(message.by)} took the turn{why}; C-\\ s takes it back", NEWS_S)
-        elif isinstance(message, a.HandedOver):
+        elif isinstance(message, turn_messages.HandedOver):
             self._since = handoff_line(message.handoff)
             if self._since:
                 self._say_gained()
@@ -106,7 +106,7 @@ class TurnDesk:
         self._asked, self._held = 0, b""
         self._commands.clear()
 
-    def _answered(self, shown: a.TurnShown) -> None:
+    def _answered(self, shown: turn_messages.TurnShown) -> None:
         if shown.id == self._asked:
             held, self._asked, self._held = self._held, 0, b""
             if shown.yours:
@@ -121,7 +121,7 @@ class TurnDesk:
             self._commands.discard(shown.id)
             self._say(_GAINED if shown.yours else turn_line(shown.turn), NEWS_S)
 
-    def _told(self, event: a.TurnEvent) -> None:
+    def _told(self, event: turn_messages.TurnMessage) -> None:
         who = harmless(event.actor)
         if event.step == "request" and event.yours and event.turn.queue:
             asks = event.turn.queue[-1]
@@ -137,14 +137,14 @@ class TurnDesk:
         self._say("; ".join(filter(None, (self._gained, self._since))), NEWS_S)
 
 
-_REQUESTS: dict[Command, tuple[type[m.Request], dict[str, object]]] = {
-    Command.TURN: (a.GetTurn, {}),
-    Command.ASK: (a.RequestTurn, {}),
-    Command.GRANT: (a.GrantTurn, {}),
-    Command.YIELD: (a.YieldTurn, {}),
-    Command.SEIZE: (a.Seize, {}),
-    Command.HALT: (a.Seize, {"halt": True}),
-    Command.RESUME: (a.Resume, {}),
+_REQUESTS: dict[PrefixCommand, tuple[type[m.Request], dict[str, object]]] = {
+    PrefixCommand.TURN: (turn_messages.GetTurn, {}),
+    PrefixCommand.ASK: (turn_messages.RequestTurn, {}),
+    PrefixCommand.GRANT: (turn_messages.GrantTurn, {}),
+    PrefixCommand.YIELD: (turn_messages.YieldTurn, {}),
+    PrefixCommand.SEIZE: (turn_messages.Seize, {}),
+    PrefixCommand.HALT: (turn_messages.Seize, {"halt": True}),
+    PrefixCommand.RESUME: (turn_messages.Resume, {}),
 }
 
 

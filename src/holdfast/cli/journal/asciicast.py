@@ -19,7 +19,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from holdfast.cli.journal.pages import Kept
+    from holdfast.cli.journal.pages import NumberedEntry
 
 _PIECES_MAX = 1000  # that the output between two known moments is cut into
 _REPLACEMENT = "�"
@@ -53,11 +53,15 @@ class Recording(Record):
     anchors: tuple[Anchor, ...]  # rising in both
     bodies: tuple[e.Body, ...]  # what happened at each
     names: tuple[str, ...]  # and who did it
-    ending: e.Ended | None
+    ending: e.EndedEntry | None
 
 
 def recording(
-    info: SessionInfo, held_from: int, held: bytes, kept: Sequence[Kept], names: Sequence[str]
+    info: SessionInfo,
+    held_from: int,
+    held: bytes,
+    kept: Sequence[NumberedEntry],
+    names: Sequence[str],
 ) -> Recording:
     """`kept`: the whole journal; `names`: of the actor of each entry."""
     anchors: list[Anchor] = []
@@ -71,7 +75,7 @@ def recording(
         anchors.append(Anchor(each.entry.seq, offset, at))
         bodies.append(each.entry.body)
         who.append(name)
-    ending = next((k.entry.body for k in kept if isinstance(k.entry.body, e.Ended)), None)
+    ending = next((k.entry.body for k in kept if isinstance(k.entry.body, e.EndedEntry)), None)
     return Recording(info, held_from, held, tuple(anchors), tuple(bodies), tuple(who), ending)
 
 
@@ -123,11 +127,11 @@ def _happened(
         yield at, "m", f"{harmless(name)}: {harmless(body.text)}"
     elif isinstance(body, e.Resized):
         yield at, "r", f"{body.cols}x{body.rows}"
-    elif isinstance(body, e.Input) and with_input:
+    elif isinstance(body, e.InputEntry) and with_input:
         yield at, "i", body.data.decode(errors="replace")
 
 
-def _exit_status(ending: e.Ended | None) -> int | None:
+def _exit_status(ending: e.EndedEntry | None) -> int | None:
     if ending is None or ending.lost is not None:
         return None
     return 128 + ending.signal if ending.signal is not None else ending.code

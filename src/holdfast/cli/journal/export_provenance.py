@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from holdfast.cli.journal.asciicast import Recording, Replaced
-    from holdfast.cli.journal.pages import Kept, Pages
+    from holdfast.cli.journal.pages import NumberedEntry, Pages
 
 _TIMING = (
     "known is when these amounts of output had been printed, to within 0.05 s; in between, lines "
@@ -25,7 +25,7 @@ _TIMING = (
 
 def provenance(
     of: Recording,
-    kept: Sequence[Kept],
+    kept: Sequence[NumberedEntry],
     pages: Pages,
     *,
     cast_name: str,
@@ -62,15 +62,15 @@ def provenance(
     return json.dumps(described, indent=1).encode() + b"\n"
 
 
-def _actors(kept: Sequence[Kept]) -> list[str]:
+def _actors(kept: Sequence[NumberedEntry]) -> list[str]:
     return sorted({each.entry.actor for each in kept} - {e.HOST})
 
 
-def _place(kept: Kept) -> dict[str, Any]:
+def _place(kept: NumberedEntry) -> dict[str, Any]:
     return {"seq": kept.entry.seq, "at": kept.entry.at, "hash": kept.hash.hex()}
 
 
-def _commands(kept: Sequence[Kept], pages: Pages) -> Iterator[dict[str, Any]]:
+def _commands(kept: Sequence[NumberedEntry], pages: Pages) -> Iterator[dict[str, Any]]:
     ends = {k.entry.body.number: k for k in kept if isinstance(k.entry.body, e.CommandEnded)}
     for each in kept:
         body = each.entry.body
@@ -113,10 +113,10 @@ def _ranges(commands: list[dict[str, Any]], start: int, end: int) -> Iterator[di
         yield {"from": at, "to": end, "command": None, "actor": None}
 
 
-def _inputs(kept: Sequence[Kept], pages: Pages) -> Iterator[dict[str, Any]]:
+def _inputs(kept: Sequence[NumberedEntry], pages: Pages) -> Iterator[dict[str, Any]]:
     for each in kept:
         body = each.entry.body
-        if isinstance(body, e.Input):
+        if isinstance(body, e.InputEntry):
             what = {"form": body.form, "bytes": len(body.data), "offset": body.offset}
         elif isinstance(body, e.BlindInput):
             what = {"form": "secret", "bytes": body.size, "offset": None}
@@ -128,7 +128,7 @@ def _inputs(kept: Sequence[Kept], pages: Pages) -> Iterator[dict[str, Any]]:
 
 def _missing(
     of: Recording,
-    kept: Sequence[Kept],
+    kept: Sequence[NumberedEntry],
     pages: Pages,
     commands: list[dict[str, Any]],
     trouble: str,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from holdfast.journal.encoding import decode, hash_of
 from holdfast.journal.entries import Entry
 from holdfast.model.record import Record
-from holdfast.wire.messages import authority as a
+from holdfast.wire.messages import journal as journal_messages
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 HOST_SHOWN = "(host)"  # no actor can be called so: names begin with a letter or digit
 
 
-class Kept(Record):
+class NumberedEntry(Record):
     """An entry as it is kept: its record, and the record's hash."""
 
     entry: Entry
@@ -33,15 +33,17 @@ class Pages:
         self.names: dict[str, str] = {}
         self.unlinked = 0  # the first entry read that is not linked to the one read before it
 
-    def entries(self, first: int = 1, last: int | None = None) -> Iterator[Kept]:
+    def entries(self, first: int = 1, last: int | None = None) -> Iterator[NumberedEntry]:
         """From `first` on to the end there is now, or through `last`."""
         more, before = True, b""
         while more and (last is None or first <= last):
-            shown = self._host.ask(a.GetJournal(0, self.session, first), a.JournalShown)
+            shown = self._host.ask(
+                journal_messages.GetJournal(0, self.session, first), journal_messages.JournalShown
+            )
             self._learn(shown)
             more = shown.more and bool(shown.records)
             for record in shown.records:
-                kept = Kept(decode(record), record, hash_of(record))
+                kept = NumberedEntry(decode(record), record, hash_of(record))
                 if last is not None and kept.entry.seq > last:
                     return
                 if before and kept.entry.parent != before and not self.unlinked:
@@ -66,11 +68,13 @@ class Pages:
         return next(self.entries(seq, seq)).hash
 
     def _at(self, seq: int) -> float | None:
-        shown = self._host.ask(a.GetJournal(0, self.session, seq, 1), a.JournalShown)
+        shown = self._host.ask(
+            journal_messages.GetJournal(0, self.session, seq, 1), journal_messages.JournalShown
+        )
         self._learn(shown)
         return decode(shown.records[0]).at if shown.records else None
 
-    def _learn(self, shown: a.JournalShown) -> None:
+    def _learn(self, shown: journal_messages.JournalShown) -> None:
         self.session = shown.session  # the name may be another session's later
         self.names.update(shown.names)
 

@@ -16,7 +16,7 @@ from holdfast.model.record import Malformed, Record
 _HEX = set("0123456789abcdefABCDEF")
 
 
-class Finding(Record):
+class ProofFinding(Record):
     """Whether it is valid, and what that means."""
 
     valid: bool
@@ -25,7 +25,7 @@ class Finding(Record):
 
 def checked(
     what: str, records_path: str, session: str | None, first: int | None, last: int | None
-) -> Finding:
+) -> ProofFinding:
     """`what` is a witness in hexadecimal, or a file with one or with a signed proof."""
     records = _records(records_path) if records_path else None
     given = _witness(what) or _read(what)
@@ -104,7 +104,7 @@ def _check_witness(
     session: str | None,
     first: int | None,
     last: int | None,
-) -> Finding:
+) -> ProofFinding:
     if records is None or session is None:
         raise InvalidArgument(
             "a witness is checked against the records and the session's id",
@@ -112,12 +112,12 @@ def _check_witness(
         )
     link = linked(records)
     if link is None:
-        return Finding(False, ("invalid: the records are not an unbroken range",))
+        return ProofFinding(False, ("invalid: the records are not an unbroken range",))
     first, last = first or link.first, last or link.last
     if not check_witness(witness, session, first, last, records):
         asked = f"entries {first} to {last} of {session}"
-        return Finding(False, (f"invalid: these records are not the witnessed {asked}",))
-    return Finding(
+        return ProofFinding(False, (f"invalid: these records are not the witnessed {asked}",))
+    return ProofFinding(
         True,
         (
             f"valid: these {last - first + 1} records are entries {first} to {last} of {session}, "
@@ -133,14 +133,14 @@ def _check_signed(
     session: str | None,
     first: int | None,
     last: int | None,
-) -> Finding:
+) -> ProofFinding:
     from holdfast.wire.ed25519 import check
 
     wrong = _otherwise(proof, session, first, last)
     if wrong:
-        return Finding(False, (f"invalid: {wrong}",))
+        return ProofFinding(False, (f"invalid: {wrong}",))
     if not check_signed(proof, check):
-        return Finding(
+        return ProofFinding(
             False,
             (
                 "invalid: the proof is not signed by a host that the session's own key named, "
@@ -148,14 +148,14 @@ def _check_signed(
             ),
         )
     if records is not None and not check_signed(proof, check, records):
-        return Finding(
+        return ProofFinding(
             False,
             (
                 "invalid: the proof is signed, but these records are not the ones it is of",
                 f"it is of entries {proof.first} to {proof.last} of {proof.session}",
             ),
         )
-    return Finding(True, tuple(_meaning(proof, records is not None, session is not None)))
+    return ProofFinding(True, tuple(_meaning(proof, records is not None, session is not None)))
 
 
 def _otherwise(proof: SignedProof, session: str | None, first: int | None, last: int | None) -> str:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from holdfast.cli.journal.pages import Kept
+    from holdfast.cli.journal.pages import NumberedEntry
 
     Name = Callable[[str], str]
 
@@ -21,7 +21,7 @@ _FORMS = {"paste": "pasted", "submit": "submitted", "exec": "ran by exec", "answ
 
 
 def kind_of(body: e.Body) -> str:
-    return body.kind if isinstance(body, e.Unknown) else body.tag
+    return body.kind if isinstance(body, e.UnknownEntry) else body.tag
 
 
 def what(body: e.Body, name: Name) -> str:
@@ -30,7 +30,7 @@ def what(body: e.Body, name: Name) -> str:
     return say(body, name) if say is not None else f"{harmless(kind_of(body))} (not known here)"
 
 
-def fields(kept: Kept, name: Name) -> dict[str, Any]:
+def fields(kept: NumberedEntry, name: Name) -> dict[str, Any]:
     """The stable fields of `--json`. Bytes are in hexadecimal."""
     entry = kept.entry
     return {
@@ -59,20 +59,20 @@ def _began(body: e.Began, name: Name) -> str:
     return f"began {harmless(body.name)}: {harmless(' '.join(body.argv))}{after}"
 
 
-def _ended(body: e.Ended, name: Name) -> str:
+def _ended(body: e.EndedEntry, name: Name) -> str:
     if body.lost is not None:
         return f"the session was lost: {harmless(body.lost)}"
     how = f"signal {signal_name(body.signal)}" if body.signal is not None else f"status {body.code}"
     return f"the session ended: {how}"
 
 
-def _attached(body: e.Attached, name: Name) -> str:
+def _attached(body: e.AttachedEntry, name: Name) -> str:
     how = "to watch" if body.observe else "to write"
     away = f", after {body.gap_s:.0f} s away" if body.gap_s else ""
     return f"attached {how} ({harmless(body.client) or 'unnamed client'}{away})"
 
 
-def _input(body: e.Input, name: Name) -> str:
+def _input(body: e.InputEntry, name: Name) -> str:
     data = body.data
     if body.form != "keys":  # the layer put these around it, nobody typed them
         data = data.replace(b"\x1b[200~", b"").replace(b"\x1b[201~", b"")
@@ -85,7 +85,7 @@ def _command_began(body: e.CommandBegan, name: Name) -> str:
     return f"command {body.number} began: {harmless(body.text)}  (in {harmless(body.cwd)}){made}"
 
 
-def _refused(body: e.Refused, name: Name) -> str:
+def _refused(body: e.RefusedEntry, name: Name) -> str:
     times = f" {body.count} times" if body.count > 1 else ""
     size = f", {counted(body.size, 'byte')}" if body.size else ""
     return f"was refused{times}: {harmless(body.what)} ({harmless(body.code)}{size})"
@@ -99,7 +99,7 @@ def _intended(body: e.Intended, _: Name) -> str:
     return f"says what comes next is for: {harmless(body.text)}"
 
 
-def _forwarded(body: e.Forwarded, name: Name) -> str:
+def _forwarded(body: e.ForwardedEntry, name: Name) -> str:
     many = "a connection" if body.count == 1 else f"{body.count} more connections"
     return f"opened {many} to port {body.port} ({harmless(body.process)})"
 
@@ -121,12 +121,12 @@ def _envelope_set(body: e.EnvelopeSet, name: Name) -> str:
     return f"{name(body.subject)} may {', '.join([rights, where, *bounds])}"
 
 
-def _halted(body: e.Halted, name: Name) -> str:
+def _halted(body: e.HaltedEntry, name: Name) -> str:
     proven = "proven frozen" if body.frozen else "NOT proven frozen"
     return f"halted {counted(body.tasks, 'task')} in {body.seconds * 1000:.0f} ms, {proven}"
 
 
-def _halt_asked(body: e.HaltAsked, name: Name) -> str:
+def _halt_asked(body: e.HaltAskedEntry, name: Name) -> str:
     of = "the session" if body.scope == "session" else f"what {name(body.scope)} started"
     return f"asked to halt {of}" + (f": {harmless(body.reason)}" if body.reason else "")
 
@@ -145,7 +145,7 @@ def _leased(body: e.Leased, name: Name) -> str:
     return f"the host holds the session's lease{again} ({body.length_s:g} s){forced}"
 
 
-def _fenced(body: e.Fenced, name: Name) -> str:
+def _fenced(body: e.FencedEntry, name: Name) -> str:
     if body.later_epoch:
         return f"the session lives elsewhere, in epoch {body.later_epoch}"
     return f"the host lost the session's lease ({harmless(body.cause)}); everything stands still"
@@ -155,20 +155,20 @@ _WORDS: dict[type[e.Body], Callable[[Any, Name], str]] = {
     e.Began: _began,
     e.CarriedOn: _carried_on,
     e.TailCut: lambda body, name: f"a torn tail of {counted(body.size, 'byte')} was cut",
-    e.EndAsked: lambda body, name: "asked for the session to end",
-    e.Ended: _ended,
+    e.EndAskedEntry: lambda body, name: "asked for the session to end",
+    e.EndedEntry: _ended,
     e.Discontinued: _discontinued,
-    e.Sealed: lambda body, name: f"signed everything from entry {body.from_seq} on",
-    e.Attached: _attached,
-    e.Detached: lambda body, name: "detached",
-    e.Input: _input,
+    e.SealEntry: lambda body, name: f"signed everything from entry {body.from_seq} on",
+    e.AttachedEntry: _attached,
+    e.DetachedEntry: lambda body, name: "detached",
+    e.InputEntry: _input,
     e.BlindInput: lambda body, name: f"typed {counted(body.size, 'secret byte')}",
     e.Voided: lambda body, name: f"inputs {body.seq} to {body.last_seq} never arrived",
-    e.Refused: _refused,
+    e.RefusedEntry: _refused,
     e.Unrecorded: _unrecorded,
     e.Resized: lambda body, name: f"resized the terminal to {body.cols}x{body.rows}",
     e.Signalled: lambda body, name: f"sent signal {signal_name(body.signal)}",
-    e.Forwarded: _forwarded,
+    e.ForwardedEntry: _forwarded,
     e.Intended: _intended,
     e.CommandBegan: _command_began,
     e.CommandEnded: lambda body, name: f"command {body.number} ended: status {body.status}",
@@ -178,10 +178,10 @@ _WORDS: dict[type[e.Body], Callable[[Any, Name], str]] = {
     e.TurnMoved: _turn_moved,
     e.BlindTurn: lambda body, name: f"{'began' if body.on else 'ended'} a blind turn",
     e.EnvelopeSet: _envelope_set,
-    e.ActorRevoked: lambda body, name: f"revoked the actor {name(body.subject)}",
-    e.HaltAsked: _halt_asked,
-    e.Halted: _halted,
-    e.Resumed: lambda body, name: "resumed",
+    e.ActorRevokedEntry: lambda body, name: f"revoked the actor {name(body.subject)}",
+    e.HaltAskedEntry: _halt_asked,
+    e.HaltedEntry: _halted,
+    e.ResumedEntry: lambda body, name: "resumed",
     e.Leased: _leased,
-    e.Fenced: _fenced,
+    e.FencedEntry: _fenced,
 }

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 
 from holdfast.core.access.envelope_book import FOR_EVER, NOTHING, Book, Live, Meet, meet
-from holdfast.core.access.presented_grants import Shown
+from holdfast.core.access.presented_grants import PresentedGrants
 from holdfast.core.access.rate_limits import Limits, Rates
 from holdfast.model.actor import Actor
 from holdfast.model.envelope import ALL, Envelope, Right, Scope, ScopeKind
@@ -48,7 +48,7 @@ class Authority:
         self,
         actors: Iterable[Actor] = (),
         envelopes: Iterable[Envelope] = (),
-        shown: Shown | None = None,
+        shown: PresentedGrants | None = None,
     ) -> None:
         self.shown = shown
         self._version = 0

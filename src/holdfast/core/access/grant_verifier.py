@@ -22,7 +22,7 @@ from functools import lru_cache
 from holdfast.core.access.rate_limits import Limits
 from holdfast.model.envelope import Envelope, Right, Scope
 from holdfast.model.errors import GrantExpired, GrantInvalid, GrantRevoked
-from holdfast.model.grant import Grant, GrantChain, Link, Reach, Revocations, StepKind, widened
+from holdfast.model.grant import Grant, GrantChain, GrantLink, Reach, Revocations, StepKind, widened
 from holdfast.model.ids import HOST_ACTOR, ActorId, SessionId
 from holdfast.model.limits import GRANT_KNOWN_LINKS, GRANT_LINKS_MAX, GRANT_SKEW_S
 from holdfast.model.record import Record
@@ -42,7 +42,7 @@ class Root(Record):
     fresh_s: float | None = None
 
 
-class Held(Record):
+class VerifiedGrant(Record):
     """What a chain gives the holder of its last key."""
 
     actor: ActorId
@@ -124,7 +124,7 @@ class Verifier:
         """The number of each authority's list, to see whether another place has a newer one."""
         return {issuer: each.version for issuer, each in self._lists.items()}
 
-    def verify(self, chain: GrantChain, holder: bytes, now: float) -> Held:
+    def verify(self, chain: GrantChain, holder: bytes, now: float) -> VerifiedGrant:
         """What this chain gives to who has proven to have the key `holder`."""
         links = chain.links
         if not 0 < len(links) <= GRANT_LINKS_MAX:
@@ -137,7 +137,7 @@ class Verifier:
                 "the grant is not from an authority that is trusted here",
                 hint="is it for this host?",
             )
-        before: Link | None = None
+        before: GrantLink | None = None
         for link in links:
             _check_place(before, link)
             self._check_signature(link)
@@ -147,7 +147,7 @@ class Verifier:
             _check_time(link.grant, now)
         return self._held(links, root, now)
 
-    def _check_signature(self, link: Link) -> None:
+    def _check_signature(self, link: GrantLink) -> None:
         known = link.id + link.signature
         if known in self._known:
             del self._known[known]
@@ -157,7 +157,7 @@ class Verifier:
             del self._known[next(iter(self._known))]
         self._known[known] = None
 
-    def _check_revoked(self, links: tuple[Link, ...], root: Root) -> None:
+    def _check_revoked(self, links: tuple[GrantLink, ...], root: Root) -> None:
         """A link taken back takes with it what hangs on it, because a chain carries all of it."""
         for by in {self._own, root.key}:
             revoked = self._revoked.get(by)
@@ -169,7 +169,7 @@ class Verifier:
         if any(self._barred(link.grant.holder) for link in links):
             raise GrantRevoked("an actor that holds the grant, or handed it on, was revoked")
 
-    def _held(self, links: tuple[Link, ...], root: Root, now: float) -> Held:
+    def _held(self, links: tuple[GrantLink, ...], root: Root, now: float) -> VerifiedGrant:
         last = links[-1].grant  # the narrowest in everything, as has been checked
         rights, until = last.known_rights(), float(last.expires)
         if root.fresh_s is not None:
@@ -179,7 +179,7 @@ class Verifier:
                 until = min(until, fresh_until)
             else:
                 rights &= _OBSERVE_ONLY
-        return Held(
+        return VerifiedGrant(
             _actor(last.holder),
             self._own,
             last.reach,
@@ -193,7 +193,7 @@ class Verifier:
         )
 
 
-def _check_place(before: Link | None, link: Link) -> None:
+def _check_place(before: GrantLink | None, link: GrantLink) -> None:
     """That this link comes after that one, and after no other."""
     if before is None:
         if link.grant.parent:

@@ -27,7 +27,7 @@ from holdfast.model.errors import (
     LimitReached,
     RateLimited,
 )
-from holdfast.model.invite import Invite, Joined
+from holdfast.model.invite import Invite, Redemption
 from holdfast.model.limits import INVITE_GUESSES_PER_S, INVITE_WRONG_MAX, INVITES_MAX
 from holdfast.model.record import Record
 
@@ -36,11 +36,11 @@ class Redeemed(Record):
     """A device is in."""
 
     invite: Invite
-    joined: Joined
+    joined: Redemption
     again: bool  # it was in already; nothing was used up
 
 
-class Invites:
+class InviteBook:
     """The invites of one host."""
 
     def __init__(self, invites: Iterable[Invite] = ()) -> None:
@@ -128,7 +128,7 @@ class Invites:
                 else f"the invite has been used by {known.uses} other devices",
                 hint="ask for one of your own",
             )
-        joined = Joined(key, now)
+        joined = Redemption(key, now)
         known = self._invites[invite] = known.replace(joined=(*known.joined, joined))
         return Redeemed(known, joined, False)
 

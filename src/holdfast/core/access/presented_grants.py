@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable
 
 from holdfast.core.access.envelope_book import NOTHING, Live, Meet, meet
-from holdfast.core.access.grant_verifier import Held, Verifier
+from holdfast.core.access.grant_verifier import VerifiedGrant, Verifier
 from holdfast.model.envelope import Envelope, Scope, ScopeKind
 from holdfast.model.errors import HoldfastError, LimitReached
 from holdfast.model.grant import GrantChain
@@ -28,7 +28,7 @@ from holdfast.model.ids import ActorId, SessionId
 from holdfast.model.limits import OPERATORS_MAX
 
 
-class Shown:
+class PresentedGrants:
     """One chain per connection. `version` rises when what somebody holds may have become less or
     more: allowances kept from before are asked for again. A device shows the same chain on each of
     its connections: what that gives is counted once, and one connection more or less is no change.
@@ -43,12 +43,14 @@ class Shown:
         and which are judged anew whenever they are to count."""
         self.version = 0
         self._verifier, self._came_with = verifier, came_with
-        self._shown: dict[str, tuple[GrantChain, bytes, Held]] = {}
-        self._by_actor: dict[ActorId, dict[Held, set[str]]] = {}  # and the connections that show it
+        self._shown: dict[str, tuple[GrantChain, bytes, VerifiedGrant]] = {}
+        self._by_actor: dict[
+            ActorId, dict[VerifiedGrant, set[str]]
+        ] = {}  # and the connections that show it
         # What connections that are still there showed, and why it counts no more.
-        self._ended: dict[str, tuple[Held, HoldfastError]] = {}
+        self._ended: dict[str, tuple[VerifiedGrant, HoldfastError]] = {}
 
-    def show(self, connection: str, chain: GrantChain, key: bytes, now: float) -> Held:
+    def show(self, connection: str, chain: GrantChain, key: bytes, now: float) -> VerifiedGrant:
         """This connection, which has proven to have `key`, shows a chain, in place of an older one.
         A chain that is refused leaves the older one as it is."""
         held = self._verifier.verify(chain, key, now)
@@ -58,7 +60,7 @@ class Shown:
         self._put(connection, chain, key, held)
         return held
 
-    def withdraw(self, connection: str) -> Held | None:
+    def withdraw(self, connection: str) -> VerifiedGrant | None:
         """The connection ended. What nobody shows any more by that; None: nothing has changed."""
         self._ended.pop(connection, None)
         return self._drop(connection)
@@ -109,8 +111,8 @@ class Shown:
         """Judge all again: revocations were taken. The connections whose chain is gone."""
         return tuple(each for each in tuple(self._shown) if self._again(each, now) is None)
 
-    def _held(self, actor: ActorId, now: float) -> list[Held]:
-        found: list[Held | None] = []
+    def _held(self, actor: ActorId, now: float) -> list[VerifiedGrant]:
+        found: list[VerifiedGrant | None] = []
         for held, connections in tuple(self._by_actor.get(actor, {}).items()):
             if now < held.until:
                 found.append(held)
@@ -118,7 +120,7 @@ class Shown:
                 found += [self._again(each, now) for each in tuple(connections)]
         return [held for held in found if held is not None]
 
-    def _again(self, connection: str, now: float) -> Held | None:
+    def _again(self, connection: str, now: float) -> VerifiedGrant | None:
         chain, key, had = self._shown[connection]
         try:
             held = self._verifier.verify(chain, key, now)
@@ -131,7 +133,7 @@ class Shown:
             self._put(connection, chain, key, held)
         return held
 
-    def _drop(self, connection: str) -> Held | None:
+    def _drop(self, connection: str) -> VerifiedGrant | None:
         entry = self._shown.pop(connection, None)
         if entry is None:
             return None
@@ -146,7 +148,7 @@ class Shown:
         self.version += 1
         return held
 
-    def _put(self, connection: str, chain: GrantChain, key: bytes, held: Held) -> None:
+    def _put(self, connection: str, chain: GrantChain, key: bytes, held: VerifiedGrant) -> None:
         self._shown[connection] = (chain, key, held)
         of_actor = self._by_actor.setdefault(held.actor, {})
         if held not in of_actor:

@@ -6,7 +6,7 @@ sleeps: one that wakes after its lease must know it.
 
 from __future__ import annotations
 
-from holdfast.core.lease.table import Step
+from holdfast.core.lease.table import LeaseStep
 from holdfast.model.lease import LeaseRecord
 from holdfast.model.record import Record
 
@@ -32,7 +32,7 @@ class Force(LeaseEvent):
     epoch: int
 
 
-class Seen(LeaseEvent):
+class RecordSeen(LeaseEvent):
     """The record as it is, or lately was: the answer to Look, or a watch's."""
 
     revision: int
@@ -43,7 +43,7 @@ class LookFailed(LeaseEvent):
     """A Look had no answer."""
 
 
-class Wrote(LeaseEvent):
+class LeaseWritten(LeaseEvent):
     """A Write is done: the record is ours, with this revision."""
 
     revision: int
@@ -62,7 +62,7 @@ class Release(LeaseEvent):
     """The incarnation has stopped: input refused, output flushed, state sealed."""
 
 
-class Tick(LeaseEvent):
+class LeaseTick(LeaseEvent):
     """Time has passed."""
 
 
@@ -73,7 +73,7 @@ class LeaseOutcome(Record):
     """What came of an event, to be carried out in the order given."""
 
 
-class Look(LeaseOutcome):
+class ReadRecord(LeaseOutcome):
     """Read the record; answer with Seen or LookFailed."""
 
 
@@ -95,11 +95,11 @@ class Renewed(LeaseOutcome):
     until: float
 
 
-class Fenced(LeaseOutcome):
+class LeaseFenced(LeaseOutcome):
     """Freeze the tree, refuse input, close attachments; for good. A new incarnation needs a lease
     of its own."""
 
-    step: Step  # LAPSE, REFUSED or OUSTED
+    step: LeaseStep  # LAPSE, REFUSED or OUSTED
     epoch: int
 
 

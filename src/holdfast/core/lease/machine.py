@@ -30,21 +30,21 @@ from typing import Any
 from holdfast.core.lease.events import (
     Acquire,
     Acquired,
-    Fenced,
     Force,
     LeaseEvent,
+    LeaseFenced,
     LeaseOutcome,
-    Look,
+    LeaseTick,
+    LeaseWritten,
     LookFailed,
+    ReadRecord,
+    RecordSeen,
     Release,
     Released,
     Renewed,
-    Seen,
-    Tick,
     Write,
     WriteLost,
     WriteUnknown,
-    Wrote,
 )
 from holdfast.core.lease.table import (
     ASKING,
@@ -54,7 +54,7 @@ from holdfast.core.lease.table import (
     RELEASED,
     TRANSITIONS,
     WAITING,
-    Step,
+    LeaseStep,
 )
 from holdfast.model.errors import InvalidArgument
 from holdfast.model.ids import SessionId
@@ -127,7 +127,7 @@ class Lease:
         """The only way in. An event that does not fit the state raises and changes nothing; an
         answer nobody waits for any more is no such event."""
         if self.state is HELD and event.now >= self.deadline:
-            return self._fence(Step.LAPSE)
+            return self._fence(LeaseStep.LAPSE)
         if self.state is FENCED and type(event) not in (Acquire, Force):
             return []
         outcomes = _HANDLERS[type(event)](self, event)
@@ -137,20 +137,20 @@ class Lease:
     # -- what is wanted ---------------------------------------------------------------------------
 
     def _acquire(self, event: Acquire) -> list[LeaseOutcome]:
-        self._enter(Step.ACQUIRE)
+        self._enter(LeaseStep.ACQUIRE)
         self.look = True
         return []
 
     def _force(self, event: Force) -> list[LeaseOutcome]:
         if not event.reason:
             raise InvalidArgument("a forced lease needs a reason", hint="it is kept with the epoch")
-        self._enter(Step.FORCE)
+        self._enter(LeaseStep.FORCE)
         self.forced = event
         return []
 
     def _release(self, event: Release) -> list[LeaseOutcome]:
         claimed = self.state is not WAITING or self.doubt
-        self._enter(Step.RELEASE)
+        self._enter(LeaseStep.RELEASE)
         self.retry_at = 0.0
         self.look = self.look or self.doubt
         if claimed:
@@ -160,7 +160,7 @@ class Lease:
 
     # -- answers ----------------------------------------------------------------------------------
 
-    def _seen(self, event: Seen) -> list[LeaseOutcome]:
+    def _seen(self, event: RecordSeen) -> list[LeaseOutcome]:
         if self.doing is Doing.LOOK:
             self.doing, self.look = Doing.NOTHING, False
         if event.record is not None:
@@ -173,7 +173,7 @@ class Lease:
             return self._seen_after_release(event)
         return []
 
-    def _sight(self, event: Seen) -> None:
+    def _sight(self, event: RecordSeen) -> None:
         """The wait is for one revision; another begins it anew. An older one too: a stale read
         costs time, and a store made anew has lower revisions."""
         self.record = event.record
@@ -181,7 +181,7 @@ class Lease:
             self.revision, self.since = event.revision, event.now
             self.doubt = False  # what named the revision before can no longer be done
 
-    def _seen_by_holder(self, event: Seen) -> list[LeaseOutcome]:
+    def _seen_by_holder(self, event: RecordSeen) -> list[LeaseOutcome]:
         record = event.record
         if record is not None and record.incarnation == self.incarnation:
             if event.revision > self.revision:  # a write we had no answer to
@@ -190,13 +190,13 @@ class Lease:
                 self.renew_at = event.now if not self.terms.pinned else NEVER
             return []
         if record is not None and record.epoch > self.epoch:
-            return self._fence(Step.OUSTED)
+            return self._fence(LeaseStep.OUSTED)
         if record is None and self.terms.pinned:
             # The store lost its memory; ours is the session it forgot.
             self.revision, self.renew_at = event.revision, event.now
         return []  # else: older than what we know
 
-    def _seen_after_release(self, event: Seen) -> list[LeaseOutcome]:
+    def _seen_after_release(self, event: RecordSeen) -> list[LeaseOutcome]:
         record, ours = event.record, False
         if record is not None and event.revision >= self.revision:
             ours = record.incarnation == self.incarnation and not record.released
@@ -216,7 +216,7 @@ class Lease:
             self.retry_at = event.now + self.terms.retry_s
         return []
 
-    def _wrote(self, event: Wrote) -> list[LeaseOutcome]:
+    def _wrote(self, event: LeaseWritten) -> list[LeaseOutcome]:
         if not self._answered():
             return []
         self.revision, self.doubt = event.revision, False
@@ -224,17 +224,17 @@ class Lease:
             return self._settle() if self.record is not None and self.record.released else []
         until = self._usable_until(event)
         if self.state is HELD:
-            self._enter(Step.RENEW)
+            self._enter(LeaseStep.RENEW)
             self.deadline = until
             return [Renewed(until)]
         if event.now >= until:
-            self._enter(Step.LATE)  # the record is ours, so the next claim need not wait
+            self._enter(LeaseStep.LATE)  # the record is ours, so the next claim need not wait
             return []
         return self._granted(until)
 
     def _granted(self, until: float) -> list[LeaseOutcome]:
         assert self.record is not None
-        self._enter(Step.GRANTED)
+        self._enter(LeaseStep.GRANTED)
         self.epoch = self.record.epoch
         self.max_seen = max(self.max_seen, self.epoch)
         self.deadline = until
@@ -247,28 +247,28 @@ class Lease:
         if not self._answered():
             return []
         if self.state is HELD and not (self.doubt or self.terms.pinned):
-            return self._fence(Step.REFUSED)
+            return self._fence(LeaseStep.REFUSED)
         if self.state is RELEASED and not self.doubt:
             return self._settle()
         # It may be an earlier write of ours that was in the way: only the record can tell.
         self.look = True
         if self.state is ASKING:
-            self._enter(Step.REFUSED)
+            self._enter(LeaseStep.REFUSED)
         return []
 
     def _write_unknown(self, event: WriteUnknown) -> list[LeaseOutcome]:
         if self._answered():
             self.look = self.doubt = True
             if self.state is not RELEASED:
-                self._enter(Step.UNKNOWN)
+                self._enter(LeaseStep.UNKNOWN)
         return []
 
-    def _tick(self, event: Tick) -> list[LeaseOutcome]:
+    def _tick(self, event: LeaseTick) -> list[LeaseOutcome]:
         return []
 
     # -- rules ------------------------------------------------------------------------------------
 
-    def _usable_until(self, answer: Wrote) -> float:
+    def _usable_until(self, answer: LeaseWritten) -> float:
         """From the sending, not from the answer: a successor may count from any moment after the
         sending, the answer may have taken as long as the lease."""
         return self.sent + self.terms.usable_s()
@@ -302,9 +302,9 @@ class Lease:
             return []
         if self.look:
             self.doing = Doing.LOOK
-            return [Look()]
+            return [ReadRecord()]
         if self.state is WAITING:
-            self._enter(Step.CLAIM)
+            self._enter(LeaseStep.CLAIM)
             return self._write(now, self._claim())
         if self.state is HELD:
             self.renew_at = now + self.terms.renew_s if not self.terms.pinned else NEVER
@@ -333,7 +333,7 @@ class Lease:
 
     # -- what these share -------------------------------------------------------------------------
 
-    def _enter(self, step: Step) -> None:
+    def _enter(self, step: LeaseStep) -> None:
         after = TRANSITIONS.get((self.state, step))
         if after is None:
             raise InvalidArgument(f"a lease that is {self.state} cannot {step}")
@@ -346,10 +346,10 @@ class Lease:
             self.doing = Doing.NOTHING
         return awaited
 
-    def _fence(self, step: Step) -> list[LeaseOutcome]:
+    def _fence(self, step: LeaseStep) -> list[LeaseOutcome]:
         self._enter(step)
         self.doing, self.look, self.doubt = Doing.NOTHING, False, False
-        return [Fenced(step, self.epoch)]
+        return [LeaseFenced(step, self.epoch)]
 
     def _settle(self) -> list[LeaseOutcome]:
         if self.settled:
@@ -359,10 +359,10 @@ class Lease:
 
 
 _HANDLERS: dict[type[LeaseEvent], Callable[[Lease, Any], list[LeaseOutcome]]] = {
-    Tick: Lease._tick,
-    Seen: Lease._seen,
+    LeaseTick: Lease._tick,
+    RecordSeen: Lease._seen,
     LookFailed: Lease._look_failed,
-    Wrote: Lease._wrote,
+    LeaseWritten: Lease._wrote,
     WriteLost: Lease._write_lost,
     WriteUnknown: Lease._write_unknown,
     Acquire: Lease._acquire,

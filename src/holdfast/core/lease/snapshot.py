@@ -11,7 +11,7 @@ from holdfast.model.lease import LeaseRecord, LeaseTerms
 from holdfast.model.record import Record
 
 
-class KeptLease(Record):
+class SavedLease(Record):
     """All of a lease. Its times are of one boot of the machine, which is named with them."""
 
     boot_id: str
@@ -35,12 +35,12 @@ class KeptLease(Record):
     writing: bool  # an answer was awaited; it will not come now
 
 
-_AS_THEY_ARE = set(KeptLease._fields) - {"boot_id", "deadline", "renew_at", "writing"}
+_AS_THEY_ARE = set(SavedLease._fields) - {"boot_id", "deadline", "renew_at", "writing"}
 
 
-def kept(lease: Lease, boot_id: str) -> KeptLease:
+def kept(lease: Lease, boot_id: str) -> SavedLease:
     values = {field: getattr(lease, field) for field in _AS_THEY_ARE}
-    return KeptLease(
+    return SavedLease(
         boot_id=boot_id,
         deadline=None if lease.deadline == NEVER else lease.deadline,
         renew_at=None if lease.renew_at == NEVER else lease.renew_at,
@@ -49,7 +49,7 @@ def kept(lease: Lease, boot_id: str) -> KeptLease:
     )
 
 
-def restored(kept: KeptLease, boot_id: str) -> Lease:
+def restored(kept: SavedLease, boot_id: str) -> Lease:
     """The lease that was kept, which first looks at its record. After another boot nothing of the
     incarnation is left to hold anything, and none of the times mean anything: it is fenced."""
     lease = Lease(kept.session, kept.owner, kept.incarnation, kept.terms)

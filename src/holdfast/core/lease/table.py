@@ -17,7 +17,7 @@ class LeaseState(StrEnum):
     FENCED = "fenced"  # may not act any more; nothing leads out of here
 
 
-class Step(StrEnum):
+class LeaseStep(StrEnum):
     """What happens to a lease."""
 
     ACQUIRE = "acquire"  # wanted
@@ -34,21 +34,21 @@ class Step(StrEnum):
 
 
 IDLE, WAITING, ASKING, HELD, RELEASED, FENCED = LeaseState
-TRANSITIONS: dict[tuple[LeaseState, Step], LeaseState] = {
-    (IDLE, Step.ACQUIRE): WAITING,
-    (WAITING, Step.FORCE): WAITING,
-    (WAITING, Step.CLAIM): ASKING,
-    (WAITING, Step.RELEASE): RELEASED,
-    (ASKING, Step.FORCE): ASKING,
-    (ASKING, Step.GRANTED): HELD,
-    (ASKING, Step.LATE): WAITING,
-    (ASKING, Step.REFUSED): WAITING,
-    (ASKING, Step.UNKNOWN): WAITING,
-    (ASKING, Step.RELEASE): RELEASED,
-    (HELD, Step.RENEW): HELD,
-    (HELD, Step.UNKNOWN): HELD,
-    (HELD, Step.LAPSE): FENCED,
-    (HELD, Step.REFUSED): FENCED,
-    (HELD, Step.OUSTED): FENCED,
-    (HELD, Step.RELEASE): RELEASED,
+TRANSITIONS: dict[tuple[LeaseState, LeaseStep], LeaseState] = {
+    (IDLE, LeaseStep.ACQUIRE): WAITING,
+    (WAITING, LeaseStep.FORCE): WAITING,
+    (WAITING, LeaseStep.CLAIM): ASKING,
+    (WAITING, LeaseStep.RELEASE): RELEASED,
+    (ASKING, LeaseStep.FORCE): ASKING,
+    (ASKING, LeaseStep.GRANTED): HELD,
+    (ASKING, LeaseStep.LATE): WAITING,
+    (ASKING, LeaseStep.REFUSED): WAITING,
+    (ASKING, LeaseStep.UNKNOWN): WAITING,
+    (ASKING, LeaseStep.RELEASE): RELEASED,
+    (HELD, LeaseStep.RENEW): HELD,
+    (HELD, LeaseStep.UNKNOWN): HELD,
+    (HELD, LeaseStep.LAPSE): FENCED,
+    (HELD, LeaseStep.REFUSED): FENCED,
+    (HELD, LeaseStep.OUSTED): FENCED,
+    (HELD, LeaseStep.RELEASE): RELEASED,
 }

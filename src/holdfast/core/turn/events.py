@@ -4,7 +4,7 @@ Times come in with the events; whether the actor of an event may do it is judged
 
 from __future__ import annotations
 
-from holdfast.core.turn.table import Step
+from holdfast.core.turn.table import TurnStepKind
 from holdfast.model.envelope import Right
 from holdfast.model.ids import HOST_ACTOR, ActorId
 from holdfast.model.record import Record
@@ -16,7 +16,7 @@ class TurnEvent(Record):
     """Something done about the turn, or a fact that bears on it."""
 
 
-class RequestTurn(TurnEvent):
+class RequestStep(TurnEvent):
     """Asks for the turn; waits if it cannot be had at once. A repeat keeps its place."""
 
     actor: ActorId
@@ -25,7 +25,7 @@ class RequestTurn(TurnEvent):
     explicit: bool = True
 
 
-class GrantTurn(TurnEvent):
+class GrantStep(TurnEvent):
     """The holder gives it to one who waits; None: to whom the policy names."""
 
     by: ActorId
@@ -33,7 +33,7 @@ class GrantTurn(TurnEvent):
     now: float
 
 
-class YieldTurn(TurnEvent):
+class YieldStep(TurnEvent):
     by: ActorId
     now: float
 
@@ -45,7 +45,7 @@ class HandOff(TurnEvent):
     reason: str = ""
 
 
-class RevokeTurn(TurnEvent):
+class RevokeStep(TurnEvent):
     """Taken from the holder; `by` is an actor or HOST_ACTOR."""
 
     by: str
@@ -59,11 +59,11 @@ class SeizeTurn(TurnEvent):
     reason: str = ""
 
 
-class Withdraw(TurnEvent):
+class WithdrawStep(TurnEvent):
     actor: ActorId
 
 
-class Leave(TurnEvent):
+class LeaveStep(TurnEvent):
     """The actor's last connection to the session went."""
 
     actor: ActorId
@@ -76,13 +76,13 @@ class Return(TurnEvent):
     actor: ActorId
 
 
-class Tick(TurnEvent):
+class TurnTick(TurnEvent):
     """Time has passed."""
 
     now: float
 
 
-class Wrote(TurnEvent):
+class WroteStep(TurnEvent):
     """An input of this actor is about to be taken. Writing takes a turn that is free, or that a
     request would get at once from a holder that never asked for it expressly; it never waits."""
 
@@ -90,7 +90,7 @@ class Wrote(TurnEvent):
     now: float
 
 
-class SetBlind(TurnEvent):
+class BlindStep(TurnEvent):
     """The holder begins or ends a blind turn. It ends by itself when the turn moves."""
 
     by: ActorId
@@ -99,10 +99,10 @@ class SetBlind(TurnEvent):
 
 # What an actor must be allowed to do for these. To give up what one has needs no right.
 RIGHTS: dict[type[TurnEvent], Right] = {
-    RequestTurn: Right.TURN_REQUEST,
-    GrantTurn: Right.TURN_GRANT,
+    RequestStep: Right.TURN_REQUEST,
+    GrantStep: Right.TURN_GRANT,
     HandOff: Right.TURN_GRANT,
-    RevokeTurn: Right.SEIZE,
+    RevokeStep: Right.SEIZE,
     SeizeTurn: Right.SEIZE,
 }
 
@@ -110,14 +110,14 @@ RIGHTS: dict[type[TurnEvent], Right] = {
 # -- outcomes ---------------------------------------------------------------------------------
 
 
-class Outcome(Record):
+class TurnOutcome(Record):
     """What came of an event, to be recorded and told in the order given."""
 
 
-class Moved(Outcome):
+class Moved(TurnOutcome):
     """The turn has another holder (None: nobody), or the same one holds it by seizure now."""
 
-    step: Step
+    step: TurnStepKind
     before: ActorId | None
     holder: ActorId | None
     at: float
@@ -125,7 +125,7 @@ class Moved(Outcome):
     by: str = HOST_ACTOR  # whose act it was; the host's own when time or a lost connection did it
 
 
-class Asked(Outcome):
+class Asked(TurnOutcome):
     """Somebody waits; the holder is to be told."""
 
     actor: ActorId
@@ -133,10 +133,10 @@ class Asked(Outcome):
     message: str
 
 
-class Withdrawn(Outcome):
+class Withdrawn(TurnOutcome):
     actor: ActorId
 
 
-class Blinded(Outcome):
+class Blinded(TurnOutcome):
     holder: ActorId
     blind: bool

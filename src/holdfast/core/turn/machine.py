@@ -14,25 +14,25 @@ from typing import Any
 from holdfast.core.turn.events import (
     Asked,
     Blinded,
-    GrantTurn,
+    BlindStep,
+    GrantStep,
     HandOff,
-    Leave,
+    LeaveStep,
     Moved,
-    Outcome,
-    RequestTurn,
+    RequestStep,
     Return,
-    RevokeTurn,
+    RevokeStep,
     SeizeTurn,
-    SetBlind,
-    Tick,
     TurnEvent,
-    Withdraw,
+    TurnOutcome,
+    TurnTick,
     Withdrawn,
-    Wrote,
-    YieldTurn,
+    WithdrawStep,
+    WroteStep,
+    YieldStep,
 )
 from holdfast.core.turn.policy import DEFAULT_POLICY, POLICIES, TurnPolicy, Waiting, policy
-from holdfast.core.turn.table import CONTESTED, FREE, HELD, TRANSITIONS, Step, TurnState
+from holdfast.core.turn.table import CONTESTED, FREE, HELD, TRANSITIONS, TurnPhase, TurnStepKind
 from holdfast.model.errors import InvalidArgument, LimitReached, TurnHeld, TurnNotHeld
 from holdfast.model.ids import HOST_ACTOR, ActorId
 from holdfast.model.limits import TURN_QUEUE_MAX, TURN_TEXT_MAX_CHARS
@@ -41,7 +41,7 @@ from holdfast.model.record import Record
 _IDLE = "idle"  # why a holder lost it by the policy
 
 
-class KeptTurn(Record):
+class SavedTurn(Record):
     """All of a turn, to carry over a daemon's restart."""
 
     policy: str
@@ -55,7 +55,7 @@ class KeptTurn(Record):
     queue: tuple[Waiting, ...]
 
 
-class Turn:
+class TurnMachine:
     """Who may write. `names` gives the name by which people know an actor, `session` the name by
     which they know the session; both are for messages only."""
 
@@ -79,7 +79,7 @@ class Turn:
         self._session = session
 
     @property
-    def state(self) -> TurnState:
+    def state(self) -> TurnPhase:
         if self.holder is None:
             return FREE
         return CONTESTED if self.queue else HELD
@@ -98,33 +98,33 @@ class Turn:
             return None
         return self._idle_until(bool(self.queue))
 
-    def handle(self, event: TurnEvent) -> list[Outcome]:
+    def handle(self, event: TurnEvent) -> list[TurnOutcome]:
         """The only way in, besides `wrote_at_once`."""
         return _HANDLERS[type(event)](self, event)
 
-    def kept(self) -> KeptTurn:
-        values = {field: getattr(self, field) for field in KeptTurn._fields if field != "policy"}
-        return KeptTurn(policy=self.policy.name, **values)
+    def kept(self) -> SavedTurn:
+        values = {field: getattr(self, field) for field in SavedTurn._fields if field != "policy"}
+        return SavedTurn(policy=self.policy.name, **values)
 
     @classmethod
     def of(
-        cls, kept: KeptTurn, *, names: Callable[[ActorId], str] = str, session: str = "NAME"
-    ) -> Turn:
+        cls, kept: SavedTurn, *, names: Callable[[ActorId], str] = str, session: str = "NAME"
+    ) -> TurnMachine:
         """The turn that was kept. A policy that is not known any more gives way to the default: a
         session must not be lost with it."""
         known = kept.policy if kept.policy in POLICIES else DEFAULT_POLICY
         turn = cls(known, names=names, session=session)
-        for field in KeptTurn._fields:
+        for field in SavedTurn._fields:
             if field != "policy":
                 setattr(turn, field, getattr(kept, field))
         return turn
 
     # -- events, each checked whole before anything changes ---------------------------------------
 
-    def _request(self, event: RequestTurn) -> list[Outcome]:
+    def _request(self, event: RequestStep) -> list[TurnOutcome]:
         actor, now = event.actor, event.now
         if self.holder is None:
-            return [self._move(Step.REQUEST, actor, now, by=actor, explicit=event.explicit)]
+            return [self._move(TurnStepKind.REQUEST, actor, now, by=actor, explicit=event.explicit)]
         if self.holder == actor:
             self.wrote_at_once(now)
             self.explicit = self.explicit or event.explicit
@@ -134,50 +134,56 @@ class Turn:
         if not self.seized and self._idle_until(True) <= now:
             to, queue = self._next_of(queue)
             why = _IDLE if to.actor == actor else ""  # else it reads as the words of who asks
-            moved: list[Outcome] = [self._give(Step.REQUEST, to, queue, now, why, by=actor)]
+            moved: list[TurnOutcome] = [
+                self._give(TurnStepKind.REQUEST, to, queue, now, why, by=actor)
+            ]
             return [*moved, Asked(actor, to.actor, message)] if to.actor != actor else moved
         self._no_later_than(now)
         self.queue = queue
         return [Asked(actor, self.holder, message)] if news else []
 
-    def _grant(self, event: GrantTurn) -> list[Outcome]:
+    def _grant(self, event: GrantStep) -> list[TurnOutcome]:
         self._by_holder(event.by)
-        self._possible(Step.GRANT)
+        self._possible(TurnStepKind.GRANT)
         wanted = event.to if event.to is not None else self._next_of(self.queue)[0].actor
         to, queue = self._waiting(wanted)
-        return [self._give(Step.GRANT, to, queue, event.now, by=event.by)]
+        return [self._give(TurnStepKind.GRANT, to, queue, event.now, by=event.by)]
 
-    def _yield(self, event: YieldTurn) -> list[Outcome]:
-        self._possible(Step.YIELD)
+    def _yield(self, event: YieldStep) -> list[TurnOutcome]:
+        self._possible(TurnStepKind.YIELD)
         self._by_holder(event.by)
-        return [self._pass_on(Step.YIELD, event.now, by=event.by)]
+        return [self._pass_on(TurnStepKind.YIELD, event.now, by=event.by)]
 
-    def _hand_off(self, event: HandOff) -> list[Outcome]:
-        self._possible(Step.HAND_OFF)
+    def _hand_off(self, event: HandOff) -> list[TurnOutcome]:
+        self._possible(TurnStepKind.HAND_OFF)
         self._by_holder(event.by)
         if event.to == event.by:
             raise InvalidArgument("the turn cannot be handed to the one who holds it")
         self.queue = _without(self.queue, event.to)
-        return [self._move(Step.HAND_OFF, event.to, event.now, event.reason, by=event.by)]
+        return [self._move(TurnStepKind.HAND_OFF, event.to, event.now, event.reason, by=event.by)]
 
-    def _revoke(self, event: RevokeTurn) -> list[Outcome]:
-        self._possible(Step.REVOKE)
-        return [self._pass_on(Step.REVOKE, event.now, event.reason, by=event.by)]
+    def _revoke(self, event: RevokeStep) -> list[TurnOutcome]:
+        self._possible(TurnStepKind.REVOKE)
+        return [self._pass_on(TurnStepKind.REVOKE, event.now, event.reason, by=event.by)]
 
-    def _seize(self, event: SeizeTurn) -> list[Outcome]:
+    def _seize(self, event: SeizeTurn) -> list[TurnOutcome]:
         # Asks nobody: not the holder, not the policy, not the state (A5).
         self.queue = _without(self.queue, event.by)
-        return [self._move(Step.SEIZE, event.by, event.now, event.reason, by=event.by, seized=True)]
+        return [
+            self._move(
+                TurnStepKind.SEIZE, event.by, event.now, event.reason, by=event.by, seized=True
+            )
+        ]
 
-    def _withdraw(self, event: Withdraw) -> list[Outcome]:
-        self._possible(Step.WITHDRAW)
+    def _withdraw(self, event: WithdrawStep) -> list[TurnOutcome]:
+        self._possible(TurnStepKind.WITHDRAW)
         _, self.queue = self._waiting(event.actor)
         return [Withdrawn(event.actor)]
 
-    def _leave(self, event: Leave) -> list[Outcome]:
+    def _leave(self, event: LeaveStep) -> list[TurnOutcome]:
         if self.holder == event.actor:
             if not self.explicit:
-                return [self._pass_on(Step.LEAVE, event.now)]
+                return [self._pass_on(TurnStepKind.LEAVE, event.now)]
             self.away = True
             return []
         mine = next((one for one in self.queue if one.actor == event.actor), None)
@@ -189,7 +195,7 @@ class Turn:
         self.queue = _without(self.queue, event.actor)
         return [Withdrawn(event.actor)]
 
-    def _return(self, event: Return) -> list[Outcome]:
+    def _return(self, event: Return) -> list[TurnOutcome]:
         if self.holder == event.actor:
             self.away = False
         for one in self.queue:
@@ -197,14 +203,14 @@ class Turn:
                 self._change_waiting(one.replace(away=False))
         return []
 
-    def _tick(self, event: Tick) -> list[Outcome]:
+    def _tick(self, event: TurnTick) -> list[TurnOutcome]:
         due = self.wakes_at()
         if due is not None and due <= event.now:
-            return [self._pass_on(Step.EXPIRE, event.now, _IDLE)]
+            return [self._pass_on(TurnStepKind.EXPIRE, event.now, _IDLE)]
         self._no_later_than(event.now)
         return []
 
-    def _wrote(self, event: Wrote) -> list[Outcome]:
+    def _wrote(self, event: WroteStep) -> list[TurnOutcome]:
         actor, now = event.actor, event.now
         if self.may_write(actor):
             self.wrote_at_once(now)
@@ -214,13 +220,13 @@ class Turn:
         weak = not (self.explicit or self.queue)
         if self.holder is None or (weak and self._idle_until(True) <= now):
             why = _IDLE if self.holder is not None else ""
-            return [self._move(Step.REQUEST, actor, now, why, by=actor, explicit=False)]
+            return [self._move(TurnStepKind.REQUEST, actor, now, why, by=actor, explicit=False)]
         raise TurnHeld(
             f"{self._names(self.holder)} holds the turn" + (" by seizure" * self.seized),
             hint=f"`hold turn {self._session} request` asks for it",
         )
 
-    def _set_blind(self, event: SetBlind) -> list[Outcome]:
+    def _set_blind(self, event: BlindStep) -> list[TurnOutcome]:
         self._by_holder(event.by)
         if self.blind is event.blind:
             return []
@@ -229,10 +235,10 @@ class Turn:
 
     # -- what the events share --------------------------------------------------------------------
 
-    def _possible(self, step: Step) -> None:
+    def _possible(self, step: TurnStepKind) -> None:
         if (self.state, step) in TRANSITIONS:
             return
-        if self.holder is None and step is not Step.WITHDRAW:
+        if self.holder is None and step is not TurnStepKind.WITHDRAW:
             raise TurnNotHeld(
                 "nobody holds the turn", hint=f"`hold turn {self._session} request` takes it"
             )
@@ -288,8 +294,8 @@ class Turn:
         self.since = min(self.since, now)
 
     def _pass_on(
-        self, step: Step, now: float, reason: str = "", *, by: str = HOST_ACTOR
-    ) -> Outcome:
+        self, step: TurnStepKind, now: float, reason: str = "", *, by: str = HOST_ACTOR
+    ) -> TurnOutcome:
         """To whom the policy names, or to nobody."""
         if not self.queue:
             return self._move(step, None, now, reason, by=by)
@@ -298,14 +304,14 @@ class Turn:
 
     def _give(
         self,
-        step: Step,
+        step: TurnStepKind,
         to: Waiting,
         queue: tuple[Waiting, ...],
         now: float,
         reason: str = "",
         *,
         by: str,
-    ) -> Outcome:
+    ) -> TurnOutcome:
         self.queue = queue
         moved = self._move(step, to.actor, now, reason, by=by, explicit=to.explicit)
         self.away = to.away
@@ -313,7 +319,7 @@ class Turn:
 
     def _move(
         self,
-        step: Step,
+        step: TurnStepKind,
         to: ActorId | None,
         now: float,
         reason: str = "",
@@ -321,7 +327,7 @@ class Turn:
         by: str,
         explicit: bool = True,
         seized: bool = False,
-    ) -> Outcome:
+    ) -> TurnOutcome:
         before = self.holder
         self.holder, self.since, self.last_active = to, now, now
         self.explicit, self.seized = explicit and to is not None, seized
@@ -343,17 +349,17 @@ def shown_text(text: str) -> str:
     return "".join(char if char.isprintable() else " " for char in shown)
 
 
-_HANDLERS: dict[type[TurnEvent], Callable[[Turn, Any], list[Outcome]]] = {
-    Wrote: Turn._wrote,
-    Tick: Turn._tick,
-    RequestTurn: Turn._request,
-    GrantTurn: Turn._grant,
-    YieldTurn: Turn._yield,
-    HandOff: Turn._hand_off,
-    RevokeTurn: Turn._revoke,
-    SeizeTurn: Turn._seize,
-    Withdraw: Turn._withdraw,
-    Leave: Turn._leave,
-    Return: Turn._return,
-    SetBlind: Turn._set_blind,
+_HANDLERS: dict[type[TurnEvent], Callable[[TurnMachine, Any], list[TurnOutcome]]] = {
+    WroteStep: TurnMachine._wrote,
+    TurnTick: TurnMachine._tick,
+    RequestStep: TurnMachine._request,
+    GrantStep: TurnMachine._grant,
+    YieldStep: TurnMachine._yield,
+    HandOff: TurnMachine._hand_off,
+    RevokeStep: TurnMachine._revoke,
+    SeizeTurn: TurnMachine._seize,
+    WithdrawStep: TurnMachine._withdraw,
+    LeaveStep: TurnMachine._leave,
+    Return: TurnMachine._return,
+    BlindStep: TurnMachine._set_blind,
 }

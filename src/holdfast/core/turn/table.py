@@ -6,7 +6,7 @@ from __future__ import annotations
 from enum import StrEnum
 
 
-class TurnState(StrEnum):
+class TurnPhase(StrEnum):
     """What the turn looks like from outside."""
 
     FREE = "free"  # nobody holds it, so nobody waits
@@ -14,7 +14,7 @@ class TurnState(StrEnum):
     CONTESTED = "contested"  # held, and others wait
 
 
-class Step(StrEnum):
+class TurnStepKind(StrEnum):
     """What happens to the turn."""
 
     REQUEST = "request"  # asked for, or simply written when free
@@ -28,26 +28,26 @@ class Step(StrEnum):
     LEAVE = "leave"  # an actor's last connection went
 
 
-FREE, HELD, CONTESTED = TurnState
+FREE, HELD, CONTESTED = TurnPhase
 # (state, step) -> where it may lead; which of these, depends on who else waits.
-TRANSITIONS: dict[tuple[TurnState, Step], frozenset[TurnState]] = {
-    (FREE, Step.REQUEST): frozenset({HELD}),
-    (FREE, Step.SEIZE): frozenset({HELD}),
-    (FREE, Step.LEAVE): frozenset({FREE}),
-    (HELD, Step.REQUEST): frozenset({HELD, CONTESTED}),
-    (HELD, Step.YIELD): frozenset({FREE}),
-    (HELD, Step.HAND_OFF): frozenset({HELD}),
-    (HELD, Step.REVOKE): frozenset({FREE}),
-    (HELD, Step.EXPIRE): frozenset({FREE}),
-    (HELD, Step.SEIZE): frozenset({HELD}),
-    (HELD, Step.LEAVE): frozenset({HELD, FREE}),
-    (CONTESTED, Step.REQUEST): frozenset({CONTESTED, HELD}),
-    (CONTESTED, Step.GRANT): frozenset({CONTESTED, HELD}),
-    (CONTESTED, Step.YIELD): frozenset({CONTESTED, HELD}),
-    (CONTESTED, Step.HAND_OFF): frozenset({CONTESTED, HELD}),
-    (CONTESTED, Step.REVOKE): frozenset({CONTESTED, HELD}),
-    (CONTESTED, Step.EXPIRE): frozenset({CONTESTED, HELD}),
-    (CONTESTED, Step.SEIZE): frozenset({CONTESTED, HELD}),
-    (CONTESTED, Step.WITHDRAW): frozenset({CONTESTED, HELD}),
-    (CONTESTED, Step.LEAVE): frozenset({CONTESTED, HELD}),
+TRANSITIONS: dict[tuple[TurnPhase, TurnStepKind], frozenset[TurnPhase]] = {
+    (FREE, TurnStepKind.REQUEST): frozenset({HELD}),
+    (FREE, TurnStepKind.SEIZE): frozenset({HELD}),
+    (FREE, TurnStepKind.LEAVE): frozenset({FREE}),
+    (HELD, TurnStepKind.REQUEST): frozenset({HELD, CONTESTED}),
+    (HELD, TurnStepKind.YIELD): frozenset({FREE}),
+    (HELD, TurnStepKind.HAND_OFF): frozenset({HELD}),
+    (HELD, TurnStepKind.REVOKE): frozenset({FREE}),
+    (HELD, TurnStepKind.EXPIRE): frozenset({FREE}),
+    (HELD, TurnStepKind.SEIZE): frozenset({HELD}),
+    (HELD, TurnStepKind.LEAVE): frozenset({HELD, FREE}),
+    (CONTESTED, TurnStepKind.REQUEST): frozenset({CONTESTED, HELD}),
+    (CONTESTED, TurnStepKind.GRANT): frozenset({CONTESTED, HELD}),
+    (CONTESTED, TurnStepKind.YIELD): frozenset({CONTESTED, HELD}),
+    (CONTESTED, TurnStepKind.HAND_OFF): frozenset({CONTESTED, HELD}),
+    (CONTESTED, TurnStepKind.REVOKE): frozenset({CONTESTED, HELD}),
+    (CONTESTED, TurnStepKind.EXPIRE): frozenset({CONTESTED, HELD}),
+    (CONTESTED, TurnStepKind.SEIZE): frozenset({CONTESTED, HELD}),
+    (CONTESTED, TurnStepKind.WITHDRAW): frozenset({CONTESTED, HELD}),
+    (CONTESTED, TurnStepKind.LEAVE): frozenset({CONTESTED, HELD}),
 }

@@ -39,7 +39,7 @@ class _Book(Record):
     envelopes: tuple[Envelope, ...]
 
 
-class Actors:
+class ActorBook:
     """Who there is, and what each may do."""
 
     def __init__(self, state: str) -> None:

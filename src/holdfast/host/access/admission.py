@@ -18,9 +18,9 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from holdfast.adapters import signing
-from holdfast.core.access.grant_verifier import Held, Verifier
-from holdfast.core.access.invites import Invites
-from holdfast.core.access.presented_grants import Shown
+from holdfast.core.access.grant_verifier import VerifiedGrant, Verifier
+from holdfast.core.access.invites import InviteBook
+from holdfast.core.access.presented_grants import PresentedGrants
 from holdfast.host import clock, json_file
 from holdfast.host.access.device_book import Admitted, DeviceBook
 from holdfast.host.access.revocation_list import Revoked
@@ -38,9 +38,9 @@ from holdfast.model.errors import (
     NotPermitted,
     StorageFailed,
 )
-from holdfast.model.grant import GrantChain, Link, Reach, StepKind
+from holdfast.model.grant import GrantChain, GrantLink, Reach, StepKind
 from holdfast.model.ids import ActorId
-from holdfast.model.invite import INVITE_CODE_BYTES, INVITE_ID_BYTES, Invite, Joined
+from holdfast.model.invite import INVITE_CODE_BYTES, INVITE_ID_BYTES, Invite, Redemption
 from holdfast.model.limits import (
     DEVICE_SEEN_S,
     INVITE_KEPT_S,
@@ -79,13 +79,13 @@ class Admission:
         kept = json_file.read(self._path, _Kept, without=without) or _Kept()
         self._latest = kept.latest
         clock.not_before(kept.latest)
-        self.invites = Invites(kept.invites)
+        self.invites = InviteBook(kept.invites)
         self.devices = DeviceBook(kept.devices)
         self._revoked = kept.revoked
         self._verifier = Verifier(self._key.public, signing.check, barred=self._is_barred)
         if kept.revoked.version:
             self._verifier.take(kept.revoked.signed(self._key), kept.latest)
-        self.shown = Shown(self._verifier, self._came_with)
+        self.shown = PresentedGrants(self._verifier, self._came_with)
         self._actors.authority.shown = self.shown
 
     # -- coming in ------------------------------------------------------------------------------
@@ -126,14 +126,14 @@ class Admission:
             raise ActorRevoked(f"actor {actor.name} was revoked")
         return actor
 
-    def _judged(self, chain: GrantChain, key: bytes, now: float) -> Held:
+    def _judged(self, chain: GrantChain, key: bytes, now: float) -> VerifiedGrant:
         try:
             return self._verifier.verify(chain, key, now)
         except GrantExpired:
             self._saw_end(min(link.grant.expires for link in chain.links), now)
             raise
 
-    def _actor_of(self, chain: GrantChain, held: Held) -> Actor:
+    def _actor_of(self, chain: GrantChain, held: VerifiedGrant) -> Actor:
         """The holder, made if it is not known. It belongs to the unix user whose sessions the grant
         is about: that of the device which had it from the host."""
         first, actor = self._actors.get(held.first), self._actors.get(held.actor)
@@ -151,7 +151,9 @@ class Admission:
         _check_same_user(actor, uid)
         return actor
 
-    def _came(self, chain: GrantChain, grant: bytes, held: Held, actor: Actor, now: float) -> None:
+    def _came(
+        self, chain: GrantChain, grant: bytes, held: VerifiedGrant, actor: Actor, now: float
+    ) -> None:
         link = chain.links[-1].id
         entry = self.devices.get(link)
         if entry is None:
@@ -282,7 +284,7 @@ class Admission:
         assert actor is not None
         return ad.Joined(request, chain, actor.name, socket.gethostname(), self._daemon.relays)
 
-    def _chain(self, invite: Invite, joined: Joined) -> tuple[bytes, bytes]:
+    def _chain(self, invite: Invite, joined: Redemption) -> tuple[bytes, bytes]:
         link = sign_grant(invite.grant_for(joined, self._key.public), self._key.sign)
         return encode_chain(GrantChain((link,))), link.id
 
@@ -303,7 +305,7 @@ class Admission:
 
     def revoke(
         self,
-        links: Collection[Link],
+        links: Collection[GrantLink],
         keys: Collection[bytes],
         invites: Collection[Invite],
         now: float,

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable
 
 from holdfast.model.admission import DeviceInfo
 from holdfast.model.errors import LimitReached
-from holdfast.model.grant import Grant, Link
+from holdfast.model.grant import Grant, GrantLink
 from holdfast.model.ids import ActorId
 from holdfast.model.limits import DELEGATES_MAX, DEVICES_MAX
 from holdfast.model.record import Record
@@ -37,10 +37,10 @@ class Admitted(Record):
         return self.last.grant
 
     @property
-    def last(self) -> Link:
+    def last(self) -> GrantLink:
         return decode_chain(self.chain).links[-1]
 
-    def links_by(self, key: bytes) -> list[Link]:
+    def links_by(self, key: bytes) -> list[GrantLink]:
         """Those links in it that the holder of this key made."""
         return [link for link in decode_chain(self.chain).links if link.grant.issuer == key]
 

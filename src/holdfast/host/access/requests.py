@@ -20,7 +20,7 @@ from holdfast.wire.messages import admission as ad
 from holdfast.wire.messages import session as m
 
 if TYPE_CHECKING:
-    from holdfast.host.connection.operator_connection import Operator
+    from holdfast.host.connection.operator_connection import OperatorConnection
     from holdfast.host.daemon import Daemon
 
 _SESSION = "session:"
@@ -31,7 +31,7 @@ class AdmissionRequests:
 
     def __init__(self, daemon: Daemon) -> None:
         self._daemon = daemon
-        self.by_tag: dict[str, Callable[[Operator, Any], Any]] = {
+        self.by_tag: dict[str, Callable[[OperatorConnection, Any], Any]] = {
             "make_invite": self._make_invite,
             "list_invites": self._list_invites,
             "revoke_invite": self._revoke_invite,
@@ -42,7 +42,7 @@ class AdmissionRequests:
 
     # -- invites ------------------------------------------------------------------------------
 
-    def _make_invite(self, operator: Operator, request: ad.MakeInvite) -> m.Answer:
+    def _make_invite(self, operator: OperatorConnection, request: ad.MakeInvite) -> m.Answer:
         relays = self._daemon.relays
         if not relays and not request.code_only:
             raise InvalidArgument(
@@ -59,50 +59,50 @@ class AdmissionRequests:
             link = InviteLink(relay.url, invite.id, code, host_key, pin).text()
         return ad.InviteMade(request.id, _info(invite), code, link)
 
-    def _step(self, operator: Operator, step: str) -> str:
+    def _step(self, operator: OperatorConnection, step: str) -> str:
         """A session by its id, however it was named."""
         if not step.startswith(_SESSION):
             return step
         found = self._daemon.registry.find(operator.actor, step.removeprefix(_SESSION))
         return _SESSION + (found.info.id if isinstance(found, Stored) else found.spec.id)
 
-    def _list_invites(self, operator: Operator, request: ad.ListInvites) -> m.Answer:
+    def _list_invites(self, operator: OperatorConnection, request: ad.ListInvites) -> m.Answer:
         seen = revocation.seen_invites(self._daemon, operator.actor, now())
         return self._invites(request.id, operator, seen)
 
-    def _revoke_invite(self, operator: Operator, request: ad.RevokeInvite) -> m.Answer:
+    def _revoke_invite(self, operator: OperatorConnection, request: ad.RevokeInvite) -> m.Answer:
         revoked = revocation.revoke_invite(
             self._daemon, operator.actor, request.invite, request.devices, now()
         )
         return self._invites(request.id, operator, [revoked])
 
-    def _invites(self, request: int, operator: Operator, found: list[Invite]) -> m.Answer:
+    def _invites(self, request: int, operator: OperatorConnection, found: list[Invite]) -> m.Answer:
         return ad.Invites(request, tuple(_info(each) for each in found), self._names(operator))
 
     # -- devices ------------------------------------------------------------------------------
 
-    def _list_devices(self, operator: Operator, request: ad.ListDevices) -> m.Answer:
+    def _list_devices(self, operator: OperatorConnection, request: ad.ListDevices) -> m.Answer:
         entries = self._daemon.admission.devices.entries()
         seen = [each for each in entries if operator.actor.may_touch(each.uid)]
         return self._devices(request.id, operator, seen)
 
-    def _revoke_device(self, operator: Operator, request: ad.RevokeDevice) -> m.Answer:
+    def _revoke_device(self, operator: OperatorConnection, request: ad.RevokeDevice) -> m.Answer:
         ended = revocation.revoke_device(self._daemon, operator.actor, request.actor, now())
         return self._devices(request.id, operator, ended)
 
     def _devices(
-        self, request: int, operator: Operator, found: Iterable[device_book.Admitted]
+        self, request: int, operator: OperatorConnection, found: Iterable[device_book.Admitted]
     ) -> m.Answer:
         names = self._names(operator)
         shown = self._daemon.admission.shown.links()
         return ad.Devices(request, device_book.describe(found, names, shown, now()), names)
 
-    def _join(self, operator: Operator, request: ad.Join) -> m.Answer:
+    def _join(self, operator: OperatorConnection, request: ad.Join) -> m.Answer:
         raise NotPermitted(
             "only a device that comes by the link of an invite joins", hint="`hold join LINK`"
         )
 
-    def _names(self, operator: Operator) -> dict[str, str]:
+    def _names(self, operator: OperatorConnection) -> dict[str, str]:
         return {each.id: each.name for each in self._daemon.actors.seen_by(operator.actor)}
 
 

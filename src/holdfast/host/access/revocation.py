@@ -22,7 +22,7 @@ from holdfast.model.errors import (
     NoSuchActor,
     NotPermitted,
 )
-from holdfast.model.grant import Link, Reach
+from holdfast.model.grant import GrantLink, Reach
 from holdfast.model.ids import HOST_ACTOR, ActorId
 from holdfast.model.invite import Invite
 
@@ -118,7 +118,7 @@ def _shut_out(daemon: Daemon, asker: Actor, subject: Actor, now: float) -> None:
         daemon.authority_changed(asker, subject, None)
 
 
-def _resting_on(daemon: Daemon, subject: Actor) -> tuple[list[Link], list[Invite]]:
+def _resting_on(daemon: Daemon, subject: Actor) -> tuple[list[GrantLink], list[Invite]]:
     """What it came in with, the invites it made, and what others have by those, and so on; what
     somebody can do for another reason as well is not followed."""
     entries = [each for each in daemon.admission.devices.entries() if each.revoked_at is None]

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 from holdfast.adapters.signing import SigningKey
 from holdfast.model.errors import LimitReached
-from holdfast.model.grant import Link, Revocations
+from holdfast.model.grant import GrantLink, Revocations
 from holdfast.model.limits import GRANT_LIFE_MAX_S, REVOCATIONS_MAX
 from holdfast.model.record import Record
 from holdfast.wire.grants import sign_revocations
@@ -22,7 +22,7 @@ class Revoked(Record):
     links: dict[str, float] = {}  # noqa: RUF012 - Records never mutate a default
     keys: dict[str, float] = {}  # noqa: RUF012
 
-    def with_(self, links: Iterable[Link], keys: Iterable[bytes], now: float) -> Revoked:
+    def with_(self, links: Iterable[GrantLink], keys: Iterable[bytes], now: float) -> Revoked:
         """The list after this one."""
         all_links = self.links | {link.id.hex(): float(link.grant.expires) for link in links}
         # No grant lasts longer, and the host gives none to an actor that is revoked.

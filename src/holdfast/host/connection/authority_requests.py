@@ -22,11 +22,13 @@ from holdfast.model.ids import ActorId
 from holdfast.model.limits import EXEC_KEY_MAX_CHARS, TURN_TEXT_MAX_CHARS
 from holdfast.wire.actor_claim import claim_text
 from holdfast.wire.grants import decode_chain
-from holdfast.wire.messages import authority as a
+from holdfast.wire.messages import access as access_messages
+from holdfast.wire.messages import journal as journal_messages
 from holdfast.wire.messages import session as m
+from holdfast.wire.messages import turn as turn_messages
 
 if TYPE_CHECKING:
-    from holdfast.host.connection.operator_connection import Operator
+    from holdfast.host.connection.operator_connection import OperatorConnection
     from holdfast.host.daemon import Daemon
 
 _JOURNAL_PIECE_MAX_BYTES = 512 << 10  # of one answer: half a frame, of blame too
@@ -37,7 +39,7 @@ class AuthorityRequests:
 
     def __init__(self, daemon: Daemon) -> None:
         self._daemon = daemon
-        self.by_tag: dict[str, Callable[[Operator, Any], Any]] = {
+        self.by_tag: dict[str, Callable[[OperatorConnection, Any], Any]] = {
             "claim": self._claim,
             "add_actor": self._add_actor,
             "list_actors": self._list_actors,
@@ -67,7 +69,7 @@ class AuthorityRequests:
 
     # -- who ----------------------------------------------------------------------------------
 
-    def _claim(self, operator: Operator, claim: a.Claim) -> m.Answer:
+    def _claim(self, operator: OperatorConnection, claim: access_messages.Claim) -> m.Answer:
         assert operator.named is not None  # it said hello
         text = claim_text(self._daemon.store.host_key.public, operator.challenge, operator.named)
         if claim.grant:
@@ -76,9 +78,11 @@ class AuthorityRequests:
             actor = self._daemon.actors.find(operator.local_actor, claim.actor)
             self._daemon.actors.check_claim(actor, text, claim.signature)
         operator.becomes(actor)
-        return a.ActorShown(claim.id, actor)
+        return access_messages.ActorShown(claim.id, actor)
 
-    def _admitted(self, operator: Operator, claim: a.Claim, text: bytes) -> Actor:
+    def _admitted(
+        self, operator: OperatorConnection, claim: access_messages.Claim, text: bytes
+    ) -> Actor:
         """Who shows a grant need not be known: the grant names its key, and whose sessions it is
         about, whatever unix user asks."""
         operator.becomes(operator.actor)  # or it is too late, and what it showed before stands
@@ -89,7 +93,9 @@ class AuthorityRequests:
             raise BadSignature("the claim is not signed with the key the grant is for")
         return self._daemon.admission.admit(operator.connection, key, claim.grant, now())
 
-    def _add_actor(self, operator: Operator, request: a.AddActor) -> m.Answer:
+    def _add_actor(
+        self, operator: OperatorConnection, request: access_messages.AddActor
+    ) -> m.Answer:
         self._daemon.actors.check_manages(operator.actor)
         actor = self._daemon.actors.add(
             operator.actor.uid,
@@ -99,29 +105,39 @@ class AuthorityRequests:
             request.display,
             request.colour,
         )
-        return a.ActorShown(request.id, actor)
+        return access_messages.ActorShown(request.id, actor)
 
-    def _list_actors(self, operator: Operator, request: a.ListActors) -> m.Answer:
-        return a.Actors(request.id, tuple(self._daemon.actors.seen_by(operator.actor)))
+    def _list_actors(
+        self, operator: OperatorConnection, request: access_messages.ListActors
+    ) -> m.Answer:
+        return access_messages.Actors(
+            request.id, tuple(self._daemon.actors.seen_by(operator.actor))
+        )
 
-    def _show_actor(self, operator: Operator, request: a.ShowActor) -> m.Answer:
+    def _show_actor(
+        self, operator: OperatorConnection, request: access_messages.ShowActor
+    ) -> m.Answer:
         actors = self._daemon.actors
         actor = operator.actor
         if request.actor:
             actor = actors.find(operator.actor, request.actor)
-        return a.ActorShown(request.id, actor, tuple(actors.envelopes_of(actor)))
+        return access_messages.ActorShown(request.id, actor, tuple(actors.envelopes_of(actor)))
 
-    def _revoke_actor(self, operator: Operator, request: a.RevokeActor) -> m.Answer:
+    def _revoke_actor(
+        self, operator: OperatorConnection, request: access_messages.RevokeActor
+    ) -> m.Answer:
         self._daemon.actors.check_manages(operator.actor)
         actor = self._daemon.actors.find(operator.actor, request.actor)
         live = self._daemon.live_sessions()
         revoked = self._daemon.actors.revoke(operator.actor.id, actor, live)
         self._daemon.authority_changed(operator.actor, revoked, None)
-        return a.ActorShown(request.id, revoked)
+        return access_messages.ActorShown(request.id, revoked)
 
     # -- envelopes ----------------------------------------------------------------------------
 
-    def _grant(self, operator: Operator, request: a.Grant) -> m.Answer:
+    def _grant(
+        self, operator: OperatorConnection, request: access_messages.GrantEnvelope
+    ) -> m.Answer:
         actors = self._daemon.actors
         subject = actors.find(operator.actor, request.actor)
         envelope = Envelope(
@@ -138,7 +154,9 @@ class AuthorityRequests:
         self._daemon.authority_changed(operator.actor, subject, envelope)
         return self._envelopes(request.id, operator, [envelope])
 
-    def _revoke(self, operator: Operator, request: a.Revoke) -> m.Answer:
+    def _revoke(
+        self, operator: OperatorConnection, request: access_messages.RevokeEnvelope
+    ) -> m.Answer:
         actors = self._daemon.actors
         subject = actors.find(operator.actor, request.actor)
         scope = self._scope(operator, request.scope)
@@ -148,7 +166,9 @@ class AuthorityRequests:
         self._daemon.authority_changed(operator.actor, subject, left)
         return self._envelopes(request.id, operator, [left])
 
-    def _list_envelopes(self, operator: Operator, request: a.ListEnvelopes) -> m.Answer:
+    def _list_envelopes(
+        self, operator: OperatorConnection, request: access_messages.ListEnvelopes
+    ) -> m.Answer:
         actors = self._daemon.actors
         found = [
             envelope
@@ -162,11 +182,13 @@ class AuthorityRequests:
             found = [envelope for envelope in found if envelope.scope in scopes]
         return self._envelopes(request.id, operator, found)
 
-    def _envelopes(self, request: int, operator: Operator, found: list[Envelope]) -> m.Answer:
+    def _envelopes(
+        self, request: int, operator: OperatorConnection, found: list[Envelope]
+    ) -> m.Answer:
         names = self._names(operator)
-        return a.Envelopes(request, tuple(found), names)
+        return access_messages.Envelopes(request, tuple(found), names)
 
-    def _scope(self, operator: Operator, text: str) -> Scope:
+    def _scope(self, operator: OperatorConnection, text: str) -> Scope:
         if text == "all" or text.startswith("label:"):
             return Scope.parse(text)
         name = text.removeprefix("session:")
@@ -175,57 +197,75 @@ class AuthorityRequests:
 
     # -- the turn -----------------------------------------------------------------------------
 
-    def _turn(self, operator: Operator, request: a.GetTurn) -> m.Answer:
+    def _turn(self, operator: OperatorConnection, request: turn_messages.GetTurn) -> m.Answer:
         return self._shown(request.id, operator, self._live(operator, request.session))
 
-    def _request_turn(self, operator: Operator, request: a.RequestTurn) -> m.Answer:
+    def _request_turn(
+        self, operator: OperatorConnection, request: turn_messages.RequestTurn
+    ) -> m.Answer:
         actor = operator.actor.id
-        return self._step(operator, request, turn.RequestTurn(actor, now(), request.message))
+        return self._step(operator, request, turn.RequestStep(actor, now(), request.message))
 
-    def _withdraw_turn(self, operator: Operator, request: a.WithdrawTurn) -> m.Answer:
-        return self._step(operator, request, turn.Withdraw(operator.actor.id))
+    def _withdraw_turn(
+        self, operator: OperatorConnection, request: turn_messages.WithdrawTurn
+    ) -> m.Answer:
+        return self._step(operator, request, turn.WithdrawStep(operator.actor.id))
 
-    def _grant_turn(self, operator: Operator, request: a.GrantTurn) -> m.Answer:
+    def _grant_turn(
+        self, operator: OperatorConnection, request: turn_messages.GrantTurn
+    ) -> m.Answer:
         to = self._daemon.actors.find(operator.actor, request.to).id if request.to else None
-        return self._step(operator, request, turn.GrantTurn(operator.actor.id, to, now()))
+        return self._step(operator, request, turn.GrantStep(operator.actor.id, to, now()))
 
-    def _yield_turn(self, operator: Operator, request: a.YieldTurn) -> m.Answer:
-        return self._step(operator, request, turn.YieldTurn(operator.actor.id, now()))
+    def _yield_turn(
+        self, operator: OperatorConnection, request: turn_messages.YieldTurn
+    ) -> m.Answer:
+        return self._step(operator, request, turn.YieldStep(operator.actor.id, now()))
 
-    def _hand_off_turn(self, operator: Operator, request: a.HandOffTurn) -> m.Answer:
+    def _hand_off_turn(
+        self, operator: OperatorConnection, request: turn_messages.HandOffTurn
+    ) -> m.Answer:
         to = self._daemon.actors.find(operator.actor, request.to).id
         step = turn.HandOff(operator.actor.id, to, now(), request.message)
         return self._step(operator, request, step)
 
-    def _revoke_turn(self, operator: Operator, request: a.RevokeTurn) -> m.Answer:
-        step = turn.RevokeTurn(operator.actor.id, now(), request.reason)
+    def _revoke_turn(
+        self, operator: OperatorConnection, request: turn_messages.RevokeTurn
+    ) -> m.Answer:
+        step = turn.RevokeStep(operator.actor.id, now(), request.reason)
         return self._step(operator, request, step)
 
-    def _set_blind(self, operator: Operator, request: a.SetBlind) -> m.Answer:
+    def _set_blind(self, operator: OperatorConnection, request: turn_messages.SetBlind) -> m.Answer:
         live = self._live(operator, request.session)
         if request.blind and live.core.turn.holder is None:
             live.handle(
-                TurnStep(operator.actor.id, now(), turn.RequestTurn(operator.actor.id, now()))
+                TurnStep(operator.actor.id, now(), turn.RequestStep(operator.actor.id, now()))
             )
-        return self._step(operator, request, turn.SetBlind(operator.actor.id, request.blind))
+        return self._step(operator, request, turn.BlindStep(operator.actor.id, request.blind))
 
-    def _set_policy(self, operator: Operator, request: a.SetTurnPolicy) -> m.Answer:
+    def _set_policy(
+        self, operator: OperatorConnection, request: turn_messages.SetTurnPolicy
+    ) -> m.Answer:
         live = self._live(operator, request.session)
         live.handle(ev.PolicyAsked(operator.actor.id, now(), request.policy))
         return self._shown(request.id, operator, live)
 
-    def _step(self, operator: Operator, request: Any, step: turn.TurnEvent) -> m.Answer:
+    def _step(self, operator: OperatorConnection, request: Any, step: turn.TurnEvent) -> m.Answer:
         live = self._live(operator, request.session)
         live.here(operator)
         live.handle(TurnStep(operator.actor.id, now(), step))
         return self._shown(request.id, operator, live)
 
-    def _shown(self, request: int, operator: Operator, live: LiveSession) -> m.Answer:
-        return a.TurnShown(request, live.turning.info(), live.core.turn.holder == operator.actor.id)
+    def _shown(self, request: int, operator: OperatorConnection, live: LiveSession) -> m.Answer:
+        return turn_messages.TurnShown(
+            request, live.turning.info(), live.core.turn.holder == operator.actor.id
+        )
 
     # -- seize and halt -----------------------------------------------------------------------
 
-    def _seize(self, operator: Operator, request: a.Seize) -> Awaitable[m.Answer]:
+    def _seize(
+        self, operator: OperatorConnection, request: turn_messages.Seize
+    ) -> Awaitable[m.Answer]:
         live, actor = self._live(operator, request.session), operator.actor.id
         only = self._only(operator, live, request.only_actor)
         live.here(operator)
@@ -233,22 +273,26 @@ class AuthorityRequests:
         live.handle(ev.SeizeAsked(actor, now(), request.reason, request.halt, only))
 
         async def seized() -> m.Answer:
-            return a.Halted(request.id, await live.halts.outcome(receipt))
+            return turn_messages.Halted(request.id, await live.halts.outcome(receipt))
 
         return seized()
 
-    def _halt(self, operator: Operator, request: a.Halt) -> Awaitable[m.Answer]:
+    def _halt(
+        self, operator: OperatorConnection, request: turn_messages.Halt
+    ) -> Awaitable[m.Answer]:
         live, actor = self._live(operator, request.session), operator.actor.id
         only = self._only(operator, live, request.only_actor)
         receipt = live.turning.receipt(only or "session")
         live.handle(ev.HaltAsked(actor, now(), request.reason, only))
 
         async def halted() -> m.Answer:
-            return a.Halted(request.id, await live.halts.outcome(receipt))
+            return turn_messages.Halted(request.id, await live.halts.outcome(receipt))
 
         return halted()
 
-    def _resume(self, operator: Operator, request: a.Resume) -> Awaitable[m.Answer]:
+    def _resume(
+        self, operator: OperatorConnection, request: turn_messages.Resume
+    ) -> Awaitable[m.Answer]:
         live = self._live(operator, request.session)
         if request.force_lease:
             return self._force_lease(operator, live, request)
@@ -261,7 +305,7 @@ class AuthorityRequests:
         return resumed()
 
     def _force_lease(
-        self, operator: Operator, live: LiveSession, request: a.Resume
+        self, operator: OperatorConnection, live: LiveSession, request: turn_messages.Resume
     ) -> Awaitable[m.Answer]:
         actor, spec, leasing = operator.actor.id, live.spec, live.leasing
         live.core.authority.check(actor, Right.GRANT, spec.id, spec.labels, now())
@@ -274,7 +318,7 @@ class AuthorityRequests:
 
         return forced()
 
-    def _only(self, operator: Operator, live: LiveSession, name: str) -> str:
+    def _only(self, operator: OperatorConnection, live: LiveSession, name: str) -> str:
         if not name:
             return ""
         live.halts.check_leaves()
@@ -282,34 +326,44 @@ class AuthorityRequests:
 
     # -- what was recorded --------------------------------------------------------------------
 
-    async def _catch_up(self, operator: Operator, request: a.CatchUp) -> m.Answer:
+    async def _catch_up(
+        self, operator: OperatorConnection, request: turn_messages.CatchUp
+    ) -> m.Answer:
         if len(request.key) > EXEC_KEY_MAX_CHARS:
             raise InvalidArgument(f"a key has at most {EXEC_KEY_MAX_CHARS} characters")
         live = self._live(operator, request.session)
         handoff = await live.handoffs.for_actor(
             operator.actor.id, request.since_seq, look=True, key=request.key
         )
-        return a.CaughtUp(request.id, handoff)
+        return turn_messages.CaughtUp(request.id, handoff)
 
-    async def _journal(self, operator: Operator, request: a.GetJournal) -> m.Answer:
+    async def _journal(
+        self, operator: OperatorConnection, request: journal_messages.GetJournal
+    ) -> m.Answer:
         records = self._records(operator, request.session)
         if request.since_seq < 1:
             raise InvalidArgument("journal records are numbered from 1")
         limit = min(max(request.max_bytes, 1), _JOURNAL_PIECE_MAX_BYTES)
         found, more = await asyncio.to_thread(records.piece, request.since_seq, limit)
         names = self._names(operator)
-        return a.JournalShown(request.id, records.session, tuple(found), more, names)
+        return journal_messages.JournalShown(request.id, records.session, tuple(found), more, names)
 
-    async def _verify(self, operator: Operator, request: a.Verify) -> m.Answer:
+    async def _verify(
+        self, operator: OperatorConnection, request: journal_messages.Verify
+    ) -> m.Answer:
         records = self._records(operator, request.session)
         judgement = await asyncio.to_thread(records.judged, request.thorough)
-        return a.Verified(request.id, judgement)
+        return journal_messages.Verified(request.id, judgement)
 
-    async def _prove(self, operator: Operator, request: a.Prove) -> m.Answer:
+    async def _prove(
+        self, operator: OperatorConnection, request: journal_messages.Prove
+    ) -> m.Answer:
         records = self._records(operator, request.session)
         return await asyncio.to_thread(records.proven, request.id, request.first, request.last)
 
-    async def _blame(self, operator: Operator, request: a.Blame) -> m.Answer:
+    async def _blame(
+        self, operator: OperatorConnection, request: journal_messages.Blame
+    ) -> m.Answer:
         found = self._daemon.registry.find(operator.actor, request.session)
         if isinstance(found, Stored):
             of = blame.gathered_ended(self._daemon, found)
@@ -318,18 +372,18 @@ class AuthorityRequests:
         lines = await asyncio.to_thread(blame.lines, of)
         first, last = max(1, request.first), request.last or len(lines)
         asked = blame.fitting(lines[first - 1 : last], _JOURNAL_PIECE_MAX_BYTES)
-        return a.Blamed(request.id, tuple(asked), len(lines))
+        return journal_messages.Blamed(request.id, tuple(asked), len(lines))
 
     # -- common to several --------------------------------------------------------------------
 
-    def _live(self, operator: Operator, session: str) -> LiveSession:
+    def _live(self, operator: OperatorConnection, session: str) -> LiveSession:
         return self._daemon.requests.live(operator, session)
 
-    def _names(self, operator: Operator) -> dict[str, str]:
+    def _names(self, operator: OperatorConnection) -> dict[str, str]:
         """Of the actors it may know of, by id."""
         return {each.id: each.name for each in self._daemon.actors.seen_by(operator.actor)}
 
-    def _records(self, operator: Operator, session: str) -> Records:
+    def _records(self, operator: OperatorConnection, session: str) -> Records:
         """The journal of a session, live or ended."""
         found = self._daemon.registry.find(operator.actor, session)
         if isinstance(found, Stored):

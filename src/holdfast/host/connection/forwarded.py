@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 NUMBER = 1 << 64  # of the channel among an operator's: above all that a message can name
 
 
-class Connection(CarriedSocket):
+class ForwardedConnection(CarriedSocket):
     """To a port of this session, for this actor."""
 
     def __init__(
@@ -33,14 +33,14 @@ class Connections(Carrier):
     """A Channel: all that one operator has open."""
 
     number, live = NUMBER, None
-    open: dict[int, Connection]  # type: ignore[assignment]
+    open: dict[int, ForwardedConnection]  # type: ignore[assignment]
 
     def next_piece(self) -> Piece | None:
         said = self.next()
         if said is None:
             return None
         connection, word = said
-        assert isinstance(connection, Connection)
+        assert isinstance(connection, ForwardedConnection)
         return [encode(message_of(connection.live.spec.id, connection.number, word))]
 
     def finished(self) -> bool:

@@ -16,7 +16,7 @@ from holdfast.adapters.proc import listening_ports, port_dial
 from holdfast.core import events as ev
 from holdfast.dial.carried_socket import CarriedSocket
 from holdfast.host.clock import now
-from holdfast.host.connection.forwarded import Connection, Connections
+from holdfast.host.connection.forwarded import Connections, ForwardedConnection
 from holdfast.journal import entries
 from holdfast.model.errors import (
     ConnectionReset,
@@ -36,7 +36,7 @@ from holdfast.model.limits import (
 from holdfast.wire.messages import forward as f
 
 if TYPE_CHECKING:
-    from holdfast.host.connection.operator_connection import Operator
+    from holdfast.host.connection.operator_connection import OperatorConnection
     from holdfast.host.daemon import Daemon
     from holdfast.host.session.live_session import LiveSession
     from holdfast.model.ids import SessionId
@@ -51,13 +51,13 @@ class Forwarding:
 
     def __init__(self, daemon: Daemon) -> None:
         self._daemon = daemon
-        self._of: dict[Operator, Connections] = {}
+        self._of: dict[OperatorConnection, Connections] = {}
         self._looking = asyncio.Semaphore(_LOOKS)
         self._records: dict[tuple[SessionId, str, int], _Record] = {}
 
     # -- opening --------------------------------------------------------------------------------
 
-    def asked(self, operator: Operator, request: f.Forward) -> Awaitable[m.Answer]:
+    def asked(self, operator: OperatorConnection, request: f.Forward) -> Awaitable[m.Answer]:
         live = self._daemon.requests.live(operator, request.session)
         if request.port not in _PORTS or request.number < 0:
             raise InvalidArgument(f"not a port and a number: {request.port}, {request.number}")
@@ -70,13 +70,15 @@ class Forwarding:
         assert operator.id is not None
         asked = ev.ForwardAsked(operator.actor.id, now(), operator.id, request.number, request.port)
         live.handle(asked)
-        connection = Connection(connections, request.number, live, operator.actor.id, request.port)
+        connection = ForwardedConnection(
+            connections, request.number, live, operator.actor.id, request.port
+        )
         connections.open[request.number] = connection
         self._of[operator] = connections
         operator.channels[connections.number] = connections
         return self._opened(operator, connection, request.id)
 
-    def _check_room(self, operator: Operator, connections: Connections) -> None:
+    def _check_room(self, operator: OperatorConnection, connections: Connections) -> None:
         actor = operator.actor.id
         everybody = sum(len(each.open) for each in self._of.values())
         own = sum(len(each.open) for one, each in self._of.items() if one.actor.id == actor)
@@ -91,7 +93,9 @@ class Forwarding:
                     hint="close some; a connection that is kept alive can be used again",
                 )
 
-    async def _opened(self, operator: Operator, connection: Connection, number: int) -> m.Answer:
+    async def _opened(
+        self, operator: OperatorConnection, connection: ForwardedConnection, number: int
+    ) -> m.Answer:
         live, way = connection.live, None
         try:
             async with self._looking:
@@ -115,7 +119,7 @@ class Forwarding:
             number, connection.number, f"{shown}:{way.port.number}", way.port.pid, process
         )
 
-    def _go_on(self, connection: Connection) -> None:
+    def _go_on(self, connection: ForwardedConnection) -> None:
         """Raise if it was cut or given up while something was awaited."""
         if connection.over is not None:
             raise connection.over
@@ -125,7 +129,7 @@ class Forwarding:
 
     # -- carrying -------------------------------------------------------------------------------
 
-    def take(self, operator: Operator, message: f.Carried) -> None:
+    def take(self, operator: OperatorConnection, message: f.Carried) -> None:
         """What an operator says of one of its connections."""
         connections = self._of.get(operator)
         connection = connections.open.get(message.number) if connections is not None else None
@@ -152,7 +156,7 @@ class Forwarding:
             if operator.id == effect.operator and connection and connection.live is live:
                 connection.cut(from_code(effect.code, effect.message, ""))
 
-    def gone(self, operator: Operator) -> None:
+    def gone(self, operator: OperatorConnection) -> None:
         """The operator is not connected any more."""
         connections = self._of.pop(operator, None)
         for connection in list(connections.open.values()) if connections is not None else ():
@@ -170,13 +174,13 @@ class Forwarding:
                 record.close()
                 del self._records[key]
 
-    def _forget(self, operator: Operator, connection: CarriedSocket) -> None:
+    def _forget(self, operator: OperatorConnection, connection: CarriedSocket) -> None:
         """Both ends know that it is over, or it never was."""
         connections = self._of.get(operator)
         if connections is not None and connections.open.get(connection.number) is connection:
             self._leave(operator, connections.open.pop(connection.number))
 
-    def _leave(self, operator: Operator, connection: Connection) -> None:
+    def _leave(self, operator: OperatorConnection, connection: ForwardedConnection) -> None:
         assert operator.id is not None
         left = ev.ForwardLeft(connection.actor, now(), operator.id, connection.number)
         if not connection.live.is_over:
@@ -184,14 +188,16 @@ class Forwarding:
 
     # -- the record -----------------------------------------------------------------------------
 
-    def _record(self, operator: Operator, connection: Connection, process: str) -> None:
+    def _record(
+        self, operator: OperatorConnection, connection: ForwardedConnection, process: str
+    ) -> None:
         """Raises StorageFailed when it cannot be: then it is not opened."""
         live = connection.live
         key = (live.spec.id, connection.actor, connection.port)
         if key in self._records:
             self._records[key].count(str(operator.id), process)
         else:
-            body = entries.Forwarded(str(operator.id), connection.port, process)
+            body = entries.ForwardedEntry(str(operator.id), connection.port, process)
             live.journal.record(connection.actor, body)
             self._records[key] = _Record(live, connection.actor, body, self._records, key)
 
@@ -204,7 +210,7 @@ class _Record:
         self,
         live: LiveSession,
         actor: str,
-        body: entries.Forwarded,
+        body: entries.ForwardedEntry,
         records: dict[tuple[SessionId, str, int], _Record],
         key: tuple[SessionId, str, int],
     ) -> None:

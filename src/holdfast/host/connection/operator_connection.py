@@ -19,7 +19,7 @@ from collections.abc import Awaitable
 from typing import TYPE_CHECKING, Any
 
 from holdfast.adapters.session_memory.key_press import RECEIVE_BYTES
-from holdfast.host.connection.output_channels import Channel
+from holdfast.host.connection.output_channels import OutputChannel
 from holdfast.model.actor import Actor
 from holdfast.model.errors import HoldfastError, ProtocolViolation, VersionMismatch
 from holdfast.model.ids import LAYER, OperatorId, SessionId
@@ -41,7 +41,7 @@ _TURN_S = 0.005  # for one operator's requests, then other connections get their
 _PIECES_PER_WAKE = 8  # frames sent before other connections get their turn
 
 
-class Operator:
+class OperatorConnection:
     """An actor's client, attached to this host over one socket."""
 
     def __init__(self, daemon: Daemon, sock: socket.socket, guest: Actor | None = None) -> None:
@@ -61,7 +61,7 @@ class Operator:
         self.challenge = os.urandom(_CHALLENGE_BYTES)
         self.connection = self.challenge.hex()  # by which admission knows what it shows
         self.client = ""
-        self.channels: dict[int, Channel] = {}
+        self.channels: dict[int, OutputChannel] = {}
         self.watches: set[str] = set()  # session ids; "" is all
         self.touched: set[LiveSession] = set()  # what it had to do with
         self._loop = asyncio.get_running_loop()
@@ -313,7 +313,7 @@ class Operator:
             return [*together, *(self._next_output() or ())]
         if self._dropped:
             dropped, self._dropped = self._dropped, 0
-            return [encode(m.Dropped(dropped))]
+            return [encode(m.EventsDropped(dropped))]
         if self._events:
             return [self._events.popleft()]
         return self._next_output()
@@ -344,7 +344,7 @@ class Operator:
             total += len(part)
         self._rest = [] if sent == total else [b"".join(piece)[sent:]]
 
-    def free_channel(self) -> Channel | None:
+    def free_channel(self) -> OutputChannel | None:
         """The only channel, if nothing waits to be sent before what it has."""
         waits = self._rest or self._answers or self._events or self._dropped
         leaves = self._closing or self._broken or self.closed

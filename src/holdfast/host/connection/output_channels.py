@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 Piece = list["bytes | memoryview"]
 
 
-class Channel(Protocol):
+class OutputChannel(Protocol):
     """A flow of frames. `number` is what the operator calls it."""
 
     number: int

@@ -40,7 +40,7 @@ from holdfast.wire.messages import session as m
 from holdfast.wire.messages.shared_output import Share, Shared
 
 if TYPE_CHECKING:
-    from holdfast.host.connection.operator_connection import Operator
+    from holdfast.host.connection.operator_connection import OperatorConnection
     from holdfast.host.daemon import Daemon
 
 _Later = Awaitable[m.Answer | None]
@@ -53,7 +53,7 @@ class Requests:
 
     def __init__(self, daemon: Daemon) -> None:
         self._daemon = daemon
-        self._by_tag: dict[str, Callable[[Operator, Any], m.Answer | _Later | None]] = {
+        self._by_tag: dict[str, Callable[[OperatorConnection, Any], m.Answer | _Later | None]] = {
             "run": self._run,
             "list": self._list,
             "show": self._show,
@@ -79,7 +79,7 @@ class Requests:
             **ReachRequests(daemon).by_tag,
         }
 
-    def answer(self, operator: Operator, request: m.Request) -> m.Answer | _Later | None:
+    def answer(self, operator: OperatorConnection, request: m.Request) -> m.Answer | _Later | None:
         """The answer, or what will become it, or None when a channel answers later."""
         method = self._by_tag.get(request.tag)
         if method is None:
@@ -90,23 +90,23 @@ class Requests:
 
     # -- sessions -----------------------------------------------------------------------------
 
-    async def _run(self, operator: Operator, run: m.Run) -> m.Answer:
+    async def _run(self, operator: OperatorConnection, run: m.Run) -> m.Answer:
         self._daemon.actors.check_may_start(operator.actor)
         live = await start(self._daemon, operator.actor, run)
         return m.Shown(run.id, live.info())
 
-    def _list(self, operator: Operator, request: m.ListSessions) -> m.Answer:
+    def _list(self, operator: OperatorConnection, request: m.ListSessions) -> m.Answer:
         registry = self._daemon.registry
         infos = [live.info() for live in registry.seen_live(operator.actor)]
         if request.ended:
             infos += [stored.info for stored in registry.seen_ended(operator.actor)]
         return m.Sessions(request.id, tuple(infos))
 
-    def _show(self, operator: Operator, request: m.Show) -> m.Answer:
+    def _show(self, operator: OperatorConnection, request: m.Show) -> m.Answer:
         found = self._daemon.registry.find(operator.actor, request.session)
         return m.Shown(request.id, found.info() if isinstance(found, LiveSession) else found.info)
 
-    async def _graph(self, operator: Operator, request: m.GetGraph) -> m.Answer:
+    async def _graph(self, operator: OperatorConnection, request: m.GetGraph) -> m.Answer:
         live = self.live(operator, request.session)
         master = os.dup(live.fds.master)
         try:
@@ -115,7 +115,7 @@ class Requests:
         finally:
             os.close(master)
 
-    def _screen(self, operator: Operator, request: m.GetScreen) -> m.Answer:
+    def _screen(self, operator: OperatorConnection, request: m.GetScreen) -> m.Answer:
         found = self._daemon.registry.find(operator.actor, request.session)
         if isinstance(found, Stored):
             info, text = found.info, self._daemon.store.screen(found.info.id)
@@ -132,7 +132,7 @@ class Requests:
             found.view.mode(_ALTERNATE_SCREEN),
         )
 
-    def _end(self, operator: Operator, request: m.End) -> Awaitable[m.Answer] | m.Answer:
+    def _end(self, operator: OperatorConnection, request: m.End) -> Awaitable[m.Answer] | m.Answer:
         found = self._daemon.registry.find(operator.actor, request.session)
         if isinstance(found, Stored):
             raise SessionEnded(f"the session has ended already: {found.info.ending}")
@@ -147,7 +147,7 @@ class Requests:
 
     # -- channels -----------------------------------------------------------------------------
 
-    def _attach(self, operator: Operator, attach: m.Attach) -> m.Answer | None:
+    def _attach(self, operator: OperatorConnection, attach: m.Attach) -> m.Answer | None:
         if attach.channel < 0 or attach.channel in operator.channels:
             raise InvalidArgument(f"channel {attach.channel} is in use or negative")
         found = self._daemon.registry.find(operator.actor, attach.session)
@@ -172,7 +172,7 @@ class Requests:
         actor = operator.actor.id
         seat = Seat(who, attach.channel, attach.observe, attach.raw, actor, time.time())
         # First: it may be refused, and the screen sent below must be one of this size.
-        live.handle(ev.Opened(actor, now(), seat, None if attach.observe else attach.size))
+        live.handle(ev.ChannelOpened(actor, now(), seat, None if attach.observe else attach.size))
         live.came(operator, attach.observe, offset)
         # Queued before anything of the channel can be sent; sent with what follows.
         input_seq = live.typist.ledger.last_seq(who)
@@ -182,11 +182,13 @@ class Requests:
             operator.event(m.Answering(attach.channel, True))
         if came_back and not attach.observe and live.view.mode(_ALTERNATE_SCREEN):
             # Nudged, what dozed off repaints. Never in between: less drops a half typed search.
-            live.handle(ev.Nudged(actor, now()))
+            live.handle(ev.RepaintAsked(actor, now()))
         operator.pump()
         return None
 
-    def _attach_stored(self, operator: Operator, attach: m.Attach, info: SessionInfo) -> None:
+    def _attach_stored(
+        self, operator: OperatorConnection, attach: m.Attach, info: SessionInfo
+    ) -> None:
         if attach.since is not None and not 0 <= attach.since <= info.output_offset:
             raise InvalidArgument(
                 f"offset {attach.since} is beyond the output, which ends at {info.output_offset}"
@@ -197,14 +199,14 @@ class Requests:
         self._daemon.join(operator, channel)
         operator.pump()
 
-    def _detach(self, operator: Operator, detach: m.Detach) -> m.Answer:
+    def _detach(self, operator: OperatorConnection, detach: m.Detach) -> m.Answer:
         channel = operator.channels.get(detach.channel)
         if channel is None:
             raise InvalidArgument(f"channel {detach.channel} is not open")
         self._daemon.leave(operator, channel)
         return m.Done(detach.id)
 
-    def _share(self, operator: Operator, share: Share) -> m.Answer:
+    def _share(self, operator: OperatorConnection, share: Share) -> m.Answer:
         live = self.live(operator, share.session)
         channel = operator.channels.get(share.channel)
         if operator.remote is None or not isinstance(channel, ViewChannel):
@@ -214,7 +216,7 @@ class Requests:
             operator.pump()
         return Shared(share.id, share.channel, operator.remote.share(live, channel))
 
-    def _watch(self, operator: Operator, watch: m.Watch) -> m.Answer:
+    def _watch(self, operator: OperatorConnection, watch: m.Watch) -> m.Answer:
         session = ""
         lives = self._daemon.registry.seen_live(operator.actor)
         if watch.session:
@@ -235,10 +237,14 @@ class Requests:
 
     # -- input --------------------------------------------------------------------------------
 
-    def _input(self, operator: Operator, request: m.Input) -> m.Answer | Awaitable[m.Answer]:
+    def _input(
+        self, operator: OperatorConnection, request: m.Input
+    ) -> m.Answer | Awaitable[m.Answer]:
         return self._offer(operator, request, request.data)
 
-    def _submit(self, operator: Operator, request: m.Submit) -> m.Answer | Awaitable[m.Answer]:
+    def _submit(
+        self, operator: OperatorConnection, request: m.Submit
+    ) -> m.Answer | Awaitable[m.Answer]:
         data, live = request.text.encode(), self.live(operator, request.session)
         if request.secret and not pty.reads_secretly(live.fds.master):
             raise InvalidArgument(
@@ -249,18 +255,20 @@ class Requests:
             data = pasted(data)
         return self._offer(operator, request, data + (b"\r" if request.enter else b""))
 
-    def _keys(self, operator: Operator, request: m.Keys) -> m.Answer | Awaitable[m.Answer]:
+    def _keys(
+        self, operator: OperatorConnection, request: m.Keys
+    ) -> m.Answer | Awaitable[m.Answer]:
         application = self.live(operator, request.session).view.mode(_APPLICATION_CURSOR)
         data = b"".join(key_bytes(name, application_cursor=application) for name in request.keys)
         return self._offer(operator, request, data)
 
     def _offer(
-        self, operator: Operator, request: m.Input | m.Submit | m.Keys, data: bytes
+        self, operator: OperatorConnection, request: m.Input | m.Submit | m.Keys, data: bytes
     ) -> m.Answer | Awaitable[m.Answer]:
         live = self.live(operator, request.session)
         live.here(operator)
         form = "paste" if isinstance(request, m.Submit) and not request.enter else request.tag
-        offered = ev.Offered(
+        offered = ev.InputOffered(
             operator.actor.id,
             now(),
             _identity(operator),
@@ -284,7 +292,9 @@ class Requests:
 
         return accepted()
 
-    def _exec(self, operator: Operator, request: m.Exec, asked: bool = False) -> _Later | None:
+    def _exec(
+        self, operator: OperatorConnection, request: m.Exec, asked: bool = False
+    ) -> _Later | None:
         live = self.live(operator, request.session)
         if request.id < 0 or -1 - request.id in operator.channels:
             raise InvalidArgument(f"request {request.id} is in use or negative")
@@ -302,7 +312,9 @@ class Requests:
         operator.pump()
         return None
 
-    def _begin_exec(self, live: LiveSession, operator: Operator, request: m.Exec) -> Execution:
+    def _begin_exec(
+        self, live: LiveSession, operator: OperatorConnection, request: m.Exec
+    ) -> Execution:
         """Type it, once. It is kept before: whoever asks again after a crash must find it."""
         if 0 < request.seq <= live.core.intake.last(_identity(operator)):
             raise InputUnknown(
@@ -318,7 +330,9 @@ class Requests:
         live.keep()
         try:
             intent = shown_text(request.intent)
-            taken = live.handle(ev.Offered(actor, now(), who, request.seq, data, "exec", intent))
+            taken = live.handle(
+                ev.InputOffered(actor, now(), who, request.seq, data, "exec", intent)
+            )
             assert taken != -1, "seen to above"
         except HoldfastError:
             live.commands.executions.forget(execution)
@@ -327,7 +341,7 @@ class Requests:
         live.commands.exec_begins(execution)
         return execution
 
-    def _resize(self, operator: Operator, request: m.Resize) -> m.Answer:
+    def _resize(self, operator: OperatorConnection, request: m.Resize) -> m.Answer:
         live = self.live(operator, request.session)
         live.here(operator)
         live.handle(
@@ -337,7 +351,7 @@ class Requests:
         )
         return m.Done(request.id)
 
-    def _signal(self, operator: Operator, request: m.Signal) -> m.Answer:
+    def _signal(self, operator: OperatorConnection, request: m.Signal) -> m.Answer:
         if request.signal not in _SIGNALS:
             raise InvalidArgument(f"not a signal: {request.signal}")
         live = self.live(operator, request.session)
@@ -347,15 +361,17 @@ class Requests:
 
     # -- the host -----------------------------------------------------------------------------
 
-    async def _host(self, operator: Operator, request: m.GetHost) -> m.Answer:
+    async def _host(self, operator: OperatorConnection, request: m.GetHost) -> m.Answer:
         return m.HostShown(request.id, await self._daemon.host_info())
 
-    def _restart(self, operator: Operator, request: m.RestartDaemon) -> m.Answer:
+    def _restart(self, operator: OperatorConnection, request: m.RestartDaemon) -> m.Answer:
         self._administer(operator)
         asyncio.get_running_loop().call_soon(self._daemon.stop)
         return m.Done(request.id)
 
-    def _shutdown(self, operator: Operator, request: m.Shutdown) -> m.Answer | Awaitable[m.Answer]:
+    def _shutdown(
+        self, operator: OperatorConnection, request: m.Shutdown
+    ) -> m.Answer | Awaitable[m.Answer]:
         self._administer(operator)
         count = len(self._daemon.registry.live)
         if count and not request.end_sessions:
@@ -372,7 +388,7 @@ class Requests:
 
     # -- common to several --------------------------------------------------------------------
 
-    def live(self, operator: Operator, session: str) -> LiveSession:
+    def live(self, operator: OperatorConnection, session: str) -> LiveSession:
         """The live session of this name, if the operator may know of it."""
         found = self._daemon.registry.find(operator.actor, session)
         if isinstance(found, Stored):
@@ -382,13 +398,13 @@ class Requests:
             )
         return found
 
-    def _administer(self, operator: Operator) -> None:
+    def _administer(self, operator: OperatorConnection) -> None:
         if operator.uid not in (0, self._daemon.uid):
             raise NotPermitted("only the user this host runs as may do that")
         self._daemon.actors.check_manages(operator.actor)
 
 
-def _identity(operator: Operator) -> OperatorId:
+def _identity(operator: OperatorConnection) -> OperatorId:
     if operator.id is None:
         raise ProtocolViolation("the first message must be hello")
     return operator.id

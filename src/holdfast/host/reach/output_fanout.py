@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING
 from holdfast.model.errors import Fenced
 from holdfast.model.limits import OUTPUT_UNSIGNED_S
 from holdfast.wire.output_broadcast import Broadcaster
-from holdfast.wire.record_layer import Kind
+from holdfast.wire.record_layer import RecordKind
 from holdfast.wire.relay_messages import Broadcast
 
 if TYPE_CHECKING:
-    from holdfast.host.reach.relay_presence import Reach
+    from holdfast.host.reach.relay_presence import RelayPresence
     from holdfast.host.reach.remote_stream import RemoteStream
     from holdfast.host.reach.uplink import Uplink
     from holdfast.host.session.live_session import LiveSession
@@ -55,7 +55,7 @@ class _Flow:
 class Fanout:
     """Of one incarnation of one session, from the first reader on."""
 
-    def __init__(self, reach: Reach, live: LiveSession) -> None:
+    def __init__(self, reach: RelayPresence, live: LiveSession) -> None:
         self._reach, self._live = reach, live
         self._loop = asyncio.get_running_loop()
         daemon = reach.daemon
@@ -76,7 +76,7 @@ class Fanout:
         """It gets the key, and reads from the next frame on."""
         self.pump()
         self._members[stream.id] = stream
-        stream.seal(Kind.OUTPUT_KEY, self._broadcaster.join(stream.id))
+        stream.seal(RecordKind.OUTPUT_KEY, self._broadcaster.join(stream.id))
 
     def leave(self, stream: RemoteStream) -> None:
         """It can read nothing that comes after this."""
@@ -87,7 +87,7 @@ class Fanout:
     def mark(self, stream: RemoteStream) -> None:
         """With each beat of its channel: how far the output has gone."""
         if stream.id in self._members:
-            stream.seal(Kind.OUTPUT_MARK, self._broadcaster.mark())
+            stream.seal(RecordKind.OUTPUT_MARK, self._broadcaster.mark())
 
     def wanted(self, uplink: Uplink, wanted: bool) -> None:
         """Whether anybody is subscribed at that relay."""
@@ -158,7 +158,7 @@ class Fanout:
         for member, body in keys.items():
             stream = self._members.get(member)
             if stream is not None:
-                stream.seal(Kind.OUTPUT_KEY, body)
+                stream.seal(RecordKind.OUTPUT_KEY, body)
 
     def close(self) -> None:
         if self._settling is not None:

@@ -30,7 +30,7 @@ class _Kept(Record):
     relays: tuple[str, ...] = ()
 
 
-class Relays:
+class RelayList:
     """Of one host."""
 
     def __init__(self, daemon: Daemon, configured: tuple[str, ...], own: str) -> None:

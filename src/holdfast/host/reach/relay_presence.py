@@ -26,7 +26,7 @@ log = logging.getLogger(__name__)
 _LAST_WORDS_S = 5.0  # of a session that ended, through its streams
 
 
-class Reach:
+class RelayPresence:
     """Of one host. Without a relay it costs nothing."""
 
     def __init__(self, daemon: Daemon) -> None:

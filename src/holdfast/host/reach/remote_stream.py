@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING
 
 from holdfast.dial.frame_pipe import FramePipe
 from holdfast.host.clock import now
-from holdfast.host.connection.operator_connection import Operator
+from holdfast.host.connection.operator_connection import OperatorConnection
 from holdfast.host.connection.output_channels import ViewChannel
 from holdfast.model.errors import (
     ChannelBroken,
@@ -38,11 +38,11 @@ from holdfast.model.ids import ActorId, SessionId
 from holdfast.model.limits import FRAME_MAX_BYTES, QUIET_ACK_S, SNAPSHOT_MAX_BYTES
 from holdfast.wire import relay_messages as r
 from holdfast.wire import request_classes as requests
-from holdfast.wire.channel import Answering, HostChannel
+from holdfast.wire.channel import HostChannel, HostHandshake
 from holdfast.wire.frames import encode
 from holdfast.wire.key_agreement import KeyPair
 from holdfast.wire.messages import session as m
-from holdfast.wire.record_layer import Kind, Opened
+from holdfast.wire.record_layer import OpenedRecord, RecordKind
 from holdfast.wire.signed_input import SignedInput
 from holdfast.wire.stream_opening import Opening, read_opening
 
@@ -71,7 +71,7 @@ class RemoteStream:
         self._guest: Actor | None = None
         self._pipe: FramePipe | None = None
         self.id = os.urandom(8).hex()  # by which admission and readers' keys know it
-        self._operator: Operator | None = None
+        self._operator: OperatorConnection | None = None
         self._shares: tuple[LiveSession, int] | None = None  # what it reads with all others
         self._admitted = False  # whether the relay may send it what goes to all
         self._credit = uplink.window
@@ -130,7 +130,7 @@ class RemoteStream:
         ephemeral = KeyPair(os.urandom(32))
         psk, before = self._secret(opening)
         try:
-            answering = Answering(
+            answering = HostHandshake(
                 book.incarnation, reach.static, ephemeral, message, psk=psk, before=before
             )
             if answering.caller.invited != bool(opening.invite):
@@ -165,7 +165,7 @@ class RemoteStream:
             if not self._ack_timer:
                 self._ack_timer = True
                 self._loop.call_later(QUIET_ACK_S, self._acknowledge)
-        elif isinstance(said, Opened):
+        elif isinstance(said, OpenedRecord):
             self._on_request(said.body, signed=False)
 
     def _begin(self) -> bool:
@@ -187,7 +187,7 @@ class RemoteStream:
             return False
         ours, theirs = socket.socketpair()
         self._pipe = FramePipe(ours, self._said, self._finish, self._read_more, SNAPSHOT_MAX_BYTES)
-        self._operator = Operator(self._daemon, theirs, self._guest)
+        self._operator = OperatorConnection(self._daemon, theirs, self._guest)
         self._operator.remote, self._operator.connection = self, self.id
         self._daemon.came(self._operator)
         self.judge()
@@ -309,12 +309,12 @@ class RemoteStream:
             self._pipe.read(room and not (self._over or self._finishing or self._sealed))
 
     def _said(self, body: bytes) -> None:
-        self.seal(Kind.MESSAGE, body)
+        self.seal(RecordKind.MESSAGE, body)
         self._read_more()
 
     def _tell(self, message: m.Message) -> None:
         """Something from here, not from an operator behind it."""
-        self.seal(Kind.MESSAGE, encode(message)[4:])
+        self.seal(RecordKind.MESSAGE, encode(message)[4:])
 
     def _acknowledge(self) -> None:
         self._ack_timer = False
@@ -325,7 +325,7 @@ class RemoteStream:
             except HoldfastError:
                 self.close()
 
-    def seal(self, kind: Kind, body: bytes) -> None:
+    def seal(self, kind: RecordKind, body: bytes) -> None:
         if self._over or self._finishing or self._channel is None:
             return
         try:
@@ -344,7 +344,7 @@ class RemoteStream:
 
     def _put(self, record: bytes) -> None:
         self._credit -= len(record)
-        self._uplink.say(r.Data(self.number, record))
+        self._uplink.say(r.StreamData(self.number, record))
 
     def _finish(self) -> None:
         """Nothing more comes from here. It is said inside the channel; the other end then closes

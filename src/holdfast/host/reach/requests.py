@@ -9,7 +9,7 @@ from holdfast.wire.messages import relays
 from holdfast.wire.messages import session as m
 
 if TYPE_CHECKING:
-    from holdfast.host.connection.operator_connection import Operator
+    from holdfast.host.connection.operator_connection import OperatorConnection
     from holdfast.host.daemon import Daemon
 
 
@@ -18,16 +18,16 @@ class ReachRequests:
 
     def __init__(self, daemon: Daemon) -> None:
         self._daemon = daemon
-        self.by_tag: dict[str, Callable[[Operator, Any], Any]] = {
+        self.by_tag: dict[str, Callable[[OperatorConnection, Any], Any]] = {
             "set_relays": self._set_relays,
             "get_relays": self._get_relays,
         }
 
-    def _set_relays(self, operator: Operator, request: relays.SetRelays) -> m.Answer:
+    def _set_relays(self, operator: OperatorConnection, request: relays.SetRelays) -> m.Answer:
         self._daemon.actors.check_manages(operator.actor)
         self._daemon.relaying.change(request.relays, request.leave)
         return relays.Relays(request.id, self._daemon.relaying.states())
 
-    def _get_relays(self, operator: Operator, request: relays.GetRelays) -> m.Answer:
+    def _get_relays(self, operator: OperatorConnection, request: relays.GetRelays) -> m.Answer:
         self._daemon.actors.check_manages(operator.actor)
         return relays.Relays(request.id, self._daemon.relaying.states())

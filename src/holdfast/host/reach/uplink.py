@@ -24,7 +24,7 @@ from holdfast.wire.messages.base import Message
 
 if TYPE_CHECKING:
     from holdfast.dial.websocket import WebSocket
-    from holdfast.host.reach.relay_presence import Reach
+    from holdfast.host.reach.relay_presence import RelayPresence
 
 log = logging.getLogger(__name__)
 
@@ -39,7 +39,7 @@ _LOOK_S = 0.1  # whether all have left a relay that ends
 class Uplink:
     """Dials one relay for as long as it runs."""
 
-    def __init__(self, reach: Reach, address: RelayAddress) -> None:
+    def __init__(self, reach: RelayPresence, address: RelayAddress) -> None:
         self.reach, self.address = reach, address
         self.state = "not connected yet"  # for people to read
         self.window = self.broadcast_window = 0  # of a stream and of a session, as the relay says
@@ -109,7 +109,7 @@ class Uplink:
 
     def _take(self, message: Message) -> None:
         match message:
-            case r.Data(stream=number, data=data):
+            case r.StreamData(stream=number, data=data):
                 stream = self._streams.get(number)
                 if stream is not None:
                     stream.receive(data)
@@ -119,7 +119,7 @@ class Uplink:
                     stream.may_send(size)
             case r.Incoming(stream=number):
                 self._incoming(number)
-            case r.Closed(stream=number):
+            case r.StreamClosed(stream=number):
                 stream = self._streams.pop(number, None)
                 if stream is not None:
                     stream.gone()
@@ -131,9 +131,9 @@ class Uplink:
                 self._registered(message)
             case r.Superseded(session=session, epoch=epoch):
                 log.warning("session %s: a later incarnation, epoch %d, is known", session, epoch)
-            case r.Failed(code=code, message=text):
+            case r.RelayFailed(code=code, message=text):
                 raise ProtocolViolation(f"the relay says: {text} ({code})")
-            case r.Wanted(session=session, wanted=wanted):
+            case r.SubscribersWanted(session=session, wanted=wanted):
                 self.reach.wanted(self, session, wanted)
             case r.Taken(session=session, seq=seq):
                 self.reach.taken(self, session, seq)
@@ -156,7 +156,9 @@ class Uplink:
         device, name = self.reach.device, self.address.name
         signature = self.reach.host_key.sign(r.host_text(challenge.challenge, name))
         self.say(
-            r.Prove(r.RELAY_VERSION, device.key, name, signature, device.static, device.signature)
+            r.ProveHost(
+                r.RELAY_VERSION, device.key, name, signature, device.static, device.signature
+            )
         )
 
     def _greeted(self, greeted: r.Greeted) -> None:
@@ -212,7 +214,7 @@ class Uplink:
 
     def withdraw(self, session: SessionId) -> None:
         if self.up:
-            self.say(r.Withdraw(session))
+            self.say(r.WithdrawSession(session))
 
     def say(self, message: Message) -> None:
         if self._socket is not None:

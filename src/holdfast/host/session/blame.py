@@ -17,7 +17,7 @@ from holdfast.journal import entries
 from holdfast.model.info import BlameLine
 from holdfast.model.record import Record
 from holdfast.model.size import Size
-from holdfast.ports.screen import Screen
+from holdfast.ports.screen import ScreenPort
 
 if TYPE_CHECKING:
     from holdfast.host.daemon import Daemon
@@ -38,7 +38,7 @@ class Gathered(Record):
     held: bytes
     held_from: int
     size: Size
-    make_screen: Callable[[Size], Screen]
+    make_screen: Callable[[Size], ScreenPort]
     directory: str
     through: int | None
     names: dict[str, str]
@@ -127,7 +127,7 @@ class _Page:
     scrolls off it is put aside and cleared there: each look costs one screen and one piece, however
     much was printed before."""
 
-    def __init__(self, screen: Screen, rows: int) -> None:
+    def __init__(self, screen: ScreenPort, rows: int) -> None:
         self._screen, self._rows = screen, rows
         self._aside: list[_Blamed] = []
         self._shown: list[_Blamed] = []

@@ -11,12 +11,12 @@ from holdfast.adapters.journal_files.segments import JournalReader, exists, stat
 from holdfast.adapters.journal_files.writer import JournalWriter
 from holdfast.adapters.signing import check
 from holdfast.host.clock import now
-from holdfast.host.session.parcel import Kept, KeptHalt
-from holdfast.host.session_store import Store, Stored
+from holdfast.host.session.parcel import SavedHalt, StateBlob
+from holdfast.host.session_store import SessionStore, Stored
 from holdfast.journal import lineage
 from holdfast.journal.entries import HOST, Began, Discontinued, TailCut
 from holdfast.journal.signatures import binding_message
-from holdfast.journal.verdict import Outcome
+from holdfast.journal.verdict import VerdictKind
 from holdfast.model.actor import Actor
 from holdfast.model.errors import HoldfastError, InvalidArgument
 from holdfast.model.ids import SessionId
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 
-def discontinue(store: Store, session: SessionId, epoch: int, reason: str) -> None:
+def discontinue(store: SessionStore, session: SessionId, epoch: int, reason: str) -> None:
     """State it: as the journal's last entry, or beside a journal that is damaged. What cannot be
     written is logged; the session's end is certain either way."""
     directory = store.directory(session)
@@ -38,7 +38,7 @@ def discontinue(store: Store, session: SessionId, epoch: int, reason: str) -> No
         verdict = reader.verify(session, check)
         if verdict.closed_by or reader.discontinuity() is not None:
             return
-        if verdict.outcome is Outcome.DAMAGED:
+        if verdict.outcome is VerdictKind.DAMAGED:
             trusted = verdict.trustworthy_through
             statement = lineage.discontinuity(
                 session,
@@ -65,7 +65,9 @@ def discontinue(store: Store, session: SessionId, epoch: int, reason: str) -> No
         log.error("discontinuity of %s: %s", session, error)
 
 
-def succeed(store: Store, kept: Kept, reason: str) -> tuple[Kept, JournalWriter, Stored | None]:
+def succeed(
+    store: SessionStore, kept: StateBlob, reason: str
+) -> tuple[StateBlob, JournalWriter, Stored | None]:
     """What runs goes on under a new identity that names the old one. Nobody holds its turn: it was
     got under a record that cannot be trusted. Gives the old one's tombstone too."""
     old = kept.spec
@@ -95,12 +97,12 @@ def succeed(store: Store, kept: Kept, reason: str) -> tuple[Kept, JournalWriter,
     if kept.lease is not None and kept.halt is None:
         # A lease is for one identity, and who held this one's is not known from a damaged record:
         # what runs goes on, pinned, when somebody says so.
-        fresh_start = fresh_start.replace(halt=KeptHalt(confirmed=False))
+        fresh_start = fresh_start.replace(halt=SavedHalt(confirmed=False))
     return fresh_start, journal, ended
 
 
 def begin_journal(
-    store: Store, session: SessionId, actor: str, epoch: int, **known: Any
+    store: SessionStore, session: SessionId, actor: str, epoch: int, **known: Any
 ) -> JournalWriter:
     """The journal with its first entry: before anything of the session runs."""
     key, host_key = store.session_key(session), store.host_key

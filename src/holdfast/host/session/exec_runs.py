@@ -16,11 +16,11 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 from weakref import WeakSet
 
-from holdfast.core.command_output import ExecOutput
+from holdfast.core.command_output import CommandOutput
 from holdfast.core.key_names import pasted
 from holdfast.host.clock import now
 from holdfast.host.connection.output_channels import Piece
-from holdfast.host.session.parcel import KeptExec
+from holdfast.host.session.parcel import SavedExec
 from holdfast.model.envelope import Right
 from holdfast.model.errors import HoldfastError, InvalidArgument, from_code
 from holdfast.model.ids import ActorId, OperatorId
@@ -44,7 +44,7 @@ _CWD_KEPT_BYTES = 100  # a longer one is not remembered: the state blob is small
 class Execution:
     """One command line that was typed for somebody, and who reads its output."""
 
-    def __init__(self, record: KeptExec, *, restored: bool = False) -> None:
+    def __init__(self, record: SavedExec, *, restored: bool = False) -> None:
         self.record = record
         self.restored = restored  # its asker spoke to another daemon
         self.channels: WeakSet[ExecChannel] = WeakSet()  # of operators that are still here
@@ -81,13 +81,13 @@ class Execution:
 class Executions:
     """Those of one session: the latest, and with keys of their own more of them."""
 
-    def __init__(self, kept: tuple[KeptExec, ...]) -> None:
+    def __init__(self, kept: tuple[SavedExec, ...]) -> None:
         self._keyed: deque[Execution] = deque()
         self._others: deque[Execution] = deque()
         for record in kept:
             self._among(record).append(Execution(record, restored=True))
 
-    def _among(self, record: KeptExec) -> deque[Execution]:
+    def _among(self, record: SavedExec) -> deque[Execution]:
         return self._keyed if record.keyed else self._others
 
     def find(self, actor: str, operator: OperatorId, request: m.Exec) -> Execution | None:
@@ -108,7 +108,7 @@ class Executions:
         refused."""
         if len(request.key) > EXEC_KEY_MAX_CHARS:
             raise InvalidArgument(f"a key has at most {EXEC_KEY_MAX_CHARS} characters")
-        record = KeptExec(
+        record = SavedExec(
             _name(actor, operator, request),
             bool(request.key),
             operator,
@@ -145,7 +145,7 @@ class Executions:
                     left = execution
         return left
 
-    def kept(self) -> tuple[KeptExec, ...]:
+    def kept(self) -> tuple[SavedExec, ...]:
         return tuple(execution.record for execution in (*self._keyed, *self._others))
 
 
@@ -162,7 +162,7 @@ class ExecChannel:
         self._request = request
         self._execution = execution
         self._cursor = execution.record.offset
-        self._output: ExecOutput | None = None
+        self._output: CommandOutput | None = None
         self._ready: deque[m.Answer] = deque()
         self._lost = 0
         self._finished = False
@@ -210,7 +210,7 @@ class ExecChannel:
         record = self._execution.record
         if self._output is None and record.command is not None:
             fish = self.live.spec.shell == "fish"
-            self._output = ExecOutput(
+            self._output = CommandOutput(
                 record.command, parsed=record.parsed, preamble=fish, at=record.offset
             )
             self._ready.append(
@@ -223,7 +223,7 @@ class ExecChannel:
         if record.end_offset is not None and self._cursor >= end and not self._ready:
             self._read_mark(end, self._output)
 
-    def _read_to(self, end: int, output: ExecOutput) -> None:
+    def _read_to(self, end: int, output: CommandOutput) -> None:
         """Take from the ring until there is something to send: a reader that does not read leaves
         the rest there."""
         ring = self.live.ring
@@ -239,7 +239,7 @@ class ExecChannel:
             passed = output.feed(data)
             self._say(output.at - len(passed), passed)
 
-    def _read_mark(self, end: int, output: ExecOutput) -> None:
+    def _read_mark(self, end: int, output: CommandOutput) -> None:
         """All that was printed when the end was reported is read. The mark may come behind it."""
         if output.complete:
             return

@@ -14,25 +14,25 @@ from holdfast.adapters.halt import cgroup, freeze
 from holdfast.adapters.halt.stop_tree import Tree
 from holdfast.core import events as ev
 from holdfast.host.clock import now
-from holdfast.host.session.parcel import KeptHalt
+from holdfast.host.session.parcel import SavedHalt
 from holdfast.journal import entries
 from holdfast.model.errors import HaltFailed, LevelUnavailable
 from holdfast.model.ids import HOST_ACTOR
 from holdfast.model.spec import Place
 from holdfast.model.turn_info import Receipt
-from holdfast.ports.halt import Halted, Stopped
+from holdfast.ports.halt import HaltResult, Stopped
 
 if TYPE_CHECKING:
     from holdfast.host.session.live_session import LiveSession
 
 
-class Halts:
+class HaltControl:
     """What is stopped of one session, and by which means it is let go."""
 
-    def __init__(self, live: LiveSession, kept: KeptHalt | None) -> None:
+    def __init__(self, live: LiveSession, kept: SavedHalt | None) -> None:
         self._live = live
         self._lock = asyncio.Lock()
-        self._latest: asyncio.Task[Halted] | None = None
+        self._latest: asyncio.Task[HaltResult] | None = None
         self._thawing: asyncio.Task[bool] | None = None
         self._stopped: tuple[Stopped, ...] = kept.stopped if kept else ()
         self._confirmed = kept is not None and kept.confirmed
@@ -47,10 +47,10 @@ class Halts:
             live.core.frozen = False
             asyncio.get_running_loop().call_soon(self._begin_again)
 
-    def kept(self) -> KeptHalt | None:
+    def kept(self) -> SavedHalt | None:
         if not self._live.core.halted:
             return None
-        return KeptHalt(self._confirmed, self._stopped, self._standing)
+        return SavedHalt(self._confirmed, self._stopped, self._standing)
 
     def _begin_again(self) -> None:
         if not self._live.is_over:
@@ -61,14 +61,14 @@ class Halts:
     def begin(self, by: str, only: str, reason: str = "") -> None:
         """Stop it. Input is refused already."""
         scope = f"actor:{only}" if only else "session"
-        self._live.journal.fact(by, entries.HaltAsked(scope, reason), forced=True)
+        self._live.journal.fact(by, entries.HaltAskedEntry(scope, reason), forced=True)
         self._live.typist.judge_pending()
         if not only:
             self._confirmed = False
         self._live.keep()
         self._latest = self._live.background(self._halt(by, only))
 
-    async def _halt(self, by: str, only: str) -> Halted:
+    async def _halt(self, by: str, only: str) -> HaltResult:
         live = self._live
         async with self._lock:
             if only:
@@ -82,7 +82,7 @@ class Halts:
                 self._record(by, only, halted)
         return halted
 
-    async def _halt_all(self) -> Halted:
+    async def _halt_all(self) -> HaltResult:
         """At level plain, what stands still already is noted and kept before anything is stopped:
         so a daemon that finds a halt half done can tell what that one stopped from what the session
         had stopped itself, and knows what to continue."""
@@ -99,14 +99,14 @@ class Halts:
         self._stopped = tuple(sorted(ours, key=lambda one: one.pid))
         return halted
 
-    def _record(self, by: str, only: str, halted: Halted) -> None:
+    def _record(self, by: str, only: str, halted: HaltResult) -> None:
         live = self._live
         scope = f"actor:{only}" if only else "session"
         live.journal.fact(
-            by, entries.Halted(scope, halted.tasks, halted.seconds, halted.frozen), forced=True
+            by, entries.HaltedEntry(scope, halted.tasks, halted.seconds, halted.frozen), forced=True
         )
         if not only:
-            live.handle(ev.Froze(HOST_ACTOR, now(), halted.frozen))
+            live.handle(ev.FreezeReported(HOST_ACTOR, now(), halted.frozen))
         live.keep()
 
     async def outcome(self, receipt: Receipt) -> Receipt:
@@ -135,7 +135,7 @@ class Halts:
         async with self._lock:
             if live.core.fenced:  # since it was asked
                 return False
-            live.journal.fact(by, entries.Resumed(), forced=True)
+            live.journal.fact(by, entries.ResumedEntry(), forced=True)
             runs = await asyncio.to_thread(let_go, live.spec.place, self._stopped)
             if runs:
                 self._stopped, self._standing, self._confirmed = (), None, False
@@ -174,10 +174,10 @@ class Halts:
                 return
             with contextlib.suppress(OSError):
                 if not live.core.halted and cgroup.asked_to_freeze(place.cgroup):
-                    live.journal.fact(HOST_ACTOR, entries.Resumed(), forced=True)
+                    live.journal.fact(HOST_ACTOR, entries.ResumedEntry(), forced=True)
                     runs = await asyncio.to_thread(cgroup.thaw, place.cgroup)
                     if runs and not live.is_over and not live.core.stands_still:
-                        live.handle(ev.Froze(HOST_ACTOR, now(), False))
+                        live.handle(ev.FreezeReported(HOST_ACTOR, now(), False))
 
     # -- whose command it is ----------------------------------------------------------------------
 

@@ -36,11 +36,11 @@ from holdfast.model.turn_info import Handoff, TurnMove
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from holdfast.host.connection.operator_connection import Operator
+    from holdfast.host.connection.operator_connection import OperatorConnection
     from holdfast.host.session.live_session import LiveSession
 
 
-class Point(Record):
+class SeenPoint(Record):
     """Where an actor stood: the last journal record then, and the shell's state."""
 
     seq: int
@@ -48,17 +48,17 @@ class Point(Record):
     shell: ShellState | None = None
 
 
-class Look(Record):
+class KeyedLook(Record):
     """An actor's last look that had a key, and where it stood before: the answer may be lost."""
 
     key: str
-    before: Point | None = None
+    before: SeenPoint | None = None
 
 
 class _Points(Record):
-    held: dict[str, Point]
-    looked: dict[str, Point]
-    looks: dict[str, Look]
+    held: dict[str, SeenPoint]
+    looked: dict[str, SeenPoint]
+    looks: dict[str, KeyedLook]
 
 
 class Handoffs:
@@ -78,7 +78,7 @@ class Handoffs:
         self._points.looked.setdefault(actor, here)
         self._keep()
 
-    def left(self, operator: Operator, channel: int) -> None:
+    def left(self, operator: OperatorConnection, channel: int) -> None:
         """This channel is about to close. Its operator looked until now, if that was its last one
         with a terminal. To read bytes is no look: programs poll like that, and show nobody."""
         seats = self._live.core.attachments.seats()
@@ -86,12 +86,12 @@ class Handoffs:
         if shown == [channel] and not self._live.is_over:
             self._looked(operator.actor.id, self._here())
 
-    def _looked(self, actor: str, until: Point) -> None:
+    def _looked(self, actor: str, until: SeenPoint) -> None:
         self._points.looked[actor] = until
         self._keep()
 
-    def _here(self) -> Point:
-        return Point(self._live.journal.seq, now(), self._shell())
+    def _here(self) -> SeenPoint:
+        return SeenPoint(self._live.journal.seq, now(), self._shell())
 
     def _shell(self) -> ShellState | None:
         live = self._live
@@ -143,14 +143,14 @@ class Handoffs:
         handoff = self._made(found, point, here)
         if look and since_seq is None:
             if key:
-                self._points.looks[actor] = Look(key, point)
+                self._points.looks[actor] = KeyedLook(key, point)
             self._looked(actor, here)
         known = unsubmitted is not None
         return handoff.replace(
             unsubmitted=unsubmitted or "", unsubmitted_by=authors, unsubmitted_known=known
         )
 
-    def _made(self, found: _Gathered, point: Point | None, here: Point) -> Handoff:
+    def _made(self, found: _Gathered, point: SeenPoint | None, here: SeenPoint) -> Handoff:
         live, name = self._live, self._live.daemon.actors.name
         shell = here.shell
         before = point.shell if point else None
@@ -237,7 +237,7 @@ class _Gathered:
                     )
             case entries.TurnMoved(step=step, before=before, holder=holder, reason=reason):
                 self.moves.append(TurnMove(entry.at, step, before, holder, reason))
-            case entries.Refused(count=count):
+            case entries.RefusedEntry(count=count):
                 self.refused += count
             case entries.BlindInput(size=size):
                 self.blind_bytes += size

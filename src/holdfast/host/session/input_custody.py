@@ -11,7 +11,7 @@ from collections import deque
 from typing import TYPE_CHECKING
 
 from holdfast.adapters import pty
-from holdfast.adapters.session_memory.input_ledger import Ledger
+from holdfast.adapters.session_memory.input_ledger import InputLedger
 from holdfast.core import events as ev
 from holdfast.host.clock import now
 from holdfast.journal import entries
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
     _Pending = tuple[ev.Take, asyncio.Future[int]]
 
 
-class Typist:
+class InputCustody:
     """Types into one session, in order, each input once."""
 
     def __init__(self, live: LiveSession, layer_seq: int) -> None:
         self._live = live
         self._loop = asyncio.get_running_loop()
-        self.ledger = Ledger(live.ring, live.fds.input)
+        self.ledger = InputLedger(live.ring, live.fds.input)
         self._pending: deque[_Pending] = deque()
         self._waiting = False  # for the PTY to take more
         self.layer_seq = max(layer_seq, self.ledger.last_seq(LAYER))
@@ -107,7 +107,7 @@ class Typist:
         live = self._live
         if live.core.ending is None and not live.core.stands_still:
             self.layer_seq += 1
-            live.handle(ev.Offered(HOST_ACTOR, now(), LAYER, self.layer_seq, data, "answer"))
+            live.handle(ev.InputOffered(HOST_ACTOR, now(), LAYER, self.layer_seq, data, "answer"))
 
     def _into_custody(self, take: ev.Take) -> None:
         live, actor, operator = self._live, take.actor, take.operator
@@ -143,7 +143,7 @@ class Typist:
             if take.intent:
                 live.journal.record(take.actor, entries.Intended(take.intent))
             data, head = take.data, live.ring.head
-            body = entries.Input(take.operator, take.seq, take.seq, take.form, data, head)
+            body = entries.InputEntry(take.operator, take.seq, take.seq, take.form, data, head)
             live.journal.record(take.actor, body)
         return secret
 
@@ -190,7 +190,9 @@ class Typist:
             self._pending.remove((take, answer))
             before = self.ledger.last_seq(take.operator)
             live.core.intake.not_taken(take.operator, take.seq, before, len(take.data))
-            offered = ev.Offered(take.actor, now(), take.operator, take.seq, take.data, take.form)
+            offered = ev.InputOffered(
+                take.actor, now(), take.operator, take.seq, take.data, take.form
+            )
             live.journal.refused(offered, error.code)
             _fail(answer, error)
 

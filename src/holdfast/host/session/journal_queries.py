@@ -14,16 +14,16 @@ from holdfast.journal.proof import prove
 from holdfast.model.errors import HoldfastError, InvalidArgument, JournalDamaged
 from holdfast.model.ids import SessionId
 from holdfast.model.info import Judgement
-from holdfast.wire.messages import authority as a
+from holdfast.wire.messages import journal as journal_messages
 
 if TYPE_CHECKING:
-    from holdfast.host.session_store import Store
+    from holdfast.host.session_store import SessionStore
 
 
 class Records:
     """The journal of one session."""
 
-    def __init__(self, store: Store, session: SessionId, known_through: int = 0) -> None:
+    def __init__(self, store: SessionStore, session: SessionId, known_through: int = 0) -> None:
         """`known_through`: the last entry that the host itself remembers having written."""
         self.session = session
         self._store = store
@@ -70,7 +70,7 @@ class Records:
             return False
         return found == began.predecessor_hash or not began.predecessor_seq
 
-    def proven(self, request: int, first: int, last: int) -> a.Proven:
+    def proven(self, request: int, first: int, last: int) -> journal_messages.Proven:
         reader = JournalReader(self._directory)
         began = next(reader.entries(1, 1), None)
         if began is None or not isinstance(began.body, entries.Began):
@@ -80,7 +80,7 @@ class Records:
             raise InvalidArgument(f"{first} to {last} is not a range of records")
         records = reader.records(first, last)
         proof = prove(began.body, began.epoch, records, self._host_key.sign)
-        return a.Proven(request, proof.witness, proof.text())
+        return journal_messages.Proven(request, proof.witness, proof.text())
 
     def _last(self, reader: JournalReader) -> int:
         return self._known_through or reader.verify(self.session, check).last_seq

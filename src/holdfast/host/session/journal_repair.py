@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 def change_of(subject: Actor, envelope: Envelope | None) -> entries.Body:
     """The entry that tells of it; None: the subject is revoked."""
-    return entries.ActorRevoked(subject.id) if envelope is None else _envelope_set(envelope)
+    return entries.ActorRevokedEntry(subject.id) if envelope is None else _envelope_set(envelope)
 
 
 def _envelope_set(envelope: Envelope) -> entries.EnvelopeSet:
@@ -41,7 +41,7 @@ def missed_changes(
         for entry in recent
         if isinstance(entry.body, entries.EnvelopeSet)
     }
-    told = {e.body.subject for e in recent if isinstance(e.body, entries.ActorRevoked)}
+    told = {e.body.subject for e in recent if isinstance(e.body, entries.ActorRevokedEntry)}
     for actor in authority.actors():
         if not actor.may_touch(live.spec.uid):
             continue
@@ -52,15 +52,15 @@ def missed_changes(
             if known.get((body.subject, body.scope)) != body:
                 yield envelope.granted_by, body
         if actor.revoked_at is not None and actor.revoked_at >= since and actor.id not in told:
-            yield actor.revoked_by, entries.ActorRevoked(actor.id)
+            yield actor.revoked_by, entries.ActorRevokedEntry(actor.id)
 
 
-def last_input(recent: list[entries.Entry]) -> entries.Input | entries.BlindInput | None:
+def last_input(recent: list[entries.Entry]) -> entries.InputEntry | entries.BlindInput | None:
     """The last input recorded, unless it is known already that it never arrived: only this one can
     have been under way when the daemon died."""
-    last: entries.Input | entries.BlindInput | None = None
+    last: entries.InputEntry | entries.BlindInput | None = None
     for entry in recent:
-        if isinstance(entry.body, entries.Input | entries.BlindInput):
+        if isinstance(entry.body, entries.InputEntry | entries.BlindInput):
             last = entry.body
         elif isinstance(entry.body, entries.Voided):
             last = None

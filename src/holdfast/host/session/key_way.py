@@ -17,7 +17,7 @@ from holdfast.host.clock import now
 from holdfast.model.limits import ECHO_DUE_S
 
 if TYPE_CHECKING:
-    from holdfast.host.connection.operator_connection import Operator
+    from holdfast.host.connection.operator_connection import OperatorConnection
     from holdfast.host.session.live_session import LiveSession
     from holdfast.host.session.output import Reader
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 class _Armed(NamedTuple):
     """All is judged and prepared for the next key, unless something happens before it comes."""
 
-    operator: Operator
+    operator: OperatorConnection
     swift: Swift
     seq: int
     reader: Reader
@@ -40,10 +40,10 @@ class KeyWay:
         self._live = live
         self._key_press = key_press
         self._hand: Hand | None = None
-        self._whose: Operator | None = None
+        self._whose: OperatorConnection | None = None
         self._armed: _Armed | None = None
 
-    def receive(self, operator: Operator) -> bytes | None:
+    def receive(self, operator: OperatorConnection) -> bytes | None:
         """What this operator sent, b"" at its end; None when it was a key, and is typed. Raises
         OSError as a socket does."""
         live, at = self._live, now()
@@ -65,7 +65,7 @@ class KeyWay:
         self._arm(operator, at)  # while nobody waits for it
         return None
 
-    def _still(self, armed: _Armed, operator: Operator, at: float) -> bool:
+    def _still(self, armed: _Armed, operator: OperatorConnection, at: float) -> bool:
         live, channel = self._live, armed.reader.channel
         if armed.operator is not operator or not live.core.still(armed.swift, at):
             return False
@@ -78,7 +78,7 @@ class KeyWay:
             reader is not None and reader.free_channel() is channel and channel.cursor == armed.head
         )
 
-    def _arm(self, operator: Operator, at: float) -> _Armed | None:
+    def _arm(self, operator: OperatorConnection, at: float) -> _Armed | None:
         live, output = self._live, self._live.output
         self._armed = None
         assert operator.id is not None
@@ -106,7 +106,7 @@ class KeyWay:
             live.output.answered(done.moved > 0)
         live.output.looked(armed.reader, done.moved, done.sent)
 
-    def _hand_of(self, operator: Operator) -> Hand | None:
+    def _hand_of(self, operator: OperatorConnection) -> Hand | None:
         """None when its keys cannot go this way."""
         assert operator.id is not None
         live = self._live

@@ -22,11 +22,11 @@ from typing import TYPE_CHECKING
 
 from holdfast.adapters.halt import cgroup
 from holdfast.core import events as ev
-from holdfast.core.lease.table import Step
+from holdfast.core.lease.table import LeaseStep
 from holdfast.host.clock import now
 from holdfast.host.coordination_point import CoordinationPoint, terms_of
 from holdfast.host.session import fencing_token
-from holdfast.host.session.lease_runner import KeptTenure, Tenure, newborn
+from holdfast.host.session.lease_runner import LeaseRunner, SavedLeaseRun, newborn
 from holdfast.host.session_store import Stored
 from holdfast.journal import entries
 from holdfast.keeper import boottime
@@ -74,7 +74,7 @@ class _LoopAlarm:
         self._alarm.close()
 
 
-class Leases:
+class HostLeases:
     """All of a host."""
 
     def __init__(self, daemon: Daemon) -> None:
@@ -85,12 +85,12 @@ class Leases:
         self.clock = BootClock()
         self._releasing: set[asyncio.Task[None]] = set()
 
-    async def acquire(self, session: SessionId) -> Leasing:
+    async def acquire(self, session: SessionId) -> SessionLease:
         """For a session that is about to begin. Raises CoordinationDown."""
         owner = self.daemon.store.host_key.public.hex()
         home = cgroup.home(self.daemon.instance)
-        leasing = Leasing(self, session, f"{home}/{session}", begins=True)
-        leasing.tenure = Tenure(
+        leasing = SessionLease(self, session, f"{home}/{session}", begins=True)
+        leasing.tenure = LeaseRunner(
             newborn(session, owner, self.terms), self.point, self.clock, leasing
         )
         try:
@@ -107,19 +107,19 @@ class Leases:
             )
         return leasing
 
-    def carry_on(self, session: SessionId, group: str, kept: KeptTenure) -> Leasing:
+    def carry_on(self, session: SessionId, group: str, kept: SavedLeaseRun) -> SessionLease:
         """That of a session which another daemon held until now; `begin` follows."""
-        leasing = Leasing(self, session, group)
-        leasing.tenure = Tenure.of(kept, self.point, self.clock, leasing)
+        leasing = SessionLease(self, session, group)
+        leasing.tenure = LeaseRunner.of(kept, self.point, self.clock, leasing)
         return leasing
 
-    def release(self, tenure: Tenure) -> None:
+    def release(self, tenure: LeaseRunner) -> None:
         """In its own time: nothing of the session runs any more."""
         task = asyncio.get_running_loop().create_task(self._release(tenure))
         self._releasing.add(task)
         task.add_done_callback(self._releasing.discard)
 
-    async def _release(self, tenure: Tenure) -> None:
+    async def _release(self, tenure: LeaseRunner) -> None:
         tenure.release()
         try:
             async with asyncio.timeout(LEASE_RELEASE_S):
@@ -136,13 +136,13 @@ class Leases:
         await self.point.close()
 
 
-class Leasing:
+class SessionLease:
     """One session's lease, and what follows from it there."""
 
-    tenure: Tenure
+    tenure: LeaseRunner
 
     def __init__(
-        self, leases: Leases, session: SessionId, group: str, *, begins: bool = False
+        self, leases: HostLeases, session: SessionId, group: str, *, begins: bool = False
     ) -> None:
         self._leases, self._session, self._group = leases, session, group
         self._begins = begins
@@ -244,7 +244,7 @@ class Leasing:
         self._watch()
         self.moved()
 
-    def lost(self, step: Step) -> None:
+    def lost(self, step: LeaseStep) -> None:
         live, never_ran = self._live, bool(self._unwritten)
         self._unwritten = ""
         if live is None or live.is_over or never_ran:
@@ -258,7 +258,7 @@ class Leasing:
         log.warning("session %s lives elsewhere, in epoch %d", self._session, by.epoch)
         live = self._live
         if live is not None and not live.is_over:
-            body = entries.Fenced("taken", by.epoch, by.owner)
+            body = entries.FencedEntry("taken", by.epoch, by.owner)
             live.journal.fact(HOST_ACTOR, body, forced=True)
         self.moved()
 
@@ -286,7 +286,7 @@ class Leasing:
         live.typist.pause()
         live.typist.judge_pending()
         self._send_away(live)
-        live.journal.fact(HOST_ACTOR, entries.Fenced(cause), forced=True)
+        live.journal.fact(HOST_ACTOR, entries.FencedEntry(cause), forced=True)
         live.keep()
         self._leases.daemon.reach.over(live.spec.id)
         log.warning("session %s is fenced (%s), epoch %d", self._session, cause, live.spec.epoch)

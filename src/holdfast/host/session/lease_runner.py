@@ -22,30 +22,30 @@ from typing import Protocol
 from holdfast.core.lease.events import (
     Acquire,
     Acquired,
-    Fenced,
     Force,
     LeaseEvent,
+    LeaseFenced,
     LeaseOutcome,
-    Look,
+    LeaseTick,
+    LeaseWritten,
     LookFailed,
+    ReadRecord,
+    RecordSeen,
     Release,
     Released,
     Renewed,
-    Seen,
-    Tick,
     Write,
     WriteLost,
     WriteUnknown,
-    Wrote,
 )
 from holdfast.core.lease.machine import Lease
-from holdfast.core.lease.snapshot import KeptLease, kept, restored
-from holdfast.core.lease.table import FENCED, HELD, RELEASED, Step
+from holdfast.core.lease.snapshot import SavedLease, kept, restored
+from holdfast.core.lease.table import FENCED, HELD, RELEASED, LeaseStep
 from holdfast.model.errors import CoordinationDown, HoldfastError, InvalidArgument
 from holdfast.model.ids import HOST_ACTOR, SessionId
 from holdfast.model.lease import LeaseRecord, LeaseTerms
 from holdfast.model.record import Record
-from holdfast.ports.coordination import Done, Entry, Lost, Unknown
+from holdfast.ports.coordination import CasLost, CasUnknown, StoredValue, Written
 from holdfast.wire.coordination import lease_key, pack_lease, unpack_lease
 
 log = logging.getLogger(__name__)
@@ -53,7 +53,7 @@ log = logging.getLogger(__name__)
 _SAME_TREE = "its own tree, which stood still since"
 
 
-class Alarm(Protocol):
+class AlarmPort(Protocol):
     """Calls back at a moment; one at a time."""
 
     def set(self, at: float | None) -> None: ...
@@ -68,25 +68,27 @@ class Clock(Protocol):
 
     def now(self) -> float: ...
 
-    def alarm(self, call: Callable[[], None]) -> Alarm: ...
+    def alarm(self, call: Callable[[], None]) -> AlarmPort: ...
 
 
-class Store(Protocol):
+class LeaseStore(Protocol):
     """As much of a coordination point as a lease needs."""
 
-    async def get(self, key: str) -> Entry: ...
+    async def get(self, key: str) -> StoredValue: ...
 
-    async def cas(self, key: str, value: bytes, revision: int) -> Done | Lost | Unknown: ...
+    async def cas(
+        self, key: str, value: bytes, revision: int
+    ) -> Written | CasLost | CasUnknown: ...
 
 
-class Told(Protocol):
+class LeaseListener(Protocol):
     """Who acts on what becomes of the lease."""
 
     def acquired(self, epoch: int, until: float) -> None: ...
 
     def renewed(self, until: float) -> None: ...
 
-    def lost(self, step: Step) -> None: ...
+    def lost(self, step: LeaseStep) -> None: ...
 
     def taken(self, by: LeaseRecord) -> None: ...
 
@@ -94,19 +96,19 @@ class Told(Protocol):
         """What is kept of it has changed."""
 
 
-class KeptTenure(Record):
+class SavedLeaseRun(Record):
     """All of it, over a daemon's restart."""
 
-    lease: KeptLease
+    lease: SavedLease
     epoch: int  # the last that was held here
     before: str  # the incarnation that held it, when `lease` is for the next
     taken: LeaseRecord | None = None
 
 
-class Tenure:
+class LeaseRunner:
     """How this host holds one session."""
 
-    def __init__(self, lease: Lease, store: Store, clock: Clock, told: Told) -> None:
+    def __init__(self, lease: Lease, store: LeaseStore, clock: Clock, told: LeaseListener) -> None:
         self.lease = lease
         self.epoch = lease.epoch
         self.taken: LeaseRecord | None = None  # a later incarnation, of another host
@@ -116,21 +118,23 @@ class Tenure:
         self._held = asyncio.Event()
         self._store, self._clock, self._told = store, clock, told
         self._key = lease_key(lease.session)
-        self._alarm: Alarm | None = None
+        self._alarm: AlarmPort | None = None
         self._tasks: set[asyncio.Task[None]] = set()
         self._leaving = False
         self._answered = True  # the coordination point did, when last asked
 
     @classmethod
-    def of(cls, kept: KeptTenure, store: Store, clock: Clock, told: Told) -> Tenure:
+    def of(
+        cls, kept: SavedLeaseRun, store: LeaseStore, clock: Clock, told: LeaseListener
+    ) -> LeaseRunner:
         """The one that another daemon kept. Nothing is done before `carry_on`."""
         tenure = cls(restored(kept.lease, clock.boot_id), store, clock, told)
         tenure.epoch, tenure._before, tenure.taken = kept.epoch, kept.before, kept.taken
         return tenure
 
-    def kept(self) -> KeptTenure:
+    def kept(self) -> SavedLeaseRun:
         lease = kept(self.lease, self._clock.boot_id)
-        return KeptTenure(lease, self.epoch, self._before, self.taken)
+        return SavedLeaseRun(lease, self.epoch, self._before, self.taken)
 
     # -- what is wanted -------------------------------------------------------------------------
 
@@ -143,7 +147,7 @@ class Tenure:
         if self.usable():
             return True
         if self.lease.state is HELD:
-            self._give(Tick(self._clock.now()))
+            self._give(LeaseTick(self._clock.now()))
         return False
 
     async def acquire(self, within_s: float) -> bool:
@@ -214,7 +218,7 @@ class Tenure:
     # -- the machine ----------------------------------------------------------------------------
 
     def _rang(self) -> None:
-        self._give(Tick(self._clock.now()))
+        self._give(LeaseTick(self._clock.now()))
 
     def _give(self, event: LeaseEvent, lease: Lease | None = None) -> None:
         """`lease`: whose answer it is; one of a machine that is gone concerns nobody."""
@@ -231,7 +235,7 @@ class Tenure:
 
     def _carry_out(self, outcome: LeaseOutcome) -> None:
         match outcome:
-            case Look():
+            case ReadRecord():
                 self._begin(self._look(self.lease))
             case Write():
                 if self.lease.state is not HELD:  # of a renewal, a look at the record tells
@@ -243,12 +247,12 @@ class Tenure:
                 self._told.acquired(epoch, until)
             case Renewed(until=until):
                 self._told.renewed(until)
-            case Fenced(step=step):
+            case LeaseFenced(step=step):
                 self._fenced(step)
             case Released():
                 self.settled.set()
 
-    def _fenced(self, step: Step) -> None:
+    def _fenced(self, step: LeaseStep) -> None:
         self._before = self.lease.incarnation
         self._held.clear()
         self._told.lost(step)
@@ -297,20 +301,22 @@ class Tenure:
                 assert record is not None
                 self._taken(record)
                 return
-        self._give(Seen(self._clock.now(), entry.revision, record), lease)
+        self._give(RecordSeen(self._clock.now(), entry.revision, record), lease)
 
     async def _write(self, lease: Lease, write: Write) -> None:
         try:
             done = await self._store.cas(self._key, pack_lease(write.record), write.revision)
         except HoldfastError as error:
-            done = Unknown(error.message)
+            done = CasUnknown(error.message)
         now = self._clock.now()
-        if isinstance(done, Unknown):
+        if isinstance(done, CasUnknown):
             self._no_answer(done.why)
             self._give(WriteUnknown(now), lease)
             return
         self._answer()
-        self._give(Wrote(now, done.revision) if isinstance(done, Done) else WriteLost(now), lease)
+        self._give(
+            LeaseWritten(now, done.revision) if isinstance(done, Written) else WriteLost(now), lease
+        )
 
     def _is_anothers(self, record: LeaseRecord | None) -> bool:
         """Whether a later incarnation, and none of ours, has been written there. Where nothing is

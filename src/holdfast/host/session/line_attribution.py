@@ -14,7 +14,7 @@ from holdfast.model.ids import HOST_ACTOR
 from holdfast.model.state import SessionState
 
 if TYPE_CHECKING:
-    from holdfast.core.line_authors import Line
+    from holdfast.core.line_authors import TypedLine
     from holdfast.host.session.live_session import LiveSession
 
 # A shell that read a whole line has said by then what it made of it, or wants more of it.
@@ -29,7 +29,7 @@ class Later(NamedTuple):
     prompted: bool  # and whether, after the last of these, the shell asked for another line
 
 
-class Typed:
+class LineAttribution:
     """What was typed into one session."""
 
     def __init__(self, live: LiveSession, *, running: bool) -> None:
@@ -137,7 +137,7 @@ class Typed:
         if by := self._lines.next_author():
             self._comes_to(by)
 
-    def began(self, later: Later) -> Line:
+    def began(self, later: Later) -> TypedLine:
         """A command, and the line that it is. One of which nothing is known is of whoever typed
         last; and blind, while the turn is."""
         self._running = True

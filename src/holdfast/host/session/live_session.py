@@ -28,23 +28,23 @@ from holdfast.adapters.launch.client import end as end_tree
 from holdfast.adapters.session_memory.key_press import KeyPress
 from holdfast.adapters.session_memory.output_ring import Ring
 from holdfast.core import events as ev
-from holdfast.core.session import Session
-from holdfast.core.turn.machine import Turn
+from holdfast.core.session import SessionMachine
+from holdfast.core.turn.machine import TurnMachine
 from holdfast.host.clock import now
 from holdfast.host.session import describe, signals
-from holdfast.host.session.halt_control import Halts
+from holdfast.host.session.halt_control import HaltControl
 from holdfast.host.session.handoff import Handoffs
-from holdfast.host.session.input_custody import Typist
+from holdfast.host.session.input_custody import InputCustody
 from holdfast.host.session.journal_repair import change_of
 from holdfast.host.session.key_way import KeyWay
-from holdfast.host.session.lease import Leasing
-from holdfast.host.session.output import Output
-from holdfast.host.session.parcel import Descriptors, Kept
-from holdfast.host.session.record import Journaling
+from holdfast.host.session.lease import SessionLease
+from holdfast.host.session.output import OutputPump
+from holdfast.host.session.parcel import SessionFds, StateBlob
+from holdfast.host.session.record import SessionRecord
 from holdfast.host.session.screen_view import View
-from holdfast.host.session.shell_commands import Commands
-from holdfast.host.session.state_watch import Watching
-from holdfast.host.session.turn_notices import Turning
+from holdfast.host.session.shell_commands import ShellCommands
+from holdfast.host.session.state_watch import StateWatch
+from holdfast.host.session.turn_notices import TurnNotices
 from holdfast.journal import entries
 from holdfast.model.actor import Actor
 from holdfast.model.envelope import ALL, Envelope, Scope
@@ -57,7 +57,7 @@ from holdfast.model.state import Ending, SessionState
 from holdfast.wire.epochs import Incarnation
 
 if TYPE_CHECKING:
-    from holdfast.host.connection.operator_connection import Operator
+    from holdfast.host.connection.operator_connection import OperatorConnection
     from holdfast.host.daemon import Daemon
     from holdfast.host.reach.output_fanout import Fanout
     from holdfast.host.session_store import Stored
@@ -70,7 +70,7 @@ log = logging.getLogger(__name__)
 _COMMANDS_KEPT, _TEXT_KEPT_CHARS = 10, 500
 _NONE: frozenset[str] = frozenset()
 # After these another moment may be the next at which time alone changes something.
-_MAY_WAKE = (ev.Opened, ev.AuthorityChanged, ev.PolicyAsked, ev.ForwardAsked)
+_MAY_WAKE = (ev.ChannelOpened, ev.AuthorityChanged, ev.PolicyAsked, ev.ForwardAsked)
 
 
 class LiveSession:
@@ -79,10 +79,10 @@ class LiveSession:
     def __init__(
         self,
         daemon: Daemon,
-        kept: Kept,
-        fds: Descriptors,
+        kept: StateBlob,
+        fds: SessionFds,
         journal: JournalWriter | None = None,
-        leasing: Leasing | None = None,
+        leasing: SessionLease | None = None,
     ) -> None:
         """`journal`, `leasing`: of a session that begins; else they are carried on."""
         self.daemon = daemon
@@ -91,19 +91,21 @@ class LiveSession:
             leasing = daemon.leases.carry_on(spec.id, spec.place.cgroup, kept.lease)
         self.leasing = leasing  # None: it is pinned
         self.fds = fds
-        self.audience: dict[Operator, int] = {}  # who has channels here, and how many
+        self.audience: dict[OperatorConnection, int] = {}  # who has channels here, and how many
         self.fanout: Fanout | None = None  # for those who came through relays
         self._left_at: dict[OperatorId, float] = {}
-        self._present: set[Operator] = set()  # who had to do with it and is still connected
+        self._present: set[OperatorConnection] = (
+            set()
+        )  # who had to do with it and is still connected
         self.buried: asyncio.Future[Stored] = asyncio.get_running_loop().create_future()
         self.over = asyncio.Event()  # it ended; not buried yet where there is no room for that
         self._loop = asyncio.get_running_loop()
         self._tasks: set[asyncio.Task[Any]] = set()
         self._closed = False
         self.ring = Ring(fds.ring, fds.output)
-        self.typist = Typist(self, kept.layer_seq)
+        self.typist = InputCustody(self, kept.layer_seq)
         held = self._turn(kept)
-        self.core: Session = Session(
+        self.core: SessionMachine = SessionMachine(
             spec.id,
             spec.labels,
             kept.size,
@@ -117,14 +119,14 @@ class LiveSession:
         self.incarnation: Incarnation = Incarnation(spec.id, spec.epoch)
         self.incarnation.fenced = self.core.fenced
         self.view = View(self.ring, kept.size, daemon.make_screen)
-        self.journal = Journaling(self, journal)
-        self.commands = Commands(self, kept.commands, kept.executions)
-        self.watching = Watching(self)
-        self.turning = Turning(self)
+        self.journal = SessionRecord(self, journal)
+        self.commands = ShellCommands(self, kept.commands, kept.executions)
+        self.watching = StateWatch(self)
+        self.turning = TurnNotices(self)
         self.handoffs = Handoffs(self)
-        self.halts = Halts(self, kept.halt)
+        self.halts = HaltControl(self, kept.halt)
         key_press = KeyPress(self.ring)
-        self.output = Output(self, key_press, kept.last_output_at, held.blind)
+        self.output = OutputPump(self, key_press, kept.last_output_at, held.blind)
         self.key_way = KeyWay(self, key_press)
         if not self.core.fenced:
             self.output.read(True)
@@ -133,15 +135,15 @@ class LiveSession:
         if leasing is not None:
             leasing.begin(self)
 
-    def _turn(self, kept: Kept) -> Turn:
+    def _turn(self, kept: StateBlob) -> TurnMachine:
         names, session = self.daemon.actors.name, kept.spec.name
         if kept.turn is None:
-            return Turn(self.daemon.config.turn_policy, names=names, session=session)
-        return Turn.of(kept.turn, names=names, session=session)
+            return TurnMachine(self.daemon.config.turn_policy, names=names, session=session)
+        return TurnMachine.of(kept.turn, names=names, session=session)
 
     # -- events in, effects out ---------------------------------------------------------------
 
-    def handle(self, event: ev.Event) -> int | asyncio.Future[int] | None:
+    def handle(self, event: ev.SessionEvent) -> int | asyncio.Future[int] | None:
         """The one ingest. For an input: the output offset at which it was taken, or a future of it;
         -1 says that it had been taken before. What is refused is recorded as refused."""
         self.may_act()  # core.session learns of it first, if it may not any more
@@ -163,10 +165,10 @@ class LiveSession:
         self._carry_out(ev.AuthorityChanged(HOST_ACTOR, at), self.core.tick(at))
 
     def _carry_out(
-        self, event: ev.Event, effects: list[ev.Effect]
+        self, event: ev.SessionEvent, effects: list[ev.Effect]
     ) -> int | asyncio.Future[int] | None:
         answer: int | asyncio.Future[int] | None = None
-        turned = [effect.outcome for effect in effects if isinstance(effect, ev.TurnNews)]
+        turned = [effect.outcome for effect in effects if isinstance(effect, ev.TurnNotice)]
         if isinstance(event, ev.PolicyAsked):
             self.journal.fact(event.actor, entries.PolicySet(event.policy))
         for outcome in turned:
@@ -179,7 +181,7 @@ class LiveSession:
                     answer = self.typist.take(effect)
                 case ev.Repeat(operator=operator, seq=seq):
                     answer = self.typist.taken_before(operator, seq)
-                case ev.TurnNews(outcome=outcome):
+                case ev.TurnNotice(outcome=outcome):
                     self.turning.tell(outcome, event.actor)
                 case _:
                     self._do(event, effect)
@@ -191,7 +193,7 @@ class LiveSession:
             self.watching.stirred()
         return answer
 
-    def _do(self, event: ev.Event, effect: ev.Effect) -> None:
+    def _do(self, event: ev.SessionEvent, effect: ev.Effect) -> None:
         actor = event.actor
         match effect:
             case ev.SetSize(size=size):
@@ -204,7 +206,7 @@ class LiveSession:
                 signals.signal_foreground(self, number)
             case ev.Repaint():
                 signals.signal_foreground(self, signal.SIGWINCH)
-            case ev.Blind(blind=blind):
+            case ev.SetBlindOutput(blind=blind):
                 self.output.set_blind(blind)
                 self.keep()
             case ev.Freeze(only=only, reason=reason):
@@ -215,59 +217,59 @@ class LiveSession:
                 self.leasing.fence(cause)
             case ev.Unfence(epoch=epoch) if self.leasing is not None:
                 self.leasing.unfence(epoch)
-            case ev.TakeDown():
-                self.journal.fact(actor, entries.EndAsked(), forced=True)
+            case ev.EndTree():
+                self.journal.fact(actor, entries.EndAskedEntry(), forced=True)
                 self._take_down()
-            case ev.Answerer(seat=seat):
+            case ev.SetAnswerer(seat=seat):
                 self.daemon.tell_answerer(self, seat)
-            case ev.Announce():
+            case ev.AnnounceOperators():
                 self.daemon.announce(self)
-            case ev.Dismiss(operator=who, channel=channel):
+            case ev.DismissOperator(operator=who, channel=channel):
                 self.daemon.dismiss(self, who, channel)
             case ev.CutForward():
                 self.daemon.forwarding.cut(self, effect)
-            case ev.Bury(ending=ending):
+            case ev.CloseEnded(ending=ending):
                 self._bury(ending)
 
     # -- who is here --------------------------------------------------------------------------
 
-    def here(self, operator: Operator) -> None:
+    def here(self, operator: OperatorConnection) -> None:
         """This connection has to do with the session: when its actor's last one goes, the turn
         is free."""
         self._present.add(operator)
         operator.touched.add(self)
 
-    def came(self, operator: Operator, observe: bool, offset: int) -> None:
+    def came(self, operator: OperatorConnection, observe: bool, offset: int) -> None:
         """A channel is open: recorded with how long its operator had been away (M1). One that
         paints anew opens another channel; it had not been away at all."""
         assert operator.id is not None
         if self.core.attachments.seats_of(operator.id) > 1:
             return
         gap = max(0.0, now() - self._left_at.pop(operator.id, now()))
-        body = entries.Attached(operator.id, operator.client, observe, offset, gap)
+        body = entries.AttachedEntry(operator.id, operator.client, observe, offset, gap)
         self.journal.note(operator.actor.id, body)
 
-    def left(self, operator: Operator, channel: int) -> None:
+    def left(self, operator: OperatorConnection, channel: int) -> None:
         """A channel is closed."""
         assert operator.id is not None
         seats = self.core.attachments
         last = seats.has(operator.id, channel) and seats.seats_of(operator.id) == 1
         if last and not self.is_over:
-            self.journal.note(operator.actor.id, entries.Detached(operator.id))
+            self.journal.note(operator.actor.id, entries.DetachedEntry(operator.id))
             self._left_at[operator.id] = now()
             if len(self._left_at) > INTAKE_OPERATORS:
                 del self._left_at[next(iter(self._left_at))]
         self.handoffs.left(operator, channel)
-        self.handle(ev.Left(operator.actor.id, now(), operator.id, channel))
+        self.handle(ev.ChannelClosed(operator.actor.id, now(), operator.id, channel))
 
-    def gone(self, operator: Operator) -> None:
+    def gone(self, operator: OperatorConnection) -> None:
         self._present.discard(operator)
         actor = operator.actor.id
         if self.is_over or any(other.actor.id == actor for other in self._present):
             return
-        self.handle(ev.Gone(actor, now()))
+        self.handle(ev.ActorDisconnected(actor, now()))
 
-    def everybody(self) -> set[Operator]:
+    def everybody(self) -> set[OperatorConnection]:
         """Who is to be told what happens here."""
         may_see = self.daemon.registry.may_see
         acted = (operator for operator in self._present if may_see(operator.actor, self))
@@ -383,7 +385,7 @@ class LiveSession:
     # -- custody ------------------------------------------------------------------------------
 
     def blob(self) -> bytes:
-        kept = Kept(
+        kept = StateBlob(
             self.spec,
             self.core.size,
             self.commands.recent(_COMMANDS_KEPT, text_chars=_TEXT_KEPT_CHARS),

@@ -19,11 +19,11 @@ from holdfast.adapters.session_memory.output_ring import Hangup
 from holdfast.host.clock import now
 from holdfast.host.connection.output_channels import ViewChannel
 from holdfast.model.limits import ECHO_DUE_S
-from holdfast.model.patience import Patience
+from holdfast.model.patience import EchoPatience
 from holdfast.wire.frames import output_head
 
 if TYPE_CHECKING:
-    from holdfast.host.connection.operator_connection import Operator
+    from holdfast.host.connection.operator_connection import OperatorConnection
     from holdfast.host.session.live_session import LiveSession
 
 log = logging.getLogger(__name__)
@@ -39,14 +39,14 @@ class Reader(NamedTuple):
 
     sock: int
     frame_head: bytes
-    operator: Operator | None
+    operator: OperatorConnection | None
     channel: ViewChannel | None
 
 
 _NOBODY = Reader(-1, b"", None, None)
 
 
-class Output:
+class OutputPump:
     """Reads one PTY."""
 
     def __init__(
@@ -55,7 +55,7 @@ class Output:
         self._live = live
         self._echo = key_press
         self._loop = asyncio.get_running_loop()
-        self._patience = Patience()
+        self._patience = EchoPatience()
         self._reading = False
         self.last_at = last_at
         self._blind = blind

@@ -6,8 +6,8 @@ from __future__ import annotations
 
 import msgpack
 
-from holdfast.core.turn.machine import KeptTurn
-from holdfast.host.session.lease_runner import KeptTenure
+from holdfast.core.turn.machine import SavedTurn
+from holdfast.host.session.lease_runner import SavedLeaseRun
 from holdfast.model.ids import OperatorId, SessionId
 from holdfast.model.info import CommandRecord
 from holdfast.model.record import Record
@@ -17,7 +17,7 @@ from holdfast.model.state import Level
 from holdfast.ports.halt import Stopped
 
 
-class Spec(Record):
+class SessionSpec(Record):
     """What does not change while an incarnation lives; with `kept`, all a new daemon needs to
     carry on."""
 
@@ -43,7 +43,7 @@ class Spec(Record):
         return SessionId(self.born_as) if self.born_as else self.id
 
 
-class KeptHalt(Record):
+class SavedHalt(Record):
     """A halt in force: what has to be known to end it."""
 
     confirmed: bool  # the kernel said that everything stands still
@@ -51,7 +51,7 @@ class KeptHalt(Record):
     standing: tuple[Stopped, ...] | None = None  # and those that stood still before it
 
 
-class KeptExec(Record):
+class SavedExec(Record):
     """One command line that somebody waits for, or may ask for again."""
 
     name: str  # by which it is known again (host.executing)
@@ -71,29 +71,29 @@ class KeptExec(Record):
     failure: tuple[str, ...] = ()  # code, message and hint, when it came to no end
 
 
-class Kept(Record):
+class StateBlob(Record):
     """The state blob in the keeper's custody."""
 
-    spec: Spec
+    spec: SessionSpec
     size: Size
     commands: tuple[CommandRecord, ...] = ()
     layer_seq: int = 0
     last_output_at: float | None = None
-    turn: KeptTurn | None = None
-    halt: KeptHalt | None = None  # while it is halted
-    lease: KeptTenure | None = None  # of a re-homeable session
-    executions: tuple[KeptExec, ...] = ()
+    turn: SavedTurn | None = None
+    halt: SavedHalt | None = None  # while it is halted
+    lease: SavedLeaseRun | None = None  # of a re-homeable session
+    executions: tuple[SavedExec, ...] = ()
 
     def blob(self) -> bytes:
         data: bytes = msgpack.packb(self.pack())
         return data
 
     @classmethod
-    def of_blob(cls, blob: bytes) -> Kept:
+    def of_blob(cls, blob: bytes) -> StateBlob:
         return cls.unpack(msgpack.unpackb(blob))
 
 
-class Descriptors(Record):
+class SessionFds(Record):
     """What is in custody, by name. `bell` is the shell's report FIFO, -1 when there is none."""
 
     master: int

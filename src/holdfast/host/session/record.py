@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from holdfast.adapters.journal_files.segments import JournalReader
 from holdfast.adapters.journal_files.writer import JournalWriter
-from holdfast.adapters.session_memory.burst_page import ROOM_BYTES, Burst
+from holdfast.adapters.session_memory.burst_page import ROOM_BYTES, BurstPage
 from holdfast.adapters.signing import check
 from holdfast.core import events as ev
 from holdfast.host import clock
@@ -49,17 +49,17 @@ log = logging.getLogger(__name__)
 # No state of the disk keeps anybody from these.
 _NEVER_REFUSED = (
     *(ev.SeizeAsked, ev.HaltAsked, ev.ResumeAsked, ev.EndAsked, ev.AuthorityChanged),
-    *(ev.Opened, ev.Left, ev.Gone, ev.ForwardLeft),
+    *(ev.ChannelOpened, ev.ChannelClosed, ev.ActorDisconnected, ev.ForwardLeft),
 )
 
 
-class Journaling:
+class SessionRecord:
     """Records one session."""
 
     def __init__(self, live: LiveSession, writer: JournalWriter | None) -> None:
         self._live = live
         self._loop = asyncio.get_running_loop()
-        self.burst = Burst(live.ring)
+        self.burst = BurstPage(live.ring)
         self._prepared = -1  # size of the burst with the key that is being taken
         self._refusals = Refusals()
         self._refusals_at: asyncio.TimerHandle | None = None
@@ -102,7 +102,7 @@ class Journaling:
                 self._fact(by, body)
         return writer
 
-    def _recover_keys(self, last: entries.Input | entries.BlindInput | None) -> None:
+    def _recover_keys(self, last: entries.InputEntry | entries.BlindInput | None) -> None:
         keys = self.burst.keys()
         if keys and last and last.operator == keys.operator and last.last_seq >= keys.last_seq:
             self.burst.clear()
@@ -161,12 +161,12 @@ class Journaling:
         self._seal_later()
         return seq
 
-    def check_writable(self, event: ev.Event) -> None:
+    def check_writable(self, event: ev.SessionEvent) -> None:
         """Raise unless what comes of this event can be recorded. Before it is judged."""
         if event.actor == HOST_ACTOR or isinstance(event, _NEVER_REFUSED):
             return
         self._check_recordable()
-        size = len(event.data) if isinstance(event, ev.Offered) else 0
+        size = len(event.data) if isinstance(event, ev.InputOffered) else 0
         self._writer.reserve(ROOM_BYTES + size)
 
     def _check_recordable(self) -> None:
@@ -220,7 +220,7 @@ class Journaling:
         if self._prepared < 0:  # longer than a burst
             body: Body = entries.BlindInput(operator, seq, seq, len(data))
             if not secret:
-                body = entries.Input(operator, seq, seq, "keys", data, offset)
+                body = entries.InputEntry(operator, seq, seq, "keys", data, offset)
             self.record(actor, body)
             self.burst.clear()  # nothing is in it; what comes next begins one of its own
 
@@ -274,7 +274,7 @@ class Journaling:
             return
         body: Body = entries.BlindInput(keys.operator, keys.seq, keys.last_seq, keys.size)
         if not keys.secret:
-            body = entries.Input(
+            body = entries.InputEntry(
                 keys.operator, keys.seq, keys.last_seq, "keys", keys.data, keys.offset
             )
         self._fact(keys.actor, body)
@@ -282,7 +282,7 @@ class Journaling:
 
     # -- refusals -------------------------------------------------------------------------------
 
-    def refused(self, event: ev.Event, code: str) -> None:
+    def refused(self, event: ev.SessionEvent, code: str) -> None:
         """Somebody asked for something and did not get it."""
         if self._live.is_over or event.actor == HOST_ACTOR or code == StorageFailed.code:
             return
@@ -302,7 +302,7 @@ class Journaling:
             for actor, body in self._refusals.told():
                 self._record_refusal(actor, body)
 
-    def _record_refusal(self, actor: str, body: entries.Refused) -> None:
+    def _record_refusal(self, actor: str, body: entries.RefusedEntry) -> None:
         """Not out of the reserve: whoever is refused must not be able to use up what halting and
         ending the session need."""
         try:
@@ -366,7 +366,7 @@ class Journaling:
                 self._backlog.write_counts(
                     lambda *what: self._write(*what, forced=False, fact=True), now()
                 )
-        body: Body = entries.Ended(ending.code, ending.signal, None)
+        body: Body = entries.EndedEntry(ending.code, ending.signal, None)
         if ending.lost is not None:
             body = entries.Discontinued(ending.lost, self.seq, self._writer.chain.head)
         self.fact(HOST_ACTOR, body)

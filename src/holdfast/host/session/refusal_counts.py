@@ -9,13 +9,13 @@ from __future__ import annotations
 from holdfast.core import events as ev
 from holdfast.core.session import TurnStep
 from holdfast.core.turn import events as turn
-from holdfast.journal.entries import Refused
+from holdfast.journal.entries import RefusedEntry
 from holdfast.model.record import Record
 
 # In the words of the protocol.
 _ASKED: dict[type[Record], str] = {
-    ev.Opened: "attach",
-    ev.Offered: "input",
+    ev.ChannelOpened: "attach",
+    ev.InputOffered: "input",
     ev.SizeAsked: "resize",
     ev.SignalAsked: "signal",
     ev.PolicyAsked: "set_turn_policy",
@@ -24,13 +24,13 @@ _ASKED: dict[type[Record], str] = {
     ev.HaltAsked: "halt",
     ev.ResumeAsked: "resume",
     ev.EndAsked: "end",
-    turn.RequestTurn: "request_turn",
-    turn.GrantTurn: "grant_turn",
-    turn.YieldTurn: "yield_turn",
+    turn.RequestStep: "request_turn",
+    turn.GrantStep: "grant_turn",
+    turn.YieldStep: "yield_turn",
     turn.HandOff: "hand_off_turn",
-    turn.RevokeTurn: "revoke_turn",
-    turn.Withdraw: "withdraw_turn",
-    turn.SetBlind: "set_blind",
+    turn.RevokeStep: "revoke_turn",
+    turn.WithdrawStep: "withdraw_turn",
+    turn.BlindStep: "set_blind",
 }
 
 
@@ -38,9 +38,9 @@ class Refusals:
     """Those counted since the first of their kind was recorded, by whose and what they were."""
 
     def __init__(self) -> None:
-        self._counted: dict[tuple[str, Refused], tuple[int, int]] = {}
+        self._counted: dict[tuple[str, RefusedEntry], tuple[int, int]] = {}
 
-    def take(self, event: ev.Event, code: str) -> tuple[str, Refused] | None:
+    def take(self, event: ev.SessionEvent, code: str) -> tuple[str, RefusedEntry] | None:
         """The entry for the first of its kind; None: it is counted with those like it."""
         kind = event.actor, _entry(event, code)
         if kind not in self._counted:
@@ -50,7 +50,7 @@ class Refusals:
         self._counted[kind] = count + 1, size + _size(event)
         return None
 
-    def told(self) -> list[tuple[str, Refused]]:
+    def told(self) -> list[tuple[str, RefusedEntry]]:
         """Entries for what was counted; from here on each kind has a first again."""
         counted, self._counted = self._counted, {}
         return [
@@ -60,12 +60,12 @@ class Refusals:
         ]
 
 
-def _entry(event: ev.Event, code: str) -> Refused:
+def _entry(event: ev.SessionEvent, code: str) -> RefusedEntry:
     kind = type(event.step) if isinstance(event, TurnStep) else type(event)
-    return Refused(
+    return RefusedEntry(
         str(getattr(event, "operator", "")), _ASKED.get(kind, kind.__name__.lower()), code
     )
 
 
-def _size(event: ev.Event) -> int:
-    return len(event.data) if isinstance(event, ev.Offered) else 0
+def _size(event: ev.SessionEvent) -> int:
+    return len(event.data) if isinstance(event, ev.InputOffered) else 0

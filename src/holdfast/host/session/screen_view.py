@@ -20,7 +20,7 @@ from holdfast.core import scroll_skip
 from holdfast.core.vt_boundary import complete_prefix
 from holdfast.model.limits import OUTPUT_CHUNK_BYTES
 from holdfast.model.size import Size
-from holdfast.ports.screen import Screen
+from holdfast.ports.screen import ScreenPort
 from holdfast.wire.terminal_queries import find_queries
 
 _KEPT_BYTES = 64 << 10  # of a flood, fed to the screen: more lines than any screen has
@@ -32,11 +32,11 @@ _JUMP = b"\x1b[2J\x1b[3J\x1b[999;1H"
 class View:
     """What a session's terminal shows, at an offset."""
 
-    def __init__(self, ring: Ring, size: Size, make: Callable[[Size], Screen]) -> None:
+    def __init__(self, ring: Ring, size: Size, make: Callable[[Size], ScreenPort]) -> None:
         self._ring = ring
         self._size = size
         self._make = make
-        self._screen: Screen | None = None
+        self._screen: ScreenPort | None = None
         self._scanned = ring.head  # output before this was looked at for queries
         self._base = b""  # what the screen was when last fed; made when first needed, see `_skip`
         self._pen = b""  # in force at `offset`, as far as `_base` does not say it
@@ -201,7 +201,7 @@ class View:
         if self._ring.save_checkpoint(self.offset, data):
             self._checkpoint = self.offset
 
-    def _screen_now(self) -> Screen:
+    def _screen_now(self) -> ScreenPort:
         if self._screen is not None:
             return self._screen
         self._screen = screen = self._make(self._size)

@@ -23,8 +23,8 @@ from holdfast.adapters.shell.integration import (
 )
 from holdfast.host.clock import now
 from holdfast.host.session.exec_runs import Execution, Executions
-from holdfast.host.session.line_attribution import BEGIN_WAIT_S, Later, Typed
-from holdfast.host.session.parcel import KeptExec
+from holdfast.host.session.line_attribution import BEGIN_WAIT_S, Later, LineAttribution
+from holdfast.host.session.parcel import SavedExec
 from holdfast.journal import entries
 from holdfast.model.envelope import Right
 from holdfast.model.errors import (
@@ -43,7 +43,7 @@ from holdfast.model.state import Ending, SessionState
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from holdfast.core.line_authors import Line
+    from holdfast.core.line_authors import TypedLine
     from holdfast.host.session.live_session import LiveSession
 
 TYPED_BLIND = "(typed blind, not kept)"  # in place of a command line that is a secret
@@ -55,14 +55,14 @@ _LINE_WAIT_S = 0.5  # a shell at its prompt answers in a millisecond
 _READS_ON_S = 0.005  # and reads on in another
 
 
-class Commands:
+class ShellCommands:
     """The commands of one session, as its shell reported them."""
 
     def __init__(
         self,
         live: LiveSession,
         known: tuple[CommandRecord, ...],
-        executions: tuple[KeptExec, ...] = (),
+        executions: tuple[SavedExec, ...] = (),
     ) -> None:
         self._live = live
         self._records: deque[CommandRecord] = deque(known, maxlen=COMMANDS_REMEMBERED)
@@ -70,7 +70,7 @@ class Commands:
         self._loop = asyncio.get_running_loop()
         self._entered_at = 0.0  # an Enter was typed; what the shell makes of it, it reports
         self._reported = asyncio.Event()
-        self.typed = Typed(live, running=bool(known and known[-1].status is None))
+        self.typed = LineAttribution(live, running=bool(known and known[-1].status is None))
         self.executions = Executions(executions)
         self.exec = self.executions.unfinished(live.typist.ledger.last_seq)  # the one that runs
         self._line: asyncio.Future[str | None] | None = None  # what stands at the prompt, asked for
@@ -195,7 +195,7 @@ class Commands:
         self.exec = None
         execution.ends(status, cwd, head)
 
-    def _began(self, report: CommandBegin, at: float, head: int, line: Line) -> None:
+    def _began(self, report: CommandBegin, at: float, head: int, line: TypedLine) -> None:
         """Whoever typed last of its line pressed Enter; whoever typed of it had a part in it."""
         live, authors = self._live, tuple(line.authors)
         by = authors[-1] if authors else HOST_ACTOR

@@ -18,7 +18,7 @@ from holdfast.host import config, levels
 from holdfast.host.session import fencing_token
 from holdfast.host.session.discontinuity import begin_journal, lineage_of
 from holdfast.host.session.live_session import LiveSession
-from holdfast.host.session.parcel import Descriptors, Kept, Spec
+from holdfast.host.session.parcel import SessionFds, SessionSpec, StateBlob
 from holdfast.host.session_store import Stored
 from holdfast.model.actor import Actor, check_name
 from holdfast.model.errors import (
@@ -145,10 +145,10 @@ async def _start(
         ours.callback(ring.close)
         input_conduit = make_conduit()
         ours.callback(os.close, input_conduit)
-        fds = Descriptors(
+        fds = SessionFds(
             launched.master, launched.pidfd, ring.memfd, ring.conduit, input_conduit, bell
         )
-        known = Spec(
+        known = SessionSpec(
             id=session,
             name=name,
             uid=user.pw_uid,
@@ -164,14 +164,14 @@ async def _start(
             nonce=nonce,
             labels=run.labels,
         )
-        blob = Kept(known, size).blob()
+        blob = StateBlob(known, size).blob()
         if len(blob) > _BLOB_MAX_BYTES:
             raise LimitReached("command and mounts are too long to be kept")
         if leasing is not None:
             leasing.check(epoch)  # the launch took its time
         ours.pop_all()
         ring.unmap()
-        live = LiveSession(daemon, Kept(known, size), fds, journal, leasing)
+        live = LiveSession(daemon, StateBlob(known, size), fds, journal, leasing)
         # It stops watching the descriptors before it closes them.
         undo.callback(live.close, keep=False)
         daemon.store.save_spec(Stored(live.info(), user.pw_uid))

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from holdfast.host.session.live_session import LiveSession
 
 
-class Watching:
+class StateWatch:
     """Looks while anybody watches, and tells the daemon of each change."""
 
     def __init__(self, live: LiveSession) -> None:

@@ -6,26 +6,26 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from holdfast.core.turn import events as turn
-from holdfast.core.turn.table import Step
+from holdfast.core.turn.table import TurnStepKind
 from holdfast.host.clock import now
 from holdfast.journal import entries
 from holdfast.model.ids import HOST_ACTOR
 from holdfast.model.turn_info import Receipt, TurnInfo, WaitingInfo
-from holdfast.wire.messages import authority as a
+from holdfast.wire.messages import turn as turn_messages
 
 if TYPE_CHECKING:
-    from holdfast.host.connection.operator_connection import Operator
+    from holdfast.host.connection.operator_connection import OperatorConnection
     from holdfast.host.session.live_session import LiveSession
 
 # The turn was taken from them; they did not give it. A request or a write takes it from an idle
 # holder.
-_INVOLUNTARY = {Step.SEIZE, Step.REVOKE, Step.EXPIRE, Step.REQUEST}
+_INVOLUNTARY = {TurnStepKind.SEIZE, TurnStepKind.REVOKE, TurnStepKind.EXPIRE, TurnStepKind.REQUEST}
 _SYSTEM_CALL = (
     "a system call that was under way may still complete; what it had begun is not undone"
 )
 
 
-class Turning:
+class TurnNotices:
     """Tells what becomes of one session's turn."""
 
     def __init__(self, live: LiveSession) -> None:
@@ -73,7 +73,7 @@ class Turning:
 
     # -- what happened --------------------------------------------------------------------------
 
-    def record(self, outcome: turn.Outcome, by: str) -> None:
+    def record(self, outcome: turn.TurnOutcome, by: str) -> None:
         """Before it is kept or told."""
         live = self._live
         if isinstance(outcome, turn.Moved):
@@ -91,7 +91,7 @@ class Turning:
         elif isinstance(outcome, turn.Withdrawn):
             live.journal.fact(by, entries.TurnWithdrawn(outcome.actor))
 
-    def tell(self, outcome: turn.Outcome, by: str) -> None:
+    def tell(self, outcome: turn.TurnOutcome, by: str) -> None:
         """To everybody who is here or watches."""
         live, actors = self._live, self._live.daemon.actors
         at, step, reason = now(), "withdraw", ""
@@ -104,27 +104,33 @@ class Turning:
         info, name = self.info(), actors.name(by)
         for operator in live.everybody():
             yours = info.holder == operator.actor.id
-            operator.event(a.TurnEvent(live.spec.id, step, at, name, info, yours, reason))
+            operator.event(
+                turn_messages.TurnMessage(live.spec.id, step, at, name, info, yours, reason)
+            )
         if isinstance(outcome, turn.Moved):
             self._tell_those_concerned(outcome, name)
 
     def _tell_those_concerned(self, moved: turn.Moved, by: str) -> None:
         live = self._live
         lost = moved.step in _INVOLUNTARY and moved.holder != moved.before
-        if moved.step is Step.REQUEST:  # also one that waited until the holder was idle
+        if moved.step is TurnStepKind.REQUEST:  # also one that waited until the holder was idle
             by = live.daemon.actors.name(moved.holder)
         for operator in live.everybody():
             if lost and operator.actor.id == moved.before:
-                operator.event(a.TurnLost(live.spec.id, by or "the host", moved.at, moved.reason))
+                operator.event(
+                    turn_messages.TurnLostMessage(
+                        live.spec.id, by or "the host", moved.at, moved.reason
+                    )
+                )
         if moved.holder is not None and moved.holder != moved.before:
             heirs = [o for o in live.audience if o.actor.id == moved.holder]
             if heirs:
                 live.background(self._hand_over(moved.holder, heirs))
 
-    async def _hand_over(self, holder: str, heirs: list[Operator]) -> None:
+    async def _hand_over(self, holder: str, heirs: list[OperatorConnection]) -> None:
         handoff = await self._live.handoffs.for_actor(holder)
         for operator in heirs:
-            operator.event(a.HandedOver(self._live.spec.id, handoff))
+            operator.event(turn_messages.HandedOver(self._live.spec.id, handoff))
 
     # -- time -----------------------------------------------------------------------------------
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from holdfast.adapters.journal_files.segments import JournalReader
-from holdfast.core.line_authors import Line, TypedLines
+from holdfast.core.line_authors import TypedLine, TypedLines
 from holdfast.journal import entries
 from holdfast.model.errors import HoldfastError
 from holdfast.model.ids import HOST_ACTOR
@@ -19,7 +19,7 @@ from holdfast.model.limits import JOURNAL_TAIL_ENTRIES, JOURNAL_TYPED_ENTRIES
 if TYPE_CHECKING:
     from holdfast.host.session.live_session import LiveSession
 
-    _Inputs = entries.Input | entries.BlindInput
+    _Inputs = entries.InputEntry | entries.BlindInput
 
 INTERRUPTS = frozenset(b"\x03\x1a\x1c")  # ^C, ^Z and ^\: by default keys for signals
 _UNKNOWN_KEYS = b"\x1b"  # as after half a key: nothing is asked of the shell then
@@ -43,7 +43,7 @@ class TypedBefore:
         }
         for entry in found:
             match entry.body:
-                case entries.Input() | entries.BlindInput() as body:
+                case entries.InputEntry() | entries.BlindInput() as body:
                     if (body.operator, body.last_seq) not in voided:
                         self._typed(entry, body)
                 case entries.CommandBegan():
@@ -53,7 +53,7 @@ class TypedBefore:
                     self.running, self.last_data = False, b""
 
     def _typed(self, entry: entries.Entry, body: _Inputs) -> None:
-        data = body.data if isinstance(body, entries.Input) else None
+        data = body.data if isinstance(body, entries.InputEntry) else None
         if entry.actor != HOST_ACTOR:
             self.last_by, self.last_at = entry.actor, entry.at
             self.last_data = _UNKNOWN_KEYS if data is None else data
@@ -67,7 +67,7 @@ class TypedBefore:
 
     def nothing_known(self) -> None:
         """The entries do not reach back to the end of a command."""
-        self.lines.past = Line(blind=True)
+        self.lines.past = TypedLine(blind=True)
 
 
 def after_interrupt(data: bytes) -> bytes:

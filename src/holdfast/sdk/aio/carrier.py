@@ -22,7 +22,7 @@ _OF_A_CHANNEL = m.Output | m.Gap | m.Resync | m.Closed | m.Dismissed | m.Answeri
 _UNREAD_MAX_BYTES = 256 << 10  # of the transport's buffer; then requests wait to be sent
 
 
-class Carrier(asyncio.Protocol):
+class AsyncDriver(asyncio.Protocol):
     """A greeted connection in an event loop."""
 
     def __init__(self, connection: Connection, on_event: Heard) -> None:
@@ -42,7 +42,7 @@ class Carrier(asyncio.Protocol):
             self._take(message)
 
     @classmethod
-    async def over(cls, connection: Connection, on_event: Heard) -> Carrier:
+    async def over(cls, connection: Connection, on_event: Heard) -> AsyncDriver:
         loop = asyncio.get_running_loop()
         connection.sock.setblocking(False)
         try:

@@ -15,9 +15,9 @@ from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING, Any
 
 from holdfast.model.errors import HoldfastError, HostLost, TimedOut, from_code
-from holdfast.sdk.aio.carrier import Carrier
+from holdfast.sdk.aio.carrier import AsyncDriver
 from holdfast.sdk.aio.inputs import Inputs, unknown
-from holdfast.sdk.aio.link import Link
+from holdfast.sdk.aio.link import HostLink
 from holdfast.sdk.aio.values import Piece, Result
 from holdfast.sdk.connection import NOT_SENT
 from holdfast.sdk.plain_text import plain
@@ -34,7 +34,7 @@ class Running:
 
     def __init__(
         self,
-        link: Link,
+        link: HostLink,
         inputs: Inputs,
         session: Session,
         command: str,
@@ -136,7 +136,7 @@ class Running:
                     await self._patience.not_yet()
         raise AssertionError("unreachable")
 
-    async def _ask(self, carrier: Carrier, seq: int, others_wait: AsyncExitStack) -> Result:
+    async def _ask(self, carrier: AsyncDriver, seq: int, others_wait: AsyncExitStack) -> Result:
         await carrier.ready()
         heard: asyncio.Queue[m.Message | None] = asyncio.Queue()
         request = m.Exec(0, self._session.id, seq, self.command, self.key, self.intent)

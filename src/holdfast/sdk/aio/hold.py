@@ -17,10 +17,10 @@ from holdfast.model.size import Size
 from holdfast.model.state import Level
 from holdfast.sdk import events as ev
 from holdfast.sdk import identity
-from holdfast.sdk.aio.link import Link
+from holdfast.sdk.aio.link import HostLink
 from holdfast.sdk.aio.session import Session, size_of
 from holdfast.sdk.aio.values import HostPeer
-from holdfast.sdk.aio.watch import Watch
+from holdfast.sdk.aio.watch import EventStream
 from holdfast.sdk.connection import place
 from holdfast.sdk.reach import machines
 from holdfast.sdk.reach.machines import Machine
@@ -30,7 +30,7 @@ from holdfast.wire.messages import session as m
 class Hold:
     """A host in reach. Made by `connect`."""
 
-    def __init__(self, link: Link, host: HostPeer) -> None:
+    def __init__(self, link: HostLink, host: HostPeer) -> None:
         self._link = link
         self.host = host
 
@@ -85,7 +85,7 @@ class Hold:
     def events(self, session: str = "") -> AsyncGenerator[ev.Event, None]:
         """What happens to all sessions you may see, or to the one of this id: see
         `holdfast.events`. The present state of each comes first."""
-        return Watch(self._link, session).events()
+        return EventStream(self._link, session).events()
 
     async def host_info(self) -> HostInfo:
         """What the host is and can do."""
@@ -121,7 +121,7 @@ class connect:  # noqa: N801 - it is called like a function, and used with `asyn
 
     async def _connected(self) -> Hold:
         acting = identity.load(self._actor) if self._actor else None
-        link = Link(_place_of(self._address), self._client, acting, self._patience)
+        link = HostLink(_place_of(self._address), self._client, acting, self._patience)
         try:
             welcome = (await link.carrier()).welcome
         except BaseException:

@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from holdfast.model.errors import HoldfastError, HostLost, InputUnknown
-from holdfast.sdk.aio.link import REDIAL_S, Link
+from holdfast.sdk.aio.link import REDIAL_S, HostLink
 from holdfast.sdk.connection import NOT_SENT
 from holdfast.wire.messages import session as m
 
@@ -22,7 +22,7 @@ _ATTEMPTS = 4  # a host that is lost so often before it answers is better looked
 class Inputs:
     """What this program types into one session."""
 
-    def __init__(self, link: Link, session: str) -> None:
+    def __init__(self, link: HostLink, session: str) -> None:
         self._link = link
         self._numbers = link.numbers(session)
 

@@ -14,7 +14,7 @@ from typing import TypeVar
 
 from holdfast.model.errors import HoldfastError, HostDown, HostLost
 from holdfast.model.limits import RECONNECT_DEADLINE_S
-from holdfast.sdk.aio.carrier import Carrier
+from holdfast.sdk.aio.carrier import AsyncDriver
 from holdfast.sdk.connection import AWAY, NOT_SENT, Connection, new_operator
 from holdfast.sdk.identity import Identity
 from holdfast.sdk.reach.machines import Machine
@@ -35,7 +35,7 @@ class Numbers:
         self.one = asyncio.Lock()  # at a time
 
 
-class Link:
+class HostLink:
     """A host, kept in reach."""
 
     def __init__(
@@ -48,15 +48,15 @@ class Link:
         self._place, self._client, self._acting = place, client, acting
         self._patience_s = patience_s
         self.operator = new_operator()
-        self._carrier: Carrier | None = None
-        self._connecting: asyncio.Task[Carrier] | None = None
+        self._carrier: AsyncDriver | None = None
+        self._connecting: asyncio.Task[AsyncDriver] | None = None
         self._listeners: set[Callable[[m.Message | None], None]] = set()
         self._numbers: dict[str, Numbers] = {}
         self._closed = False
 
     # -- being connected ------------------------------------------------------------------------
 
-    async def carrier(self) -> Carrier:
+    async def carrier(self) -> AsyncDriver:
         """The connection, made anew if it has to be. Several may wait for it; one that is
         cancelled does not keep the others from it."""
         if self._closed:
@@ -74,18 +74,18 @@ class Link:
                 raise HostLost("the connection was closed by this program") from None
             raise
 
-    def _connected(self, task: asyncio.Task[Carrier]) -> None:
+    def _connected(self, task: asyncio.Task[AsyncDriver]) -> None:
         self._connecting = None
         if task.cancelled() or task.exception() is not None:
             return  # whoever waits is told; nobody waiting is no mistake
         if self._closed:
             task.result().close()
 
-    async def _connect(self, *, again: bool) -> Carrier:
+    async def _connect(self, *, again: bool) -> AsyncDriver:
         deadline = time.monotonic() + self._patience_s
         while True:
             try:
-                self._carrier = await Carrier.over(await self._greeted(), self._on_event)
+                self._carrier = await AsyncDriver.over(await self._greeted(), self._on_event)
                 return self._carrier
             except AWAY as error:
                 if again and _is_stopped(error):
@@ -123,9 +123,9 @@ class Link:
         return self._closed
 
     @property
-    def patience(self) -> Patience:
+    def patience(self) -> RetryDeadline:
         """For something new that is to be tried again when the connection is lost."""
-        return Patience(self._patience_s)
+        return RetryDeadline(self._patience_s)
 
     def numbers(self, session: str) -> Numbers:
         """Of the inputs to the session of this id."""
@@ -179,7 +179,7 @@ class Link:
             heard(message)
 
 
-class Patience:
+class RetryDeadline:
     """How long something is tried again after the connection was lost. Call its methods where the
     failure is caught: when it is at its end they raise that again."""
 

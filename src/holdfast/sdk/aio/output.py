@@ -13,8 +13,8 @@ from collections.abc import AsyncGenerator, Callable
 from functools import partial
 
 from holdfast.model.errors import Fenced, HostLost, NoSuchSession, NotPermitted
-from holdfast.sdk.aio.carrier import Carrier
-from holdfast.sdk.aio.link import Link
+from holdfast.sdk.aio.carrier import AsyncDriver
+from holdfast.sdk.aio.link import HostLink
 from holdfast.sdk.aio.values import Piece
 from holdfast.sdk.connection import NOT_SENT
 from holdfast.wire.messages import session as m
@@ -57,7 +57,7 @@ class _Feed:
         return message
 
 
-async def pieces(link: Link, session: str, since: int | None) -> AsyncGenerator[Piece, None]:
+async def pieces(link: HostLink, session: str, since: int | None) -> AsyncGenerator[Piece, None]:
     """From `since` on, or from now on; until the session ends."""
     position, gap, patience, dismissed = since, 0, link.patience, False
     while True:
@@ -97,7 +97,7 @@ async def pieces(link: Link, session: str, since: int | None) -> AsyncGenerator[
             carrier.close_channel(number)
 
 
-async def _attach(carrier: Carrier, request: m.Attach) -> m.Attached:
+async def _attach(carrier: AsyncDriver, request: m.Attach) -> m.Attached:
     """As somebody who may write, where that is permitted: an operator that only observes a session
     cannot write to it beside that."""
     try:

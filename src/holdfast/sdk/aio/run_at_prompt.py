@@ -16,7 +16,7 @@ from holdfast.model.info import SessionInfo
 from holdfast.model.state import SessionState
 from holdfast.sdk.aio.command_run import Running
 from holdfast.sdk.aio.inputs import Inputs
-from holdfast.sdk.aio.link import Link
+from holdfast.sdk.aio.link import HostLink
 
 if TYPE_CHECKING:
     from holdfast.sdk.aio.session import Session
@@ -26,7 +26,7 @@ _PAUSES_S = (0.02, 0.2)  # when it is at its prompt already, and the host has ye
 
 
 async def run_at_prompt(
-    session: Session, link: Link, inputs: Inputs, command: str, key: str, intent: str
+    session: Session, link: HostLink, inputs: Inputs, command: str, key: str, intent: str
 ) -> Running:
     """The command, begun. Raises SessionBusy and whatever else the host refuses it with."""
     for pause in (*_PAUSES_S, None):

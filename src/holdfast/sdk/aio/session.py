@@ -29,13 +29,14 @@ from holdfast.sdk import events as ev
 from holdfast.sdk.aio import output, waiting
 from holdfast.sdk.aio.command_run import Running
 from holdfast.sdk.aio.inputs import Inputs
-from holdfast.sdk.aio.link import Link
+from holdfast.sdk.aio.link import HostLink
 from holdfast.sdk.aio.run_at_prompt import run_at_prompt
 from holdfast.sdk.aio.turn import Blocks, Turn
 from holdfast.sdk.aio.values import Cursor, LiveGraph, Piece, Refusal, Result, Screen, TurnState
-from holdfast.sdk.aio.watch import Watch
-from holdfast.wire.messages import authority as a
+from holdfast.sdk.aio.watch import EventStream
+from holdfast.wire.messages import journal as journal_messages
 from holdfast.wire.messages import session as m
+from holdfast.wire.messages import turn as turn_messages
 
 if TYPE_CHECKING:
     from holdfast.journal.entries import Entry
@@ -46,7 +47,7 @@ A = TypeVar("A", bound=m.Answer)
 class Session:
     """A handle on one session, by its id."""
 
-    def __init__(self, link: Link, info: SessionInfo) -> None:
+    def __init__(self, link: HostLink, info: SessionInfo) -> None:
         self._link = link
         self._inputs = Inputs(link, info.id)
         self._blocks = Blocks(self)  # in which this handle holds the turn
@@ -144,7 +145,7 @@ class Session:
 
     def events(self) -> AsyncGenerator[ev.Event, None]:
         """What happens to it (see `holdfast.events`), its present state first; until it ends."""
-        return Watch(self._link, self.id).events()
+        return EventStream(self._link, self.id).events()
 
     async def graph(self) -> LiveGraph:
         """Processes, terminal, files and sockets, as the kernel has them now."""
@@ -207,51 +208,59 @@ class Session:
 
     async def turn_state(self) -> TurnState:
         """Who holds the turn, and who waits for it."""
-        return await self._turn(a.GetTurn(0, self.id))
+        return await self._turn(turn_messages.GetTurn(0, self.id))
 
     async def request_turn(self, message: str = "") -> TurnState:
         """Ask for the turn and come back at once: it may be yours then, or you wait for it."""
-        return await self._turn(a.RequestTurn(0, self.id, message))
+        return await self._turn(turn_messages.RequestTurn(0, self.id, message))
 
     async def withdraw_turn(self) -> TurnState:
         """Wait for the turn no longer."""
-        return await self._turn(a.WithdrawTurn(0, self.id))
+        return await self._turn(turn_messages.WithdrawTurn(0, self.id))
 
     async def yield_turn(self) -> TurnState:
         """Give the turn up; the session's policy says who is next."""
         with self._blocks.giving():
-            return await self._turn(a.YieldTurn(0, self.id))
+            return await self._turn(turn_messages.YieldTurn(0, self.id))
 
     async def hand_off(self, to: str, message: str = "") -> TurnState:
         """Give the turn to this actor, waiting for it or not."""
         with self._blocks.giving():
-            return await self._turn(a.HandOffTurn(0, self.id, to, message))
+            return await self._turn(turn_messages.HandOffTurn(0, self.id, to, message))
 
     async def grant_turn(self, to: str = "") -> TurnState:
         """Give the turn to one who waits for it; "" is the first of them."""
         with self._blocks.giving():
-            return await self._turn(a.GrantTurn(0, self.id, to))
+            return await self._turn(turn_messages.GrantTurn(0, self.id, to))
 
     async def seize(self, *, halt: bool = False, only_actor: str = "", reason: str = "") -> Receipt:
         """Take the turn now, whoever holds it; with `halt` freeze everything in the session too,
         or with `only_actor` what that actor started."""
-        return (await self._ask(a.Seize(0, self.id, halt, only_actor, reason), a.Halted)).receipt
+        return (
+            await self._ask(
+                turn_messages.Seize(0, self.id, halt, only_actor, reason), turn_messages.Halted
+            )
+        ).receipt
 
     async def halt(self, *, only_actor: str = "", reason: str = "") -> Receipt:
         """Freeze everything in the session, or what one actor started in it."""
-        return (await self._ask(a.Halt(0, self.id, only_actor, reason), a.Halted)).receipt
+        return (
+            await self._ask(
+                turn_messages.Halt(0, self.id, only_actor, reason), turn_messages.Halted
+            )
+        ).receipt
 
     async def resume(self) -> None:
         """Let a halted session run on."""
-        await self._ask(a.Resume(0, self.id), m.Done)
+        await self._ask(turn_messages.Resume(0, self.id), m.Done)
 
     # -- what was recorded ----------------------------------------------------------------------
 
     async def catch_up(self, since: int | None = None) -> Handoff:
         """What happened since your actor last looked, or since a journal record. An answer that is
         lost with the connection is asked for again: nothing of it is missed."""
-        request = a.CatchUp(0, self.id, since, secrets.token_hex(8))
-        return (await self._ask(request, a.CaughtUp)).handoff
+        request = turn_messages.CatchUp(0, self.id, since, secrets.token_hex(8))
+        return (await self._ask(request, turn_messages.CaughtUp)).handoff
 
     async def journal(self, since: int = 1, actor: str = "") -> AsyncGenerator[Entry, None]:
         """The entries recorded until now, from this sequence on; of one actor only, by name or
@@ -260,7 +269,9 @@ class Session:
 
         more = True
         while more:
-            shown = await self._ask(a.GetJournal(0, self.id, since), a.JournalShown)
+            shown = await self._ask(
+                journal_messages.GetJournal(0, self.id, since), journal_messages.JournalShown
+            )
             more = shown.more and bool(shown.records)
             for record in shown.records:
                 entry = decode(record)
@@ -272,7 +283,9 @@ class Session:
         """Lines of the scrollback with the command and actor that made each."""
         lines: list[BlameLine] = []
         while last is None or first <= last:
-            blamed = await self._ask(a.Blame(0, self.id, first, last), a.Blamed)
+            blamed = await self._ask(
+                journal_messages.Blame(0, self.id, first, last), journal_messages.Blamed
+            )
             lines += blamed.lines
             first += len(blamed.lines)
             if not blamed.lines or first > blamed.total:
@@ -294,7 +307,7 @@ class Session:
         return await self._link.ask(request, kind, once=once)
 
     async def _turn(self, request: m.Request) -> TurnState:
-        shown = await self._ask(request, a.TurnShown)
+        shown = await self._ask(request, turn_messages.TurnShown)
         return TurnState(shown.turn, shown.yours)
 
     async def _offer(self, request: m.Submit | m.Input | m.Keys) -> int:

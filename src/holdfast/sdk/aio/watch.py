@@ -12,18 +12,18 @@ from collections.abc import AsyncGenerator
 
 from holdfast.model.errors import NoSuchSession
 from holdfast.sdk import events as ev
-from holdfast.sdk.aio.link import Link
-from holdfast.wire.messages import authority as a
+from holdfast.sdk.aio.link import HostLink
 from holdfast.wire.messages import session as m
+from holdfast.wire.messages import turn as turn_messages
 
 _WAITING_MAX = 1024  # events for a reader that is slow; then the oldest go, and it is told
 _REMEMBERED = 64  # events about turns, and ends, to know one that comes a second time
 
 
-class Watch:
+class EventStream:
     """One reader of events. `session`: an id, or "" for all."""
 
-    def __init__(self, link: Link, session: str) -> None:
+    def __init__(self, link: HostLink, session: str) -> None:
         self._link, self._session = link, session
         self._came = asyncio.Event()
         self._waiting: deque[m.Message] = deque()
@@ -106,15 +106,15 @@ class Watch:
         match message:
             case m.StateEvent():
                 return self._state(message)
-            case a.TurnEvent():
+            case turn_messages.TurnMessage():
                 return self._turn(message)
-            case a.TurnLost(session=session, by=by, at=at, reason=reason):
+            case turn_messages.TurnLostMessage(session=session, by=by, at=at, reason=reason):
                 return ev.TurnLost(session, by, at, reason) if self._new("lost", message) else None
-            case a.HandedOver(session=session, handoff=handoff):
+            case turn_messages.HandedOver(session=session, handoff=handoff):
                 return ev.TurnHandedOver(session, handoff)
             case m.OperatorEvent(session=session, operators=here, observers=looking, size=size):
                 return ev.OperatorsChanged(session, here, looking, size)
-            case m.Dropped(count=count):
+            case m.EventsDropped(count=count):
                 return ev.Dropped("", count)
         return None
 
@@ -131,7 +131,7 @@ class Watch:
         self._states[told.session] = state
         return ev.StateChanged(told.session, told.name, told.state, told.at, told.waiting_line)
 
-    def _turn(self, told: a.TurnEvent) -> ev.Event | None:
+    def _turn(self, told: turn_messages.TurnMessage) -> ev.Event | None:
         if not self._new(told.step, told):
             return None
         waits = [each.name for each in told.turn.queue]
@@ -143,7 +143,9 @@ class Watch:
             told.session, told.step, told.at, told.actor, told.turn, told.yours, told.reason
         )
 
-    def _new(self, what: str, told: a.TurnEvent | a.TurnLost) -> bool:
+    def _new(
+        self, what: str, told: turn_messages.TurnMessage | turn_messages.TurnLostMessage
+    ) -> bool:
         """Through a relay one connection of ours is several to the host, each told by itself."""
         key = (what, told.session, told.at, getattr(told, "actor", ""))
         if key in self._told:

@@ -39,7 +39,7 @@ _ARROW = re.compile(r"\x1b[\[O]([CD])")
 _MASKS = frozenset(" *.#xX\u00b7")
 
 
-class Line(Record):
+class PredictedLine(Record):
     """The row of the cursor as the session has drawn it: one character per column, blanks as
     spaces. `plain` says that a guess may be drawn there at all: the primary screen, a visible
     cursor, no modes that bend printing, the output not in the middle of a sequence."""
@@ -86,7 +86,7 @@ class Prediction:
     def __init__(self) -> None:
         self._keys: list[_Key] = []
         self._states: list[_State] = []  # after each of the first keys, as far as can be foreseen
-        self._base = Line(0, 0, "", False)  # as it was last seen
+        self._base = PredictedLine(0, 0, "", False)  # as it was last seen
         self._floor = 0  # the leftmost column typed into, as far as is known
         self._offset = 0  # of the next byte of output
         self._trusted = False
@@ -100,7 +100,7 @@ class Prediction:
         """Whether the line is of interest after the next output."""
         return self._trusted or bool(self._keys)
 
-    def typed(self, seq: int, data: bytes, line: Line) -> None:
+    def typed(self, seq: int, data: bytes, line: PredictedLine) -> None:
         """These bytes are on their way as input `seq`; `line` is what the session shows now."""
         if self._withheld or not line.plain:
             self.reset()
@@ -125,7 +125,7 @@ class Prediction:
                 key.at, key.offset = now, offset
         self._settle()
 
-    def printed(self, offset: int, line: Line) -> None:
+    def printed(self, offset: int, line: PredictedLine) -> None:
         """Output up to `offset` was shown; now the cursor's line is this."""
         self._offset = offset
         if not self.looks:
@@ -197,7 +197,7 @@ class Prediction:
 
     # -- within ---------------------------------------------------------------------------------
 
-    def _confirm(self, count: int, line: Line) -> None:
+    def _confirm(self, count: int, line: PredictedLine) -> None:
         """The first keys have come back as they were typed."""
         letters = [key for key in self._keys[:count] if len(key.key) == 1 and key.key != BACK]
         if any(not key.ahead and key.key not in _MASKS for key in letters):
@@ -208,7 +208,7 @@ class Prediction:
         del self._keys[:count]
         self._base = line
 
-    def _is_as_it_was(self, line: Line) -> bool:
+    def _is_as_it_was(self, line: PredictedLine) -> bool:
         return line.row == self._base.row and _is_at(line, (self._base.col, self._base.text))
 
     def _distrust(self) -> None:
@@ -295,7 +295,7 @@ def _moving(rest: str) -> str:
     return rest.partition(_GAP)[0]
 
 
-def _is_at(line: Line, state: _State) -> bool:
+def _is_at(line: PredictedLine, state: _State) -> bool:
     """Whether the line is as expected, as far as the cursor; what is right of it may be the
     program's own addition."""
     col, text = state

@@ -25,14 +25,14 @@ from holdfast.sdk.reach import machines
 from holdfast.sdk.reach.machines import Machine
 from holdfast.sdk.reach.relay_connection import RelayLink
 from holdfast.sdk.reach.relay_thread import wait_for
-from holdfast.sdk.reach.secure_channel import Device, dial
+from holdfast.sdk.reach.secure_channel import DeviceKeys, dial
 from holdfast.wire.base64url import encoded
 from holdfast.wire.epochs import EpochFloor
 from holdfast.wire.frames import decode, encode
 from holdfast.wire.invites import InviteLink, invite_prologue, parse_link, proof_of, psk_of
 from holdfast.wire.messages.admission import Join, Joined
 from holdfast.wire.messages.session import Failed, Message
-from holdfast.wire.record_layer import Kind, Opened
+from holdfast.wire.record_layer import OpenedRecord, RecordKind
 from holdfast.wire.stream_opening import HOST_EPOCH, Opening, host_channel
 
 _ANSWER_S = 20.0
@@ -45,7 +45,7 @@ def join(link: str, *, device: str = "", name: str = "", machine: str = "") -> M
     acting = _identity(device or os.environ.get(identity.VARIABLE, "") or identity.DEVICE)
     wanted = name or socket.gethostname().split(".")[0]
     seed = bytes.fromhex(acting.private)
-    joined = wait_for(_join(parsed, Device(seed), wanted), _ANSWER_S)
+    joined = wait_for(_join(parsed, DeviceKeys(seed), wanted), _ANSWER_S)
     relays = tuple(dict.fromkeys((parsed.address, *joined.relays)))
     return machines.add(
         Machine(
@@ -76,11 +76,11 @@ def _machine_name(host: str) -> str:
     return usable.lstrip("_-")[:40] or "machine"
 
 
-async def _join(link: InviteLink, device: Device, name: str) -> Joined:
+async def _join(link: InviteLink, device: DeviceKeys, name: str) -> Joined:
     answered: asyncio.Future[Message] = asyncio.get_running_loop().create_future()
 
-    def said(opened: Opened) -> None:
-        if opened.kind == Kind.MESSAGE and not answered.done():
+    def said(opened: OpenedRecord) -> None:
+        if opened.kind == RecordKind.MESSAGE and not answered.done():
             try:
                 answered.set_result(decode(opened.body))
             except HoldfastError as error:

@@ -32,7 +32,7 @@ _ANSWER_S = 10.0
 _QUIET_S = 0.2  # nothing was said for so long: what was asked before is most likely answered
 
 
-class Stream:
+class HostStream:
     """A two-way pipe to a host. Records go out in order, as the relay has room for them."""
 
     def __init__(self, link: RelayLink, number: int, host: Device, epoch: int, window: int) -> None:
@@ -80,7 +80,7 @@ class RelayLink:
         self._socket: WebSocket | None = None
         self._greeted: asyncio.Future[r.Greeted] = asyncio.get_running_loop().create_future()
         self._answers: dict[int, asyncio.Future[Message]] = {}
-        self._streams: dict[int, Stream] = {}
+        self._streams: dict[int, HostStream] = {}
         self._subscribed: dict[SessionId, Callable[[bytes | None], None]] = {}
         self._last_id = 0
         self._window = 0
@@ -99,19 +99,19 @@ class RelayLink:
             self.close()
             raise RelayUnreachable(f"the relay at {self.address.url} does not greet") from None
 
-    async def open(self, host: bytes, session: SessionId | None) -> Stream:
+    async def open(self, host: bytes, session: SessionId | None) -> HostStream:
         """A stream to this host; with a session, to the host that has it, which is this one or one
         that the session's key vouches for."""
         by_session = session is not None
         answer = await self._ask(
             lambda number: r.Open(number, b"" if by_session else host, session)
         )
-        if not isinstance(answer, r.Opened):
+        if not isinstance(answer, r.StreamOpened):
             raise ProtocolViolation(f"the relay answered {answer.tag} instead of opened")
         device = check_device(Device(answer.host, answer.static, answer.binding))
         if device.key != host:
             _check_moved(answer, session)
-        stream = Stream(self, answer.stream, device, answer.epoch, self._window)
+        stream = HostStream(self, answer.stream, device, answer.epoch, self._window)
         self._streams[stream.number] = stream
         return stream
 
@@ -137,7 +137,7 @@ class RelayLink:
             raise RelayUnreachable(f"the relay at {self.address.url} does not answer") from None
         finally:
             del self._answers[number]
-        if isinstance(answer, r.Failed):
+        if isinstance(answer, r.RelayFailed):
             raise from_code(answer.code, answer.message, answer.hint)
         return answer
 
@@ -147,14 +147,14 @@ class RelayLink:
 
     def carry(self, stream: int, data: bytes) -> None:
         self._carried_at = asyncio.get_running_loop().time()
-        self.say(r.Data(stream, data))
+        self.say(r.StreamData(stream, data))
 
     def pause(self, paused: bool) -> None:
         """Whether to take in more for now."""
         if self._socket is not None:
             self._socket.pause_reading(paused)
 
-    def forget(self, stream: Stream) -> None:
+    def forget(self, stream: HostStream) -> None:
         if self._streams.pop(stream.number, None) is not None:
             self.say(r.Close(stream.number))
 
@@ -172,7 +172,7 @@ class RelayLink:
 
     def _take(self, message: Message) -> None:
         match message:
-            case r.Data(stream=number, data=data):
+            case r.StreamData(stream=number, data=data):
                 stream = self._streams.get(number)
                 if stream is not None:
                     stream.on_data(data)
@@ -180,19 +180,19 @@ class RelayLink:
                 stream = self._streams.get(number)
                 if stream is not None:
                     stream.may_send(size)
-            case r.Closed(stream=number, why=why):
+            case r.StreamClosed(stream=number, why=why):
                 stream = self._streams.pop(number, None)
                 if stream is not None:
                     stream.on_closed(why)
             case r.Broadcast(session=session, data=frame):
                 if session in self._subscribed:
                     self._subscribed[session](frame)
-            case r.Gap(session=session) | r.Gone(session=session):
+            case r.BroadcastGap(session=session) | r.SessionGone(session=session):
                 if session in self._subscribed:
                     self._subscribed[session](None)
             case r.Greeted() if not self._greeted.done():
                 self._greeted.set_result(message)
-            case r.Failed(id=0):
+            case r.RelayFailed(id=0):
                 self._fail(from_code(message.code, message.message, message.hint))
             case Answer(id=number):
                 waiting = self._answers.get(number)
@@ -233,7 +233,7 @@ class RelayLink:
         self.on_lost(why)
 
 
-def _check_moved(answer: r.Opened, session: SessionId | None) -> None:
+def _check_moved(answer: r.StreamOpened, session: SessionId | None) -> None:
     """Another host than we know, if we know one, has it: right, if the session's own key says
     so."""
     if session is not None and SessionId.of_key(answer.session_key) == session:

@@ -30,14 +30,14 @@ from holdfast.sdk.reach.locate_session import located
 from holdfast.sdk.reach.machines import Machine
 from holdfast.sdk.reach.relay_connection import RelayLink
 from holdfast.sdk.reach.relay_thread import wait_for
-from holdfast.sdk.reach.secure_channel import Device, RemoteChannel, dial
+from holdfast.sdk.reach.secure_channel import DeviceKeys, RemoteChannel, dial
 from holdfast.sdk.reach.shared_output import SharedOutput
 from holdfast.wire import request_classes as requests
 from holdfast.wire.base64url import decoded
 from holdfast.wire.epochs import EpochFloor
 from holdfast.wire.frames import encode
 from holdfast.wire.messages.session import Failed
-from holdfast.wire.record_layer import Kind, Opened
+from holdfast.wire.record_layer import OpenedRecord, RecordKind
 from holdfast.wire.stream_opening import HOST_EPOCH, Opening, host_channel
 
 _CONNECT_S = 40.0
@@ -65,7 +65,7 @@ async def _begin(machine: Machine, seed: bytes, ours: socket.socket) -> None:
     """By whichever of its relays leads there first."""
 
     async def reach(address: str) -> _Bridge:
-        bridge = _Bridge(machine, Device(seed), RelayLink(relay_address(address)))
+        bridge = _Bridge(machine, DeviceKeys(seed), RelayLink(relay_address(address)))
         try:
             await bridge.dial()
         except BaseException:
@@ -88,7 +88,7 @@ class _Bridge:
 
     _pipe: FramePipe
 
-    def __init__(self, machine: Machine, device: Device, link: RelayLink) -> None:
+    def __init__(self, machine: Machine, device: DeviceKeys, link: RelayLink) -> None:
         self._machine, self._device, self.link = machine, device, link
         link.on_lost = lambda _: self._end()
         link.on_leave = self._end
@@ -273,8 +273,8 @@ class _Bridge:
 
     # -- from the host -----------------------------------------------------------------------------
 
-    def _from_host(self, said: Opened) -> None:
-        if said.kind != Kind.MESSAGE:
+    def _from_host(self, said: OpenedRecord) -> None:
+        if said.kind != RecordKind.MESSAGE:
             return
         if not self._answers_own(said.body):
             self._forward(said.body)
@@ -291,13 +291,13 @@ class _Bridge:
             waiting.set_result(fields)
         return True
 
-    def _from_session(self, session: SessionId, said: Opened) -> None:
+    def _from_session(self, session: SessionId, said: OpenedRecord) -> None:
         shared, now = self._shared.get(session), self._loop.time()
-        if said.kind == Kind.OUTPUT_KEY and shared is not None:
+        if said.kind == RecordKind.OUTPUT_KEY and shared is not None:
             shared.key(said.body, now)
-        elif said.kind == Kind.OUTPUT_MARK and shared is not None:
+        elif said.kind == RecordKind.OUTPUT_MARK and shared is not None:
             shared.mark(said.body, now)
-        elif said.kind != Kind.MESSAGE or said.body.startswith(_WELCOME, 1):
+        elif said.kind != RecordKind.MESSAGE or said.body.startswith(_WELCOME, 1):
             return  # the SDK was greeted already, by the host
         elif not self._answers_own(said.body):
             if shared is None:

@@ -9,20 +9,20 @@ from collections.abc import Callable
 
 from holdfast.model.errors import ChannelBroken, HandshakeFailed, HoldfastError
 from holdfast.model.ids import OperatorId, SessionId
-from holdfast.sdk.reach.relay_connection import Stream
-from holdfast.wire.channel import Dialling, OperatorChannel
+from holdfast.sdk.reach.relay_connection import HostStream
+from holdfast.wire.channel import OperatorChannel, OperatorHandshake
 from holdfast.wire.device_keys import channel_key, device_of
 from holdfast.wire.epochs import EpochFloor
 from holdfast.wire.input_chain import InputStream
 from holdfast.wire.key_agreement import KeyPair
-from holdfast.wire.record_layer import Kind, Opened
+from holdfast.wire.record_layer import OpenedRecord, RecordKind
 from holdfast.wire.stream_opening import Opening
 
 _HANDSHAKE_S = 10.0
 _LAST_WORDS_S = 0.05
 
 
-class Device:
+class DeviceKeys:
     """This program's keys: who it acts as."""
 
     def __init__(self, seed: bytes) -> None:
@@ -40,13 +40,13 @@ class RemoteChannel:
 
     def __init__(
         self,
-        stream: Stream,
+        stream: HostStream,
         channel: OperatorChannel,
         floor: EpochFloor,
         on_end: Callable[[HoldfastError], None],
     ) -> None:
         self.stream, self._channel, self.floor, self._on_end = stream, channel, floor, on_end
-        self.on_said: Callable[[Opened], None] = lambda _: None
+        self.on_said: Callable[[OpenedRecord], None] = lambda _: None
         self._loop = asyncio.get_running_loop()
         self._beat: asyncio.TimerHandle | None = None
         self.over = False
@@ -63,7 +63,7 @@ class RemoteChannel:
         if signed:
             records = self._channel.write(body, now)
         else:
-            records = self._channel.sealed.seal(Kind.MESSAGE, body, now)
+            records = self._channel.sealed.seal(RecordKind.MESSAGE, body, now)
         for record in records:
             self.stream.send(record)
 
@@ -125,10 +125,10 @@ class RemoteChannel:
 
 
 async def dial(
-    stream: Stream,
+    stream: HostStream,
     opening: Opening,
     session: SessionId,
-    device: Device,
+    device: DeviceKeys,
     floor: EpochFloor,
     on_end: Callable[[HoldfastError], None],
     *,
@@ -152,7 +152,7 @@ async def dial(
 
     stream.on_data, stream.on_closed = said, closed
     inputs = InputStream(session, device.public.key, OperatorId(os.urandom(16).hex()), device.sign)
-    dialling = Dialling(
+    dialling = OperatorHandshake(
         inputs, device.public, device.static, KeyPair(os.urandom(32)), stream.host, floor,
         grant=grant, psk=psk, before=before,
     )  # fmt: skip

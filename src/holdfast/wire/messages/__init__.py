@@ -12,12 +12,24 @@ shared_output  output encrypted once for all readers
 
 from __future__ import annotations
 
-from holdfast.wire.messages import admission, authority, forward, relays, session, shared_output
+from holdfast.wire.messages import (
+    access,
+    admission,
+    forward,
+    journal,
+    relays,
+    session,
+    shared_output,
+    turn,
+)
 from holdfast.wire.messages import exec as exec_messages
 from holdfast.wire.messages.base import Message
 
 # Of these modules only: another protocol may use the same tags for its own messages.
-_PARTS = (session, authority, admission, exec_messages, forward, relays, shared_output)
+_PARTS = (
+    *(session, access, turn, journal, admission),
+    *(exec_messages, forward, relays, shared_output),
+)
 _OURS = {part.__name__ for part in _PARTS}
 
 

@@ -8,7 +8,7 @@ said it has room for, so nothing piles up for one that does not take it.
 
 from __future__ import annotations
 
-from holdfast.model.forward_words import Closed, Data, End, Room
+from holdfast.model.forward_words import CarriedClosed, CarriedData, CarriedEnd, Room
 from holdfast.wire.messages.base import Answer, Message, Request
 
 TYPE_CHECKING = False
@@ -76,11 +76,11 @@ class ForwardClosed(Carried):
 
 def message_of(session: str, number: int, word: Word) -> Carried:
     """A word of a connection as it goes over the wire."""
-    if isinstance(word, Data):
+    if isinstance(word, CarriedData):
         return ForwardData(session, number, word.data)
     if isinstance(word, Room):
         return ForwardRoom(session, number, word.size)
-    if isinstance(word, End):
+    if isinstance(word, CarriedEnd):
         return ForwardEnd(session, number)
     return ForwardClosed(session, number, word.code, word.message)
 
@@ -88,9 +88,9 @@ def message_of(session: str, number: int, word: Word) -> Carried:
 def word_of(message: Carried) -> Word:
     """And back."""
     if isinstance(message, ForwardData):
-        return Data(message.data)
+        return CarriedData(message.data)
     if isinstance(message, ForwardRoom):
         return Room(message.size)
     if isinstance(message, ForwardClosed):
-        return Closed(message.code, message.message)
-    return End()
+        return CarriedClosed(message.code, message.message)
+    return CarriedEnd()

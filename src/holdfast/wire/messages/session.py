@@ -356,7 +356,7 @@ class OperatorEvent(Message):
     size: Size
 
 
-class Dropped(Message):
+class EventsDropped(Message):
     """Events were left out because this operator does not read fast enough."""
 
     tag = "dropped"

@@ -16,8 +16,8 @@ from holdfast.cli.text.table import ago, clock, table
 from holdfast.model.actor import ActorKind, Colour, check_name
 from holdfast.model.errors import HoldfastError, InvalidArgument, NoSuchActor
 from holdfast.sdk.client import Host
+from holdfast.wire.messages import access as access_messages
 from holdfast.wire.messages import admission as ad
-from holdfast.wire.messages import authority as a
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ def _add(host: Host, options: argparse.Namespace) -> int:
         path = identity.keep(made)
     except HoldfastError:
         # Nobody can ever act as it: what the host was told must not stand.
-        host.ask(a.RevokeActor(0, shown.actor.id), a.ActorShown)
+        host.ask(access_messages.RevokeActor(0, shown.actor.id), access_messages.ActorShown)
         raise
     return _added(shown.actor, f"its key is {path}", options.json)
 
@@ -122,7 +122,7 @@ def _own_key(host: Host, name: str) -> Identity | None:
         return None
     own = identity.load(name)
     try:
-        known = host.ask(a.ShowActor(0, own.actor), a.ActorShown).actor
+        known = host.ask(access_messages.ShowActor(0, own.actor), access_messages.ActorShown).actor
     except NoSuchActor:
         return own
     if known.revoked_at is None:
@@ -133,11 +133,13 @@ def _own_key(host: Host, name: str) -> Identity | None:
 
 def _register(
     host: Host, options: argparse.Namespace, name: str, key: bytes, card: dict[str, Any]
-) -> a.ActorShown:
+) -> access_messages.ActorShown:
     kind = options.kind or str(card.get("kind") or ActorKind.AGENT)
     display = options.display or str(card.get("display") or "")
     colour = options.colour or str(card.get("colour") or "")
-    return host.ask(a.AddActor(0, name, kind, key, display, colour), a.ActorShown)
+    return host.ask(
+        access_messages.AddActor(0, name, kind, key, display, colour), access_messages.ActorShown
+    )
 
 
 def _card(text: str) -> dict[str, Any]:
@@ -196,7 +198,7 @@ def _key_here(options: argparse.Namespace) -> int:
 
 
 def _ls(host: Host, options: argparse.Namespace) -> int:
-    actors = host.ask(a.ListActors(0), a.Actors).actors
+    actors = host.ask(access_messages.ListActors(0), access_messages.Actors).actors
     if options.json:
         _print_json([_fields(actor) for actor in actors])
         return 0
@@ -214,7 +216,7 @@ def _row(actor: Actor) -> tuple[str, ...]:
 
 
 def _show(host: Host, options: argparse.Namespace) -> int:
-    shown = host.ask(a.ShowActor(0, options.actor), a.ActorShown)
+    shown = host.ask(access_messages.ShowActor(0, options.actor), access_messages.ActorShown)
     actor = shown.actor
     came = host.ask(ad.ListDevices(0), ad.Devices)
     grants = [each for each in came.devices if each.actor == actor.id]
@@ -270,7 +272,9 @@ def _stands(grant: DeviceInfo, now: float) -> bool:
 
 
 def _revoke(host: Host, options: argparse.Namespace) -> int:
-    actor = host.ask(a.RevokeActor(0, options.actor), a.ActorShown).actor
+    actor = host.ask(
+        access_messages.RevokeActor(0, options.actor), access_messages.ActorShown
+    ).actor
     if options.json:
         _print_json(_fields(actor))
     else:
@@ -280,7 +284,7 @@ def _revoke(host: Host, options: argparse.Namespace) -> int:
 
 def _export(host: Host, options: argparse.Namespace) -> int:
     """As the host knows it, so that it can be exported where its private key is not."""
-    actor = host.ask(a.ShowActor(0, options.actor), a.ActorShown).actor
+    actor = host.ask(access_messages.ShowActor(0, options.actor), access_messages.ActorShown).actor
     _print_json(
         {
             "name": actor.name,

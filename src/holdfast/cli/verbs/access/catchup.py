@@ -7,7 +7,7 @@ import time
 
 from holdfast.cli.arguments import Parser, add_json, add_session, count, verb_parser
 from holdfast.sdk.client import Host
-from holdfast.wire.messages import authority as a
+from holdfast.wire.messages import turn as turn_messages
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -35,8 +35,8 @@ def parser() -> Parser:
 
 def run(options: argparse.Namespace) -> int:
     with Host(client="hold catchup") as host:
-        request = a.CatchUp(0, options.session, options.since, os.urandom(8).hex())
-        handoff = host.ask(request, a.CaughtUp).handoff
+        request = turn_messages.CatchUp(0, options.session, options.since, os.urandom(8).hex())
+        handoff = host.ask(request, turn_messages.CaughtUp).handoff
     if options.json:
         import json
 

@@ -10,7 +10,7 @@ from holdfast.cli.scope_options import scope_text as _scope_text
 from holdfast.cli.session_address import name_there
 from holdfast.model.errors import InvalidArgument
 from holdfast.sdk.client import Host
-from holdfast.wire.messages import authority as a
+from holdfast.wire.messages import access as access_messages
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def run(options: argparse.Namespace) -> int:
         )
     expires = None if options.expires is None else time.time() + options.expires
     with Host(client="hold grant") as host:
-        request = a.Grant(
+        request = access_messages.GrantEnvelope(
             0,
             options.actor,
             scope,
@@ -71,7 +71,7 @@ def run(options: argparse.Namespace) -> int:
             options.inputs_per_s,
             options.bytes_per_s,
         )
-        _say(host, host.ask(request, a.Envelopes), options.json)
+        _say(host, host.ask(request, access_messages.Envelopes), options.json)
     return 0
 
 
@@ -79,7 +79,7 @@ def _elsewhere(options: argparse.Namespace) -> bool:
     return options.all or options.label is not None
 
 
-def _say(host: Host, answer: a.Envelopes, as_json: bool) -> None:
+def _say(host: Host, answer: access_messages.Envelopes, as_json: bool) -> None:
     (envelope,) = answer.envelopes
     name = answer.names.get(envelope.actor, envelope.actor)
     if as_json:
@@ -97,7 +97,7 @@ def _list(options: argparse.Namespace) -> int:
         raise InvalidArgument("--ls takes a session's name or nothing")
     session = name_there(options.actor)
     with Host(client="hold grant") as host:
-        answer = host.ask(a.ListEnvelopes(0, session), a.Envelopes)
+        answer = host.ask(access_messages.ListEnvelopes(0, session), access_messages.Envelopes)
         named = Named(host)
     if options.json:
         import json

@@ -5,7 +5,7 @@ from __future__ import annotations
 from holdfast.cli.arguments import Parser, add_json, add_session, utf8, verb_parser
 from holdfast.cli.text import halt_receipt
 from holdfast.sdk.client import Host
-from holdfast.wire.messages import authority as a
+from holdfast.wire.messages import turn as turn_messages
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def parser() -> Parser:
 
 def run(options: argparse.Namespace) -> int:
     with Host(client="hold halt") as host:
-        request = a.Halt(0, options.session, options.only_actor, options.reason)
-        receipt = host.ask(request, a.Halted).receipt
+        request = turn_messages.Halt(0, options.session, options.only_actor, options.reason)
+        receipt = host.ask(request, turn_messages.Halted).receipt
     halt_receipt.tell(receipt, options.session, seized=False, as_json=options.json)
     return 0

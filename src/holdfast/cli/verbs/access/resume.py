@@ -5,8 +5,8 @@ from __future__ import annotations
 from holdfast.cli.arguments import Parser, add_json, add_session, utf8, verb_parser
 from holdfast.cli.text.halt_receipt import tell_unrecorded
 from holdfast.sdk.client import Host
-from holdfast.wire.messages import authority as a
 from holdfast.wire.messages import session as m
+from holdfast.wire.messages import turn as turn_messages
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def parser() -> Parser:
 
 def run(options: argparse.Namespace) -> int:
     with Host(client="hold resume") as host:
-        host.ask(a.Resume(0, options.session, options.force_lease), m.Done)
+        host.ask(turn_messages.Resume(0, options.session, options.force_lease), m.Done)
         info = host.show(options.session)
     tell_unrecorded(info.unrecorded)
     if options.json:

@@ -6,7 +6,7 @@ from holdfast.cli.arguments import MixedParser, Parser, add_json, utf8, verb_par
 from holdfast.cli.scope_options import Named, add_scope, envelope_fields, scope_text
 from holdfast.model.errors import InvalidArgument
 from holdfast.sdk.client import Host
-from holdfast.wire.messages import authority as a
+from holdfast.wire.messages import access as access_messages
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -42,7 +42,9 @@ def run(options: argparse.Namespace) -> int:
             hint="one of a session's name, --label L, --all",
         )
     with Host(client="hold revoke") as host:
-        answer = host.ask(a.Revoke(0, options.actor, scope), a.Envelopes)
+        answer = host.ask(
+            access_messages.RevokeEnvelope(0, options.actor, scope), access_messages.Envelopes
+        )
         (envelope,) = answer.envelopes
         name = answer.names.get(envelope.actor, envelope.actor)
         if options.json:

@@ -17,8 +17,8 @@ from holdfast.cli.text.sanitize import harmless
 from holdfast.cli.text.table import ago, clock
 from holdfast.model.errors import InvalidArgument
 from holdfast.sdk.client import Host
-from holdfast.wire.messages import authority as a
 from holdfast.wire.messages import session as m
+from holdfast.wire.messages import turn as turn_messages
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -104,35 +104,35 @@ def _check(options: argparse.Namespace) -> None:
         raise InvalidArgument(f"`hold turn NAME {action} {missing}` needs one more word")
 
 
-def _done(host: Host, options: argparse.Namespace) -> a.TurnShown:
+def _done(host: Host, options: argparse.Namespace) -> turn_messages.TurnShown:
     session, said = options.session, options.message or ""
     match options.action:
         case "request":
-            request: m.Request = a.RequestTurn(0, session, said)
+            request: m.Request = turn_messages.RequestTurn(0, session, said)
             if options.wait is not None:
                 from holdfast.cli.await_turn import await_turn
 
-                return await_turn(host, a.RequestTurn(0, session, said), options.wait)
+                return await_turn(host, turn_messages.RequestTurn(0, session, said), options.wait)
         case "withdraw":
-            request = a.WithdrawTurn(0, session)
+            request = turn_messages.WithdrawTurn(0, session)
         case "grant":
-            request = a.GrantTurn(0, session, options.to)
+            request = turn_messages.GrantTurn(0, session, options.to)
         case "yield":
-            request = a.YieldTurn(0, session)
+            request = turn_messages.YieldTurn(0, session)
         case "handoff":
-            request = a.HandOffTurn(0, session, options.to, said)
+            request = turn_messages.HandOffTurn(0, session, options.to, said)
         case "revoke":
-            request = a.RevokeTurn(0, session, said)
+            request = turn_messages.RevokeTurn(0, session, said)
         case "policy":
-            request = a.SetTurnPolicy(0, session, options.to)
+            request = turn_messages.SetTurnPolicy(0, session, options.to)
         case "blind" | "seen":
-            request = a.SetBlind(0, session, options.action == "blind")
+            request = turn_messages.SetBlind(0, session, options.action == "blind")
         case _:
-            request = a.GetTurn(0, session)
-    return host.ask(request, a.TurnShown)
+            request = turn_messages.GetTurn(0, session)
+    return host.ask(request, turn_messages.TurnShown)
 
 
-def _sentence(shown: a.TurnShown, options: argparse.Namespace) -> str:
+def _sentence(shown: turn_messages.TurnShown, options: argparse.Namespace) -> str:
     """What came of it."""
     turn, session = shown.turn, options.session
     if options.action == "policy":

@@ -14,7 +14,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from holdfast.model.graph import Graph
     from holdfast.model.state import Ending
-    from holdfast.sdk.forward_way import Told
+    from holdfast.sdk.forward_way import ForwardEvent
     from holdfast.sdk.forwarding import Forwarder
 
 SUMMARY = "open a port of its programs on this machine"
@@ -23,7 +23,7 @@ _PORT_MAX = (1 << 16) - 1
 _LOOPBACK = ("127.", "::1")
 
 
-class Wanted(Record):
+class PortOption(Record):
     """A port of the session, and where it is to be here."""
 
     port: int
@@ -74,11 +74,11 @@ def _address(text: str) -> str:
         raise argparse.ArgumentTypeError(f"not an address to listen on: {text[:80]!r}") from None
 
 
-def wanted(text: str) -> Wanted:
+def wanted(text: str) -> PortOption:
     port, colon, local = text.partition(":")
     if not (_is_port(port, 1) and (not colon or _is_port(local, 0))):
         raise argparse.ArgumentTypeError(f"not PORT or PORT:LOCALPORT: {text[:40]!r}")
-    return Wanted(int(port), int(local) if colon else None)
+    return PortOption(int(port), int(local) if colon else None)
 
 
 def _is_port(text: str, least: int) -> bool:
@@ -135,25 +135,25 @@ class _Teller:
         self._verbose = verbose
         self._refused: tuple[int, str] | None = None  # told last, and not once more
 
-    def __call__(self, told: Told) -> None:
+    def __call__(self, told: ForwardEvent) -> None:
         from holdfast.sdk import forward_way as f
 
-        if isinstance(told, f.Refused):
+        if isinstance(told, f.ForwardRefused):
             if (told.port, told.code) != self._refused or self._verbose:
                 hint = f"; {told.hint}" if told.hint else ""
                 _say(f"{harmless(told.message)} ({told.code}){hint}")
             self._refused = (told.port, told.code)
-        elif isinstance(told, f.Lost):
+        elif isinstance(told, f.ForwardLost):
             cut = f"; {_many(told.connections)} closed" if told.connections else ""
             _say(f"{harmless(told.message)}{cut}; looking for it again")
-        elif isinstance(told, f.Back):
+        elif isinstance(told, f.ForwardReconnected):
             _say("the host is back; new connections go through")
-        elif isinstance(told, f.Came):
+        elif isinstance(told, f.ConnectionOpened):
             self._refused = None
             if self._verbose:
                 process = f"{harmless(told.process)}, pid {told.pid}"
                 _say(f"{told.number} opened: {told.peer} to {told.address} ({process})")
-        elif isinstance(told, f.Went) and (self._verbose or told.code):
+        elif isinstance(told, f.ConnectionClosed) and (self._verbose or told.code):
             why = f", {harmless(told.message)} ({told.code})" if told.code else ""
             _say(
                 f"{told.number} closed: {told.sent_bytes} bytes sent, "

@@ -79,9 +79,9 @@ def run(options: argparse.Namespace) -> int:
 def _chosen(options: argparse.Namespace) -> Wait:
     """What to wait with. A mistake in it is told before anything is waited for."""
     if options.wanted.startswith("text:"):
-        from holdfast.cli.wait_text import Pattern
+        from holdfast.cli.wait_text import TextPattern
 
-        pattern = Pattern(options.wanted[5:])
+        pattern = TextPattern(options.wanted[5:])
         return lambda host, opts, deadline: pattern.wait(host, opts.session, opts.since, deadline)
     if options.wanted not in STATES:
         raise InvalidArgument(

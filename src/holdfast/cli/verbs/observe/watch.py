@@ -61,7 +61,7 @@ class _Watch:
             except HostLost:
                 self._come_back()
                 continue
-            if isinstance(event, m.Dropped):
+            if isinstance(event, m.EventsDropped):
                 print(f"hold: {event.count} events were left out", file=sys.stderr)
             elif isinstance(event, m.StateEvent):
                 self._tell(event)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from holdfast.cli.arguments import Parser, add_json, add_session, verb_parser
 from holdfast.sdk.client import Host
+from holdfast.wire.messages import journal as journal_messages
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -64,10 +65,9 @@ def _range(text: str) -> tuple[int, int | None]:
 
 def _lines(host: Host, session: str, first: int, last: int | None) -> Iterator[BlameLine]:
     """As many answers as it takes."""
-    from holdfast.wire.messages import authority as a
 
     while last is None or first <= last:
-        blamed = host.ask(a.Blame(0, session, first, last), a.Blamed)
+        blamed = host.ask(journal_messages.Blame(0, session, first, last), journal_messages.Blamed)
         yield from blamed.lines
         first += len(blamed.lines)
         if not blamed.lines or first > blamed.total:

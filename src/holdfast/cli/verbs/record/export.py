@@ -5,12 +5,13 @@ from __future__ import annotations
 from holdfast.cli.arguments import Parser, add_session, verb_parser
 from holdfast.model.errors import HoldfastError
 from holdfast.sdk.client import Host
+from holdfast.wire.messages import journal as journal_messages
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import argparse
 
-    from holdfast.cli.journal.pages import Kept, Pages
+    from holdfast.cli.journal.pages import NumberedEntry, Pages
     from holdfast.model.info import SessionInfo
 
 SUMMARY = "write its output as a cast, with its provenance"
@@ -95,9 +96,9 @@ def _output(host: Host, session: str) -> tuple[SessionInfo, int, bytes]:
     return output.info, held_from, held
 
 
-def _journal(pages: Pages) -> tuple[list[Kept], str]:
+def _journal(pages: Pages) -> tuple[list[NumberedEntry], str]:
     """All entries that can be read, and why not more."""
-    kept: list[Kept] = []
+    kept: list[NumberedEntry] = []
     try:
         for each in pages.entries():
             kept.append(each)
@@ -108,16 +109,17 @@ def _journal(pages: Pages) -> tuple[list[Kept], str]:
     return kept, ""
 
 
-def _proof(host: Host, session: str, kept: list[Kept]) -> tuple[str, str]:
+def _proof(host: Host, session: str, kept: list[NumberedEntry]) -> tuple[str, str]:
     """The signed proof of these entries, or why there is none."""
     from holdfast.journal.proof import SignedProof
-    from holdfast.wire.messages import authority as a
 
     if not kept:
         return "", "the journal cannot be read"
     try:
         last = kept[-1]
-        proof = host.ask(a.Prove(0, session, 1, last.entry.seq), a.Proven).proof
+        proof = host.ask(
+            journal_messages.Prove(0, session, 1, last.entry.seq), journal_messages.Proven
+        ).proof
         if SignedProof.of_text(proof).after != last.hash:
             return "", "the host proves other entries than it shows"
         return proof, ""

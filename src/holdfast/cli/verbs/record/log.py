@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterator
 
-    from holdfast.cli.journal.pages import Kept, Pages
+    from holdfast.cli.journal.pages import NumberedEntry, Pages
 
 SUMMARY = "tell what was done to a session, and by whom"
 
@@ -108,7 +108,7 @@ def _check_kinds(kinds: list[str]) -> None:
             )
 
 
-def _entries(pages: Pages, first: int, *, follow: bool) -> Iterator[Kept | None]:
+def _entries(pages: Pages, first: int, *, follow: bool) -> Iterator[NumberedEntry | None]:
     """Entries as they come; None when there is none for now."""
     from holdfast.journal.entries import MAY_FOLLOW
 
@@ -130,14 +130,14 @@ class _Wanted:
     def __init__(self, options: argparse.Namespace, pages: Pages) -> None:
         self._actor, self._kinds, self._pages = options.actor, options.kinds, pages
 
-    def __call__(self, kept: Kept) -> bool:
+    def __call__(self, kept: NumberedEntry) -> bool:
         entry = kept.entry
         if self._kinds and entry.body.tag not in self._kinds:
             return False
         return not self._actor or self._actor in (entry.actor, self._pages.name(entry.actor))
 
 
-def _print_json(kept: Kept, pages: Pages) -> None:
+def _print_json(kept: NumberedEntry, pages: Pages) -> None:
     import json
 
     from holdfast.cli.text.journal_entry import fields
@@ -156,24 +156,24 @@ class _Lines:
 
     def __init__(self, *, seals: bool) -> None:
         self._seals = seals
-        self._held: Kept | None = None  # keys gathered so far, as one entry
+        self._held: NumberedEntry | None = None  # keys gathered so far, as one entry
         self._through = 0
         self._pages: Pages | None = None
 
-    def __call__(self, kept: Kept, pages: Pages) -> None:
-        from holdfast.journal.entries import Input, Sealed
+    def __call__(self, kept: NumberedEntry, pages: Pages) -> None:
+        from holdfast.journal.entries import InputEntry, SealEntry
 
         self._pages = pages
         body = kept.entry.body
-        if isinstance(body, Sealed) and not self._seals:
+        if isinstance(body, SealEntry) and not self._seals:
             return
-        if not isinstance(body, Input) or body.form != "keys":
+        if not isinstance(body, InputEntry) or body.form != "keys":
             self.flush()
             self._line(kept, kept.entry.seq)
         elif self._continues(kept):
             assert self._held is not None
             held = self._held.entry.body
-            assert isinstance(held, Input)
+            assert isinstance(held, InputEntry)
             joined = held.replace(data=held.data + body.data)
             self._held = self._held.replace(entry=self._held.entry.replace(body=joined))
             self._through = kept.entry.seq
@@ -181,13 +181,13 @@ class _Lines:
             self.flush()
             self._held, self._through = kept, kept.entry.seq
 
-    def _continues(self, kept: Kept) -> bool:
-        from holdfast.journal.entries import Input
+    def _continues(self, kept: NumberedEntry) -> bool:
+        from holdfast.journal.entries import InputEntry
 
         if self._held is None:
             return False
         held, body = self._held.entry.body, kept.entry.body
-        assert isinstance(held, Input) and isinstance(body, Input)
+        assert isinstance(held, InputEntry) and isinstance(body, InputEntry)
         return (self._held.entry.actor, held.operator) == (kept.entry.actor, body.operator)
 
     def flush(self) -> None:
@@ -195,7 +195,7 @@ class _Lines:
         if held is not None:
             self._line(held, self._through)
 
-    def _line(self, kept: Kept, through: int) -> None:
+    def _line(self, kept: NumberedEntry, through: int) -> None:
         from holdfast.cli.text.journal_entry import what
         from holdfast.cli.text.sanitize import harmless
         from holdfast.cli.text.table import clock

@@ -5,12 +5,13 @@ from __future__ import annotations
 from holdfast.cli.arguments import MixedParser, Parser, utf8, verb_parser
 from holdfast.model.errors import InvalidArgument
 from holdfast.sdk.client import Host
+from holdfast.wire.messages import journal as journal_messages
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import argparse
 
-    from holdfast.wire.messages.authority import Proven
+    from holdfast.wire.messages.journal import Proven
 
 SUMMARY = "prove a range of a journal, or check such a proof"
 
@@ -70,11 +71,12 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _prove(options: argparse.Namespace, first: str, last: str) -> int:
-    from holdfast.wire.messages import authority as a
 
     with Host(client="hold proof") as host:
-        request = a.Prove(0, options.session, _entry(first), 0 if last == "last" else _entry(last))
-        proven = host.ask(request, a.Proven)
+        request = journal_messages.Prove(
+            0, options.session, _entry(first), 0 if last == "last" else _entry(last)
+        )
+        proven = host.ask(request, journal_messages.Proven)
         if options.records:
             _write_records(host, proven, options.records)
     print(proven.witness.hex())

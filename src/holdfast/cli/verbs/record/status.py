@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from holdfast.cli.arguments import Parser, add_json, add_session, verb_parser
 from holdfast.sdk.client import Host
+from holdfast.wire.messages import journal as journal_messages
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,10 +28,11 @@ def parser() -> Parser:
 
 
 def run(options: argparse.Namespace) -> int:
-    from holdfast.wire.messages import authority as a
 
     with Host(client="hold status") as host:
-        judged = host.ask(a.Verify(0, options.session), a.Verified).judgement
+        judged = host.ask(
+            journal_messages.Verify(0, options.session), journal_messages.Verified
+        ).judgement
     if options.json:
         import json
 

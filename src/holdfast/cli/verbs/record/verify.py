@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from holdfast.cli.arguments import MixedParser, Parser, add_json, utf8, verb_parser
 from holdfast.model.errors import InvalidArgument
+from holdfast.wire.messages import journal as journal_messages
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -67,15 +68,14 @@ def run(options: argparse.Namespace) -> int:
 
 def _by_host(options: argparse.Namespace) -> Judgement:
     from holdfast.sdk.client import Host
-    from holdfast.wire.messages import authority as a
 
     if not options.session or options.id:
         raise InvalidArgument(
             "which session?", hint="`hold verify NAME`, or --dir DIR --session ID without a host"
         )
     with Host(client="hold verify") as host:
-        request = a.Verify(0, options.session, options.thorough)
-        judged = host.ask(request, a.Verified).judgement
+        request = journal_messages.Verify(0, options.session, options.thorough)
+        judged = host.ask(request, journal_messages.Verified).judgement
         if options.proof:
             from holdfast.cli.journal.pages import Pages
 
