@@ -1,0 +1,118 @@
+"""What an earlier build stored, this one reads: each name, each value.
+
+The files in `deposits/` were written by an earlier build (`deposits/made-by.txt` is how): the state
+blob that the keeper holds, with every part set and nothing left at its default, the names of the
+descriptors, the host's JSON files, and a session's memory after some typing. `Record.unpack`
+ignores names that it does not know and fills in defaults, so a renamed field would be lost without
+a word. Packing what was read must give exactly what was stored.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import zlib
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import msgpack
+import pytest
+
+from holdfast.adapters.session_memory.burst_page import Burst
+from holdfast.adapters.session_memory.input_ledger import Ledger
+from holdfast.adapters.session_memory.output_ring import Ring, make_conduit
+from holdfast.host import json_file
+from holdfast.host.access import actor_book, admission
+from holdfast.host.reach import own_relay, relay_list
+from holdfast.host.session import handoff
+from holdfast.host.session.parcel import Descriptors, Kept
+from holdfast.host.session_store import Stored
+from holdfast.model.record import Record
+
+DEPOSITS = Path(__file__).parent / "deposits"
+FILES: dict[str, type[Record]] = {
+    "authority.json": actor_book._Book,
+    "admission.json": admission._Kept,
+    "relays.json": relay_list._Kept,
+    "relay.json": own_relay._Kept,
+    "seen.json": handoff._Points,
+    "spec.json": Stored,
+}
+
+
+def stored(name: str) -> bytes:
+    return (DEPOSITS / name).read_bytes()
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_file_is_read_and_written_again_as_it_was(name: str, tmp_path: Path) -> None:
+    found = json_file.read(str(DEPOSITS / name), FILES[name], without="")
+    assert found is not None
+    json_file.write(str(tmp_path / name), found)
+    assert json.loads((tmp_path / name).read_bytes()) == json.loads(stored(name))
+
+
+def test_a_state_blob_is_read_and_packed_again_as_it_was() -> None:
+    blob = stored("state.msgpack")
+    assert msgpack.unpackb(Kept.of_blob(blob).blob()) == msgpack.unpackb(blob)
+
+
+def test_each_part_of_a_state_blob_is_where_the_daemon_looks_for_it() -> None:
+    kept = Kept.of_blob(stored("state.msgpack"))
+    assert (kept.spec.name, kept.spec.epoch, kept.spec.labels) == ("name-4", 11, ("labels-24",))
+    assert (kept.spec.born_as, kept.spec.nonce) == ("born_as-25", "nonce-22")
+    assert (kept.spec.place.pid, kept.spec.place.shell_pid) == (14, 15)
+    assert (kept.size.cols, kept.size.rows, kept.layer_seq, kept.last_output_at) == (
+        27,
+        28,
+        45,
+        47.5,
+    )
+    [command] = kept.commands
+    assert (command.text, command.status, command.authors) == ("text-32", 37, ("authors-44",))
+    assert kept.turn is not None and kept.halt is not None and kept.lease is not None
+    assert (kept.turn.since, kept.turn.last_active) == (53.5, 54.5)
+    [waiting] = kept.turn.queue
+    assert (waiting.message, waiting.explicit, waiting.away) == ("message-63", False, True)
+    [stopped], standing = kept.halt.stopped, kept.halt.standing
+    assert kept.halt.confirmed and standing is not None
+    assert [one.pid for one in (stopped, *standing)] == [71, 76]
+    assert (kept.lease.epoch, kept.lease.before) == (123, "before-124")
+    assert kept.lease.taken is not None and kept.lease.taken.owner == "owner-128"
+    lease = kept.lease.lease
+    assert (lease.boot_id, lease.epoch, lease.revision) == ("boot_id-81", 94, 95)
+    assert (lease.since, lease.sent, lease.deadline, lease.renew_at) == (107.5, 108.5, 110.5, 112.5)
+    [execution] = kept.executions
+    assert (execution.seq, execution.offset, execution.end_offset) == (141, 143, 155)
+    assert (execution.command, execution.journal_seq, execution.parsed) == (146, 148, False)
+
+
+def test_descriptors_are_deposited_under_the_same_names() -> None:
+    named = json.loads(stored("descriptors.json"))
+    assert Descriptors(3, 4, 5, 6, 7, 8).named() == named
+
+
+@pytest.fixture
+def ring() -> Iterator[Ring]:
+    """The memory of a session, with the file position at which it was left."""
+    memfd = os.memfd_create("deposit", os.MFD_CLOEXEC)
+    os.write(memfd, zlib.decompress(stored("memory.zlib")))
+    os.lseek(memfd, json.loads(stored("memory.json"))["position"], os.SEEK_SET)
+    with closing(Ring(memfd, make_conduit())) as ring:
+        yield ring
+
+
+def test_a_sessions_memory_is_read_as_it_was_left(ring: Ring) -> None:
+    found = json.loads(stored("memory.json"))
+    assert (ring.capacity, ring.head) == (found["capacity"], found["head"])
+    assert ring.copy(0, ring.head) == bytes.fromhex(found["output"])
+    assert ring.copy(0, ring.head) == b"first line\r\nfirst line\r\nsecondthi"
+    offset, screen = found["checkpoint"]
+    assert ring.load_checkpoint() == (offset, bytes.fromhex(screen))
+    with closing(Ledger(ring, make_conduit())) as ledger:
+        assert ledger.operators() == found["operators"]
+    with closing(Burst(ring)) as burst:
+        keys = burst.keys()
+        assert keys is not None and keys.data == b"thi"
+        assert {**keys.pack(), "data": keys.data.hex()} == found["burst"]
