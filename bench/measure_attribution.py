@@ -38,7 +38,7 @@ def hold(self, hand):
     struct.pack_into("Q", self._press, struct.calcsize("2i4Q"), 0)  # `burst` of struct press
 if "holdfast.host" in sys.argv or any("host" in word for word in sys.orig_argv):
     importlib.import_module("holdfast.host.session.input_custody").InputCustody.key = key
-    core = importlib.import_module("holdfast.core.session").SessionMachineMachine
+    core = importlib.import_module("holdfast.core.session").SessionMachineMachineMachine
     core.next_at_once = lambda self, operator, now: self.intake.next(operator)
     core.took_at_once = lambda self, operator, seq, now: self.intake.take_next(operator, seq)
     press = importlib.import_module("holdfast.adapters.session_memory.key_press").KeyPress

@@ -9,7 +9,7 @@ import pytest
 
 from faults.hosting import PATIENCE_S, FaultHost
 from holdfast.wire.frames import encode
-from holdfast.wire.messages import authority as a
+from holdfast.wire.messages import turn as turn_messages
 
 
 @pytest.mark.xfail(strict=True, raises=AssertionError, reason="a thaw ends a halt asked for later")
@@ -21,7 +21,9 @@ def test_a_halt_asked_for_during_a_resume_holds(shared_host: FaultHost) -> None:
     asker = host.client().connection
     resume, halt = asker.next_id(), asker.next_id()
     # In one piece: the halt is there before the kernel was asked, in a thread, to let the tree go.
-    asker.send_frame(encode(a.Resume(resume, "held")) + encode(a.Halt(halt, "held")))
+    asker.send_frame(
+        encode(turn_messages.Resume(resume, "held")) + encode(turn_messages.Halt(halt, "held"))
+    )
     for request in (resume, halt):
         asker.answer_to(request, PATIENCE_S)
     assert json.loads(host.hold("show", "held", "--json").stdout)["state"] == "halted"

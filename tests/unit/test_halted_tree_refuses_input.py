@@ -7,8 +7,8 @@ import pytest
 
 from holdfast.core import events as ev
 from holdfast.core.access.authority import Authority
-from holdfast.core.session import Session
-from holdfast.core.turn.machine import Turn
+from holdfast.core.session import SessionMachine
+from holdfast.core.turn.machine import TurnMachine
 from holdfast.model.actor import Actor, ActorKind, Colour
 from holdfast.model.envelope import ALL, ROLES, Envelope
 from holdfast.model.errors import SessionHalted
@@ -19,19 +19,22 @@ SESSION, KEY = SessionId.of_key(bytes(32)), bytes(range(32))
 ANN, OPERATOR = ActorId.of_key(KEY), OperatorId("1" * 32)
 NOW = 1000.0
 
-KEY_PRESS = ev.Offered(ANN, NOW, OPERATOR, 1, b"x")
+KEY_PRESS = ev.InputOffered(ANN, NOW, OPERATOR, 1, b"x")
 RESUME, HALT = ev.ResumeAsked(ANN, NOW), ev.HaltAsked(ANN, NOW, "wait")
 THAWED = ev.Thawed(HOST_ACTOR, NOW)
-FROZEN, NOT_FROZEN = ev.Froze(HOST_ACTOR, NOW, True), ev.Froze(HOST_ACTOR, NOW, False)
+FROZEN, NOT_FROZEN = (
+    ev.FreezeReported(HOST_ACTOR, NOW, True),
+    ev.FreezeReported(HOST_ACTOR, NOW, False),
+)
 
 
-def a_session() -> Session:
+def a_session() -> SessionMachine:
     ann = Actor(ANN, "ann", ActorKind.HUMAN, KEY, "ann", Colour.RED, 1000, False, 0.0)
     admin = Envelope(ANN, ALL, tuple(sorted(ROLES["admin"])))
-    return Session(SESSION, (), Size(80, 24), Authority([ann], [admin]), Turn())
+    return SessionMachine(SESSION, (), Size(80, 24), Authority([ann], [admin]), TurnMachine())
 
 
-def refuses(session: Session) -> bool:
+def refuses(session: SessionMachine) -> bool:
     try:
         session.handle(KEY_PRESS)
     except SessionHalted:
@@ -39,7 +42,7 @@ def refuses(session: Session) -> bool:
     return False
 
 
-def after(*events: ev.Event) -> Session:
+def after(*events: ev.SessionEvent) -> SessionMachine:
     session = a_session()
     for event in events:
         session.handle(event)
@@ -59,7 +62,7 @@ def after(*events: ev.Event) -> Session:
     "before", (pytest.param((), id="running"), pytest.param((HALT, FROZEN), id="halted"))
 )
 def test_a_halt_asked_for_during_a_resume_is_in_force(
-    before: tuple[ev.Event, ...], reported: tuple[ev.Event, ...]
+    before: tuple[ev.SessionEvent, ...], reported: tuple[ev.SessionEvent, ...]
 ) -> None:
     session = after(*before, RESUME, HALT)
     for event in reported:

@@ -19,14 +19,14 @@ from pathlib import Path
 import msgpack
 import pytest
 
-from holdfast.adapters.session_memory.burst_page import Burst
-from holdfast.adapters.session_memory.input_ledger import Ledger
+from holdfast.adapters.session_memory.burst_page import BurstPage
+from holdfast.adapters.session_memory.input_ledger import InputLedger
 from holdfast.adapters.session_memory.output_ring import Ring, make_conduit
 from holdfast.host import json_file
 from holdfast.host.access import actor_book, admission
 from holdfast.host.reach import own_relay, relay_list
 from holdfast.host.session import handoff
-from holdfast.host.session.parcel import Descriptors, Kept
+from holdfast.host.session.parcel import SessionFds, StateBlob
 from holdfast.host.session_store import Stored
 from holdfast.model.record import Record
 
@@ -55,11 +55,11 @@ def test_a_file_is_read_and_written_again_as_it_was(name: str, tmp_path: Path) -
 
 def test_a_state_blob_is_read_and_packed_again_as_it_was() -> None:
     blob = stored("state.msgpack")
-    assert msgpack.unpackb(Kept.of_blob(blob).blob()) == msgpack.unpackb(blob)
+    assert msgpack.unpackb(StateBlob.of_blob(blob).blob()) == msgpack.unpackb(blob)
 
 
 def test_each_part_of_a_state_blob_is_where_the_daemon_looks_for_it() -> None:
-    kept = Kept.of_blob(stored("state.msgpack"))
+    kept = StateBlob.of_blob(stored("state.msgpack"))
     assert (kept.spec.name, kept.spec.epoch, kept.spec.labels) == ("name-4", 11, ("labels-24",))
     assert (kept.spec.born_as, kept.spec.nonce) == ("born_as-25", "nonce-22")
     assert (kept.spec.place.pid, kept.spec.place.shell_pid) == (14, 15)
@@ -90,7 +90,7 @@ def test_each_part_of_a_state_blob_is_where_the_daemon_looks_for_it() -> None:
 
 def test_descriptors_are_deposited_under_the_same_names() -> None:
     named = json.loads(stored("descriptors.json"))
-    assert Descriptors(3, 4, 5, 6, 7, 8).named() == named
+    assert SessionFds(3, 4, 5, 6, 7, 8).named() == named
 
 
 @pytest.fixture
@@ -110,9 +110,9 @@ def test_a_sessions_memory_is_read_as_it_was_left(ring: Ring) -> None:
     assert ring.copy(0, ring.head) == b"first line\r\nfirst line\r\nsecondthi"
     offset, screen = found["checkpoint"]
     assert ring.load_checkpoint() == (offset, bytes.fromhex(screen))
-    with closing(Ledger(ring, make_conduit())) as ledger:
+    with closing(InputLedger(ring, make_conduit())) as ledger:
         assert ledger.operators() == found["operators"]
-    with closing(Burst(ring)) as burst:
+    with closing(BurstPage(ring)) as burst:
         keys = burst.keys()
         assert keys is not None and keys.data == b"thi"
         assert {**keys.pack(), "data": keys.data.hex()} == found["burst"]
