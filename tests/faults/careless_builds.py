@@ -21,36 +21,36 @@ def moment():
     except FileNotFoundError:
         return
     os.kill(os.getpid(), signal.SIGKILL)
-taken = ledger.Ledger.take
+taken = input_ledger.InputLedger.take
 def take(self, operator, seq, data):
     taken(self, operator, seq, data)
     moment()
-ledger.Ledger.take = take
+input_ledger.InputLedger.take = take
 """
 
 CAREFUL = ""
 
 CARELESS = {
     "anybody may write": """
-from holdfast.core.turn import machine
-assert turn.Wrote in turn._HANDLERS
-turn._HANDLERS[turn.Wrote] = lambda self, event: []
+from holdfast.core.turn import events, machine
+assert events.WroteStep in machine._HANDLERS
+machine._HANDLERS[events.WroteStep] = lambda self, event: []
 """,
     "accepted before it is taken": """
 from holdfast.host.session import input_custody
-really = typist.Typist.take
-def later(self, take):
-    self._loop.call_later(0.05, really, self, take)
-    return self._live.ring.head
-typist.Typist.take = later
+really = input_custody.InputCustody.take_inputs
+def later(self):
+    for waiting in self._live.core.inputs._queue:
+        self._live.executor.settled(waiting, self._live.ring.head)
+    self._loop.call_later(0.05, really, self)
+input_custody.InputCustody.take_inputs = later
 """,
     "one form is not recorded": """
 from holdfast.host.session import input_custody
-really_record = typist.Typist._record
-def record(self, take):
-    if take.form != "submit":
-        really_record(self, take)
-typist.Typist._record = record
+really_stage = input_custody.InputCustody._stage
+def stage(self, first):
+    return first.form != "submit" and really_stage(self, first)
+input_custody.InputCustody._stage = stage
 """,
     "rights are judged once": """
 from holdfast.core.access import authority
@@ -65,26 +65,26 @@ authority.Authority._meet = meet
 """,
     "a repeat is typed again": """
 from holdfast.core import input_machine
-assert intake.Intake.is_new
-intake.Intake.is_new = lambda self, operator, seq, size: True
+assert input_machine.InputMachine.is_new
+input_machine.InputMachine.is_new = lambda self, operator, seq, size: True
 """,
     "gathered keys die with the daemon": """
 from holdfast.adapters.session_memory import burst_page
-assert burst.Burst.settle
-burst.Burst.settle = lambda self, last_taken: self.clear()
+assert burst_page.BurstPage.settle
+burst_page.BurstPage.settle = lambda self, last_taken: self.clear()
 """,
     "the turn is not kept": """
 from holdfast.core.turn import machine
-really_kept = turn.Turn.kept
-turn.Turn.kept = lambda self: really_kept(turn.Turn())
+really_kept = machine.TurnMachine.kept
+machine.TurnMachine.kept = lambda self: really_kept(machine.TurnMachine())
 """,
 }
 
 # Shown by a run of its own: it takes a program that does not read.
 WHAT_WAITS_IS_NOT_JUDGED_AGAIN = """
-from holdfast.host.session import input_custody
-assert typist.Typist.judge_pending
-typist.Typist.judge_pending = lambda self: None
+from holdfast.core import session
+assert session.SessionMachine._refuse_waiting
+session.SessionMachine._refuse_waiting = lambda self: []
 """
 
 

@@ -8,14 +8,9 @@ a renamed one fails loudly in the host's log instead of testing nothing.
 
 from __future__ import annotations
 
-import re
-import subprocess
 from pathlib import Path
 
-import holdfast
 from faults.hosting import FaultHost, until
-
-KEY_PRESS_SOURCE = Path(holdfast.__file__).parent / "native" / "key_press.c"
 
 # name -> (module, class or "", attribute)
 CALLS = {
@@ -42,7 +37,7 @@ CALLS = {
     "append": ("holdfast.adapters.journal_files.writer", "JournalWriter", "append"),
     "seal": ("holdfast.adapters.journal_files.writer", "JournalWriter", "seal"),
     "moved": ("holdfast.host.session.turn_notices", "TurnNotices", "record"),
-    "keep": ("holdfast.host.session.live_session", "LiveSession", "keep"),
+    "keep": ("holdfast.host.session.live_session", "LiveSession", "save_parcel"),
     "changed": ("holdfast.host.daemon", "Daemon", "authority_changed"),
     "halt": ("holdfast.adapters.halt.freeze", "", "halt"),
     "stop": ("holdfast.adapters.halt.stop_tree", "", "send"),
@@ -72,25 +67,6 @@ for point, (module, owner, name) in {calls!r}.items():
     setattr(place, name, dies(point, getattr(place, name)))
 """
 
-_WITHOUT_KEY_PRESS = """
-from holdfast.adapters import compiled
-found = native.built
-native.built = lambda name: None if name == native.KEY_PRESS else found(name)
-"""
-
-_OTHER_KEY_PRESS = """
-import pathlib
-from holdfast.adapters import compiled
-found = native.built
-other = pathlib.Path({library!r})
-native.built = lambda name: other if name == native.KEY_PRESS else found(name)
-"""
-
-_POINT_IN_C = """
-int unlink(const char *), kill(int, int), getpid(void);
-#define POINT(name) do { if (unlink("ARMED/" name) == 0) kill(getpid(), 9); } while (0)
-"""
-
 # What a careless implementation would do. Each must be caught by the judges in numbered.py. Where a
 # kill does the harm, `moment()` marks the spot: the daemon dies there once, when armed.
 FAULTS = {
@@ -103,54 +79,54 @@ def pump(self, master, budget):
     except BlockingIOError:
         return 0
     except OSError:
-        raise ring.Hangup from None
+        raise output_ring.Hangup from None
     moment()
     os.write(self.conduit, data)
     self._drain(len(data))
     return len(data)
-assert ring.Ring.pump and ring.Ring._drain
-ring.Ring.pump = pump
+assert output_ring.Ring.pump and output_ring.Ring._drain
+output_ring.Ring.pump = pump
 """,
     # The head is not noted and the file position not asked: stored output is overwritten.
     "ring trusts only its noted head": """
-from holdfast.adapters.session_memory import output_ring
-assert ring.Ring._recover_head and ring.Ring._drain
+from holdfast.adapters.session_memory import layout, output_ring
+assert output_ring.Ring._recover_head and output_ring.Ring._drain
 def recover(self):
-    head = self._words[ring._HEAD]
-    os.lseek(self.memfd, ring.DATA_AT + head % self.capacity, os.SEEK_SET)
+    head = self._words[layout.HEAD_WORD]
+    os.lseek(self.memfd, layout.DATA_AT + head % self.capacity, os.SEEK_SET)
     return head
 def drain(self, waiting):
-    noted = self._words[ring._HEAD]
+    noted = self._words[layout.HEAD_WORD]
     real(self, waiting)
-    stored, self._words[ring._HEAD] = self._words[ring._HEAD], noted
+    stored, self._words[layout.HEAD_WORD] = self._words[layout.HEAD_WORD], noted
     moment()
-    self._words[ring._HEAD] = stored
-real = ring.Ring._drain
-ring.Ring._recover_head = recover
-ring.Ring._drain = drain
+    self._words[layout.HEAD_WORD] = stored
+real = output_ring.Ring._drain
+output_ring.Ring._recover_head = recover
+output_ring.Ring._drain = drain
 """,
     # The ledger is never written: a repeat after a crash looks new, and is typed twice.
     "ledger notes nothing": """
 from holdfast.adapters.session_memory import input_ledger
-assert ledger.Ledger.take and ledger.Ledger._note
-ledger.Ledger._note = lambda self, operator, seq: None
+assert input_ledger.InputLedger.take and input_ledger.InputLedger._note
+input_ledger.InputLedger._note = lambda self, operator, seq: None
 def typed(self, master):
     done = real(self, master)
     moment()
     return done
-real = ledger.Ledger.type_into
-ledger.Ledger.type_into = typed
+real = input_ledger.InputLedger.type_into
+input_ledger.InputLedger.type_into = typed
 """,
     # Noted before it is in custody: a crash in between loses an input that counts as taken.
     "ledger notes first": """
 from holdfast.adapters.session_memory import input_ledger
-assert ledger.Ledger.take and ledger.Ledger._note
+assert input_ledger.InputLedger.take and input_ledger.InputLedger._note
 def take(self, operator, seq, data):
     self._note(operator, seq)
     moment()
     real(self, operator, seq, data)
-real = ledger.Ledger.take
-ledger.Ledger.take = take
+real = input_ledger.InputLedger.take
+input_ledger.InputLedger.take = take
 """,
 }
 
@@ -167,47 +143,18 @@ def moment():
 
 
 def crashing_host() -> FaultHost:
-    """A host whose daemon dies where it is told to. It has no compiled way for keys: that one is
-    not made of these calls."""
+    """A host whose daemon dies where it is told to."""
     host = FaultHost()
     armed = host.work / "armed"
     armed.mkdir()
-    _customize(host, _CRASH.format(armed=str(armed), calls=CALLS) + _WITHOUT_KEY_PRESS)
+    _customize(host, _CRASH.format(armed=str(armed), calls=CALLS))
     return host
-
-
-def crashing_key_press_host() -> FaultHost:
-    """A host with a compiled way for keys that dies at its own POINTs."""
-    host = FaultHost()
-    armed = host.work / "armed"
-    armed.mkdir()
-    header, library = host.work / "point.h", host.work / "key-press.so"
-    header.write_text(_POINT_IN_C.replace("ARMED", str(armed)))
-    compiler = [
-        "cc",
-        "-Wall",
-        "-O2",
-        "-fPIC",
-        "-shared",
-        "-include",
-        str(header),
-        str(KEY_PRESS_SOURCE),
-    ]
-    subprocess.run([*compiler, "-o", str(library)], check=True)
-    _customize(host, _OTHER_KEY_PRESS.format(library=str(library)))
-    return host
-
-
-def key_press_points() -> list[str]:
-    """Every place of native/key_press.c that is marked, in the order in which they stand there."""
-    return re.findall(r'POINT\("([a-z]+)"\)', KEY_PRESS_SOURCE.read_text())
 
 
 def arm(host: FaultHost, point: str) -> Path:
-    """`before-NAME` or `after-NAME` of CALLS, or one of `key_press_points`. The file is gone once
-    it happened."""
+    """`before-NAME` or `after-NAME` of CALLS. The file is gone once it happened."""
     side, _, name = point.partition("-")
-    assert (side in ("before", "after") and name in CALLS) or point in key_press_points()
+    assert side in ("before", "after") and name in CALLS
     path = host.work / "armed" / point
     path.touch()
     return path

@@ -5,14 +5,11 @@ from __future__ import annotations
 
 import json
 
-import pytest
-
 from faults.hosting import PATIENCE_S, FaultHost
 from holdfast.wire.frames import encode
 from holdfast.wire.messages import turn as turn_messages
 
 
-@pytest.mark.xfail(strict=True, raises=AssertionError, reason="a thaw ends a halt asked for later")
 def test_a_halt_asked_for_during_a_resume_holds(shared_host: FaultHost) -> None:
     host = shared_host
     done = host.hold("run", "-d", "--name", "held", "--level", "plain", "--", "cat")

@@ -15,8 +15,6 @@ from faults.actors_at_work import PROGRAM, WORKER, Admin, Company, Hand, Worker
 from faults.crash_points import (
     arm,
     crashing_host,
-    crashing_key_press_host,
-    key_press_points,
 )
 from faults.histories import OK, faults
 from faults.hosting import FaultHost, until
@@ -103,23 +101,6 @@ def test_an_input_cut_off_by_a_kill_is_typed_and_attributed_once(
     assert_explained(company)
     if form in ("submit", "long"):
         assert any(isinstance(body, entries.Voided) for body in bodies(company))
-
-
-@pytest.mark.requirement("M6", "M8")
-@pytest.mark.timeout(120)
-def test_a_key_cut_off_by_a_kill_in_compiled_code_is_typed_and_attributed_once() -> None:
-    host = crashing_key_press_host()
-    try:
-        company, worker, _ = company_of(host.up())
-        for place in key_press_points():
-            for _ in range(2):  # the first is judged at length; with the second, it types keys
-                assert worker.write("key").outcome == OK
-            old, point = daemon(host), arm(host, place)
-            assert worker.write("key").outcome == OK
-            died(company, point, old)
-        assert_explained(company)
-    finally:
-        host.down()
 
 
 @pytest.mark.requirement("M6", "M8")

@@ -12,8 +12,6 @@ import signal
 import termios
 from pathlib import Path
 
-import pytest
-
 from faults.hosting import PATIENCE_S, FaultHost, until
 from holdfast.wire.messages import session as m
 
@@ -21,9 +19,6 @@ ROUNDS = 3
 KEY = b"press"
 
 
-@pytest.mark.xfail(
-    strict=True, raises=AssertionError, reason="a report taken up after staging clears the key"
-)
 def test_a_key_that_comes_with_a_report_unread_is_in_the_journal(shared_host: FaultHost) -> None:
     for number in range(ROUNDS):
         name = f"keys-{number}"

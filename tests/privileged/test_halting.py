@@ -11,7 +11,7 @@ import pytest
 from holdfast.adapters.criu import checkpoint
 from holdfast.adapters.halt import cgroup, freeze
 from holdfast.adapters.proc import procfs
-from holdfast.host.session.halt_control import let_go
+from holdfast.host.session.halt_control import thaw_all
 from holdfast.model.ids import SessionId
 from holdfast.model.state import Ending, Level
 from process import halt_scenes as scenes
@@ -173,7 +173,7 @@ def test_the_session_is_halted_found_and_removed_with_its_leaves(
 
 
 @pytest.mark.requirement("A5")
-def test_a_leaf_that_was_not_frozen_in_time_is_let_go_with_the_rest(
+def test_a_leaf_that_was_not_frozen_in_time_is_thaw_all_with_the_rest(
     sessions: Sessions, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A task deep in the kernel freezes when it comes back: the wish must not stand until then."""
@@ -183,7 +183,7 @@ def test_a_leaf_that_was_not_frozen_in_time_is_let_go_with_the_rest(
     cgroup.ask_to_freeze(leaf)
     with monkeypatch.context() as not_yet:
         not_yet.setattr(cgroup, "frozen", lambda directory: False)
-        assert let_go(running.place, ())
+        assert thaw_all(running.place, ())
     assert not cgroup.asked_to_freeze(leaf)
 
 

@@ -36,7 +36,7 @@ def feed_both(view: View, ring: Ring, whole: GhosttyScreen, data: bytes) -> None
     for start in range(0, len(data), 8192):
         piece = data[start : start + 8192]
         assert os.write(ring.conduit, piece) == len(piece)
-        ring._drain_conduit()
+        ring.recover()
         whole.feed(piece)
         if ring.head - view.offset > view.lag_max:
             view.make_room()

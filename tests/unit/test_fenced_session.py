@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import pytest
 
+from holdfast.core import effects as do
 from holdfast.core import events as ev
 from holdfast.core.access.authority import Authority
 from holdfast.core.attachments import Seat
@@ -15,7 +16,7 @@ from holdfast.core.turn.machine import TurnMachine
 from holdfast.model.actor import Actor, ActorKind, Colour
 from holdfast.model.envelope import ALL, ROLES, Envelope
 from holdfast.model.errors import Fenced, SessionHalted
-from holdfast.model.ids import HOST_ACTOR, LAYER, ActorId, OperatorId, SessionId
+from holdfast.model.ids import HOST_ACTOR, HOST_OPERATOR, ActorId, OperatorId, SessionId
 from holdfast.model.size import Size
 from holdfast.model.state import Ending
 
@@ -38,7 +39,7 @@ ACTS: dict[type[ev.SessionEvent], ev.SessionEvent] = {
 PASSES = {
     ev.ChannelClosed, ev.ActorDisconnected, ev.RepaintAsked, ev.HaltAsked, ev.FreezeReported,
     ev.Thawed, ev.AuthorityChanged, ev.EndAsked, ev.MainEnded, ev.LeaseLost, ev.LeaseHeld,
-    ev.ForwardLeft,
+    ev.ForwardLeft, ev.RoomMade, ev.TimePassed,
 }  # fmt: skip
 
 
@@ -51,8 +52,10 @@ def a_session() -> SessionMachine:
 def a_fenced_one() -> SessionMachine:
     session = a_session()
     assert session.handle(ev.LeaseLost(HOST_ACTOR, NOW, "lapse")) == [
-        ev.Fence("lapse"),
-        ev.AnnounceOperators(),
+        do.Fence("lapse"),
+        do.RecordFence("lapse"),
+        do.SaveParcel(),
+        do.AnnounceOperators(),
     ]
     return session
 
@@ -71,8 +74,8 @@ def test_what_acts_on_it_is_refused_and_is_possible_again_when_the_lease_is(
     with pytest.raises(Fenced):
         session.handle(ACTS[kind])
     assert session.handle(ev.LeaseHeld(HOST_ACTOR, NOW, 2)) == [
-        ev.Unfence(2),
-        ev.AnnounceOperators(),
+        do.Unfence(2),
+        do.AnnounceOperators(),
     ]
     session.handle(ACTS[kind])
 
@@ -80,34 +83,43 @@ def test_what_acts_on_it_is_refused_and_is_possible_again_when_the_lease_is(
 @pytest.mark.requirement("F2")
 def test_a_key_that_was_judged_before_is_not_taken_after() -> None:
     session = a_session()
-    session.handle(ev.InputOffered(ANN, NOW, HAND, 1, b"x"))
-    session.intake.taken(1)
-    assert session.next_at_once(HAND, NOW) == 2
-    session.handle(ev.LeaseLost(HOST_ACTOR, NOW, "lapse"))
-    assert session.next_at_once(HAND, NOW) == 0
+    for seq in (1, 2, 3):
+        session.handle(ev.InputOffered(ANN, NOW, HAND, seq, b"x"))
+    first = session.inputs.next(1)
+    assert first is not None
+    session.inputs.taken(first)
+    refused = session.handle(ev.LeaseLost(HOST_ACTOR, NOW, "lapse"))[1]
+    assert isinstance(refused, do.RefuseInputs) and isinstance(refused.error, Fenced)
+    assert [each.seq for each in refused.inputs] == [2, 3]
+    assert session.inputs.next(100) is None and session.inputs.last(HAND) == 1
+    with pytest.raises(Fenced):
+        session.handle(ev.InputOffered(ANN, NOW, HAND, 2, b"x"))
 
 
 def test_the_hosts_own_answers_are_input_too() -> None:
     with pytest.raises(Fenced):
-        a_fenced_one().handle(ev.InputOffered(HOST_ACTOR, NOW, LAYER, 1, b"\x1b[0n", "answer"))
+        a_fenced_one().handle(
+            ev.InputOffered(HOST_ACTOR, NOW, HOST_OPERATOR, 1, b"\x1b[0n", "answer")
+        )
 
 
 def test_a_halt_in_between_stays_when_the_lease_is_back() -> None:
     session = a_fenced_one()
-    assert session.handle(ev.HaltAsked(ANN, NOW, "look at it")) == [ev.Freeze("", "look at it")]
+    halt = [do.RecordHalt("", "look at it"), do.SaveParcel(), do.Freeze("")]
+    assert session.handle(ev.HaltAsked(ANN, NOW, "look at it")) == halt
     session.handle(ev.LeaseHeld(HOST_ACTOR, NOW, 2))
-    assert session.stands_still and not session.fenced
+    assert session.state.is_stopped and not session.state.is_fenced
     with pytest.raises(SessionHalted):
         session.handle(ACTS[ev.InputOffered])
 
 
 def test_it_can_be_ended_and_does_not_run_again_on_the_way() -> None:
     session = a_fenced_one()
-    assert session.handle(ev.EndAsked(ANN, NOW)) == [ev.EndTree()]
+    assert session.handle(ev.EndAsked(ANN, NOW)) == [do.EndTree()]
     assert session.handle(ev.LeaseHeld(HOST_ACTOR, NOW, 2)) == []
-    assert session.fenced
+    assert session.state.is_fenced
     assert session.handle(ev.MainEnded(HOST_ACTOR, NOW, Ending(signal=9)))
-    assert session.phase is Phase.ENDED
+    assert session.state.phase is Phase.ENDED
     assert session.handle(ev.LeaseLost(HOST_ACTOR, NOW, "lapse")) == []
 
 

@@ -12,7 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from holdfast.adapters.session_memory.input_ledger import CONDUIT_PAGES, InputLedger
-from holdfast.adapters.session_memory.output_ring import PAGE, Hangup, Ring, make_conduit, unread
+from holdfast.adapters.session_memory.layout import PAGE, copy
+from holdfast.adapters.session_memory.output_ring import Hangup, Ring, make_conduit, unread
 from holdfast.model.ids import OperatorId
 from holdfast.model.limits import LEDGER_OPERATORS
 
@@ -42,7 +43,16 @@ def terminal() -> Iterator[tuple[int, int]]:
 
 def successor(ring: Ring) -> Ring:
     """What a new daemon makes of the same descriptors."""
-    return Ring(os.dup(ring.memfd), os.dup(ring.conduit))
+    again = Ring(os.dup(ring.memfd), os.dup(ring.conduit))
+    again.recover()
+    return again
+
+
+def next_ledger(ring: Ring, conduit: int) -> InputLedger:
+    """The same of the inputs."""
+    again = InputLedger(ring, conduit)
+    again.recover()
+    return again
 
 
 @settings(max_examples=60, derandomize=True, deadline=None)
@@ -52,7 +62,7 @@ def test_what_was_printed_is_at_its_offset_until_it_rolls_off(bursts: list[int])
     for index, size in enumerate(bursts):
         data = bytes((index + i) % 251 for i in range(size))
         os.write(ring.conduit, data)
-        ring._drain_conduit()
+        ring.recover()
         printed += data
     assert ring.head == len(printed)
     assert ring.copy(ring.tail, ring.head) == printed[ring.tail :]
@@ -77,7 +87,7 @@ def test_a_daemon_killed_between_conduit_and_ring_loses_nothing(
 
 def test_a_daemon_killed_before_noting_the_head_loses_nothing(ring: Ring) -> None:
     os.write(ring.conduit, b"noted ")
-    ring._drain_conduit()
+    ring.recover()
     os.write(ring.conduit, b"not noted")
     os.splice(ring.conduit, ring.memfd, 9)  # the kernel moved the position; nobody noted it
     again = successor(ring)
@@ -133,7 +143,7 @@ def test_a_new_daemon_types_what_the_old_one_took_and_did_not_type(
     master, slave = terminal
     conduit = make_conduit()
     InputLedger(ring, os.dup(conduit)).take(A, 7, b"not lost")
-    again = InputLedger(ring, conduit)
+    again = next_ledger(ring, conduit)
     assert again.last_seq(A) == 7
     again.type_into(master)
     assert os.read(slave, 100) == b"not lost"
@@ -157,7 +167,7 @@ def test_a_kill_while_staging_is_settled_by_the_length_of_the_pipe(
     with pytest.raises(SystemExit):
         ledger.take(A, 2, b"doubtful")
     monkeypatch.undo()
-    again = InputLedger(ring, conduit)
+    again = next_ledger(ring, conduit)
     assert again.last_seq(A) == (2 if written else 1)
     assert unread(conduit) == len(b"before" + b"doubtful" * written)
 
@@ -197,3 +207,18 @@ def test_room_is_never_promised_that_is_not_there(ring: Ring, terminal: tuple[in
         os.read(slave, 3000)
     assert ledger.last_seq(A) == seq
     ledger.close()
+
+
+def test_a_copy_of_the_memory_has_all_of_it_and_shares_nothing(ring: Ring) -> None:
+    os.write(ring.conduit, b"printed")
+    ring.recover()
+    ring.save_checkpoint(3, b"painted")
+    InputLedger(ring, make_conduit()).take(A, 7, b"typed")
+    twin = Ring(copy(ring.memfd), make_conduit())
+    twin.recover()
+    os.write(ring.conduit, b" later")
+    ring.recover()
+    assert (twin.copy(0, twin.head), twin.load_checkpoint()) == (b"printed", (3, b"painted"))
+    assert InputLedger(twin, make_conduit()).last_seq(A) == 7
+    assert ring.copy(0, ring.head) == b"printed later"
+    twin.close()

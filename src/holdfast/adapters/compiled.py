@@ -26,7 +26,6 @@ from holdfast.model.native_builds import KEY_LOOP, Program, kept_in
 COMPILE_TIMEOUT_S = 60.0
 
 INIT = "hold-init"
-KEY_PRESS = "key-press.so"
 SHIM = "criu-shim.so"
 
 _SOURCES = Path(__file__).resolve().parent.parent / "native"
@@ -38,7 +37,6 @@ _INIT_FLAGS = (
 _PROGRAMS = {
     INIT: Program(INIT, "hold_init.c", tuple(_INIT_FLAGS.split())),
     SHIM: Program(SHIM, "criu_shim.c", ("-O2", "-fPIC", "-shared"), ("-ldl",)),
-    KEY_PRESS: Program(KEY_PRESS, "key_press.c", ("-O2", "-fPIC", "-shared")),
     KEY_LOOP.name: KEY_LOOP,
 }
 

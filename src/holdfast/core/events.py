@@ -1,19 +1,17 @@
-"""What happens to a session, and what follows from it: the vocabulary of `Session.handle`.
+"""What can happen to a session: the events of `SessionMachine.handle`.
 
-Events carry everything the machine needs: who, when, and with which words. Effects are done by the
-shell around it, in the order given. What happens to the turn alone is in core.turn.
+Events carry everything the machine needs: who, when, and with which words. What happens to the turn
+alone is in core.turn.
 """
 
 from __future__ import annotations
 
 from holdfast.core.attachments import Seat
-from holdfast.core.turn.events import TurnEvent, TurnOutcome
+from holdfast.core.turn.events import TurnEvent
 from holdfast.model.ids import OperatorId
 from holdfast.model.record import Record
 from holdfast.model.size import Size
 from holdfast.model.state import Ending
-
-# -- events -----------------------------------------------------------------------------------
 
 
 class SessionEvent(Record):
@@ -49,6 +47,14 @@ class InputOffered(SessionEvent):
     data: bytes
     form: str = "keys"  # how it was given: keys, paste, submit, exec, answer
     intent: str = ""  # what its actor says it is for
+
+
+class RoomMade(SessionEvent):
+    """The terminal took input: there may be room for what waits."""
+
+
+class TimePassed(SessionEvent):
+    """A turn may have been idle for too long, an envelope may have ended."""
 
 
 class SizeAsked(SessionEvent):
@@ -124,7 +130,9 @@ class FreezeReported(SessionEvent):
 
 
 class Thawed(SessionEvent):
-    """The kernel says that the tree runs on."""
+    """What the kernel says of the tree after a resume."""
+
+    runs: bool = True
 
 
 class LeaseLost(SessionEvent):
@@ -151,111 +159,3 @@ class MainEnded(SessionEvent):
     """The main process is gone, this is how."""
 
     ending: Ending
-
-
-# -- effects ----------------------------------------------------------------------------------
-
-
-class Effect(Record):
-    """Something the shell around this machine must do, in the order given."""
-
-
-class Take(Effect):
-    """Record this input, put it into custody and from there into the PTY."""
-
-    actor: str
-    operator: OperatorId
-    seq: int
-    data: bytes
-    form: str
-    intent: str = ""
-
-
-class Repeat(Effect):
-    """This input was taken before: say so, type nothing."""
-
-    operator: OperatorId
-    seq: int
-
-
-class SetSize(Effect):
-    size: Size
-
-
-class SendSignal(Effect):
-    signal: int
-
-
-class Repaint(Effect):
-    """Make a full-screen program paint again."""
-
-
-class TurnNotice(Effect):
-    """What became of the turn: to be recorded, then told."""
-
-    outcome: TurnOutcome
-
-
-class Freeze(Effect):
-    """Stop the tree, or the processes `only` started; then say with Froze what the kernel says."""
-
-    only: str
-    reason: str
-
-
-class Thaw(Effect):
-    """Let everything run on; then say so with Thawed."""
-
-
-class Fence(Effect):
-    """Stop the tree, send everybody away, take nothing more."""
-
-    cause: str
-
-
-class Unfence(Effect):
-    """Go on as the incarnation of this epoch; a halt stays in force."""
-
-    epoch: int
-
-
-class SetBlindOutput(Effect):
-    """Keep what is printed, or stop keeping it."""
-
-    blind: bool
-
-
-class DismissOperator(Effect):
-    """This operator may not even watch any more."""
-
-    operator: OperatorId
-    channel: int
-
-
-class CutForward(Effect):
-    """This connection may not go on; `code` and `message` say why."""
-
-    operator: OperatorId
-    number: int
-    code: str
-    message: str
-
-
-class EndTree(Effect):
-    """Hang up the terminal, end the tree."""
-
-
-class CloseEnded(Effect):
-    """Write the tombstone, tell everybody, give back what was held."""
-
-    ending: Ending
-
-
-class SetAnswerer(Effect):
-    """From now on this seat's terminal answers queries; None: the emulator."""
-
-    seat: Seat | None
-
-
-class AnnounceOperators(Effect):
-    """Operators or size changed: tell those who watch."""

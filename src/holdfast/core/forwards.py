@@ -8,6 +8,7 @@ rights change: one whose actor lost them is cut. The bytes do not come here.
 
 from __future__ import annotations
 
+from holdfast.core import effects as do
 from holdfast.core import events as ev
 from holdfast.core.access.authority import Authority
 from holdfast.model.envelope import Right
@@ -30,7 +31,7 @@ class Forwards:
             raise InvalidArgument(f"connection {event.number} is open already")
         self._check(ActorId(event.actor), event.now)
 
-    def open(self, event: ev.ForwardAsked) -> list[ev.Effect]:
+    def open(self, event: ev.ForwardAsked) -> list[do.Effect]:
         """It counts as one input against a rate; its bytes are held back by their own window."""
         actor = ActorId(event.actor)
         limits = self._authority.allowance(actor, self._session, self._labels, event.now).limits
@@ -39,7 +40,7 @@ class Forwards:
         self._open[event.operator, event.number] = actor
         return []
 
-    def close(self, event: ev.ForwardLeft) -> list[ev.Effect]:
+    def close(self, event: ev.ForwardLeft) -> list[do.Effect]:
         self._open.pop((event.operator, event.number), None)
         return []
 
@@ -47,22 +48,22 @@ class Forwards:
         """Whose rights matter while these are open."""
         return set(self._open.values())
 
-    def without_rights(self, now: float) -> list[ev.Effect]:
+    def without_rights(self, now: float) -> list[do.Effect]:
         """Cut those whose actor may not have them any more."""
         refused = {actor: error for actor in self.actors() if (error := self._refusal(actor, now))}
         cut = [
-            ev.CutForward(*place, refused[actor].code, refused[actor].message)
+            do.CutForward(*place, refused[actor].code, refused[actor].message)
             for place, actor in self._open.items()
             if actor in refused
         ]
         return self._cut(cut)
 
-    def fenced(self) -> list[ev.Effect]:
+    def fenced(self) -> list[do.Effect]:
         """Cut all: another incarnation may act from now on."""
         why = "this host lost the session's lease"
-        return self._cut([ev.CutForward(*place, "fenced", why) for place in self._open])
+        return self._cut([do.CutForward(*place, "fenced", why) for place in self._open])
 
-    def _cut(self, cut: list[ev.CutForward]) -> list[ev.Effect]:
+    def _cut(self, cut: list[do.CutForward]) -> list[do.Effect]:
         for each in cut:
             del self._open[each.operator, each.number]
         return [*cut]

@@ -1,39 +1,63 @@
-"""Which input is new, which a repeat, and what is refused.
+"""The life of an input, from being offered to being in custody; it owns the queue in between.
+
+    offered      -> repeat: its number was used before; nothing happens again
+                 -> refused: never acceptable, or not now (judged by core.session)
+                 -> waiting
+    waiting      -> refused: the turn moved, a halt, a fence, the end, or it could not be recorded
+                 -> taking, in order, when the conduit has room for all of it
+    taking       -> in custody: recorded, and held by the keeper; it survives every process
+                 -> refused: it could not be recorded, so it was not taken
+
+A rule that holds an input for approval belongs into `waiting`: what is held keeps its place.
 
 Every operator numbers its inputs to a session from 1 upwards. A number not above the last one taken
-is a repeat (the answer was lost, not the input): it is answered as accepted and not typed again.
+is a repeat (the answer was lost, not the input).
 """
 
 from __future__ import annotations
 
+from collections import deque
+from collections.abc import Callable
+
 from holdfast.model.errors import InvalidArgument, LimitReached
-from holdfast.model.ids import ActorId, OperatorId
+from holdfast.model.ids import OperatorId
 from holdfast.model.limits import INPUT_MAX_BYTES, INPUT_PENDING_BYTES, INTAKE_OPERATORS
 from holdfast.model.record import Record
 
 
-class Swift(Record):
-    """Who may write the next key without being judged anew, and until when that holds. Whatever
-    happens to the session in between ends it."""
+class QueuedInput(Record):
+    """An input that was judged and allowed."""
 
+    actor: str
     operator: OperatorId
-    actor: ActorId
-    until: float
-    version: int
+    seq: int
+    data: bytes
+    form: str  # how it was given: keys, paste, submit, exec, answer
+    intent: str = ""  # what its actor says it is for
 
 
-class Intake:
-    """The last number taken from each operator, and how much waits to be taken."""
+class InputMachine:
+    """The queue of one session, and the last number of each operator."""
 
-    def __init__(self, taken: dict[OperatorId, int]) -> None:
-        self._taken = dict(taken)
+    def __init__(self, in_custody: dict[OperatorId, int]) -> None:
+        self._offered = dict(in_custody)  # the last number that was not refused
+        self._in_custody = dict(in_custody)  # the last number that was taken
+        self._queue: deque[QueuedInput] = deque()
         self._pending_bytes = 0
 
     def last(self, operator: OperatorId) -> int:
-        return self._taken.get(operator, 0)
+        """The last number that waits or was taken."""
+        return self._offered.get(operator, 0)
+
+    @property
+    def is_empty(self) -> bool:
+        return not self._queue
+
+    def waits(self, operator: OperatorId, seq: int) -> bool:
+        return any(each.operator == operator and each.seq == seq for each in self._queue)
 
     def is_new(self, operator: OperatorId, seq: int, size: int) -> bool:
-        """Whether this input was not taken before. Raises if it can be taken at no time, or not
+        """Whether this input was not offered before. Raises if it can be taken at no time, or not
         now."""
         if seq < 1:
             raise InvalidArgument("input sequence numbers start at 1")
@@ -42,7 +66,7 @@ class Intake:
                 f"an input of {size} bytes is over the limit of {INPUT_MAX_BYTES}",
                 hint="send it in pieces",
             )
-        if seq <= self.last(operator):
+        if seq <= self._offered.get(operator, 0):
             return False
         if self._pending_bytes + size > INPUT_PENDING_BYTES:
             raise LimitReached(
@@ -51,32 +75,44 @@ class Intake:
             )
         return True
 
-    def offer(self, operator: OperatorId, seq: int, size: int) -> None:
-        """A new input, judged and allowed. It counts as pending until `taken`."""
-        self._pending_bytes += size
-        self._remember(operator, seq)
-
-    def next(self, operator: OperatorId) -> int:
-        """The number of this operator's next input; 0 when others wait to be taken."""
-        return 0 if self._pending_bytes else self._taken.get(operator, 0) + 1
-
-    def take_next(self, operator: OperatorId, seq: int) -> None:
-        """Its next input is taken, without having waited."""
-        self._remember(operator, seq)
+    def offer(self, offered: QueuedInput) -> None:
+        """A new input, judged and allowed, behind all others."""
+        self._queue.append(offered)
+        self._pending_bytes += len(offered.data)
+        self._remember(offered.operator, offered.seq)
 
     def _remember(self, operator: OperatorId, seq: int) -> None:
         """The latest last; the longest silent operator goes when there are too many."""
-        if self._taken.pop(operator, None) is None and len(self._taken) >= INTAKE_OPERATORS:
-            del self._taken[next(iter(self._taken))]
-        self._taken[operator] = seq
+        if self._offered.pop(operator, None) is None and len(self._offered) >= INTAKE_OPERATORS:
+            silent = next(iter(self._offered))
+            del self._offered[silent]
+            self._in_custody.pop(silent, None)
+        self._offered[operator] = seq
 
-    def taken(self, size: int) -> None:
-        """A pending input is in custody now."""
-        self._pending_bytes -= size
+    def next(self, room: int) -> QueuedInput | None:
+        """The first that waits, if the conduit has room for all of it. `taken` or `not_recorded`
+        follows."""
+        return self._queue[0] if self._queue and len(self._queue[0].data) <= room else None
 
-    def not_taken(self, operator: OperatorId, seq: int, before: int, size: int) -> None:
-        """A pending input could not be recorded, so it was not taken; `before` is the last that
-        was."""
-        self._pending_bytes -= size
-        if self._taken.get(operator) == seq:
-            self._taken[operator] = before
+    def taken(self, first: QueuedInput) -> None:
+        """It is in custody."""
+        self._queue.popleft()
+        self._pending_bytes -= len(first.data)
+        self._in_custody[first.operator] = first.seq
+
+    def not_recorded(self, first: QueuedInput) -> tuple[QueuedInput, ...]:
+        """It could not be recorded, so it was not taken. Refused with it is what its operator sent
+        behind it, which would otherwise overtake it."""
+        return self.refuse(lambda waiting: waiting.operator == first.operator)
+
+    def refuse(self, which: Callable[[QueuedInput], bool]) -> tuple[QueuedInput, ...]:
+        """Take these out of the queue. Their numbers may be used again."""
+        refused = tuple(filter(which, self._queue))
+        if not refused:
+            return refused
+        self._queue = deque(each for each in self._queue if not which(each))
+        self._pending_bytes -= sum(len(each.data) for each in refused)
+        for operator in {each.operator for each in refused}:
+            left = [each.seq for each in self._queue if each.operator == operator]
+            self._offered[operator] = left[-1] if left else self._in_custody.get(operator, 0)
+        return refused

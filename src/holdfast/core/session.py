@@ -1,35 +1,53 @@
 """The one mutator of a session: an event in, effects out.
 
-Everything done to a session by anybody comes through `Session.handle`, one event at a time, and
-so has one order (A1, A3). Each is judged here, at that moment, against the envelopes as they are
-then (A2) and against the turn. A refused event raises a typed error and changes nothing. Bulk
+Everything done to a session by anybody comes through `SessionMachine.handle`, one event at a time,
+and so has one order (A1, A3). Each is judged here, at that moment, against the envelopes as they
+are then (A2) and against the turn. A refused event raises a typed error and changes nothing. Bulk
 output does not come here: PTY -> ring -> operators is its own short path.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
+from holdfast.core import effects as do
 from holdfast.core import events as ev
 from holdfast.core.access.authority import Authority
 from holdfast.core.attachments import Attachments, Seat
 from holdfast.core.events import TurnStep as TurnStep
 from holdfast.core.forwards import Forwards
-from holdfast.core.input_machine import Intake, Swift
-from holdfast.core.session_state import TRANSITIONS, Phase, StateStep
+from holdfast.core.input_machine import InputMachine, QueuedInput
+from holdfast.core.session_state import RUNNING, State, StateStep
 from holdfast.core.turn import events as turn
 from holdfast.core.turn.machine import TurnMachine
 from holdfast.core.turn.policy import policy
 from holdfast.model.envelope import Right
-from holdfast.model.errors import Fenced, NotPermitted, SessionEnded, SessionHalted
+from holdfast.model.errors import (
+    Fenced,
+    HoldfastError,
+    NotPermitted,
+    SessionEnded,
+    SessionHalted,
+    TurnHeld,
+)
 from holdfast.model.ids import HOST_ACTOR, ActorId, OperatorId, SessionId
 from holdfast.model.size import Size
 from holdfast.model.state import Ending
 
 
+class _Decision(NamedTuple):
+    """The last input that was judged and found to change nothing but what is typed. It holds for
+    the next key of the same operator, until anything else happens."""
+
+    operator: OperatorId
+    actor: ActorId
+    until: float
+    version: int  # of the authority
+
+
 class SessionMachine:
-    """Lifecycle, attachments, authority, turn and intake of one incarnation."""
+    """State, attachments, authority, turn and inputs of one incarnation."""
 
     def __init__(
         self,
@@ -38,42 +56,40 @@ class SessionMachine:
         size: Size,
         authority: Authority,
         held: TurnMachine,
-        taken: dict[OperatorId, int] | None = None,
+        in_custody: dict[OperatorId, int] | None = None,
         *,
-        halted: bool = False,
+        state: State = RUNNING,
         halted_actors: frozenset[str] = frozenset(),
-        fenced: bool = False,
     ) -> None:
         self.id = session
         self.labels = labels
-        self.phase = Phase.RUNNING
+        self.state = state
         self.size = size
-        self.halted = halted  # asked for: input is refused from that moment on
-        self.frozen = halted  # and confirmed by the kernel
-        self.fenced = fenced  # its lease is lost: nothing may be done here but to end it
         self.halted_actors = halted_actors  # whose processes alone are
+        self._resuming_actors: frozenset[str] = frozenset()  # those, when a resume was asked for
         self.ending: Ending | None = None
         self.attachments = Attachments()
         self.attachments.turn_with(held.holder or HOST_ACTOR)
         self.authority = authority
         self.forwards = Forwards(session, labels, authority)
         self.turn = held
-        self.intake = Intake(taken or {})
-        self.swift: Swift | None = None
+        self.inputs = InputMachine(in_custody or {})
+        self._decision: _Decision | None = None
 
-    def handle(self, event: ev.SessionEvent) -> list[ev.Effect]:
+    def handle(self, event: ev.SessionEvent) -> list[do.Effect]:
         """The only way in."""
-        self.swift = None
-        if self.fenced and isinstance(event, _ACTS):
-            raise Fenced(
-                "this host lost the session's lease; what runs here is frozen",
-                hint="`hold show` says how it stands; it may live on another host",
-            )
+        if type(event) is not ev.InputOffered:
+            self._decision = None
+            if self.state.is_fenced and isinstance(event, REFUSED_WHEN_FENCED):
+                raise _fenced()
         return _HANDLERS[type(event)](self, event)
+
+    def _step(self, step: StateStep) -> None:
+        self.state = self.state.after(step)
 
     # -- coming and going -----------------------------------------------------------------------
 
-    def _opened(self, event: ev.ChannelOpened) -> list[ev.Effect]:
+    def _opened(self, event: ev.ChannelOpened) -> list[do.Effect]:
         self._check(event.actor, Right.OBSERVE, event.now)
         if not event.seat.observe:
             self._check(event.actor, Right.INPUT, event.now)
@@ -83,60 +99,59 @@ class SessionMachine:
         before = self.attachments.answerer
         self.attachments.open(event.seat, event.size)
         resized = self._resize_for(event.actor) if event.size is not None else []
-        return [*resized, *self._answerer_since(before), ev.AnnounceOperators()]
+        answerer = self._answerer_since(before)
+        return [*resized, *answerer, do.AnnounceOperators(), do.ScheduleTick()]
 
-    def _left(self, event: ev.ChannelClosed) -> list[ev.Effect]:
+    def _left(self, event: ev.ChannelClosed) -> list[do.Effect]:
         before = self.attachments.answerer
         if self.attachments.close(event.operator, event.channel) is None:
             return []
-        return [*self._answerer_since(before), ev.AnnounceOperators()]
+        return [*self._answerer_since(before), do.AnnounceOperators()]
 
-    def _gone(self, event: ev.ActorDisconnected) -> list[ev.Effect]:
-        return self._turn(turn.LeaveStep(ActorId(event.actor), event.now))
+    def _gone(self, event: ev.ActorDisconnected) -> list[do.Effect]:
+        return self._turn(turn.LeaveStep(ActorId(event.actor), event.now), event.actor)
 
     # -- input ----------------------------------------------------------------------------------
 
-    def _offered(self, event: ev.InputOffered) -> list[ev.Effect]:
-        actor, operator, seq, size = event.actor, event.operator, event.seq, len(event.data)
-        if not self.intake.is_new(operator, seq, size):
-            return [ev.Repeat(operator, seq)]
-        took = self._write(actor, operator, Right.INPUT, event.now, size)
-        self.intake.offer(operator, seq, size)
+    def _offered(self, event: ev.InputOffered) -> list[do.Effect]:
+        actor, operator, seq, data = event.actor, event.operator, event.seq, event.data
+        if self.state.is_fenced:
+            raise _fenced()
+        if not self.inputs.is_new(operator, seq, len(data)):
+            return [do.Repeat(operator, seq)]
+        took = self._judged(event)
+        self.inputs.offer(QueuedInput(actor, operator, seq, data, event.form, event.intent))
+        took.append(_TAKE)
+        return took
+
+    def _judged(self, event: ev.InputOffered) -> list[do.Effect]:
+        """What comes of this input besides being taken; raises if it is not allowed."""
+        actor, operator, now, decided = event.actor, event.operator, event.now, self._decision
+        if (
+            decided is not None
+            and decided.operator == operator
+            and decided.actor == actor
+            and decided.version == self.authority.version
+            and now < decided.until
+            and self.turn.may_write(decided.actor)
+        ):
+            self.turn.wrote(now)
+            return []
+        self._decision = None
+        took = self._write(actor, operator, Right.INPUT, now, len(event.data))
         before = self.attachments.answerer
         if self.attachments.latest != operator:
             self.attachments.typed(operator)
             took += self._resize_for(actor)
-        if actor != HOST_ACTOR:
-            self._remember_swift(actor, operator, event.now)
-        take = ev.Take(actor, operator, seq, event.data, event.form, event.intent)
-        return [*took, *self._answerer_since(before), take]
+        took += self._answerer_since(before)
+        if actor != HOST_ACTOR and not took:
+            allowance = self.authority.allowance(ActorId(actor), self.id, self.labels, now)
+            if allowance.limits is None:  # else each input is charged
+                until, version = allowance.valid_until, allowance.version
+                self._decision = _Decision(operator, ActorId(actor), until, version)
+        return took
 
-    def next_at_once(self, operator: OperatorId, now: float) -> int:
-        """The number of the key press for which the only effect of `handle(Offered)` would be to
-        take it; `took_at_once` follows if it comes. 0 decides nothing: ask `handle`."""
-        swift = self.swift
-        if swift is None or swift.operator != operator or not self.still(swift, now):
-            return 0
-        return self.intake.next(operator) if self.turn.may_write(swift.actor) else 0
-
-    def still(self, swift: Swift, now: float) -> bool:
-        """Whether nothing has happened since, but the keys of that operator."""
-        current = swift is self.swift and swift.version == self.authority.version
-        return current and now < swift.until
-
-    def took_at_once(self, operator: OperatorId, seq: int, now: float) -> None:
-        """The key press of this number is taken."""
-        self.intake.take_next(operator, seq)
-        self.turn.wrote_at_once(now)
-
-    def _remember_swift(self, actor: str, operator: OperatorId, now: float) -> None:
-        """Everything but the sequence is as it should be: until something happens, it stays so."""
-        allowance = self.authority.allowance(ActorId(actor), self.id, self.labels, now)
-        if allowance.limits is None:
-            until, version = allowance.valid_until, allowance.version
-            self.swift = Swift(operator, ActorId(actor), until, version)
-
-    def _size_asked(self, event: ev.SizeAsked) -> list[ev.Effect]:
+    def _size_asked(self, event: ev.SizeAsked) -> list[do.Effect]:
         event.size.checked()
         if event.channel is not None:
             before = self.attachments.answerer
@@ -145,16 +160,16 @@ class SessionMachine:
         took = self._write(event.actor, event.operator, Right.RESIZE, event.now)
         return [*took, *self._resize(event.size)]
 
-    def _signal_asked(self, event: ev.SignalAsked) -> list[ev.Effect]:
+    def _signal_asked(self, event: ev.SignalAsked) -> list[do.Effect]:
         took = self._write(event.actor, event.operator, Right.SIGNAL, event.now)
-        return [*took, ev.SendSignal(event.signal)]
+        return [*took, do.SendSignal(event.signal)]
 
-    def _nudged(self, _event: ev.RepaintAsked) -> list[ev.Effect]:
-        return [] if self.stands_still or self.ending else [ev.Repaint()]
+    def _nudged(self, _event: ev.RepaintAsked) -> list[do.Effect]:
+        return [] if self.state.is_stopped or self.ending else [do.Repaint()]
 
     def _write(
         self, actor: str, operator: OperatorId, right: Right, now: float, size: int = 0
-    ) -> list[ev.Effect]:
+    ) -> list[do.Effect]:
         """Raise unless this actor may write now, and then the turn is its own: a free one is taken
         by writing. The host's own answers need no turn."""
         if operator in self.attachments.only_observing:
@@ -164,7 +179,7 @@ class SessionMachine:
         self._alive()
         if actor != HOST_ACTOR:
             self._check(actor, right, now)
-        self.check_runs(actor)
+        self.check_not_halted(actor)
         if actor == HOST_ACTOR:
             return []
         if not self.turn.may_write(ActorId(actor)):
@@ -172,26 +187,56 @@ class SessionMachine:
         allowance = self.authority.allowance(ActorId(actor), self.id, self.labels, now)
         if allowance.limits is not None:
             self.authority.charge(ActorId(actor), self.id, allowance.limits, size, now)
-        return self._turn(turn.WroteStep(ActorId(actor), now))
+        return self._turn(turn.WroteStep(ActorId(actor), now), actor)
 
-    def check_runs(self, actor: str) -> None:
-        """Raise if what this actor says would only be taken when a halt is over."""
-        if self.halted or actor in self.halted_actors:
+    def check_not_halted(self, actor: str) -> None:
+        """Raise if what this actor writes would only be read when a halt is over."""
+        halted = self.state.is_halted
+        if halted or actor in self.halted_actors:
             raise SessionHalted(
-                f"{'what you started here' if not self.halted else 'the session'} is halted; input "
-                "is refused, not kept for later",
+                f"{'the session' if halted else 'what you started here'} is halted; input is "
+                "refused, not kept for later",
                 hint="`hold resume` lets it run on",
             )
 
-    def _forward_asked(self, event: ev.ForwardAsked) -> list[ev.Effect]:
+    def _refuse_waiting(self) -> list[do.Effect]:
+        """What waits for custody was allowed before; refuse what is not any longer. What the host
+        itself wants to type stays."""
+        if self.state.is_over:
+            return self._refused(
+                lambda _: True, SessionEnded("the session ended before it took the input")
+            )
+        if self.state.is_fenced:
+            lost = Fenced("the session's lease was lost before it took the input")
+            return self._refused(lambda waiting: waiting.actor != HOST_ACTOR, lost)
+        halted = SessionHalted("the session was halted before it took the input")
+        if self.state.is_halted:
+            return self._refused(lambda waiting: waiting.actor != HOST_ACTOR, halted)
+        holder = self.turn.holder
+        moved = TurnHeld(
+            f"{self.turn.name(holder)} holds the turn now; it moved before the input was taken",
+            hint=f"`hold turn {self.turn.session} request` asks for it",
+        )
+        return [
+            *self._refused(lambda waiting: waiting.actor in self.halted_actors, halted),
+            *self._refused(lambda waiting: waiting.actor not in (HOST_ACTOR, holder), moved),
+        ]
+
+    def _refused(
+        self, which: Callable[[QueuedInput], bool], error: HoldfastError
+    ) -> list[do.Effect]:
+        refused = self.inputs.refuse(which)
+        return [do.RefuseInputs(refused, error)] if refused else []
+
+    def _forward_asked(self, event: ev.ForwardAsked) -> list[do.Effect]:
         self._alive()
         self.forwards.judge(event)
-        self.check_runs(event.actor)
-        return self.forwards.open(event)
+        self.check_not_halted(event.actor)
+        return [*self.forwards.open(event), do.ScheduleTick()]
 
     # -- the turn -------------------------------------------------------------------------------
 
-    def _turn_step(self, event: TurnStep) -> list[ev.Effect]:
+    def _turn_step(self, event: TurnStep) -> list[do.Effect]:
         self._alive()
         step = event.step
         right = turn.RIGHTS.get(type(step))
@@ -201,37 +246,47 @@ class SessionMachine:
             self._check(event.actor, Right.INPUT, event.now)
         if isinstance(step, turn.GrantStep | turn.HandOff) and step.to is not None:
             self._check(step.to, Right.INPUT, event.now)
-        return self._turn(step)
+        return self._turn(step, event.actor)
 
-    def _turn(self, step: turn.TurnEvent) -> list[ev.Effect]:
+    def _turn(self, step: turn.TurnEvent, by: str) -> list[do.Effect]:
+        """Recorded first, then saved, then announced; the size moves with the turn."""
         blind, before = self.turn.blind, self.attachments.answerer
         outcomes = self.turn.handle(step)
         if not outcomes:
             return []
-        news: list[ev.Effect] = [ev.TurnNotice(outcome) for outcome in outcomes]
-        sight: list[ev.Effect] = []
+        steps: list[do.Effect] = []
+        for outcome in outcomes:
+            steps.append(do.RecordTurn(outcome, by))
+            if isinstance(outcome, turn.Moved):
+                steps += self._refuse_waiting()
+                if outcome.before:
+                    steps.append(do.NoteTurnGivenUp(outcome.before))
+        steps.append(do.SaveParcel())
         if blind is not self.turn.blind:
-            sight = [ev.SetBlindOutput(self.turn.blind)]
+            steps.append(do.SetBlindOutput(self.turn.blind))
+        steps += [do.NotifyTurn(outcome, by) for outcome in outcomes]
         holder = self.turn.holder or HOST_ACTOR
         self.attachments.turn_with(holder)
-        # The size moves with the turn.
-        return [*sight, *news, *self._resize_for(holder), *self._answerer_since(before)]
+        sized = self._resize_for(holder)
+        return [*steps, *sized, *self._answerer_since(before), do.ScheduleTick()]
 
-    def _policy_asked(self, event: ev.PolicyAsked) -> list[ev.Effect]:
+    def _policy_asked(self, event: ev.PolicyAsked) -> list[do.Effect]:
         self._alive()
         self._check(event.actor, Right.GRANT, event.now)
         self.turn.policy = policy(event.policy)
-        return self._turn(turn.TurnTick(event.now))
+        moved = self._turn(turn.TurnTick(event.now), event.actor)
+        return [do.RecordPolicy(event.policy), do.SaveParcel(), *moved, do.ScheduleTick()]
 
-    def tick(self, now: float) -> list[ev.Effect]:
-        """Time has passed: an idle holder may have lost the turn, an envelope may have ended."""
-        self.swift = None
-        if self.phase is Phase.ENDED:
+    def _time_passed(self, event: ev.TimePassed) -> list[do.Effect]:
+        """An idle holder may have lost the turn, an envelope may have ended."""
+        if self.state.is_over:
             return []
-        return [*self._turn(turn.TurnTick(now)), *self._without_rights(HOST_ACTOR, now)]
+        moved = self._turn(turn.TurnTick(event.now), HOST_ACTOR)
+        lost = self._without_rights(HOST_ACTOR, event.now)
+        return [*moved, *lost, do.CheckFollowers(), do.ScheduleTick()]
 
     def wakes_at(self, now: float) -> float | None:
-        """When `tick` would do something, if nothing else happens."""
+        """When TimePassed would do something, if nothing else happens."""
         actors = {seat.actor for seat in self.attachments.seats()}
         actors |= {self.turn.holder or HOST_ACTOR, *(one.actor for one in self.turn.queue)}
         actors |= self.forwards.actors()
@@ -244,81 +299,86 @@ class SessionMachine:
 
     # -- halt -----------------------------------------------------------------------------------
 
-    def _seize_asked(self, event: ev.SeizeAsked) -> list[ev.Effect]:
+    def _seize_asked(self, event: ev.SeizeAsked) -> list[do.Effect]:
         self._alive()
         self._check(event.actor, Right.SEIZE, event.now)
         if event.halt or event.only:
             self._check(event.actor, Right.HALT, event.now)
-        seized = self._turn(turn.SeizeTurn(ActorId(event.actor), event.now, event.reason))
+        actor = ActorId(event.actor)
+        seized = self._turn(turn.SeizeTurn(actor, event.now, event.reason), actor)
         return [*seized, *(self._halt(event) if event.halt or event.only else [])]
 
-    def _halt_asked(self, event: ev.HaltAsked) -> list[ev.Effect]:
+    def _halt_asked(self, event: ev.HaltAsked) -> list[do.Effect]:
         self._alive()
         self._check(event.actor, Right.HALT, event.now)
         return self._halt(event)
 
-    def _halt(self, event: ev.SeizeAsked | ev.HaltAsked) -> list[ev.Effect]:
+    def _halt(self, event: ev.SeizeAsked | ev.HaltAsked) -> list[do.Effect]:
         if event.only:
             self.halted_actors |= {event.only}
+            self._resuming_actors -= {event.only}
         else:
-            self.halted = True
-        return [ev.Freeze(event.only, event.reason)]
+            self._step(StateStep.HALT_ASKED)
+        recorded = do.RecordHalt(event.only, event.reason)
+        return [recorded, *self._refuse_waiting(), do.SaveParcel(), do.Freeze(event.only)]
 
-    def _resume_asked(self, event: ev.ResumeAsked) -> list[ev.Effect]:
+    def _resume_asked(self, event: ev.ResumeAsked) -> list[do.Effect]:
         self._alive()
         self._check(event.actor, Right.HALT, event.now)
-        return [ev.Thaw()]
+        self._step(StateStep.RESUME_ASKED)
+        self._resuming_actors = self.halted_actors
+        return [do.Thaw()]
 
-    def _froze(self, event: ev.FreezeReported) -> list[ev.Effect]:
-        self.frozen = event.frozen
-        return [ev.AnnounceOperators()]
+    def _froze(self, event: ev.FreezeReported) -> list[do.Effect]:
+        self._step(StateStep.FREEZE_CONFIRMED if event.frozen else StateStep.FREEZE_FAILED)
+        return [do.AnnounceOperators()]
 
-    def _thawed(self, _event: ev.Thawed) -> list[ev.Effect]:
-        self.halted = self.frozen = False
-        self.halted_actors = frozenset()
-        return [ev.AnnounceOperators()]
+    def _thawed(self, event: ev.Thawed) -> list[do.Effect]:
+        self._step(StateStep.THAW_CONFIRMED if event.runs else StateStep.THAW_FAILED)
+        if event.runs:
+            self.halted_actors -= self._resuming_actors
+        return [do.AnnounceOperators()]
 
     # -- lease ----------------------------------------------------------------------------------
 
-    @property
-    def stands_still(self) -> bool:
-        return self.halted or self.fenced
-
-    def _lease_lost(self, event: ev.LeaseLost) -> list[ev.Effect]:
-        if self.fenced or self.phase is Phase.ENDED:
+    def _lease_lost(self, event: ev.LeaseLost) -> list[do.Effect]:
+        if self.state.is_fenced or self.state.is_over:
             return []
-        self.fenced = True
-        return [ev.Fence(event.cause), ev.AnnounceOperators(), *self.forwards.fenced()]
+        self._step(StateStep.LEASE_LOST)
+        fence = [do.Fence(event.cause), *self._refuse_waiting(), do.RecordFence(event.cause)]
+        return [*fence, do.SaveParcel(), do.AnnounceOperators(), *self.forwards.fenced()]
 
-    def _lease_held(self, event: ev.LeaseHeld) -> list[ev.Effect]:
-        if not self.fenced or self.phase is not Phase.RUNNING:  # what ends does not run again
+    def _lease_held(self, event: ev.LeaseHeld) -> list[do.Effect]:
+        before = self.state
+        self._step(StateStep.LEASE_HELD)
+        if self.state is before:
             return []
-        self.fenced = False
-        return [ev.Unfence(event.epoch), ev.AnnounceOperators()]
+        return [do.Unfence(event.epoch), do.AnnounceOperators()]
 
     # -- authority ------------------------------------------------------------------------------
 
     def _check(self, actor: str, right: Right, now: float) -> None:
         self.authority.check(ActorId(actor), right, self.id, self.labels, now)
 
-    def _authority_changed(self, event: ev.AuthorityChanged) -> list[ev.Effect]:
-        return self._without_rights(event.actor, event.now)
+    def _authority_changed(self, event: ev.AuthorityChanged) -> list[do.Effect]:
+        lost = self._without_rights(event.actor, event.now)
+        return [*lost, do.CheckFollowers(), do.ScheduleTick()]
 
-    def _without_rights(self, by: str, now: float) -> list[ev.Effect]:
+    def _without_rights(self, by: str, now: float) -> list[do.Effect]:
         """Take the turn from a holder that may not write any more, a place in the queue from who
         may not wait, the view from who may not watch, a connection from who may not have it."""
-        effects: list[ev.Effect] = []
+        lost: list[do.Effect] = []
         holder = self.turn.holder
         if holder and Right.INPUT not in self._standing(holder, now):
-            effects += self._turn(turn.RevokeStep(by, now, "its envelope does not allow it now"))
+            lost += self._turn(turn.RevokeStep(by, now, "its envelope does not allow it now"), by)
         for waiting in self.turn.queue:
             if not {Right.INPUT, Right.TURN_REQUEST} <= self._standing(waiting.actor, now):
-                effects += self._turn(turn.WithdrawStep(waiting.actor))
+                lost += self._turn(turn.WithdrawStep(waiting.actor), by)
         for seat in self.attachments.seats():
             allowed = self._rights(seat.actor, now)
             if Right.OBSERVE not in allowed or not (seat.observe or Right.INPUT in allowed):
-                effects.append(ev.DismissOperator(seat.operator, seat.channel))
-        return effects + self.forwards.without_rights(now)
+                lost.append(do.DismissOperator(seat.operator, seat.channel))
+        return lost + self.forwards.without_rights(now)
 
     def _rights(self, actor: str, now: float) -> frozenset[Right]:
         return self.authority.rights(ActorId(actor), self.id, self.labels, now)
@@ -328,7 +388,7 @@ class SessionMachine:
 
     # -- size, and the end ------------------------------------------------------------------------
 
-    def _resize_for(self, actor: str) -> list[ev.Effect]:
+    def _resize_for(self, actor: str) -> list[do.Effect]:
         """The size of this actor's terminal becomes the canonical one, if the turn is its own or
         nobody's."""
         size = self.attachments.size_of(actor)
@@ -336,47 +396,58 @@ class SessionMachine:
             return []
         return self._resize(size)
 
-    def _resize(self, size: Size) -> list[ev.Effect]:
-        if size == self.size or self.phase is Phase.ENDED:
+    def _resize(self, size: Size) -> list[do.Effect]:
+        if size == self.size or self.state.is_over:
             return []
         self.size = size
-        return [ev.SetSize(size), ev.AnnounceOperators()]
+        return [do.SetSize(size), do.AnnounceOperators()]
 
-    def _end_asked(self, event: ev.EndAsked) -> list[ev.Effect]:
+    def _end_asked(self, event: ev.EndAsked) -> list[do.Effect]:
         if event.actor != HOST_ACTOR:
             self._check(event.actor, Right.END, event.now)
-        if self.phase is Phase.ENDED:
+        if self.state.is_over:
             return []
-        self.phase = TRANSITIONS[self.phase, StateStep.END_ASKED]
-        return [ev.EndTree()]
+        self._step(StateStep.END_ASKED)
+        return [do.EndTree()]
 
-    def _main_ended(self, event: ev.MainEnded) -> list[ev.Effect]:
+    def _main_ended(self, event: ev.MainEnded) -> list[do.Effect]:
         ending = event.ending
-        if self.phase is Phase.ENDED:
+        if self.state.is_over:
             return []
-        step = StateStep.HOST_LOST if ending.lost is not None else StateStep.MAIN_ENDED
-        self.phase = TRANSITIONS[self.phase, step]
+        self._step(StateStep.HOST_LOST if ending.lost is not None else StateStep.MAIN_ENDED)
         self.ending = ending
-        return [ev.CloseEnded(ending)]
+        return [*self._refuse_waiting(), do.CloseEnded(ending)]
 
-    def _answerer_since(self, before: Seat | None) -> list[ev.Effect]:
+    def _answerer_since(self, before: Seat | None) -> list[do.Effect]:
         now = self.attachments.answerer
-        return [] if now == before else [ev.SetAnswerer(now)]
+        return [] if now == before else [do.SetAnswerer(now)]
 
     def _alive(self) -> None:
-        if self.phase is Phase.ENDED:
+        if self.state.is_over:
             raise SessionEnded(f"the session has ended: {self.ending}")
 
 
 _NEVER = float("inf")
+_TAKE = do.TakeInputs()
+
+
+def _fenced() -> Fenced:
+    return Fenced(
+        "this host lost the session's lease; what runs here is frozen",
+        hint="`hold show` says how it stands; it may live on another host",
+    )
+
+
 # What a fenced incarnation refuses: all that somebody does to it, but to stop or to end it.
-_ACTS = (
+REFUSED_WHEN_FENCED = (
     *(ev.InputOffered, ev.ChannelOpened, ev.SizeAsked, ev.SignalAsked, ev.PolicyAsked),
     *(ev.SeizeAsked, ev.ResumeAsked, ev.ForwardAsked, TurnStep),
 )
 
-_HANDLERS: dict[type[ev.SessionEvent], Callable[[SessionMachine, Any], list[ev.Effect]]] = {
+_HANDLERS: dict[type[ev.SessionEvent], Callable[[SessionMachine, Any], list[do.Effect]]] = {
     ev.InputOffered: SessionMachine._offered,
+    ev.RoomMade: lambda _self, _event: [_TAKE],
+    ev.TimePassed: SessionMachine._time_passed,
     ev.ChannelOpened: SessionMachine._opened,
     ev.ChannelClosed: SessionMachine._left,
     ev.ActorDisconnected: SessionMachine._gone,

@@ -1,32 +1,139 @@
-"""The phases of one incarnation. The table is the truth; the diagram in ARCHITECTURE.md is drawn
-from it."""
+"""What a session is at a moment, as one table. The diagram in ARCHITECTURE.md is drawn from it.
+
+Two states carry the one below them: a *fenced* session goes back to what it was when its lease is
+held again, and an *ending* one ends from what it was. A step for which they have no row of their
+own happens to the state below. The set of actors whose processes alone are halted is data of the
+session machine, not a state. Rows for checkpointing, moving and asleep go here when they come.
+"""
 
 from __future__ import annotations
 
 from enum import StrEnum
 
+from holdfast.model.record import Record
+
 
 class Phase(StrEnum):
     """Where an incarnation is in its life."""
 
-    RUNNING = "running"  # its main process lives
+    RUNNING = "running"  # its main process lives, input is taken
+    HALTING = "halting"  # a halt was asked for: input is refused from here on
+    HALTED = "halted"  # and the kernel has confirmed that the tree does not run
+    RESUMING = "resuming"  # asked to run on; input is refused until the kernel has confirmed it
+    FENCED = "fenced"  # its lease is lost: nothing may be done here but to end it
     ENDING = "ending"  # an end was asked for; the tree is being taken down
-    ENDED = "ended"  # the main process is gone; a tombstone says how. Nothing leads out of here
+    ENDED = "ended"  # the main process is gone, a tombstone says how. Nothing leads out of here
+    LOST = "lost"  # nobody can know how it ended: its keeper or its machine is gone
 
 
 class StateStep(StrEnum):
     """What moves an incarnation from phase to phase."""
 
+    HALT_ASKED = "halt asked"
+    FREEZE_CONFIRMED = "freeze confirmed"
+    FREEZE_FAILED = "freeze failed"
+    RESUME_ASKED = "resume asked"
+    THAW_CONFIRMED = "thaw confirmed"
+    THAW_FAILED = "thaw failed"
+    LEASE_LOST = "lease lost"
+    LEASE_HELD = "lease held"
     END_ASKED = "end asked"
     MAIN_ENDED = "main process ended"
     HOST_LOST = "host lost"
 
 
+_LIVES = tuple(phase for phase in Phase if phase not in (Phase.ENDED, Phase.LOST))
+_OVER = {StateStep.MAIN_ENDED: Phase.ENDED, StateStep.HOST_LOST: Phase.LOST}
+
+# What is not in the table changes nothing.
 TRANSITIONS: dict[tuple[Phase, StateStep], Phase] = {
+    (Phase.RUNNING, StateStep.HALT_ASKED): Phase.HALTING,
+    (Phase.RUNNING, StateStep.LEASE_LOST): Phase.FENCED,
     (Phase.RUNNING, StateStep.END_ASKED): Phase.ENDING,
-    (Phase.RUNNING, StateStep.MAIN_ENDED): Phase.ENDED,
-    (Phase.RUNNING, StateStep.HOST_LOST): Phase.ENDED,
-    (Phase.ENDING, StateStep.END_ASKED): Phase.ENDING,  # asking twice is harmless
-    (Phase.ENDING, StateStep.MAIN_ENDED): Phase.ENDED,
-    (Phase.ENDING, StateStep.HOST_LOST): Phase.ENDED,
+    (Phase.HALTING, StateStep.FREEZE_CONFIRMED): Phase.HALTED,
+    (Phase.HALTING, StateStep.RESUME_ASKED): Phase.RESUMING,
+    (Phase.HALTING, StateStep.LEASE_LOST): Phase.FENCED,
+    (Phase.HALTING, StateStep.END_ASKED): Phase.ENDING,
+    (Phase.HALTED, StateStep.HALT_ASKED): Phase.HALTING,
+    (Phase.HALTED, StateStep.FREEZE_FAILED): Phase.HALTING,
+    (Phase.HALTED, StateStep.RESUME_ASKED): Phase.RESUMING,
+    (Phase.HALTED, StateStep.LEASE_LOST): Phase.FENCED,
+    (Phase.HALTED, StateStep.END_ASKED): Phase.ENDING,
+    # A halt asked for during a resume is the later word: the thaw that is still reported ends a
+    # halt only in RESUMING.
+    (Phase.RESUMING, StateStep.HALT_ASKED): Phase.HALTING,
+    (Phase.RESUMING, StateStep.THAW_CONFIRMED): Phase.RUNNING,
+    (Phase.RESUMING, StateStep.THAW_FAILED): Phase.HALTED,
+    (Phase.RESUMING, StateStep.LEASE_LOST): Phase.FENCED,
+    (Phase.RESUMING, StateStep.END_ASKED): Phase.ENDING,
+    (Phase.FENCED, StateStep.END_ASKED): Phase.ENDING,
+    **{(phase, step): after for phase in _LIVES for step, after in _OVER.items()},
 }
+
+CARRIES = (Phase.FENCED, Phase.ENDING)
+# Steps that a carrying state answers itself: it goes back to the state below, or stays.
+GOES_BACK = {(Phase.FENCED, StateStep.LEASE_HELD)}
+STAYS = {
+    (Phase.FENCED, StateStep.LEASE_LOST),
+    (Phase.FENCED, StateStep.RESUME_ASKED),  # refused: nothing runs on without a lease
+    (Phase.ENDING, StateStep.END_ASKED),
+    (Phase.ENDING, StateStep.LEASE_HELD),  # what ends does not run again
+}
+
+
+class State(Record):
+    """A phase, and for a carrying one the state below it."""
+
+    phase: Phase
+    under: State | None = None
+
+    def after(self, step: StateStep) -> State:
+        at = (self.phase, step)
+        if at in GOES_BACK and self.under is not None:
+            return self.under
+        if at in STAYS:
+            return self
+        next_phase = TRANSITIONS.get(at)
+        if next_phase is not None:
+            return State(next_phase, self if next_phase in CARRIES else None)
+        if self.under is not None:
+            return State(self.phase, self.under.after(step))
+        return self
+
+    def has(self, *phases: Phase) -> bool:
+        """Whether it is one of these, or one of these is below it."""
+        return self.phase in phases or (self.under is not None and self.under.has(*phases))
+
+    @property
+    def is_over(self) -> bool:
+        return self.phase in (Phase.ENDED, Phase.LOST)
+
+    @property
+    def is_fenced(self) -> bool:
+        return self.has(Phase.FENCED)
+
+    @property
+    def is_halted(self) -> bool:
+        """A halt is in force: input is refused."""
+        return self.has(Phase.HALTING, Phase.HALTED, Phase.RESUMING)
+
+    @property
+    def is_stopped(self) -> bool:
+        """The tree does not run, or is about to be stopped: nothing is typed into it."""
+        return self.is_halted or self.is_fenced
+
+    @property
+    def shows_halted(self) -> bool:
+        """The kernel has confirmed that the tree does not run."""
+        return self.has(Phase.HALTED, Phase.RESUMING, Phase.FENCED)
+
+
+RUNNING = State(Phase.RUNNING)
+
+
+def carried_on(*, halted: bool, confirmed: bool, fenced: bool) -> State:
+    """The state in which a new daemon finds a session."""
+    state = RUNNING
+    if halted:
+        state = State(Phase.HALTED if confirmed else Phase.HALTING)
+    return state.after(StateStep.LEASE_LOST) if fenced else state

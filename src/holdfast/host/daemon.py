@@ -139,7 +139,9 @@ class Daemon:
         for live in lives:
             live.handle(ev.EndAsked(HOST_ACTOR, now()))
         if lives:
-            await asyncio.wait([live.buried for live in lives], timeout=2 * _BURY_RETRY_S)
+            await asyncio.wait(
+                [live.tombstone_written for live in lives], timeout=2 * _BURY_RETRY_S
+            )
         levels.remove_cgroup_home(self.instance)
         self.keeper.stop()
         self.stop()
@@ -147,8 +149,10 @@ class Daemon:
     def _froze(self, session: SessionId) -> None:
         """The keeper had no word of a lease in time. Ours may have been on its way."""
         live = self.registry.live.get(session)
-        if live is not None and not live.is_over and live.may_act():  # else it is fenced by now
-            live.halts.settle()
+        if (
+            live is not None and not live.is_over and live.lease_allows()
+        ):  # else it is fenced by now
+            live.halts.reconcile()
 
     def _keeper_lost(self) -> None:
         """Without the keeper nobody can learn a session's end or carry it on: this is host death,
@@ -195,7 +199,7 @@ class Daemon:
         self.operators.discard(operator)
         self.forwarding.gone(operator)
         for live in tuple(operator.touched):
-            live.gone(operator)
+            live.connection_closed(operator)
         self.admission.withdraw(operator.connection)
         if operator.watches:
             for live in self.registry.live.values():
@@ -215,7 +219,7 @@ class Daemon:
         operator.channels[channel.number] = channel
         if channel.live is not None:
             channel.live.audience[operator] = channel.live.audience.get(operator, 0) + 1
-            channel.live.here(operator)
+            channel.live.note_connection(operator)
 
     def leave(self, operator: OperatorConnection, channel: OutputChannel) -> None:
         """A channel ended, by either side."""
@@ -230,7 +234,7 @@ class Daemon:
         if not live.audience[operator]:
             del live.audience[operator]
         if operator.id is not None and not _having(live, operator.id, channel.number):
-            live.left(operator, channel.number)
+            live.record_detach(operator, channel.number)
         if live.ending is not None and not live.audience:
             self._lay_to_rest(live)
 
@@ -343,8 +347,8 @@ class Daemon:
         levels.remove_bell(self.home, live.spec.mark)
         fencing_token.remove(self.home, live.spec.mark)
         self.state_changed(live, SessionState.ENDED)
-        if not live.buried.done():
-            live.buried.set_result(stored)
+        if not live.tombstone_written.done():
+            live.tombstone_written.set_result(stored)
         for operator in tuple(live.audience):
             operator.pump()
         if not live.audience:
@@ -359,7 +363,7 @@ class Daemon:
             operator.close()
 
     def _lay_to_rest(self, live: LiveSession) -> None:
-        if live.buried.done():
+        if live.tombstone_written.done():
             live.close(keep=False)
 
     # -- what it is ---------------------------------------------------------------------------

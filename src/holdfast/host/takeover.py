@@ -10,13 +10,11 @@ import time
 from typing import TYPE_CHECKING
 
 from holdfast.host import levels
-from holdfast.host.keeper_link import Collected
 from holdfast.host.orphans import end_strays
-from holdfast.host.session.discontinuity import discontinue, succeed
-from holdfast.host.session.live_session import LiveSession
-from holdfast.host.session.parcel import SessionFds, StateBlob
+from holdfast.host.session.discontinuity import discontinue
+from holdfast.host.session.recovery import recover
 from holdfast.host.session_store import Stored
-from holdfast.model.errors import JournalDamaged, StorageFailed
+from holdfast.model.errors import StorageFailed
 from holdfast.model.ids import SessionId
 from holdfast.model.state import Ending, SessionState
 
@@ -31,34 +29,20 @@ _STRAYS_AGAIN_S = (0.5, 2.0, 15.0)  # the last is beyond a launch's own time lim
 def carry_on(daemon: Daemon) -> None:
     """Take up everything there is."""
     uncarried: set[SessionId] = set()
+    loop = asyncio.get_running_loop()
     for collected in daemon.keeper.collect():
         try:
-            _carry_on(daemon, collected)
+            live = recover(daemon, collected)
+            daemon.registry.add(live)
+            live.start()
+            if collected.ending is not None:
+                loop.call_soon(live.main_ended, collected.ending)
         except Exception:
             # One session that cannot be carried on must not keep the others from it; it stays in
             # custody, for a daemon that can.
             log.exception("session %s stays in custody", collected.session)
             uncarried.add(collected.session)
     _bury_the_lost(daemon, uncarried)
-
-
-def _carry_on(daemon: Daemon, collected: Collected) -> None:
-    kept, fds = StateBlob.of_blob(collected.blob), SessionFds(**collected.fds)
-    try:
-        live = LiveSession(daemon, kept, fds)
-    except JournalDamaged as damage:
-        # Its record is broken, so its identity cannot go on; what runs does, as another.
-        log.error("%s; its identity ends here", damage.message)
-        kept, journal, ended = succeed(daemon.store, kept, damage.message)
-        if ended is not None:
-            daemon.registry.remember(ended)
-        daemon.keeper.deposit(kept.spec.id, kept.spec.place.pid, fds.named(), kept.blob())
-        daemon.keeper.release(collected.session)
-        live = LiveSession(daemon, kept, fds, journal)
-        live.keep()
-    daemon.registry.add(live)
-    if collected.ending is not None:
-        asyncio.get_running_loop().call_soon(live.main_ended, collected.ending)
 
 
 def _bury_the_lost(daemon: Daemon, uncarried: set[SessionId]) -> None:

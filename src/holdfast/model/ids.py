@@ -71,4 +71,4 @@ class OperatorId(str):
 
 
 # What the layer itself types (the emulator's answers) is an input like any other, by this operator.
-LAYER = OperatorId("0" * 32)
+HOST_OPERATOR = OperatorId("0" * 32)

@@ -13,7 +13,8 @@ from __future__ import annotations
 
 import struct
 
-from holdfast.adapters.session_memory.output_ring import BURST_AT, PAGE, Ring
+from holdfast.adapters.session_memory.layout import BURST_AT, PAGE
+from holdfast.adapters.session_memory.output_ring import Ring
 from holdfast.model.ids import OperatorId
 from holdfast.model.record import Record
 
@@ -65,17 +66,6 @@ class BurstPage:
         self._size = size
         self._words[_COMMITTED] = size
         self._words[_COMMITTED_SEQ] = seq
-
-    def gathered(self, actor: str, operator: OperatorId) -> int | None:
-        """How many bytes stand in the burst of these, nothing secret among them; None when there is
-        no burst at all, and -1 when it is another one."""
-        if self._whose is None:
-            return None
-        return self._size if self._whose == (actor, operator, False) else -1
-
-    def pressed(self, actor: str, operator: OperatorId, size: int) -> None:
-        """A key was gathered past `prepare` and `commit` (see adapters.key_press): so much now."""
-        self._whose, self._size = (actor, operator, False), size
 
     def begin(
         self, actor: str, operator: OperatorId, secret: bool, seq: int, offset: int, at: float

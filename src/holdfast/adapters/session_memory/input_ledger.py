@@ -14,7 +14,8 @@ import functools
 import os
 import struct
 
-from holdfast.adapters.session_memory.output_ring import LEDGER_AT, PAGE, Ring, unread
+from holdfast.adapters.session_memory.layout import LEDGER_AT, PAGE
+from holdfast.adapters.session_memory.output_ring import Ring, unread
 from holdfast.model.ids import OperatorId
 from holdfast.model.limits import LEDGER_OPERATORS
 
@@ -37,12 +38,17 @@ class InputLedger:
         self._page = ring.view[LEDGER_AT:PAGE]
         self._words = self._page.cast("Q")
         self._rows = self._read_rows()
-        if self._words[_STAGING]:
-            self._settle()
         # Only this process fills and empties the conduit, so it need not ask how full it is. A pipe
         # is full when its pages are, and inputs that do not fit into a page's rest begin a new one:
         # so pages are counted as if none were shared, until the pipe is empty again.
-        self._waiting = unread(conduit)
+        self._waiting = self._pages = 0
+
+    def recover(self) -> None:
+        """Another daemon took inputs until now: settle the one it may have been staging, and count
+        what it left to be typed."""
+        if self._words[_STAGING]:
+            self._settle()
+        self._waiting = unread(self.conduit)
         self._pages = CONDUIT_PAGES if self._waiting else 0
 
     def last_seq(self, operator: OperatorId) -> int:
@@ -80,18 +86,6 @@ class InputLedger:
     def untyped(self) -> int:
         """Bytes in custody that are not in the PTY yet."""
         return self._waiting
-
-    def row_at(self, operator: OperatorId) -> int:
-        """Where its row is, in bytes from the ledger's beginning; -1 when it has none, or something
-        waits to be typed: then its next input cannot go past `take`."""
-        row = self._rows.get(operator)
-        return -1 if row is None or self._waiting else 8 * row
-
-    def pressed(self, untyped: int) -> bool:
-        """An input went past `take` (see adapters.key_press), and so much of it is not typed yet.
-        Whether nothing is left to move."""
-        self._waiting, self._pages = untyped, 1 if untyped else 0
-        return not untyped
 
     def operators(self) -> dict[OperatorId, int]:
         """Every operator remembered, with its last sequence."""

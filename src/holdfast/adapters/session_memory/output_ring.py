@@ -7,10 +7,8 @@ memfd's file position in the same system call as the data, so at every instant e
 exactly one of PTY, conduit and ring, and the file position says how many the ring has. Measured:
 as fast as reading into memory.
 
-The memfd: one page of header, one for the keys not yet in the journal (adapters.burst), two slots
-for a view's checkpoint, then `capacity` bytes of ring, all sparse, so memory is taken only as used.
-A byte of the session's output has one offset for ever; the byte at offset N is at ring position
-N mod capacity.
+layout.py says where the ring is in the memfd. A byte of the session's output has one offset for
+ever; the byte at offset N is at ring position N mod capacity.
 """
 
 from __future__ import annotations
@@ -21,20 +19,20 @@ import mmap
 import os
 import termios
 
+from holdfast.adapters.session_memory.layout import (
+    CAPACITY_WORD,
+    CHECKPOINT_SLOT_BYTES,
+    DATA_AT,
+    HEAD_WORD,
+    LEDGER_AT,
+    MAGIC,
+    MAGIC_WORD,
+    PAGE,
+    SLOT_WORD,
+    SLOT_WORDS,
+    SLOTS_AT,
+)
 from holdfast.model.limits import OUTPUT_CHUNK_BYTES
-
-PAGE = 4096
-CHECKPOINT_SLOT_BYTES = 1 << 20
-BURST_AT = PAGE
-_SLOTS_BEGIN = 2 * PAGE
-DATA_AT = _SLOTS_BEGIN + 2 * CHECKPOINT_SLOT_BYTES
-
-# Header words (u64). Each is written by one store, so a kill never leaves half of one.
-_MAGIC, _CAPACITY, _HEAD, _SLOT = 0, 1, 2, 3
-_SLOTS_AT = 4  # per slot: offset, length
-_MAGIC_VALUE = 0x686F6C6452494E33
-HEAD_AT = 8 * _HEAD
-LEDGER_AT = 512  # bytes from here to the end of the header page are the input ledger's
 
 # The PTY gives at most one page per read, and a pipe has 16 slots of a page.
 _BURST_READS = 15
@@ -54,11 +52,10 @@ class Ring:
         self.mapping = mmap.mmap(memfd, 0)
         self.view = memoryview(self.mapping)
         self._words = self.view[:LEDGER_AT].cast("Q")
-        if self._words[_MAGIC] != _MAGIC_VALUE:
+        if self._words[MAGIC_WORD] != MAGIC:
             raise ValueError("not a ring")
-        self.capacity: int = self._words[_CAPACITY]
-        self.head = self._recover_head()
-        self._drain_conduit()
+        self.capacity: int = self._words[CAPACITY_WORD]
+        self.head: int = self._words[HEAD_WORD]
 
     @classmethod
     def create(cls, capacity: int) -> Ring:
@@ -67,8 +64,8 @@ class Ring:
         memfd = os.memfd_create("holdfast-ring", os.MFD_CLOEXEC)
         os.ftruncate(memfd, DATA_AT + capacity)
         with mmap.mmap(memfd, PAGE) as head, memoryview(head).cast("Q") as words:
-            words[_CAPACITY] = capacity
-            words[_MAGIC] = _MAGIC_VALUE
+            words[CAPACITY_WORD] = capacity
+            words[MAGIC_WORD] = MAGIC
         os.lseek(memfd, DATA_AT, os.SEEK_SET)
         return cls(memfd, make_conduit())
 
@@ -126,8 +123,8 @@ class Ring:
     def copy(self, start: int, end: int) -> bytes:
         return b"".join(self.read(start, end))
 
-    def insert(self, data: bytes) -> None:
-        """Words of the layer's own among the output; short ones, the conduit is empty."""
+    def append_notice(self, data: bytes) -> None:
+        """A short line of the host's own among the output; the conduit is empty."""
         self._drain(os.write(self.conduit, data))
 
     # -- checkpoint of the view, so that a new daemon need not have seen all the output ----------
@@ -136,20 +133,20 @@ class Ring:
         """Keep `data` as true at `offset`. Written to the slot not in use, then switched to."""
         if len(data) > CHECKPOINT_SLOT_BYTES:
             return False
-        slot = 1 - self._words[_SLOT] % 2
-        at = _SLOTS_BEGIN + slot * CHECKPOINT_SLOT_BYTES
+        slot = 1 - self._words[SLOT_WORD] % 2
+        at = SLOTS_AT + slot * CHECKPOINT_SLOT_BYTES
         self.view[at : at + len(data)] = data
-        self._words[_SLOTS_AT + 2 * slot] = offset
-        self._words[_SLOTS_AT + 2 * slot + 1] = len(data)
-        self._words[_SLOT] = slot
+        self._words[SLOT_WORDS + 2 * slot] = offset
+        self._words[SLOT_WORDS + 2 * slot + 1] = len(data)
+        self._words[SLOT_WORD] = slot
         return True
 
     def load_checkpoint(self) -> tuple[int, bytes] | None:
-        slot = self._words[_SLOT] % 2
-        offset, size = self._words[_SLOTS_AT + 2 * slot], self._words[_SLOTS_AT + 2 * slot + 1]
+        slot = self._words[SLOT_WORD] % 2
+        offset, size = self._words[SLOT_WORDS + 2 * slot], self._words[SLOT_WORDS + 2 * slot + 1]
         if not size:
             return None
-        at = _SLOTS_BEGIN + slot * CHECKPOINT_SLOT_BYTES
+        at = SLOTS_AT + slot * CHECKPOINT_SLOT_BYTES
         return offset, bytes(self.view[at : at + size])
 
     def unmap(self) -> None:
@@ -163,16 +160,18 @@ class Ring:
         os.close(self.memfd)
         os.close(self.conduit)
 
+    def recover(self) -> None:
+        """Another daemon wrote it until now: find out how far, and take what that one left on the
+        way."""
+        self.head = self._recover_head()
+        self._drain(unread(self.conduit))
+
     def _recover_head(self) -> int:
         """The header's word may be one transfer behind the file position, which never lies; a
         transfer is far shorter than the ring, so together they give one answer."""
-        noted: int = self._words[_HEAD]
+        noted: int = self._words[HEAD_WORD]
         position = os.lseek(self.memfd, 0, os.SEEK_CUR) - DATA_AT
         return noted + (position - noted) % self.capacity
-
-    def _drain_conduit(self) -> None:
-        """Take what an earlier daemon left on the way."""
-        self._drain(unread(self.conduit))
 
     def _drain(self, waiting: int) -> None:
         while waiting:
@@ -181,7 +180,7 @@ class Ring:
                 os.lseek(self.memfd, DATA_AT, os.SEEK_SET)
             count = os.splice(self.conduit, self.memfd, min(waiting, self.capacity - at))
             self.head += count
-            self._words[_HEAD] = self.head
+            self._words[HEAD_WORD] = self.head
             waiting -= count
 
 

@@ -76,7 +76,7 @@ class TurnMachine:
         self.away = False  # the holder's last connection went
         self.queue: tuple[Waiting, ...] = ()
         self._names = names
-        self._session = session
+        self.session = session
 
     @property
     def state(self) -> TurnPhase:
@@ -84,11 +84,15 @@ class TurnMachine:
             return FREE
         return CONTESTED if self.queue else HELD
 
+    def name(self, actor: ActorId | None) -> str:
+        """By which people know this actor."""
+        return "nobody" if actor is None else self._names(actor)
+
     def may_write(self, actor: ActorId) -> bool:
         return self.holder == actor
 
-    def wrote_at_once(self, now: float) -> None:
-        """`handle(Wrote)` for the usual key press, the holder's."""
+    def wrote(self, now: float) -> None:
+        """The holder wrote."""
         self.last_active = now
         self.away = False
 
@@ -99,7 +103,7 @@ class TurnMachine:
         return self._idle_until(bool(self.queue))
 
     def handle(self, event: TurnEvent) -> list[TurnOutcome]:
-        """The only way in, besides `wrote_at_once`."""
+        """The only way in, besides `wrote`."""
         return _HANDLERS[type(event)](self, event)
 
     def kept(self) -> SavedTurn:
@@ -126,7 +130,7 @@ class TurnMachine:
         if self.holder is None:
             return [self._move(TurnStepKind.REQUEST, actor, now, by=actor, explicit=event.explicit)]
         if self.holder == actor:
-            self.wrote_at_once(now)
+            self.wrote(now)
             self.explicit = self.explicit or event.explicit
             return []
         message = shown_text(event.message)
@@ -213,7 +217,7 @@ class TurnMachine:
     def _wrote(self, event: WroteStep) -> list[TurnOutcome]:
         actor, now = event.actor, event.now
         if self.may_write(actor):
-            self.wrote_at_once(now)
+            self.wrote(now)
             return []
         # An idle hold gives way to writing as it does to a request, unless it was asked for
         # expressly, or somebody waits who asked before.
@@ -223,7 +227,7 @@ class TurnMachine:
             return [self._move(TurnStepKind.REQUEST, actor, now, why, by=actor, explicit=False)]
         raise TurnHeld(
             f"{self._names(self.holder)} holds the turn" + (" by seizure" * self.seized),
-            hint=f"`hold turn {self._session} request` asks for it",
+            hint=f"`hold turn {self.session} request` asks for it",
         )
 
     def _set_blind(self, event: BlindStep) -> list[TurnOutcome]:
@@ -240,7 +244,7 @@ class TurnMachine:
             return
         if self.holder is None and step is not TurnStepKind.WITHDRAW:
             raise TurnNotHeld(
-                "nobody holds the turn", hint=f"`hold turn {self._session} request` takes it"
+                "nobody holds the turn", hint=f"`hold turn {self.session} request` takes it"
             )
         raise InvalidArgument(
             "nobody waits for the turn", hint="hand it off to give it to somebody all the same"
@@ -248,10 +252,10 @@ class TurnMachine:
 
     def _by_holder(self, actor: ActorId) -> None:
         if self.holder != actor:
-            holder = "nobody" if self.holder is None else self._names(self.holder)
+            holder = self.name(self.holder)
             raise TurnNotHeld(
                 f"{self._names(actor)} does not hold the turn; {holder} does",
-                hint=f"`hold turn {self._session} request` asks for it",
+                hint=f"`hold turn {self.session} request` asks for it",
             )
 
     def _waiting(self, actor: ActorId) -> tuple[Waiting, tuple[Waiting, ...]]:

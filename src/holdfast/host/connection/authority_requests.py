@@ -252,7 +252,7 @@ class AuthorityRequests:
 
     def _step(self, operator: OperatorConnection, request: Any, step: turn.TurnEvent) -> m.Answer:
         live = self._live(operator, request.session)
-        live.here(operator)
+        live.note_connection(operator)
         live.handle(TurnStep(operator.actor.id, now(), step))
         return self._shown(request.id, operator, live)
 
@@ -268,12 +268,12 @@ class AuthorityRequests:
     ) -> Awaitable[m.Answer]:
         live, actor = self._live(operator, request.session), operator.actor.id
         only = self._only(operator, live, request.only_actor)
-        live.here(operator)
+        live.note_connection(operator)
         receipt = live.turning.receipt(only or ("session" if request.halt else ""))
         live.handle(ev.SeizeAsked(actor, now(), request.reason, request.halt, only))
 
         async def seized() -> m.Answer:
-            return turn_messages.Halted(request.id, await live.halts.outcome(receipt))
+            return turn_messages.Halted(request.id, await live.halts.complete_receipt(receipt))
 
         return seized()
 
@@ -286,7 +286,7 @@ class AuthorityRequests:
         live.handle(ev.HaltAsked(actor, now(), request.reason, only))
 
         async def halted() -> m.Answer:
-            return turn_messages.Halted(request.id, await live.halts.outcome(receipt))
+            return turn_messages.Halted(request.id, await live.halts.complete_receipt(receipt))
 
         return halted()
 

@@ -26,7 +26,7 @@ class ForwardedConnection(CarriedSocket):
         self.live, self.actor, self.port = live, actor, port
 
     def may_read(self) -> bool:
-        return self.live.may_act()  # else it is cut in this moment
+        return self.live.lease_allows()  # else it is cut in this moment
 
 
 class Connections(Carrier):

@@ -13,6 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from holdfast.adapters.proc import listening_ports, port_dial
+from holdfast.core import effects as do
 from holdfast.core import events as ev
 from holdfast.dial.carried_socket import CarriedSocket
 from holdfast.host.clock import now
@@ -125,7 +126,7 @@ class Forwarding:
             raise connection.over
         if connection.done:
             raise ConnectionReset("the connection was given up before it was open")
-        connection.live.core.check_runs(connection.actor)
+        connection.live.core.check_not_halted(connection.actor)
 
     # -- carrying -------------------------------------------------------------------------------
 
@@ -133,7 +134,7 @@ class Forwarding:
         """What an operator says of one of its connections."""
         connections = self._of.get(operator)
         connection = connections.open.get(message.number) if connections is not None else None
-        if connection is None or not connection.live.may_act():
+        if connection is None or not connection.live.lease_allows():
             return
         if isinstance(message, f.ForwardClosed):
             connection.drop()
@@ -141,7 +142,7 @@ class Forwarding:
             return
         if isinstance(message, f.ForwardData):
             try:
-                connection.live.core.check_runs(connection.actor)
+                connection.live.core.check_not_halted(connection.actor)
             except SessionHalted as error:  # it would be kept in the program's socket for later
                 connection.cut(error)
                 return
@@ -149,7 +150,7 @@ class Forwarding:
 
     # -- the end --------------------------------------------------------------------------------
 
-    def cut(self, live: LiveSession, effect: ev.CutForward) -> None:
+    def cut(self, live: LiveSession, effect: do.CutForward) -> None:
         """Its actor may not have it any more."""
         for operator, connections in list(self._of.items()):
             connection = connections.open.get(effect.number)
@@ -234,7 +235,7 @@ class _Record:
     def _tell(self) -> None:
         count, self._count = self._count, 0
         if count:
-            self.live.journal.fact(self._actor, self._body.replace(count=count))
+            self.live.journal.happened(self._actor, self._body.replace(count=count))
 
     def close(self) -> None:
         self._timer.cancel()

@@ -16,13 +16,12 @@ import socket
 import struct
 from collections import deque
 from collections.abc import Awaitable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from holdfast.adapters.session_memory.key_press import RECEIVE_BYTES
 from holdfast.host.connection.output_channels import OutputChannel
 from holdfast.model.actor import Actor
 from holdfast.model.errors import HoldfastError, ProtocolViolation, VersionMismatch
-from holdfast.model.ids import LAYER, OperatorId, SessionId
+from holdfast.model.ids import HOST_OPERATOR, OperatorId
 from holdfast.model.limits import ANSWERS_MAX_BYTES, EVENT_BACKLOG, QUIET_ACK_S, REQUESTS_IN_FLIGHT
 from holdfast.wire.frames import Decoder, encode
 from holdfast.wire.messages import session as m
@@ -37,6 +36,7 @@ log = logging.getLogger(__name__)
 
 _FRAMES_TOGETHER = 16
 _CHALLENGE_BYTES = 32
+_RECEIVE_BYTES = 16 << 10  # a key needs far less, and a paste comes again
 _TURN_S = 0.005  # for one operator's requests, then other connections get their turn
 _PIECES_PER_WAKE = 8  # frames sent before other connections get their turn
 
@@ -74,7 +74,6 @@ class OperatorConnection:
         self._answers_bytes = 0
         self._quiet: tuple[int, int, int] | None = None  # the latest quiet input not yet answered
         self._quiet_timer = False
-        self._types_into: SessionId | None = None  # where its last key went
         self._rest: list[bytes | memoryview] = []  # of a frame partly sent
         self._awaiting_room = False
         self._reading = False
@@ -95,13 +94,11 @@ class OperatorConnection:
 
     def _on_readable(self) -> None:
         try:
-            data = self._receive()
+            data = self.sock.recv(_RECEIVE_BYTES)
         except BlockingIOError:
             return
         except OSError:
             data = b""
-        if data is None:
-            return
         if not data:
             self.close()
         else:
@@ -111,9 +108,6 @@ class OperatorConnection:
         """What was said, in order; after a while others come first, and the rest later."""
         until = self._loop.time() + _TURN_S
         try:
-            fields = self._decoder.sole_fields(data) if data else None
-            if fields is not None and fields.get("t") == "input" and self._on_key(fields):
-                return
             self._said += self._decoder.feed(data)
             while self._said and not (self.closed or self._closing):
                 self._on_message(self._said.popleft())
@@ -129,13 +123,6 @@ class OperatorConnection:
             self.refuse(HoldfastError("the host failed; its log says why"))
         self._said.clear()
         self._read_if_free()
-
-    def _receive(self) -> bytes | None:
-        """What came; None when it was a key, and is typed. Who typed a key will type another."""
-        live = self._types_into and self.daemon.registry.live.get(self._types_into)
-        if live and self._decoder.between_frames:
-            return live.key_way.receive(self)
-        return self.sock.recv(RECEIVE_BYTES)
 
     def _on_message(self, message: m.Message) -> None:
         if isinstance(message, m.Request):
@@ -161,7 +148,7 @@ class OperatorConnection:
                 )
             )
             return
-        if hello.operator == LAYER:
+        if hello.operator == HOST_OPERATOR:
             raise ProtocolViolation("that operator id is the layer's own")
         self.client = hello.client[:64]
         self.named = hello.operator
@@ -238,26 +225,7 @@ class OperatorConnection:
         if self._answers_bytes > ANSWERS_MAX_BYTES:
             self._read_more(False)
 
-    def _on_key(self, fields: dict[str, Any]) -> bool:
-        """The way of every key press: a quiet Input, taken at once. False: it is something else, or
-        something is unusual; then nothing was done."""
-        live = self.daemon.registry.live.get(fields.get("session"))  # type: ignore[arg-type]
-        seq, data, request = fields.get("seq"), fields.get("data"), fields.get("id")
-        if live is None or self.id is None:
-            return False
-        if fields.get("quiet") is not True or type(request) is not int:
-            return False
-        if type(seq) is not int or type(data) is not bytes:
-            return False
-        if not live.typist.key(self.actor.id, self.id, seq, data):
-            return False
-        self._acted = True
-        self._types_into = live.spec.id
-        self.took_quietly(request, seq, live.ring.head)
-        live.output.look_for_echo(len(data))
-        return True
-
-    def took_quietly(self, request: int, seq: int, offset: int) -> None:
+    def ack_later(self, request: int, seq: int, offset: int) -> None:
         """A quiet input is taken: it is answered soon, together with others."""
         self._quiet = (request, seq, offset)
         if not self._quiet_timer:
@@ -343,19 +311,6 @@ class OperatorConnection:
         for part in piece:
             total += len(part)
         self._rest = [] if sent == total else [b"".join(piece)[sent:]]
-
-    def free_channel(self) -> OutputChannel | None:
-        """The only channel, if nothing waits to be sent before what it has."""
-        waits = self._rest or self._answers or self._events or self._dropped
-        leaves = self._closing or self._broken or self.closed
-        if waits or leaves or self._awaiting_room or len(self.channels) != 1:
-            return None
-        return next(iter(self.channels.values()))
-
-    def keep_rest(self, rest: bytes) -> None:
-        """Of a frame that went out past `pump`: what the socket did not take goes next."""
-        self._rest = [rest]
-        self._await_room()
 
     def _await_room(self) -> None:
         if not self._awaiting_room:

@@ -45,7 +45,7 @@ class _RingChannel:
 
     def next_piece(self) -> Piece | None:
         ring, start = self.live.ring, self.cursor
-        if not self.live.may_act():  # it is closed in this moment
+        if not self.live.lease_allows():  # it is closed in this moment
             return None
         if start < ring.tail:  # also a cursor before everything
             return [encode(self.missed())]

@@ -139,9 +139,13 @@ class Requests:
         found.handle(ev.EndAsked(operator.actor.id, now()))
 
         async def ended() -> m.Answer:
-            await found.over.wait()
-            buried = found.buried.done()  # a full disk has no room for it: then as it is known
-            return m.Shown(request.id, found.buried.result().info if buried else found.info())
+            await found.ended_event.wait()
+            buried = (
+                found.tombstone_written.done()
+            )  # a full disk has no room for it: then as it is known
+            return m.Shown(
+                request.id, found.tombstone_written.result().info if buried else found.info()
+            )
 
         return ended()
 
@@ -173,9 +177,9 @@ class Requests:
         seat = Seat(who, attach.channel, attach.observe, attach.raw, actor, time.time())
         # First: it may be refused, and the screen sent below must be one of this size.
         live.handle(ev.ChannelOpened(actor, now(), seat, None if attach.observe else attach.size))
-        live.came(operator, attach.observe, offset)
+        live.record_attach(operator, attach.observe, offset)
         # Queued before anything of the channel can be sent; sent with what follows.
-        input_seq = live.typist.ledger.last_seq(who)
+        input_seq = live.custody.ledger.last_seq(who)
         operator.queue(m.Attached(attach.id, attach.channel, live.info(), offset, input_seq))
         self._daemon.join(operator, channel)
         if live.core.attachments.answerer == seat:
@@ -239,12 +243,12 @@ class Requests:
 
     def _input(
         self, operator: OperatorConnection, request: m.Input
-    ) -> m.Answer | Awaitable[m.Answer]:
+    ) -> m.Answer | Awaitable[m.Answer] | None:
         return self._offer(operator, request, request.data)
 
     def _submit(
         self, operator: OperatorConnection, request: m.Submit
-    ) -> m.Answer | Awaitable[m.Answer]:
+    ) -> m.Answer | Awaitable[m.Answer] | None:
         data, live = request.text.encode(), self.live(operator, request.session)
         if request.secret and not pty.reads_secretly(live.fds.master):
             raise InvalidArgument(
@@ -257,16 +261,16 @@ class Requests:
 
     def _keys(
         self, operator: OperatorConnection, request: m.Keys
-    ) -> m.Answer | Awaitable[m.Answer]:
+    ) -> m.Answer | Awaitable[m.Answer] | None:
         application = self.live(operator, request.session).view.mode(_APPLICATION_CURSOR)
         data = b"".join(key_bytes(name, application_cursor=application) for name in request.keys)
         return self._offer(operator, request, data)
 
     def _offer(
         self, operator: OperatorConnection, request: m.Input | m.Submit | m.Keys, data: bytes
-    ) -> m.Answer | Awaitable[m.Answer]:
+    ) -> m.Answer | Awaitable[m.Answer] | None:
         live = self.live(operator, request.session)
-        live.here(operator)
+        live.note_connection(operator)
         form = "paste" if isinstance(request, m.Submit) and not request.enter else request.tag
         offered = ev.InputOffered(
             operator.actor.id,
@@ -278,6 +282,10 @@ class Requests:
         )
         taken = live.handle(offered)
         if isinstance(taken, int):
+            if isinstance(request, m.Input) and request.quiet and taken >= 0:
+                operator.ack_later(request.id, request.seq, taken)
+                live.output.look_for_echo(len(data))
+                return None
             return _accepted(request.id, request.seq, live, taken)
         assert taken is not None
         waiting = taken
@@ -300,12 +308,12 @@ class Requests:
             raise InvalidArgument(f"request {request.id} is in use or negative")
         who, actor = _identity(operator), operator.actor.id
         execution = live.commands.executions.find(actor, who, request)
-        if execution is None and live.commands.typed.in_doubt and not asked:
+        if execution is None and live.commands.typed.prompt_text_unknown and not asked:
             again = partial(self._exec, operator, request, asked=True)
             return live.commands.cleared_up(actor, who, request.seq, again)
         if execution is None:
             execution = self._begin_exec(live, operator, request)
-        live.here(operator)
+        live.note_connection(operator)
         channel = ExecChannel(live, actor, -1 - request.id, request.id, execution)
         channel.wake = operator.pump
         self._daemon.join(operator, channel)
@@ -316,18 +324,18 @@ class Requests:
         self, live: LiveSession, operator: OperatorConnection, request: m.Exec
     ) -> Execution:
         """Type it, once. It is kept before: whoever asks again after a crash must find it."""
-        if 0 < request.seq <= live.core.intake.last(_identity(operator)):
+        if 0 < request.seq <= live.core.inputs.last(_identity(operator)):
             raise InputUnknown(
                 "this command line was submitted before; what became of it is not kept any more",
                 hint="look at the screen before you run it again",
             )
-        live.commands.check_free()
+        live.commands.check_can_run()
         data = command_bytes(request.command, bracketed=live.view.mode(_BRACKETED_PASTE))
         live.output.drain()
-        live.here(operator)
+        live.note_connection(operator)
         who, actor = _identity(operator), operator.actor.id
         execution = live.commands.executions.begin(actor, who, request, live.ring.head)
-        live.keep()
+        live.save_parcel()
         try:
             intent = shown_text(request.intent)
             taken = live.handle(
@@ -336,14 +344,14 @@ class Requests:
             assert taken != -1, "seen to above"
         except HoldfastError:
             live.commands.executions.forget(execution)
-            live.keep()
+            live.save_parcel()
             raise
         live.commands.exec_begins(execution)
         return execution
 
     def _resize(self, operator: OperatorConnection, request: m.Resize) -> m.Answer:
         live = self.live(operator, request.session)
-        live.here(operator)
+        live.note_connection(operator)
         live.handle(
             ev.SizeAsked(
                 operator.actor.id, now(), _identity(operator), request.size, request.channel
@@ -355,7 +363,7 @@ class Requests:
         if request.signal not in _SIGNALS:
             raise InvalidArgument(f"not a signal: {request.signal}")
         live = self.live(operator, request.session)
-        live.here(operator)
+        live.note_connection(operator)
         live.handle(ev.SignalAsked(operator.actor.id, now(), _identity(operator), request.signal))
         return m.Done(request.id)
 

@@ -101,7 +101,7 @@ class RelayPresence:
 
     def _announcement(self, live: LiveSession) -> r.Announced | None:
         session, epoch = live.spec.id, live.spec.epoch
-        if live.core.fenced:  # it may not be routed to, and `began` follows when it may
+        if live.core.state.is_fenced:  # it may not be routed to, and `began` follows when it may
             return None
         made = self._vouched.get((session, epoch))
         if made is None:

@@ -225,7 +225,7 @@ class RemoteStream:
         assert self._guest is not None
         try:
             live = self._daemon.registry.find_live(self._guest, session)
-            return live is not None and not live.core.fenced
+            return live is not None and not live.core.state.is_fenced
         except HoldfastError:
             return False
 

@@ -4,7 +4,6 @@ start.py             a `run` request -> a live session
 live_session.py      the shell around core.session: events in, effects carried out
 parcel.py            what a new daemon needs to carry it on
 input_custody.py     an input that was allowed -> journal -> custody -> PTY
-key_way.py           the same for a key press and its echo, at once
 output.py            PTY -> ring -> readers; nowhere in a blind turn
 screen_view.py       the lazily fed screen, and its checkpoint
 record.py            what is recorded, and when it is on disk

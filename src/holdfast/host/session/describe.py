@@ -74,7 +74,7 @@ def state(live: LiveSession) -> SessionState:
     """From kernel evidence, taken now."""
     if live.core.ending is not None:
         return SessionState.ENDED
-    if live.core.frozen:
+    if live.core.state.shows_halted:
         return SessionState.HALTED
     spec = live.spec
     evidence = live.daemon.observation.evidence(
@@ -89,7 +89,7 @@ def waiting_line(live: LiveSession, state: SessionState) -> str:
     """The line the cursor is on, when a program waits there."""
     if state not in (SessionState.INPUT, SessionState.SECRET):
         return ""
-    if live.may_act():
+    if live.lease_allows():
         live.output.drain()  # the prompt may be printed and not taken yet
     _, row = live.view.cursor()
     lines = live.view.text().split("\n")

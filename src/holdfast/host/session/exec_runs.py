@@ -169,7 +169,7 @@ class ExecChannel:
         execution.channels.add(self)
 
     def next_piece(self) -> Piece | None:
-        if self._finished or not self.live.may_act():  # else it is closed in this moment
+        if self._finished or not self.live.lease_allows():  # else it is closed in this moment
             return None
         try:
             self._check_watches()

@@ -41,32 +41,30 @@ class HaltControl:
         place = live.spec.place
         # Whose leaf the shell is in: an earlier daemon may have moved it.
         self._writer = cgroup.actor_of(place.cgroup, place.shell_pid) if place.cgroup else ""
-        if self._interrupted:
-            # The daemon before died while it stopped the tree: stop what it did not reach, as soon
-            # as the session is carried on.
-            live.core.frozen = False
-            asyncio.get_running_loop().call_soon(self._begin_again)
 
     def kept(self) -> SavedHalt | None:
-        if not self._live.core.halted:
+        if not self._live.core.state.is_halted:
             return None
         return SavedHalt(self._confirmed, self._stopped, self._standing)
 
-    def _begin_again(self) -> None:
-        if not self._live.is_over:
-            self.begin(HOST_ACTOR, "")
+    def finish_interrupted(self) -> None:
+        """The daemon before died while it stopped the tree: stop what it did not reach."""
+        if self._interrupted and not self._live.is_over:
+            self.record_asked(HOST_ACTOR, "", "")
+            self._live.save_parcel()
+            self.freeze(HOST_ACTOR, "")
 
     # -- halt -----------------------------------------------------------------------------------
 
-    def begin(self, by: str, only: str, reason: str = "") -> None:
-        """Stop it. Input is refused already."""
+    def record_asked(self, by: str, only: str, reason: str) -> None:
         scope = f"actor:{only}" if only else "session"
-        self._live.journal.fact(by, entries.HaltAskedEntry(scope, reason), forced=True)
-        self._live.typist.judge_pending()
+        self._live.journal.happened(by, entries.HaltAskedEntry(scope, reason), forced=True)
         if not only:
             self._confirmed = False
-        self._live.keep()
-        self._latest = self._live.background(self._halt(by, only))
+
+    def freeze(self, by: str, only: str) -> None:
+        """Stop it. Input is refused already."""
+        self._latest = self._live.spawn(self._halt(by, only))
 
     async def _halt(self, by: str, only: str) -> HaltResult:
         live = self._live
@@ -91,7 +89,7 @@ class HaltControl:
         self._interrupted = False
         if not place.cgroup and self._standing is None:
             self._standing = await asyncio.to_thread(_standing, place, mark)
-            live.keep()
+            live.save_parcel()
         halted = await asyncio.to_thread(freeze.halt, place, mark)
         ours = {*self._stopped, *halted.stopped}
         if interrupted and not place.cgroup:
@@ -102,14 +100,14 @@ class HaltControl:
     def _record(self, by: str, only: str, halted: HaltResult) -> None:
         live = self._live
         scope = f"actor:{only}" if only else "session"
-        live.journal.fact(
+        live.journal.happened(
             by, entries.HaltedEntry(scope, halted.tasks, halted.seconds, halted.frozen), forced=True
         )
         if not only:
             live.handle(ev.FreezeReported(HOST_ACTOR, now(), halted.frozen))
-        live.keep()
+        live.save_parcel()
 
-    async def outcome(self, receipt: Receipt) -> Receipt:
+    async def complete_receipt(self, receipt: Receipt) -> Receipt:
         """The receipt, with what the kernel said. The records of it are on disk by then, or it says
         why they are not."""
         latest = self._latest if receipt.scope else None
@@ -126,21 +124,21 @@ class HaltControl:
 
     # -- resume ---------------------------------------------------------------------------------
 
-    def end(self, by: str) -> None:
+    def thaw(self, by: str) -> None:
         """Let everything run on."""
-        self._thawing = self._live.background(self._resume(by))
+        self._thawing = self._live.spawn(self._resume(by))
 
     async def _resume(self, by: str) -> bool:
         live = self._live
         async with self._lock:
-            if live.core.fenced:  # since it was asked
+            if live.core.state.is_fenced:  # since it was asked
                 return False
-            live.journal.fact(by, entries.ResumedEntry(), forced=True)
-            runs = await asyncio.to_thread(let_go, live.spec.place, self._stopped)
+            live.journal.happened(by, entries.ResumedEntry(), forced=True)
+            runs = await asyncio.to_thread(thaw_all, live.spec.place, self._stopped)
             if runs:
                 self._stopped, self._standing, self._confirmed = (), None, False
-                live.handle(ev.Thawed(HOST_ACTOR, now()))
-            live.keep()
+            live.handle(ev.Thawed(HOST_ACTOR, now(), runs))
+            live.save_parcel()
         return runs
 
     async def resumed(self) -> None:
@@ -153,30 +151,30 @@ class HaltControl:
         """Stop it at once: the kernel is asked here and now, and what it says comes later."""
         with contextlib.suppress(OSError):  # the tree may be ending
             cgroup.ask_to_freeze(self._live.spec.place.cgroup)
-        self.settle()
+        self.reconcile()
 
-    def settle(self) -> None:
+    def reconcile(self) -> None:
         """The tree stands still, or runs, as halt and lease have it now: the keeper or an earlier
         daemon may have left it otherwise."""
-        self._live.background(self._settle())
+        self._live.spawn(self._reconcile())
 
-    async def _settle(self) -> None:
+    async def _reconcile(self) -> None:
         live, place = self._live, self._live.spec.place
         async with self._lock:
             if live.is_over:
                 return
-            if live.core.fenced:
+            if live.core.state.is_fenced:
                 halted = await asyncio.to_thread(freeze.halt, place, live.spec.mark)
-                if live.ending is None and live.core.fenced:
+                if live.ending is None and live.core.state.is_fenced:
                     self._record(HOST_ACTOR, "", halted)
                     if halted.frozen and live.leasing is not None:
                         live.leasing.stands_still()
                 return
             with contextlib.suppress(OSError):
-                if not live.core.halted and cgroup.asked_to_freeze(place.cgroup):
-                    live.journal.fact(HOST_ACTOR, entries.ResumedEntry(), forced=True)
+                if not live.core.state.is_halted and cgroup.asked_to_freeze(place.cgroup):
+                    live.journal.happened(HOST_ACTOR, entries.ResumedEntry(), forced=True)
                     runs = await asyncio.to_thread(cgroup.thaw, place.cgroup)
-                    if runs and not live.is_over and not live.core.stands_still:
+                    if runs and not live.is_over and not live.core.state.is_stopped:
                         live.handle(ev.FreezeReported(HOST_ACTOR, now(), False))
 
     # -- whose command it is ----------------------------------------------------------------------
@@ -188,7 +186,7 @@ class HaltControl:
                 hint="halt the whole session, or start it at level contained",
             )
 
-    def enters(self, actor: str) -> None:
+    def move_shell_to_leaf(self, actor: str) -> None:
         """This actor writes now: what the shell starts from here on is in its leaf."""
         place = self._live.spec.place
         if actor == self._writer or not place.cgroup:
@@ -220,7 +218,7 @@ def _standing(place: Place, mark: str) -> tuple[Stopped, ...]:
     )
 
 
-def let_go(place: Place, stopped: tuple[Stopped, ...]) -> bool:
+def thaw_all(place: Place, stopped: tuple[Stopped, ...]) -> bool:
     """The whole first: a leaf below something frozen stays frozen. Which leaves were to be is asked
     of the kernel, as an earlier daemon may have asked for it; that one is not frozen yet does not
     mean that it will not be."""

@@ -71,7 +71,7 @@ class Handoffs:
 
     # -- points -------------------------------------------------------------------------------
 
-    def held_until_now(self, actor: str) -> None:
+    def turn_given_up(self, actor: str) -> None:
         """This actor held the turn until now. That is no look: who only sends a line has seen
         nothing of what others did. But who never looked has at least a point to begin at."""
         self._points.held[actor] = here = self._here()
@@ -174,7 +174,7 @@ class Handoffs:
             changes=changes(before, shell) if shell else (),
             changes_known=before is not None and shell is not None,
             jobs=tuple(shell.jobs.values()) if shell else (),
-            halted=live.core.halted,
+            halted=live.core.state.is_halted,
         )
 
     async def _unsubmitted(self, actor: str, *, own: bool) -> tuple[str | None, tuple[str, ...]]:
@@ -185,13 +185,13 @@ class Handoffs:
         live, commands = self._live, self._live.commands
         shell = self._shell()
         names_only = shell is not None and "" in shell.functions.values()
-        if not (names_only or (commands.typed.may_stand and not own)):
+        if not (names_only or (commands.typed.prompt_may_have_text and not own)):
             return "", ()
         if commands.may_ask(actor):
             text = await commands.line()
         else:
             text = None if live.spec.shell and commands.typed.at_prompt else ""
-        if own or text == "" or not (text or commands.typed.may_stand):
+        if own or text == "" or not (text or commands.typed.prompt_may_have_text):
             return "", ()
         if text and commands.typed.blind:
             text = TYPED_BLIND

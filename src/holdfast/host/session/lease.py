@@ -155,11 +155,11 @@ class SessionLease:
         """The session is there; what its lease allows at this moment is made so."""
         self._live = live
         if self._begins:
-            live.journal.fact(HOST_ACTOR, entries.Leased(self._length_s()))
+            live.journal.happened(HOST_ACTOR, entries.Leased(self._length_s()))
         self._watch()
         self.tenure.carry_on()
         self._take_up()
-        live.halts.settle()
+        live.halts.reconcile()
 
     def stands_still(self) -> None:
         """The kernel says so: there is nothing left for the keeper to stop."""
@@ -225,7 +225,7 @@ class SessionLease:
             self._again.cancel()
         if live is None or self._over or live.is_over:
             return
-        if not (live.core.fenced and self.tenure.usable()):
+        if not (live.core.state.is_fenced and self.tenure.usable()):
             return
         try:
             fencing_token.write(self._leases.daemon.home, live.spec.mark, epoch)
@@ -249,8 +249,10 @@ class SessionLease:
         self._unwritten = ""
         if live is None or live.is_over or never_ran:
             return
-        if live.core.fenced:  # a new daemon found it so, and it is not known from before
-            self.fence(step)
+        if live.core.state.is_fenced:  # a new daemon found it so, and it is not known from before
+            self.fence()
+            self.record_fence(step)
+            live.save_parcel()
         else:
             live.handle(ev.LeaseLost(HOST_ACTOR, now(), step))
 
@@ -259,12 +261,12 @@ class SessionLease:
         live = self._live
         if live is not None and not live.is_over:
             body = entries.FencedEntry("taken", by.epoch, by.owner)
-            live.journal.fact(HOST_ACTOR, body, forced=True)
+            live.journal.happened(HOST_ACTOR, body, forced=True)
         self.moved()
 
     def moved(self) -> None:
         if self._live is not None and not self._live.is_over:
-            self._live.keep()
+            self._live.save_parcel()
 
     def _watch(self) -> None:
         tenure = self.tenure
@@ -276,18 +278,20 @@ class SessionLease:
 
     # -- what it means for the session ------------------------------------------------------------
 
-    def fence(self, cause: str) -> None:
-        """First the tree, then everybody, then the record of it."""
+    def fence(self) -> None:
+        """First the tree, then everybody."""
         live = self._live
         assert live is not None
         live.incarnation.fence()
         live.halts.fence()
         live.output.read(False)
-        live.typist.pause()
-        live.typist.judge_pending()
+        live.custody.pause()
         self._send_away(live)
-        live.journal.fact(HOST_ACTOR, entries.FencedEntry(cause), forced=True)
-        live.keep()
+
+    def record_fence(self, cause: str) -> None:
+        live = self._live
+        assert live is not None
+        live.journal.happened(HOST_ACTOR, entries.FencedEntry(cause), forced=True)
         self._leases.daemon.reach.over(live.spec.id)
         log.warning("session %s is fenced (%s), epoch %d", self._session, cause, live.spec.epoch)
 
@@ -298,15 +302,15 @@ class SessionLease:
         before = live.spec.epoch
         live.spec = live.spec.replace(epoch=epoch)
         live.incarnation, live.fanout = Incarnation(live.spec.id, epoch), None
-        live.journal.fact(*self._how(before), forced=True)
-        live.keep()
+        live.journal.happened(*self._how(before), forced=True)
+        live.save_parcel()
         try:
             daemon.store.save_spec(Stored(live.info(), live.spec.uid))
         except StorageFailed as error:
             log.error("epoch %d of %s: %s", epoch, self._session, error)
-        live.halts.settle()
+        live.halts.reconcile()
         live.output.read(True)
-        live.typist.type()
+        live.custody.flush_to_pty()
         daemon.reach.began(live)
         log.warning("session %s runs on in epoch %d", self._session, epoch)
 

@@ -1,15 +1,5 @@
-"""One live session: the shell around core.session. It holds the descriptors and its parts together
-and carries out the effects; it decides nothing.
-
-    output.py      PTY -> ring -> readers
-    typist.py      an input that was allowed -> journal -> custody -> PTY
-    key_way.py     the same for a key press and its echo, at once
-    journaling.py  what is recorded, and when it is on disk
-    turning.py     what becomes of the turn: recorded, kept, told
-    halts.py       stopping the tree
-    leasing.py     a re-homeable session's lease
-    handoffs.py    what a new holder must know
-    commands.py    what the shell reports
+"""One live session: the holder of its parts. It decides nothing: core.session judges, executor.py
+carries out. Construction repairs nothing and starts nothing: recovery.py and `start` do.
 """
 
 from __future__ import annotations
@@ -17,26 +7,25 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-import signal
 from collections.abc import Coroutine
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from holdfast.adapters import pty
 from holdfast.adapters.halt import cgroup, freeze
 from holdfast.adapters.journal_files.writer import JournalWriter
-from holdfast.adapters.launch.client import end as end_tree
-from holdfast.adapters.session_memory.key_press import KeyPress
+from holdfast.adapters.launch.client import end as end_processes
+from holdfast.adapters.session_memory.input_ledger import InputLedger
 from holdfast.adapters.session_memory.output_ring import Ring
 from holdfast.core import events as ev
 from holdfast.core.session import SessionMachine
+from holdfast.core.session_state import carried_on
 from holdfast.core.turn.machine import TurnMachine
 from holdfast.host.clock import now
 from holdfast.host.session import describe, signals
+from holdfast.host.session.executor import Executor
 from holdfast.host.session.halt_control import HaltControl
 from holdfast.host.session.handoff import Handoffs
 from holdfast.host.session.input_custody import InputCustody
 from holdfast.host.session.journal_repair import change_of
-from holdfast.host.session.key_way import KeyWay
 from holdfast.host.session.lease import SessionLease
 from holdfast.host.session.output import OutputPump
 from holdfast.host.session.parcel import SessionFds, StateBlob
@@ -48,7 +37,6 @@ from holdfast.host.session.turn_notices import TurnNotices
 from holdfast.journal import entries
 from holdfast.model.actor import Actor
 from holdfast.model.envelope import ALL, Envelope, Scope
-from holdfast.model.errors import HoldfastError
 from holdfast.model.graph import Graph
 from holdfast.model.ids import HOST_ACTOR, OperatorId
 from holdfast.model.info import SessionInfo
@@ -79,167 +67,93 @@ class LiveSession:
     def __init__(
         self,
         daemon: Daemon,
-        kept: StateBlob,
+        parcel: StateBlob,
         fds: SessionFds,
-        journal: JournalWriter | None = None,
-        leasing: SessionLease | None = None,
+        ring: Ring,
+        ledger: InputLedger,
+        writer: JournalWriter,
+        leasing: SessionLease | None,
     ) -> None:
-        """`journal`, `leasing`: of a session that begins; else they are carried on."""
         self.daemon = daemon
-        self.spec = spec = kept.spec
-        if kept.lease is not None:
-            leasing = daemon.leases.carry_on(spec.id, spec.place.cgroup, kept.lease)
+        self.spec = spec = parcel.spec
         self.leasing = leasing  # None: it is pinned
         self.fds = fds
+        self.ring = ring
         self.audience: dict[OperatorConnection, int] = {}  # who has channels here, and how many
         self.fanout: Fanout | None = None  # for those who came through relays
         self._left_at: dict[OperatorId, float] = {}
-        self._present: set[OperatorConnection] = (
-            set()
-        )  # who had to do with it and is still connected
-        self.buried: asyncio.Future[Stored] = asyncio.get_running_loop().create_future()
-        self.over = asyncio.Event()  # it ended; not buried yet where there is no room for that
+        self._present: set[OperatorConnection] = set()  # who used it and is still connected
         self._loop = asyncio.get_running_loop()
+        self.tombstone_written: asyncio.Future[Stored] = self._loop.create_future()
+        self.ended_event = asyncio.Event()  # set before the tombstone is written
         self._tasks: set[asyncio.Task[Any]] = set()
         self._closed = False
-        self.ring = Ring(fds.ring, fds.output)
-        self.typist = InputCustody(self, kept.layer_seq)
-        held = self._turn(kept)
-        self.core: SessionMachine = SessionMachine(
+        held = self._turn(parcel)
+        self.core = SessionMachine(
             spec.id,
             spec.labels,
-            kept.size,
+            parcel.size,
             daemon.actors.authority,
             held,
-            self.typist.ledger.operators(),
-            halted=kept.halt is not None,
+            ledger.operators(),
+            state=carried_on(
+                halted=parcel.halt is not None,
+                confirmed=parcel.halt is not None and parcel.halt.confirmed,
+                fenced=leasing is not None and not leasing.covers(spec.epoch),
+            ),
             halted_actors=cgroup.frozen_leaves(spec.place.cgroup) if spec.place.cgroup else _NONE,
-            fenced=leasing is not None and not leasing.covers(spec.epoch),
         )
-        self.incarnation: Incarnation = Incarnation(spec.id, spec.epoch)
-        self.incarnation.fenced = self.core.fenced
-        self.view = View(self.ring, kept.size, daemon.make_screen)
-        self.journal = SessionRecord(self, journal)
-        self.commands = ShellCommands(self, kept.commands, kept.executions)
+        self.incarnation = Incarnation(spec.id, spec.epoch)
+        self.incarnation.fenced = self.core.state.is_fenced
+        self.executor = Executor(self)
+        self.custody = InputCustody(self, ledger, parcel.layer_seq)
+        self.view = View(ring, parcel.size, daemon.make_screen)
+        self.journal = SessionRecord(self, writer)
+        self.commands = ShellCommands(self, parcel.commands, parcel.executions)
         self.watching = StateWatch(self)
         self.turning = TurnNotices(self)
         self.handoffs = Handoffs(self)
-        self.halts = HaltControl(self, kept.halt)
-        key_press = KeyPress(self.ring)
-        self.output = OutputPump(self, key_press, kept.last_output_at, held.blind)
-        self.key_way = KeyWay(self, key_press)
-        if not self.core.fenced:
-            self.output.read(True)
-            self.typist.type()
-        self.turning.arm()
-        if leasing is not None:
-            leasing.begin(self)
+        self.halts = HaltControl(self, parcel.halt)
+        self.output = OutputPump(self, parcel.last_output_at, held.blind)
 
-    def _turn(self, kept: StateBlob) -> TurnMachine:
-        names, session = self.daemon.actors.name, kept.spec.name
-        if kept.turn is None:
+    def _turn(self, parcel: StateBlob) -> TurnMachine:
+        names, session = self.daemon.actors.name, parcel.spec.name
+        if parcel.turn is None:
             return TurnMachine(self.daemon.config.turn_policy, names=names, session=session)
-        return TurnMachine.of(kept.turn, names=names, session=session)
+        return TurnMachine.of(parcel.turn, names=names, session=session)
+
+    def start(self) -> None:
+        """Of a session that begins, or that was carried on: reports, output and what is in custody
+        begin to flow; then what time, a halt or the lease ask for."""
+        self.commands.start()
+        if not self.core.state.is_fenced:
+            self.output.read(True)
+            self.custody.flush_to_pty()
+        self.turning.start()
+        self.turning.schedule()
+        self._loop.call_soon(self.halts.finish_interrupted)
+        if self.leasing is not None:
+            self.leasing.begin(self)
 
     # -- events in, effects out ---------------------------------------------------------------
 
     def handle(self, event: ev.SessionEvent) -> int | asyncio.Future[int] | None:
-        """The one ingest. For an input: the output offset at which it was taken, or a future of it;
-        -1 says that it had been taken before. What is refused is recorded as refused."""
-        self.may_act()  # core.session learns of it first, if it may not any more
-        try:
-            self.journal.check_writable(event)
-            effects = self.core.handle(event)
-        except HoldfastError as refusal:
-            self.journal.refused(event, refusal.code)
-            raise
-        return self._carry_out(event, effects)
+        """The only way in; see executor.py."""
+        return self.executor.handle(event)
 
-    def may_act(self) -> bool:
+    def lease_allows(self) -> bool:
         """Whether this incarnation may take, type or show anything at this very moment (F2)."""
         return self.leasing is None or self.leasing.judge()
 
-    def tick(self) -> None:
-        """Time has passed."""
-        at = now()
-        self._carry_out(ev.AuthorityChanged(HOST_ACTOR, at), self.core.tick(at))
-
-    def _carry_out(
-        self, event: ev.SessionEvent, effects: list[ev.Effect]
-    ) -> int | asyncio.Future[int] | None:
-        answer: int | asyncio.Future[int] | None = None
-        turned = [effect.outcome for effect in effects if isinstance(effect, ev.TurnNotice)]
-        if isinstance(event, ev.PolicyAsked):
-            self.journal.fact(event.actor, entries.PolicySet(event.policy))
-        for outcome in turned:
-            self.turning.record(outcome, event.actor)
-        if turned or isinstance(event, ev.PolicyAsked):
-            self.keep()
-        for effect in effects:
-            match effect:
-                case ev.Take():
-                    answer = self.typist.take(effect)
-                case ev.Repeat(operator=operator, seq=seq):
-                    answer = self.typist.taken_before(operator, seq)
-                case ev.TurnNotice(outcome=outcome):
-                    self.turning.tell(outcome, event.actor)
-                case _:
-                    self._do(event, effect)
-        if turned or isinstance(event, _MAY_WAKE):
-            self.turning.arm()
-        if isinstance(event, ev.AuthorityChanged) and self.commands.exec is not None:
-            self.commands.exec.wake()  # who follows it may not be allowed to any more
-        if self.watching.watched:
-            self.watching.stirred()
-        return answer
-
-    def _do(self, event: ev.SessionEvent, effect: ev.Effect) -> None:
-        actor = event.actor
-        match effect:
-            case ev.SetSize(size=size):
-                self.journal.note(actor, entries.Resized(size.cols, size.rows, self.ring.head))
-                pty.set_size(self.fds.master, size)
-                self.view.resize(size)
-                self.keep()
-            case ev.SendSignal(signal=number):
-                self.journal.record(actor, entries.Signalled(number))
-                signals.signal_foreground(self, number)
-            case ev.Repaint():
-                signals.signal_foreground(self, signal.SIGWINCH)
-            case ev.SetBlindOutput(blind=blind):
-                self.output.set_blind(blind)
-                self.keep()
-            case ev.Freeze(only=only, reason=reason):
-                self.halts.begin(actor, only, reason)
-            case ev.Thaw():
-                self.halts.end(actor)
-            case ev.Fence(cause=cause) if self.leasing is not None:
-                self.leasing.fence(cause)
-            case ev.Unfence(epoch=epoch) if self.leasing is not None:
-                self.leasing.unfence(epoch)
-            case ev.EndTree():
-                self.journal.fact(actor, entries.EndAskedEntry(), forced=True)
-                self._take_down()
-            case ev.SetAnswerer(seat=seat):
-                self.daemon.tell_answerer(self, seat)
-            case ev.AnnounceOperators():
-                self.daemon.announce(self)
-            case ev.DismissOperator(operator=who, channel=channel):
-                self.daemon.dismiss(self, who, channel)
-            case ev.CutForward():
-                self.daemon.forwarding.cut(self, effect)
-            case ev.CloseEnded(ending=ending):
-                self._bury(ending)
-
     # -- who is here --------------------------------------------------------------------------
 
-    def here(self, operator: OperatorConnection) -> None:
+    def note_connection(self, operator: OperatorConnection) -> None:
         """This connection has to do with the session: when its actor's last one goes, the turn
         is free."""
         self._present.add(operator)
         operator.touched.add(self)
 
-    def came(self, operator: OperatorConnection, observe: bool, offset: int) -> None:
+    def record_attach(self, operator: OperatorConnection, observe: bool, offset: int) -> None:
         """A channel is open: recorded with how long its operator had been away (M1). One that
         paints anew opens another channel; it had not been away at all."""
         assert operator.id is not None
@@ -249,7 +163,7 @@ class LiveSession:
         body = entries.AttachedEntry(operator.id, operator.client, observe, offset, gap)
         self.journal.note(operator.actor.id, body)
 
-    def left(self, operator: OperatorConnection, channel: int) -> None:
+    def record_detach(self, operator: OperatorConnection, channel: int) -> None:
         """A channel is closed."""
         assert operator.id is not None
         seats = self.core.attachments
@@ -262,14 +176,14 @@ class LiveSession:
         self.handoffs.left(operator, channel)
         self.handle(ev.ChannelClosed(operator.actor.id, now(), operator.id, channel))
 
-    def gone(self, operator: OperatorConnection) -> None:
+    def connection_closed(self, operator: OperatorConnection) -> None:
         self._present.discard(operator)
         actor = operator.actor.id
         if self.is_over or any(other.actor.id == actor for other in self._present):
             return
         self.handle(ev.ActorDisconnected(actor, now()))
 
-    def everybody(self) -> set[OperatorConnection]:
+    def recipients(self) -> set[OperatorConnection]:
         """Who is to be told what happens here."""
         may_see = self.daemon.registry.may_see
         acted = (operator for operator in self._present if may_see(operator.actor, self))
@@ -278,7 +192,7 @@ class LiveSession:
     def authority_changed(self, by: Actor, subject: Actor, envelope: Envelope | None) -> None:
         """What the subject may do has changed; None: it is revoked."""
         if envelope is None or envelope.scope in self.scopes():
-            self.journal.fact(by.id, change_of(subject, envelope), forced=True)
+            self.journal.happened(by.id, change_of(subject, envelope), forced=True)
         self.handle(ev.AuthorityChanged(by.id, now()))
 
     def scopes(self) -> set[Scope]:
@@ -287,10 +201,10 @@ class LiveSession:
 
     # -- signals and the end ------------------------------------------------------------------
 
-    def _take_down(self) -> None:
+    def end_tree(self) -> None:
         """Hang up, as a terminal that is closed would; then kill what did not go."""
         self._loop.call_later(END_GRACE_S, self.kill)
-        if self.core.stands_still:
+        if self.core.state.is_stopped:
             self.kill()
         else:
             signals.hang_up(self)
@@ -299,10 +213,10 @@ class LiveSession:
         """End the tree now, whatever it does. The end is told by the keeper."""
         if self.is_over:
             return
-        if self.core.stands_still:  # what is stopped must not get to run on the way out
-            self.background(asyncio.to_thread(freeze.kill, self.spec.place, self.spec.mark))
+        if self.core.state.is_stopped:  # what is stopped must not get to run on the way out
+            self.spawn(asyncio.to_thread(freeze.kill, self.spec.place, self.spec.mark))
         else:
-            end_tree(self.spec.place)
+            end_processes(self.spec.place)
 
     def main_ended(self, ending: Ending) -> None:
         """The keeper reaped the session's first process."""
@@ -311,9 +225,10 @@ class LiveSession:
         self.output.drain()
         self.handle(ev.MainEnded(HOST_ACTOR, now(), ending))
 
-    def _bury(self, ending: Ending) -> None:
+    def close_ended(self, ending: Ending) -> None:
         self.output.read(False)
-        self.typist.stop()
+        self.custody.pause()
+        self.executor.stop()
         self.turning.stop()
         self.commands.session_ended(ending)
         self.watching.stop()
@@ -322,7 +237,7 @@ class LiveSession:
         if self.leasing is not None:
             self.leasing.over()
         self.daemon.bury(self)
-        self.over.set()
+        self.ended_event.set()
 
     def close(self, *, keep: bool) -> None:
         """Give back what this daemon holds, once: a descriptor closed twice may be another's by
@@ -331,23 +246,24 @@ class LiveSession:
             return
         self._closed = True
         if keep:
-            self.keep()
+            self.save_parcel()
         if self.leasing is not None:
             self.leasing.close() if keep else self.leasing.over()
         self.output.read(False)
-        self.typist.stop()
+        self.custody.pause()
+        self.executor.stop()
         self.turning.stop()
         self.watching.stop()
         self.commands.close()
         self.view.close(keep=keep)
         self.daemon.forwarding.over(self)
         self.journal.close()
-        self.typist.ledger.close()
+        self.custody.ledger.close()
         self.ring.close()
         os.close(self.fds.master)
         os.close(self.fds.pidfd)
 
-    def background(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
+    def spawn(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
         """Something that takes a moment; it is not forgotten, and its failure is logged."""
         task = self._loop.create_task(work)
         self._tasks.add(task)
@@ -384,12 +300,12 @@ class LiveSession:
 
     # -- custody ------------------------------------------------------------------------------
 
-    def blob(self) -> bytes:
+    def parcel_bytes(self) -> bytes:
         kept = StateBlob(
             self.spec,
             self.core.size,
             self.commands.recent(_COMMANDS_KEPT, text_chars=_TEXT_KEPT_CHARS),
-            self.typist.layer_seq,
+            self.custody.host_input_seq,
             self.output.last_at,
             self.core.turn.kept(),
             self.halts.kept(),
@@ -398,6 +314,6 @@ class LiveSession:
         )
         return kept.blob()
 
-    def keep(self) -> None:
+    def save_parcel(self) -> None:
         """What the keeper holds is brought up to date."""
-        self.daemon.keeper.update(self.spec.id, self.blob())
+        self.daemon.keeper.update(self.spec.id, self.parcel_bytes())

@@ -14,16 +14,15 @@ import asyncio
 import contextlib
 import logging
 import os
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from holdfast.adapters.journal_files.segments import JournalReader
 from holdfast.adapters.journal_files.writer import JournalWriter
 from holdfast.adapters.session_memory.burst_page import ROOM_BYTES, BurstPage
-from holdfast.adapters.signing import check
+from holdfast.adapters.session_memory.input_ledger import InputLedger
 from holdfast.core import events as ev
-from holdfast.host import clock
 from holdfast.host.clock import now
-from holdfast.host.session.journal_repair import last_input, missed_changes
+from holdfast.host.session.journal_repair import last_input
 from holdfast.host.session.record_backlog import Backlog
 from holdfast.host.session.refusal_counts import Refusals
 from holdfast.journal import entries
@@ -37,7 +36,6 @@ from holdfast.model.limits import (
     JOURNAL_RETRY_S,
     JOURNAL_SEAL_S,
     JOURNAL_SYNC_S,
-    JOURNAL_TAIL_ENTRIES,
 )
 from holdfast.model.state import Ending
 
@@ -56,7 +54,7 @@ _NEVER_REFUSED = (
 class SessionRecord:
     """Records one session."""
 
-    def __init__(self, live: LiveSession, writer: JournalWriter | None) -> None:
+    def __init__(self, live: LiveSession, writer: JournalWriter) -> None:
         self._live = live
         self._loop = asyncio.get_running_loop()
         self.burst = BurstPage(live.ring)
@@ -71,36 +69,29 @@ class SessionRecord:
         self._backlog = Backlog()
         self._retry_at: asyncio.TimerHandle | None = None
         self._closed = False
-        self._writer = writer or self._carry_on()
+        self._writer = writer
 
     # -- carrying on ----------------------------------------------------------------------------
 
-    def _carry_on(self) -> JournalWriter:
-        """Another daemon wrote it until now. What it left undone is settled, and said."""
-        live = self._live
-        directory, session = live.daemon.store.directory(live.spec.id), live.spec.id
-        sign = live.daemon.store.host_key.sign
-        writer = JournalWriter.open(directory, session, sign, check, whole=False)
-        seq = writer.chain.seq
-        recent = list(JournalReader(directory).entries(max(1, seq - JOURNAL_TAIL_ENTRIES), seq))
-        for entry in recent:
-            clock.not_before(entry.at)
-        last = last_input(recent)
-        self._writer = writer
+    def settle_inputs(self, ledger: InputLedger, recent: list[entries.Entry]) -> None:
+        """Another daemon wrote it until now. What that one left undone is settled, and recorded."""
+        writer, last = self._writer, last_input(recent)
         if writer.cut is not None:
+            session = self._live.spec.id
             log.error("journal of %s: %d bytes of torn tail were cut", session, writer.cut.size)
-            self._fact(HOST_ACTOR, entries.TailCut(writer.cut.size))
-        ledger = live.typist.ledger
+            self._happened(HOST_ACTOR, entries.TailCut(writer.cut.size))
         self.burst.settle(ledger.operators())
         self._recover_keys(last)
         if last is not None and ledger.last_seq(OperatorId(last.operator)) < last.last_seq:
-            self._fact(HOST_ACTOR, entries.Voided(last.operator, last.seq, last.last_seq))
-        if not writer.chain.closed_by:  # else its end is recorded, and only its burial is left
-            holder = live.core.turn.holder or HOST_ACTOR
-            self._fact(HOST_ACTOR, entries.CarriedOn(os.getpid(), holder))
-            for by, body in missed_changes(live, recent):
-                self._fact(by, body)
-        return writer
+            self._happened(HOST_ACTOR, entries.Voided(last.operator, last.seq, last.last_seq))
+
+    def carried_on(self, holder: str, missed: Iterable[tuple[str, Body]]) -> None:
+        """This daemon writes it from now on; `missed`: changes of rights, and by whom."""
+        if self._writer.chain.closed_by:  # its end is recorded, and only its burial is left
+            return
+        self._happened(HOST_ACTOR, entries.CarriedOn(os.getpid(), holder))
+        for by, body in missed:
+            self._happened(by, body)
 
     def _recover_keys(self, last: entries.InputEntry | entries.BlindInput | None) -> None:
         keys = self.burst.keys()
@@ -122,7 +113,7 @@ class SessionRecord:
         self._catch_up()
         return self._write(now(), actor, body, forced=forced, fact=False)
 
-    def _fact(self, actor: str, body: Body, *, forced: bool = False) -> None:
+    def _happened(self, actor: str, body: Body, *, forced: bool = False) -> None:
         """Something that happened and cannot be refused any more."""
         at = now()
         try:
@@ -136,10 +127,10 @@ class SessionRecord:
             # Its end is recorded, but not buried yet: nothing that happens since is part of it.
             log.info("journal of %s: %s after its end", self._live.spec.id, body.tag)
 
-    def fact(self, actor: str, body: Body, *, forced: bool = False) -> None:
+    def happened(self, actor: str, body: Body, *, forced: bool = False) -> None:
         """Something that happened, whether or not there is room to write it down."""
         self._record_keys()
-        self._fact(actor, body, forced=forced)
+        self._happened(actor, body, forced=forced)
 
     def note(self, actor: str, body: Body) -> None:
         """Something that happened of which anybody may make any amount, and which nobody is kept
@@ -209,13 +200,13 @@ class SessionRecord:
 
     # -- keys -----------------------------------------------------------------------------------
 
-    def key(
+    def stage_key(
         self, actor: str, operator: OperatorId, seq: int, data: bytes, secret: bool, offset: int
     ) -> None:
-        """Gather a key that is about to be taken; `taken` follows."""
+        """Gather a key that is about to be taken; `commit_key` follows."""
         self._prepared = self.burst.prepare(actor, operator, seq, data, secret)
         if self._prepared < 0:
-            self.begin_keys(actor, operator, seq, secret, offset)
+            self._open_burst(actor, operator, seq, secret, offset)
             self._prepared = self.burst.prepare(actor, operator, seq, data, secret)
         if self._prepared < 0:  # longer than a burst
             body: Body = entries.BlindInput(operator, seq, seq, len(data))
@@ -224,7 +215,7 @@ class SessionRecord:
             self.record(actor, body)
             self.burst.clear()  # nothing is in it; what comes next begins one of its own
 
-    def begin_keys(
+    def _open_burst(
         self, actor: str, operator: OperatorId, seq: int, secret: bool, offset: int
     ) -> None:
         """A new burst; the one before is recorded."""
@@ -232,24 +223,10 @@ class SessionRecord:
         self._check_recordable()
         self._writer.reserve(ROOM_BYTES)
         self.burst.begin(actor, operator, secret, seq, offset, now())
-        self._record_soon()
-
-    def _record_soon(self) -> None:
         self._keys_at = self._loop.call_later(JOURNAL_BURST_S, self._record_keys)
 
-    def has_room(self) -> bool:
-        """Whether a burst can be begun without asking the disk."""
-        doubt = self._lost or self._backlog.why
-        return not doubt and self._writer.has_reserve(ROOM_BYTES)
-
-    def pressed(self, actor: str, operator: OperatorId, gathered: int | None, size: int) -> None:
-        """A key was gathered by adapters.key_press, behind so much; None: it began a burst."""
-        self.burst.pressed(actor, operator, (gathered or 0) + size)
-        if gathered is None:
-            self._record_soon()
-
-    def taken(self, seq: int) -> None:
-        """The key prepared last is in custody."""
+    def commit_key(self, seq: int) -> None:
+        """The key staged last is in custody."""
         if self._prepared >= 0:
             self.burst.commit(self._prepared, seq)
             self._prepared = -1
@@ -277,14 +254,19 @@ class SessionRecord:
             body = entries.InputEntry(
                 keys.operator, keys.seq, keys.last_seq, "keys", keys.data, keys.offset
             )
-        self._fact(keys.actor, body)
+        self._happened(keys.actor, body)
         self.burst.clear()
 
     # -- refusals -------------------------------------------------------------------------------
 
     def refused(self, event: ev.SessionEvent, code: str) -> None:
         """Somebody asked for something and did not get it."""
-        if self._live.is_over or event.actor == HOST_ACTOR or code == StorageFailed.code:
+        if (
+            self._closed
+            or self._writer.chain.closed_by
+            or event.actor == HOST_ACTOR
+            or code == StorageFailed.code
+        ):
             return
         first = self._refusals.take(event, code)
         if first is None:
@@ -316,7 +298,7 @@ class SessionRecord:
     def _sync_soon(self, forced: bool) -> None:
         self._unsynced = True
         if self._sync is None or self._sync.done():
-            self._sync = self._live.background(self._synced(0 if forced else JOURNAL_SYNC_S))
+            self._sync = self._live.spawn(self._synced(0 if forced else JOURNAL_SYNC_S))
 
     def _seal_later(self) -> None:
         """What is recorded is signed within the interval, also when nothing follows it."""
@@ -369,7 +351,7 @@ class SessionRecord:
         body: Body = entries.EndedEntry(ending.code, ending.signal, None)
         if ending.lost is not None:
             body = entries.Discontinued(ending.lost, self.seq, self._writer.chain.head)
-        self.fact(HOST_ACTOR, body)
+        self.happened(HOST_ACTOR, body)
 
     def complete(self) -> bool:
         """Whether its end is written, and all that happened before; if not, tried once more."""

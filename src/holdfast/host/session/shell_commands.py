@@ -23,7 +23,7 @@ from holdfast.adapters.shell.integration import (
 )
 from holdfast.host.clock import now
 from holdfast.host.session.exec_runs import Execution, Executions
-from holdfast.host.session.line_attribution import BEGIN_WAIT_S, Later, LineAttribution
+from holdfast.host.session.line_attribution import BEGIN_WAIT_S, LineAttribution, ReportContext
 from holdfast.host.session.parcel import SavedExec
 from holdfast.journal import entries
 from holdfast.model.envelope import Right
@@ -72,11 +72,18 @@ class ShellCommands:
         self._reported = asyncio.Event()
         self.typed = LineAttribution(live, running=bool(known and known[-1].status is None))
         self.executions = Executions(executions)
-        self.exec = self.executions.unfinished(live.typist.ledger.last_seq)  # the one that runs
+        self.exec: Execution | None = None  # the one that runs
         self._line: asyncio.Future[str | None] | None = None  # what stands at the prompt, asked for
         self._line_at = 0.0  # when somebody had typed last by then
-        if live.fds.bell >= 0:
-            self._loop.add_reader(live.fds.bell, self.listen)
+
+    def recover(self) -> None:
+        """Another daemon served the session until now."""
+        self.typed.recover()
+        self.exec = self.executions.unfinished(self._live.custody.ledger.last_seq)
+
+    def start(self) -> None:
+        if self._live.fds.bell >= 0:
+            self._loop.add_reader(self._live.fds.bell, self.read_reports)
         if self.exec is not None:
             self._loop.call_later(BEGIN_WAIT_S, self._check_reported, self.exec)
 
@@ -89,7 +96,7 @@ class ShellCommands:
         latest = list(self._records)[-count:]
         return tuple(record.replace(text=record.text[:text_chars]) for record in latest)
 
-    def check_free(self) -> None:
+    def check_can_run(self) -> None:
         """Raise unless the shell can take a command line now."""
         live, name = self._live, self._live.spec.name
         if not live.spec.shell:
@@ -97,7 +104,7 @@ class ShellCommands:
                 f"the session runs {live.spec.argv[0]}, which does not report its commands",
                 hint="type with `hold send` and look with `hold wait` and `hold screen`",
             )
-        self.listen()  # what was reported and not yet read counts
+        self.read_reports()  # what was reported and not yet read counts
         if self.exec is not None:
             raise SessionBusy(
                 "another exec is running in this session",
@@ -109,13 +116,13 @@ class ShellCommands:
                 f"the session's shell is not at its prompt; the session is {state}",
                 hint=f"wait for it: `hold wait {name} --for prompt`",
             )
-        if self.typed.may_stand:
+        if self.typed.prompt_may_have_text:
             raise SessionBusy(
                 "text typed at the prompt waits for its Enter",
                 hint=f"finish it, or clear it with `hold keys {name} C-c`",
             )
 
-    def listen(self) -> None:
+    def read_reports(self) -> None:
         """Take up what the shell has reported."""
         data, unread = self._rung()
         if not data:
@@ -141,10 +148,10 @@ class ShellCommands:
             unread = self.typed.unread()
         return data, unread
 
-    def _on_report(self, report: Report, before: int, later: Later) -> None:
+    def _on_report(self, report: Report, before: int, later: ReportContext) -> None:
         at, head = time.time(), self._live.ring.head
-        if isinstance(report, PromptShown) and (later.unread or not self._live.typist.is_idle):
-            self.entered()  # typed ahead of the prompt, and perhaps with an Enter
+        if isinstance(report, PromptShown) and (later.unread or not self._live.custody.is_idle):
+            self.enter_typed()  # typed ahead of the prompt, and perhaps with an Enter
         elif isinstance(report, CommandBegin | PromptShown):
             self._reported.set()
         if isinstance(report, CommandBegin):
@@ -157,7 +164,7 @@ class ShellCommands:
                         status=report.status, ended_at=at, ended_offset=head
                     )
                     ended = entries.CommandEnded(report.seq, report.status, report.cwd, head)
-                    self._live.journal.fact(HOST_ACTOR, ended)
+                    self._live.journal.happened(HOST_ACTOR, ended)
         elif isinstance(report, PromptShown):
             self.typed.prompted(later)
         elif isinstance(report, LineShown):
@@ -167,10 +174,10 @@ class ShellCommands:
         execution = self.exec
         if execution is not None:
             self._tell_exec(execution, report, head)
-        self._live.keep()
+        self._live.save_parcel()
         if execution is not None:
             execution.wake()
-        self._live.watching.stirred()
+        self._live.watching.look_soon()
 
     def _tell_exec(self, execution: Execution, report: Report, head: int) -> None:
         """What a report means for the command line that somebody waits for. Of one that an earlier
@@ -185,7 +192,7 @@ class ShellCommands:
                 execution.begins(report.seq, 0)
             self._end_exec(execution, report.status, report.cwd, head)
             if not execution.record.parsed and self._live.spec.shell == "fish":
-                self._live.typist.for_layer(_CLEAR_LINE)  # fish leaves a refused line standing
+                self._live.custody.type_as_host(_CLEAR_LINE)  # fish leaves a refused line standing
                 self.typed.cleared()
         elif isinstance(report, PromptShown) and (command is None or restored):
             # Back at the prompt and nothing began: the shell took the line for no command.
@@ -200,7 +207,7 @@ class ShellCommands:
         live, authors = self._live, tuple(line.authors)
         by = authors[-1] if authors else HOST_ACTOR
         text = TYPED_BLIND if line.blind else report.text
-        live.journal.fact(by, entries.CommandBegan(report.seq, text, report.cwd, head, authors))
+        live.journal.happened(by, entries.CommandBegan(report.seq, text, report.cwd, head, authors))
         name = live.daemon.actors.name
         self._records.append(
             CommandRecord(
@@ -224,14 +231,14 @@ class ShellCommands:
         if self._line is None:  # else the shell is being asked, and at work on its answer
             if live.state() is not SessionState.PROMPT:
                 return None if self.typed.at_prompt else ""
-            if not may_probe(live.typist.last_data[-_PROBE_CONTEXT_BYTES:]):
+            if not may_probe(live.custody.last_bytes[-_PROBE_CONTEXT_BYTES:]):
                 return None
-            self._line, self._line_at = self._loop.create_future(), live.typist.last_at
-            live.typist.for_layer(LINE_PROBE)
+            self._line, self._line_at = self._loop.create_future(), live.custody.last_input_at
+            live.custody.type_as_host(LINE_PROBE)
         asked, asked_at = self._line, self._line_at
         try:
             text = await asyncio.wait_for(asyncio.shield(asked), _LINE_WAIT_S)
-            if text is not None and live.typist.last_at == asked_at:
+            if text is not None and live.custody.last_input_at == asked_at:
                 self.typed.told(bool(text))
             return text
         except TimeoutError:
@@ -254,11 +261,11 @@ class ShellCommands:
             until = self._loop.time() + _LINE_WAIT_S  # it answers before it reads on
             while self._live.state() is SessionState.WORKING and self._loop.time() < until:
                 await asyncio.sleep(_READS_ON_S)
-        if 0 < seq <= self._live.core.intake.last(who):
+        if 0 < seq <= self._live.core.inputs.last(who):
             raise SessionBusy("an input sent after this command line was typed before it")
         then()
 
-    def entered(self) -> None:
+    def enter_typed(self) -> None:
         """An Enter was typed: the shell looks as if it were at its prompt until it has read it, and
         what is typed meanwhile is read by the program that it then starts. One that is typed while
         a command runs is that command's."""
@@ -268,7 +275,7 @@ class ShellCommands:
 
     def _unread(self) -> bool:
         """Whether something was typed that the shell has not read."""
-        return not self._live.typist.is_idle or bool(pty.unread_input(self._live.fds.master))
+        return not self._live.custody.is_idle or bool(pty.unread_input(self._live.fds.master))
 
     async def _settled(self) -> None:
         """Until the shell has said what it made of the last Enter; one that says nothing for so
@@ -290,7 +297,7 @@ class ShellCommands:
         # In this order: before a shell has read its Enter it looks as if it asked for more.
         wants_more = not self._unread() and self._live.state() is SessionState.PROMPT
         if self._live.ending is None and wants_more:
-            self._live.typist.for_layer(_CLEAR_LINE)
+            self._live.custody.type_as_host(_CLEAR_LINE)
             why = InvalidArgument(
                 "the shell waits for the rest of the command line: it is not complete",
                 hint="close its quotes, brackets and blocks; the line was cleared",
@@ -304,7 +311,7 @@ class ShellCommands:
         the shell is at its prompt, and nobody will ever say how the command ended."""
         if self.exec is not execution or self._live.is_over:
             return
-        self.listen()
+        self.read_reports()
         if self.exec is execution and self._live.state() is SessionState.PROMPT:
             why = InputUnknown(
                 "the daemon was replaced in the moment in which the shell reported; the line was "
@@ -318,7 +325,7 @@ class ShellCommands:
     def _give_up(self, execution: Execution, why: HoldfastError) -> None:
         self.exec = None
         execution.fails(why)
-        self._live.keep()
+        self._live.save_parcel()
         execution.wake()
 
     def session_ended(self, ending: Ending) -> None:
@@ -334,8 +341,8 @@ class ShellCommands:
                 os.close(self._live.fds.bell)
 
 
-def _later(unread: int | None, reports: list[Report]) -> Later:
+def _later(unread: int | None, reports: list[Report]) -> ReportContext:
     """With these reports, behind the one that is taken up."""
     asked = [report for report in reports if isinstance(report, CommandBegin | PromptShown)]
     begun = sum(isinstance(report, CommandBegin) for report in asked)
-    return Later(unread, begun, bool(asked) and isinstance(asked[-1], PromptShown))
+    return ReportContext(unread, begun, bool(asked) and isinstance(asked[-1], PromptShown))

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from holdfast.adapters.halt import cgroup
 from holdfast.adapters.launch.client import end as end_tree
+from holdfast.adapters.session_memory.input_ledger import InputLedger
 from holdfast.adapters.session_memory.output_ring import Ring, make_conduit
 from holdfast.adapters.shell import integration as shell
 from holdfast.host import config, levels
@@ -170,12 +171,13 @@ async def _start(
         if leasing is not None:
             leasing.check(epoch)  # the launch took its time
         ours.pop_all()
-        ring.unmap()
-        live = LiveSession(daemon, StateBlob(known, size), fds, journal, leasing)
+        ledger = InputLedger(ring, input_conduit)
+        live = LiveSession(daemon, StateBlob(known, size), fds, ring, ledger, journal, leasing)
         # It stops watching the descriptors before it closes them.
         undo.callback(live.close, keep=False)
+        live.start()
         daemon.store.save_spec(Stored(live.info(), user.pw_uid))
-        daemon.keeper.deposit(session, launched.place.pid, fds.named(), live.blob())
+        daemon.keeper.deposit(session, launched.place.pid, fds.named(), live.parcel_bytes())
         undo.pop_all()
     daemon.registry.add(live)
     daemon.session_began(live)

@@ -44,10 +44,10 @@ class StateWatch:
         if self.watched and state is not self._known:
             self._known = state
             self._live.daemon.state_changed(self._live, state)
-            self.stirred()
+            self.look_soon()
         return state
 
-    def stirred(self) -> None:
+    def look_soon(self) -> None:
         """Something happened: look soon, and often for a while."""
         if self.watched:
             self._interval = STATE_RECHECK_MIN_S

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
+from holdfast.core import events as ev
 from holdfast.core.turn import events as turn
 from holdfast.core.turn.table import TurnStepKind
 from holdfast.host.clock import now
@@ -33,8 +34,6 @@ class TurnNotices:
         self._loop = asyncio.get_running_loop()
         self._timer: asyncio.TimerHandle | None = None
         self._awaited: float | None = None  # when the timer is to go off
-        # Once at the beginning: rights may have gone while no daemon was there to act on it.
-        self._loop.call_soon(self._due)
 
     def info(self) -> TurnInfo:
         held, actors = self._live.core.turn, self._live.daemon.actors
@@ -58,15 +57,15 @@ class TurnNotices:
         `scope` is what will be halted: "session", an actor's id, or ""."""
         live, actors = self._live, self._live.daemon.actors
         live.journal.flush()
-        last = live.typist
+        last = live.custody
         return Receipt(
             at=now(),
             before=actors.name(live.core.turn.holder),
             scope=scope if scope in ("", "session") else f"actor {actors.name(scope)}",
             frozen=False,
             journal_seq=live.journal.seq,
-            last_input_by=actors.name(last.last_by),
-            last_input_at=last.last_at or None,
+            last_input_by=actors.name(last.last_actor),
+            last_input_at=last.last_input_at or None,
             output_offset=live.ring.head,
             caveat=_SYSTEM_CALL,
         )
@@ -80,18 +79,15 @@ class TurnNotices:
             body = entries.TurnMoved(
                 outcome.step, outcome.before or "", outcome.holder or "", outcome.reason
             )
-            live.journal.fact(outcome.by, body, forced=True)
-            live.typist.judge_pending()
-            if outcome.before:
-                live.handoffs.held_until_now(outcome.before)
+            live.journal.happened(outcome.by, body, forced=True)
         elif isinstance(outcome, turn.Asked):
-            live.journal.fact(outcome.actor, entries.TurnAsked())
+            live.journal.happened(outcome.actor, entries.TurnAsked())
         elif isinstance(outcome, turn.Blinded):
-            live.journal.fact(outcome.holder, entries.BlindTurn(outcome.blind))
+            live.journal.happened(outcome.holder, entries.BlindTurn(outcome.blind))
         elif isinstance(outcome, turn.Withdrawn):
-            live.journal.fact(by, entries.TurnWithdrawn(outcome.actor))
+            live.journal.happened(by, entries.TurnWithdrawn(outcome.actor))
 
-    def tell(self, outcome: turn.TurnOutcome, by: str) -> None:
+    def notify(self, outcome: turn.TurnOutcome, by: str) -> None:
         """To everybody who is here or watches."""
         live, actors = self._live, self._live.daemon.actors
         at, step, reason = now(), "withdraw", ""
@@ -102,7 +98,7 @@ class TurnNotices:
         elif isinstance(outcome, turn.Blinded):
             step, by = "blind" if outcome.blind else "not blind", outcome.holder
         info, name = self.info(), actors.name(by)
-        for operator in live.everybody():
+        for operator in live.recipients():
             yours = info.holder == operator.actor.id
             operator.event(
                 turn_messages.TurnMessage(live.spec.id, step, at, name, info, yours, reason)
@@ -115,7 +111,7 @@ class TurnNotices:
         lost = moved.step in _INVOLUNTARY and moved.holder != moved.before
         if moved.step is TurnStepKind.REQUEST:  # also one that waited until the holder was idle
             by = live.daemon.actors.name(moved.holder)
-        for operator in live.everybody():
+        for operator in live.recipients():
             if lost and operator.actor.id == moved.before:
                 operator.event(
                     turn_messages.TurnLostMessage(
@@ -125,7 +121,7 @@ class TurnNotices:
         if moved.holder is not None and moved.holder != moved.before:
             heirs = [o for o in live.audience if o.actor.id == moved.holder]
             if heirs:
-                live.background(self._hand_over(moved.holder, heirs))
+                live.spawn(self._hand_over(moved.holder, heirs))
 
     async def _hand_over(self, holder: str, heirs: list[OperatorConnection]) -> None:
         handoff = await self._live.handoffs.for_actor(holder)
@@ -134,7 +130,11 @@ class TurnNotices:
 
     # -- time -----------------------------------------------------------------------------------
 
-    def arm(self) -> None:
+    def start(self) -> None:
+        """Once at the beginning: rights may have gone while no daemon was there to act on it."""
+        self._loop.call_soon(self._due)
+
+    def schedule(self) -> None:
         """Wake when time alone would change something. The holder's keys only put that off.
 
         A moment once waited for is not let go before it was acted on: asked a little later, when it
@@ -155,8 +155,7 @@ class TurnNotices:
             return
         if awaited is not None and awaited <= now():  # timers go by another clock: it may be early
             self._awaited = None
-        self._live.tick()
-        self.arm()
+        self._live.handle(ev.TimePassed(HOST_ACTOR, now()))
 
     def stop(self) -> None:
         if self._timer is not None:

@@ -80,7 +80,7 @@ def typed_before(live: LiveSession, unread: int | None, *, running: bool) -> Typ
     """Of a session that is carried on; `unread` are the bytes that nobody has read now. `running`:
     a command, if the journal does not say."""
     before = TypedBefore(running=running)
-    if not live.spec.shell or not live.typist.ledger.operators():  # nobody has typed yet
+    if not live.spec.shell or not live.custody.ledger.operators():  # nobody has typed yet
         return before
     found: list[entries.Entry] = []
     for count in (JOURNAL_TAIL_ENTRIES, JOURNAL_TYPED_ENTRIES):

@@ -1,0 +1,95 @@
+"""A session that another daemon served: from its deposit to a live session, step by step.
+
+What a daemon leaves half done is settled here and nowhere else; constructors repair nothing. Every
+step may be repeated: a daemon that dies in the middle leaves the next one the same deposit.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+
+from holdfast.adapters.journal_files.segments import JournalReader
+from holdfast.adapters.journal_files.writer import JournalWriter
+from holdfast.adapters.session_memory.input_ledger import InputLedger
+from holdfast.adapters.session_memory.output_ring import Ring
+from holdfast.adapters.signing import check
+from holdfast.host import clock
+from holdfast.host.session.discontinuity import succeed
+from holdfast.host.session.journal_repair import missed_changes
+from holdfast.host.session.live_session import LiveSession
+from holdfast.host.session.parcel import SessionFds, StateBlob
+from holdfast.journal import entries
+from holdfast.model.errors import JournalDamaged
+from holdfast.model.ids import HOST_ACTOR
+from holdfast.model.limits import JOURNAL_TAIL_ENTRIES
+
+if TYPE_CHECKING:
+    from holdfast.host.daemon import Daemon
+    from holdfast.host.keeper_link import Collected
+
+log = logging.getLogger(__name__)
+
+
+def recover(daemon: Daemon, deposit: Collected) -> LiveSession:
+    """The live session, with everything settled and nothing started (`LiveSession.start`)."""
+    parcel, fds = StateBlob.of_blob(deposit.blob), SessionFds(**deposit.fds)
+    ring, ledger = _open_memory(fds)
+    try:
+        writer, recent = _open_journal(daemon, parcel)
+    except JournalDamaged as damage:
+        # Its record is broken, so its identity cannot go on; what runs does, as another.
+        log.error("%s; its identity ends here", damage.message)
+        return _recover_as_successor(daemon, parcel, fds, ring, ledger, damage.message)
+    lease = None
+    if parcel.lease is not None:
+        spec = parcel.spec
+        lease = daemon.leases.carry_on(spec.id, spec.place.cgroup, parcel.lease)
+    live = LiveSession(daemon, parcel, fds, ring, ledger, writer, lease)
+    live.journal.settle_inputs(ledger, recent)
+    live.journal.carried_on(live.core.turn.holder or HOST_ACTOR, missed_changes(live, recent))
+    live.commands.recover()
+    return live
+
+
+def _open_memory(fds: SessionFds) -> tuple[Ring, InputLedger]:
+    """How far the output goes, and which inputs were taken."""
+    ring = Ring(fds.ring, fds.output)
+    ring.recover()
+    ledger = InputLedger(ring, fds.input)
+    ledger.recover()
+    return ring, ledger
+
+
+def _open_journal(daemon: Daemon, parcel: StateBlob) -> tuple[JournalWriter, list[entries.Entry]]:
+    """Its writer, behind a torn tail if there is one, and its last entries. The host's clock is set
+    no earlier than these. Raises JournalDamaged."""
+    session = parcel.spec.id
+    directory, sign = daemon.store.directory(session), daemon.store.host_key.sign
+    writer = JournalWriter.open(directory, session, sign, check, whole=False)
+    seq = writer.chain.seq
+    recent = list(JournalReader(directory).entries(max(1, seq - JOURNAL_TAIL_ENTRIES), seq))
+    for entry in recent:
+        clock.not_before(entry.at)
+    return writer, recent
+
+
+def _recover_as_successor(
+    daemon: Daemon,
+    parcel: StateBlob,
+    fds: SessionFds,
+    ring: Ring,
+    ledger: InputLedger,
+    damage: str,
+) -> LiveSession:
+    """Its memory serves the successor; its turn, its lease and its journal do not."""
+    old = parcel.spec.id
+    parcel, writer, ended = succeed(daemon.store, parcel, damage)
+    if ended is not None:
+        daemon.registry.remember(ended)
+    daemon.keeper.deposit(parcel.spec.id, parcel.spec.place.pid, fds.named(), parcel.blob())
+    daemon.keeper.release(old)
+    live = LiveSession(daemon, parcel, fds, ring, ledger, writer, None)
+    live.commands.recover()
+    live.save_parcel()
+    return live
