@@ -10,7 +10,7 @@ INPUTS := pyproject.toml hatch_build.py scripts/setup scripts/web-build \
 FORGET := unset MAKEFLAGS MFLAGS MAKELEVEL MAKEFILES MAKE_TERMOUT MAKE_TERMERR
 
 .DEFAULT_GOAL := help
-.PHONY: help up phone test check bench acceptance cluster setup diagrams reference clean
+.PHONY: help up phone test check bench acceptance cluster setup durations diagrams reference clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | while IFS="$$(printf '\t')" read -r name text; \
@@ -62,6 +62,9 @@ cluster: $(VENV)/.ready-test ## try several relays: three NATS servers and two r
 setup: ## set up again, whatever was done before
 	@rm -f $(VENV)/.ready-*
 	@$(MAKE) --no-print-directory $(VENV)/.ready-test
+
+durations: ## keep what the last test run measured: the longest files start first
+	cp build/durations.json tests/durations.json
 
 reference: $(VENV)/.ready-test ## rewrite the blocking SDK and the reference in docs/sdk.md
 	$(BIN)/python scripts/api-reference
