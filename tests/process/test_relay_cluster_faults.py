@@ -200,8 +200,9 @@ def test_the_loss_of_one_nats_server_of_three_is_survived(tmp_path: Path, fault:
             for node in nats.nodes:
                 opened = await open_soon(operator, r.Open(1, b"", session))
                 number = (await host.hear_among(r.Incoming)).stream
-                sending = asyncio.create_task(_count_up(host, number, 400))
-                await asyncio.sleep(0.1)  # under way: not waiting for anything
+                half = asyncio.Event()
+                sending = asyncio.create_task(_count_up(host, number, 400, half))
+                await half.wait()
                 getattr(node, fault)()
                 await _counted(operator, opened.stream, 400)
                 await sending
@@ -221,8 +222,10 @@ def test_the_loss_of_one_nats_server_of_three_is_survived(tmp_path: Path, fault:
         bounded(scene(nats, *pair), 120.0)
 
 
-async def _count_up(host: HostClient, stream: int, count: int) -> None:
+async def _count_up(host: HostClient, stream: int, count: int, half: asyncio.Event) -> None:
     for number in range(count):
+        if number == count // 2:
+            half.set()
         await host.say(r.StreamData(stream, number.to_bytes(4)))
         await asyncio.sleep(0.002)
 

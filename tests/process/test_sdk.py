@@ -655,10 +655,15 @@ def test_what_is_left_open_is_told_when_the_connection_is_closed(host_home: Hold
     async def work() -> None:
         async with reached(host_home) as hold:
             session = await shell(hold, "closing")
+            begun = asyncio.Event()
+
+            async def read() -> None:
+                async for _ in session.output(0):  # first what was printed before
+                    begun.set()
+
             waiting = asyncio.create_task(session.wait_for(ended=True))
-            pieces = session.output()
-            reading = asyncio.create_task(anext(pieces))
-            await asyncio.sleep(0.1)
+            reading = asyncio.create_task(read())
+            await asyncio.wait_for(begun.wait(), PATIENCE_S)  # and the wait was asked for before
         for task in (waiting, reading):
             with pytest.raises(errors.HostLost):
                 await task

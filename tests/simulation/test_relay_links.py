@@ -17,10 +17,11 @@ from holdfast.wire import relay_messages as r
 from holdfast.wire.messages.base import Message
 from holdfast.wire.relay_peer_messages import PeerJoin, PeerJoined, PeerKind, decode, unpack
 from simulation.relay_world import BOUNDS, SimHost, SimOperator, World
+from unit.virtual_time import run
 
 
 def play(scene: Coroutine[Any, Any, None]) -> None:
-    asyncio.run(asyncio.wait_for(scene, 60.0))
+    run(lambda: asyncio.wait_for(scene, 60.0))
 
 
 def of_links(packet: bytes) -> bool:
