@@ -33,7 +33,9 @@ class Directory:
     def __init__(self, root: Path) -> None:
         self.root = root
         (root / "tests").mkdir()
-        (root / "pytest.ini").write_text("[pytest]\ntestpaths = tests\n")
+        # What is installed here but for xdist is not needed, and takes most of the time of a start.
+        plugins = "addopts = -p xdist.plugin -p no:cacheprovider"
+        (root / "pytest.ini").write_text(f"[pytest]\ntestpaths = tests\n{plugins}\n")
         (root / "tests" / "conftest.py").write_text('pytest_plugins = ["whole_run"]\n')
         self.status = -1
         self.output = ""
@@ -44,11 +46,11 @@ class Directory:
     def run(self, *words: str) -> None:
         # Nothing of the run that this test is part of may reach the one that it looks at.
         env = {name: text for name, text in os.environ.items() if not name.startswith("PYTEST_")}
-        command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *words]
+        env |= {"PYTHONPATH": str(TESTS), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
         done = subprocess.run(
-            command,
+            [sys.executable, "-m", "pytest", *words],
             cwd=self.root,
-            env={**env, "PYTHONPATH": str(TESTS)},
+            env=env,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
@@ -108,7 +110,7 @@ def test_teardown(left_once): pass
 def test_good(): pass
 """,
     )
-    directory.run("-n", "2")
+    directory.run("-n", "1")
     assert directory.last == "suite: 1 passed, 0 failed, 5 flaky, 0 skipped, 0 xfailed"
     assert directory.status == 0
     assert directory.flaky == [
@@ -132,7 +134,7 @@ def test_never():
 def test_once(): fail_once("once")
 """,
     )
-    directory.run("-n", "2")
+    directory.run("-n", "1")
     assert directory.last == "suite: 0 passed, 1 failed, 1 flaky, 0 skipped, 0 xfailed"
     assert directory.status == 1
     assert directory.flaky == ["tests/test_a.py::test_once"]
@@ -150,7 +152,7 @@ def test_gone():
     pytest.skip("not a second time")
 """,
     )
-    directory.run("-n", "2")
+    directory.run("-n", "1")
     assert directory.last == "suite: 0 passed, 1 failed, 0 flaky, 0 skipped, 0 xfailed"
     assert directory.status == 1
 
@@ -167,7 +169,7 @@ def test_one(shared): shared.append(1); assert len(shared) == 1
 def test_two(shared): shared.append(2); assert len(shared) == 1
 """,
     )
-    directory.run("-n", "2")
+    directory.run("-n", "1")
     assert directory.last == "suite: 0 passed, 0 failed, 2 flaky, 0 skipped, 0 xfailed"
     assert directory.status == 0
 
@@ -180,7 +182,7 @@ def test_six_that_are_flaky_fail_the_run(directory: Directory) -> None:
 def test_call(n): fail_once(str(n))
 """,
     )
-    directory.run("-n", "2")
+    directory.run("-n", "1")
     counts = "suite: 0 passed, 0 failed, 6 flaky, 0 skipped, 0 xfailed"
     assert directory.last == f"{counts}: more than 5 are flaky"
     assert directory.status == 1
@@ -195,7 +197,7 @@ def test_where_too_many_fail_nothing_is_run_again(directory: Directory) -> None:
 def test_call(n): fail_once(str(n))
 """,
     )
-    directory.run("-n", "2")
+    directory.run("-n", "1")
     counts = "suite: 0 passed, 26 failed, 0 flaky, 0 skipped, 0 xfailed"
     assert directory.last == f"{counts}: more than 25 failed, so none was run again"
     assert directory.status == 1
@@ -227,7 +229,7 @@ def test_good(): pass
 def test_interrupted():
     import os, time
     os.kill(os.getppid(), {int(signal.SIGINT)})
-    time.sleep(60)
+    time.sleep(5)
 def test_never_begun(): pass
 """,
     )
