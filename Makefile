@@ -10,7 +10,7 @@ INPUTS := pyproject.toml hatch_build.py scripts/setup scripts/web-build \
 FORGET := unset MAKEFLAGS MFLAGS MAKELEVEL MAKEFILES MAKE_TERMOUT MAKE_TERMERR
 
 .DEFAULT_GOAL := help
-.PHONY: help up phone test check bench acceptance cluster setup durations diagrams reference clean
+.PHONY: help up phone test check bench acceptance cluster setup durations diagrams reference schema clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | while IFS="$$(printf '\t')" read -r name text; \
@@ -39,8 +39,8 @@ test: $(VENV)/.ready-test ## run the whole test suite
 	$(BIN)/python -m pytest
 
 check: $(VENV)/.ready-test ## format, lint, types, layering
-	$(BIN)/ruff format --check . scripts/diagrams scripts/cluster scripts/api-reference scripts/web-build scripts/web-lock
-	$(BIN)/ruff check . scripts/diagrams scripts/cluster scripts/api-reference scripts/web-build scripts/web-lock
+	$(BIN)/ruff format --check . scripts/diagrams scripts/cluster scripts/api-reference scripts/protocol-schema scripts/web-build scripts/web-lock scripts/web-protocol
+	$(BIN)/ruff check . scripts/diagrams scripts/cluster scripts/api-reference scripts/protocol-schema scripts/web-build scripts/web-lock scripts/web-protocol
 	$(BIN)/mypy
 	$(BIN)/python scripts/web-build --check
 	$(BIN)/python -m pytest -q tests/unit/test_layering.py
@@ -68,6 +68,10 @@ durations: ## keep what the last test run measured: the longest files start firs
 
 reference: $(VENV)/.ready-test ## rewrite the blocking SDK and the reference in docs/sdk.md
 	$(BIN)/python scripts/api-reference
+
+schema: $(VENV)/.ready-test ## rewrite docs/protocol-schema.json and the web app's messages from the Python declarations
+	$(BIN)/python scripts/protocol-schema
+	$(BIN)/python scripts/web-protocol
 
 diagrams: $(VENV)/.ready-test ## redraw the generated parts of ARCHITECTURE.md
 	$(BIN)/python scripts/diagrams

@@ -8,7 +8,7 @@ import { PortPage } from '../src/hold/port-page'
 import { SocketClient } from '../src/hold/websocket-client'
 import { concat, utf8 } from '../src/wire/bytes'
 import { HoldError } from '../src/wire/errors'
-import { FORWARD_PIECE_BYTES, FORWARD_WINDOW_BYTES } from '../src/wire/limits'
+import { FORWARD_PIECE_BYTES, FORWARD_WINDOW_BYTES } from '../src/wire/generated/constants'
 
 const GET: HttpRequest = { method: 'GET', path: '/', host: 'localhost:3000', headers: [], body: null }
 

@@ -4,7 +4,7 @@ import { signal } from '@preact/signals-core'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { Regaining } from '../src/hold/regaining'
 import { rightsIn } from '../src/hold/rights'
-import type { Envelope } from '../src/wire/values'
+import type { Envelope } from '../src/wire/generated/values'
 import { session } from './ui/invented'
 
 const GRANT = { rights: ['input', 'observe'], expires: 1000 }

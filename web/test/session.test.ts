@@ -8,7 +8,7 @@ import type { Epochs } from '../src/hold/epochs'
 import type { MachineLink } from '../src/hold/machine-link'
 import { OpenSession } from '../src/hold/session-requests'
 import { HoldError } from '../src/wire/errors'
-import type { Envelope } from '../src/wire/values'
+import type { Envelope } from '../src/wire/generated/values'
 import { session } from './ui/invented'
 
 const ID = '0'.repeat(26)

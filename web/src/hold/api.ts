@@ -16,10 +16,11 @@ import type {
   SessionInfo,
   Size,
   TurnInfo,
-} from '../wire/values'
+} from '../wire/generated/values'
 import type { PortWay } from './forward'
 
-export type * from '../wire/values'
+export type * from '../wire/generated/values'
+export { ROLES } from '../wire/generated/values'
 
 /** How it stands with the way to a relay, or through it to a machine. */
 export type Link = 'connecting' | 'online' | 'offline'

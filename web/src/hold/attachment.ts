@@ -3,9 +3,9 @@
 
 import { hex } from '../wire/bytes'
 import { asHoldError, type HoldError } from '../wire/errors'
-import type { FromHost, Said } from '../wire/messages'
+import type { HostMessage } from '../wire/messages'
 import { type OutputMessage, SharedOutput } from '../wire/shared-output'
-import type { Size } from '../wire/values'
+import type { Size } from '../wire/generated/values'
 import { Conversation } from './conversation'
 import type { Epochs } from './epochs'
 import type { MachineLink } from './machine-link'
@@ -22,7 +22,7 @@ export interface AttachOptions {
   size: Size | null
   scrollback: boolean
   onOutput: (message: OutputMessage) => void
-  onMessage: (message: FromHost) => void
+  onMessage: (message: HostMessage) => void
   onEnd: (why: HoldError) => void
 }
 
@@ -80,7 +80,7 @@ export class Attachment {
     return new Attachment(machine, relay, new Conversation(channel, options.operator), options)
   }
 
-  async attach(): Promise<Said<'attached'>> {
+  async attach(): Promise<HostMessage<'attached'>> {
     const { session, observe, since, size, scrollback } = this.options
     const attached = await this.conversation.ask('attach', {
       session,
@@ -111,7 +111,7 @@ export class Attachment {
     this.conversation.close()
   }
 
-  private told(message: FromHost): void {
+  private told(message: HostMessage): void {
     const ours = 'channel' in message && message.channel === CHANNEL
     if (
       message.t === 'output' ||

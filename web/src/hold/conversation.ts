@@ -1,20 +1,19 @@
 // The protocol over one channel: `hello` first, then requests and their answers, and what comes unasked. Requests may be
 // sent before the host has greeted: they are taken up in order.
 
-import type { HoldError } from '../wire/errors'
-import { HoldError as Failure } from '../wire/errors'
+import { RecordKind } from '../wire/generated/constants'
+import { HoldError } from '../wire/errors'
 import {
-  type Answers,
-  decodeFromHost,
+  type AnswerTo,
+  decodeHostMessage,
   encodeHello,
   encodeRequest,
-  type FromHost,
+  type HostMessage,
   mustBeSigned,
-  type Requests,
-  type Said,
-  type Tag,
+  type RequestFields,
+  type RequestTag,
 } from '../wire/messages'
-import { Kind, type Opened } from '../wire/sealed'
+import { type Opened } from '../wire/sealed'
 import { within } from './backoff'
 import type { SecureChannel } from './secure-channel'
 
@@ -22,11 +21,11 @@ const ANSWER_S = 30 // a graph, or the end of a session that does not want to
 
 export const CLIENT = 'holdfast web'
 
-type Waiting = (answer: FromHost | HoldError) => void
+type Waiting = (answer: HostMessage | HoldError) => void
 
 export class Conversation {
   /** What nobody asked for, and answers to what was said with `tell`. */
-  onMessage: (message: FromHost) => void | Promise<void> = () => undefined
+  onMessage: (message: HostMessage) => void | Promise<void> = () => undefined
   onKey: (body: Uint8Array) => void | Promise<void> = () => undefined
   onMark: (body: Uint8Array) => void = () => undefined
   onEnd: (why: HoldError) => void = () => undefined
@@ -46,23 +45,23 @@ export class Conversation {
   }
 
   /** Sends a request and does not wait. Gives its id. */
-  tell<T extends Tag>(tag: T, fields: Requests[T]): number {
+  tell<T extends RequestTag>(tag: T, fields: RequestFields<T>): number {
     const id = ++this.lastId
     this.channel.send(encodeRequest(tag, id, fields), mustBeSigned(tag))
     return id
   }
 
   /** Sends a request; the answer, or what it was refused with. */
-  async ask<T extends Tag>(tag: T, fields: Requests[T]): Promise<Said<Answers[T]>> {
-    if (this.over) throw new Failure('host_lost', 'the connection to the host was lost')
+  async ask<T extends RequestTag>(tag: T, fields: RequestFields<T>): Promise<AnswerTo<T>> {
+    if (this.over) throw new HoldError('host_lost', 'the connection to the host was lost')
     const id = this.lastId + 1
-    const answered = new Promise<FromHost>((resolve, reject) => {
+    const answered = new Promise<HostMessage>((resolve, reject) => {
       this.waiting.set(id, (answer) => (answer instanceof Error ? reject(answer) : resolve(answer)))
     })
     this.tell(tag, fields)
-    const late = () => new Failure('timed_out', `the host did not answer ${tag} in time`)
+    const late = () => new HoldError('timed_out', `the host did not answer ${tag} in time`)
     try {
-      return (await within(ANSWER_S, answered, late)) as Said<Answers[T]>
+      return (await within(ANSWER_S, answered, late)) as AnswerTo<T>
     } finally {
       this.waiting.delete(id)
     }
@@ -70,32 +69,28 @@ export class Conversation {
 
   close(): void {
     this.channel.close()
-    this.end(new Failure('closed', 'this view was closed'))
+    this.end(new HoldError('closed', 'this view was closed'))
   }
 
   private async said(said: Opened): Promise<void> {
-    if (said.kind === Kind.OUTPUT_KEY) return this.onKey(said.body)
-    if (said.kind === Kind.OUTPUT_MARK) return this.onMark(said.body)
-    const message = decodeFromHost(said.body)
+    if (said.kind === RecordKind.OUTPUT_KEY) return this.onKey(said.body)
+    if (said.kind === RecordKind.OUTPUT_MARK) return this.onMark(said.body)
+    const message = decodeHostMessage(said.body)
     const id = 'id' in message ? message.id : -1
     if (message.t === 'failed' && id === 0) {
       this.channel.close()
-      return this.end(refusal(message))
+      return this.end(HoldError.reported(message))
     }
     const waiting = this.waiting.get(id)
-    if (waiting) waiting(message.t === 'failed' ? refusal(message) : message)
+    if (waiting) waiting(message.t === 'failed' ? HoldError.reported(message) : message)
     else await this.onMessage(message)
   }
 
   private end(why: HoldError): void {
-    const lost = new Failure('host_lost', why.message, why.hint, true)
+    const lost = new HoldError('host_lost', why.message, why.hint, true)
     for (const waiting of [...this.waiting.values()]) waiting(lost)
     const told = this.onEnd
     this.onEnd = () => undefined
     told(why)
   }
-}
-
-export function refusal(failed: Said<'failed'>): HoldError {
-  return new Failure(failed.code, failed.message, failed.hint, failed.retryable)
 }

@@ -4,8 +4,8 @@
 
 import { hex } from '../wire/bytes'
 import { HoldError } from '../wire/errors'
-import { FORWARD_PIECE_BYTES, FORWARD_WINDOW_BYTES } from '../wire/limits'
-import { type Carried, encodeCarried, type FromHost } from '../wire/messages'
+import { FORWARD_PIECE_BYTES, FORWARD_WINDOW_BYTES } from '../wire/generated/constants'
+import { encodeForwardMessage, type ForwardMessage, type HostMessage } from '../wire/messages'
 import { Conversation } from './conversation'
 import { random } from './device-keys'
 import type { Epochs } from './epochs'
@@ -14,7 +14,11 @@ import { dial } from './secure-channel'
 
 const TELL_BYTES = FORWARD_WINDOW_BYTES / 4 // read here, before the host is told that there is room
 
-type Word = Carried extends infer C ? (C extends Carried ? Omit<C, 'session' | 'number'> : never) : never
+type Word = ForwardMessage extends infer C
+  ? C extends ForwardMessage
+    ? Omit<C, 'session' | 'number'>
+    : never
+  : never
 
 /** Something to say bytes to and to read bytes from. Tests have others. */
 export interface ByteStream {
@@ -71,7 +75,10 @@ export class PortWay {
     const number = ++this.lastNumber
     const say = (word: Word) => {
       if (!this.over)
-        this.conversation.channel.send(encodeCarried({ ...word, session: this.session, number }), false)
+        this.conversation.channel.send(
+          encodeForwardMessage({ ...word, session: this.session, number }),
+          false,
+        )
     }
     const connection = new PortConnection(say, () => this.open.delete(number))
     this.open.set(number, connection)
@@ -85,7 +92,7 @@ export class PortWay {
     this.conversation.close()
   }
 
-  private told(message: FromHost): void {
+  private told(message: HostMessage): void {
     switch (message.t) {
       case 'forward_data':
       case 'forward_room':
@@ -164,7 +171,7 @@ export class PortConnection implements ByteStream {
     else if (message.t === 'forward_end') this.heardEnd = true
     else {
       this.forget()
-      return this.cut(new HoldError(message.code, message.message))
+      return this.cut(HoldError.reported(message))
     }
     this.finish()
     this.wake()

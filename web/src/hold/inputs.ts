@@ -5,12 +5,12 @@
 import { signal } from '@preact/signals-core'
 import type { Accepted } from './api'
 import { HoldError } from '../wire/errors'
-import type { Requests } from '../wire/messages'
+import type { RequestFields } from '../wire/messages'
 import { between, type Moment } from './ordered'
 
 export type InputTag = 'input' | 'submit' | 'keys'
 /** Without session and number, which are added when it is sent. */
-type Content<T extends InputTag> = Omit<Requests[T], 'session' | 'seq'>
+type Content<T extends InputTag> = Omit<RequestFields<T>, 'session' | 'seq'>
 
 export interface Offer {
   readonly seq: number

@@ -3,13 +3,13 @@
 
 import type { JoinOutcome } from './api'
 import { asHoldError, HoldError } from '../wire/errors'
+import { RecordKind } from '../wire/generated/constants'
 import { EpochFloor } from '../wire/fencing'
 import { decodeChain } from '../wire/grants'
 import { hex } from '../wire/bytes'
 import { HOST_EPOCH, hostChannelId } from '../wire/ids'
 import { type InviteLink, invitePrologue, proofOf, pskOf } from '../wire/invites'
-import { decodeFromHost, encodeRequest, type Said } from '../wire/messages'
-import { Kind } from '../wire/sealed'
+import { decodeHostMessage, encodeRequest, type HostMessage } from '../wire/messages'
 import { within } from './backoff'
 import type { DeviceKeys } from './device-keys'
 import { troubleOf } from './errors'
@@ -25,7 +25,7 @@ export async function joinBy(
   link: InviteLink,
   url: string,
   name: string,
-): Promise<Said<'joined'>> {
+): Promise<HostMessage<'joined'>> {
   const relay = await RelayLink.connect(keys.crypto, url)
   try {
     const stream = await relay.open(link.hostKey, null)
@@ -43,13 +43,13 @@ export async function joinBy(
         'ask for a new one',
       )
     })
-    const answered = new Promise<Said<'joined'>>((resolve, reject) => {
+    const answered = new Promise<HostMessage<'joined'>>((resolve, reject) => {
       channel.onEnd = reject
       channel.onSaid = ({ kind, body }) => {
-        if (kind !== Kind.MESSAGE) return
-        const answer = decodeFromHost(body)
+        if (kind !== RecordKind.MESSAGE) return
+        const answer = decodeHostMessage(body)
         if (answer.t === 'joined') resolve(answer)
-        else if (answer.t === 'failed') reject(new HoldError(answer.code, answer.message, answer.hint))
+        else if (answer.t === 'failed') reject(HoldError.reported(answer))
         else reject(new HoldError('protocol_violation', `the host answered ${answer.t} instead of joined`))
       }
     })

@@ -4,12 +4,12 @@
 import { computed, signal, type ReadonlySignal } from '@preact/signals-core'
 import type { Actor, Link, Trouble } from './api'
 import { hex, unhex } from '../wire/bytes'
-import { asHoldError, HoldError } from '../wire/errors'
+import { asHoldError, type Code, HoldError } from '../wire/errors'
 import { EpochFloor } from '../wire/fencing'
 import { decodeChain, type Grant } from '../wire/grants'
 import { HOST_EPOCH, hostChannelId } from '../wire/ids'
-import type { Answers, FromHost, Requests, Said, Tag } from '../wire/messages'
-import type { Envelope } from '../wire/values'
+import type { AnswerTo, HostMessage, RequestFields, RequestTag } from '../wire/messages'
+import type { Envelope } from '../wire/generated/values'
 import { Backoff, Pause, within } from './backoff'
 import { Conversation } from './conversation'
 import { type DeviceKeys, random } from './device-keys'
@@ -27,7 +27,7 @@ const TROUBLE_S = 60 // between looks whether something that does not pass has p
 const ASK_S = 20 // for the way to be open before a question is given up
 
 /** What does not pass by trying again. */
-export const LASTING = new Set([
+export const LASTING = new Set<Code>([
   'actor_revoked',
   'grant_invalid',
   'grant_expired',
@@ -39,7 +39,7 @@ export const LASTING = new Set([
 ])
 
 /** Of these, those that are about the device and not about one session. */
-const OUT = new Set(['actor_revoked', 'grant_invalid', 'grant_expired', 'grant_revoked'])
+const OUT = new Set<Code>(['actor_revoked', 'grant_invalid', 'grant_expired', 'grant_revoked'])
 
 export interface LinkReport {
   link: Link
@@ -98,7 +98,7 @@ export class MachineLink {
   }
 
   /** Something about the host, or about a session that need not be attached. */
-  async ask<T extends Tag>(tag: T, fields: Requests[T]): Promise<Said<Answers[T]>> {
+  async ask<T extends RequestTag>(tag: T, fields: RequestFields<T>): Promise<AnswerTo<T>> {
     const host = this.host ?? (await this.online())
     try {
       return await host.ask(tag, fields)
@@ -235,7 +235,7 @@ export class MachineLink {
     if (host) await this.meet(host).catch(() => undefined)
   }
 
-  private told(message: FromHost): void {
+  private told(message: HostMessage): void {
     this.book.told(message)
   }
 
@@ -250,7 +250,7 @@ export class MachineLink {
     })
     const late = () => {
       const { why, trouble } = this.report.value
-      if (trouble) return new HoldError(trouble.code, trouble.message, trouble.hint)
+      if (trouble) return HoldError.reported(trouble)
       return new HoldError('host_down', why || 'the machine cannot be reached now', 'try again later')
     }
     if (this.report.value.trouble) throw late()

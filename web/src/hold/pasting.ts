@@ -1,6 +1,6 @@
 // A long text in pieces that a host takes as one input each.
 
-import { INPUT_MAX_BYTES } from '../wire/limits'
+import { INPUT_MAX_BYTES } from '../wire/generated/constants'
 
 // The host puts the marks of a paste around each piece; a character has at most 4 bytes.
 const MARKS_BYTES = 64

@@ -6,15 +6,10 @@ import { equal } from '../wire/bytes'
 import type { Crypto } from '../wire/crypto'
 import { checkDevice, type Device } from '../wire/device'
 import { asHoldError, HoldError } from '../wire/errors'
+import { RELAY_VERSION } from '../wire/generated/constants'
+import type { ToRelay } from '../wire/generated/messages'
 import { sessionIdOf } from '../wire/ids'
-import {
-  decodeFromRelay,
-  encodeToRelay,
-  type FromRelay,
-  RELAY_VERSION,
-  sessionText,
-  type ToRelay,
-} from '../wire/relay-messages'
+import { decodeRelayMessage, encodeToRelay, type RelayMessage, sessionText } from '../wire/relay-messages'
 import { leaveAfter, within } from './backoff'
 import { now } from './ordered'
 
@@ -22,7 +17,7 @@ const ANSWER_S = 10
 const QUIET_S = 0.2 // nothing was said for so long: what was asked before is most likely answered
 const NONE = new Uint8Array(0)
 
-type Opened = Extract<FromRelay, { t: 'opened' }>
+type Opened = Extract<RelayMessage, { t: 'opened' }>
 
 const unreachable = (message: string) =>
   new HoldError('relay_unreachable', message, 'sessions run on; this page keeps trying')
@@ -73,10 +68,10 @@ export class RelayLink {
   readonly url: string
   private readonly crypto: Crypto
   private readonly socket: WebSocket
-  private readonly answers = new Map<number, (answer: FromRelay | HoldError) => void>()
+  private readonly answers = new Map<number, (answer: RelayMessage | HoldError) => void>()
   private readonly streams = new Map<number, Stream>()
   private readonly subscribed = new Map<string, (frame: Uint8Array | null) => void>()
-  private greeted: ((outcome: FromRelay | HoldError) => void) | null = null
+  private greeted: ((outcome: RelayMessage | HoldError) => void) | null = null
   private lastId = 0
   private window = 0
   private over = false
@@ -174,10 +169,10 @@ export class RelayLink {
     })
   }
 
-  private async ask(tag: 'open' | 'subscribe', fields: object): Promise<FromRelay> {
+  private async ask(tag: 'open' | 'subscribe', fields: object): Promise<RelayMessage> {
     if (this.over) throw unreachable('the connection to the relay is lost')
     const id = ++this.lastId
-    const answered = new Promise<FromRelay>((resolve, reject) => {
+    const answered = new Promise<RelayMessage>((resolve, reject) => {
       this.answers.set(id, (answer) => (answer instanceof HoldError ? reject(answer) : resolve(answer)))
     })
     this.say(tag, { id, ...fields } as never)
@@ -205,14 +200,14 @@ export class RelayLink {
   private received(data: ArrayBuffer): void {
     this.heardAt = now()
     try {
-      this.take(decodeFromRelay(new Uint8Array(data)))
+      this.take(decodeRelayMessage(new Uint8Array(data)))
     } catch (error) {
       this.fail(asHoldError(error))
       this.close()
     }
   }
 
-  private take(message: FromRelay): void {
+  private take(message: RelayMessage): void {
     switch (message.t) {
       case 'data':
         this.streams.get(message.stream)?.onData(message.data)
@@ -240,8 +235,8 @@ export class RelayLink {
         this.goingAway(message.within_s)
         break
       case 'failed':
-        if (message.id === 0) this.fail(new HoldError(message.code, message.message, message.hint))
-        else this.answers.get(message.id)?.(new HoldError(message.code, message.message, message.hint))
+        if (message.id === 0) this.fail(HoldError.reported(message))
+        else this.answers.get(message.id)?.(HoldError.reported(message))
         break
       default:
         this.answers.get(message.id)?.(message)

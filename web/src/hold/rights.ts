@@ -2,7 +2,7 @@
 
 import type { SessionInfo } from './api'
 import type { Grant } from '../wire/grants'
-import type { Envelope } from '../wire/values'
+import type { Envelope } from '../wire/generated/values'
 
 /** What the host's envelopes say, else the grant. Null: the host has not said yet; nothing at all is []. */
 export function rightsIn(
@@ -18,6 +18,8 @@ export function rightsIn(
   const labelled = info && !near.length ? at('label', info.labels) : []
   const counting = near.length ? near : labelled.length ? labelled : at('all', [])
   if (!counting.length) return grant.expires > seconds ? grant.rights : []
-  const sets = counting.map((each) => ((each.expires_at ?? Infinity) > seconds ? each.rights : []))
-  return (sets[0] as string[]).filter((right) => sets.every((set) => set.includes(right)))
+  const sets: string[][] = counting.map((each) =>
+    (each.expires_at ?? Infinity) > seconds ? each.rights : [],
+  )
+  return (sets[0] ?? []).filter((right) => sets.every((set) => set.includes(right)))
 }

@@ -3,7 +3,7 @@
 
 import { signal } from '@preact/signals-core'
 import type { SessionInfo } from './api'
-import type { Answers, FromHost, Requests, Said, Tag } from '../wire/messages'
+import type { AnswerTo, HostMessage, RequestFields, RequestTag } from '../wire/messages'
 
 const SOON_MS = 250 // several events come at once: one look tells of all of them
 const LOOK_MS = 3000 // between two looks at what sessions print, while somebody watches
@@ -15,7 +15,7 @@ export interface Known {
   seenAt: number
 }
 
-type Ask = <T extends Tag>(tag: T, fields: Requests[T]) => Promise<Said<Answers[T]>>
+type Ask = <T extends RequestTag>(tag: T, fields: RequestFields<T>) => Promise<AnswerTo<T>>
 
 export class SessionBook {
   readonly known = signal<Known[]>([], {
@@ -62,7 +62,7 @@ export class SessionBook {
     else this.known.value = [...all, { info, lastLine: '', seenAt }]
   }
 
-  told(message: FromHost): void {
+  told(message: HostMessage): void {
     if (message.t === 'state') {
       const { session, state, waiting_line, ending } = message
       this.change(session, (info) => ({ ...info, state, waiting_line, ending: ending ?? info.ending }))

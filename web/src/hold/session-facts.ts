@@ -3,8 +3,8 @@
 import { computed, signal, type Signal } from '@preact/signals-core'
 import type { Notice, Presence, SessionInfo, Size, TurnState } from './api'
 import { actorIdOf } from '../wire/ids'
-import type { FromHost } from '../wire/messages'
-import type { TurnInfo } from '../wire/values'
+import type { HostMessage } from '../wire/messages'
+import type { TurnInfo } from '../wire/generated/values'
 import type { MachineLink } from './machine-link'
 import { rightsIn } from './rights'
 
@@ -43,7 +43,7 @@ export class SessionFacts {
   }
 
   /** An event of the session. */
-  protected noted(message: FromHost): void {
+  protected noted(message: HostMessage): void {
     switch (message.t) {
       case 'answering':
         this.answers.value = message.answers

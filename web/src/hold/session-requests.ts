@@ -17,14 +17,14 @@ import type {
 } from './api'
 import { asHoldError, HoldError } from '../wire/errors'
 import { readRecords } from '../wire/journal'
-import { TURN_TEXT_MAX_CHARS } from '../wire/limits'
+import { TURN_TEXT_MAX_CHARS } from '../wire/generated/constants'
 import {
-  type Answers,
+  type AnswerTo,
   goesBySession,
+  type HostMessage,
   mustBeSigned,
-  type Requests,
-  type Said,
-  type Tag,
+  type RequestFields,
+  type RequestTag,
 } from '../wire/messages'
 import { hex, utf8 } from '../wire/bytes'
 import { random } from './device-keys'
@@ -38,7 +38,7 @@ const STEP_S = 0.25 // until a lost attachment is looked for again
 const BACK_S = 20
 
 /** A request about this session, without naming it. */
-type About<T extends Tag> = Omit<Requests[T], 'session'>
+type About<T extends RequestTag> = Omit<RequestFields<T>, 'session'>
 
 export class OpenSession extends SessionView implements SessionHandle {
   // -- input -------------------------------------------------------------------------------------
@@ -131,7 +131,7 @@ export class OpenSession extends SessionView implements SessionHandle {
       | 'revoke_turn'
       | 'set_blind',
   >(tag: T, fields: About<T>): Promise<TurnState> {
-    const shown = (await this.request(tag, fields)) as Said<'turn_shown'>
+    const shown = (await this.request(tag, fields)) as HostMessage<'turn_shown'>
     return this.turned(shown.turn, shown.yours)
   }
 
@@ -217,10 +217,13 @@ export class OpenSession extends SessionView implements SessionHandle {
   }
 
   /** Through the session's own channel while there is one; what only looks, else through the host's. */
-  private async request<T extends Tag>(tag: T, fields: About<T>): Promise<Said<Answers[T]>> {
+  private async request<T extends RequestTag>(tag: T, fields: About<T>): Promise<AnswerTo<T>> {
     const deadline = now() + BACK_S
     for (;;) {
-      const about = { ...fields, session: this.info.peek()?.id ?? this.session } as unknown as Requests[T]
+      const about = {
+        ...fields,
+        session: this.info.peek()?.id ?? this.session,
+      } as unknown as RequestFields<T>
       const at = this.link.peek().at
       try {
         if (this.attachment) return await this.attachment.conversation.ask(tag, about)

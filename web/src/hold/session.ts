@@ -7,12 +7,11 @@ import type { LinkState, OpenOptions, OutputListener, Size } from './api'
 import { hex } from '../wire/bytes'
 import { asHoldError, HoldError } from '../wire/errors'
 import { isSessionId } from '../wire/ids'
-import { INPUT_MAX_BYTES } from '../wire/limits'
-import type { FromHost, Said } from '../wire/messages'
+import { INPUT_MAX_BYTES } from '../wire/generated/constants'
+import type { HostMessage } from '../wire/messages'
 import type { OutputMessage } from '../wire/shared-output'
 import { Attachment } from './attachment'
 import { Backoff, Pause } from './backoff'
-import { refusal } from './conversation'
 import { Delivery } from './delivery'
 import { random } from './device-keys'
 import type { Epochs } from './epochs'
@@ -137,7 +136,7 @@ export class SessionView extends SessionFacts {
     offer.sentAt = at
   }
 
-  private accepted({ seq, offset, repeated }: Said<'accepted'>): void {
+  private accepted({ seq, offset, repeated }: HostMessage<'accepted'>): void {
     const offer = this.inputs.taken(seq, offset, repeated)
     if (offer?.sentAt && this.rttAt === offer.sentAt) this.measured((now() - offer.sentAt) * 1000)
   }
@@ -220,7 +219,7 @@ export class SessionView extends SessionFacts {
     return ended
   }
 
-  private begin(attachment: Attachment, found: Said<'attached'>): void {
+  private begin(attachment: Attachment, found: HostMessage<'attached'>): void {
     this.seen(found.info)
     const moved = this.epoch > 0 && this.epoch < attachment.epoch
     this.epoch = attachment.epoch
@@ -358,14 +357,15 @@ export class SessionView extends SessionFacts {
     }
   }
 
-  private told(message: FromHost): void {
+  private told(message: HostMessage): void {
     switch (message.t) {
       case 'accepted':
         return this.accepted(message)
       case 'failed': {
-        const offer = this.inputs.refused(message.id, refusal(message))
+        const error = HoldError.reported(message)
+        const offer = this.inputs.refused(message.id, error)
         if (offer && !offer.settle) {
-          this.notify({ kind: 'refused', trouble: troubleOf(refusal(message)), seq: offer.seq })
+          this.notify({ kind: 'refused', trouble: troubleOf(error), seq: offer.seq })
         }
         return
       }

@@ -5,9 +5,9 @@ import type { Agreement, Crypto, Signer } from './crypto'
 import { checkDevice, type Device } from './device'
 import { broken, handshakeFailed, HoldError } from './errors'
 import type { EpochFloor } from './fencing'
-import { CHANNEL_GRANT_MAX_BYTES } from './limits'
+import { CHANNEL_GRANT_MAX_BYTES, RecordKind } from './generated/constants'
 import { Handshake, IK, IK_PSK1 } from './noise'
-import { Kind, type Opened, Sealed } from './sealed'
+import { type Opened, Sealed } from './sealed'
 import { genesis, InputChain } from './signed-input'
 
 const CHANNEL_DOMAIN = domain('holdfast channel v1')
@@ -115,12 +115,12 @@ export class OperatorChannel {
 
   /** One input, signed, as records. */
   async write(payload: Uint8Array, now: number): Promise<Uint8Array[]> {
-    return this.sealed.seal(Kind.INPUT, await this.chain.sign(payload), now)
+    return this.sealed.seal(RecordKind.INPUT, await this.chain.sign(payload), now)
   }
 
   /** One message that only looks. */
   async say(body: Uint8Array, now: number): Promise<Uint8Array[]> {
-    return this.sealed.seal(Kind.MESSAGE, body, now)
+    return this.sealed.seal(RecordKind.MESSAGE, body, now)
   }
 
   /** What the host said: a key, a mark, a message. What is for the channel itself is done. */
@@ -128,14 +128,14 @@ export class OperatorChannel {
     const opened = await this.sealed.open(record, now)
     if (opened === null) return null
     try {
-      if (opened.kind === Kind.ACCEPTED && opened.body.length === 8) {
+      if (opened.kind === RecordKind.ACCEPTED && opened.body.length === 8) {
         this.chain.accepted(readU64(opened.body, 0))
         return null
       }
       if (
-        opened.kind !== Kind.OUTPUT_KEY &&
-        opened.kind !== Kind.OUTPUT_MARK &&
-        opened.kind !== Kind.MESSAGE
+        opened.kind !== RecordKind.OUTPUT_KEY &&
+        opened.kind !== RecordKind.OUTPUT_MARK &&
+        opened.kind !== RecordKind.MESSAGE
       ) {
         throw broken('a host says no such thing')
       }

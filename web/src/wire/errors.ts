@@ -1,35 +1,27 @@
 // Errors as everybody meets them: a stable code of docs/errors.md, what happened, what to do, whether to try again.
 
-/** Codes after which the same may succeed later, by docs/errors.md. */
-const RETRYABLE = new Set([
-  'relay_unreachable',
-  'host_down',
-  'host_lost',
-  'coordination_down',
-  'session_busy',
-  'session_halted',
-  'halt_failed',
-  'port_not_listening',
-  'connection_reset',
-  'turn_held',
-  'rate_limited',
-  'fenced',
-  'channel_broken',
-  'output_gap',
-  'timed_out',
-])
+import { type ErrorCode, RETRYABLE } from './generated/constants'
+
+/** Besides those of the protocol: not the link of an invite, a link to a relay this page cannot reach, a closed view. */
+type PageCode = 'bad_link' | 'wrong_relay' | 'closed'
+export type Code = ErrorCode | PageCode
 
 export class HoldError extends Error {
-  readonly code: string
+  readonly code: Code
   readonly hint: string
   readonly retryable: boolean
 
-  constructor(code: string, message: string, hint = '', retryable = RETRYABLE.has(code)) {
+  constructor(code: Code, message: string, hint = '', retryable = RETRYABLE.has(code)) {
     super(message)
     this.name = 'HoldError'
     this.code = code
     this.hint = hint
     this.retryable = retryable
+  }
+
+  /** As a host or relay reported it. A later version may have codes that this one does not know. */
+  static reported(failed: { code: string; message: string; hint?: string; retryable?: boolean }): HoldError {
+    return new HoldError(failed.code as Code, failed.message, failed.hint, failed.retryable)
   }
 }
 

@@ -4,7 +4,7 @@
 import { concat, domain, equal } from './bytes'
 import { sha256, SIGNATURE_BYTES } from './crypto'
 import { HoldError } from './errors'
-import { GRANT_CHAIN_MAX_BYTES, GRANT_LINK_MAX_BYTES, GRANT_LINKS_MAX } from './limits'
+import { GRANT_CHAIN_MAX_BYTES, GRANT_LINK_MAX_BYTES, GRANT_LINKS_MAX } from './generated/constants'
 import { pack } from './msgpack'
 import { Decoder } from '@msgpack/msgpack'
 

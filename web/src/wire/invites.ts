@@ -4,7 +4,7 @@
 import { concat, domain, fromBase64url, readU32 } from './bytes'
 import { hmacSha256, sha256 } from './crypto'
 import { HoldError } from './errors'
-import { INVITE_LINK_MAX_CHARS } from './limits'
+import { INVITE_LINK_MAX_CHARS } from './generated/constants'
 
 const PROOF_DOMAIN = domain('holdfast invite proof v1')
 const PSK_DOMAIN = domain('holdfast invite psk v1')

@@ -11,7 +11,7 @@ import { concat, domain, equal, readU32, readU64, utf8 } from './bytes'
 import { KEY_BYTES, nonceOf, sha256, SIGNATURE_BYTES, type Aead, type Crypto } from './crypto'
 import { broken, HoldError, refusedFrame } from './errors'
 import type { EpochFloor } from './fencing'
-import { CHANNEL_PATIENCE_S, OUTPUT_UNSIGNED_FRAMES } from './limits'
+import { CHANNEL_PATIENCE_S, OUTPUT_UNSIGNED_FRAMES } from './generated/constants'
 
 const FRAME_DOMAIN = domain('holdfast output v1')
 const CHAIN_DOMAIN = domain('holdfast output chain v1')

@@ -2,7 +2,7 @@
 // No clock: `now` comes in, in seconds of a clock that never goes back.
 
 import { broken } from './errors'
-import { CHANNEL_BEAT_S, CHANNEL_PATIENCE_S } from './limits'
+import { CHANNEL_BEAT_S, CHANNEL_PATIENCE_S } from './generated/constants'
 
 // Records sent within this part of the patience are judged together, by the first.
 const BATCHES = 8

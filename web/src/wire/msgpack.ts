@@ -20,16 +20,12 @@ export function unpack(body: Uint8Array): unknown {
   }
 }
 
+export function isMap(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) && !ArrayBuffer.isView(value)
+}
+
 export function unpackMap(body: Uint8Array): Record<string, unknown> & { t: string } {
   const fields = unpack(body)
-  if (
-    typeof fields !== 'object' ||
-    fields === null ||
-    Array.isArray(fields) ||
-    ArrayBuffer.isView(fields) ||
-    typeof (fields as { t?: unknown }).t !== 'string'
-  ) {
-    throw violation('not a message')
-  }
+  if (!isMap(fields) || typeof fields.t !== 'string') throw violation('not a message')
   return fields as Record<string, unknown> & { t: string }
 }

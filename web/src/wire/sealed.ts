@@ -8,7 +8,13 @@
 import { concat, readU64, u64 } from './bytes'
 import { TAG_BYTES } from './crypto'
 import { asHoldError, broken, HoldError } from './errors'
-import { CHANNEL_REKEY_BYTES, CHANNEL_REKEY_RECORDS, CHANNEL_RENEW_S, SNAPSHOT_MAX_BYTES } from './limits'
+import {
+  CHANNEL_REKEY_BYTES,
+  CHANNEL_REKEY_RECORDS,
+  CHANNEL_RENEW_S,
+  RecordKind,
+  SNAPSHOT_MAX_BYTES,
+} from './generated/constants'
 import { Liveness } from './liveness'
 import { type Cipher, NOISE_MESSAGE_MAX_BYTES } from './noise'
 
@@ -16,18 +22,8 @@ export const BODY_MAX_BYTES = NOISE_MESSAGE_MAX_BYTES - TAG_BYTES - 1
 const MORE = 0x80
 const NOTHING = new Uint8Array(0)
 
-export const Kind = {
-  REKEY: 0,
-  ALIVE: 1,
-  FIN: 2,
-  INPUT: 16,
-  ACCEPTED: 17,
-  OUTPUT_KEY: 18,
-  OUTPUT_MARK: 19,
-  MESSAGE: 20,
-} as const
-const KINDS = new Set<number>(Object.values(Kind))
-const OWN = new Set<number>([Kind.REKEY, Kind.ALIVE, Kind.FIN])
+const KINDS = new Set<number>(Object.values(RecordKind))
+const OWN = new Set<number>([RecordKind.REKEY, RecordKind.ALIVE, RecordKind.FIN])
 
 export interface Opened {
   kind: number
@@ -122,7 +118,7 @@ export class Sealed {
   async finish(now: number): Promise<Uint8Array[]> {
     this.checkUsable()
     const records: Uint8Array[] = []
-    await this.put(Kind.FIN, NOTHING, now, records)
+    await this.put(RecordKind.FIN, NOTHING, now, records)
     this.out.fin = true
     return records
   }
@@ -158,7 +154,7 @@ export class Sealed {
     }
     const records: Uint8Array[] = []
     if (!this.out.fin && this.live.beatDue(now)) {
-      await this.put(Kind.ALIVE, u64(this.in.number), now, records)
+      await this.put(RecordKind.ALIVE, u64(this.in.number), now, records)
     }
     return records
   }
@@ -183,7 +179,7 @@ export class Sealed {
   }
 
   private async rekey(now: number, records: Uint8Array[]): Promise<void> {
-    records.push(await this.out.cipher.seal(new Uint8Array([Kind.REKEY])))
+    records.push(await this.out.cipher.seal(new Uint8Array([RecordKind.REKEY])))
     this.live.sent(now)
     await this.out.rekey()
   }
@@ -211,7 +207,7 @@ export class Sealed {
     const first = plain[0] as number
     const kind = first & ~MORE
     if (!KINDS.has(kind)) throw broken(`no kind of message has the number ${kind}`)
-    if (first === Kind.REKEY && plain.length === 1) {
+    if (first === RecordKind.REKEY && plain.length === 1) {
       await arriving.rekey()
       return null
     }
@@ -225,8 +221,8 @@ export class Sealed {
   /** The record layer's own kinds are one record each, of a fixed size. */
   private own(kind: number, plain: Uint8Array): void {
     if ((plain[0] as number) & MORE) throw broken(`a record of kind ${kind} cannot go on in another`)
-    if (kind === Kind.ALIVE && plain.length === 9) this.live.confirmed(readU64(plain, 1))
-    else if (kind === Kind.FIN && plain.length === 1 && this.partKind < 0) this.in.fin = true
+    if (kind === RecordKind.ALIVE && plain.length === 9) this.live.confirmed(readU64(plain, 1))
+    else if (kind === RecordKind.FIN && plain.length === 1 && this.partKind < 0) this.in.fin = true
     else throw broken(`not a record of kind ${kind}`)
   }
 

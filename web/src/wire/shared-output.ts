@@ -9,11 +9,11 @@ import type { Crypto } from './crypto'
 import { HoldError } from './errors'
 import type { EpochFloor } from './fencing'
 import { Listener } from './listener'
-import type { FromHost } from './messages'
+import type { HostMessage } from './messages'
 
 const EARLY_MAX_BYTES = 1 << 20 // frames that wait for their key, or for what comes before them
 
-export type OutputMessage = Extract<FromHost, { t: 'output' | 'resync' | 'closed' | 'dismissed' }>
+export type OutputMessage = Extract<HostMessage, { t: 'output' | 'resync' | 'closed' | 'dismissed' }>
 
 export interface SharedOutputOptions {
   crypto: Crypto

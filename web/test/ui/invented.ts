@@ -70,6 +70,7 @@ function person(id: string, name: string, kind: Actor['kind'], colour: Actor['co
     local: false,
     created_at: NOW - 9e5,
     revoked_at: null,
+    revoked_by: '',
   }
 }
 
@@ -102,6 +103,7 @@ export function session(name: string, change: Partial<SessionInfo> = {}): Sessio
     waiting: [],
     lease: null,
     present: [],
+    unrecorded: '',
     ...change,
   }
 }

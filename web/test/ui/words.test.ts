@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import type { Change } from '../../src/hold/api'
 import { age, ago, clock, span, took } from '../../src/ui/words/age'
 import { defaultColour, colourClass } from '../../src/ui/words/actor'
 import { changeLine, isNews, othersActed } from '../../src/ui/words/change'
@@ -110,7 +111,7 @@ test('an actor has the colour its host would choose, and no class name comes fro
 })
 
 test('a change of PATH says what came first', () => {
-  const change = {
+  const change: Change = {
     kind: 'path',
     name: 'PATH',
     what: 'changed',

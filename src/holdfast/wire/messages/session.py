@@ -76,7 +76,8 @@ class ListSessions(Request):
 
 
 class Show(Request):
-    """One session. `session` here and below: a name, an id, or a unique prefix of an id."""
+    """One session. `session` here and below: a name, an id, or a unique prefix of an id. Answered
+    by Shown."""
 
     tag = "show"
     session: str
@@ -201,7 +202,8 @@ class RestartDaemon(Request):
 
 
 class Shutdown(Request):
-    """Stop keeper and daemon; refused while sessions live unless they are to be ended."""
+    """Stop keeper and daemon; refused while sessions live unless they are to be ended. Answered by
+    Done."""
 
     tag = "shutdown"
     end_sessions: bool = False

@@ -8,14 +8,15 @@ from holdfast.wire.messages.base import Answer, Message, Request
 
 
 class GetTurn(Request):
-    """Answered by TurnShown, as are the others of this section."""
+    """Who holds the turn and who waits for it. Answered by TurnShown."""
 
     tag = "turn"
     session: str
 
 
 class RequestTurn(Request):
-    """Ask for the turn. It may come at once; else the asker waits, and a TurnEvent tells it."""
+    """Ask for the turn. It may come at once; else the asker waits, and a TurnEvent tells it.
+    Answered by TurnShown."""
 
     tag = "request_turn"
     session: str
@@ -23,14 +24,15 @@ class RequestTurn(Request):
 
 
 class WithdrawTurn(Request):
-    """Wait for the turn no longer."""
+    """Wait for the turn no longer. Answered by TurnShown."""
 
     tag = "withdraw_turn"
     session: str
 
 
 class GrantTurn(Request):
-    """The holder gives the turn to one who waits; an empty `to` is the first of them."""
+    """The holder gives the turn to one who waits; an empty `to` is the first of them. Answered by
+    TurnShown."""
 
     tag = "grant_turn"
     session: str
@@ -38,14 +40,14 @@ class GrantTurn(Request):
 
 
 class YieldTurn(Request):
-    """The holder gives the turn up; the policy says who is next."""
+    """The holder gives the turn up; the policy says who is next. Answered by TurnShown."""
 
     tag = "yield_turn"
     session: str
 
 
 class HandOffTurn(Request):
-    """The holder gives the turn to this actor, waiting or not."""
+    """The holder gives the turn to this actor, waiting or not. Answered by TurnShown."""
 
     tag = "hand_off_turn"
     session: str
@@ -54,7 +56,8 @@ class HandOffTurn(Request):
 
 
 class RevokeTurn(Request):
-    """Take the turn from its holder without taking it oneself. Needs the right to seize."""
+    """Take the turn from its holder without taking it oneself. Needs the right to seize. Answered
+    by TurnShown."""
 
     tag = "revoke_turn"
     session: str
@@ -62,7 +65,8 @@ class RevokeTurn(Request):
 
 
 class SetTurnPolicy(Request):
-    """Who gets the next turn: queue, ask-holder or free-when-idle. Needs the right to grant."""
+    """Who gets the next turn: queue, ask-holder or free-when-idle. Needs the right to grant.
+    Answered by TurnShown."""
 
     tag = "set_turn_policy"
     session: str
@@ -70,7 +74,8 @@ class SetTurnPolicy(Request):
 
 
 class SetBlind(Request):
-    """Begin or end a blind turn: what is typed and printed meanwhile is kept nowhere."""
+    """Begin or end a blind turn: what is typed and printed meanwhile is kept nowhere. Answered by
+    TurnShown."""
 
     tag = "set_blind"
     session: str

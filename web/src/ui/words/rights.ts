@@ -1,10 +1,6 @@
 // What a set of rights lets somebody do, as a person would say it.
 
-const ROLES: [string, readonly string[]][] = [
-  ['read', ['observe']],
-  ['approve', ['observe', 'approve']],
-  ['execute', ['observe', 'input', 'signal', 'resize', 'turn.request', 'turn.grant']],
-]
+import { ROLES } from '../../hold/api'
 
 const ADMIN_MARKS = ['grant', 'seize', 'halt', 'end']
 
@@ -12,9 +8,9 @@ const ADMIN_MARKS = ['grant', 'seize', 'halt', 'end']
 export function roleOf(rights: readonly string[]): string | null {
   const have = new Set(rights)
   if (have.has('admin') || ADMIN_MARKS.every((right) => have.has(right))) return 'admin'
-  for (const [role, needed] of ROLES) {
+  for (const [role, needed] of Object.entries(ROLES)) {
     if (have.size === 1 && have.has(role)) return role
-    if (have.size === needed.length && needed.every((right) => have.has(right))) return role
+    if (have.size === needed.length && (needed as string[]).every((right) => have.has(right))) return role
   }
   return null
 }
@@ -39,7 +35,7 @@ export function rightsLine(rights: readonly string[]): string {
   const role = roleOf(rights)
   if (role === 'admin') return 'everything, also inviting others'
   if (role === 'read') return 'watch only'
-  const have = new Set(role === 'execute' ? ROLES[2]![1] : role === 'approve' ? ROLES[1]![1] : rights)
+  const have = new Set<string>(role === 'execute' || role === 'approve' ? ROLES[role] : rights)
   const said = SAYS.filter(([right]) => have.has(right)).map(([, word]) => word)
   return said.join(', ') || 'nothing'
 }

@@ -1,12 +1,12 @@
-// What a value from outside must look like, said once: from it come the check and the type. Types are strict, unknown
+// The shape that data from outside must have, declared once: it gives the check and the type. Types are strict, unknown
 // fields are ignored, a missing field takes its default if it has one (docs/protocol.md, *Frames*).
 
 import { violation } from './errors'
+import { isMap, unpackMap } from './msgpack'
 
 export interface Shape<T> {
   read(value: unknown, where: string): T
   readonly fallback?: () => T
-  readonly fields?: Readonly<Record<string, Shape<unknown>>> // of a map, for who compares it with the documents
 }
 
 export type Value<S> = S extends Shape<infer T> ? T : never
@@ -26,8 +26,8 @@ export const float = shape<number>('a number', (value) => typeof value === 'numb
 export const bool = shape<boolean>('true or false', (value) => typeof value === 'boolean')
 export const bytes = shape<Uint8Array>('bytes', (value) => value instanceof Uint8Array)
 
-export function named<T extends string>(): Shape<T> {
-  // Names of states, kinds and colours: a later version may add some, so any text is taken.
+/** Names of states, kinds and colours: a later version may add some, so any text is accepted. */
+export function openEnum<T extends string>(): Shape<T> {
   return text as unknown as Shape<T>
 }
 
@@ -40,15 +40,15 @@ export function list<T>(of: Shape<T>): Shape<T[]> {
   }
 }
 
-export const texts = list(text)
-export const ints = list(int)
-
-export const textMap: Shape<Record<string, string>> = {
-  read(value, where) {
-    if (!isMap(value)) throw violation(`${where} is not a map`)
-    for (const each of Object.values(value)) text.read(each, where)
-    return value as Record<string, string>
-  },
+export function map<T>(of: Shape<T>): Shape<Record<string, T>> {
+  return {
+    read(value, where) {
+      if (!isMap(value)) throw violation(`${where} is not a map`)
+      return Object.fromEntries(
+        Object.entries(value).map(([key, each]) => [key, of.read(each, `${where}.${key}`)]),
+      )
+    },
+  }
 }
 
 export function nullable<T>(of: Shape<T>): Shape<T | null> {
@@ -56,22 +56,21 @@ export function nullable<T>(of: Shape<T>): Shape<T | null> {
 }
 
 /** A field with a default. */
-export function or<T>(of: Shape<T>, fallback: T): Shape<T> {
+export function withDefault<T>(of: Shape<T>, fallback: NoInfer<T>): Shape<T> {
   return { read: of.read, fallback: () => (Array.isArray(fallback) ? ([...fallback] as T) : fallback) }
 }
 
-/** nil, and nil when it is missing. */
-export function maybe<T>(of: Shape<T>): Shape<T | null> {
-  return or(nullable(of), null)
+/** Null, and null when it is missing. */
+export function optional<T>(of: Shape<T>): Shape<T | null> {
+  return withDefault<T | null>(nullable(of), null)
 }
 
 type Fields = Record<string, Shape<unknown>>
-export type Read<F extends Fields> = { [K in keyof F]: Value<F[K]> }
+type Read<F extends Fields> = { [K in keyof F]: Value<F[K]> }
 
 export function record<F extends Fields>(fields: F): Shape<Read<F>> {
   const entries = Object.entries(fields)
   return {
-    fields,
     read(value, where) {
       if (!isMap(value)) throw violation(`${where} is not a map`)
       const made: Record<string, unknown> = {}
@@ -86,6 +85,19 @@ export function record<F extends Fields>(fields: F): Shape<Read<F>> {
   }
 }
 
-function isMap(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) && !ArrayBuffer.isView(value)
+type Messages = Readonly<Record<string, Shape<object>>>
+
+/** A message of a table, with its tag. */
+export type MessageOf<M extends Messages, T extends keyof M = keyof M> = {
+  [K in T]: { t: K } & Value<M[K]>
+}[T]
+
+/** Reads one message of a table from its bytes. */
+export function decoder<M extends Messages>(messages: M, sender: string): (body: Uint8Array) => MessageOf<M> {
+  return (body) => {
+    const fields = unpackMap(body)
+    const shape = Object.hasOwn(messages, fields.t) ? messages[fields.t] : undefined
+    if (!shape) throw violation(`a ${sender} sent ${fields.t}, which is not for this client`)
+    return Object.assign(shape.read(fields, fields.t), { t: fields.t }) as unknown as MessageOf<M>
+  }
 }

@@ -1,0 +1,56 @@
+"""The published schema and the web app's messages are generated from today's declarations."""
+
+from __future__ import annotations
+
+import importlib.util
+from importlib.machinery import SourceFileLoader
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from holdfast.wire.messages.base import Request
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def script(name: str) -> ModuleType:
+    loader = SourceFileLoader(name.replace("-", "_"), str(ROOT / "scripts" / name))
+    spec = importlib.util.spec_from_loader(loader.name, loader)
+    assert spec is not None
+    module = importlib.util.module_from_spec(spec)
+    loader.exec_module(module)
+    return module
+
+
+def test_the_schema_is_written_from_todays_declarations() -> None:
+    made = script("protocol-schema")
+    assert made.DOCUMENT.read_text(encoding="utf-8") == made.document(), "run `make schema`"
+
+
+def test_the_web_apps_messages_are_written_from_the_schema() -> None:
+    made = script("web-protocol")
+    written = {path: path.read_text(encoding="utf-8") for path in made.INTO.iterdir()}
+    assert written == made.files(), "run `make schema`"
+
+
+def test_a_request_that_does_not_name_its_answer_is_an_error_not_a_gap() -> None:
+    class Unanswered(Request):
+        """Nothing is said of an answer."""
+
+        tag = "unanswered"
+
+    with pytest.raises(SystemExit, match="Unanswered"):
+        script("protocol-schema").Schema().request(Unanswered)
+
+
+def test_a_field_has_its_type_its_default_and_its_comment() -> None:
+    submit = script("protocol-schema").schema()["messages"]["submit"]
+    assert submit["answered_by"] == "accepted"
+    assert submit["signed"] is True
+    assert submit["fields"]["text"] == {"type": "text"}
+    assert submit["fields"]["secret"] == {
+        "type": "bool",
+        "default": False,
+        "doc": "typed only where a program reads without echo",
+    }
