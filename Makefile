@@ -73,7 +73,7 @@ schema: $(VENV)/.ready-test ## rewrite docs/protocol-schema.json and the web app
 	$(BIN)/python scripts/protocol-schema
 	$(BIN)/python scripts/web-protocol
 
-diagrams: $(VENV)/.ready-test ## redraw the generated parts of ARCHITECTURE.md
+diagrams: $(VENV)/.ready-test ## redraw the generated diagrams and tables of the documents
 	$(BIN)/python scripts/diagrams
 
 clean: ## remove what was made here, but for running sessions and their state

@@ -3,7 +3,7 @@ for. `test_manifest.py` keeps this true in both directions.
 
 A requirement has `tests` (pytest ids, without parameters), or `open` (what will bring it), or both
 when a part of it stands and a part does not. `files` are the sources to read first. The table of
-guarantees in ARCHITECTURE.md is made from this: run `make diagrams` after a change.
+docs/guarantees.md is made from this: run `make diagrams` after a change.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """At most one attachable incarnation (F1-F3): the lease machine, run in every order of events.
 
-What is exhausted, and how large it is, is printed (`pytest -s`); ARCHITECTURE.md has the numbers.
+What is exhausted, and how large it is, is printed (`pytest -s`); docs/leases.md has the numbers.
 """
 
 from __future__ import annotations

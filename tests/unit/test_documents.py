@@ -30,6 +30,12 @@ def test_every_path_named_exists(document: Path) -> None:
     assert [name for name in named if not any((place / name).exists() for place in places)] == []
 
 
+def test_the_index_lists_every_document() -> None:
+    linked = set(_LINK.findall((ROOT / "docs" / "README.md").read_text(encoding="utf-8")))
+    documents = {path.name for path in (ROOT / "docs").glob("*.md")} - {"README.md"}
+    assert documents - linked == set()
+
+
 ROOMS = [
     *(f"core{room}" for room in ("", "/access", "/turn", "/lease")),
     *(f"host{room}" for room in ("", "/session", "/connection", "/access", "/reach")),

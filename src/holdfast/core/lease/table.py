@@ -1,5 +1,5 @@
 """The states of a lease as one would-be holder has it, and what leads from one to another. The
-table is the truth; the diagram in ARCHITECTURE.md is drawn from it."""
+table is the truth; the diagram in docs/leases.md is drawn from it."""
 
 from __future__ import annotations
 
