@@ -39,8 +39,8 @@ test: $(VENV)/.ready-test ## run the whole test suite
 	$(BIN)/python -m pytest
 
 check: $(VENV)/.ready-test ## format, lint, types, layering
-	$(BIN)/ruff format --check . scripts/diagrams scripts/cluster scripts/api-reference scripts/protocol-schema scripts/web-build scripts/web-lock scripts/web-protocol
-	$(BIN)/ruff check . scripts/diagrams scripts/cluster scripts/api-reference scripts/protocol-schema scripts/web-build scripts/web-lock scripts/web-protocol
+	$(BIN)/ruff format --check . scripts/diagrams scripts/cluster scripts/api-reference scripts/protocol-schema scripts/protocol-reference scripts/web-build scripts/web-lock scripts/web-protocol
+	$(BIN)/ruff check . scripts/diagrams scripts/cluster scripts/api-reference scripts/protocol-schema scripts/protocol-reference scripts/web-build scripts/web-lock scripts/web-protocol
 	$(BIN)/mypy
 	$(BIN)/python scripts/web-build --check
 	$(BIN)/python -m pytest -q tests/unit/test_layering.py
@@ -69,9 +69,10 @@ durations: ## keep what the last test run measured: the longest files start firs
 reference: $(VENV)/.ready-test ## rewrite the blocking SDK and the reference in docs/sdk.md
 	$(BIN)/python scripts/api-reference
 
-schema: $(VENV)/.ready-test ## rewrite docs/protocol-schema.json and the web app's messages from the Python declarations
+schema: $(VENV)/.ready-test ## rewrite what is generated from the protocol's declarations: schema, web app's messages, reference
 	$(BIN)/python scripts/protocol-schema
 	$(BIN)/python scripts/web-protocol
+	$(BIN)/python scripts/protocol-reference
 
 diagrams: $(VENV)/.ready-test ## redraw the generated diagrams and tables of the documents
 	$(BIN)/python scripts/diagrams

@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-import importlib.util
-from importlib.machinery import SourceFileLoader
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 
 from holdfast.core.session_state import TRANSITIONS, Phase
+from unit.scripts import script
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture
 def diagrams() -> ModuleType:
-    loader = SourceFileLoader("diagrams", str(ROOT / "scripts" / "diagrams"))
-    spec = importlib.util.spec_from_loader("diagrams", loader)
-    assert spec is not None
-    module = importlib.util.module_from_spec(spec)
-    loader.exec_module(module)
-    return module
+    return script("diagrams")
 
 
 @pytest.mark.parametrize("document", ["ARCHITECTURE.md", "docs/leases.md", "docs/guarantees.md"])

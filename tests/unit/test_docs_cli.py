@@ -31,6 +31,7 @@ from holdfast.model.size import Size
 from holdfast.model.state import Ending, Level, SessionState
 from holdfast.model.turn_info import Handoff, Receipt, TurnInfo, TurnMove, WaitingInfo
 from holdfast.wire.messages import session as m
+from unit.scripts import script
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 RECORDS: tuple[type[Record], ...] = (
@@ -67,6 +68,12 @@ def test_every_verb_and_option_is_documented(verb: str) -> None:
 def test_no_verb_is_documented_that_does_not_exist() -> None:
     titles = [title for title in sections("cli.md") if title.startswith("hold ")]
     assert sorted(titles) == sorted(f"hold {verb}" for verb in VERBS)
+
+
+def test_the_field_tables_are_written_from_todays_schema() -> None:
+    made = script("protocol-reference")
+    page = made.CLI.read_text(encoding="utf-8")
+    assert page == made.cli(page), "run `make schema`"
 
 
 @pytest.mark.parametrize("record", RECORDS, ids=lambda record: str(record.__name__))

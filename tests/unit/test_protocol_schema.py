@@ -2,25 +2,10 @@
 
 from __future__ import annotations
 
-import importlib.util
-from importlib.machinery import SourceFileLoader
-from pathlib import Path
-from types import ModuleType
-
 import pytest
 
 from holdfast.wire.messages.base import Request
-
-ROOT = Path(__file__).resolve().parents[2]
-
-
-def script(name: str) -> ModuleType:
-    loader = SourceFileLoader(name.replace("-", "_"), str(ROOT / "scripts" / name))
-    spec = importlib.util.spec_from_loader(loader.name, loader)
-    assert spec is not None
-    module = importlib.util.module_from_spec(spec)
-    loader.exec_module(module)
-    return module
+from unit.scripts import script
 
 
 def test_the_schema_is_written_from_todays_declarations() -> None:
@@ -48,9 +33,8 @@ def test_a_field_has_its_type_its_default_and_its_comment() -> None:
     submit = script("protocol-schema").schema()["messages"]["submit"]
     assert submit["answered_by"] == "accepted"
     assert submit["signed"] is True
-    assert submit["fields"]["text"] == {"type": "text"}
-    assert submit["fields"]["secret"] == {
+    assert submit["fields"]["enter"] == {
         "type": "bool",
-        "default": False,
-        "doc": "typed only where a program reads without echo",
+        "default": True,
+        "doc": "whether a carriage return follows",
     }

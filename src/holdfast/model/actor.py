@@ -18,7 +18,7 @@ _KEY_BYTES = 32  # an Ed25519 public key
 
 
 class ActorKind(StrEnum):
-    """What stands behind the key. It gives no right by itself: rights come from envelopes."""
+    """What is behind the key. It gives no right by itself: rights come from envelopes."""
 
     HUMAN = "human"
     AGENT = "agent"
@@ -44,19 +44,21 @@ _GIVEN = tuple(colour for colour in Colour if colour not in (Colour.BLACK, Colou
 
 
 class Actor(Record):
-    """One actor as a host knows it."""
+    """An actor as a host knows it."""
 
+    # its identity: 26 digits of base 32, derived from its public key; the same on every host
     id: ActorId
-    name: str  # by which people and commands call it, on this host
-    kind: ActorKind
-    key: bytes  # its Ed25519 public key; the id is derived from it
-    display: str
-    colour: Colour
-    uid: int  # the unix user whose sessions it may touch; root's may touch everybody's
-    local: bool  # that user's own actor: known by the socket's peer, without set-up
-    created_at: float
-    revoked_at: float | None = None
-    revoked_by: str = ""  # an actor's id; "" when it is not revoked, or nobody wrote down by whom
+    name: str  # its name on this host, for people and commands
+    kind: ActorKind  # what is behind the key; gives no right by itself
+    key: bytes  # its Ed25519 public key, 32 bytes
+    display: str  # name to show
+    colour: Colour  # one of the eight colours every terminal has
+    uid: int  # unix user it belongs to
+    local: bool  # that user's own actor, known by the socket's peer; the host holds its key
+    created_at: float  # seconds since 1970
+    revoked_at: float | None = None  # seconds since 1970; null when it is not
+    # id of the actor that revoked it; empty when nobody did, or it was not recorded
+    revoked_by: str = ""
 
     @classmethod
     def of(

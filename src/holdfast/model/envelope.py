@@ -18,20 +18,21 @@ if TYPE_CHECKING:
 class Right(StrEnum):
     """One thing an actor may be allowed to do in a session."""
 
-    OBSERVE = "observe"  # see its screen, output, state and record
-    INPUT = "input"  # write, while holding the turn
-    SIGNAL = "signal"
-    RESIZE = "resize"
-    TURN_REQUEST = "turn.request"
-    TURN_GRANT = "turn.grant"  # pass the turn on, while holding it
-    SEIZE = "seize"  # take the turn without being given it, or take it from somebody
-    HALT = "halt"
-    APPROVE = "approve"  # decide about effects that the gate holds
-    FORK = "fork"
-    CHECKPOINT = "checkpoint"
-    MOVE = "move"
+    # see that the session exists, its screen, output, state and journal
+    OBSERVE = "observe"
+    INPUT = "input"  # write, while holding the turn; at scope `all`: start sessions
+    SIGNAL = "signal"  # send a signal, while holding the turn
+    RESIZE = "resize"  # set the canonical size, while holding the turn
+    TURN_REQUEST = "turn.request"  # take a free turn, or wait for one
+    TURN_GRANT = "turn.grant"  # give the turn to somebody, while holding it
+    SEIZE = "seize"  # take the turn without being given it, or take it from its holder
+    HALT = "halt"  # freeze the tree, and resume it
+    APPROVE = "approve"  # reserved for effects held at a gate; nothing asks for it yet
+    FORK = "fork"  # reserved for forking a session; nothing asks for it yet
+    CHECKPOINT = "checkpoint"  # reserved for checkpoints; nothing asks for it yet
+    MOVE = "move"  # reserved for moving a session; nothing asks for it yet
     GRANT = "grant"  # change envelopes, within one's own
-    END = "end"
+    END = "end"  # end the session
 
 
 ROLES: dict[str, frozenset[Right]] = {
@@ -77,10 +78,10 @@ class ScopeKind(StrEnum):
 
 
 class Scope(Record):
-    """Where an envelope counts. As text: `all`, `label:prod`, `session:ID`."""
+    """Where an envelope applies."""
 
-    kind: ScopeKind = ScopeKind.ALL
-    name: str = ""  # of the label, or the session's id; "" for all
+    kind: ScopeKind = ScopeKind.ALL  # `all`, `label` or `session`
+    name: str = ""  # the label, or the session's id; empty for `all`
 
     def __str__(self) -> str:
         return f"{self.kind}:{self.name}" if self.name else f"{self.kind}"
@@ -119,17 +120,18 @@ ALL = Scope()
 
 
 class Envelope(Record):
-    """What one actor may do in one scope. No rights at all is a statement too: nothing here, even
-    if a wider scope would allow more."""
+    """What one actor may do in one scope. No rights is a statement too: nothing here, even if a
+    wider scope would allow more."""
 
-    actor: ActorId
-    scope: Scope
-    rights: tuple[Right, ...]  # sorted, each once
-    expires_at: float | None = None  # from then on it grants nothing
-    inputs_per_s: float | None = None
-    bytes_per_s: float | None = None
-    granted_by: str = ""  # an actor's id, or HOST_ACTOR
-    granted_at: float = 0.0
+    actor: ActorId  # id of the actor
+    scope: Scope  # where it applies
+    rights: tuple[Right, ...]  # sorted, each once; empty is "nothing here"
+    # seconds since 1970 from which it grants nothing; null is never
+    expires_at: float | None = None
+    inputs_per_s: float | None = None  # inputs a second; null is no limit
+    bytes_per_s: float | None = None  # bytes of input a second; null is no limit
+    granted_by: str = ""  # id of the actor that granted it; empty is the host
+    granted_at: float = 0.0  # seconds since 1970
 
     @property
     def role(self) -> str:

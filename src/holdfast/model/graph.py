@@ -8,94 +8,94 @@ from holdfast.model.state import SessionState
 
 
 class Lock(Record):
-    """A file lock held by a process. `end` is None for "to the end of the file"."""
+    """A file lock."""
 
-    kind: str  # posix, flock, ofd, lease
-    mode: str  # read, write
-    start: int
-    end: int | None
+    kind: str  # `posix`, `flock`, `ofd` or `lease`
+    mode: str  # `read` or `write`
+    start: int  # first byte
+    end: int | None  # last byte; null is the end of the file
 
 
 class OpenFile(Record):
     """An open descriptor that is a file, directory, device or other named thing."""
 
-    fd: int
-    path: str
-    kind: str  # file, dir, tty, device, memfd, anon, deleted
-    mode: str  # r, w, rw
-    offset: int
-    locks: tuple[Lock, ...] = ()
+    fd: int  # descriptor
+    path: str  # path
+    kind: str  # `file`, `dir`, `tty`, `device`, `memfd`, `anon` or `deleted`
+    mode: str  # `r`, `w` or `rw`
+    offset: int  # file position
+    locks: tuple[Lock, ...] = ()  # locks held through it
 
 
 class Pipe(Record):
-    """One end of a pipe; ends with the same inode are the same pipe."""
+    """One end of a pipe."""
 
-    fd: int
-    inode: int
-    end: str  # read, write, both
+    fd: int  # descriptor
+    inode: int  # ends with the same inode are the same pipe
+    end: str  # `read`, `write` or `both`
     path: str = ""  # of a named pipe
 
 
 class Socket(Record):
-    """A socket as the kernel's sock_diag sees it. Addresses are `host:port` or a unix path."""
+    """A socket as the kernel's sock_diag sees it."""
 
-    fd: int
-    inode: int
-    family: str  # inet, inet6, unix, netlink, other
-    kind: str  # tcp, udp, stream, dgram, seqpacket, raw, other
-    state: str  # listen, established, syn-sent, ..., unconnected, unknown
-    local: str = ""
-    remote: str = ""
-    peer: int = 0  # inode of the other end of a connected unix socket
+    fd: int  # descriptor
+    inode: int  # its inode
+    family: str  # `inet`, `inet6`, `unix`, `netlink` or `other`
+    kind: str  # `tcp`, `udp`, `stream`, `dgram`, `seqpacket`, `raw` or `other`
+    state: str  # `listen`, `established`, `syn-sent`, ..., `unconnected` or `unknown`
+    local: str = ""  # own address: `host:port` or a unix path
+    remote: str = ""  # the peer's address
+    peer: int = 0  # inode of the other end of a connected unix socket; 0 when unknown
 
 
 class Process(Record):
-    """One process. `pid` is the host's; `pid_inside` the session's own number for it."""
+    """One process."""
 
-    pid: int
-    pid_inside: int
-    ppid: int
-    pgid: int
-    sid: int
-    name: str
-    argv: tuple[str, ...]
-    cwd: str
-    uid: int
+    pid: int  # in the host's numbering
+    pid_inside: int  # in the session's own
+    ppid: int  # parent, in the host's numbering
+    pgid: int  # process group
+    sid: int  # kernel session
+    name: str  # the kernel's short name
+    argv: tuple[str, ...]  # command line
+    cwd: str  # working directory
+    uid: int  # effective user
     state: str  # the kernel's letter: R S D T t Z I
     started: float  # seconds since 1970
-    cpu_seconds: float
-    rss_bytes: int
-    threads: int
+    cpu_seconds: float  # user and system time
+    rss_bytes: int  # resident memory
+    threads: int  # number of threads
     foreground: bool  # in the terminal's foreground process group
-    # tty (to read it), output (to write it), pipe, socket, child, file, timer, futex, signal,
-    # event; "" when running or unknown.
+    # `tty`, `output`, `pipe`, `socket`, `child`, `file`, `timer`, `futex`, `signal`, `event`; empty
+    # when running or unknown
     waits_for: str = ""
-    files: tuple[OpenFile, ...] = ()
-    pipes: tuple[Pipe, ...] = ()
-    sockets: tuple[Socket, ...] = ()
+    files: tuple[OpenFile, ...] = ()  # open files
+    pipes: tuple[Pipe, ...] = ()  # open pipe ends
+    sockets: tuple[Socket, ...] = ()  # open sockets
 
 
 class Terminal(Record):
     """The session's PTY as the kernel holds it."""
 
-    name: str  # the slave's path as the session sees it
-    size: Size
-    foreground_pgid: int
-    canonical: bool  # ICANON: the kernel edits lines
-    echo: bool
-    signals: bool  # ISIG: ^C and ^Z become signals
+    name: str  # path of the slave as the session sees it
+    size: Size  # window size
+    foreground_pgid: int  # foreground process group
+    canonical: bool  # the kernel edits lines (ICANON)
+    echo: bool  # what is typed is shown (ECHO)
+    signals: bool  # ^C and ^Z become signals (ISIG)
     unread_input: int  # bytes typed and not yet read
     unread_output: int  # bytes printed and not yet taken
 
 
 class Graph(Record):
-    """A session's whole live execution. `truncated` names what permissions or limits hid."""
+    """A session's whole live execution, from the kernel."""
 
-    root: int
-    processes: tuple[Process, ...]
-    terminal: Terminal
-    state: SessionState
-    truncated: str = ""
+    root: int  # pid of the session's first process
+    processes: tuple[Process, ...]  # every process of it
+    terminal: Terminal  # its PTY
+    state: SessionState  # what it does
+    truncated: str = ""  # what permissions or limits hid; empty when nothing
 
 
 class Evidence(Record):

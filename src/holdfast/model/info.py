@@ -12,139 +12,158 @@ from holdfast.model.state import Ending, Level, SessionState
 class CommandRecord(Record):
     """One command line as the session's own shell reported it."""
 
-    seq: int
-    text: str
-    cwd: str
-    began_at: float
-    began_offset: int
-    status: int | None = None  # None while it runs
-    ended_at: float | None = None
-    ended_offset: int | None = None
-    actor: str = ""  # who pressed Enter, by name
-    authors: tuple[str, ...] = ()  # everybody who typed at that prompt, by name
+    seq: int  # the shell's number for it, rising
+    text: str  # the line, as typed; `(typed blind, not kept)` in place of one typed in a blind turn
+    cwd: str  # working directory it began in
+    began_at: float  # seconds since 1970
+    began_offset: int  # output offset at its begin
+    status: int | None = None  # exit status; null while it runs
+    ended_at: float | None = None  # seconds since 1970; null while it runs
+    ended_offset: int | None = None  # output offset at its end; null while it runs
+    actor: str = ""  # who pressed Enter, by name; empty when nobody did
+    authors: tuple[str, ...] = ()  # everybody who typed at that prompt, by name, the latest last
 
 
 class LeaseInfo(Record):
-    """How a re-homeable session's lease stands."""
+    """The lease of a re-homeable session. While it is not `held`, the session is frozen, and
+    everything that acts on it, `attach` included, fails with `fenced`; `halt` and `end` do not."""
 
-    state: str  # held, fenced (frozen until it is held again), taken (by another host, for good)
-    length_s: float
-    left_s: float  # for so long it may go on without a renewal
-    later_epoch: int = 0  # taken: the other's epoch
-    why: str = ""  # fenced though the lease is held: what stands in the way
+    # `held`; `fenced` until the host holds it again, in a new epoch; `taken` by another host, for
+    # good
+    state: str
+    length_s: float  # its length in seconds
+    left_s: float  # seconds for which the session may go on without another renewal
+    later_epoch: int = 0  # `taken`: the other host's epoch
+    why: str = ""  # what keeps it `fenced` although the lease is held
 
 
 class Attendee(Record):
     """An operator that is attached now."""
 
-    actor: str  # its id
-    name: str
+    actor: str  # id of its actor
+    name: str  # that actor's name
     client: str  # the program, as it calls itself
     observe: bool  # it only watches
-    since: float
+    since: float  # seconds since 1970
 
 
 class SessionInfo(Record):
     """A session at one moment."""
 
+    # its identity: 26 digits of Crockford's base 32 in lower case, derived from its public key
     id: SessionId
-    name: str
-    state: SessionState
-    level: Level
-    epoch: int
-    user: str
-    argv: tuple[str, ...]
-    cwd: str  # of the main process now, as the kernel says; the starting one when unreadable
-    size: Size
-    created_at: float
-    pid: int  # the main process, in the host's numbering; 0 when ended
+    name: str  # its name
+    state: SessionState  # what it does
+    level: Level  # level it was started at
+    epoch: int  # number of this incarnation; only rises
+    user: str  # unix user it runs as
+    argv: tuple[str, ...]  # what was asked to run
+    # working directory of the main process now, as the kernel says; the first one when unreadable
+    cwd: str
+    size: Size  # canonical size
+    created_at: float  # seconds since 1970
+    pid: int  # main process in the host's numbering; 0 when ended
     operators: int  # attached now
     observers: int  # of these, those that only watch
-    output_offset: int  # bytes printed in the whole life of the session
+    output_offset: int  # bytes printed in its whole life
     held_from: int  # oldest output offset still held
-    last_output_at: float | None = None
-    title: str = ""
-    waiting_line: str = ""  # the prompt text when state is input or secret
-    shell: str = ""  # bash, zsh, fish when its commands are reported
-    last_command: CommandRecord | None = None
-    ending: Ending | None = None
-    ended_at: float | None = None
-    labels: tuple[str, ...] = ()
-    holder: str = ""  # who has the turn, by name; "" when it is free
+    last_output_at: float | None = None  # seconds since 1970; null when this daemon saw none
+    title: str = ""  # title the program set
+    waiting_line: str = ""  # prompt text when state is `input` or `secret`
+    shell: str = ""  # `bash`, `zsh` or `fish` when its commands are reported
+    last_command: CommandRecord | None = None  # the latest reported command
+    ending: Ending | None = None  # how it ended; null while it lives
+    ended_at: float | None = None  # seconds since 1970; null while it lives
+    labels: tuple[str, ...] = ()  # its labels
+    holder: str = ""  # who has the turn, by name; empty when it is free
     waiting: tuple[str, ...] = ()  # who waits for it, by name, first come first
-    lease: LeaseInfo | None = None  # of a re-homeable session; None: it is pinned to its host
-    present: tuple[Attendee, ...] = ()  # of the operators, the first ATTENDEES_NAMED that came
-    unrecorded: str = ""  # why its journal does not have all that happened; "" when it does
+    lease: LeaseInfo | None = None  # of a re-homeable session; null: it is pinned to its host
+    present: tuple[Attendee, ...] = ()  # who is attached, first come first; of many the first 64
+    # why its journal does not have everything that happened; empty when it has
+    unrecorded: str = ""
 
 
 class BlameLine(Record):
     """One line of the scrollback and where it came from."""
 
-    number: int
-    text: str
-    actor: str  # by name; "" when no command ran
-    command: int | None  # its number; None when no command ran
-    command_text: str
-    at: float | None  # when that command began
+    number: int  # from 1, the oldest line held
+    text: str  # the line
+    actor: str  # who pressed Enter for its command, by name; empty when no command ran
+    command: int | None  # the command's number; null when no command ran
+    command_text: str  # its command line
+    at: float | None  # when the command began, seconds since 1970; null when no command ran
 
 
 class Judgement(Record):
-    """What is said of a session's journal: is it whole, how far, and is it one history."""
+    """What is known of a session's journal."""
 
-    session: str
-    verdict: str  # intact, torn_tail, damaged
-    status: str  # continuous, forked, unverifiable, migrated
-    records: int  # whole and linked, from the first on
-    seals: int
-    bytes: int  # of all segments
-    trustworthy_through: int  # the last entry that every link before it vouches for
-    signed_through: int  # the last one that the host's signature covers
-    broken_at: int | None = None  # the first entry that is not as it was written
-    problem: str = ""  # its kind: altered, missing, reordered, foreign, truncated ...
-    detail: str = ""  # for people to read
-    torn_bytes: int = 0  # written behind the last whole entry and never completed
-    gap_from: int = 0  # unverifiable or forked: the first entry not to be relied upon
-    gap_to: int = 0  # the last one known to be missing or altered; 0: not known
-    point: int = 0  # the first entry of the latest incarnation; 0: there was none before it
+    session: str  # id of the session
+    # `intact`, `torn_tail` (the last record is incomplete, as after a loss of power) or `damaged`
+    verdict: str
+    # the history in one word: `continuous`, `forked` (the host signed two), `unverifiable`
+    # (something is missing or altered) or `migrated` (unbroken, over more than one host)
+    status: str
+    records: int  # number of the last record that is whole and linked
+    seals: int  # seals that hold
+    bytes: int  # size of all segments read
+    trustworthy_through: int  # up to this record every link is right
+    signed_through: int  # up to this record nobody without the host's key can have changed anything
+    # first record that is not as it was written; null when there is none
+    broken_at: int | None = None
+    # what is wrong at the first broken place, as in journal.md: `altered`, `missing`, `reordered`,
+    # `foreign`, `truncated`, `bad_signature`, `headless`, `forked` or `extended`; empty when
+    # nothing is
+    problem: str = ""
+    detail: str = ""  # for people
+    torn_bytes: int = 0  # with `torn_tail`: bytes after the last whole record
+    gap_from: int = 0  # with `unverifiable` or `forked`: the first record that cannot be relied on
+    gap_to: int = 0  # the last one known to be missing or altered; 0 when the end is not known
+    point: int = 0  # the first record of the latest incarnation; 0 when there was none before it
     epoch: int = 0  # of the latest incarnation seen
-    closed_by: str = ""  # ended or discontinued; "" while it can go on
-    discontinued: bool = False  # by a signed statement, in the journal or beside it
+    closed_by: str = ""  # `ended` or `discontinued`; empty while the journal can go on
+    # a signed statement, in the journal or beside it, says that the history ends here for good
+    discontinued: bool = False
     reason: str = ""  # of the discontinuity
-    discontinued_after: int = 0  # the last trustworthy entry, by that statement
-    statement: str = ""  # where it stands: entry, beside; invalid: beside, and not to be believed
-    predecessor: str = ""  # the session this one says it follows
-    predecessor_seq: int = 0  # and after which of its entries
-    predecessor_agrees: bool | None = None  # its journal has that entry; None: it is not here
+    discontinued_after: int = 0  # the last trustworthy record, by that statement
+    # where that statement is: `entry`, `beside`, or `invalid` for one beside that cannot be
+    # believed; empty when there is none
+    statement: str = ""
+    predecessor: str = ""  # id of the session this one says it follows
+    predecessor_seq: int = 0  # the record of that session after which it begins
+    # that session's journal has the record named; null when it is not on this host
+    predecessor_agrees: bool | None = None
 
 
 class Finding(Record):
-    """One line of `hold doctor`."""
+    """One thing a host found out about itself."""
 
-    name: str
-    ok: bool
-    detail: str
-    remedy: str = ""
+    name: str  # what was looked at
+    ok: bool  # whether it is as it should be
+    detail: str  # what was found
+    remedy: str = ""  # command or action that would help; may be empty
 
 
 class RelayState(Record):
-    """One relay of a host."""
+    """One relay of a host, which is connected to all of them at once."""
 
-    address: str  # its URL, with #sha256:… where one is given; "": not known yet
-    source: str  # config: of config.toml; set: by `hold host`; own: the one this host runs itself
-    reached: bool
-    said: str  # for people: connected, or why not
+    # its URL as others dial it, with `#sha256:…` where a fingerprint is given; empty: not known yet
+    address: str
+    # `config`: of config.toml; `set`: by `set_relays`; `own`: the one the host runs itself
+    source: str
+    reached: bool  # whether the host is there now
+    said: str  # for people: `connected`, or why not
 
 
 class HostInfo(Record):
     """A host and what it can do."""
 
-    version: str
-    daemon_pid: int
-    keeper_pid: int
-    started_at: float  # of this daemon
-    restarts: int  # of the daemon since the keeper began
-    user: str
-    level: Level
-    home: str
-    sessions: int
-    findings: tuple[Finding, ...]
+    version: str  # version of the program
+    daemon_pid: int  # process id of the daemon
+    keeper_pid: int  # process id of the keeper
+    started_at: float  # when this daemon started, seconds since 1970
+    restarts: int  # how often the keeper restarted the daemon
+    user: str  # unix user it runs as
+    level: Level  # highest level it gives
+    home: str  # its state directory
+    sessions: int  # live sessions
+    findings: tuple[Finding, ...]  # what it found out about itself

@@ -66,7 +66,7 @@ class ShellState(Record):
 
 
 class ChangeKind(StrEnum):
-    """What it is that changed."""
+    """What changed."""
 
     ENV = "env"
     PATH = "path"
@@ -77,7 +77,7 @@ class ChangeKind(StrEnum):
     CWD = "cwd"
     UMASK = "umask"
     JOB = "job"
-    HASH = "hash"
+    HASH = "hash"  # a command whose remembered place is not where its PATH leads
 
 
 class What(StrEnum):
@@ -91,8 +91,10 @@ class What(StrEnum):
 class Change(Record):
     """One difference between two states of a shell."""
 
-    kind: ChangeKind
-    name: str
-    what: What
-    before: str = ""  # both are empty where only the name may be shown
-    after: str = ""
+    kind: ChangeKind  # what kind of state
+    name: str  # of the variable, alias, ...; empty for `cwd` and `umask`
+    what: What  # what happened to it
+    # earlier value; both are empty where only the name is shown, as for variables that do not
+    # decide what runs
+    before: str = ""
+    after: str = ""  # value now

@@ -8,10 +8,10 @@ from holdfast.model.record import Record
 
 
 class Size(Record):
-    """Columns and rows. The canonical size belongs to the session; observers never change it."""
+    """Columns and rows of a terminal, each 1 to 1000."""
 
-    cols: int
-    rows: int
+    cols: int  # columns
+    rows: int  # rows
 
     def __str__(self) -> str:
         return f"{self.cols}x{self.rows}"

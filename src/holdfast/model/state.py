@@ -8,7 +8,7 @@ from holdfast.model.record import Record
 
 
 class SessionState(StrEnum):
-    """S7: told from kernel evidence, never from what the output looks like."""
+    """What a session is doing, from kernel evidence and never from what the output looks like."""
 
     WORKING = "working"  # something runs, or waits for something other than the terminal
     PROMPT = "prompt"  # the shell waits for a command line
@@ -32,11 +32,11 @@ class Level(StrEnum):
 
 
 class Ending(Record):
-    """The true end of a session's main process. `lost`: it died with its host, status unknown."""
+    """How a session ended. Exactly one field is not null."""
 
-    code: int | None = None
-    signal: int | None = None
-    lost: str | None = None
+    code: int | None = None  # exit status of the main process
+    signal: int | None = None  # signal that ended it
+    lost: str | None = None  # why the true status is unknown: its host or keeper died
 
     def __str__(self) -> str:
         if self.lost is not None:

@@ -7,82 +7,86 @@ from holdfast.wire.messages.base import Answer, Request
 
 
 class MakeInvite(Request):
-    """Make a link by which devices come in. Answered by InviteMade.
-
-    `reach` has steps as in docs/grants.md; a session may be named there as anywhere else."""
+    """Make a link by which devices join; see grants.md. It cannot give more, nor for longer, than
+    the asker has, counted from when the link expires. Without a relay the host refuses with
+    `invalid_argument`. Answered by InviteMade."""
 
     tag = "make_invite"
+    # steps that a session must all match; none: every session. `session:` may be followed by a name
+    # or a beginning of an id
     reach: tuple[str, ...]
-    rights: tuple[str, ...]
-    expires_s: float  # of the link
-    lasts_s: float  # of what a device is granted, from when it comes in
-    uses: int = 1
-    delegations: int = 0
-    inputs_per_s: float | None = None
-    bytes_per_s: float | None = None
-    code_only: bool = False  # also when the host has no relay to name in a link
+    rights: tuple[str, ...]  # rights and roles, mixed
+    expires_s: float  # how long the link can be used
+    lasts_s: float  # how long a device keeps these rights, from when it joins
+    uses: int = 1  # how many devices it is for, at most 256
+    delegations: int = 0  # how often a device may delegate its grant
+    inputs_per_s: float | None = None  # inputs a second, above 0; null is no limit
+    bytes_per_s: float | None = None  # bytes of input a second, above 0; null is no limit
+    code_only: bool = False  # make the invite even if the host has no relay; there is no link then
 
 
 class InviteMade(Answer):
-    """The only message that ever has the code."""
+    """The new invite. No other message has its code."""
 
     tag = "invite_made"
-    invite: InviteInfo
-    code: bytes
-    link: str  # "" when the host has no relay
+    invite: InviteInfo  # the invite
+    code: bytes  # the secret of the link, 16 bytes. The host keeps no copy
+    link: str  # the link; empty when the host has no relay
 
 
 class ListInvites(Request):
-    """Those the asker made, or could take back. Answered by Invites."""
+    """Invites of this host, also ended ones for as long as they are kept. Answered by Invites."""
 
     tag = "list_invites"
 
 
 class RevokeInvite(Request):
-    """Nobody comes in by it any more; `devices`: and who did may do nothing by it any more.
-    Answered by Invites with this one."""
+    """Nobody can join by this invite from now on. Answered by Invites with this one."""
 
     tag = "revoke_invite"
-    invite: str  # its id in hexadecimal, or a beginning of it that only one has
-    devices: bool = False
+    invite: str  # its id in hexadecimal, or a unique beginning of it
+    devices: bool = False  # also revoke what the devices that joined by it were given
 
 
 class Invites(Answer):
     tag = "invites"
-    invites: tuple[InviteInfo, ...]
-    names: dict[str, str]  # of the actors in them, by id
+    invites: tuple[InviteInfo, ...]  # the invites
+    names: dict[str, str]  # names of the actors the asker sees, by id
 
 
 class ListDevices(Request):
-    """Who came in by an invite, or with what was handed on. Answered by Devices."""
+    """Devices that joined by an invite, or presented a delegated grant. Answered by Devices."""
 
     tag = "list_devices"
 
 
 class RevokeDevice(Request):
-    """What this actor came in with counts no more, at once, nor does what hangs on it. Answered by
-    Devices with what was revoked."""
+    """Shut out a device that joined by an invite or a grant, at once and for ever: its actor is
+    revoked, with the grants it delegated, the invites it made, and what others got by those. If the
+    asker only delegated a grant to it, only that grant is revoked. Answered by Devices with
+    everything that ended."""
 
     tag = "revoke_device"
-    actor: str
+    actor: str  # name or id
 
 
 class Devices(Answer):
     tag = "devices"
-    devices: tuple[DeviceInfo, ...]
-    names: dict[str, str]  # of the actors in them, by id
+    devices: tuple[DeviceInfo, ...]  # one for each grant that was presented
+    names: dict[str, str]  # names of the actors the asker sees, by id
 
 
 class Join(Request):
-    """On the channel of an invite, and only there: let this device in. Answered by Joined."""
+    """Admit this device. Only on the channel of an invite, as its only request; elsewhere
+    `not_permitted`. The same device may ask again and gets the same answer. Answered by Joined."""
 
     tag = "join"
-    name: str = ""  # what it wants to be called
+    name: str = ""  # the name it asks for; if that is taken, a number is added
 
 
 class Joined(Answer):
     tag = "joined"
-    chain: bytes  # the grant
-    actor: str  # what it is called here
-    host_name: str
-    relays: tuple[str, ...]  # where this host can be reached
+    chain: bytes  # its grant, to be presented at each connection
+    actor: str  # its name on this host
+    host_name: str  # the host's own name
+    relays: tuple[str, ...]  # where the host can be reached

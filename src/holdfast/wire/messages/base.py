@@ -20,10 +20,10 @@ class Message(Record):
 class Request(Message):
     """Base of everything that is answered."""
 
-    id: int
+    id: int  # chosen by the operator, not 0; the answer has the same
 
 
 class Answer(Message):
     """Base of what answers a request."""
 
-    id: int
+    id: int  # that of the request

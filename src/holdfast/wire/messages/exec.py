@@ -7,36 +7,38 @@ from holdfast.wire.messages.base import Answer, Request
 
 
 class Exec(Request):
-    """One command line for the session's own shell, which must be at its prompt.
-
-    Answered by ExecBegan, then ExecOutput as it comes, then ExecEnded (all with this id). The same
-    again joins the command it began the first time: by `key`, or without one by operator and
-    `seq`."""
+    """Run one command line in the session's own shell; see *Commands with a result*. Answered by
+    ExecBegan, any number of `exec_output`, and `exec_ended` or `failed`, all with this id.
+    `exec_began` is left out when the shell itself refused the line."""
 
     tag = "exec"
     session: str
-    seq: int
-    command: str
-    key: str = ""  # of the asker's choosing; the actor's own in this session
-    intent: str = ""  # what it is for, for people to read in the journal
+    seq: int  # number of this input, see *Input*
+    command: str  # one command line, not blank
+    # names this command: the same key again runs nothing and joins the first; at most
+    # `EXEC_KEY_MAX_CHARS`
+    key: str = ""
+    # what it is for, for people to read in the journal; cut to `TURN_TEXT_MAX_CHARS`
+    intent: str = ""
 
 
 class ExecBegan(Answer):
     tag = "exec_began"
-    seq: int  # of the command in its shell
-    journal_seq: int = 0  # of the journal's record that it began
-    offset: int = 0  # of the session's output when it was typed
+    seq: int  # the shell's own number for this command line
+    journal_seq: int = 0  # number of the journal's record that says it began
+    offset: int = 0  # output offset at which the line was typed
 
 
 class ExecOutput(Answer):
     tag = "exec_output"
-    data: bytes
-    offset: int = 0  # of its first byte in the session's output
+    data: bytes  # the next bytes the command printed, without the shell's marks
+    # output offset of the first byte; a client that joins again can tell what it has already
+    offset: int = 0
 
 
 class ExecEnded(Answer):
     tag = "exec_ended"
-    status: int
-    cwd: str
-    seconds: float
+    status: int  # exit status as the shell reports it
+    cwd: str  # the shell's working directory afterwards
+    seconds: float  # how long it took, as the host saw it
     lost_bytes: int = 0  # output that rolled off before it could be sent

@@ -17,61 +17,58 @@ if TYPE_CHECKING:
 
 
 class Forward(Request):
-    """Open a connection to this port, where a process of the session's own tree must listen.
-    Answered by Forwarded. `number` is what the operator calls it, and none that it has open; its
-    data may follow at once, and reaches nobody if the answer is a refusal."""
+    """Open a connection to a port, see *Connections to ports*. Answered by Forwarded."""
 
     tag = "forward"
     session: str
-    number: int
-    port: int
+    number: int  # the operator's number for the connection: 0 or more, and not in use
+    port: int  # port on which a process of the session listens, 1 to 65535
 
 
 class Forwarded(Answer):
-    """It is open, to this address and this process."""
+    """The connection is open. What the program sends comes after this."""
 
     tag = "forwarded"
-    number: int
-    address: str
-    pid: int
-    process: str
+    number: int  # the number given in the request
+    address: str  # address and port that were dialled
+    pid: int  # the process that listens there, in the host's numbering
+    process: str  # name of that process
 
 
 class Carried(Message):
-    """Base of what both ends say about a connection, by its number. One that is not open any more
-    is passed over: the other end may not know yet."""
+    """Base of what both ends send about a connection, by its number. One that is no longer open is
+    ignored: the other end may not know yet."""
 
-    session: str
-    number: int
+    session: str  # the session's whole id
+    number: int  # the connection
 
 
 class ForwardData(Carried):
-    """The next bytes, no more than the limit of one piece and the room there is."""
+    """The next bytes."""
 
     tag = "forward_data"
-    data: bytes
+    data: bytes  # at most `FORWARD_PIECE_BYTES`, and no more than there is room for
 
 
 class ForwardRoom(Carried):
-    """So many bytes were taken on here; there is room for so many more."""
+    """The sender has passed on this much of what it received, and can take as much more."""
 
     tag = "forward_room"
-    size: int
+    size: int  # in bytes; in all never more than was sent
 
 
 class ForwardEnd(Carried):
-    """No more data comes from here; what the other end says is still taken. When both have said so
-    and all is taken, the connection is over."""
+    """No more data comes from here."""
 
     tag = "forward_end"
 
 
 class ForwardClosed(Carried):
-    """The connection was cut off: what came is not all there was. `code` is an error's."""
+    """The connection was cut off."""
 
     tag = "forward_closed"
-    code: str
-    message: str = ""
+    code: str  # an error's, see errors.md
+    message: str = ""  # for people
 
 
 def message_of(session: str, number: int, word: Word) -> Carried:

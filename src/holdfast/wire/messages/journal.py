@@ -8,69 +8,72 @@ from holdfast.wire.messages.base import Answer, Request
 
 
 class GetJournal(Request):
-    """Records as they were written, from `since_seq` on. Answered by JournalShown."""
+    """Records of the journal as they were written, of a live session or an ended one. Answered by
+    JournalShown."""
 
     tag = "journal"
     session: str
-    since_seq: int = 1
+    since_seq: int = 1  # number of the first record wanted, from 1
+    # about as many bytes of records, at most 524288; one record comes in any case
     max_bytes: int = 262144
 
 
 class JournalShown(Answer):
-    """A piece of the journal; `more`: ask again from the next sequence on."""
+    """A piece of a journal."""
 
     tag = "journal_shown"
-    session: SessionId
+    session: SessionId  # whose journal it is
+    # records in order, without frames, as in journal.md; none when `since_seq` is beyond the last
     records: tuple[bytes, ...]
-    more: bool
-    names: dict[str, str]  # of the actors this host knows, by id
+    more: bool  # there are more: ask again from the number after the last one
+    names: dict[str, str]  # names of the actors the asker sees, by id
 
 
 class Verify(Request):
-    """Check the journal against its links, its seals and what the host remembers of it. `thorough`:
-    every link, not only every sealed block. Answered by Verified."""
+    """Check the journal of a live or ended session against its links, its seals and what the host
+    remembers of it. Answered by Verified."""
 
     tag = "verify"
     session: str
+    # every link, and not only every sealed block; finds the same faults, slower
     thorough: bool = False
 
 
 class Verified(Answer):
     tag = "verified"
-    judgement: Judgement
+    judgement: Judgement  # the journal now
 
 
 class Prove(Request):
-    """A proof that the records from `first` to `last` are one unbroken chain. Answered by
-    Proven."""
+    """A proof that records are one unbroken range of the journal. Answered by Proven."""
 
     tag = "prove"
     session: str
-    first: int
-    last: int  # 0: the last one there is
+    first: int  # number of the first record, from 1
+    last: int  # number of the last record; 0 is the last there is
 
 
 class Proven(Answer):
-    """`proof` is the full-strength one as JSON text; `witness` its 36-byte form."""
+    """A proof; its two forms are described in journal.md."""
 
     tag = "proven"
-    witness: bytes
-    proof: str
+    witness: bytes  # the short form, 36 bytes
+    proof: str  # the signed form, as JSON
 
 
 class Blame(Request):
-    """Every line of the output that is held, with the command and actor that produced it; of a
-    live session or an ended one. Lines are numbered from 1. Answered by Blamed."""
+    """Every line of the scrollback of a session, live or ended, with the command and actor that
+    produced it. Answered by Blamed."""
 
     tag = "blame"
     session: str
-    first: int = 1
-    last: int | None = None
+    first: int = 1  # number of the first line wanted, from 1
+    last: int | None = None  # number of the last line wanted; null is the last there is
 
 
 class Blamed(Answer):
-    """As many of the lines as fit; the rest is asked for from the next one on."""
+    """Lines and where they came from."""
 
     tag = "blamed"
-    lines: tuple[BlameLine, ...]
-    total: int  # lines there are
+    lines: tuple[BlameLine, ...]  # the lines asked for
+    total: int  # how many lines there are in all

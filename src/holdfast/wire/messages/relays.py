@@ -7,20 +7,24 @@ from holdfast.wire.messages.base import Answer, Request
 
 
 class SetRelays(Request):
-    """Dial these relays from now on, and leave those; what is not named stays as it is. Kept across
-    restarts, beside those of config.toml. Answered by Relays."""
+    """Dial these relays from now on, and leave those; what is named in neither stays as it is. The
+    change is on disk before it is answered, and holds for later daemons. A relay of config.toml, or
+    the host's own, cannot be left this way. A URL that is known with another fingerprint gets the
+    new one. Whether a relay is reached shows later. Answered by Relays."""
 
     tag = "set_relays"
-    relays: tuple[str, ...] = ()  # URLs, with #sha256:… for a certificate that nobody vouches for
-    leave: tuple[str, ...] = ()
+    # URLs, `https://` or `http://`, followed by `#sha256:` and 64 hexadecimal digits for a
+    # certificate that no authority signed
+    relays: tuple[str, ...] = ()
+    leave: tuple[str, ...] = ()  # URLs; the fingerprint may be left out
 
 
 class GetRelays(Request):
-    """Which relays this host has dialled. Answered by Relays."""
+    """The relays that this host uses. Answered by Relays."""
 
     tag = "get_relays"
 
 
 class Relays(Answer):
     tag = "relays"
-    relays: tuple[RelayState, ...]
+    relays: tuple[RelayState, ...]  # those of config.toml, those that were set, and the host's own

@@ -26,12 +26,16 @@ from holdfast.wire.messages.exec import ExecOutput as ExecOutput
 
 
 class Hello(Message):
-    """First message of an operator. Answered by Welcome."""
+    """First message of an operator. Answered by Welcome, or by `failed` with id 0 and the end of
+    the connection."""
 
     tag = "hello"
-    versions: tuple[int, ...]
+    versions: tuple[int, ...]  # protocol versions this operator speaks
+    # 32 hex digits chosen at random by the client and kept across its reconnects; inputs are
+    # counted under it
     operator: OperatorId
-    client: str = ""  # what kind of client this is, for people to read
+    client: str = ""  # kind of client, for people to read; cut to 64 characters
+    # names of optional features the operator understands; none are defined in version 1
     capabilities: tuple[str, ...] = ()
 
 
@@ -39,45 +43,57 @@ class Welcome(Message):
     """First message of the host."""
 
     tag = "welcome"
-    version: int
-    host: str
+    version: int  # the version both now speak
+    host: str  # the host's name, for people
+    # process id of the daemon; a change after a reconnect means the daemon was replaced
     daemon_pid: int
+    # names of optional features the host offers; none are defined in version 1
     capabilities: tuple[str, ...] = ()
-    host_key: bytes = b""  # the host's public key, which signs its journals
-    challenge: bytes = b""  # random; to be signed by who claims to be another actor
-    actor: str = ""  # who the asker is, by the kernel's word for its unix user
+    # the host's Ed25519 public key, 32 bytes, which signs its journals; empty from a host that has
+    # none
+    host_key: bytes = b""
+    challenge: bytes = b""  # 32 random bytes made for this connection, for `claim`
+    actor: str = ""  # name of the actor this connection acts as until it claims another
 
 
 # -- requests ---------------------------------------------------------------------------------
 
 
 class Run(Request):
-    """Start a session. Answered by Shown. An empty argv is the user's login shell."""
+    """Start a session. Answered by Shown. Not to be repeated after a lost connection: it might
+    start two."""
 
     tag = "run"
-    argv: tuple[str, ...] = ()
+    argv: tuple[str, ...] = ()  # program and arguments; empty is the user's shell
+    # a name, unique among the user's live sessions; empty lets the host make one from the program
     name: str = ""
-    cwd: str = ""
+    cwd: str = ""  # absolute working directory; empty is the user's home
+    # environment of the session; the host adds its own variables and leaves out those of the
+    # client's terminal
     env: dict[str, str] = {}  # noqa: RUF012 - Records never mutate a default
-    size: Size | None = None
-    user: str = ""
+    size: Size | None = None  # first size of the terminal; null is 80x24
+    user: str = ""  # unix user to run as; empty is the asker. Only root may name another
+    # level to start it at, `level_unavailable` if the host cannot; null is the highest it has
     level: Level | None = None
-    ring_bytes: int = 0
-    labels: tuple[str, ...] = ()
-    predecessor: str = ""  # an ended or discontinued session that this one follows
-    rehomeable: bool = False  # may be moved by the lapse of a lease, which it then depends on
+    ring_bytes: int = 0  # bytes of output to hold; 0 is the host's setting
+    labels: tuple[str, ...] = ()  # labels, for envelopes; each a name like those of sessions
+    # an ended or discontinued session that this one follows; its journal is named in this one's
+    # first entry
+    predecessor: str = ""
+    # another host may take it over when this one cannot renew its lease; `level_unavailable` below
+    # `contained`, `coordination_down` when no lease can be acquired
+    rehomeable: bool = False
 
 
 class ListSessions(Request):
-    """Live sessions the asker may see, or the recently ended too. Answered by Sessions."""
+    """The sessions the asker may see. Answered by Sessions."""
 
     tag = "list"
-    ended: bool = False
+    ended: bool = False  # also list the recently ended sessions
 
 
 class Show(Request):
-    """One session. `session` here and below: a name, an id, or a unique prefix of an id. Answered
-    by Shown."""
+    """One session. Answered by Shown."""
 
     tag = "show"
     session: str
@@ -94,74 +110,87 @@ class GetScreen(Request):
     """The screen as text. Answered by ScreenShown."""
 
     tag = "screen"
+    # a name, an id, or a unique beginning of an id; an ended session shows its last screen
     session: str
-    scrollback: bool = False
+    scrollback: bool = False  # also the lines above the screen
 
 
 class Attach(Request):
-    """Open a channel: output from `since` (an offset) on, or a Resync and what follows it.
-
-    `raw` never resyncs with a screen: a reader that fell behind gets a Gap instead (for `tail`).
-    `size` sets the canonical size, unless `observe`. `scrollback`: the first Resync brings the
-    lines above the screen too; later ones never do, the terminal has them. Answered by Attached."""
+    """Open a channel of output. Answered by Attached, which comes before anything else on the
+    channel."""
 
     tag = "attach"
     session: str
+    # number of the new channel, not negative, chosen by the operator and not in use on this
+    # connection
     channel: int
+    # this channel only watches: it never sets the size and its terminal never answers queries
     observe: bool = False
+    # every byte and no screens: a reader that fell behind gets `gap` instead of `resync`
     raw: bool = False
+    # output offset to resume from; null is a `resync` first (raw: from now on)
     since: int | None = None
+    # size of this operator's terminal, which becomes the canonical size unless `observe` or another
+    # actor holds the turn
     size: Size | None = None
+    # the first `resync` brings the lines above the screen too; later ones never do, the terminal
+    # has them
     scrollback: bool = True
 
 
 class Detach(Request):
-    """Close a channel. Answered by Done."""
+    """Close a channel. Answered by Done; nothing more comes on it after that."""
 
     tag = "detach"
-    channel: int
+    channel: int  # the channel to close
 
 
 class Input(Request):
-    """Bytes for the terminal, as typed. Answered by Accepted.
-
-    `quiet` ones are answered together: within 50 ms an Accepted for the latest stands for all
-    quiet ones before it. A refusal is answered at once, by Failed, in any case."""
+    """Bytes for the terminal. Answered by Accepted; quiet ones together: within 50 ms an
+    `accepted` for the latest stands for all quiet ones before it. A refusal is answered at once
+    in any case."""
 
     tag = "input"
     session: str
-    seq: int
-    data: bytes
-    quiet: bool = False
+    seq: int  # number of this input, see *Input*
+    data: bytes  # bytes as a terminal would send them
+    quiet: bool = False  # answer this one together with others
 
 
 class Submit(Request):
-    """Text for the terminal, pasted as one piece, with Enter if asked. Answered by Accepted."""
+    """Text for the terminal, as one piece. Answered by Accepted."""
 
     tag = "submit"
     session: str
-    seq: int
+    seq: int  # number of this input, see *Input*
+    # text, sent as one bracketed paste when the program asked for that (mode 2004) and it is longer
+    # than one byte
     text: str
-    enter: bool = True
-    secret: bool = False  # typed only where a program reads without echo
+    enter: bool = True  # whether a carriage return follows
+    # refused with `invalid_argument` unless a program reads a line without echo at this moment: a
+    # secret that nobody asks for would be shown and recorded
+    secret: bool = False
 
 
 class Keys(Request):
-    """Named keys, translated by the terminal's current modes. Answered by Accepted."""
+    """Named keys for the terminal. Answered by Accepted."""
 
     tag = "keys"
     session: str
-    seq: int
+    seq: int  # number of this input, see *Input*
+    # key names: a character for itself, `Enter`, `Tab`, `Esc`, `Up`, `F5`, `C-c`, `M-x`, `S-Tab`,
+    # ...; translated by the terminal's modes at that moment
     keys: tuple[str, ...]
 
 
 class Resize(Request):
-    """Set the canonical size. Answered by Done. With `channel`: that channel's terminal has this
-    size now; it becomes the canonical one when its actor holds the turn."""
+    """Set the canonical size, or report the size of a terminal. Answered by Done."""
 
     tag = "resize"
     session: str
-    size: Size
+    size: Size  # the new size
+    # the channel whose terminal has this size now; it becomes the canonical size if its actor holds
+    # the turn or nobody does. null sets the canonical size, which is a write
     channel: int | None = None
 
 
@@ -170,19 +199,21 @@ class Signal(Request):
 
     tag = "signal"
     session: str
-    signal: int
+    signal: int  # signal number, 1 to 64
 
 
 class Watch(Request):
-    """Events of one session, or of all that may be seen; the present state comes first as an
-    event. Answered by Done."""
+    """Events of a session from now on, the present state first. Answered by Done."""
 
     tag = "watch"
+    # a name, an id, or a unique beginning of an id; empty is all sessions the asker may see, also
+    # those that begin later
     session: str = ""
 
 
 class End(Request):
-    """End a session: hang up, then kill what remains. Answered by Shown with its true ending."""
+    """End a session: hang up, then kill what remains after 3 s. Answered by Shown when it has
+    ended."""
 
     tag = "end"
     session: str
@@ -195,18 +226,18 @@ class GetHost(Request):
 
 
 class RestartDaemon(Request):
-    """Replace the daemon by a fresh one; sessions carry on. Answered by Done, then the
-    connection ends."""
+    """Replace the daemon by a new one; sessions carry on. Answered by Done; then the connection
+    ends."""
 
     tag = "restart_daemon"
 
 
 class Shutdown(Request):
-    """Stop keeper and daemon; refused while sessions live unless they are to be ended. Answered by
-    Done."""
+    """Stop keeper and daemon. Answered by Done, or by `failed` (`sessions_live`) while sessions
+    live."""
 
     tag = "shutdown"
-    end_sessions: bool = False
+    end_sessions: bool = False  # end the live sessions first instead of refusing
 
 
 # -- answers ----------------------------------------------------------------------------------
@@ -217,149 +248,157 @@ class Done(Answer):
 
 
 class Failed(Answer):
-    """Why not. `code` is stable; `hint` says what to do next."""
+    """The request was refused and changed nothing. With `id` 0 the connection is of no more use and
+    is closed."""
 
     tag = "failed"
-    code: str
-    message: str
-    hint: str = ""
-    retryable: bool = False
+    code: str  # stable name of the error, listed in errors.md
+    message: str  # what happened, for people
+    hint: str = ""  # what to do next, for people; may be empty
+    retryable: bool = False  # the same request may succeed later
 
 
 class Shown(Answer):
     tag = "shown"
-    info: SessionInfo
+    info: SessionInfo  # the session now; for `end`, with its true ending
 
 
 class Sessions(Answer):
     tag = "sessions"
-    sessions: tuple[SessionInfo, ...]
+    sessions: tuple[SessionInfo, ...]  # live sessions, then (if asked) ended ones, newest first
 
 
 class GraphShown(Answer):
     tag = "graph_shown"
-    graph: Graph
+    graph: Graph  # the live graph at one moment
 
 
 class ScreenShown(Answer):
     tag = "screen_shown"
-    text: str
-    cursor_col: int
-    cursor_row: int
-    size: Size
-    title: str
-    offset: int
+    text: str  # lines joined by newlines, without attributes
+    cursor_col: int  # column of the cursor, from 0
+    cursor_row: int  # row of the cursor on the screen, from 0
+    size: Size  # canonical size
+    title: str  # title the program set
+    offset: int  # output offset the screen is true at
     alternate: bool = False  # a full-screen program has the screen
 
 
 class Attached(Answer):
-    """A channel is open. Output starts at `offset`; when a Resync comes first, it says so itself.
-
-    `input_seq` is the last input of this operator the session took: what a client that comes back
-    needs to send the rest, and only the rest."""
+    """A channel is open."""
 
     tag = "attached"
-    channel: int
-    info: SessionInfo
-    offset: int
-    input_seq: int
+    channel: int  # the channel now open
+    info: SessionInfo  # the session at that moment
+    offset: int  # where output starts; when a `resync` comes first it carries its own
+    input_seq: int  # last input of this operator the session took; 0 when none is remembered
 
 
 class Accepted(Answer):
-    """The input is in the session's custody, in order, exactly once. `repeated`: it already was."""
+    """The input is in the session's custody: in order, exactly once, and not lost if the daemon
+    dies now."""
 
     tag = "accepted"
-    seq: int
-    offset: int  # output offset at that moment
-    repeated: bool = False
+    seq: int  # the input's number
+    offset: int  # output offset at the moment it was taken
+    repeated: bool = False  # it had been taken before and was not typed again
 
 
 class HostShown(Answer):
     tag = "host_shown"
-    host: HostInfo
+    host: HostInfo  # the host now
 
 
 # -- unasked ----------------------------------------------------------------------------------
 
 
 class Output(Message):
-    """Bytes the session printed, from `offset` on."""
+    """Bytes the session printed."""
 
     tag = "output"
-    channel: int
-    offset: int
-    data: bytes
+    channel: int  # which channel
+    offset: int  # offset of the first byte of `data`
+    data: bytes  # bytes the session printed, unchanged
 
 
 class Resync(Message):
-    """The whole view as terminal text, true at `offset`: sent at attach, and to a reader that
-    fell behind what is held. `skipped` bytes were printed and never sent to this channel."""
+    """The whole view. Sent at attach, and to a reader that fell behind what is held. Replaces
+    everything shown before."""
 
     tag = "resync"
-    channel: int
-    offset: int
-    size: Size
-    skipped: int
+    channel: int  # which channel
+    offset: int  # the view is true at this offset; output goes on from here
+    size: Size  # canonical size the view is painted for
+    skipped: int  # bytes printed that this channel was never sent
+    # terminal output that paints the whole view: modes, both screens, cursor, title, and at first
+    # the scrollback
     data: bytes
 
 
 class Gap(Message):
-    """On a raw channel: bytes before `offset` are no longer held."""
+    """Only on raw channels: bytes are missing."""
 
     tag = "gap"
-    channel: int
-    offset: int
-    skipped: int
+    channel: int  # which channel
+    offset: int  # output goes on from here
+    skipped: int  # bytes before `offset` that are no longer held
 
 
 class Closed(Message):
-    """A channel is closed by the host: the session ended, all its output was sent."""
+    """The last message of a channel: the session ended and all its output was sent."""
 
     tag = "closed"
-    channel: int
-    ending: Ending
+    channel: int  # which channel; its number is free again
+    ending: Ending  # how the session ended
 
 
 class Dismissed(Message):
-    """A channel is closed by the host: its actor may not watch, or not write, here any more."""
+    """The last message of a channel: its actor may no longer watch, or write, here, or the host
+    lost the session's lease. Nothing more comes on it."""
 
     tag = "dismissed"
-    channel: int
-    code: str = ""  # fenced: the host lost the session's lease
+    channel: int  # which channel; its number is free again
+    # `fenced` when the host lost the session's lease; empty when the actor's rights changed
+    code: str = ""
 
 
 class Answering(Message):
-    """Whether this channel's terminal is the one that answers a program's queries from now on."""
+    """Whether this channel's terminal answers a program's queries (cursor position, device
+    attributes, colours). Each must be answered once: the terminal that the turn's holder used last
+    answers, the others must not pass their terminal's answers on. With the turn free, or its holder
+    not attached, the host answers."""
 
     tag = "answering"
-    channel: int
-    answers: bool
+    channel: int  # which channel
+    answers: bool  # whether this channel's terminal answers a program's queries from now on
 
 
 class StateEvent(Message):
-    """A session's state, now and at each change."""
+    """A watched session's state, at first and at each change."""
 
     tag = "state"
-    session: SessionId
-    name: str
-    state: SessionState
-    at: float
-    waiting_line: str = ""
-    ending: Ending | None = None
+    session: SessionId  # id of the session
+    name: str  # its name
+    state: SessionState  # what it does now
+    at: float  # when that was seen, seconds since 1970
+    waiting_line: str = ""  # the line the cursor is on, when a program waits there
+    ending: Ending | None = None  # how it ended, if it did
 
 
 class OperatorEvent(Message):
-    """Somebody came or went, or the canonical size changed."""
+    """Sent to operators that are attached or watch: somebody attached or detached, or the size
+    changed."""
 
     tag = "operators"
-    session: SessionId
-    operators: int
-    observers: int
-    size: Size
+    session: SessionId  # id of the session
+    operators: int  # how many are attached
+    observers: int  # of these, how many only watch
+    size: Size  # canonical size
 
 
 class EventsDropped(Message):
-    """Events were left out because this operator does not read fast enough."""
+    """Events were left out because this operator does not read fast enough; query again what
+    matters."""
 
     tag = "dropped"
-    count: int
+    count: int  # how many events were left out

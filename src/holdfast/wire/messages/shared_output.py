@@ -7,21 +7,22 @@ from holdfast.wire.messages.base import Answer, Request
 
 
 class Share(Request):
-    """This operator is subscribed to what the host sends to all of the session: bring the output
-    of this channel that way from now on. Answered by Shared.
-
-    `anew`: something was missed there; the channel begins again with a Resync."""
+    """Only on the channel of a session (see channel.md): this operator is subscribed at its relay
+    to what the host sends to all readers of the session, and wants the output of this channel to
+    come that way. Answered by Shared."""
 
     tag = "share"
-    session: str
-    channel: int
-    anew: bool = False
+    session: str  # the session of the channel
+    channel: int  # a channel that was attached without `raw`
+    anew: bool = False  # something was missed there: the channel begins again with a `resync`
 
 
 class Shared(Answer):
-    """Output up to `offset` still comes on the channel, the rest by the broadcast. There a frame's
-    data is 8 bytes of offset, big endian, and the output from there on."""
+    """Output up to `offset` still comes on the channel, everything after it by the broadcast. The
+    data of such a frame is 8 bytes of offset, big endian, and the output from there on. At the end
+    of the session an empty `output` comes on the channel before `closed`: it says how far the
+    output goes."""
 
     tag = "shared"
-    channel: int
-    offset: int
+    channel: int  # the channel
+    offset: int  # output from here on comes by the broadcast

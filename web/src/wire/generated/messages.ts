@@ -7,264 +7,272 @@ import * as v from './values'
 export const HOST_MESSAGES = {
   /** First message of the host. */
   welcome: record({
-    version: int,
-    host: text,
-    daemon_pid: int,
-    capabilities: withDefault(list(text), []),
-    host_key: withDefault(bytes, Uint8Array.of()), // the host's public key, which signs its journals
-    challenge: withDefault(bytes, Uint8Array.of()), // random; to be signed by who claims to be another actor
-    actor: withDefault(text, ''), // who the asker is, by the kernel's word for its unix user
+    version: int, // the version both now speak
+    host: text, // the host's name, for people
+    daemon_pid: int, // process id of the daemon; a change after a reconnect means the daemon was replaced
+    capabilities: withDefault(list(text), []), // names of optional features the host offers; none are defined in version 1
+    host_key: withDefault(bytes, Uint8Array.of()), // the host's Ed25519 public key, 32 bytes, which signs its journals; empty from a host that has none
+    challenge: withDefault(bytes, Uint8Array.of()), // 32 random bytes made for this connection, for `claim`
+    actor: withDefault(text, ''), // name of the actor this connection acts as until it claims another
   }),
   done: record({
-    id: int,
+    id: int, // that of the request
   }),
-  /** Why not. `code` is stable; `hint` says what to do next. */
+  /** The request was refused and changed nothing. With `id` 0 the connection is of no more use and is
+   * closed.
+   */
   failed: record({
-    id: int,
-    code: text,
-    message: text,
-    hint: withDefault(text, ''),
-    retryable: withDefault(bool, false),
+    id: int, // that of the request
+    code: text, // stable name of the error, listed in errors.md
+    message: text, // what happened, for people
+    hint: withDefault(text, ''), // what to do next, for people; may be empty
+    retryable: withDefault(bool, false), // the same request may succeed later
   }),
   shown: record({
-    id: int,
-    info: v.sessionInfo,
+    id: int, // that of the request
+    info: v.sessionInfo, // the session now; for `end`, with its true ending
   }),
   sessions: record({
-    id: int,
-    sessions: list(v.sessionInfo),
+    id: int, // that of the request
+    sessions: list(v.sessionInfo), // live sessions, then (if asked) ended ones, newest first
   }),
   graph_shown: record({
-    id: int,
-    graph: v.graph,
+    id: int, // that of the request
+    graph: v.graph, // the live graph at one moment
   }),
   screen_shown: record({
-    id: int,
-    text,
-    cursor_col: int,
-    cursor_row: int,
-    size: v.size,
-    title: text,
-    offset: int,
+    id: int, // that of the request
+    text, // lines joined by newlines, without attributes
+    cursor_col: int, // column of the cursor, from 0
+    cursor_row: int, // row of the cursor on the screen, from 0
+    size: v.size, // canonical size
+    title: text, // title the program set
+    offset: int, // output offset the screen is true at
     alternate: withDefault(bool, false), // a full-screen program has the screen
   }),
-  /** A channel is open. Output starts at `offset`; when a Resync comes first, it says so itself.
-   * `input_seq` is the last input of this operator the session took: what a client that comes back needs
-   * to send the rest, and only the rest.
-   */
+  /** A channel is open. */
   attached: record({
-    id: int,
-    channel: int,
-    info: v.sessionInfo,
-    offset: int,
-    input_seq: int,
+    id: int, // that of the request
+    channel: int, // the channel now open
+    info: v.sessionInfo, // the session at that moment
+    offset: int, // where output starts; when a `resync` comes first it carries its own
+    input_seq: int, // last input of this operator the session took; 0 when none is remembered
   }),
-  /** Output up to `offset` still comes on the channel, the rest by the broadcast. There a frame's data is
-   * 8 bytes of offset, big endian, and the output from there on.
+  /** Output up to `offset` still comes on the channel, everything after it by the broadcast. The data of
+   * such a frame is 8 bytes of offset, big endian, and the output from there on. At the end of the
+   * session an empty `output` comes on the channel before `closed`: it says how far the output goes.
    */
   shared: record({
-    id: int,
-    channel: int,
-    offset: int,
+    id: int, // that of the request
+    channel: int, // the channel
+    offset: int, // output from here on comes by the broadcast
   }),
-  /** The input is in the session's custody, in order, exactly once. `repeated`: it already was. */
+  /** The input is in the session's custody: in order, exactly once, and not lost if the daemon dies now. */
   accepted: record({
-    id: int,
-    seq: int,
-    offset: int, // output offset at that moment
-    repeated: withDefault(bool, false),
+    id: int, // that of the request
+    seq: int, // the input's number
+    offset: int, // output offset at the moment it was taken
+    repeated: withDefault(bool, false), // it had been taken before and was not typed again
   }),
   actor_shown: record({
-    id: int,
-    actor: v.actor,
-    envelopes: withDefault(list(v.envelope), []),
+    id: int, // that of the request
+    actor: v.actor, // the actor
+    envelopes: withDefault(list(v.envelope), []), // its envelopes, expired ones too; only in answer to `show_actor`
   }),
   actors: record({
-    id: int,
-    actors: list(v.actor),
+    id: int, // that of the request
+    actors: list(v.actor), // revoked ones too
   }),
   turn_shown: record({
-    id: int,
-    turn: v.turnInfo,
+    id: int, // that of the request
+    turn: v.turnInfo, // the turn now
     yours: bool, // the asker's actor holds it
   }),
   halted: record({
-    id: int,
-    receipt: v.receipt,
+    id: int, // that of the request
+    receipt: v.receipt, // the receipt
   }),
   caught_up: record({
-    id: int,
-    handoff: v.handoff,
+    id: int, // that of the request
+    handoff: v.handoff, // since the asker last looked
   }),
-  /** A piece of the journal; `more`: ask again from the next sequence on. */
+  /** A piece of a journal. */
   journal_shown: record({
-    id: int,
-    session: text,
-    records: list(bytes),
-    more: bool,
-    names: map(text), // of the actors this host knows, by id
+    id: int, // that of the request
+    session: text, // whose journal it is
+    records: list(bytes), // records in order, without frames, as in journal.md; none when `since_seq` is beyond the last
+    more: bool, // there are more: ask again from the number after the last one
+    names: map(text), // names of the actors the asker sees, by id
   }),
-  /** As many of the lines as fit; the rest is asked for from the next one on. */
+  /** Lines and where they came from. */
   blamed: record({
-    id: int,
-    lines: list(v.blameLine),
-    total: int, // lines there are
+    id: int, // that of the request
+    lines: list(v.blameLine), // the lines asked for
+    total: int, // how many lines there are in all
   }),
-  /** The only message that ever has the code. */
+  /** The new invite. No other message has its code. */
   invite_made: record({
-    id: int,
-    invite: v.inviteInfo,
-    code: bytes,
-    link: text, // "" when the host has no relay
+    id: int, // that of the request
+    invite: v.inviteInfo, // the invite
+    code: bytes, // the secret of the link, 16 bytes. The host keeps no copy
+    link: text, // the link; empty when the host has no relay
   }),
   invites: record({
-    id: int,
-    invites: list(v.inviteInfo),
-    names: map(text), // of the actors in them, by id
+    id: int, // that of the request
+    invites: list(v.inviteInfo), // the invites
+    names: map(text), // names of the actors the asker sees, by id
   }),
   joined: record({
-    id: int,
-    chain: bytes, // the grant
-    actor: text, // what it is called here
-    host_name: text,
-    relays: list(text), // where this host can be reached
+    id: int, // that of the request
+    chain: bytes, // its grant, to be presented at each connection
+    actor: text, // its name on this host
+    host_name: text, // the host's own name
+    relays: list(text), // where the host can be reached
   }),
-  /** It is open, to this address and this process. */
+  /** The connection is open. What the program sends comes after this. */
   forwarded: record({
-    id: int,
-    number: int,
-    address: text,
-    pid: int,
-    process: text,
+    id: int, // that of the request
+    number: int, // the number given in the request
+    address: text, // address and port that were dialled
+    pid: int, // the process that listens there, in the host's numbering
+    process: text, // name of that process
   }),
-  /** The next bytes, no more than the limit of one piece and the room there is. */
+  /** The next bytes. */
   forward_data: record({
-    session: text,
-    number: int,
-    data: bytes,
+    session: text, // the session's whole id
+    number: int, // the connection
+    data: bytes, // at most `FORWARD_PIECE_BYTES`, and no more than there is room for
   }),
-  /** So many bytes were taken on here; there is room for so many more. */
+  /** The sender has passed on this much of what it received, and can take as much more. */
   forward_room: record({
-    session: text,
-    number: int,
-    size: int,
+    session: text, // the session's whole id
+    number: int, // the connection
+    size: int, // in bytes; in all never more than was sent
   }),
-  /** No more data comes from here; what the other end says is still taken. When both have said so and all
-   * is taken, the connection is over.
-   */
+  /** No more data comes from here. */
   forward_end: record({
-    session: text,
-    number: int,
+    session: text, // the session's whole id
+    number: int, // the connection
   }),
-  /** The connection was cut off: what came is not all there was. `code` is an error's. */
+  /** The connection was cut off. */
   forward_closed: record({
-    session: text,
-    number: int,
-    code: text,
-    message: withDefault(text, ''),
+    session: text, // the session's whole id
+    number: int, // the connection
+    code: text, // an error's, see errors.md
+    message: withDefault(text, ''), // for people
   }),
-  /** Bytes the session printed, from `offset` on. */
+  /** Bytes the session printed. */
   output: record({
-    channel: int,
-    offset: int,
-    data: bytes,
+    channel: int, // which channel
+    offset: int, // offset of the first byte of `data`
+    data: bytes, // bytes the session printed, unchanged
   }),
-  /** The whole view as terminal text, true at `offset`: sent at attach, and to a reader that fell behind
-   * what is held. `skipped` bytes were printed and never sent to this channel.
+  /** The whole view. Sent at attach, and to a reader that fell behind what is held. Replaces everything
+   * shown before.
    */
   resync: record({
-    channel: int,
-    offset: int,
-    size: v.size,
-    skipped: int,
-    data: bytes,
+    channel: int, // which channel
+    offset: int, // the view is true at this offset; output goes on from here
+    size: v.size, // canonical size the view is painted for
+    skipped: int, // bytes printed that this channel was never sent
+    data: bytes, // terminal output that paints the whole view: modes, both screens, cursor, title, and at first the scrollback
   }),
-  /** A channel is closed by the host: the session ended, all its output was sent. */
+  /** The last message of a channel: the session ended and all its output was sent. */
   closed: record({
-    channel: int,
-    ending: v.ending,
+    channel: int, // which channel; its number is free again
+    ending: v.ending, // how the session ended
   }),
-  /** A channel is closed by the host: its actor may not watch, or not write, here any more. */
+  /** The last message of a channel: its actor may no longer watch, or write, here, or the host lost the
+   * session's lease. Nothing more comes on it.
+   */
   dismissed: record({
-    channel: int,
-    code: withDefault(text, ''), // fenced: the host lost the session's lease
+    channel: int, // which channel; its number is free again
+    code: withDefault(text, ''), // `fenced` when the host lost the session's lease; empty when the actor's rights changed
   }),
-  /** Whether this channel's terminal is the one that answers a program's queries from now on. */
+  /** Whether this channel's terminal answers a program's queries (cursor position, device attributes,
+   * colours). Each must be answered once: the terminal that the turn's holder used last answers, the
+   * others must not pass their terminal's answers on. With the turn free, or its holder not attached, the
+   * host answers.
+   */
   answering: record({
-    channel: int,
-    answers: bool,
+    channel: int, // which channel
+    answers: bool, // whether this channel's terminal answers a program's queries from now on
   }),
-  /** A session's state, now and at each change. */
+  /** A watched session's state, at first and at each change. */
   state: record({
-    session: text,
-    name: text,
-    state: openEnum<v.SessionState>(),
-    at: float,
-    waiting_line: withDefault(text, ''),
-    ending: optional(v.ending),
+    session: text, // id of the session
+    name: text, // its name
+    state: openEnum<v.SessionState>(), // what it does now
+    at: float, // when that was seen, seconds since 1970
+    waiting_line: withDefault(text, ''), // the line the cursor is on, when a program waits there
+    ending: optional(v.ending), // how it ended, if it did
   }),
-  /** Somebody came or went, or the canonical size changed. */
+  /** Sent to operators that are attached or watch: somebody attached or detached, or the size changed. */
   operators: record({
-    session: text,
-    operators: int,
-    observers: int,
-    size: v.size,
+    session: text, // id of the session
+    operators: int, // how many are attached
+    observers: int, // of these, how many only watch
+    size: v.size, // canonical size
   }),
-  /** The turn changed, or somebody asks for it: told to everybody attached or watching. */
+  /** The turn changed, or somebody asks for it. After a `request` the actor either holds the turn or is in
+   * its queue: `turn` says which.
+   */
   turn_event: record({
-    session: text,
-    step: text,
-    at: float,
-    actor: text, // who did it, by name
-    turn: v.turnInfo,
-    yours: bool,
-    reason: withDefault(text, ''),
+    session: text, // id of the session
+    step: text, // `request`, `grant`, `yield`, `hand off`, `revoke`, `expire`, `seize`, `withdraw` or `leave`, or `blind` or `not blind`
+    at: float, // when, seconds since 1970
+    actor: text, // who did it, by name; empty is the host
+    turn: v.turnInfo, // the turn after it
+    yours: bool, // the receiver's actor holds it now
+    reason: withDefault(text, ''), // the message or reason given
   }),
-  /** You held the turn and do not any more; your writes are refused from here on. */
+  /** The turn was taken from the receiver's actor: its writes are refused from now on. */
   turn_lost: record({
-    session: text,
-    by: text,
-    at: float,
-    reason: text,
+    session: text, // id of the session
+    by: text, // who took it, by name; `the host` when it expired, or the holder's envelope did
+    at: float, // when, seconds since 1970
+    reason: text, // the reason given; `idle` when it expired
   }),
-  /** You hold the turn now: what changed since you last did. */
+  /** The receiver's actor holds the turn now. Follows the `turn_event` that says so, when it has been
+   * gathered.
+   */
   handed_over: record({
-    session: text,
-    handoff: v.handoff,
+    session: text, // id of the session
+    handoff: v.handoff, // what others did since this actor last held it
   }),
-  /** Events were left out because this operator does not read fast enough. */
+  /** Events were left out because this operator does not read fast enough; query again what matters. */
   dropped: record({
-    count: int,
+    count: int, // how many events were left out
   }),
 } as const
 
 /** What a host is asked, and its answer. Fields left out take their default. */
 export interface Requests {
-  /** Start a session. An empty argv is the user's login shell. */
+  /** Start a session. Not to be repeated after a lost connection: it might start two. */
   run: {
     fields: {
-      argv?: string[]
-      name?: string
-      cwd?: string
-      env?: Record<string, string>
-      size?: v.Size | null
-      user?: string
-      level?: v.Level | null
-      ring_bytes?: number
-      labels?: string[]
-      predecessor?: string // an ended or discontinued session that this one follows
-      rehomeable?: boolean // may be moved by the lapse of a lease, which it then depends on
+      argv?: string[] // program and arguments; empty is the user's shell
+      name?: string // a name, unique among the user's live sessions; empty lets the host make one from the program
+      cwd?: string // absolute working directory; empty is the user's home
+      env?: Record<string, string> // environment of the session; the host adds its own variables and leaves out those of the client's terminal
+      size?: v.Size | null // first size of the terminal; null is 80x24
+      user?: string // unix user to run as; empty is the asker. Only root may name another
+      level?: v.Level | null // level to start it at, `level_unavailable` if the host cannot; null is the highest it has
+      ring_bytes?: number // bytes of output to hold; 0 is the host's setting
+      labels?: string[] // labels, for envelopes; each a name like those of sessions
+      predecessor?: string // an ended or discontinued session that this one follows; its journal is named in this one's first entry
+      rehomeable?: boolean // another host may take it over when this one cannot renew its lease; `level_unavailable` below `contained`, `coordination_down` when no lease can be acquired
     }
     answer: 'shown'
   }
-  /** Live sessions the asker may see, or the recently ended too. */
+  /** The sessions the asker may see. */
   list: {
     fields: {
-      ended?: boolean
+      ended?: boolean // also list the recently ended sessions
     }
     answer: 'sessions'
   }
-  /** One session. `session` here and below: a name, an id, or a unique prefix of an id. */
+  /** One session. */
   show: {
     fields: {
       session: string
@@ -281,88 +289,80 @@ export interface Requests {
   /** The screen as text. */
   screen: {
     fields: {
-      session: string
-      scrollback?: boolean
+      session: string // a name, an id, or a unique beginning of an id; an ended session shows its last screen
+      scrollback?: boolean // also the lines above the screen
     }
     answer: 'screen_shown'
   }
-  /** Open a channel: output from `since` (an offset) on, or a Resync and what follows it. `raw` never
-   * resyncs with a screen: a reader that fell behind gets a Gap instead (for `tail`). `size` sets the
-   * canonical size, unless `observe`. `scrollback`: the first Resync brings the lines above the screen
-   * too; later ones never do, the terminal has them.
-   */
+  /** Open a channel of output. Answered by Attached, which comes before anything else on the channel. */
   attach: {
     fields: {
       session: string
-      channel: number
-      observe?: boolean
-      raw?: boolean
-      since?: number | null
-      size?: v.Size | null
-      scrollback?: boolean
+      channel: number // number of the new channel, not negative, chosen by the operator and not in use on this connection
+      observe?: boolean // this channel only watches: it never sets the size and its terminal never answers queries
+      raw?: boolean // every byte and no screens: a reader that fell behind gets `gap` instead of `resync`
+      since?: number | null // output offset to resume from; null is a `resync` first (raw: from now on)
+      size?: v.Size | null // size of this operator's terminal, which becomes the canonical size unless `observe` or another actor holds the turn
+      scrollback?: boolean // the first `resync` brings the lines above the screen too; later ones never do, the terminal has them
     }
     answer: 'attached'
   }
-  /** Close a channel. */
+  /** Close a channel. Answered by Done; nothing more comes on it after that. */
   detach: {
     fields: {
-      channel: number
+      channel: number // the channel to close
     }
     answer: 'done'
   }
-  /** This operator is subscribed to what the host sends to all of the session: bring the output of this
-   * channel that way from now on. `anew`: something was missed there; the channel begins again with a
-   * Resync.
+  /** Only on the channel of a session (see channel.md): this operator is subscribed at its relay to what
+   * the host sends to all readers of the session, and wants the output of this channel to come that way.
    */
   share: {
     fields: {
-      session: string
-      channel: number
-      anew?: boolean
+      session: string // the session of the channel
+      channel: number // a channel that was attached without `raw`
+      anew?: boolean // something was missed there: the channel begins again with a `resync`
     }
     answer: 'shared'
   }
-  /** Bytes for the terminal, as typed. `quiet` ones are answered together: within 50 ms an Accepted for
-   * the latest stands for all quiet ones before it. A refusal is answered at once, by Failed, in any
-   * case.
+  /** Bytes for the terminal. Answered by Accepted; quiet ones together: within 50 ms an `accepted` for the
+   * latest stands for all quiet ones before it. A refusal is answered at once in any case.
    */
   input: {
     fields: {
       session: string
-      seq: number
-      data: Uint8Array
-      quiet?: boolean
+      seq: number // number of this input, see *Input*
+      data: Uint8Array // bytes as a terminal would send them
+      quiet?: boolean // answer this one together with others
     }
     answer: 'accepted'
   }
-  /** Text for the terminal, pasted as one piece, with Enter if asked. */
+  /** Text for the terminal, as one piece. */
   submit: {
     fields: {
       session: string
-      seq: number
-      text: string
-      enter?: boolean
-      secret?: boolean // typed only where a program reads without echo
+      seq: number // number of this input, see *Input*
+      text: string // text, sent as one bracketed paste when the program asked for that (mode 2004) and it is longer than one byte
+      enter?: boolean // whether a carriage return follows
+      secret?: boolean // refused with `invalid_argument` unless a program reads a line without echo at this moment: a secret that nobody asks for would be shown and recorded
     }
     answer: 'accepted'
   }
-  /** Named keys, translated by the terminal's current modes. */
+  /** Named keys for the terminal. */
   keys: {
     fields: {
       session: string
-      seq: number
-      keys: string[]
+      seq: number // number of this input, see *Input*
+      keys: string[] // key names: a character for itself, `Enter`, `Tab`, `Esc`, `Up`, `F5`, `C-c`, `M-x`, `S-Tab`, ...; translated by the terminal's modes at that moment
     }
     answer: 'accepted'
   }
-  /** Set the canonical size. With `channel`: that channel's terminal has this size now; it becomes the
-   * canonical one when its actor holds the turn.
-   */
+  /** Set the canonical size, or report the size of a terminal. */
   resize: {
     fields: {
       session: string
-      size: v.Size
-      channel?: number | null
+      size: v.Size // the new size
+      channel?: number | null // the channel whose terminal has this size now; it becomes the canonical size if its actor holds the turn or nobody does. null sets the canonical size, which is a write
     }
     answer: 'done'
   }
@@ -370,45 +370,42 @@ export interface Requests {
   signal: {
     fields: {
       session: string
-      signal: number
+      signal: number // signal number, 1 to 64
     }
     answer: 'done'
   }
-  /** Events of one session, or of all that may be seen; the present state comes first as an event. */
+  /** Events of a session from now on, the present state first. */
   watch: {
     fields: {
-      session?: string
+      session?: string // a name, an id, or a unique beginning of an id; empty is all sessions the asker may see, also those that begin later
     }
     answer: 'done'
   }
-  /** Open a connection to this port, where a process of the session's own tree must listen. `number` is
-   * what the operator calls it, and none that it has open; its data may follow at once, and reaches
-   * nobody if the answer is a refusal.
-   */
+  /** Open a connection to a port, see *Connections to ports*. */
   forward: {
     fields: {
       session: string
-      number: number
-      port: number
+      number: number // the operator's number for the connection: 0 or more, and not in use
+      port: number // port on which a process of the session listens, 1 to 65535
     }
     answer: 'forwarded'
   }
-  /** End a session: hang up, then kill what remains. Answered by Shown with its true ending. */
+  /** End a session: hang up, then kill what remains after 3 s. Answered by Shown when it has ended. */
   end: {
     fields: {
       session: string
     }
     answer: 'shown'
   }
-  /** The actors of the asker's unix user. */
+  /** The actors of the asker's unix user; to root all. */
   list_actors: {
     fields: Record<never, never>
     answer: 'actors'
   }
-  /** One actor with its envelopes; an empty name is the asker's own. */
+  /** One actor and its envelopes. */
   show_actor: {
     fields: {
-      actor?: string
+      actor?: string // name or id; empty is the asker's own
     }
     answer: 'actor_shown'
   }
@@ -419,7 +416,9 @@ export interface Requests {
     }
     answer: 'turn_shown'
   }
-  /** Ask for the turn. It may come at once; else the asker waits, and a TurnEvent tells it. */
+  /** Ask for the turn. It may come at once; otherwise the actor waits, and a `turn_event` says when it
+   * comes.
+   */
   request_turn: {
     fields: {
       session: string
@@ -427,18 +426,20 @@ export interface Requests {
     }
     answer: 'turn_shown'
   }
-  /** Wait for the turn no longer. */
+  /** Stop waiting for the turn; `invalid_argument` when the actor does not wait. */
   withdraw_turn: {
     fields: {
       session: string
     }
     answer: 'turn_shown'
   }
-  /** The holder gives the turn to one who waits; an empty `to` is the first of them. */
+  /** The holder gives the turn to an actor that waits. `turn_not_held` from anybody else,
+   * `invalid_argument` when nobody waits.
+   */
   grant_turn: {
     fields: {
       session: string
-      to?: string
+      to?: string // name or id of one who waits; empty is the next by the policy
     }
     answer: 'turn_shown'
   }
@@ -453,123 +454,127 @@ export interface Requests {
   hand_off_turn: {
     fields: {
       session: string
-      to: string
-      message?: string
+      to: string // name or id
+      message?: string // for everybody to read
     }
     answer: 'turn_shown'
   }
-  /** Take the turn from its holder without taking it oneself. Needs the right to seize. */
+  /** Take the turn from its holder without taking it oneself; the next in the queue gets it, or nobody. */
   revoke_turn: {
     fields: {
       session: string
-      reason?: string
+      reason?: string // for everybody to read
     }
     answer: 'turn_shown'
   }
-  /** Begin or end a blind turn: what is typed and printed meanwhile is kept nowhere. */
+  /** Begin or end a blind turn. Only the holder may; beginning one takes a free turn. */
   set_blind: {
     fields: {
       session: string
-      blind: boolean
+      blind: boolean // whether what is typed and printed from now on is kept nowhere
     }
     answer: 'turn_shown'
   }
-  /** Take the turn now, whoever holds it and whatever the policy. `halt` freezes the whole tree too;
-   * `only_actor` only what that actor started.
-   */
+  /** Take the turn now, whoever holds it and whatever the policy. */
   seize: {
     fields: {
       session: string
-      halt?: boolean
-      only_actor?: string
-      reason?: string
+      halt?: boolean // freeze the whole tree too
+      only_actor?: string // name or id: freeze only what this actor started
+      reason?: string // for everybody to read, and for the journal
     }
     answer: 'halted'
   }
-  /** Freeze the tree, or what one actor started. */
+  /** Freeze the tree, or what one actor started. The turn does not move. */
   halt: {
     fields: {
       session: string
-      only_actor?: string
-      reason?: string
+      only_actor?: string // name or id: freeze only what this actor started
+      reason?: string // for the journal
     }
     answer: 'halted'
   }
-  /** Let a halted tree run on. `force_lease`: why a fenced one may hold its lease again though no record
-   * of it is left; the asker attests that it lives nowhere else.
+  /** Thaw everything that is frozen. Answered by Done, or by `failed` with `halt_failed`. With
+   * `force_lease`, and the right `grant`: a re-homeable session that is fenced acquires its lease again,
+   * in a new epoch, although the coordination point has no record of it, as when the store was lost and
+   * recreated; the asker attests that no other host has the session. Refused with `invalid_argument`
+   * where there is a record, and with `coordination_down` while the coordination point does not answer.
    */
   resume: {
     fields: {
       session: string
-      force_lease?: string
+      force_lease?: string // the reason, for the record; empty: only resume what was halted
     }
     answer: 'done'
   }
-  /** What happened since the asker last looked. */
+  /** What happened since the asker's actor last looked or was last attached to a terminal; a channel with
+   * `raw` is not a look. The next one begins where this one ends, unless `since_seq` is given: then this
+   * is not a look either. After a lost connection, ask again with the same `key`.
+   */
   catch_up: {
     fields: {
       session: string
       since_seq?: number | null // from this journal record on instead
-      key?: string // of this look: who asks again with the same one is told the same again
+      key?: string // names this look, at most 256 characters; with the key of the actor's last look, this one begins where that one began
     }
     answer: 'caught_up'
   }
-  /** Records as they were written, from `since_seq` on. */
+  /** Records of the journal as they were written, of a live session or an ended one. */
   journal: {
     fields: {
       session: string
-      since_seq?: number
-      max_bytes?: number
+      since_seq?: number // number of the first record wanted, from 1
+      max_bytes?: number // about as many bytes of records, at most 524288; one record comes in any case
     }
     answer: 'journal_shown'
   }
-  /** Every line of the output that is held, with the command and actor that produced it; of a live session
-   * or an ended one. Lines are numbered from 1.
+  /** Every line of the scrollback of a session, live or ended, with the command and actor that produced
+   * it.
    */
   blame: {
     fields: {
       session: string
-      first?: number
-      last?: number | null
+      first?: number // number of the first line wanted, from 1
+      last?: number | null // number of the last line wanted; null is the last there is
     }
     answer: 'blamed'
   }
-  /** Make a link by which devices come in. `reach` has steps as in docs/grants.md; a session may be named
-   * there as anywhere else.
+  /** Make a link by which devices join; see grants.md. It cannot give more, nor for longer, than the asker
+   * has, counted from when the link expires. Without a relay the host refuses with `invalid_argument`.
    */
   make_invite: {
     fields: {
-      reach: string[]
-      rights: string[]
-      expires_s: number // of the link
-      lasts_s: number // of what a device is granted, from when it comes in
-      uses?: number
-      delegations?: number
-      inputs_per_s?: number | null
-      bytes_per_s?: number | null
-      code_only?: boolean // also when the host has no relay to name in a link
+      reach: string[] // steps that a session must all match; none: every session. `session:` may be followed by a name or a beginning of an id
+      rights: string[] // rights and roles, mixed
+      expires_s: number // how long the link can be used
+      lasts_s: number // how long a device keeps these rights, from when it joins
+      uses?: number // how many devices it is for, at most 256
+      delegations?: number // how often a device may delegate its grant
+      inputs_per_s?: number | null // inputs a second, above 0; null is no limit
+      bytes_per_s?: number | null // bytes of input a second, above 0; null is no limit
+      code_only?: boolean // make the invite even if the host has no relay; there is no link then
     }
     answer: 'invite_made'
   }
-  /** Those the asker made, or could take back. */
+  /** Invites of this host, also ended ones for as long as they are kept. */
   list_invites: {
     fields: Record<never, never>
     answer: 'invites'
   }
-  /** Nobody comes in by it any more; `devices`: and who did may do nothing by it any more. Answered by
-   * Invites with this one.
-   */
+  /** Nobody can join by this invite from now on. Answered by Invites with this one. */
   revoke_invite: {
     fields: {
-      invite: string // its id in hexadecimal, or a beginning of it that only one has
-      devices?: boolean
+      invite: string // its id in hexadecimal, or a unique beginning of it
+      devices?: boolean // also revoke what the devices that joined by it were given
     }
     answer: 'invites'
   }
-  /** On the channel of an invite, and only there: let this device in. */
+  /** Admit this device. Only on the channel of an invite, as its only request; elsewhere `not_permitted`.
+   * The same device may ask again and gets the same answer.
+   */
   join: {
     fields: {
-      name?: string // what it wants to be called
+      name?: string // the name it asks for; if that is taken, a number is added
     }
     answer: 'joined'
   }
@@ -599,7 +604,7 @@ export const RELAY_MESSAGES = {
    * `vouched`, all as the host announced it).
    */
   opened: record({
-    id: int,
+    id: int, // that of the request
     stream: int,
     host: bytes,
     epoch: int, // of the session; 0 when opened by host key
@@ -625,7 +630,7 @@ export const RELAY_MESSAGES = {
   }),
   /** What is broadcast from now on will come, or a gap. */
   subscribed: record({
-    id: int,
+    id: int, // that of the request
     epoch: int,
   }),
   /** From a host, once, and to every subscriber. */
@@ -647,7 +652,7 @@ export const RELAY_MESSAGES = {
   }),
   /** A request could not be done, or (id 0) the connection ends. The code is of docs/errors.md. */
   failed: record({
-    id: int,
+    id: int, // that of the request
     code: text,
     message: text,
     hint: withDefault(text, ''),
@@ -667,7 +672,7 @@ export interface ToRelay {
   }
   /** An operator wants a stream to a host, by its key or by a session it has. */
   open: {
-    id: number
+    id: number // chosen by the operator, not 0; the answer has the same
     host?: Uint8Array
     session?: string | null
   }
@@ -682,7 +687,7 @@ export interface ToRelay {
   }
   /** An operator wants what the host sends to all. */
   subscribe: {
-    id: number
+    id: number // chosen by the operator, not 0; the answer has the same
     session: string
   }
   /** No more of it. */

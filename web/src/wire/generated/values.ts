@@ -2,10 +2,10 @@
 
 import { bool, bytes, float, int, list, nullable, openEnum, optional, record, text, withDefault, type Value } from '../shape'
 
-/** What stands behind the key. It gives no right by itself: rights come from envelopes. */
+/** What is behind the key. It gives no right by itself: rights come from envelopes. */
 export type ActorKind = 'human' | 'agent' | 'service' | 'device'
 
-/** What it is that changed. */
+/** What changed. */
 export type ChangeKind =
   | 'env'
   | 'path'
@@ -44,7 +44,7 @@ export type Right =
 /** How wide an envelope reaches; the narrowest that matches a session counts there. */
 export type ScopeKind = 'all' | 'label' | 'session'
 
-/** S7: told from kernel evidence, never from what the output looks like. */
+/** What a session is doing, from kernel evidence and never from what the output looks like. */
 export type SessionState = 'working' | 'prompt' | 'input' | 'secret' | 'stopped' | 'halted' | 'ended'
 
 /** How it changed. */
@@ -72,323 +72,327 @@ export const ROLES = {
   ],
 } satisfies Record<string, Right[]>
 
-/** One actor as a host knows it. */
+/** An actor as a host knows it. */
 export const actor = record({
-  id: text,
-  name: text, // by which people and commands call it, on this host
-  kind: openEnum<ActorKind>(),
-  key: bytes, // its Ed25519 public key; the id is derived from it
-  display: text,
-  colour: openEnum<Colour>(),
-  uid: int, // the unix user whose sessions it may touch; root's may touch everybody's
-  local: bool, // that user's own actor: known by the socket's peer, without set-up
-  created_at: float,
-  revoked_at: optional(float),
-  revoked_by: withDefault(text, ''), // an actor's id; "" when it is not revoked, or nobody wrote down by whom
+  id: text, // its identity: 26 digits of base 32, derived from its public key; the same on every host
+  name: text, // its name on this host, for people and commands
+  kind: openEnum<ActorKind>(), // what is behind the key; gives no right by itself
+  key: bytes, // its Ed25519 public key, 32 bytes
+  display: text, // name to show
+  colour: openEnum<Colour>(), // one of the eight colours every terminal has
+  uid: int, // unix user it belongs to
+  local: bool, // that user's own actor, known by the socket's peer; the host holds its key
+  created_at: float, // seconds since 1970
+  revoked_at: optional(float), // seconds since 1970; null when it is not
+  revoked_by: withDefault(text, ''), // id of the actor that revoked it; empty when nobody did, or it was not recorded
 })
 export interface Actor extends Value<typeof actor> {}
 
 /** An operator that is attached now. */
 export const attendee = record({
-  actor: text, // its id
-  name: text,
+  actor: text, // id of its actor
+  name: text, // that actor's name
   client: text, // the program, as it calls itself
   observe: bool, // it only watches
-  since: float,
+  since: float, // seconds since 1970
 })
 export interface Attendee extends Value<typeof attendee> {}
 
 /** One line of the scrollback and where it came from. */
 export const blameLine = record({
-  number: int,
-  text,
-  actor: text, // by name; "" when no command ran
-  command: nullable(int), // its number; None when no command ran
-  command_text: text,
-  at: nullable(float), // when that command began
+  number: int, // from 1, the oldest line held
+  text, // the line
+  actor: text, // who pressed Enter for its command, by name; empty when no command ran
+  command: nullable(int), // the command's number; null when no command ran
+  command_text: text, // its command line
+  at: nullable(float), // when the command began, seconds since 1970; null when no command ran
 })
 export interface BlameLine extends Value<typeof blameLine> {}
 
 /** One difference between two states of a shell. */
 export const change = record({
-  kind: openEnum<ChangeKind>(),
-  name: text,
-  what: openEnum<What>(),
-  before: withDefault(text, ''), // both are empty where only the name may be shown
-  after: withDefault(text, ''),
+  kind: openEnum<ChangeKind>(), // what kind of state
+  name: text, // of the variable, alias, ...; empty for `cwd` and `umask`
+  what: openEnum<What>(), // what happened to it
+  before: withDefault(text, ''), // earlier value; both are empty where only the name is shown, as for variables that do not decide what runs
+  after: withDefault(text, ''), // value now
 })
 export interface Change extends Value<typeof change> {}
 
 /** One command line as the session's own shell reported it. */
 export const commandRecord = record({
-  seq: int,
-  text,
-  cwd: text,
-  began_at: float,
-  began_offset: int,
-  status: optional(int), // None while it runs
-  ended_at: optional(float),
-  ended_offset: optional(int),
-  actor: withDefault(text, ''), // who pressed Enter, by name
-  authors: withDefault(list(text), []), // everybody who typed at that prompt, by name
+  seq: int, // the shell's number for it, rising
+  text, // the line, as typed; `(typed blind, not kept)` in place of one typed in a blind turn
+  cwd: text, // working directory it began in
+  began_at: float, // seconds since 1970
+  began_offset: int, // output offset at its begin
+  status: optional(int), // exit status; null while it runs
+  ended_at: optional(float), // seconds since 1970; null while it runs
+  ended_offset: optional(int), // output offset at its end; null while it runs
+  actor: withDefault(text, ''), // who pressed Enter, by name; empty when nobody did
+  authors: withDefault(list(text), []), // everybody who typed at that prompt, by name, the latest last
 })
 export interface CommandRecord extends Value<typeof commandRecord> {}
 
-/** The true end of a session's main process. `lost`: it died with its host, status unknown. */
+/** How a session ended. Exactly one field is not null. */
 export const ending = record({
-  code: optional(int),
-  signal: optional(int),
-  lost: optional(text),
+  code: optional(int), // exit status of the main process
+  signal: optional(int), // signal that ended it
+  lost: optional(text), // why the true status is unknown: its host or keeper died
 })
 export interface Ending extends Value<typeof ending> {}
 
-/** Where an envelope counts. As text: `all`, `label:prod`, `session:ID`. */
+/** Where an envelope applies. */
 export const scope = record({
-  kind: withDefault(openEnum<ScopeKind>(), 'all'),
-  name: withDefault(text, ''), // of the label, or the session's id; "" for all
+  kind: withDefault(openEnum<ScopeKind>(), 'all'), // `all`, `label` or `session`
+  name: withDefault(text, ''), // the label, or the session's id; empty for `all`
 })
 export interface Scope extends Value<typeof scope> {}
 
-/** What one actor may do in one scope. No rights at all is a statement too: nothing here, even if a wider
- * scope would allow more.
+/** What one actor may do in one scope. No rights is a statement too: nothing here, even if a wider scope
+ * would allow more.
  */
 export const envelope = record({
-  actor: text,
-  scope,
-  rights: list(openEnum<Right>()), // sorted, each once
-  expires_at: optional(float), // from then on it grants nothing
-  inputs_per_s: optional(float),
-  bytes_per_s: optional(float),
-  granted_by: withDefault(text, ''), // an actor's id, or HOST_ACTOR
-  granted_at: withDefault(float, 0),
+  actor: text, // id of the actor
+  scope, // where it applies
+  rights: list(openEnum<Right>()), // sorted, each once; empty is "nothing here"
+  expires_at: optional(float), // seconds since 1970 from which it grants nothing; null is never
+  inputs_per_s: optional(float), // inputs a second; null is no limit
+  bytes_per_s: optional(float), // bytes of input a second; null is no limit
+  granted_by: withDefault(text, ''), // id of the actor that granted it; empty is the host
+  granted_at: withDefault(float, 0), // seconds since 1970
 })
 export interface Envelope extends Value<typeof envelope> {}
 
-/** A file lock held by a process. `end` is None for "to the end of the file". */
+/** A file lock. */
 export const lock = record({
-  kind: text, // posix, flock, ofd, lease
-  mode: text, // read, write
-  start: int,
-  end: nullable(int),
+  kind: text, // `posix`, `flock`, `ofd` or `lease`
+  mode: text, // `read` or `write`
+  start: int, // first byte
+  end: nullable(int), // last byte; null is the end of the file
 })
 export interface Lock extends Value<typeof lock> {}
 
 /** An open descriptor that is a file, directory, device or other named thing. */
 export const openFile = record({
-  fd: int,
-  path: text,
-  kind: text, // file, dir, tty, device, memfd, anon, deleted
-  mode: text, // r, w, rw
-  offset: int,
-  locks: withDefault(list(lock), []),
+  fd: int, // descriptor
+  path: text, // path
+  kind: text, // `file`, `dir`, `tty`, `device`, `memfd`, `anon` or `deleted`
+  mode: text, // `r`, `w` or `rw`
+  offset: int, // file position
+  locks: withDefault(list(lock), []), // locks held through it
 })
 export interface OpenFile extends Value<typeof openFile> {}
 
-/** One end of a pipe; ends with the same inode are the same pipe. */
+/** One end of a pipe. */
 export const pipe = record({
-  fd: int,
-  inode: int,
-  end: text, // read, write, both
+  fd: int, // descriptor
+  inode: int, // ends with the same inode are the same pipe
+  end: text, // `read`, `write` or `both`
   path: withDefault(text, ''), // of a named pipe
 })
 export interface Pipe extends Value<typeof pipe> {}
 
-/** A socket as the kernel's sock_diag sees it. Addresses are `host:port` or a unix path. */
+/** A socket as the kernel's sock_diag sees it. */
 export const socket = record({
-  fd: int,
-  inode: int,
-  family: text, // inet, inet6, unix, netlink, other
-  kind: text, // tcp, udp, stream, dgram, seqpacket, raw, other
-  state: text, // listen, established, syn-sent, ..., unconnected, unknown
-  local: withDefault(text, ''),
-  remote: withDefault(text, ''),
-  peer: withDefault(int, 0), // inode of the other end of a connected unix socket
+  fd: int, // descriptor
+  inode: int, // its inode
+  family: text, // `inet`, `inet6`, `unix`, `netlink` or `other`
+  kind: text, // `tcp`, `udp`, `stream`, `dgram`, `seqpacket`, `raw` or `other`
+  state: text, // `listen`, `established`, `syn-sent`, ..., `unconnected` or `unknown`
+  local: withDefault(text, ''), // own address: `host:port` or a unix path
+  remote: withDefault(text, ''), // the peer's address
+  peer: withDefault(int, 0), // inode of the other end of a connected unix socket; 0 when unknown
 })
 export interface Socket extends Value<typeof socket> {}
 
-/** One process. `pid` is the host's; `pid_inside` the session's own number for it. */
+/** One process. */
 export const process = record({
-  pid: int,
-  pid_inside: int,
-  ppid: int,
-  pgid: int,
-  sid: int,
-  name: text,
-  argv: list(text),
-  cwd: text,
-  uid: int,
+  pid: int, // in the host's numbering
+  pid_inside: int, // in the session's own
+  ppid: int, // parent, in the host's numbering
+  pgid: int, // process group
+  sid: int, // kernel session
+  name: text, // the kernel's short name
+  argv: list(text), // command line
+  cwd: text, // working directory
+  uid: int, // effective user
   state: text, // the kernel's letter: R S D T t Z I
   started: float, // seconds since 1970
-  cpu_seconds: float,
-  rss_bytes: int,
-  threads: int,
+  cpu_seconds: float, // user and system time
+  rss_bytes: int, // resident memory
+  threads: int, // number of threads
   foreground: bool, // in the terminal's foreground process group
-  waits_for: withDefault(text, ''), // tty (to read it), output (to write it), pipe, socket, child, file, timer, futex, signal, event; "" when running or unknown.
-  files: withDefault(list(openFile), []),
-  pipes: withDefault(list(pipe), []),
-  sockets: withDefault(list(socket), []),
+  waits_for: withDefault(text, ''), // `tty`, `output`, `pipe`, `socket`, `child`, `file`, `timer`, `futex`, `signal`, `event`; empty when running or unknown
+  files: withDefault(list(openFile), []), // open files
+  pipes: withDefault(list(pipe), []), // open pipe ends
+  sockets: withDefault(list(socket), []), // open sockets
 })
 export interface Process extends Value<typeof process> {}
 
-/** Columns and rows. The canonical size belongs to the session; observers never change it. */
+/** Columns and rows of a terminal, each 1 to 1000. */
 export const size = record({
-  cols: int,
-  rows: int,
+  cols: int, // columns
+  rows: int, // rows
 })
 export interface Size extends Value<typeof size> {}
 
 /** The session's PTY as the kernel holds it. */
 export const terminal = record({
-  name: text, // the slave's path as the session sees it
-  size,
-  foreground_pgid: int,
-  canonical: bool, // ICANON: the kernel edits lines
-  echo: bool,
-  signals: bool, // ISIG: ^C and ^Z become signals
+  name: text, // path of the slave as the session sees it
+  size, // window size
+  foreground_pgid: int, // foreground process group
+  canonical: bool, // the kernel edits lines (ICANON)
+  echo: bool, // what is typed is shown (ECHO)
+  signals: bool, // ^C and ^Z become signals (ISIG)
   unread_input: int, // bytes typed and not yet read
   unread_output: int, // bytes printed and not yet taken
 })
 export interface Terminal extends Value<typeof terminal> {}
 
-/** A session's whole live execution. `truncated` names what permissions or limits hid. */
+/** A session's whole live execution, from the kernel. */
 export const graph = record({
-  root: int,
-  processes: list(process),
-  terminal,
-  state: openEnum<SessionState>(),
-  truncated: withDefault(text, ''),
+  root: int, // pid of the session's first process
+  processes: list(process), // every process of it
+  terminal, // its PTY
+  state: openEnum<SessionState>(), // what it does
+  truncated: withDefault(text, ''), // what permissions or limits hid; empty when nothing
 })
 export interface Graph extends Value<typeof graph> {}
 
-/** The turn changed hands. */
+/** The turn moved. */
 export const turnMove = record({
-  at: float,
-  step: text,
-  before: text,
-  holder: text,
-  reason: withDefault(text, ''),
+  at: float, // when, seconds since 1970
+  step: text, // as in `turn_event`
+  before: text, // who held it, by name; empty when nobody did
+  holder: text, // who has it now, by name; empty when nobody has
+  reason: withDefault(text, ''), // the reason given
 })
 export interface TurnMove extends Value<typeof turnMove> {}
 
-/** What happened since an actor last held the turn, or last looked (A6). */
+/** What happened since an actor last held the turn, or last looked. Text in it comes from programs and
+ * actors: sanitize it before showing it.
+ */
 export const handoff = record({
-  since_seq: int, // the journal record after which this begins
-  through_seq: int,
-  since_at: nullable(float), // None: it never held the turn here, this is from the beginning
-  commands: list(commandRecord),
-  commands_left_out: int,
-  moves: list(turnMove),
-  refused: int, // writes refused in that time
-  blind_bytes: int, // secret keystrokes, counted only
-  cwd: text,
-  changes: list(change),
-  changes_known: bool, // False: no shell that reports its state, or its state then was not kept
-  jobs: list(text),
-  unsubmitted: withDefault(text, ''), // text that stands at the prompt without its Enter
-  unsubmitted_by: withDefault(list(text), []),
-  unsubmitted_known: withDefault(bool, true), // False: some may stand there, and the shell did not say it
-  halted: withDefault(bool, false),
+  since_seq: int, // journal record after which this begins; later than requested when there are more than 20000
+  through_seq: int, // the last record it includes
+  since_at: nullable(float), // when that was, seconds since 1970; null when the actor never held the turn, or looked, here
+  commands: list(commandRecord), // commands that began in that time, oldest first, the latest 50
+  commands_left_out: int, // how many more there were before these
+  moves: list(turnMove), // changes of the turn, oldest first, the latest 20
+  refused: int, // requests refused in that time
+  blind_bytes: int, // secret bytes typed, counted only
+  cwd: text, // the shell's working directory now
+  changes: list(change), // what changed in the shell's state
+  changes_known: bool, // false: no shell reports its state, or its earlier state was not kept, so `changes` says nothing
+  jobs: list(text), // background jobs of the shell now
+  unsubmitted: withDefault(text, ''), // text at the prompt without its Enter
+  unsubmitted_by: withDefault(list(text), []), // who typed there, by name, the latest last
+  unsubmitted_known: withDefault(bool, true), // false: there may be text at the prompt, typed by `unsubmitted_by`, and the shell did not say what, or was not asked because the asker may not write
+  halted: withDefault(bool, false), // the session is halted
 })
 export interface Handoff extends Value<typeof handoff> {}
 
-/** One invite; never its code. */
+/** An invite; never its code. */
 export const inviteInfo = record({
   invite: text, // its id, in hexadecimal
-  reach: text, // where what it gives counts: `all`, or steps with `/` between them
-  rights: list(text),
-  created_by: text, // the actor who made it, by id
-  created_at: float,
-  expires_at: float, // of the link
-  lasts_s: float, // of what a device is granted, from when it came in
-  uses: int, // devices it is for
-  joined: list(text), // the actors that came in by it, by id
-  delegations: withDefault(int, 0),
-  inputs_per_s: optional(float),
-  bytes_per_s: optional(float),
-  wrong_codes: withDefault(int, 0),
-  revoked_at: optional(float),
+  reach: text, // where what it gives applies: `all`, or steps (`label:NAME`, `session:ID`) with `/` between them, all of which must match
+  rights: list(text), // what a device may do there
+  created_by: text, // who made it, by id
+  created_at: float, // seconds since 1970
+  expires_at: float, // from then on nobody can join by it
+  lasts_s: float, // how long a device keeps these rights, from when it joins
+  uses: int, // how many devices it is for
+  joined: list(text), // the actors that joined by it, by id
+  delegations: withDefault(int, 0), // how often a device may delegate its grant
+  inputs_per_s: optional(float), // inputs a second; null is no limit
+  bytes_per_s: optional(float), // bytes of input a second; null is no limit
+  wrong_codes: withDefault(int, 0), // wrong codes tried so far; 16 close the invite
+  revoked_at: optional(float), // seconds since 1970; null when it was not revoked
 })
 export interface InviteInfo extends Value<typeof inviteInfo> {}
 
-/** How a re-homeable session's lease stands. */
+/** The lease of a re-homeable session. While it is not `held`, the session is frozen, and everything that
+ * acts on it, `attach` included, fails with `fenced`; `halt` and `end` do not.
+ */
 export const leaseInfo = record({
-  state: text, // held, fenced (frozen until it is held again), taken (by another host, for good)
-  length_s: float,
-  left_s: float, // for so long it may go on without a renewal
-  later_epoch: withDefault(int, 0), // taken: the other's epoch
-  why: withDefault(text, ''), // fenced though the lease is held: what stands in the way
+  state: text, // `held`; `fenced` until the host holds it again, in a new epoch; `taken` by another host, for good
+  length_s: float, // its length in seconds
+  left_s: float, // seconds for which the session may go on without another renewal
+  later_epoch: withDefault(int, 0), // `taken`: the other host's epoch
+  why: withDefault(text, ''), // what keeps it `fenced` although the lease is held
 })
 export interface LeaseInfo extends Value<typeof leaseInfo> {}
 
-/** What a seizure or halt found: a commit horizon, not a time machine (A5). */
+/** What a seizure or halt found; see *Halt*. */
 export const receipt = record({
-  at: float,
-  before: text, // who held the turn, by name; "" when nobody did
-  scope: text, // what was halted: "session", "actor NAME", or "" when nothing was asked to
+  at: float, // when the request was taken up, seconds since 1970
+  before: text, // who held the turn, by name; empty when nobody did
+  scope: text, // what was to be frozen: `session`, `actor NAME`, or empty when nothing was
   frozen: bool, // the kernel confirmed it; never assumed
-  tasks: withDefault(int, 0),
-  seconds: withDefault(float, 0),
-  running: withDefault(list(int), []), // what could not be stopped
-  journal_seq: withDefault(int, 0), // of the last record before it
-  last_input_by: withDefault(text, ''), // the last input that reached the terminal: whose,
-  last_input_at: optional(float), // when,
-  output_offset: withDefault(int, 0), // and how much had been printed
-  caveat: withDefault(text, ''),
-  unrecorded: withDefault(text, ''), // why the journal does not have this for sure; "" when it does
+  tasks: withDefault(int, 0), // threads that were frozen
+  seconds: withDefault(float, 0), // how long it took
+  running: withDefault(list(int), []), // processes that could not be stopped in time
+  journal_seq: withDefault(int, 0), // last record of the journal before it
+  last_input_by: withDefault(text, ''), // whose input reached the terminal last, by name
+  last_input_at: optional(float), // when that was, seconds since 1970; null when this daemon saw none
+  output_offset: withDefault(int, 0), // output offset at that moment
+  caveat: withDefault(text, ''), // what this cannot say, for people
+  unrecorded: withDefault(text, ''), // why the journal may not have it; empty when it has
 })
 export interface Receipt extends Value<typeof receipt> {}
 
 /** A session at one moment. */
 export const sessionInfo = record({
-  id: text,
-  name: text,
-  state: openEnum<SessionState>(),
-  level: openEnum<Level>(),
-  epoch: int,
-  user: text,
-  argv: list(text),
-  cwd: text, // of the main process now, as the kernel says; the starting one when unreadable
-  size,
-  created_at: float,
-  pid: int, // the main process, in the host's numbering; 0 when ended
+  id: text, // its identity: 26 digits of Crockford's base 32 in lower case, derived from its public key
+  name: text, // its name
+  state: openEnum<SessionState>(), // what it does
+  level: openEnum<Level>(), // level it was started at
+  epoch: int, // number of this incarnation; only rises
+  user: text, // unix user it runs as
+  argv: list(text), // what was asked to run
+  cwd: text, // working directory of the main process now, as the kernel says; the first one when unreadable
+  size, // canonical size
+  created_at: float, // seconds since 1970
+  pid: int, // main process in the host's numbering; 0 when ended
   operators: int, // attached now
   observers: int, // of these, those that only watch
-  output_offset: int, // bytes printed in the whole life of the session
+  output_offset: int, // bytes printed in its whole life
   held_from: int, // oldest output offset still held
-  last_output_at: optional(float),
-  title: withDefault(text, ''),
-  waiting_line: withDefault(text, ''), // the prompt text when state is input or secret
-  shell: withDefault(text, ''), // bash, zsh, fish when its commands are reported
-  last_command: optional(commandRecord),
-  ending: optional(ending),
-  ended_at: optional(float),
-  labels: withDefault(list(text), []),
-  holder: withDefault(text, ''), // who has the turn, by name; "" when it is free
+  last_output_at: optional(float), // seconds since 1970; null when this daemon saw none
+  title: withDefault(text, ''), // title the program set
+  waiting_line: withDefault(text, ''), // prompt text when state is `input` or `secret`
+  shell: withDefault(text, ''), // `bash`, `zsh` or `fish` when its commands are reported
+  last_command: optional(commandRecord), // the latest reported command
+  ending: optional(ending), // how it ended; null while it lives
+  ended_at: optional(float), // seconds since 1970; null while it lives
+  labels: withDefault(list(text), []), // its labels
+  holder: withDefault(text, ''), // who has the turn, by name; empty when it is free
   waiting: withDefault(list(text), []), // who waits for it, by name, first come first
-  lease: optional(leaseInfo), // of a re-homeable session; None: it is pinned to its host
-  present: withDefault(list(attendee), []), // of the operators, the first ATTENDEES_NAMED that came
-  unrecorded: withDefault(text, ''), // why its journal does not have all that happened; "" when it does
+  lease: optional(leaseInfo), // of a re-homeable session; null: it is pinned to its host
+  present: withDefault(list(attendee), []), // who is attached, first come first; of many the first 64
+  unrecorded: withDefault(text, ''), // why its journal does not have everything that happened; empty when it has
 })
 export interface SessionInfo extends Value<typeof sessionInfo> {}
 
 /** One actor in the queue for the turn. */
 export const waitingInfo = record({
-  actor: text,
-  name: text,
-  since: float,
-  message: withDefault(text, ''),
+  actor: text, // its id
+  name: text, // its name
+  since: float, // since when it waits, seconds since 1970
+  message: withDefault(text, ''), // what it says to the holder
 })
 export interface WaitingInfo extends Value<typeof waitingInfo> {}
 
 /** The turn at one moment. */
 export const turnInfo = record({
-  holder: withDefault(text, ''), // the actor's id; "" when the turn is free
-  holder_name: withDefault(text, ''),
-  holder_kind: withDefault(text, ''),
-  since: withDefault(float, 0),
-  seized: withDefault(bool, false), // taken, not given: no policy passes it on
+  holder: withDefault(text, ''), // id of the actor that holds it; empty when it is free
+  holder_name: withDefault(text, ''), // its name
+  holder_kind: withDefault(text, ''), // its kind
+  since: withDefault(float, 0), // since when, seconds since 1970
+  seized: withDefault(bool, false), // it was seized: no policy moves it
   blind: withDefault(bool, false), // what is typed and printed now is kept nowhere
-  policy: withDefault(text, ''),
-  queue: withDefault(list(waitingInfo), []),
+  policy: withDefault(text, ''), // name of the policy
+  queue: withDefault(list(waitingInfo), []), // who waits, first come first
 })
 export interface TurnInfo extends Value<typeof turnInfo> {}
