@@ -10,7 +10,7 @@ import { EpochFloor } from '../src/wire/fencing'
 import { Listener } from '../src/wire/listener'
 import { Cipher, Handshake, IK, IK_PSK1 } from '../src/wire/noise'
 import { Sealed } from '../src/wire/sealed'
-import { checkInput, genesis, InputChain } from '../src/wire/signed-input'
+import { InputChain } from '../src/wire/signed-input'
 import { type Json, vectors, WAYS, type Way } from './vectors'
 
 const known = vectors('channel')
@@ -163,17 +163,10 @@ describe.each(WAYS)('with $crypto.kind', (way) => {
     }
     const chain = new InputChain(signer, place)
     expect(hex(chain.mark.head)).toBe(known.genesis)
-    let mark = genesis(known.session, signer.public, known.stream)
     for (const wanted of known.inputs) {
       expect(hex(await chain.sign(unhex(wanted.payload)))).toBe(wanted.body)
       expect(hex(chain.mark.head)).toBe(wanted.after)
-      mark = await checkInput(way.crypto, signer.public, place, mark, unhex(wanted.body))
-      expect(hex(mark.head)).toBe(wanted.after)
     }
-    const altered = unhex(known.inputs[0].body)
-    altered[altered.length - 1]! ^= 1
-    const start = genesis(known.session, signer.public, known.stream)
-    expect(await codeOf(checkInput(way.crypto, signer.public, place, start, altered))).toBe('bad_signature')
   })
 
   async function listen(before: number): Promise<Listener> {
@@ -203,7 +196,7 @@ describe.each(WAYS)('with $crypto.kind', (way) => {
         expect(hex(frame.data)).toBe(step.data)
         expect(frame.provisional).toBe(step.provisional)
       }
-      expect(listener.settledThrough).toBe(step.settled)
+      expect(listener.settled).toBe(step.settled)
     }
   })
 

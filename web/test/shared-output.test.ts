@@ -1,7 +1,7 @@
 // Output that comes by two ways: every byte once, in order, or a new screen.
 
 import { describe, expect, test } from 'vitest'
-import { concat, domain, u32, u64, utf8 } from '../src/wire/bytes'
+import { concat, domain, u64, utf8 } from '../src/wire/bytes'
 import { nonceOf, sha256 } from '../src/wire/crypto'
 import { EpochFloor } from '../src/wire/fencing'
 import { type OutputMessage, SharedOutput } from '../src/wire/shared-output'
@@ -21,7 +21,7 @@ class Host {
     return concat(
       new Uint8Array([begins ? 1 : 0]),
       u64(1),
-      u32(this.group),
+      u64(this.group).subarray(4),
       u64(this.seq),
       this.key,
       this.head,
@@ -30,7 +30,7 @@ class Host {
 
   async frame(offset: number, text: string, by = signer): Promise<Uint8Array> {
     const data = concat(u64(offset), utf8(text))
-    const header = concat(new Uint8Array([1]), u64(1), u32(this.group), u64(this.seq))
+    const header = concat(new Uint8Array([1]), u64(1), u64(this.group).subarray(4), u64(this.seq))
     this.head = sha256(concat(domain('holdfast output chain v1'), this.head, header, sha256(data)))
     const text_ = concat(domain('holdfast output signature v1'), utf8(SESSION), header, this.head)
     const aead = await nobleCrypto.aead(this.key)

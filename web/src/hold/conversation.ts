@@ -19,7 +19,7 @@ import type { SecureChannel } from './secure-channel'
 
 const ANSWER_S = 30 // a graph, or the end of a session that does not want to
 
-export const CLIENT = 'holdfast web'
+const CLIENT = 'holdfast web'
 
 type Waiting = (answer: HostMessage | HoldError) => void
 

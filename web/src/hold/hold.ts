@@ -27,7 +27,7 @@ import { MachineLink } from './machine-link'
 import { OpenSession } from './session-requests'
 import { MemoryStore, openStore, type Store, type StoredMachine } from './store'
 
-export interface HoldOptions {
+interface HoldOptions {
   store?: Store
   /** The relay this page came from, as an URL without a path: the only one it may talk to. Left out: any. */
   origin?: string | null

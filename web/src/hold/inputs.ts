@@ -33,9 +33,9 @@ export interface Back {
 // A key that arrives much later, at another prompt, would do harm, also one that was written into a dead connection. As
 // long as the terminal client tries to come back.
 export const KEEP_UNSENT_S = 30
-export const WINDOW_BYTES = 256 << 10 // typed and not taken; beyond it input is refused
+const WINDOW_BYTES = 256 << 10 // typed and not taken; beyond it input is refused
 
-export const inputUnknown = () =>
+const inputUnknown = () =>
   new HoldError(
     'input_unknown',
     'the connection was lost before the host said whether it took the input',

@@ -41,7 +41,7 @@ export const LASTING = new Set<Code>([
 /** Of these, those that are about the device and not about one session. */
 const OUT = new Set<Code>(['actor_revoked', 'grant_invalid', 'grant_expired', 'grant_revoked'])
 
-export interface LinkReport {
+interface LinkReport {
   link: Link
   why: string
   trouble: Trouble | null

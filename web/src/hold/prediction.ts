@@ -6,7 +6,7 @@
 // out. It draws nothing and has no clock.
 
 export const GRACE_S = 0.25 // between the host's word that it has a key and its echo; then it is not echoed
-export const PASTE_BYTES = 64 // more than this at once was not typed
+const PASTE_BYTES = 64 // more than this at once was not typed
 export const KEYS_MAX = 256 // in flight; who is that far ahead does not look at the screen
 export const NO_GUESS = '\0' // in a line: a cell that holds anything but one narrow character
 

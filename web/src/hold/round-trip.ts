@@ -22,11 +22,6 @@ export class RoundTrip {
     else if (this.latest.length === SAMPLES && shortest > SLOW_S + this.extra) this.slow = true
   }
 
-  /** Whether it should be asked again now: the last one was slow and that is not settled. */
-  get doubtful(): boolean {
-    return !this.slow && (this.latest.at(-1) ?? 0) > SLOW_S + this.extra
-  }
-
   /** Another connection. */
   forget(): void {
     this.latest = []

@@ -106,7 +106,7 @@ export class SecureChannel {
   }
 }
 
-export interface DialOptions {
+interface DialOptions {
   opening: Opening
   session: string // what inputs are signed for: the session, or what stands for the host
   floor: EpochFloor

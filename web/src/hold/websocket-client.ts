@@ -16,9 +16,9 @@ const PING = 9
 const PONG = 10
 const ENDING = '258EAFA5-E914-47DA-95CA-C5AB0DC85B11'
 
-export type SocketMessage = string | Uint8Array
+type SocketMessage = string | Uint8Array
 
-export interface SocketEnd {
+interface SocketEnd {
   code: number
   reason: string
   clean: boolean

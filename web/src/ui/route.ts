@@ -3,7 +3,7 @@
 
 import { signal } from '@preact/signals'
 
-export type Route =
+type Route =
   | { readonly page: 'overview' }
   | { readonly page: 'session'; readonly machine: string; readonly session: string }
   | { readonly page: 'join' }

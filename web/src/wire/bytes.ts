@@ -2,7 +2,6 @@
 // are numbers of JavaScript, which are exact up to 2^53: no counter here gets there.
 
 const utf8Writer = new TextEncoder()
-const utf8Reader = new TextDecoder('utf-8', { fatal: true })
 
 export function concat(...parts: Uint8Array[]): Uint8Array {
   let size = 0
@@ -27,20 +26,9 @@ export function utf8(text: string): Uint8Array {
   return utf8Writer.encode(text)
 }
 
-/** Throws on what is not UTF-8. */
-export function utf8Text(bytes: Uint8Array): string {
-  return utf8Reader.decode(bytes)
-}
-
 /** A text that opens something signed or hashed, with its zero byte. */
 export function domain(text: string): Uint8Array {
   return utf8(`${text}\0`)
-}
-
-export function u32(value: number): Uint8Array {
-  const bytes = new Uint8Array(4)
-  new DataView(bytes.buffer).setUint32(0, value)
-  return bytes
 }
 
 export function u64(value: number): Uint8Array {
@@ -49,7 +37,7 @@ export function u64(value: number): Uint8Array {
   return bytes
 }
 
-export function writeU64(bytes: Uint8Array, at: number, value: number): void {
+function writeU64(bytes: Uint8Array, at: number, value: number): void {
   const view = new DataView(bytes.buffer, bytes.byteOffset)
   view.setUint32(at, Math.floor(value / 0x1_0000_0000))
   view.setUint32(at + 4, value >>> 0)

@@ -14,7 +14,7 @@ const CHANNEL_DOMAIN = domain('holdfast channel v1')
 const VERSION = 1
 const SECOND_BYTES = 1 + 8 + 1 + 8 + 32
 
-export interface DiallingOptions {
+interface DiallingOptions {
   session: string // what inputs are signed for: the session, or what stands for the host
   stream: string // 32 hexadecimal digits, new for every channel
   signer: Signer

@@ -29,7 +29,7 @@ export interface Grant {
   delegations: number
 }
 
-export interface GrantLink {
+interface GrantLink {
   grant: Grant
   id: Uint8Array
   signature: Uint8Array
@@ -112,7 +112,7 @@ function decodeGrant(fields: unknown): Grant {
 }
 
 /** The list that is signed. Rates are written as float 64, which this language has no type for. */
-export function encodeGrant(grant: Grant): Uint8Array {
+function encodeGrant(grant: Grant): Uint8Array {
   const before = [
     grant.issuer,
     grant.holder,

@@ -1,15 +1,14 @@
 // The link of an invite, and the secrets made from its code (docs/grants.md, *Invites*). All that is secret stands after
 // the `#`, which no browser sends anywhere; the code is never said to anybody.
 
-import { concat, domain, fromBase64url, readU32 } from './bytes'
-import { hmacSha256, sha256 } from './crypto'
+import { concat, domain, fromBase64url } from './bytes'
+import { hmacSha256 } from './crypto'
 import { HoldError } from './errors'
 import { INVITE_LINK_MAX_CHARS } from './generated/constants'
 
 const PROOF_DOMAIN = domain('holdfast invite proof v1')
 const PSK_DOMAIN = domain('holdfast invite psk v1')
 const PROLOGUE_DOMAIN = domain('holdfast invite channel v1')
-const SAS_DOMAIN = domain('holdfast sas v1')
 const PATH = '/i'
 const WHOLE = 'copy the whole link, from http to its last character'
 
@@ -62,11 +61,4 @@ export function pskOf(proof: Uint8Array, hostKey: Uint8Array): Uint8Array {
 
 export function invitePrologue(invite: Uint8Array, hostKey: Uint8Array): Uint8Array {
   return concat(PROLOGUE_DOMAIN, invite, hostKey)
-}
-
-/** Six digits for two people to compare; they add to the code and never stand in for it. */
-export function sasOf(handshakeHash: Uint8Array): string {
-  const digest = sha256(concat(SAS_DOMAIN, handshakeHash))
-  const number = (BigInt(readU32(digest, 0)) << 32n) | BigInt(readU32(digest, 4))
-  return (number % 1_000_000n).toString().padStart(6, '0')
 }

@@ -6,7 +6,7 @@ import { sha256 } from './crypto'
 import { HoldError } from './errors'
 import { unpack } from './msgpack'
 
-export interface JournalRecord {
+interface JournalRecord {
   seq: number
   at: number
   epoch: number

@@ -21,7 +21,7 @@ const MARK_BYTES = 8 + 8 + 32
 const KEYS_MAX = 256 // announced ahead of frames on their way; more, and the reader asks anew
 const SIGNED = 1
 
-export interface OutputKey {
+interface OutputKey {
   begins: boolean
   epoch: number
   group: number
@@ -30,20 +30,20 @@ export interface OutputKey {
   head: Uint8Array
 }
 
-export interface OutputMark {
+interface OutputMark {
   epoch: number
   seq: number
   head: Uint8Array
 }
 
-export interface Frame {
+interface Frame {
   seq: number
   data: Uint8Array
   provisional: boolean
   settled: number // every frame with a smaller number than this is the host's
 }
 
-export function decodeOutputKey(body: Uint8Array): OutputKey {
+function decodeOutputKey(body: Uint8Array): OutputKey {
   if (body.length !== HEADER_BYTES + KEY_BYTES + 32 || (body[0] as number) > 1)
     throw broken('not a sender key')
   return {
@@ -56,7 +56,7 @@ export function decodeOutputKey(body: Uint8Array): OutputKey {
   }
 }
 
-export function decodeOutputMark(body: Uint8Array): OutputMark {
+function decodeOutputMark(body: Uint8Array): OutputMark {
   if (body.length !== MARK_BYTES) throw broken('not a mark of the output')
   return { epoch: readU64(body, 0), seq: readU64(body, 8), head: body.slice(16, 48) }
 }
@@ -69,7 +69,7 @@ export class Listener {
   private head: Uint8Array = new Uint8Array(0)
   private readonly keys = new Map<number, { told: OutputKey; aead: Aead }>() // by group epoch
   private newestGroup = -1
-  private settled = 0
+  settled = 0
   private provisionalSince = 0
   private waitingMark: { told: OutputMark; since: number } | null = null
   private failure: HoldError | null = gap('the host has not said where to begin')
@@ -90,10 +90,6 @@ export class Listener {
   /** Whether the host has to say where to go on. */
   get lost(): boolean {
     return this.failure !== null
-  }
-
-  get settledThrough(): number {
-    return this.settled
   }
 
   /** Whether it is under a key that may still come: keys and frames take different ways. */

@@ -13,7 +13,7 @@ const NOTHING: Uint8Array = new Uint8Array(0)
 // 2^64 - 1: kept for making the next key.
 const LAST_NONCE = new Uint8Array([0, 0, 0, 0, 255, 255, 255, 255, 255, 255, 255, 255])
 
-export interface Pattern {
+interface Pattern {
   readonly name: string
   readonly messages: readonly (readonly string[])[]
 }
@@ -66,7 +66,7 @@ export class Cipher {
   }
 }
 
-export interface HandshakeOptions {
+interface HandshakeOptions {
   initiator: boolean
   static: Agreement
   ephemeral: Agreement

@@ -18,7 +18,7 @@ import {
 import { Liveness } from './liveness'
 import { type Cipher, NOISE_MESSAGE_MAX_BYTES } from './noise'
 
-export const BODY_MAX_BYTES = NOISE_MESSAGE_MAX_BYTES - TAG_BYTES - 1
+const BODY_MAX_BYTES = NOISE_MESSAGE_MAX_BYTES - TAG_BYTES - 1
 const MORE = 0x80
 const NOTHING = new Uint8Array(0)
 
@@ -31,7 +31,7 @@ export interface Opened {
 }
 
 /** After how much under one key the next one is taken. Both ends must have the same. */
-export interface Rekeying {
+interface Rekeying {
   records: number
   bytes: number
 }
@@ -69,7 +69,7 @@ class Direction {
   }
 }
 
-export interface SealedOptions {
+interface SealedOptions {
   speaksFirst: boolean
   rekeying?: Rekeying
   messageMax?: number
@@ -120,14 +120,6 @@ export class Sealed {
     const records: Uint8Array[] = []
     await this.put(RecordKind.FIN, NOTHING, now, records)
     this.out.fin = true
-    return records
-  }
-
-  /** Take the next key from here on, before the limits ask for it. */
-  async renewKey(now: number): Promise<Uint8Array[]> {
-    this.checkUsable()
-    const records: Uint8Array[] = []
-    await this.rekey(now, records)
     return records
   }
 

@@ -15,7 +15,7 @@ const EARLY_MAX_BYTES = 1 << 20 // frames that wait for their key, or for what c
 
 export type OutputMessage = Extract<HostMessage, { t: 'output' | 'resync' | 'closed' | 'dismissed' }>
 
-export interface SharedOutputOptions {
+interface SharedOutputOptions {
   crypto: Crypto
   session: string
   channel: number

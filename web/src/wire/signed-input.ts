@@ -3,19 +3,19 @@
 // (`seq` of docs/protocol.md), so nothing is kept for the channel's sake.
 
 import { concat, domain, unhex, u64, utf8 } from './bytes'
-import { sha256, type Crypto, type Signer, SIGNATURE_BYTES } from './crypto'
-import { broken, HoldError } from './errors'
+import { sha256, type Signer } from './crypto'
+import { broken } from './errors'
 
 const INPUT_DOMAIN = domain('holdfast input v1')
 const STREAM_DOMAIN = domain('holdfast input stream v1')
 
 /** How far a stream has come: the number of its last input, and the head of its chain. */
-export interface Mark {
+interface Mark {
   seq: number
   head: Uint8Array
 }
 
-export interface Place {
+interface Place {
   session: string
   epoch: number
   channel: Uint8Array // hash of the channel
@@ -23,7 +23,7 @@ export interface Place {
 }
 
 /** What is signed. */
-export function inputText(place: Place, seq: number, before: Uint8Array, payload: Uint8Array): Uint8Array {
+function inputText(place: Place, seq: number, before: Uint8Array, payload: Uint8Array): Uint8Array {
   return concat(
     INPUT_DOMAIN,
     utf8(place.session),
@@ -70,23 +70,4 @@ export class InputChain {
     }
     this.acceptedSeq = seq
   }
-}
-
-/** For whoever checks a chain later: the mark after this input, if it is the next one. */
-export async function checkInput(
-  crypto: Crypto,
-  key: Uint8Array,
-  place: Place,
-  before: Mark,
-  body: Uint8Array,
-): Promise<Mark> {
-  if (body.length < 8 + SIGNATURE_BYTES) throw broken('an input is cut off')
-  const payload = body.subarray(8 + SIGNATURE_BYTES)
-  const signature = body.subarray(8, 8 + SIGNATURE_BYTES)
-  const seq = before.seq + 1
-  const text = inputText(place, seq, before.head, payload)
-  if (!(await crypto.verify(key, text, signature))) {
-    throw new HoldError('bad_signature', `input ${seq} is not signed with its actor's key for this place`)
-  }
-  return { seq, head: sha256(concat(text, signature)) }
 }

@@ -5,7 +5,7 @@ import { needsSomebody, shownState, stateWords } from '../words/state'
 
 export type Show = 'live' | 'needs' | 'ended'
 
-export interface Wanted {
+interface Wanted {
   readonly text: string
   readonly labels: readonly string[]
   readonly show: Show

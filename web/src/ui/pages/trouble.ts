@@ -1,7 +1,7 @@
 // What went wrong, as a page: a title that says what happened, a sentence why, and what to do. One entry
 // per code; what the host or the protocol half said is shown below it.
 
-export interface TroublePage {
+interface TroublePage {
   readonly code: string
   readonly title: string
   readonly why: string

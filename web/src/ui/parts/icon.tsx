@@ -27,7 +27,7 @@ const PATHS = {
   text: 'M4.5 6V4.5h11V6M10 4.5v11m-2 0h4',
 } as const
 
-export type IconName = keyof typeof PATHS
+type IconName = keyof typeof PATHS
 
 export function Icon({ name }: { name: IconName }) {
   return (

@@ -3,7 +3,7 @@
 
 import { computed, signal } from '@preact/signals'
 
-export type Permission = 'default' | 'granted' | 'denied' | 'missing'
+type Permission = 'default' | 'granted' | 'denied' | 'missing'
 
 export const permission = signal<Permission>('missing')
 /** Only a service worker may notify here, and the browser lets this page have none. */

@@ -4,7 +4,7 @@ import { useEffect } from 'preact/hooks'
 import { signal } from '@preact/signals'
 import { Icon } from './icon'
 
-export type ToastTone = 'plain' | 'good' | 'attention' | 'danger'
+type ToastTone = 'plain' | 'good' | 'attention' | 'danger'
 
 interface Toast {
   readonly id: number

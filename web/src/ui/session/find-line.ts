@@ -7,7 +7,7 @@ type Fetch = (first: number, last: number) => Promise<{ lines: BlameLine[]; tota
 
 const PAGE_LINES = 128
 
-export interface FoundLine {
+interface FoundLine {
   readonly line: BlameLine
   readonly total: number
 }

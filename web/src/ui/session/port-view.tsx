@@ -121,7 +121,7 @@ function begin(target: string): 'keep' | 'clear' {
 // -- as a command ----------------------------------------------------------------------------------
 
 /** What to type on a computer that has joined the machine. */
-export function forwardCommand(machine: Machine, session: string, port: number): string {
+function forwardCommand(machine: Machine, session: string, port: number): string {
   return `hold forward ${word(machine.hostName || machine.name)}/${word(session)} ${port}`
 }
 

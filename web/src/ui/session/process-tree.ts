@@ -35,7 +35,7 @@ function byStart(one: Process, other: Process): number {
   return one.started - other.started || one.pid - other.pid
 }
 
-export function portsOf(process: Process): string[] {
+function portsOf(process: Process): string[] {
   const listening = process.sockets.filter((socket) => socket.state === 'listen' && socket.kind === 'tcp')
   return [...new Set(listening.map((socket) => shortPort(socket.local)))]
 }

@@ -1,7 +1,7 @@
 // Which answers to a prompt are worth a button of their own. Pure. Only what the prompt itself offers is
 // taken from it: a guess that looks like an answer would be pressed.
 
-export interface QuickAnswer {
+interface QuickAnswer {
   readonly text: string
   readonly label: string
   readonly testid: string

@@ -3,7 +3,7 @@
 // held back, and past a limit the rest is dropped and the session is asked for its screen: the reader
 // sees the present, not a film of the past.
 
-export interface Sink {
+interface Sink {
   write(data: Uint8Array, done: () => void): void
 }
 

@@ -1,7 +1,7 @@
 // Fingers on the terminal: one pans and scrolls, two zoom, a tap asks for the keyboard. xterm.js knows
 // nothing of a lens, so touches are taken before they reach it.
 
-export interface GestureHooks {
+interface GestureHooks {
   /** By so many pixels; what the lens cannot take is scrolled. */
   pan(dx: number, dy: number): void
   /** While two fingers are down: relative to the begin, around a point of the pane. */

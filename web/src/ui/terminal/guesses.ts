@@ -13,7 +13,7 @@ export interface Timers {
   after(seconds: number, then: () => void): () => void // gives what cancels it
 }
 
-export const pageTimers: Timers = {
+const pageTimers: Timers = {
   now: () => performance.now() / 1000,
   after: (seconds, then) => {
     const timer = setTimeout(then, seconds * 1000)

@@ -27,7 +27,7 @@ export interface CellRatio {
 export type LensMode = 'fit' | 'readable'
 
 export const FONT_MIN_PX = 5 // below that a line is grey, and a wide screen is panned instead
-export const FONT_MAX_PX = 32
+const FONT_MAX_PX = 32
 const STEP_PX = 0.5 // half pixels: finer steps make the glyph cache grow without looking better
 
 /** The largest font with which the whole width can be seen; with `whole`, the whole screen. */

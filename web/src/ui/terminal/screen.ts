@@ -16,7 +16,7 @@ import { useHostWidths } from './widths'
 const SCROLLBACK_LINES = 10_000 // about 15 MB at 120 columns
 const OSC52_MAX_CHARS = 1_400_000 // a megabyte in base64: more is not meant for a clipboard
 
-export interface ScreenHooks {
+interface ScreenHooks {
   typed(text: string): void
   binary(text: string): void // mouse reports that are not UTF-8
   answers(): boolean // whether this terminal answers a program's queries

@@ -1,12 +1,12 @@
 // What a session does, in the words every surface uses. A state has a word and a tone; the tone picks
 // a colour, the word is always there, so that nothing is said by colour alone.
 
-export type Tone = 'calm' | 'busy' | 'attention' | 'danger' | 'quiet'
+type Tone = 'calm' | 'busy' | 'attention' | 'danger' | 'quiet'
 
 /** As the host says it, and `fenced`, which the lease says. */
-export type StateName = 'working' | 'prompt' | 'input' | 'secret' | 'stopped' | 'halted' | 'ended' | 'fenced'
+type StateName = 'working' | 'prompt' | 'input' | 'secret' | 'stopped' | 'halted' | 'ended' | 'fenced'
 
-export interface StateWords {
+interface StateWords {
   readonly word: string
   readonly tone: Tone
   /** For tests and styles: the name of the state as a page shows it. */
