@@ -53,7 +53,7 @@ export function nobleAgreement(secret: Uint8Array): Agreement {
       try {
         return x25519.getSharedSecret(held, theirs) // throws when the secret would be all zeros
       } catch {
-        throw handshakeFailed("the peer's key is no key to agree on anything with")
+        throw handshakeFailed("the peer's key cannot be used for key agreement")
       }
     },
   }

@@ -112,7 +112,7 @@ export async function webAgreement(pair: CryptoKeyPair): Promise<Agreement> {
         if (secret.every((byte) => byte === 0)) throw new Error('all zeros')
         return secret
       } catch {
-        throw handshakeFailed("the peer's key is no key to agree on anything with")
+        throw handshakeFailed("the peer's key cannot be used for key agreement")
       }
     },
   }

@@ -159,8 +159,8 @@ export class PortConnection implements ByteStream {
 
   abort(): void {
     if (this.failure || (this.heardEnd && this.saidEnd)) return
-    this.say({ t: 'forward_closed', code: 'connection_reset', message: 'it was given up' })
-    this.cut(new HoldError('connection_reset', 'it was given up'))
+    this.say({ t: 'forward_closed', code: 'connection_reset', message: 'the connection was cancelled' })
+    this.cut(new HoldError('connection_reset', 'the connection was cancelled'))
     this.forget()
   }
 

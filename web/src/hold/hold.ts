@@ -180,8 +180,8 @@ class Page implements Hold {
     if (found) return found
     throw new HoldError(
       'no_such_machine',
-      'this device does not know that machine',
-      'come in by an invite link',
+      'this device has no access to that machine',
+      'open an invite link for it',
     )
   }
 
@@ -212,7 +212,7 @@ class Page implements Hold {
       if (code !== 'host_down' && code !== 'no_such_session') throw error
       throw new HoldError(
         'wrong_relay',
-        `this link leads to another relay, ${relay.replace(/^https?:\/\//, '')}, which this page may not talk to`,
+        `this link is for another relay, ${relay.replace(/^https?:\/\//, '')}, which this page cannot connect to`,
         'open the link itself in the browser',
       )
     }

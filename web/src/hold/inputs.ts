@@ -38,8 +38,8 @@ const WINDOW_BYTES = 256 << 10 // typed and not taken; beyond it input is refuse
 const inputUnknown = () =>
   new HoldError(
     'input_unknown',
-    'the connection was lost before the host said whether it took the input',
-    'look at the screen before you type it again',
+    'the connection was lost before the host acknowledged the input',
+    'check the screen before you type it again',
   )
 
 export class Inputs {
@@ -108,7 +108,7 @@ export class Inputs {
     const unknown = this.kept.filter((offer) => offer.sentAt !== null && (moved || forgotten || over(offer)))
     const late = this.kept.filter((offer) => offer.sentAt === null && over(offer))
     this.drop(unknown, inputUnknown())
-    this.drop(late, new HoldError('host_lost', 'the host was away: this was not typed'))
+    this.drop(late, new HoldError('host_lost', 'the host was unreachable: this was not typed'))
     return { again: [...this.kept], unknown, late }
   }
 

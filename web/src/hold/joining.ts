@@ -39,7 +39,7 @@ export async function joinBy(
       if (asHoldError(error).code !== 'handshake_failed') throw error
       throw new HoldError(
         'invite_invalid',
-        'the machine does not take this link: it has expired, was used or taken back, or is not whole',
+        'the machine refuses this link: it has expired, was used or revoked, or is incomplete',
         'ask for a new one',
       )
     })
@@ -76,7 +76,7 @@ function checkChain(chain: Uint8Array, keys: DeviceKeys, link: InviteLink): void
     hex(first?.issuer ?? chain) !== hex(link.hostKey) ||
     hex(last?.holder ?? chain) !== hex(keys.signer.public)
   ) {
-    throw new HoldError('grant_invalid', 'the grant that came back is not for this device')
+    throw new HoldError('grant_invalid', 'the grant received is not for this device')
   }
 }
 

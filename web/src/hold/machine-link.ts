@@ -251,7 +251,7 @@ export class MachineLink {
     const late = () => {
       const { why, trouble } = this.report.value
       if (trouble) return HoldError.reported(trouble)
-      return new HoldError('host_down', why || 'the machine cannot be reached now', 'try again later')
+      return new HoldError('host_down', why || 'the machine is unreachable', 'try again later')
     }
     if (this.report.value.trouble) throw late()
     return within(ASK_S, opened, late)

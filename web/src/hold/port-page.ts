@@ -85,7 +85,11 @@ export class PortPage {
 
   private async fetch(asked: Fetch, back: MessagePort): Promise<void> {
     if (this.waiting.length >= WAITING_MAX) {
-      back.postMessage({ t: 'failed', code: 'limit_reached', message: 'the page asks for too much at once' })
+      back.postMessage({
+        t: 'failed',
+        code: 'limit_reached',
+        message: 'the page sent too many requests at once',
+      })
       return
     }
     while (this.busy >= AT_ONCE) await new Promise<void>((resolve) => this.waiting.push(resolve))

@@ -20,7 +20,7 @@ const NONE = new Uint8Array(0)
 type Opened = Extract<RelayMessage, { t: 'opened' }>
 
 const unreachable = (message: string) =>
-  new HoldError('relay_unreachable', message, 'sessions run on; this page keeps trying')
+  new HoldError('relay_unreachable', message, 'sessions keep running; this page keeps trying')
 
 /** A two-way pipe to a host. Pieces go out in order, as the relay has room for them. */
 export class Stream {
@@ -83,7 +83,7 @@ export class RelayLink {
     try {
       this.socket = new WebSocket(`${url.replace(/^http/, 'ws')}/v1/operator`)
     } catch (error) {
-      throw unreachable(`the relay at ${url} cannot be dialled: ${asHoldError(error).message}`)
+      throw unreachable(`the relay at ${url} could not be reached: ${asHoldError(error).message}`)
     }
     this.socket.binaryType = 'arraybuffer'
   }
@@ -170,7 +170,7 @@ export class RelayLink {
   }
 
   private async ask(tag: 'open' | 'subscribe', fields: object): Promise<RelayMessage> {
-    if (this.over) throw unreachable('the connection to the relay is lost')
+    if (this.over) throw unreachable('the connection to the relay was lost')
     const id = ++this.lastId
     const answered = new Promise<RelayMessage>((resolve, reject) => {
       this.answers.set(id, (answer) => (answer instanceof HoldError ? reject(answer) : resolve(answer)))
@@ -189,10 +189,7 @@ export class RelayLink {
       const text = sessionText(session, answer.host, answer.epoch)
       if (await this.crypto.verify(answer.session_key, text, answer.vouched)) return
     }
-    throw new HoldError(
-      'bad_signature',
-      'the relay led to a host that cannot prove to be the one that was meant',
-    )
+    throw new HoldError('bad_signature', 'the host behind the relay could not prove its identity')
   }
 
   // -- what the relay says ---------------------------------------------------------------------

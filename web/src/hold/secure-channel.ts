@@ -33,7 +33,7 @@ export class SecureChannel {
     stream.onData = (record) => this.receiving.run(() => this.record(record))
     stream.onClosed = (why) =>
       // Behind what came before it: the host's last words may be the reason.
-      this.receiving.run(() => this.end(broken(`the way to the host was lost: ${why}`)))
+      this.receiving.run(() => this.end(broken(`the connection to the host was lost: ${why}`)))
     this.beat()
   }
 
@@ -71,7 +71,7 @@ export class SecureChannel {
     if (this.over) return
     const said = await this.channel.receive(record, now())
     if (said !== null) await this.onSaid(said)
-    if (this.channel.sealed.peerFinished) throw broken('the host has ended the channel')
+    if (this.channel.sealed.peerFinished) throw broken('the host closed the channel')
     // Timers of a page in the background are late by up to a minute; what comes in is not.
     if (now() >= this.channel.sealed.wakeAt()) this.beat()
   }
@@ -85,7 +85,7 @@ export class SecureChannel {
       if (sealed.renewalDue(now())) {
         // Its user comes back at once, through a channel with new secrets.
         this.close()
-        this.onEnd(broken('the channel was old, and is made anew'))
+        this.onEnd(broken('the channel is being renewed'))
         return
       }
       clearTimeout(this.timer)

@@ -235,7 +235,7 @@ export class OpenSession extends SessionView implements SessionHandle {
         continue
       }
       if (at === 'closed' || at === 'refused' || now() > deadline) {
-        throw new HoldError('host_lost', 'the session cannot be reached now', 'wait until it is back', true)
+        throw new HoldError('host_lost', 'the session is unreachable', 'wait until it is back', true)
       }
       await new Promise((resolve) => setTimeout(resolve, STEP_S * 1000))
     }

@@ -95,8 +95,8 @@ export class SessionView extends SessionFacts {
       const data = bytes.slice(at, at + INPUT_MAX_BYTES)
       if (this.done || !this.inputs.hasRoom) {
         const why = this.done
-          ? new HoldError('session_ended', 'this view of the session is over: nothing can be typed')
-          : new HoldError('limit_reached', 'too much was typed that the session has not taken yet')
+          ? new HoldError('session_ended', 'this view of the session is closed: input is disabled')
+          : new HoldError('limit_reached', 'too much input is waiting to be accepted by the session')
         this.notify({ kind: 'refused', trouble: troubleOf(why), seq: 0 })
         return
       }
@@ -270,8 +270,8 @@ export class SessionView extends SessionFacts {
       if (info.lease && info.lease.state !== 'held') {
         const why = new HoldError(
           'fenced',
-          "the session's host lost its lease; what runs there is frozen until it has it again",
-          'the session may live on another host',
+          "the host lost the session's lease; the session is frozen until the host holds it again",
+          'the session may be running on another host',
         )
         return this.fenced(why)
       }
@@ -321,8 +321,8 @@ export class SessionView extends SessionFacts {
     const bytes = (offers: Offer[]) => offers.reduce((sum, { size }) => sum + size, 0)
     const why = new HoldError(
       'input_unknown',
-      'the connection was lost before the host said whether it took what you typed',
-      'look at the screen before you type it again',
+      'the connection was lost before the host acknowledged what you typed',
+      'check the screen before you type it again',
     )
     if (unknown.length) this.notify({ kind: 'input_unknown', bytes: bytes(unknown), trouble: troubleOf(why) })
     if (late.length) this.notify({ kind: 'not_sent', bytes: bytes(late) })
@@ -348,11 +348,15 @@ export class SessionView extends SessionFacts {
         new HoldError('session_ended', 'the session has ended'),
       )
     } else {
-      const fenced = "the session's host lost its lease; what runs there is frozen until it has it again"
+      const fenced = "the host lost the session's lease; the session is frozen until the host holds it again"
       end(
         message.code === 'fenced'
-          ? new HoldError('fenced', fenced, 'the session may live on another host')
-          : new HoldError('not_permitted', 'you may not be here any more', 'ask who gave you access'),
+          ? new HoldError('fenced', fenced, 'the session may be running on another host')
+          : new HoldError(
+              'not_permitted',
+              'your access to this session was revoked',
+              'ask whoever gave you access',
+            ),
       )
     }
   }

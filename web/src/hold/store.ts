@@ -62,7 +62,7 @@ const EPOCHS = 'epochs'
 const failed = (error: unknown) =>
   new HoldError(
     'storage_failed',
-    `this browser does not keep anything for this page: ${error instanceof Error ? error.message : String(error)}`,
+    `this browser does not store data for this page: ${error instanceof Error ? error.message : String(error)}`,
     'allow storage for this site, or leave the private window',
   )
 

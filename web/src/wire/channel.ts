@@ -73,16 +73,13 @@ export class Dialling {
   /** The channel, from message 2. */
   async finish(message: Uint8Array, now: number): Promise<OperatorChannel> {
     const said = await this.noise.read(message)
-    if (said.length !== SECOND_BYTES) throw handshakeFailed("the host's answer is not one")
+    if (said.length !== SECOND_BYTES) throw handshakeFailed("the host's answer is malformed")
     if (said[0] !== VERSION) {
-      throw new HoldError(
-        'version_mismatch',
-        `the peer's channel is of version ${said[0]}; ours is ${VERSION}`,
-      )
+      throw new HoldError('version_mismatch', `the peer's channel has version ${said[0]}; ours is ${VERSION}`)
     }
     const epoch = readU64(said, 1)
     const known = said[9] as number
-    if (known > 1) throw handshakeFailed("the host's answer is not one")
+    if (known > 1) throw handshakeFailed("the host's answer is malformed")
     const { session, stream, signer, floor } = this.options
     floor.rise(epoch)
     const start = genesis(session, signer.public, stream)
@@ -90,8 +87,8 @@ export class Dialling {
       // Every channel has a stream of its own: a host that knows inputs of it knows somebody else's.
       throw new HoldError(
         'input_unknown',
-        "the host's record of this client's inputs is not the client's own",
-        'look at the screen; then go on',
+        "the host's record of this client's inputs does not match",
+        'check the screen, then continue',
       )
     }
     const ciphers = await this.noise.split()
@@ -137,7 +134,7 @@ export class OperatorChannel {
         opened.kind !== RecordKind.OUTPUT_MARK &&
         opened.kind !== RecordKind.MESSAGE
       ) {
-        throw broken('a host says no such thing')
+        throw broken('a host does not send records of this kind')
       }
     } catch (error) {
       throw this.sealed.breaks(error as HoldError)

@@ -15,7 +15,7 @@ export class EpochFloor {
       throw new HoldError(
         'fenced',
         `epoch ${epoch} of this session is over: epoch ${this.highest} was seen`,
-        'the session lives on elsewhere: look it up again',
+        'the session runs on another host: look it up again',
       )
     }
   }

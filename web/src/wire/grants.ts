@@ -47,7 +47,7 @@ export function decodeChain(data: Uint8Array): GrantLink[] {
   const links = fields[1] as unknown[]
   if (links.length < 1 || links.length > GRANT_LINKS_MAX)
     throw invalid(`a chain has 1 to ${GRANT_LINKS_MAX} links`)
-  if (!equal(pack(fields), data)) throw invalid('a chain is not in the form it is written in')
+  if (!equal(pack(fields), data)) throw invalid('a chain is not in its canonical form')
   return links.map(decodeLink)
 }
 
@@ -57,7 +57,7 @@ function decodeLink(data: unknown): GrantLink {
   }
   const written = data.subarray(0, -SIGNATURE_BYTES)
   const grant = decodeGrant(read(written))
-  if (!equal(encodeGrant(grant), written)) throw invalid('a chain is not in the form it is written in')
+  if (!equal(encodeGrant(grant), written)) throw invalid('a chain is not in its canonical form')
   return {
     grant,
     id: sha256(concat(ID_DOMAIN, written)),
@@ -66,8 +66,7 @@ function decodeLink(data: unknown): GrantLink {
 }
 
 function decodeGrant(fields: unknown): Grant {
-  if (!Array.isArray(fields) || fields.length !== 11)
-    throw invalid('not a grant: a list of other fields is expected')
+  if (!Array.isArray(fields) || fields.length !== 11) throw invalid('not a grant: wrong number of fields')
   const [
     issuer,
     holder,
@@ -95,7 +94,7 @@ function decodeGrant(fields: unknown): Grant {
     isRate(bytesPerS) &&
     Number.isSafeInteger(delegations) &&
     (delegations as number) >= 0
-  if (!good || !isSorted(rights as string[])) throw invalid('not a grant: a field is of another kind')
+  if (!good || !isSorted(rights as string[])) throw invalid('not a grant: a field has the wrong type')
   return {
     issuer: issuer.slice(),
     holder: holder.slice(),

@@ -31,19 +31,19 @@ export function parseLink(given: string): InviteLink {
   const front = hash < 0 ? link : link.slice(0, hash)
   const parts = (hash < 0 ? '' : link.slice(hash + 1)).split('.').map((part) => fromBase64url(part))
   if (!front.endsWith(PATH) || (parts.length !== 3 && parts.length !== 4)) {
-    throw bad('this is not the link of an invite')
+    throw bad('this is not an invite link')
   }
   const [id, code, hostKey, pin = null] = parts
   if (id?.length !== 8 || code?.length !== 16 || hostKey?.length !== 32) {
-    throw bad('a part of the link is missing or cut off')
+    throw bad('a part of the link is missing or truncated')
   }
   const relay = front.slice(0, -PATH.length)
   if (parts.length === 4 && (pin?.length !== 32 || !relay.startsWith('https://'))) {
-    throw bad("the link's fingerprint is cut off, or of no use")
+    throw bad("the link's fingerprint is truncated or not applicable")
   }
   // No name or password, no query: what is in front of the '#' reaches the relay.
   if (!/^https?:\/\/[A-Za-z0-9.\-_~[][A-Za-z0-9.\-_~:/[\]]*$/.test(relay)) {
-    throw bad("the link has no relay's address in front of '/i#'")
+    throw bad("the link has no relay address before '/i#'")
   }
   if (relay.endsWith('/')) throw bad("the relay's address ends with a '/'")
   return { relay, id, code, hostKey, pin }

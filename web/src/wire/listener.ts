@@ -104,7 +104,7 @@ export class Listener {
     this.floor.rise(told.epoch)
     const same = told.epoch === this.epoch
     if (same && (told.seq < this.seq || told.group < this.newestGroup)) {
-      throw refusedFrame("the host's output goes back to where it was already")
+      throw refusedFrame("the host's output goes back to an earlier position")
     }
     if (told.begins || !same) {
       this.epoch = told.epoch
@@ -116,7 +116,7 @@ export class Listener {
       return
     }
     if (this.failure) return // the key comes again with the place to go on from
-    if (this.keys.has(told.group)) throw refusedFrame('a sender key came twice')
+    if (this.keys.has(told.group)) throw refusedFrame('a sender key was sent twice')
     for (const [group, { told: known }] of this.keys) {
       // A key that no frame was sent under, or whose frames are all here, is not needed.
       if (!(known.seq < told.seq && this.seq < told.seq)) this.keys.delete(group)
@@ -128,7 +128,7 @@ export class Listener {
 
   /** The next frame. */
   async open(frame: Uint8Array, now: number): Promise<Frame> {
-    if (frame.length < HEADER_BYTES) throw refusedFrame('a frame of output is cut off')
+    if (frame.length < HEADER_BYTES) throw refusedFrame('a frame of output is truncated')
     const form = frame[0] as number
     const epoch = readU64(frame, 1)
     const group = readU32(frame, 9)
@@ -137,9 +137,9 @@ export class Listener {
     if (this.failure) throw this.failure
     const known = this.keys.get(group)
     if (epoch !== this.epoch || known === undefined || form > SIGNED) {
-      throw refusedFrame('a frame is under a key that this operator was not given')
+      throw refusedFrame('a frame is encrypted with a key that this operator does not have')
     }
-    if (seq < this.seq) throw refusedFrame(`frame ${seq} was here already`)
+    if (seq < this.seq) throw refusedFrame(`frame ${seq} was already received`)
     const header = frame.subarray(0, HEADER_BYTES)
     const plain = await known.aead.open(
       nonceOf(seq),
@@ -147,7 +147,7 @@ export class Listener {
       concat(this.bound, header),
     )
     if (plain === null || (form === SIGNED && plain.length < SIGNATURE_BYTES) || seq < known.told.seq) {
-      throw refusedFrame(`frame ${seq} was altered, or is not of this session's output`)
+      throw refusedFrame(`frame ${seq} was altered or does not belong to this session's output`)
     }
     if (seq > this.seq) throw this.gone(gap(`frames ${this.seq} to ${seq - 1} are missing`))
     return this.next(form === SIGNED, known.told, header, plain, now)
@@ -223,8 +223,8 @@ export class Listener {
     return this.gone(
       new HoldError(
         'bad_signature',
-        `output after frame ${this.settled} was not the host's: somebody who may read it made it up`,
-        'ask for the screen and replace what was shown since',
+        `output after frame ${this.settled} was not signed by the host: someone with read access forged it`,
+        'request a new screen and replace what was shown since',
       ),
     )
   }

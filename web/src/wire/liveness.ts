@@ -38,7 +38,7 @@ export class Liveness {
   confirmed(received: number): void {
     if (received < this.confirmedCount || received > this.sentCount) {
       throw broken(
-        `the peer says it has ${received} records; ${this.sentCount} were sent, ${this.confirmedCount} confirmed`,
+        `the peer confirmed ${received} records; ${this.sentCount} were sent, ${this.confirmedCount} confirmed before`,
       )
     }
     this.confirmedCount = received
@@ -54,7 +54,7 @@ export class Liveness {
 
   check(now: number): void {
     if (now >= this.heardAt + this.patienceS) {
-      throw broken(`nothing was heard for ${(now - this.heardAt).toFixed(1)} s`)
+      throw broken(`nothing was received for ${(now - this.heardAt).toFixed(1)} s`)
     }
     const first = this.waiting[0]
     if (first && now >= first.since + this.patienceS) {

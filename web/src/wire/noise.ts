@@ -90,7 +90,7 @@ export class Handshake {
   constructor(crypto: Crypto, pattern: Pattern, options: HandshakeOptions) {
     const wanted = pattern.messages.flat().includes('psk')
     if (wanted !== (options.psk !== undefined) || (options.psk && options.psk.length !== KEY_BYTES)) {
-      throw handshakeFailed('this handshake needs another number or size of shared secrets')
+      throw handshakeFailed('wrong number or size of pre-shared keys for this handshake')
     }
     const name = utf8(`Noise_${pattern.name}_25519_AESGCM_SHA256`)
     this.hash = name.length <= 32 ? concat(name, new Uint8Array(32 - name.length)) : sha256(name)
@@ -139,7 +139,7 @@ export class Handshake {
     }
     let rest = message
     const cut = (size: number): Uint8Array => {
-      if (rest.length < size) throw handshakeFailed('a handshake message is cut off')
+      if (rest.length < size) throw handshakeFailed('a handshake message is truncated')
       const part = rest.subarray(0, size)
       rest = rest.subarray(size)
       return part
@@ -218,7 +218,9 @@ export class Handshake {
   private async open(sealed: Uint8Array): Promise<Uint8Array> {
     const plain = this.cipher ? await this.cipher.open(sealed, this.hash) : sealed
     if (plain === null) {
-      throw handshakeFailed('the handshake does not fit: other keys, another session, or an altered message')
+      throw handshakeFailed(
+        'the handshake failed: different keys, a different session, or an altered message',
+      )
     }
     this.mixHash(sealed)
     return plain

@@ -167,7 +167,7 @@ export class Sealed {
 
   private checkUsable(): void {
     if (this.failure) throw this.failure
-    if (this.out.fin) throw broken('this end has said that it is finished')
+    if (this.out.fin) throw broken('this end has already closed the channel')
   }
 
   private async rekey(now: number, records: Uint8Array[]): Promise<void> {
@@ -188,22 +188,22 @@ export class Sealed {
 
   private async opened(record: Uint8Array, now: number): Promise<Opened | null> {
     const arriving = this.in
-    if (arriving.fin) throw broken('a record came after the peer was finished')
+    if (arriving.fin) throw broken('a record arrived after the peer closed the channel')
     const plain = record.length <= NOISE_MESSAGE_MAX_BYTES ? await arriving.cipher.open(record) : null
     if (plain === null || plain.length === 0) {
       throw broken(
-        `record ${arriving.number + 1} is not the one the peer sent: something was dropped, repeated, moved or altered`,
+        `record ${arriving.number + 1} is not the one the peer sent next: records were dropped, repeated, reordered or altered`,
       )
     }
     this.live.heard(now)
     const first = plain[0] as number
     const kind = first & ~MORE
-    if (!KINDS.has(kind)) throw broken(`no kind of message has the number ${kind}`)
+    if (!KINDS.has(kind)) throw broken(`unknown record kind ${kind}`)
     if (first === RecordKind.REKEY && plain.length === 1) {
       await arriving.rekey()
       return null
     }
-    if (arriving.usedUp) throw broken('the peer goes on under a key that is used up')
+    if (arriving.usedUp) throw broken('the peer still uses a key past its limit')
     arriving.passed(plain.length)
     if (!OWN.has(kind)) return this.whole(kind, (first & MORE) !== 0, plain)
     this.own(kind, plain)
@@ -212,7 +212,7 @@ export class Sealed {
 
   /** The record layer's own kinds are one record each, of a fixed size. */
   private own(kind: number, plain: Uint8Array): void {
-    if ((plain[0] as number) & MORE) throw broken(`a record of kind ${kind} cannot go on in another`)
+    if ((plain[0] as number) & MORE) throw broken(`a record of kind ${kind} cannot be continued`)
     if (kind === RecordKind.ALIVE && plain.length === 9) this.live.confirmed(readU64(plain, 1))
     else if (kind === RecordKind.FIN && plain.length === 1 && this.partKind < 0) this.in.fin = true
     else throw broken(`not a record of kind ${kind}`)
@@ -221,11 +221,11 @@ export class Sealed {
   private whole(kind: number, more: boolean, plain: Uint8Array): Opened | null {
     const body = plain.subarray(1)
     if (this.partKind >= 0 && this.partKind !== kind) {
-      throw broken('another message begins before one is whole')
+      throw broken('a message began before the previous one was complete')
     }
     if (!more && this.partKind < 0) return { kind, body }
     if (more && body.length !== BODY_MAX_BYTES) {
-      throw broken('a message goes on after a record that is not full')
+      throw broken('a message continues after a record that is not full')
     }
     if (this.partsBytes + body.length > this.messageMax) {
       throw broken(`a message is over the limit of ${this.messageMax} bytes`)

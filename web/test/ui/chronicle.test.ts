@@ -63,11 +63,11 @@ test('whatever else happens is told with who did it', () => {
   )
   expect(happenings.map((one) => one.text)).toEqual([
     'anna asked for the turn',
-    'bot halted it: everything is frozen',
-    'anna resumed it: everything runs on',
+    'bot halted the session',
+    'anna resumed the session',
     'bot was refused: input (turn_held)',
     'anna asked to end the session',
-    'the host lost the lease: fenced',
+    'the host lost the lease; the session is fenced',
   ])
 })
 

@@ -51,7 +51,7 @@ test('it is told how a session ended', () => {
     [card({ state: 'ended', ending: { code: 3, signal: null, lost: null } })],
     [MACHINE],
   )
-  expect([notice?.title, notice?.body]).toEqual(['build on workbench ended', 'ended with status 3'])
+  expect([notice?.title, notice?.body]).toEqual(['build on workbench ended', 'exited with status 3'])
 })
 
 test('it is told who asks for one`s own turn, and not for that of others', () => {

@@ -71,8 +71,8 @@ describe('the state that is shown', () => {
     expect(shownState('ended', { state: 'fenced' })).toBe('ended')
   })
   test('an ending is told as it truly was', () => {
-    expect(endingWords({ code: 0, signal: null, lost: null })).toBe('ended, status 0')
-    expect(endingWords({ code: 7, signal: null, lost: null })).toBe('ended with status 7')
+    expect(endingWords({ code: 0, signal: null, lost: null })).toBe('exited with status 0')
+    expect(endingWords({ code: 7, signal: null, lost: null })).toBe('exited with status 7')
     expect(endingWords({ code: null, signal: 9, lost: null })).toBe('killed by SIGKILL')
     expect(endingWords({ code: null, signal: null, lost: 'its host died' })).toBe('lost: its host died')
   })

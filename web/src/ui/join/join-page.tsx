@@ -60,7 +60,7 @@ function JoinForm({ link, preview }: { link: string; preview: InvitePreview }) {
   const arrive = (joined: Extract<JoinOutcome, { ok: true }>['joined']): void => {
     const machine = hold.machines.value.find((one) => one.key === joined.machine)
     say(
-      `You are in as ${joined.actor}: ${rightsLine(joined.rights)}; ${reachLine(joined.reach.join('/'))}`,
+      `Joined as ${joined.actor}: ${rightsLine(joined.rights)}; ${reachLine(joined.reach.join('/'))}`,
       'good',
     )
     if (joined.session && machine) {
@@ -94,8 +94,8 @@ function JoinForm({ link, preview }: { link: string; preview: InvitePreview }) {
         <h1>You are invited to a machine</h1>
         <div data-testid="join-what">
           <p>
-            The link lets this device watch, and as far as the invite says also act in, live sessions on that
-            machine. What exactly, and until when, the machine says when you come in.
+            The link gives this device access to live sessions on that machine. What it allows, and for how
+            long, is shown after you join.
           </p>
           <dl class="facts">
             <dt>relay</dt>
@@ -105,14 +105,14 @@ function JoinForm({ link, preview }: { link: string; preview: InvitePreview }) {
           </dl>
           {preview.known && (
             <p class="aside">
-              This device knows the machine already, as <strong>{harmless(preview.known.name)}</strong>.
-              Joining again replaces what it has there.
+              This device already has access to this machine, as{' '}
+              <strong>{harmless(preview.known.name)}</strong>. Joining again replaces that access.
             </p>
           )}
         </div>
         <form class="stack" onSubmit={submit}>
           <label class="field">
-            <span>Call this device</span>
+            <span>Name of this device</span>
             <input
               data-testid="join-name"
               value={name.value}
@@ -124,7 +124,7 @@ function JoinForm({ link, preview }: { link: string; preview: InvitePreview }) {
               onInput={(event) => (name.value = event.currentTarget.value)}
             />
             <small class="faint">
-              Everybody on the session sees this name beside what you do. Letters, digits, . _ and -
+              Everyone in a session sees this name next to what you do. Letters, digits, . _ and -
             </small>
           </label>
           <div class="actions">
@@ -133,14 +133,14 @@ function JoinForm({ link, preview }: { link: string; preview: InvitePreview }) {
               data-testid="join-submit"
               disabled={busy.value || !isName(tidy)}
             >
-              {busy.value ? 'Coming in…' : 'Join'}
+              {busy.value ? 'Joining…' : 'Join'}
             </button>
           </div>
         </form>
         <p class="faint">
           {hold.keys === 'webcrypto'
-            ? 'A key is made for this device. It cannot be read out of this browser.'
-            : 'A key is made for this device and kept in this browser. This page came over plain http, so the browser does not lock the key away: use it on networks you trust.'}
+            ? 'A key is created for this device. It cannot be exported from this browser.'
+            : 'A key is created for this device and stored in this browser. This page was loaded over plain http, so the browser cannot protect the key: use it only on networks you trust.'}
         </p>
       </main>
     </div>

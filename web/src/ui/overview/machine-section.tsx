@@ -54,8 +54,8 @@ export function MachineSection({ machine, cards, filtered }: Props) {
       ) : (
         machine.link === 'offline' && (
           <p class="machine-why">
-            {harmless(machine.why) || 'It cannot be reached now.'} Its sessions run on; what is shown is the
-            last that was known.
+            {harmless(machine.why) || 'It is unreachable.'} Its sessions keep running; this is their last
+            known state.
           </p>
         )
       )}
@@ -75,11 +75,11 @@ export function MachineSection({ machine, cards, filtered }: Props) {
 }
 
 function nothingHere(filtered: boolean, machine: Machine) {
-  if (filtered) return 'Nothing here matches.'
-  if (machine.link !== 'online') return 'No session is known yet.'
+  if (filtered) return 'No sessions match.'
+  if (machine.link !== 'online') return 'No sessions are known yet.'
   return (
     <>
-      No session runs here. On the machine: <code>hold run make test</code>
+      No sessions are running. On the machine: <code>hold run make test</code>
     </>
   )
 }
@@ -103,22 +103,22 @@ function AboutMachine({ machine, onClose }: { machine: Machine; onClose: () => v
       return
     }
     await hold.forget(machine.key)
-    say(`${machine.name} is forgotten on this device`)
+    say(`Removed ${machine.name} from this device`)
     onClose()
   }
   return (
     <Dialog title={harmless(machine.name, 64)} onClose={onClose}>
       <dl class="facts">
-        <dt>calls itself</dt>
+        <dt>host name</dt>
         <dd>{harmless(machine.hostName) || 'not known yet'}</dd>
-        <dt>you are</dt>
+        <dt>your name there</dt>
         <dd>{harmless(machine.actor)}</dd>
-        <dt>you may</dt>
+        <dt>your access</dt>
         <dd>
           {rightsLine(machine.rights)}; {reachLine(machine.reach.join('/'))}
         </dd>
-        <dt>until</dt>
-        <dd>{machine.until > 0 ? new Date(machine.until * 1000).toLocaleString() : 'no end'}</dd>
+        <dt>expires</dt>
+        <dd>{machine.until > 0 ? new Date(machine.until * 1000).toLocaleString() : 'never'}</dd>
         <dt>relay</dt>
         <dd class="mono">{machine.relays.map((relay) => harmless(relay.split('#')[0]!)).join(', ')}</dd>
         <dt>host key</dt>
@@ -126,7 +126,7 @@ function AboutMachine({ machine, onClose }: { machine: Machine; onClose: () => v
       </dl>
       <form class="inline-form" onSubmit={rename}>
         <label class="field grow">
-          <span>Call it here</span>
+          <span>Name on this device</span>
           <input value={name.value} maxLength={64} onInput={(e) => (name.value = e.currentTarget.value)} />
         </label>
         <button class="button" disabled={!name.value.trim() || name.value.trim() === machine.name}>
@@ -135,10 +135,10 @@ function AboutMachine({ machine, onClose }: { machine: Machine; onClose: () => v
       </form>
       <div class="dialog-foot">
         <button class="button danger" onClick={forget}>
-          {sure.value ? 'Yes, forget it on this device' : 'Forget this machine'}
+          {sure.value ? 'Yes, forget it' : 'Forget this machine'}
         </button>
         <span class="faint">
-          Its key goes from this device. You need a new invite to come back; nothing changes on the machine.
+          This device gives up its access and needs a new invite to come back. Nothing changes on the machine.
         </span>
       </div>
     </Dialog>
@@ -168,7 +168,7 @@ function StartSession({ machine, onClose }: { machine: Machine; onClose: () => v
     <Dialog title={`New session on ${harmless(machine.name, 64)}`} onClose={onClose}>
       <form class="stack" onSubmit={start}>
         <label class="field">
-          <span>Command, empty for a shell</span>
+          <span>Command (empty for a shell)</span>
           <input
             class="mono"
             value={command.value}
@@ -179,7 +179,7 @@ function StartSession({ machine, onClose }: { machine: Machine; onClose: () => v
           />
         </label>
         <label class="field">
-          <span>Name, may be empty</span>
+          <span>Name (optional)</span>
           <input
             value={name.value}
             maxLength={64}

@@ -97,7 +97,7 @@ function Filters({ hold, show, labels }: FiltersProps) {
     labels.value = on ? labels.value.filter((one) => one !== label) : [...labels.value, label]
   }
   return (
-    <div class="filters" role="group" aria-label="Which sessions">
+    <div class="filters" role="group" aria-label="Filter sessions">
       {SHOWS.map(([name, word]) => (
         <button
           key={name}
@@ -130,22 +130,22 @@ function Filters({ hold, show, labels }: FiltersProps) {
 function Empty() {
   return (
     <section class="empty" data-testid="overview-empty">
-      <h1>No machine is known on this device</h1>
-      <p>A machine lets you in by a link. On the machine you want to reach:</p>
+      <h1>No machines on this device yet</h1>
+      <p>You connect to a machine with an invite link. On that machine:</p>
       <ol class="steps">
         <li>
-          <span>Start its host; it prints a link and a QR code</span>
+          <span>Start the host; it prints a link and a QR code</span>
           <pre>hold up</pre>
         </li>
         <li>
-          <span>Later, for another device of yours</span>
+          <span>Later, to add another of your devices</span>
           <pre>hold invite --all --role admin</pre>
         </li>
         <li>Open the link here, or scan the code with your phone. The link works once.</li>
       </ol>
       <p class="faint">
-        The key of this device is made in this browser and stays in it. The relay that serves this page can
-        read neither what you see nor what you type.
+        The key of this device is created in this browser and never leaves it. The relay that serves this page
+        cannot read what you see or type.
       </p>
     </section>
   )

@@ -43,8 +43,7 @@ export function ErrorPage({ code, trouble, about, children }: Props) {
         </div>
         {trouble && (
           <p class="said">
-            <span class="faint">The exact words:</span> {harmless(trouble.message)}{' '}
-            <code>{trouble.code}</code>
+            <span class="faint">Details:</span> {harmless(trouble.message)} <code>{trouble.code}</code>
             {trouble.hint && <span class="said-hint">{harmless(trouble.hint)}</span>}
           </p>
         )}

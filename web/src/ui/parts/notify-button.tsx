@@ -9,20 +9,20 @@ import { askPermission, permission, silence, type Silence } from './notify'
 import { say } from './toast'
 
 const TRUSTED =
-  'With a certificate that it trusts, for a name of the machine, all of that works: ' +
-  '`hold relay --cert FILE --key FILE`. So it does at 127.0.0.1.'
+  'With a certificate that it trusts, issued for a name of the machine, all of these work: ' +
+  '`hold relay --cert FILE --key FILE`. They also work at 127.0.0.1.'
 const WHY: Record<Exclude<Silence, ''>, [string, string]> = {
   insecure: [
-    'This page came without TLS, so the browser allows no notifications, no installing, and no view of ports.',
+    'This page was loaded without TLS, so the browser allows no notifications, no installation and no port views.',
     TRUSTED,
   ],
   untrusted: [
-    'The browser does not trust the certificate of this relay by itself, so it allows no notifications, ' +
-      'no installing, and no view of ports.',
+    'The browser does not trust the certificate of this relay, so it allows no notifications, ' +
+      'no installation and no port views.',
     TRUSTED,
   ],
   missing: [
-    'This browser has no notifications for a page in a tab.',
+    'This browser does not support notifications from a tab.',
     'On an iPhone or iPad, add the page to the home screen and open it from there.',
   ],
   denied: [
@@ -38,7 +38,7 @@ export function NotifyButton() {
   const ask = async (): Promise<void> => {
     await askPermission()
     if ((permission.value as string) === 'granted') {
-      say('You will be told when a session waits for input, ends, or somebody asks for your turn', 'good')
+      say('You will be notified when a session waits for input, ends, or someone asks for your turn', 'good')
     }
   }
   return (
@@ -47,14 +47,18 @@ export function NotifyButton() {
         class={`icon-button ${why ? 'faint' : ''}`}
         data-testid="notify"
         data-why={why}
-        aria-label={why ? 'Why nobody is notified' : 'Notify me'}
-        title={why ? 'No notifications here: why' : 'Notify me when a session waits for input'}
+        aria-label={why ? 'Why notifications are unavailable' : 'Notify me'}
+        title={why ? 'Notifications are unavailable' : 'Notify me when a session waits for input'}
         onClick={why ? () => (open.value = true) : ask}
       >
         <Icon name="bell" />
       </button>
       {open.value && why && (
-        <Dialog title="No notifications here" onClose={() => (open.value = false)} testid="notify-why">
+        <Dialog
+          title="Notifications are unavailable"
+          onClose={() => (open.value = false)}
+          testid="notify-why"
+        >
           <div class="stack">
             {WHY[why].map((text) => (
               <p key={text}>

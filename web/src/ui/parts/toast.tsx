@@ -34,7 +34,7 @@ interface Said {
 /** A failure in one line: what happened, what to do. */
 export function sayFailure(error: unknown): void {
   const said = error as Partial<Said> | null
-  const message = said?.message ?? 'That did not work'
+  const message = said?.message ?? 'Something went wrong'
   say(said?.hint ? `${message}. ${capital(said.hint)}` : message, 'danger')
 }
 

@@ -26,8 +26,8 @@ export function ThemeButton() {
     <button
       class="icon-button"
       data-testid="theme-toggle"
-      aria-label={`Use the ${next} colours`}
-      title={`Use the ${next} colours`}
+      aria-label={`Switch to the ${next} theme`}
+      title={`Switch to the ${next} theme`}
       onClick={toggleTheme}
     >
       <Icon name={next === 'light' ? 'sun' : 'moon'} />

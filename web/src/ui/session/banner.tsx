@@ -26,11 +26,11 @@ export function Banner({ desk }: { desk: Desk }) {
 
 function words(link: LinkState): { title: string; text: string } | null {
   if (link.at === 'offline') {
-    const next = link.retryAt === null ? '' : ` Trying again ${untilText(link.retryAt)}.`
+    const next = link.retryAt === null ? '' : ` Retrying ${untilText(link.retryAt)}.`
     const why = link.trouble?.message || link.why
     return {
       title: 'Offline',
-      text: `since ${clock(link.since, now.value)}${why ? `: ${harmless(why, 200)}` : ''}. The session runs on; this is its last screen.${next}`,
+      text: `since ${clock(link.since, now.value)}${why ? `: ${harmless(why, 200)}` : ''}. The session keeps running; this is its last screen.${next}`,
     }
   }
   if (link.at === 'fenced') {
@@ -40,7 +40,7 @@ function words(link: LinkState): { title: string; text: string } | null {
   if (link.at === 'ended') {
     return {
       title: 'Ended',
-      text: `${endingWords(link.ending)}. This is what it left behind; nothing can be typed.`,
+      text: `${endingWords(link.ending)}. This is its last screen; input is disabled.`,
     }
   }
   return null
@@ -67,7 +67,7 @@ export function EndedCard({ desk }: { desk: Desk }) {
     <div class="ended-card" data-testid="error-page" data-code="ended">
       <h2 data-testid="error-title">{page.title}</h2>
       <p>
-        It {harmless(endingWords(ending))}. {page.why}
+        How it ended: {harmless(endingWords(ending))}. {page.why}
       </p>
       <p data-testid="error-hint">{page.todo}</p>
       <div class="actions">
@@ -77,7 +77,7 @@ export function EndedCard({ desk }: { desk: Desk }) {
       </div>
       {text.value && (
         <>
-          <h3>Its last screen</h3>
+          <h3>Last screen</h3>
           <pre class="last-screen">{text.value.trimEnd()}</pre>
         </>
       )}

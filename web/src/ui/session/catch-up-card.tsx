@@ -39,14 +39,14 @@ export function CatchUpCard({ desk }: { desk: Desk }) {
 }
 
 function Unsubmitted({ handoff }: { handoff: Handoff }) {
-  const by = harmless(handoff.unsubmitted_by.join(', ') || 'somebody', 80)
+  const by = harmless(handoff.unsubmitted_by.join(', ') || 'someone', 80)
   if (!handoff.unsubmitted_known) {
-    return <p class="warning">Text typed by {by} may stand at the prompt; the shell did not say.</p>
+    return <p class="warning">There may be text by {by} at the prompt; the shell did not report it.</p>
   }
   if (!handoff.unsubmitted) return null
   return (
     <p class="warning">
-      At the prompt, typed by {by} and not submitted: <code>{harmless(handoff.unsubmitted, 200)}</code>
+      Typed at the prompt by {by}, not submitted: <code>{harmless(handoff.unsubmitted, 200)}</code>
     </p>
   )
 }
@@ -58,7 +58,7 @@ function Commands({ desk, handoff }: { desk: Desk; handoff: Handoff }) {
   const actors = desk.handle.actors.value
   return (
     <ul class="catch-up-commands">
-      {more > 0 && <li class="faint">{more} commands before these</li>}
+      {more > 0 && <li class="faint">{more} earlier commands</li>}
       {shown.map((command) => {
         const actor = actors.find((one) => one.name === command.actor)
         return (
@@ -72,7 +72,7 @@ function Commands({ desk, handoff }: { desk: Desk; handoff: Handoff }) {
             <code>{harmless(command.text, 120)}</code>
             <span class={command.status ? 'tone-danger' : 'faint'}>
               {command.status === null
-                ? 'still runs'
+                ? 'running'
                 : `${command.status === 0 ? 'ok' : `status ${command.status}`} · ${took((command.ended_at ?? command.began_at) - command.began_at)}`}
             </span>
           </li>
@@ -87,7 +87,7 @@ function Changes({ handoff }: { handoff: Handoff }) {
   const shown = handoff.changes.slice(0, CHANGES_SHOWN)
   return (
     <>
-      <h3>Different in the shell</h3>
+      <h3>Changed in the shell</h3>
       <ul class="catch-up-changes mono">
         {shown.map((change) => (
           <li key={`${change.kind}${change.name}`}>{changeLine(change)}</li>
@@ -105,7 +105,7 @@ function footText(handoff: Handoff): string {
   const said = [
     moves > 0 ? `the turn moved ${moves === 1 ? 'once' : `${moves} times`}` : '',
     handoff.refused > 0 ? `${handoff.refused} refused` : '',
-    handoff.blind_bytes > 0 ? `${handoff.blind_bytes} bytes typed blind, kept nowhere` : '',
+    handoff.blind_bytes > 0 ? `${handoff.blind_bytes} bytes typed blind, not recorded` : '',
     handoff.jobs.length > 0
       ? `background jobs: ${handoff.jobs.map((job) => harmless(job, 60)).join(', ')}`
       : '',

@@ -112,16 +112,16 @@ function happening(entry: JournalEntry, names: Names): Said | null {
       const frozen = entry.fields.frozen === true
       return {
         actor,
-        text: `${actor} ${frozen ? 'halted it: everything is frozen' : 'asked for a halt: not all of it stopped'}`,
+        text: `${actor} ${frozen ? 'halted the session' : 'asked for a halt; not everything stopped'}`,
         tone: 'danger',
       }
     }
     case 'resumed':
-      return plain('resumed it: everything runs on')
+      return plain('resumed the session')
     case 'signalled':
       return plain(`sent signal ${int(entry.fields.signal)}`)
     case 'blind_turn':
-      return plain(entry.fields.on === true ? 'began to type blind' : 'ended the blind turn')
+      return plain(entry.fields.on === true ? 'began a blind turn' : 'ended the blind turn')
     case 'refused':
       return {
         actor,
@@ -129,7 +129,7 @@ function happening(entry: JournalEntry, names: Names): Said | null {
         tone: 'danger',
       }
     case 'fenced':
-      return { actor: 'the host', text: 'the host lost the lease: fenced', tone: 'danger' }
+      return { actor: 'the host', text: 'the host lost the lease; the session is fenced', tone: 'danger' }
     case 'end_asked':
       return { actor, text: `${actor} asked to end the session`, tone: 'danger' }
     default:
@@ -145,7 +145,7 @@ const MOVES: Record<string, Words> = {
   'hand off': (before, holder) => `${before} handed the turn to ${holder}`,
   yield: (before, holder) => `${before} yielded the turn${holder && ` to ${holder}`}`,
   leave: (before, holder) => `${before} left, the turn is ${holder ? `${holder}'s` : 'free'}`,
-  expire: (before, holder) => `${before}'s turn ran out${holder && `, ${holder} has it`}`,
+  expire: (before, holder) => `${before}'s turn expired${holder && `, ${holder} has it`}`,
   revoke: (before, holder) => `the turn was taken from ${before}${holder && `, ${holder} has it`}`,
   seize: (before, holder) => `${holder} seized the turn from ${before}`,
 }

@@ -110,7 +110,7 @@ export class Desk {
         const got = await this.handle.requestTurn()
         if (!got.yours) {
           this.show(
-            `${harmless(got.turn.holder_name, 64)} holds the turn. You asked for it; nothing was pasted.`,
+            `${harmless(got.turn.holder_name, 64)} holds the turn. You are in the queue; nothing was pasted.`,
           )
           return
         }
@@ -151,16 +151,16 @@ export class Desk {
     const screen = this.screen
     if (!screen) return
     if (!this.ready.value) {
-      say('The session ended before this page was opened: what it left stands here as one text')
+      say('The session ended before this page was opened: only its last screen is here')
       return
     }
     if (screen.term.buffer.active.type !== 'normal') {
-      say('A full-screen program covers the scrollback now')
+      say('A full-screen program is covering the scrollback')
       return
     }
     const found = await this.act(findCommand((first, last) => this.handle.blame(first, last), command))
     if (!found) {
-      say('That command has rolled off the scrollback')
+      say('That command is no longer in the scrollback')
       return
     }
     const { active } = screen.term.buffer
@@ -200,7 +200,7 @@ export class Desk {
       const why = !notice.reason
         ? ''
         : notice.reason === 'idle'
-          ? ' that was left idle'
+          ? ' because it was idle'
           : `: ${harmless(notice.reason, 200)}`
       say(`${harmless(notice.by, 64)} took the turn${why}`, 'attention')
     } else if (notice.kind === 'handed_over') {
@@ -208,11 +208,11 @@ export class Desk {
     } else if (notice.kind === 'refused') {
       this.guesses?.reset()
       if (notice.trouble.code === 'turn_held') this.typing.refused()
-      else say(`${notice.trouble.message}. Nothing of it was typed.`, 'danger')
+      else say(`${notice.trouble.message}. Nothing was typed.`, 'danger')
     } else if (notice.kind === 'input_unknown') {
       setTimeout(() => this.sayUnknown(), END_TOLD_MS)
     } else if (notice.kind === 'not_sent') {
-      say('Some of what was typed while offline is not sent any more. It was never typed.', 'attention')
+      say('Some keys typed while offline were dropped. They never reached the session.', 'attention')
     }
   }
 
@@ -224,7 +224,10 @@ export class Desk {
   private sayUnknown(): void {
     // The last line typed into a session that ended by it: that it ended is the answer.
     if (this.handle.link.value.at === 'ended') return
-    say('The connection was lost: look whether your last keys were typed. They are not sent again.', 'danger')
+    say(
+      'The connection was lost. Check whether your last keys were typed. They are not sent again.',
+      'danger',
+    )
   }
 
   private toldTurn(notice: Extract<Notice, { kind: 'turn' }>): void {

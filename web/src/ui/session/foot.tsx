@@ -14,7 +14,7 @@ export function Foot({ desk }: { desk: Desk }) {
   return (
     <footer class="foot">
       {size && (
-        <span title="The session's own size; a page looks at it and never changes it by itself">
+        <span title="The size of the session; this page never changes it on its own">
           {size.cols}×{size.rows}
         </span>
       )}
@@ -23,7 +23,7 @@ export function Foot({ desk }: { desk: Desk }) {
           {presence.operators} attached{presence.observers > 0 && `, ${presence.observers} watching`}
         </span>
       )}
-      {rtt !== null && <span title="Time to the host and back">{Math.round(rtt)} ms</span>}
+      {rtt !== null && <span title="Round-trip time to the host">{Math.round(rtt)} ms</span>}
       <OnTheWay desk={desk} />
       <span class="grow" />
       <LensButtons desk={desk} />
@@ -43,7 +43,7 @@ function OnTheWay({ desk }: { desk: Desk }) {
     }
   }, [desk])
   if (late.value === 0) return null
-  return <span title="Typed and not yet taken by the host">{late.value} B on the way</span>
+  return <span title="Typed but not yet accepted by the host">{late.value} B pending</span>
 }
 
 function LensButtons({ desk }: { desk: Desk }) {
@@ -57,7 +57,7 @@ function LensButtons({ desk }: { desk: Desk }) {
         data-testid="lens-fit"
         aria-pressed={lens.mode.value === 'fit'}
         aria-label="Fit the width"
-        title="Fit: the whole width"
+        title="Fit the whole width"
         onClick={() => lens.use('fit')}
       >
         <Icon name="fit" />
@@ -66,7 +66,7 @@ function LensButtons({ desk }: { desk: Desk }) {
         data-testid="lens-readable"
         aria-pressed={lens.mode.value === 'readable'}
         aria-label="Readable size"
-        title="Readable: a font of its own size; the view follows the cursor"
+        title="Readable font size; the view follows the cursor"
         onClick={() => lens.use('readable')}
       >
         <Icon name="text" />

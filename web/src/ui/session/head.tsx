@@ -129,9 +129,7 @@ function More({ desk, onInvite, onClose }: { desk: Desk; onInvite: () => void; o
             disabled={!yours}
             onClick={then(() => handle.resize(size))}
           >
-            {yours
-              ? 'changes the size for everybody here'
-              : 'only with the turn: it changes the size for everybody'}
+            {yours ? 'changes the size for everyone' : 'needs the turn: it changes the size for everyone'}
           </Act>
         )}
         {may('input') && !fenced && (
@@ -140,7 +138,7 @@ function More({ desk, onInvite, onClose }: { desk: Desk; onInvite: () => void; o
             disabled={!yours}
             onClick={then(() => void desk.act(handle.setBlind(!blind)))}
           >
-            what is typed and printed is kept nowhere, until it ends
+            nothing typed or printed is recorded until it ends
           </Act>
         )}
       </ul>
@@ -165,7 +163,9 @@ function More({ desk, onInvite, onClose }: { desk: Desk; onInvite: () => void; o
               End the session
             </HoldButton>
           )}
-          <small class="faint">Press and hold. Ending kills what runs in it, for everybody.</small>
+          <small class="faint">
+            Press and hold. Ending the session kills everything in it, for everyone.
+          </small>
         </div>
       )}
     </Dialog>
@@ -194,7 +194,7 @@ function Act({ title, children, onClick, disabled, testid }: ActProps) {
 function ThemeAct() {
   return (
     <li class="act theme-act">
-      <strong>Colours</strong>
+      <strong>Theme</strong>
       <span class="grow" />
       <ThemeButton />
     </li>
@@ -207,8 +207,8 @@ async function copyScreen(desk: Desk): Promise<void> {
   if (text === undefined) return
   try {
     await navigator.clipboard.writeText(text)
-    say('The screen is copied', 'good')
+    say('Screen copied', 'good')
   } catch {
-    say('The browser does not let this page copy')
+    say('The browser blocked copying')
   }
 }

@@ -12,7 +12,7 @@ export function Inbox({ desk }: { desk: Desk }) {
   const actors = desk.handle.actors.value
   const me = desk.handle.me.value?.id
   if (queue.length === 0) {
-    return <p class="no-rows">Nothing waits for an answer. Requests for the turn come here.</p>
+    return <p class="no-rows">No requests. Requests for the turn appear here.</p>
   }
   return (
     <ul class="inbox">
@@ -42,7 +42,7 @@ export function Inbox({ desk }: { desk: Desk }) {
           )}
         </li>
       ))}
-      {!state?.yours && <li class="faint">Only the one who holds the turn can give it.</li>}
+      {!state?.yours && <li class="faint">Only the turn holder can give the turn.</li>}
     </ul>
   )
 }

@@ -11,9 +11,9 @@ import { span } from '../words/age'
 import type { Desk } from './desk'
 
 const ROLES: [string, string, string][] = [
-  ['read', 'Watch', 'sees the session, types nothing'],
-  ['execute', 'Work', 'types when it has the turn'],
-  ['admin', 'Everything', 'also seizes, halts, ends, invites'],
+  ['read', 'Watch', 'sees the session, cannot type'],
+  ['execute', 'Work', 'can type while holding the turn'],
+  ['admin', 'Everything', 'can also seize, halt, end and invite'],
 ]
 const LASTS = [3600, 8 * 3600, 86400, 30 * 86400]
 const GOOD_FOR_S = 3600
@@ -49,7 +49,7 @@ export function InviteDialog({ desk, onClose }: { desk: Desk; onClose: () => voi
       ) : (
         <form class="stack" onSubmit={make}>
           <fieldset class="choices">
-            <legend>Whoever opens the link may</legend>
+            <legend>Access for whoever opens the link</legend>
             {ROLES.map(([value, word, means]) => (
               <label key={value} class="choice">
                 <input
@@ -91,7 +91,7 @@ export function InviteDialog({ desk, onClose }: { desk: Desk; onClose: () => voi
           <div class="dialog-foot end">
             <span class="faint grow">The link works once, within {span(GOOD_FOR_S)}.</span>
             <button class="button primary" data-testid="invite-make" disabled={busy.value}>
-              Make the link
+              Create link
             </button>
           </div>
         </form>
@@ -105,10 +105,10 @@ function Made({ made }: { made: InviteMade }) {
   const copy = async (): Promise<void> => {
     try {
       await navigator.clipboard.writeText(made.link)
-      say('The link is copied', 'good')
+      say('Link copied', 'good')
     } catch {
       document.querySelector<HTMLInputElement>('[data-testid=invite-link]')?.select()
-      say('Copy it by hand: the browser does not let this page copy')
+      say('The browser blocked copying: copy it by hand')
     }
   }
   return (
@@ -138,8 +138,8 @@ function Made({ made }: { made: InviteMade }) {
         </button>
       </div>
       <p class="faint">
-        Whoever has the link can use it: send it on a way you trust. It works for one device and is good for{' '}
-        {span(GOOD_FOR_S)}; nobody can look it up later, also not here.
+        Anyone who has the link can use it, so send it over a channel you trust. It works once, within{' '}
+        {span(GOOD_FOR_S)}, and cannot be shown again.
       </p>
     </div>
   )

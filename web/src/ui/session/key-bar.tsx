@@ -55,8 +55,6 @@ async function pasteClipboard(desk: Desk): Promise<void> {
   try {
     desk.paste(await navigator.clipboard.readText())
   } catch {
-    say(
-      'The browser does not let this page read the clipboard. Long-press in the answer field to paste there.',
-    )
+    say('The browser blocked reading the clipboard. Long-press in the answer field to paste there.')
   }
 }

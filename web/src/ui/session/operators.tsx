@@ -32,7 +32,7 @@ export function Operators({ desk }: { desk: Desk }) {
           />
         ))}
         {unnamed > 0 && <li class="faint">and {unnamed} more</li>}
-        {present.length === 0 && unnamed === 0 && <li class="faint">Nobody. The session runs by itself.</li>}
+        {present.length === 0 && unnamed === 0 && <li class="faint">Nobody. The session keeps running.</li>}
       </ul>
       {away.length > 0 && (
         <>
@@ -63,7 +63,7 @@ function Attached({ desk, one, actor }: { desk: Desk; one: Attendee; actor: Acto
         you={one.actor === desk.handle.me.value?.id}
       />
       <span class="faint">
-        {[actor?.kind, harmless(one.client, 40), one.observe ? 'watches' : ''].filter(Boolean).join(' · ')}
+        {[actor?.kind, harmless(one.client, 40), one.observe ? 'watching' : ''].filter(Boolean).join(' · ')}
       </span>
       <span class="grow" />
       <Standing desk={desk} actor={one.actor} />

@@ -12,15 +12,15 @@ export function PasteAsk({ desk }: { desk: Desk }) {
   }
   const lines = text.split('\n').length
   return (
-    <Dialog title="Paste this much?" onClose={close}>
+    <Dialog title="Paste a large text?" onClose={close}>
       <p>
-        {bytesText(new TextEncoder().encode(text).length)} in {lines} {lines === 1 ? 'line' : 'lines'} would
-        be typed into the session.
+        {bytesText(new TextEncoder().encode(text).length)} in {lines} {lines === 1 ? 'line' : 'lines'} will be
+        typed into the session.
       </p>
       <pre class="paste-begin">{text.slice(0, 300)}…</pre>
       <div class="dialog-foot end">
         <button class="button" onClick={close}>
-          Leave it
+          Cancel
         </button>
         <button class="button primary" data-testid="paste-confirm" onClick={() => void desk.pasteNow(text)}>
           Paste

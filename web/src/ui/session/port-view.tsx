@@ -135,18 +135,17 @@ function Command(props: { desk: Desk; machine: Machine; port: number; onClose: (
   const copy = async (): Promise<void> => {
     try {
       await navigator.clipboard.writeText(command)
-      say('The command is copied', 'good')
+      say('Command copied', 'good')
     } catch {
-      say('Copy it by hand: the browser does not let this page copy')
+      say('The browser blocked copying: copy it by hand')
     }
   }
   return (
     <Dialog title={`Port ${port}`} onClose={onClose} testid="port-command">
       <div class="stack">
         <p>
-          This relay does not show pages of ports: that needs <code>hold relay --view-port</code> and a
-          certificate that browsers trust. On a computer that has joined this machine, under the name it has
-          there:
+          This relay cannot show ports: that needs <code>hold relay --view-port</code> and a certificate that
+          browsers trust. On a computer that has joined this machine, with the name the machine has there:
         </p>
         <div class="inline-form">
           <input

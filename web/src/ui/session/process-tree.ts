@@ -57,23 +57,23 @@ function commandText(process: Process): string {
 }
 
 const DOES: Record<string, string> = {
-  tty: 'reads the terminal',
-  output: 'waits for the terminal to take output',
-  pipe: 'waits on a pipe',
-  socket: 'waits on a socket',
-  child: 'waits for a child',
-  file: 'waits on a file',
-  timer: 'sleeps',
-  futex: 'waits on a lock',
-  signal: 'waits for a signal',
-  event: 'waits for events',
+  tty: 'reading the terminal',
+  output: 'waiting for the terminal to take output',
+  pipe: 'waiting on a pipe',
+  socket: 'waiting on a socket',
+  child: 'waiting for a child',
+  file: 'waiting on a file',
+  timer: 'sleeping',
+  futex: 'waiting on a lock',
+  signal: 'waiting for a signal',
+  event: 'waiting for events',
 }
 
 export function doing(process: Process): string {
   if (process.state === 'T' || process.state === 't') return 'stopped'
-  if (process.state === 'Z') return 'ended, not collected'
-  if (process.state === 'R') return 'runs'
-  return DOES[process.waits_for] ?? 'sleeps'
+  if (process.state === 'Z') return 'zombie'
+  if (process.state === 'R') return 'running'
+  return DOES[process.waits_for] ?? 'sleeping'
 }
 
 export function bytesText(bytes: number): string {

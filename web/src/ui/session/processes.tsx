@@ -37,8 +37,7 @@ export function Processes({ desk }: { desk: Desk }) {
       clearTimeout(timer)
     }
   }, [desk])
-  if (!graph.value)
-    return <p class="no-rows">{trouble.value ? harmless(trouble.value) : 'Asking the kernel…'}</p>
+  if (!graph.value) return <p class="no-rows">{trouble.value ? harmless(trouble.value) : 'Loading…'}</p>
   const rows = processRows(graph.value)
   const ports = rows.flatMap((row) => row.ports.map((port) => ({ port, row })))
   return (
@@ -47,7 +46,7 @@ export function Processes({ desk }: { desk: Desk }) {
         <ul class="ports" aria-label="Ports">
           {ports.map(({ port, row }) => (
             <li key={`${row.process.pid}${port}`}>
-              <strong class="mono">{port}</strong> <span class="faint">listens:</span>{' '}
+              <strong class="mono">{port}</strong> <span class="faint">used by</span>{' '}
               {harmless(row.process.name, 40)} <span class="faint mono">{row.process.pid}</span>{' '}
               {desk.handle.rights.value?.includes('input') && (
                 <button
@@ -68,7 +67,7 @@ export function Processes({ desk }: { desk: Desk }) {
         ))}
       </ul>
       {graph.value.truncated && <p class="faint">{harmless(graph.value.truncated)}</p>}
-      {trouble.value && <p class="faint">Not live now: {harmless(trouble.value)}</p>}
+      {trouble.value && <p class="faint">Out of date: {harmless(trouble.value)}</p>}
     </div>
   )
 }

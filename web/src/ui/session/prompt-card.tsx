@@ -29,7 +29,7 @@ async function withTurn(desk: Desk): Promise<boolean> {
   if (!turn || turn.yours || !turn.turn.holder) return true
   const got = await desk.act(desk.handle.requestTurn())
   if (got && !got.yours)
-    desk.show(`${harmless(got.turn.holder_name, 64)} holds the turn. You asked for it; nothing was sent.`)
+    desk.show(`${harmless(got.turn.holder_name, 64)} holds the turn. You are in the queue; nothing was sent.`)
   return got?.yours ?? false
 }
 
@@ -103,7 +103,7 @@ function SecretEntry({ desk, prompt }: { desk: Desk; prompt: string }) {
       return
     }
     if (desk.handle.info.value?.state !== 'secret') {
-      say('The program does not wait for a secret any more. Nothing was sent.', 'attention')
+      say('The program is no longer waiting for a secret. Nothing was sent.', 'attention')
       return
     }
     await desk.act(desk.handle.secret(secret))
@@ -116,7 +116,7 @@ function SecretEntry({ desk, prompt }: { desk: Desk; prompt: string }) {
         </strong>
       </header>
       <p class="mono prompt-text" data-testid="prompt-text">
-        {harmless(prompt, 300) || 'A program reads with echo off.'}
+        {harmless(prompt, 300) || 'A program is reading with echo off.'}
       </p>
       {/* Not the state of a component: the field itself is the only place where it ever is. */}
       <form class="answer-form" onSubmit={send}>
@@ -133,9 +133,7 @@ function SecretEntry({ desk, prompt }: { desk: Desk; prompt: string }) {
           Send
         </button>
       </form>
-      <small class="faint">
-        Shown to nobody, not even here. The journal counts its bytes and does not record them.
-      </small>
+      <small class="faint">Never shown, not even here. The journal records only its length.</small>
     </section>
   )
 }

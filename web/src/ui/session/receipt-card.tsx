@@ -20,7 +20,7 @@ export function ReceiptCard({ desk }: { desk: Desk }) {
             : halted && receipt.frozen
               ? 'Halted'
               : halted
-                ? 'Not all of it is frozen'
+                ? 'Not everything is frozen'
                 : 'Done'}
         </strong>
         <span class="grow" />
@@ -30,17 +30,17 @@ export function ReceiptCard({ desk }: { desk: Desk }) {
       </header>
       <p>
         {receipt.before ? `${harmless(receipt.before, 64)} held the turn. ` : 'Nobody held the turn. '}
-        {halted && receipt.frozen && `${receipt.tasks} threads stand still, after ${took(receipt.seconds)}. `}
+        {halted && receipt.frozen && `${receipt.tasks} threads frozen in ${took(receipt.seconds)}. `}
         {halted &&
           !receipt.frozen &&
-          `Still running: ${receipt.running.join(', ') || 'not known'}. Input is refused. `}
+          `Still running: ${receipt.running.join(', ') || 'unknown'}. Input is refused. `}
         {receipt.last_input_at !== null &&
-          `The last input that reached the terminal was ${harmless(receipt.last_input_by, 64)}'s, ${ago(receipt.last_input_at, now.value)}. `}
-        {receipt.unrecorded &&
-          `The journal does not have this for sure: ${harmless(receipt.unrecorded, 200)}. `}
+          `Last input to reach the terminal: ${harmless(receipt.last_input_by, 64)}, ${ago(receipt.last_input_at, now.value)}. `}
+        {receipt.unrecorded && `The journal may not have this: ${harmless(receipt.unrecorded, 200)}. `}
       </p>
       <p class="faint">
-        Journal record {receipt.journal_seq}. What was done before it is done. {harmless(receipt.caveat)}
+        Journal record {receipt.journal_seq}. What happened before it cannot be undone.{' '}
+        {harmless(receipt.caveat)}
       </p>
     </section>
   )

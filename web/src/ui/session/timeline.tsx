@@ -46,8 +46,8 @@ function emptyText(desk: Desk): string {
   if (info && !info.shell && info.state !== 'ended') {
     return 'This session runs a program that does not report commands. What was typed is in its journal: hold log.'
   }
-  if (info?.state === 'ended') return 'No command was recorded here. The whole journal: hold log.'
-  return 'No command ran yet.'
+  if (info?.state === 'ended') return 'No commands were recorded. The full journal: hold log.'
+  return 'No commands yet.'
 }
 
 function CommandEntry({ desk, command, actors }: { desk: Desk; command: Command; actors: readonly Actor[] }) {
@@ -84,7 +84,7 @@ function Outcome({ command, over }: { command: Command; over: boolean }) {
   if (command.status === null || command.endedAt === null) {
     // Its shell went with it: nobody was left to say how it ended.
     if (over) return <span class="outcome">ended with the session</span>
-    return <span class="outcome tone-busy">runs · {age(now.value - command.beganAt)}</span>
+    return <span class="outcome tone-busy">running · {age(now.value - command.beganAt)}</span>
   }
   const time = took(command.endedAt - command.beganAt)
   if (command.status === 0) return <span class="outcome tone-good">ok · {time}</span>

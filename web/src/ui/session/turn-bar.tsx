@@ -26,13 +26,13 @@ export function TurnBar({ desk }: { desk: Desk }) {
         {state ? (
           <Holder turn={state.turn} yours={state.yours} actors={handle.actors.value} />
         ) : link === 'fenced' ? (
-          'Nobody can write here while it is fenced'
+          'Input is disabled while the session is fenced'
         ) : (
-          'Whose turn it is, is not known yet'
+          'Loading turn…'
         )}
       </span>
       <span class="turn-acts">
-        {handle.observing.value && <span class="chip">you watch</span>}
+        {handle.observing.value && <span class="chip">watching</span>}
         {state && !state.yours && mayWrite && !state.waiting && (
           <button
             class={`button small ${whose === 'free' ? '' : 'primary'}`}
@@ -49,7 +49,7 @@ export function TurnBar({ desk }: { desk: Desk }) {
             data-testid="turn-withdraw"
             onClick={() => void desk.act(handle.withdrawTurn())}
           >
-            {narrow.value ? 'Withdraw' : 'You wait · withdraw'}
+            {narrow.value ? 'Withdraw' : 'Waiting · withdraw'}
           </button>
         )}
         {state?.yours && (
@@ -113,7 +113,7 @@ function Holder({ turn, yours, actors }: { turn: TurnInfo; yours: boolean; actor
   if (!turn.holder) {
     return (
       <>
-        <strong>The turn is free</strong> <span class="faint wide-only">whoever types first has it</span>
+        <strong>The turn is free</strong> <span class="faint wide-only">the first to type takes it</span>
       </>
     )
   }
@@ -156,7 +156,7 @@ function Queue({ desk, turn }: { desk: Desk; turn: TurnInfo }) {
         data-actor={asks.name}
         onClick={() => void desk.act(desk.handle.grantTurn(asks.actor))}
       >
-        Give it
+        Give the turn
       </button>
     </span>
   )

@@ -57,12 +57,12 @@ export class Typing {
   }
 
   private refusal(): string {
-    if (this.way.observing.value) return 'You may watch here, not type.'
+    if (this.way.observing.value) return 'You can watch this session, but not type.'
     const link = this.way.link.value
-    if (link.at === 'ended') return 'The session has ended: nothing can be typed.'
-    if (link.at === 'fenced') return 'The session is fenced: nothing can be typed.'
+    if (link.at === 'ended') return 'The session has ended: input is disabled.'
+    if (link.at === 'fenced') return 'The session is fenced: input is disabled.'
     if (this.way.info.value?.state === 'halted')
-      return 'Halted: everything is frozen and input is refused. Resume it first.'
+      return 'The session is halted and refuses input. Resume it first.'
     return ''
   }
 
@@ -86,6 +86,6 @@ export class Typing {
   }
 
   private waitingText(holder = this.way.turn.value?.turn.holder_name ?? ''): string {
-    return `${harmless(holder, 64)} holds the turn. You asked for it; until you have it your keys are not sent.`
+    return `${harmless(holder, 64)} holds the turn. You are in the queue; your keys are not sent until you have it.`
   }
 }

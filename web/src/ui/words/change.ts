@@ -8,7 +8,7 @@ const WORDS: Record<string, string> = {
   alias: 'alias',
   function: 'function',
   trap: 'trap',
-  hash: 'place of',
+  hash: 'path of',
 }
 
 export function changeLine(change: Change): string {

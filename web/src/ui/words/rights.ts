@@ -20,7 +20,7 @@ const SAYS: [string, string][] = [
   ['input', 'type'],
   ['seize', 'take the turn'],
   ['halt', 'halt and resume'],
-  ['end', 'end it'],
+  ['end', 'end sessions'],
   ['grant', 'invite others'],
   ['approve', 'approve'],
 ]
@@ -33,7 +33,7 @@ export function may(rights: readonly string[] | null, right: string): boolean {
 /** One line: `watch, type, take the turn`. */
 export function rightsLine(rights: readonly string[]): string {
   const role = roleOf(rights)
-  if (role === 'admin') return 'everything, also inviting others'
+  if (role === 'admin') return 'full access, including inviting others'
   if (role === 'read') return 'watch only'
   const have = new Set<string>(role === 'execute' || role === 'approve' ? ROLES[role] : rights)
   const said = SAYS.filter(([right]) => have.has(right)).map(([, word]) => word)

@@ -16,24 +16,24 @@ interface StateWords {
 }
 
 const WORDS: Record<StateName, StateWords> = {
-  working: { word: 'working', tone: 'busy', mark: 'working', means: 'something runs' },
-  prompt: { word: 'at the prompt', tone: 'calm', mark: 'idle', means: 'the shell waits for a command' },
+  working: { word: 'working', tone: 'busy', mark: 'working', means: 'something is running' },
+  prompt: { word: 'at the prompt', tone: 'calm', mark: 'idle', means: 'the shell is waiting for a command' },
   input: {
     word: 'waiting for input',
     tone: 'attention',
     mark: 'waiting',
-    means: 'a program waits for an answer',
+    means: 'a program is waiting for an answer',
   },
   secret: {
     word: 'waiting for a secret',
     tone: 'attention',
     mark: 'secret',
-    means: 'a program waits with echo off',
+    means: 'a program is reading with echo off',
   },
   stopped: { word: 'stopped', tone: 'danger', mark: 'stopped', means: 'the foreground job is stopped' },
-  halted: { word: 'halted', tone: 'danger', mark: 'halted', means: 'every process of it is frozen' },
-  ended: { word: 'ended', tone: 'quiet', mark: 'ended', means: 'its main process is gone' },
-  fenced: { word: 'fenced', tone: 'danger', mark: 'fenced', means: 'its host may not act for it now' },
+  halted: { word: 'halted', tone: 'danger', mark: 'halted', means: 'all its processes are frozen' },
+  ended: { word: 'ended', tone: 'quiet', mark: 'ended', means: 'its main process has exited' },
+  fenced: { word: 'fenced', tone: 'danger', mark: 'fenced', means: 'its host does not hold the lease' },
 }
 
 interface Lease {
@@ -75,9 +75,8 @@ const SIGNALS: Record<number, string> = {
 /** How it ended, as it truly did. */
 export function endingWords(ending: Ending | null | undefined): string {
   if (!ending) return 'ended'
-  if (typeof ending.code === 'number')
-    return ending.code === 0 ? 'ended, status 0' : `ended with status ${ending.code}`
+  if (typeof ending.code === 'number') return `exited with status ${ending.code}`
   if (typeof ending.signal === 'number')
     return `killed by ${SIGNALS[ending.signal] ?? `signal ${ending.signal}`}`
-  return `lost: ${ending.lost || 'its true status is not known'}`
+  return `lost: ${ending.lost || 'exit status unknown'}`
 }
