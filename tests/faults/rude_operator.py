@@ -67,7 +67,7 @@ class RudeStream:
         """The whole handshake; from then on `say` and `hear`."""
         dialling, message = self.first(session, grant=grant, seed=seed)
         await self.throw(message)
-        self.channel, _ = dialling.finish(await self._data(), 0.0)
+        self.channel = dialling.finish(await self._data(), 0.0)
 
     async def say(self, fields: dict[str, Any], *, signed: bool = False) -> None:
         await self.throw(*self.records(fields, signed=signed))

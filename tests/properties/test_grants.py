@@ -228,9 +228,8 @@ def test_whatever_bytes_come_only_errors_of_ours_come_out(value: Any, noise: byt
     packed = msgpack.packb(value)
     link = msgpack.packb([1, [packed + bytes(64)]])
     for data in (packed, noise, link, packed + bytes(64)):
-        for decode in (grants.decode_chain, grants.decode_revocations):
-            with contextlib.suppress(GrantInvalid):
-                decode(data)
+        with contextlib.suppress(GrantInvalid):
+            grants.decode_chain(data)
         with contextlib.suppress(GrantInvalid):
             grants.chain_of_text(data.decode("latin-1"))
         with contextlib.suppress(InviteInvalid):

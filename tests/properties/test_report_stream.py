@@ -67,7 +67,7 @@ def test_no_input_without_the_nonce_is_believed_or_kept(chunks: list[bytes]) -> 
     for chunk in chunks:
         if NONCE.encode() not in chunk:
             assert reader.feed(chunk) == []
-            assert len(reader.pending) <= RECORD_MAX_BYTES
+            assert len(reader._pending) <= RECORD_MAX_BYTES
 
 
 @given(commands, st.data())

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from holdfast.adapters.ghostty.screen import GhosttyScreen
 from holdfast.core.vt_boundary import complete_prefix
 from holdfast.model.size import Size
+from unit.screen_image import image
 
 MODES = [1, 5, 6, 7, 9, 25, 45, 47, 66, 69, 1000, 1002, 1003, 1004, 1005, 1006, 1007, 1015]
 MODES += [1047, 1049, 2004, 2026, 2027, 2031]
@@ -94,9 +95,9 @@ def seen(screen: GhosttyScreen) -> dict[str, object]:
 
 
 def check_round_trip(screen: GhosttyScreen) -> GhosttyScreen:
-    before = screen.image()
+    before = image(screen)
     snapshot = screen.snapshot()
-    assert screen.image() == before, "taking a snapshot changed the live screen"
+    assert image(screen) == before, "taking a snapshot changed the live screen"
     fresh = GhosttyScreen(screen.size)
     assert fresh.feed(snapshot) == b"", "a snapshot asks nothing"
     assert fresh.snapshot() == snapshot

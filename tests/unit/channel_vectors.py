@@ -95,7 +95,7 @@ class Exchange:
         self.second, self.at_host = asked.answer(
             InputBook(self.incarnation), lambda _: None, 0.0, _PACE
         )
-        self.at_operator: OperatorChannel = dialling.finish(self.second, 0.0, _PACE)[0]
+        self.at_operator: OperatorChannel = dialling.finish(self.second, 0.0, _PACE)
         self.noise = dialling._noise
 
     def spelled(self, pattern: str) -> Found:

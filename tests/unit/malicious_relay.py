@@ -6,13 +6,13 @@ It sees every byte, as a relay does, and has no key of anybody.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from itertools import count
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from holdfast.model.device import Device, device_text
-from holdfast.model.errors import NotPermitted
+from holdfast.model.errors import JournalDamaged, NotPermitted
 from holdfast.model.ids import OperatorId, SessionId
 from holdfast.wire import output_broadcast
 from holdfast.wire.channel import (
@@ -23,12 +23,12 @@ from holdfast.wire.channel import (
     Pace,
 )
 from holdfast.wire.epochs import EpochFloor, Incarnation
-from holdfast.wire.input_chain import InputBook, InputStream, Resumed
+from holdfast.wire.input_chain import InputBook, InputStream
 from holdfast.wire.key_agreement import Aead, KeyPair
 from holdfast.wire.output_broadcast import HEADER, SIGNED, Broadcaster, OutputKey
 from holdfast.wire.output_listener import HeardOutput, Listener
 from holdfast.wire.record_layer import RecordKind
-from holdfast.wire.signed_input import SignedInput
+from holdfast.wire.signed_input import Mark, SignedInput, genesis
 
 SESSION = SessionId.of_key(bytes(32))
 OTHER_SESSION = SessionId.of_key(b"\x01" * 32)
@@ -89,19 +89,25 @@ class Host:
 
 
 class Operator:
-    """One client: its device, its stream of inputs, and what it has read."""
+    """One client: its device, the stream of its latest channel, and what it has read."""
+
+    stream: InputStream
 
     def __init__(self, host: Host, keys: Keys | None = None, *, writes: bool = True) -> None:
         self.keys = keys or Keys()
         self.session, self.knows = host.incarnation.session, host.keys.device
         self.name = OperatorId(fresh()[16:].hex())
-        self.stream = InputStream(self.session, self.keys.device.key, self.name, self.keys.sign)
         self.floor = EpochFloor()
         self.listener = Listener(self.session, self.knows.key, self.floor)
         if writes:
             host.writers.add(self.keys.device.key.hex())
 
-    def dial(self) -> OperatorHandshake:
+    def dial(self, stream: InputStream | None = None) -> OperatorHandshake:
+        """A handshake for a new stream, as clients have it, or for this one."""
+        name = OperatorId(fresh()[16:].hex())
+        self.stream = stream or InputStream(
+            self.session, self.keys.device.key, name, self.keys.sign
+        )
         return OperatorHandshake(
             self.stream, self.keys.device, self.keys.static, KeyPair(fresh()), self.knows,
             self.floor, grant=b"grant",
@@ -119,9 +125,7 @@ class Line:
         dialling = operator.dial()
         self.first = dialling.first()
         answer, self.at_host = host.answer(self.first, now, pace)
-        self.at_operator: OperatorChannel
-        self.resumed: Resumed
-        self.at_operator, self.resumed = dialling.finish(answer, now, pace or Pace())
+        self.at_operator: OperatorChannel = dialling.finish(answer, now, pace or Pace())
         self.up = self.at_operator.sealed.poll(now)  # the first beat: it confirms the channel
         self.down: list[bytes] = []
         self.carried: list[bytes] = [self.first, answer]  # all that the relay ever saw
@@ -165,6 +169,24 @@ class Line:
 
     def read(self, frame: bytes, now: float = 0.0) -> HeardOutput:
         return self.operator.listener.open(frame, now)
+
+
+def check_chain(entries: Iterable[SignedInput], since: Mark | None = None) -> Mark | None:
+    """The mark after these inputs of one stream, if they are an unbroken part of it: from its
+    beginning, or after `since`. For anybody: only the entries are needed."""
+    mark, last = since, None
+    for entry in entries:
+        of = (entry.session, entry.key, entry.stream)
+        if last is None:
+            mark = mark or genesis(*of)
+        elif of != (last.session, last.key, last.stream) or entry.epoch < last.epoch:
+            raise JournalDamaged(f"input {entry.seq} is of another stream, or of an earlier epoch")
+        assert mark is not None
+        if (entry.seq, entry.prev) != (mark.seq + 1, mark.head):
+            raise JournalDamaged(f"input {entry.seq} does not follow input {mark.seq}")
+        entry.check()
+        mark, last = Mark(entry.seq, entry.head()), entry
+    return mark
 
 
 def flipped(data: bytes, bit: int) -> bytes:

@@ -129,8 +129,3 @@ def secrets_of(link: str, device: bytes) -> dict[str, str]:
         "serial": serial.hex(),
         **({"certificate": certificate[0].hex()} if certificate else {}),
     }
-
-
-def digits_of(handshake: bytes) -> str:
-    number = int.from_bytes(hashlib.sha256(b"holdfast sas v1\0" + handshake).digest()[:8], "big")
-    return str(number % 1000000).rjust(6, "0")

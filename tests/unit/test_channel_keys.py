@@ -54,6 +54,7 @@ def test_an_invitation_is_of_use_only_to_who_knows_its_secret() -> None:
 
     def dial(secret: bytes) -> bytes:
         keys = operator.keys
+        operator.dial()
         return OperatorHandshake(
             operator.stream, keys.device, keys.static, KeyPair(fresh()), host.keys.device,
             operator.floor, psk=secret,

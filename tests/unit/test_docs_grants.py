@@ -130,4 +130,3 @@ def test_an_invites_secrets_are_made_from_the_page_as_by_us() -> None:
         found = plain_grants.secrets_of(said[link], bytes.fromhex(said["device"]))
         assert ("certificate" in found) is (link == "pinned")
         assert found == {name: said[name] for name in found}
-    assert plain_grants.digits_of(bytes.fromhex(said["hash"])) == said["digits"]

@@ -135,7 +135,7 @@ class Caller:
         (answer,) = host.said
         assert isinstance(answer, r.StreamData)
         self.channel: OperatorChannel
-        self.channel, _ = dialling.finish(answer.data, self.now)
+        self.channel = dialling.finish(answer.data, self.now)
         host.said.clear()
 
     @property

@@ -13,6 +13,7 @@ from holdfast.adapters.ghostty.terminal_handle import UNFINISHED_MAX_BYTES
 from holdfast.model.errors import InvalidArgument
 from holdfast.model.size import Size
 from holdfast.ports.screen import ScreenPort
+from unit.screen_image import image
 
 SIZE = Size(20, 5)
 FAMILY = "👨‍👩‍👧"
@@ -118,9 +119,9 @@ def test_a_snapshot_undoes_whatever_the_terminal_was_in() -> None:
 
 def test_while_the_alternate_screen_is_shown_the_primary_one_comes_along() -> None:
     screen = fed("one\r\n" * 9, "\x1b[1mprompt$ ", "\x1b[?1049h\x1b[H\x1b[2J", "in the editor")
-    before = screen.image()
+    before = image(screen)
     fresh = again(screen)
-    assert screen.image() == before, "the live screen was only read"
+    assert image(screen) == before, "the live screen was only read"
     assert fresh.text() == "in the editor"
     for each in (screen, fresh):
         each.feed(b"\x1b[?1049l")

@@ -160,11 +160,6 @@ def _local(master: int) -> int:
     return _local_flags[0]
 
 
-def unread_output(master: int) -> int:
-    """Bytes the session wrote that wait to be read from the master."""
-    return _count(master)
-
-
 def unread_input(master: int) -> int | None:
     """Bytes typed that no program has read; None when the terminal is gone.
 

@@ -16,7 +16,7 @@ What is said:
 The channel, from the bottom up. It needs that library at once, so nothing above imports it:
 
     key_agreement.py           X25519 and AES-GCM
-    noise.py          the handshake: IK, IKpsk1, XX
+    noise.py          the handshake: IK, IKpsk1
     heartbeat.py       notices what is held back
     record_layer.py         records in strict order, with new keys, ends and heartbeats
     epochs.py        which incarnation may act, for the host and for everybody else

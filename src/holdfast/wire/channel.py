@@ -2,14 +2,14 @@
 ends, put together from handshake, records and signed inputs.
 
     operator                                    host
-    Dialling.first  ---- message 1 ---->        Answering(message 1): who is it, what does it show
-    Dialling.finish <--- message 2 -----        Answering.answer: epoch, and where the stream stands
-    OperatorChannel <=== records ======>        HostChannel
+    OperatorHandshake.first  ---- message 1 ---->   HostHandshake(message 1): who it is, its grant
+    OperatorHandshake.finish <--- message 2 -----   HostHandshake.answer: epoch, stream position
+    OperatorChannel          <=== records ======>   HostChannel
 
-Message 1 can be repeated by a relay. So the host does nothing on it but answer; it holds the
-channel for real when the first record came over it (`confirmed`), which only the operator who
-read the answer can have made. Whom to let in, and what an input may do, is judged by the caller.
-Of one who is not let in nothing is kept.
+A relay can repeat message 1, so the host only answers it. The channel counts as established when
+the first record arrives over it (`confirmed`): only the operator that read the answer can have made
+that record. The caller decides whom to admit and what an input may do. Nothing is kept of an
+operator that is not admitted.
 """
 
 from __future__ import annotations
@@ -35,18 +35,18 @@ from holdfast.model.limits import (
 )
 from holdfast.model.record import Record
 from holdfast.wire.epochs import EpochFloor, Incarnation
-from holdfast.wire.input_chain import InputBook, InputStream, Resumed
+from holdfast.wire.input_chain import InputBook, InputStream
 from holdfast.wire.key_agreement import KeyPair, check_device
 from holdfast.wire.noise import IK, IK_PSK1, Handshake
 from holdfast.wire.record_layer import OpenedRecord, RecordKind, RecordLayer, Rekeying
-from holdfast.wire.signed_input import Mark, SignedInput, Standing
+from holdfast.wire.signed_input import Mark, SignedInput, StreamPosition
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     Judge = Callable[[SignedInput], None]  # raises what it refuses an input with
-    LetIn = Callable[[], bool]  # whether who is there may send inputs
+    Admit = Callable[[], bool]  # whether the operator may send inputs
 
 CHANNEL_DOMAIN = b"holdfast channel v1\0"
 VERSION = 1
@@ -65,22 +65,22 @@ class Pace(Record):
 
 
 class Caller(Record):
-    """Who is at the other end, as the first message says and proves."""
+    """The operator at the other end, as the first message states and proves."""
 
     device: Device
     stream: OperatorId
     seen_epoch: int  # the highest epoch of this session it knows of
-    grant: bytes  # what it shows to be let in
-    invited: bool  # whether it knew the invitation's secret
+    grant: bytes  # the grant it presents
+    invited: bool  # whether it knew the invite's secret
 
 
 def prologue(session: SessionId) -> bytes:
-    """What both must agree on before anything is said: one session's handshake fits no other."""
+    """Both ends must have the same: one session's handshake fits no other."""
     return CHANNEL_DOMAIN + session.encode()
 
 
 class OperatorHandshake:
-    """An operator's handshake. The host's device must come from a place the operator trusts."""
+    """An operator's handshake. The host's device must come from a source the operator trusts."""
 
     def __init__(
         self,
@@ -95,7 +95,7 @@ class OperatorHandshake:
         psk: bytes = b"",
         before: bytes = b"",
     ) -> None:
-        """`before`: another prologue than the session's, for a device that is not known yet."""
+        """`before` replaces the session's prologue, for a device that the host does not know."""
         if len(grant) > CHANNEL_GRANT_MAX_BYTES:
             raise InvalidArgument(f"a grant has at most {CHANNEL_GRANT_MAX_BYTES} bytes")
         self._stream, self._me, self._floor = stream, check_device(me), floor
@@ -122,19 +122,19 @@ class OperatorHandshake:
         message: bytes,
         now: float,
         pace: Pace = Pace(),  # noqa: B008  (a frozen value)
-    ) -> tuple[OperatorChannel, Resumed]:
-        """The channel, from message 2, and what becomes of inputs sent before."""
+    ) -> OperatorChannel:
+        """The channel, from message 2."""
         said = self._noise.read(message)
         if len(said) != _SECOND.size:
-            raise HandshakeFailed("the host's answer is not one")
+            raise HandshakeFailed("the host's answer is malformed")
         version, epoch, known, seq, head = _SECOND.unpack(said)
         _check_version(version)
         if known > 1:
-            raise HandshakeFailed("the host's answer is not one")
+            raise HandshakeFailed("the host's answer is malformed")
         self._floor.rise(epoch)
-        resumed = self._stream.resume(epoch, Standing(bool(known), Mark(seq, head)))
+        self._stream.begin(epoch, Mark(seq, head))
         sealed = _sealed(self._noise, now, pace, operator=True)
-        return OperatorChannel(epoch, sealed, self._stream), resumed
+        return OperatorChannel(epoch, sealed, self._stream)
 
 
 class OperatorChannel:
@@ -144,21 +144,13 @@ class OperatorChannel:
         self.epoch, self.sealed, self._stream = epoch, sealed, stream
 
     def write(self, payload: bytes, now: float) -> list[bytes]:
-        """One input, signed, as records; before it what has to go over this channel again."""
-        records = self.again(now)
+        """One input, signed, as records."""
+        self.sealed.check_usable()  # before the input takes a number
         entry = self._stream.signed(payload, self.sealed.hash)
-        return records + self.sealed.seal(RecordKind.INPUT, entry.body(), now)
-
-    def again(self, now: float) -> list[bytes]:
-        """Inputs that were sent over an older channel and not taken, once."""
-        self.sealed.check_usable()  # or an input that was refused here would be sent after all
-        records: list[bytes] = []
-        for entry in self._stream.again(self.sealed.hash):
-            records += self.sealed.seal(RecordKind.INPUT, entry.body(), now)
-        return records
+        return self.sealed.seal(RecordKind.INPUT, entry.body(), now)
 
     def receive(self, record: bytes, now: float) -> OpenedRecord | None:
-        """What the host said: a key, a mark, a message. What is for the channel itself is done."""
+        """A key, mark or message of the host; None for what concerns only the channel."""
         opened = self.sealed.open(record, now)
         if opened is None:
             return None
@@ -171,7 +163,7 @@ class OperatorChannel:
                 RecordKind.OUTPUT_MARK,
                 RecordKind.MESSAGE,
             ):
-                raise ChannelBroken("a host says no such thing")
+                raise ChannelBroken("the host sent a record that only an operator may send")
         except HoldfastError as error:
             raise self.sealed.breaks(error) from None
         return opened
@@ -193,7 +185,7 @@ class HostHandshake:
         incarnation.check()
         invited = message[:1] == bytes([_INVITED])
         if message[:1] not in (bytes([_PLAIN]), bytes([_INVITED])):
-            raise HandshakeFailed("not a first message of a channel that is expected here")
+            raise HandshakeFailed("not the first message of a channel")
         self._incarnation = incarnation
         self._noise = Handshake(
             IK_PSK1 if invited else IK,
@@ -216,18 +208,18 @@ class HostHandshake:
         judge: Judge,
         now: float,
         pace: Pace = Pace(),  # noqa: B008  (a frozen value)
-        let_in: LetIn = lambda: True,
+        admit: Admit = lambda: True,
     ) -> tuple[bytes, HostChannel]:
-        """Message 2, and the channel it begins. `judge` is asked about each input when it comes,
-        `let_in` once, when the operator itself has spoken."""
+        """Message 2, and the channel it begins. `judge` is called for each input, `admit` once,
+        when the operator itself has sent a record."""
         self._incarnation.check()
         caller = self.caller
-        standing = book.standing(caller.device.key, caller.stream)
-        mark = standing.mark
-        said = _SECOND.pack(VERSION, book.incarnation.epoch, standing.known, mark.seq, mark.head)
+        position = book.position(caller.device.key, caller.stream)
+        mark = position.mark
+        said = _SECOND.pack(VERSION, book.incarnation.epoch, position.known, mark.seq, mark.head)
         message = self._noise.write(said)
         sealed = _sealed(self._noise, now, pace, operator=False)
-        return message, HostChannel(caller, sealed, book, judge, let_in, standing)
+        return message, HostChannel(caller, sealed, book, judge, admit, position)
 
 
 class HostChannel:
@@ -239,40 +231,40 @@ class HostChannel:
         sealed: RecordLayer,
         book: InputBook,
         judge: Judge,
-        let_in: LetIn,
-        told: Standing,
+        admit: Admit,
+        told: StreamPosition,
     ) -> None:
         self.caller, self.sealed = caller, sealed
-        self._book, self._judge, self._let_in, self._told = book, judge, let_in, told
+        self._book, self._judge, self._admit, self._told = book, judge, admit, told
         self._key, self._stream = caller.device.key, caller.stream
-        self.confirmed = False  # whether the operator itself has spoken
+        self.confirmed = False  # whether the operator itself has sent a record
 
     def seal(self, kind: RecordKind, body: bytes, now: float) -> list[bytes]:
         if not self.confirmed:
-            raise InvalidArgument("the operator has not spoken on this channel yet")
+            raise InvalidArgument("the operator has not sent anything on this channel yet")
         return self.sealed.seal(kind, body, now)
 
     def accepted(self, now: float) -> list[bytes]:
-        """Tell the operator how far its inputs were taken: checked and handed on. What the session
-        did with each is its own to say."""
-        mark = self._book.standing(self._key, self._stream).mark
+        """Tell the operator how far its inputs were taken: checked and passed on. The session
+        answers each input itself."""
+        mark = self._book.position(self._key, self._stream).mark
         return self.seal(RecordKind.ACCEPTED, _U64.pack(mark.seq), now)
 
     def receive(self, record: bytes, now: float) -> SignedInput | OpenedRecord | None:
-        """What the operator said. An input is refused with what `judge` refuses it with: that is
-        not the end of the channel, and the input counts as taken. Any other error is the end."""
+        """An input or message of the operator. What `judge` raises refuses the input, which then
+        counts as taken, and leaves the channel open. Any other error ends the channel."""
         opened = self.sealed.open(record, now)
         try:
             if not self.confirmed:
                 self.confirmed = True
-                if self._let_in():
+                if self._admit():
                     self._book.adopt(self._key, self._stream, self.sealed.hash, self._told)
             if opened is None:
                 return None
             if opened.kind == RecordKind.MESSAGE:
                 return opened
             if opened.kind != RecordKind.INPUT:
-                raise ChannelBroken("an operator says no such thing")
+                raise ChannelBroken("the operator sent a record that only a host may send")
             entry = self._book.take(self._key, self._stream, self.sealed.hash, opened.body)
         except HoldfastError as error:
             raise self.sealed.breaks(error) from None

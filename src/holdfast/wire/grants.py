@@ -44,13 +44,11 @@ GRANT_DOMAIN = b"holdfast grant v1\0"
 ID_DOMAIN = b"holdfast grant id v1\0"
 REVOCATIONS_DOMAIN = b"holdfast revocations v1\0"
 VERSION = 1
-_REVOCATIONS_MAX_BYTES = 64 << 10  # so that a list fits one value of the coordination point
 _Fields = tuple[type | tuple[type, ...], ...]
 _NUMBER_OR_NONE = (float, type(None))
 _GRANT: _Fields = (
     bytes, bytes, bytes, list, list, int, int, bytes, _NUMBER_OR_NONE, _NUMBER_OR_NONE, int,
 )  # fmt: skip
-_LIST: _Fields = (bytes, int, int, list, list)
 
 
 # -- links and chains -------------------------------------------------------------------------
@@ -172,24 +170,6 @@ def sign_revocations(
     made = Revocations(issuer, version, issued_at, _sorted(links), _sorted(keys)).checked()
     text = _list_text(made)
     return made.replace(text=text, signature=check_signature_size(sign(text)))
-
-
-def encode_revocations(revocations: Revocations) -> bytes:
-    return revocations.text[len(REVOCATIONS_DOMAIN) :] + revocations.signature
-
-
-def decode_revocations(data: bytes) -> Revocations:
-    if not SIGNATURE_BYTES < len(data) <= _REVOCATIONS_MAX_BYTES:
-        raise GrantInvalid("a list of revocations is too short or too long")
-    written, signature = data[:-SIGNATURE_BYTES], data[-SIGNATURE_BYTES:]
-    issuer, version, issued_at, links, keys = _fields(written, _LIST)
-    if any(type(each) is not bytes for each in (*links, *keys)):
-        raise GrantInvalid("revoked links and keys are bytes")
-    made = Revocations(issuer, version, issued_at, tuple(links), tuple(keys)).checked()
-    text = _list_text(made)
-    if text[len(REVOCATIONS_DOMAIN) :] != written:
-        raise GrantInvalid("a list of revocations is not in the form it is written in")
-    return made.replace(text=text, signature=signature)
 
 
 def _list_text(made: Revocations) -> bytes:

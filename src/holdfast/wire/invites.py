@@ -11,7 +11,6 @@ the relay's certificate, where nobody else vouches for that. Parsing raises only
 
 from __future__ import annotations
 
-import hashlib
 import hmac
 
 from holdfast.model.device import KEY_BYTES
@@ -24,8 +23,6 @@ from holdfast.wire.base64url import decoded, encoded
 PROOF_DOMAIN = b"holdfast invite proof v1\0"
 PSK_DOMAIN = b"holdfast invite psk v1\0"
 PROLOGUE_DOMAIN = b"holdfast invite channel v1\0"
-SAS_DOMAIN = b"holdfast sas v1\0"
-SAS_DIGITS = 6
 PIN_BYTES = 32
 _SECURE = "https://"
 _SCHEMES = (_SECURE, "http://")
@@ -103,11 +100,3 @@ def psk_of(proof: bytes, host_key: bytes) -> bytes:
 def invite_prologue(invite: bytes, host_key: bytes) -> bytes:
     """Of that handshake, which is not about one session: it fits no other invite."""
     return PROLOGUE_DOMAIN + invite + host_key
-
-
-def sas_of(handshake_hash: bytes) -> str:
-    """Six digits for two people to compare: the same at both ends of one handshake. One time in a
-    million they agree at the ends of two; and one in the middle, who has the code as well, can try
-    keys until they do. So it adds to the code and never stands in for it."""
-    number = int.from_bytes(hashlib.sha256(SAS_DOMAIN + handshake_hash).digest()[:8])
-    return f"{number % 10**SAS_DIGITS:0{SAS_DIGITS}d}"

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     Sign = Callable[[bytes], bytes]  # an Ed25519 signature by a key that somebody else keeps
 
 TAG_BYTES = 16
-NONCE_BYTES = 12
 
 
 class KeyPair:

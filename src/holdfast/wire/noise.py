@@ -2,11 +2,10 @@
 
     IK       the operator knows the host's static key: one round trip. The usual way.
     IKpsk1   the same with a secret that both know: an invitation's code.
-    XX       neither knows the other before; both learn the other's static key.
 
-A handshake gives two ciphers, one per direction, and a hash that stands for all that was said in
-it. Which keys to trust is not decided here. There is no randomness: the ephemeral key comes in,
-and whoever makes it must make a new one for every handshake.
+A handshake gives two ciphers, one per direction, and a hash of everything that was said in it. It
+does not decide which keys to trust. It has no randomness: the caller passes the ephemeral key, and
+must make a new one for every handshake.
 """
 
 from __future__ import annotations
@@ -25,16 +24,15 @@ _LAST_NONCE = 2**64 - 1  # kept for the new key of `rekey`
 
 
 class Pattern(Record):
-    """Who sends what: tokens of the specification, message by message, the initiator first."""
+    """Tokens of the specification, message by message, the initiator's first. In all of them the
+    initiator knows the responder's static key beforehand."""
 
     name: str
-    host_known: bool  # whether the initiator knows the responder's static key beforehand
     messages: tuple[tuple[str, ...], ...]
 
 
-IK = Pattern("IK", True, (("e", "es", "s", "ss"), ("e", "ee", "se")))
-IK_PSK1 = Pattern("IKpsk1", True, (("e", "es", "s", "ss", "psk"), ("e", "ee", "se")))
-XX = Pattern("XX", False, (("e",), ("e", "ee", "s", "es"), ("s", "se")))
+IK = Pattern("IK", (("e", "es", "s", "ss"), ("e", "ee", "se")))
+IK_PSK1 = Pattern("IKpsk1", (("e", "es", "s", "ss", "psk"), ("e", "ee", "se")))
 
 
 class Cipher:
@@ -93,8 +91,7 @@ class Handshake:
         if tokens.count("psk") != len(psks) or any(len(psk) != _KEY_BYTES for psk in psks):
             raise HandshakeFailed("this handshake needs another number or size of shared secrets")
         self._mix_hash(prologue)
-        if pattern.host_known:
-            self._mix_hash(remote_static if initiator else static.public)
+        self._mix_hash(remote_static if initiator else static.public)
 
     @property
     def finished(self) -> bool:

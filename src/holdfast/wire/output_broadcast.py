@@ -128,10 +128,6 @@ class Broadcaster:
         self.rotate(key, now)
 
     @property
-    def members(self) -> frozenset[str]:
-        return frozenset(self._members)
-
-    @property
     def next_number(self) -> int:
         """Of the frame that comes next."""
         return self._seq

@@ -140,12 +140,6 @@ class Listener:
         if self._settled < self._seq and now >= self._provisional_since + self._patience_s:
             raise self._gone(BadSignature("the host does not sign its output"))
 
-    def wake_at(self) -> float:
-        """When to call `poll` at the latest."""
-        times = [self._mark[1]] if self._mark is not None else []
-        times += [self._provisional_since] if self._settled < self._seq else []
-        return min(times, default=float("inf")) + self._patience_s
-
     def give_up(self, why: HoldfastError) -> None:
         """What was read is of no use: nothing fits until the host says where to go on."""
         self._gone(why)

@@ -6,9 +6,9 @@ over the input before it.
     stream, seq      as this number of this client
     prev             after exactly those before it
 
-The inputs of one stream are a chain that anybody can check who has the entries: neither host nor
-relay can change or add one, or move or leave out one that others follow. What an input means is not
-known here.
+The inputs of one stream form a chain. Neither host nor relay can change or add an entry, or move or
+leave out one that others follow, without anybody noticing who has the entries. What an input means
+is not known here.
 """
 
 from __future__ import annotations
@@ -17,14 +17,10 @@ import hashlib
 import struct
 
 from holdfast.model.device import SIGNATURE_BYTES
-from holdfast.model.errors import BadSignature, ChannelBroken, JournalDamaged
+from holdfast.model.errors import BadSignature, ChannelBroken
 from holdfast.model.ids import OperatorId, SessionId
 from holdfast.model.record import Record
 from holdfast.wire.ed25519 import check
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 INPUT_DOMAIN = b"holdfast input v1\0"
 STREAM_DOMAIN = b"holdfast input stream v1\0"
@@ -40,10 +36,10 @@ class Mark(Record):
     head: bytes
 
 
-class Standing(Record):
-    """What a host knows of a stream, as it tells the operator at a handshake."""
+class StreamPosition(Record):
+    """What a host knows of a stream, as message 2 of the handshake says it."""
 
-    known: bool  # False: it has no record of the stream. It is new, or it was forgotten
+    known: bool  # False: it has no record of the stream
     mark: Mark
 
 
@@ -98,21 +94,3 @@ def read_body(body: bytes) -> tuple[int, bytes, bytes]:
     if len(body) < _HEAD_BYTES:
         raise ChannelBroken("an input is cut off")
     return _SEQ.unpack_from(body)[0], body[_SEQ.size : _HEAD_BYTES], body[_HEAD_BYTES:]
-
-
-def check_chain(entries: Iterable[SignedInput], since: Mark | None = None) -> Mark | None:
-    """The mark after these inputs of one stream, if they are an unbroken part of it: from its
-    beginning, or after `since`. For anybody: only the entries are needed."""
-    mark, last = since, None
-    for entry in entries:
-        of = (entry.session, entry.key, entry.stream)
-        if last is None:
-            mark = mark or genesis(*of)
-        elif of != (last.session, last.key, last.stream) or entry.epoch < last.epoch:
-            raise JournalDamaged(f"input {entry.seq} is of another stream, or of an earlier epoch")
-        assert mark is not None
-        if (entry.seq, entry.prev) != (mark.seq + 1, mark.head):
-            raise JournalDamaged(f"input {entry.seq} does not follow input {mark.seq}")
-        entry.check()
-        mark, last = Mark(entry.seq, entry.head()), entry
-    return mark

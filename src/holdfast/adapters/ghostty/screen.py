@@ -75,10 +75,6 @@ class GhosttyScreen:
     def mode(self, number: int) -> bool:
         return self._terminal().mode(number)
 
-    def image(self) -> bytes:
-        """The state in the library's own format, for comparing two screens; not for keeping."""
-        return self._terminal().image()
-
     def close(self) -> None:
         native, self._native, self._closed = self._native, None, True
         if native is not None:

@@ -122,13 +122,6 @@ class Native:
             lib.ghostty_free(ffi.NULL, data[0], length[0])
         return Native(out[0])
 
-    def image(self) -> bytes:
-        """The whole state in the library's own format: equal images, equal terminals."""
-        data, length = ffi.new("uint8_t**"), ffi.new("size_t*")
-        make = lib.ghostty_snapshot_encode_alloc
-        check(make(self.pointer, ffi.NULL, data, length), "snapshot_encode")
-        return _take(data, length)
-
     def write(self, data: bytes | memoryview) -> None:
         buffer = ffi.from_buffer("uint8_t[]", data)  # no copy, and cffi lets other threads run
         lib.ghostty_terminal_vt_write(self.pointer, buffer, len(buffer))

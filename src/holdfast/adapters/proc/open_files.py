@@ -1,7 +1,10 @@
 """The open descriptors of one process: files with offset and locks, pipes, sockets by inode.
 
-Sockets are only named here; what they are connected to is sock_diag's to say, once for the whole
-session. A descriptor that is closed while we look is left out.
+Sockets are only named here; sock_diag says what they are connected to, once for the whole session.
+A descriptor that is closed meanwhile is left out.
+
+Locks come from the `lock:` lines of a descriptor's fdinfo and not from /proc/locks: those lines
+name the descriptor that holds the lock, whatever the pid namespace of the reader.
 """
 
 from __future__ import annotations
@@ -11,26 +14,26 @@ import stat
 from typing import NamedTuple
 
 from holdfast.adapters.proc import procfs
-from holdfast.adapters.proc.file_locks import parse_lock
 from holdfast.model.graph import Lock, OpenFile, Pipe
 
 _TTY_MAJORS = frozenset((4, 5, 204, *range(136, 144)))
 _MODES = ("r", "w", "rw", "rw")
 _ENDS = ("read", "write", "both", "both")
 _DELETED = " (deleted)"
+_LOCKS = {"POSIX": "posix", "FLOCK": "flock", "OFDLCK": "ofd", "LEASE": "lease", "DELEG": "lease"}
 
 
 class RawSocket(NamedTuple):
     fd: int
     inode: int
-    protocol: str  # the kernel's name for it, "" if it was not to be had
+    protocol: str  # the kernel's name for it, "" if it gave none
 
 
 class OpenDescriptors(NamedTuple):
     files: tuple[OpenFile, ...]
     pipes: tuple[Pipe, ...]
     sockets: tuple[RawSocket, ...]
-    cut: bool  # there were more than we were to look at
+    cut: bool  # there were more than the limit
 
 
 NOTHING = OpenDescriptors((), (), (), False)
@@ -43,7 +46,7 @@ class _Info(NamedTuple):
 
 
 def descriptors(pid: int, most: int) -> OpenDescriptors:
-    """Raises PermissionError when the process is not ours to look into."""
+    """Raises PermissionError when we may not read the process."""
     names = os.listdir(f"/proc/{pid}/fd")
     files: list[OpenFile] = []
     pipes: list[Pipe] = []
@@ -107,9 +110,23 @@ def _info(pid: int, fd: int) -> _Info:
             offset = int(line[4:])
         elif line.startswith("flags:"):
             access = int(line[6:], 8) & os.O_ACCMODE
-        elif line.startswith("lock:") and (lock := parse_lock(line)):
+        elif line.startswith("lock:") and (lock := _lock(line)):
             locks.append(lock)
     return _Info(offset, access, tuple(locks))
+
+
+def _lock(line: str) -> Lock | None:
+    """`lock:\\t1: POSIX  ADVISORY  WRITE 4242 00:2f:77 0 EOF`, or None if unknown."""
+    words = line.split()
+    if len(words) < 8 or words[2] not in _LOCKS:
+        return None
+    start, end = words[-2:]
+    return Lock(
+        kind=_LOCKS[words[2]],
+        mode="write" if words[4] == "WRITE" else "read",
+        start=int(start),
+        end=None if end == "EOF" else int(end),
+    )
 
 
 def _protocol(path: str) -> str:

@@ -28,7 +28,6 @@ from holdfast.adapters.shell.reports import (
     PromptShown,
     Report,
     ReportReader,
-    ShellReady,
 )
 from holdfast.model.record import Record
 
@@ -44,7 +43,6 @@ __all__ = [
     "PromptShown",
     "Report",
     "ReportReader",
-    "ShellReady",
     "integrate",
     "make_fifo",
     "make_state_file",

@@ -28,14 +28,6 @@ RECORD_MAX_BYTES = 1024
 PIECES_MAX = 512
 
 
-class ShellReady(Record):
-    """The shell is set up. Without this report there is no integration, whatever was asked."""
-
-    pid: int  # as the shell sees itself; another number outside its pid namespace
-    kind: str
-    version: str
-
-
 class CommandBegin(Record):
     """A command line has been read and is about to run."""
 
@@ -43,7 +35,6 @@ class CommandBegin(Record):
     text: str  # best effort; exact from zsh and fish, from bash's history otherwise
     cwd: str  # "" when too long to report: ask the kernel
     text_known: bool = True
-    text_cut: bool = False  # longer than COMMAND_TEXT_MAX_BYTES
     parsed: bool = True  # False: the shell refused the line; an end follows, nothing ran
 
 
@@ -70,10 +61,9 @@ class LineShown(Record):
     point: int  # where the cursor is, in characters from the beginning
     text: str  # also the lines before a PS2; in bash only if they go to the history
     text_known: bool = True
-    text_cut: bool = False  # longer than COMMAND_TEXT_MAX_BYTES
 
 
-Report = ShellReady | CommandBegin | CommandEnd | PromptShown | LineShown
+Report = CommandBegin | CommandEnd | PromptShown | LineShown
 
 
 class ReportReader:
@@ -82,20 +72,15 @@ class ReportReader:
     Takes up a stream at any point. A daemon that was killed in the middle of a record leaves the
     rest of it in the FIFO; that rest is refused, and the next prompt tells what was missed."""
 
-    def __init__(self, nonce: str, pending: bytes = b"") -> None:
+    def __init__(self, nonce: str) -> None:
         self.refused = 0  # records without the nonce, malformed, or out of order
         self._head = b"HOLD1 " + nonce.encode() + b" "
-        self._pending = pending
+        self._pending = b""
         self._skipping = False  # inside a record too long to be one of ours
         self._pieces: list[bytes] = []
         self._pieces_of = 0
         self._begun = 0  # highest number that has begun, or ended
         self._ended = 0
-
-    @property
-    def pending(self) -> bytes:
-        """The beginning of a record whose end has not come: for a successor that takes over."""
-        return self._pending
 
     def feed(self, data: bytes) -> list[Report]:
         *records, rest = (self._pending + data).split(b"\0")
@@ -123,11 +108,9 @@ class ReportReader:
             self.refused += 1
         return () if report is None else (report,)
 
-    def _ready(self, body: bytes) -> ShellReady:
-        _, pid, kind, version = _fields(body, 4)
-        # A shell that starts counts from one.
-        self._begun = self._ended = 0
-        return ShellReady(_number(pid), kind.decode("ascii"), version.decode("ascii"))
+    def _ready(self, body: bytes) -> None:
+        _fields(body, 4)
+        self._begun = self._ended = 0  # a shell that starts counts from one
 
     def _piece(self, body: bytes) -> None:
         number, index, piece = _fields(body, 3)
@@ -153,7 +136,6 @@ class ReportReader:
             _shown(text[:COMMAND_TEXT_MAX_BYTES]),
             _shown(_decode(cwd)),
             text_known=bool(text) and flag != b"unknown",
-            text_cut=flag == b"cut" or len(text) > COMMAND_TEXT_MAX_BYTES,
             parsed=flag != b"unparsed",
         )
 
@@ -176,7 +158,7 @@ class ReportReader:
         return PromptShown(_number(number), _number(status), _shown(_decode(cwd)))
 
     def _line(self, body: bytes) -> LineShown:
-        number, count, flag, point = _fields(body, 4)
+        number, count, _, point = _fields(body, 4)
         seq, expected = _number(number), _number(count)
         text = self._text(seq, expected)
         return LineShown(
@@ -184,7 +166,6 @@ class ReportReader:
             _number(point),
             _shown(text[:COMMAND_TEXT_MAX_BYTES]),
             text_known=bool(text) or expected == 0,
-            text_cut=flag == b"cut" or len(text) > COMMAND_TEXT_MAX_BYTES,
         )
 
 

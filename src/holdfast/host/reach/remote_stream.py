@@ -140,7 +140,7 @@ class RemoteStream:
                 self._daemon.admission.guessed(opening.invite, now())
             raise
         said, self._channel = answering.answer(
-            book, _judged_later, self._loop.time(), let_in=self._begin
+            book, _judged_later, self._loop.time(), admit=self._begin
         )
         self._send(said)
 

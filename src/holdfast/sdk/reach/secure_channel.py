@@ -163,5 +163,5 @@ async def dial(
     except TimeoutError:
         stream.close()
         raise HandshakeFailed("the host did not answer in time") from None
-    channel, _ = dialling.finish(message, asyncio.get_running_loop().time())
+    channel = dialling.finish(message, asyncio.get_running_loop().time())
     return RemoteChannel(stream, channel, floor, on_end)
