@@ -1,4 +1,4 @@
-"""How an actor proves at a connection that it is the one it says."""
+"""How an actor proves its identity on a connection."""
 
 from __future__ import annotations
 
@@ -8,6 +8,6 @@ _CLAIM = b"holdfast claim v1\0"
 
 
 def claim_text(host_key: bytes, challenge: bytes, operator: OperatorId) -> bytes:
-    """What it signs: a challenge made for this connection, the host it was made by, and the
-    operator it will be. So the signature is of no use to anybody else, or at any other time."""
+    """What it signs: a challenge made for this connection, the host's key and the operator's id. So
+    the signature is useless anywhere else and at any other time."""
     return _CLAIM + host_key + challenge + bytes.fromhex(operator)

@@ -1,5 +1,5 @@
 """Bytes as text that a URL and a header can carry: base64 with `-` and `_`, without `=`. One form
-only: text that another text would decode to as well is refused."""
+only: a text is refused if another text decodes to the same bytes."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ def encoded(data: bytes) -> str:
 
 
 def decoded(text: str) -> bytes | None:
-    """None when it is not such a text."""
+    """None when the text is not valid."""
     try:
         padded = text.replace("-", "+").replace("_", "/") + "=" * (-len(text) % 4)
         data = binascii.a2b_base64(padded, strict_mode=True)
-    except ValueError:  # not ASCII, not base64, not so many characters
+    except ValueError:  # not ASCII, not base64, or of an impossible length
         return None
-    # Written again: two characters have bits to spare, and '+' was none of the alphabet.
+    # Encoded again to compare: the last character may have spare bits, and '+' is not allowed.
     return data if encoded(data) == text else None

@@ -19,11 +19,11 @@ def pack_lease(record: LeaseRecord) -> bytes:
 
 
 def unpack_lease(value: bytes | None) -> LeaseRecord | None:
-    """None stays None: nothing stands there. What cannot be read is an error and never nothing:
-    nobody may take a session because a record is damaged or of a newer version."""
+    """None when there is no record. A record that cannot be read is an error, not None: nobody may
+    take a session because its record is damaged or of a newer version."""
     if value is None:
         return None
     try:
         return LeaseRecord.unpack(msgpack.unpackb(value))
     except (Malformed, ValueError, msgpack.exceptions.UnpackException) as error:
-        raise ProtocolViolation(f"not a lease's record: {error}") from error
+        raise ProtocolViolation(f"not a lease record: {error}") from error

@@ -1,5 +1,5 @@
 """A device's two keys from one secret: the X25519 key is made from the Ed25519 key's seed, so a
-program that keeps one secret has both. (A browser keeps two; nobody can tell.)"""
+program that keeps one secret has both. (A browser keeps two secrets; peers see no difference.)"""
 
 from __future__ import annotations
 
@@ -20,5 +20,5 @@ def channel_key(seed: bytes) -> KeyPair:
 
 
 def device_of(key: bytes, static: KeyPair, sign: Sign) -> Device:
-    """The public half, vouched for."""
+    """The public half, signed."""
     return Device(key, static.public, sign(device_text(key, static.public)))

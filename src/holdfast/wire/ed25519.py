@@ -1,5 +1,5 @@
-"""Checking Ed25519 signatures, for everybody who has to: the `Check` of journal and grants, and the
-channel's own. The library takes 20 ms to import, so it is imported at the first signature.
+"""Checking Ed25519 signatures: the `Check` of journal and grants, and the channel's own. The
+library takes 20 ms to import, so it is imported at the first signature.
 
 Making signatures is not here: keys are kept by the host (adapters.signing) and by clients
 (sdk.identity).

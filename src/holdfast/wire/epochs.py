@@ -1,8 +1,8 @@
 """Which incarnation of a session may act: the two halves of the check.
 
-`Incarnation` is the host's: it acts until it is told that its lease is gone, and never again after.
+`Incarnation` is the host's: it acts until its lease is lost, and never again after that.
 `EpochFloor` is everybody else's: an epoch below one that was seen is refused for ever. Neither has
-a clock; who watches the lease calls `fence`.
+a clock; the code that watches the lease calls `fence`.
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ class Incarnation:
         self.fenced = False
 
     def fence(self) -> None:
-        """The lease is gone. There is no way back: only a new epoch may act."""
+        """The lease is lost. This is final: only a new epoch may act."""
         self.fenced = True
 
     def check(self) -> None:
-        """Before every input, output and handshake."""
+        """Called before every input, output and handshake."""
         if self.fenced:
             raise Fenced(
                 f"epoch {self.epoch} of this session no longer holds its lease",
-                hint="the session may live on elsewhere: look it up again",
+                hint="the session may run on another host: look it up again",
             )
 
 
 class EpochFloor:
-    """The highest epoch of a session that was ever vouched for. Kept on disk by whoever holds it,
-    or an old incarnation could come back after a restart."""
+    """The highest epoch of a session that a host has vouched for. Its owner keeps it on disk, or an
+    old incarnation could come back after a restart."""
 
     def __init__(self, highest: int = 0) -> None:
         self.highest = highest
@@ -42,12 +42,12 @@ class EpochFloor:
         if epoch < self.highest:
             raise Fenced(
                 f"epoch {epoch} of this session is over: epoch {self.highest} was seen",
-                hint="the session lives on elsewhere: look it up again",
+                hint="the session runs on another host: look it up again",
             )
 
     def rise(self, epoch: int) -> bool:
-        """Take note of an epoch that the host itself vouched for, never of one that only a relay
-        said. True when the session has moved on since the last one."""
+        """Note an epoch that the host itself vouched for, never one that only a relay named. True
+        when it is higher than one seen before."""
         self.check(epoch)
         moved = 0 < self.highest < epoch
         self.highest = epoch

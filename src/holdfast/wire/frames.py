@@ -1,7 +1,7 @@
 """Messages to bytes and back: a 4-byte big-endian length, then one msgpack map.
 
-Sans-IO: `Decoder.feed` takes whatever arrived and gives whole messages. Anything that is not the
-protocol raises ProtocolViolation, after which the connection is of no more use.
+Sans-IO: `Decoder.feed` takes the bytes that arrived and returns whole messages. Anything else
+raises ProtocolViolation, after which the connection cannot be used.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ def encode(message: Message) -> bytes:
 
 
 def output_head(channel: int, offset: int, size: int) -> bytes:
-    """All of an Output frame but its data, so that the data can go out straight from the ring. The
-    size stands in the last four bytes, and is counted in the first four."""
+    """An Output frame without its data, so that the data can be sent straight from the ring. The
+    last four bytes are the size of the data; the first four count it in."""
     head: bytes = _pack({"t": "output", "channel": channel, "offset": offset, "data": None})
     # The packed None (one byte, last) becomes the header of a byte string.
     body = head[:-1] + _OUTPUT_TAIL.pack(_BIN32, size)
@@ -42,7 +42,7 @@ def output_head(channel: int, offset: int, size: int) -> bytes:
 
 
 def quiet_input(id: int, session: str, seq: int, data: bytes) -> bytes:
-    """The frame of a quiet Input, without making the message first: a key press is worth it."""
+    """The frame of a quiet Input, without a message object: it is made for every key press."""
     body: bytes = _pack(
         {"t": "input", "id": id, "session": session, "seq": seq, "data": data, "quiet": True}
     )
@@ -57,7 +57,7 @@ def decode(body: bytes | bytearray | memoryview) -> Message:
         raise ProtocolViolation(f"not a message: {error}") from error
     kind = BY_TAG.get(str(data.get("t"))) if type(data) is dict else None
     if kind is None:
-        raise ProtocolViolation("not a message we know")
+        raise ProtocolViolation("not a known message")
     try:
         return (kind._unpacker or kind.unpack)(data, kind.tag)
     except Malformed as error:
@@ -65,7 +65,7 @@ def decode(body: bytes | bytearray | memoryview) -> Message:
 
 
 class Decoder:
-    """Puts frames together from pieces."""
+    """Assembles frames from pieces."""
 
     def __init__(self, limit: int = FRAME_MAX_BYTES) -> None:
         self._limit = limit
@@ -73,19 +73,19 @@ class Decoder:
 
     @property
     def between_frames(self) -> bool:
-        """Whether nothing of a frame is held: what comes next begins one."""
+        """Whether no part of a frame is held: the next byte begins one."""
         return not self._held
 
     def sole_fields(self, data: bytes) -> dict[str, Any] | None:
-        """The fields of the one frame that `data` is, unchecked; None when it is not just one whole
-        frame. For the two messages a key press is made of: the receiver checks what it uses."""
+        """The fields of `data` if it is exactly one frame, unchecked; otherwise None. For the two
+        messages of a key press: the receiver checks what it uses."""
         size = len(data) - 4
         if self._held or not 0 < size <= self._limit or _LENGTH.unpack_from(data)[0] != size:
             return None
         try:
             fields = msgpack.unpackb(data[4:])
         except (ValueError, msgpack.UnpackException):
-            return None  # the ordinary way finds out what is wrong
+            return None  # the ordinary path reports what is wrong
         return fields if type(fields) is dict else None
 
     def feed(self, data: bytes | memoryview) -> list[Message]:

@@ -1,9 +1,9 @@
-"""Grants as bytes: the one way each is written, what of it is signed, and its text for a header.
+"""Grants as bytes: their canonical encoding, what is signed, and their text for a header.
 
-Everything has exactly one form. What is decoded is written again and compared, so that two hosts
-never read one chain in two ways, and no byte of it can be changed unnoticed. Decoding raises only
-`GrantInvalid`. Nothing here makes or checks a signature, or judges what a grant is worth.
-docs/grants.md has the bytes.
+Every value has exactly one encoding. What is decoded is encoded again and compared, so that two
+hosts never read one chain differently, and no byte of it can be changed unnoticed. Decoding raises
+only `GrantInvalid`. Nothing here makes or checks a signature, or decides what a grant allows.
+docs/grants.md describes the bytes.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from typing import Any
 
-    Sign = Callable[[bytes], bytes]  # an Ed25519 signature by a key that somebody else keeps
+    Sign = Callable[[bytes], bytes]  # an Ed25519 signature; the caller keeps the key
 
 GRANT_DOMAIN = b"holdfast grant v1\0"
 ID_DOMAIN = b"holdfast grant id v1\0"
@@ -63,12 +63,12 @@ def sign_grant(grant: Grant, sign: Sign) -> GrantLink:
 
 
 def extend(chain: GrantChain, grant: Grant, sign: Sign) -> GrantChain:
-    """The chain handed on: `grant` names its last link as parent. What a host would refuse is
-    refused here already."""
+    """The chain with `grant` added, which names the last link as its parent. What a host would
+    refuse is refused here."""
     if grant.parent != chain.links[-1].id or grant.issuer != chain.last.holder:
-        raise GrantInvalid("a grant is handed on by its holder, naming the link it comes from")
+        raise GrantInvalid("only the holder can delegate a grant, naming the link it comes from")
     if more := widened(chain.last, grant):
-        raise GrantInvalid(f"this is more than there is to hand on: {more}")
+        raise GrantInvalid(f"a delegated grant cannot allow more than its parent: {more}")
     return GrantChain((*chain.links, sign_grant(grant, sign)))
 
 
@@ -82,24 +82,24 @@ def encode_chain(chain: GrantChain) -> bytes:
     return data
 
 
-# A chain is what its bytes are: the same need not be read twice. What is no chain is not kept.
+# The same bytes are always the same chain, so the result can be cached. Errors are not cached.
 @lru_cache(maxsize=GRANT_KNOWN_CHAINS)
 def decode_chain(data: bytes) -> GrantChain:
     if len(data) > GRANT_CHAIN_MAX_BYTES:
         raise GrantInvalid(f"a chain has at most {GRANT_CHAIN_MAX_BYTES} bytes")
     version, links = _fields(data, (int, list))
     if version != VERSION:
-        raise GrantInvalid(f"a chain of version {version}; this one knows {VERSION}")
+        raise GrantInvalid(f"the chain has version {version}; this program knows {VERSION}")
     if not 0 < len(links) <= GRANT_LINKS_MAX or any(type(each) is not bytes for each in links):
         raise GrantInvalid(f"a chain has 1 to {GRANT_LINKS_MAX} links")
     chain = GrantChain(tuple(_decode_link(each) for each in links))
     if encode_chain(chain) != data:
-        raise GrantInvalid("a chain is not in the form it is written in")
+        raise GrantInvalid("a chain is not in its canonical form")
     return chain
 
 
 def chain_text(chain: GrantChain) -> str:
-    """For a header or an environment variable."""
+    """Text for a header or an environment variable."""
     return encoded(encode_chain(chain))
 
 
@@ -113,7 +113,7 @@ def chain_of_text(text: str) -> GrantChain:
 
 
 def _decode_link(data: bytes) -> GrantLink:
-    """Whether it is written in its one form is judged with the whole chain."""
+    """Its canonical form is checked with the whole chain."""
     if not SIGNATURE_BYTES < len(data) <= GRANT_LINK_MAX_BYTES:
         raise GrantInvalid("a link of a chain is too short or too long")
     written, signature = data[:-SIGNATURE_BYTES], data[-SIGNATURE_BYTES:]
@@ -166,7 +166,7 @@ def sign_revocations(
     keys: Iterable[bytes],
     sign: Sign,
 ) -> Revocations:
-    """An authority's list, in the place of the one with the number before."""
+    """An authority's list, which replaces the one before."""
     made = Revocations(issuer, version, issued_at, _sorted(links), _sorted(keys)).checked()
     text = _list_text(made)
     return made.replace(text=text, signature=check_signature_size(sign(text)))
@@ -176,7 +176,7 @@ def _list_text(made: Revocations) -> bytes:
     if len(made.links) + len(made.keys) > REVOCATIONS_MAX:
         raise GrantInvalid(
             f"a list has at most {REVOCATIONS_MAX} revocations",
-            hint="leave out what has expired; revoke a key in place of many links",
+            hint="leave out what has expired; revoke a key instead of many links",
         )
     packed: bytes = msgpack.packb(
         [made.issuer, made.version, made.issued_at, list(made.links), list(made.keys)]
@@ -189,15 +189,15 @@ def _sorted(items: Iterable[bytes]) -> tuple[bytes, ...]:
 
 
 def _fields(data: bytes, kinds: _Fields) -> list[Any]:
-    """A msgpack list of exactly these kinds."""
+    """A msgpack list with fields of exactly these types."""
     try:
         fields = msgpack.unpackb(data, strict_map_key=True)
     except (ValueError, msgpack.UnpackException, RecursionError) as error:
         raise GrantInvalid(f"not a grant: {error}") from error
     if type(fields) is not list or len(fields) != len(kinds):
-        raise GrantInvalid("not a grant: a list of other fields is expected")
+        raise GrantInvalid("not a grant: it has the wrong number of fields")
     for value, kind in zip(fields, kinds, strict=True):
-        # Compared, not isinstance: a truth value is no number.
+        # Not isinstance: a bool must not pass as a number.
         if type(value) not in (kind if type(kind) is tuple else (kind,)):
-            raise GrantInvalid("not a grant: a field is of another kind")
+            raise GrantInvalid("not a grant: a field has the wrong type")
     return list(fields)

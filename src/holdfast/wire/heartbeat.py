@@ -1,11 +1,12 @@
-"""Notices what somebody in between holds back.
+"""Detects records that a relay holds back.
 
-Records are numbered by both ends, so a record missing in the middle shows at the next one. The last
-ones of all have no next: for them each side says every `beat_s` that it lives and how many records
-it has received. Whoever hears nothing for `patience_s`, or is not told within that time that
-its records arrived, knows that they were held back (or that nobody is there: it looks the same).
+Both ends number the records, so a missing record shows when the next one arrives. The last records
+have no next one; for them each side sends every `beat_s` a sign of life and the number of records
+it has received. An end that hears nothing for `patience_s`, or whose records are not confirmed
+within that time, treats the channel as broken: a record was held back, or the peer is gone, which
+looks the same.
 
-No clock: `now` comes in, in seconds of a clock that never goes back.
+No clock: the caller passes `now`, in seconds of a monotonic clock.
 """
 
 from __future__ import annotations
@@ -15,13 +16,13 @@ from collections import deque
 from holdfast.model.errors import ChannelBroken
 from holdfast.model.limits import CHANNEL_BEAT_S, CHANNEL_PATIENCE_S
 
-# Records sent within this part of the patience are judged together, by the first: so their number
-# does not matter for memory, and one is missed a little early rather than late.
+# Records sent within this fraction of the patience share the time of the first. So memory does not
+# grow with their number, and a missing record is noticed a little early rather than late.
 _BATCHES = 8
 
 
 class Liveness:
-    """One end's knowledge of whether its records arrive, and whether the peer is there."""
+    """Whether this end's records arrive, and whether the peer is alive."""
 
     def __init__(
         self,
@@ -62,7 +63,7 @@ class Liveness:
             self._waiting.popleft()
 
     def beat_due(self, now: float) -> bool:
-        """Whether it is time to say that we live; asking for it counts as saying it."""
+        """Whether a heartbeat is due. Calling it counts as sending one."""
         if now < self._beat_at:
             return False
         self._beat_at = now + self._beat_s
@@ -78,6 +79,6 @@ class Liveness:
             )
 
     def wake_at(self) -> float:
-        """When `beat_due` or `check` will next have something to say."""
+        """When to call `beat_due` and `check` next."""
         unconfirmed = self._waiting[0][1] if self._waiting else self._heard
         return min(self._beat_at, min(self._heard, unconfirmed) + self._patience_s)

@@ -3,10 +3,10 @@
     https://relay.example/i#ID.CODE.HOSTKEY
     https://192.168.1.5:7420/i#ID.CODE.HOSTKEY.CERTIFICATE
 
-All that is secret stands after the `#`, which no browser and no client of ours sends anywhere. The
-code is random bytes that somebody else made. The host's key makes the link good for this host
-only: what a relay says about the host is checked against it. The fourth part is the fingerprint of
-the relay's certificate, where nobody else vouches for that. Parsing raises only `InviteInvalid`.
+Everything secret is after the `#`, which neither browsers nor our clients send anywhere. The caller
+makes the code from random bytes. The host's key makes the link valid for this host only: what a
+relay says about the host is checked against it. The fourth part is the fingerprint of the relay's
+certificate if it is self-signed. Parsing raises only `InviteInvalid`.
 """
 
 from __future__ import annotations
@@ -30,13 +30,15 @@ _PATH = "/i"
 
 
 class InviteLink(Record):
-    """What a link says. Its repr, which ends up in logs, leaves the code out; `text` has it."""
+    """What a link says. Its repr, which may end up in logs, leaves out the code; `text` has it."""
 
     relay: str  # the relay's address, without the path of invites
     id: bytes
     code: bytes
     host_key: bytes  # Ed25519
-    pin: bytes = b""  # SHA-256 of the relay's certificate; empty: others vouch for it
+    pin: bytes = (
+        b""  # SHA-256 of the relay's certificate; empty: checked against certificate authorities
+    )
 
     def __repr__(self) -> str:
         return f"InviteLink({self.relay!r}, {self.id.hex()})"
@@ -48,7 +50,7 @@ class InviteLink(Record):
 
     @property
     def address(self) -> str:
-        """The relay's, as it is dialled: with its fingerprint."""
+        """The relay's address with its fingerprint, as it is dialled."""
         return f"{self.relay}#sha256:{self.pin.hex()}" if self.pin else self.relay
 
     def checked(self) -> InviteLink:
@@ -56,13 +58,15 @@ class InviteLink(Record):
         if sizes != (INVITE_ID_BYTES, INVITE_CODE_BYTES, KEY_BYTES):
             raise InviteInvalid("a part of the link is missing or cut off", hint=_WHOLE)
         if self.pin and (len(self.pin) != PIN_BYTES or not self.relay.startswith(_SECURE)):
-            raise InviteInvalid("the link's fingerprint is cut off, or of no use", hint=_WHOLE)
+            raise InviteInvalid(
+                "the link's fingerprint is cut off, or the address is not https", hint=_WHOLE
+            )
         scheme = next((each for each in _SCHEMES if self.relay.startswith(each)), "")
         where = self.relay[len(scheme) :]
-        # No name or password, no query: what is in front of the '#' reaches the relay, and nothing
-        # there should look as if it could be a secret.
+        # No user name, password or query: the part before the '#' reaches the relay, and must not
+        # look as if it could hold a secret.
         if not scheme or not where or not set(where) <= _ADDRESS or where[0] in "/:":
-            raise InviteInvalid("the link has no relay's address in front of '/i#'", hint=_WHOLE)
+            raise InviteInvalid("the link has no relay address before '/i#'", hint=_WHOLE)
         if where.endswith("/"):
             raise InviteInvalid("the relay's address ends with a '/'", hint=_WHOLE)
         return self
@@ -73,13 +77,13 @@ _ADDRESS = set("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-
 
 
 def parse_link(text: str) -> InviteLink:
-    """What a link says, if it is one and whole."""
+    """Parse a link; it must be complete."""
     if len(text) > INVITE_LINK_MAX_CHARS:
         raise InviteInvalid(f"a link has at most {INVITE_LINK_MAX_CHARS} characters")
     front, _, secret = text.strip().partition("#")
     parts = [decoded(part) for part in secret.split(".")]
     if not front.endswith(_PATH) or len(parts) not in (3, 4):
-        raise InviteInvalid("this is not the link of an invite", hint=_WHOLE)
+        raise InviteInvalid("this is not an invite link", hint=_WHOLE)
     if len(parts) == 4 and not parts[3]:
         raise InviteInvalid("the link's fingerprint is missing", hint=_WHOLE)
     name, code, host_key, *pin = (part or b"" for part in parts)
@@ -87,16 +91,16 @@ def parse_link(text: str) -> InviteLink:
 
 
 def proof_of(invite: bytes, code: bytes) -> bytes:
-    """All that the host keeps of a code."""
+    """All that the host stores of a code."""
     return hmac.digest(code, PROOF_DOMAIN + invite, "sha256")
 
 
 def psk_of(proof: bytes, host_key: bytes) -> bytes:
-    """The secret of the IKpsk1 handshake. Both ends have it: the device by the code, the host by
-    the proof it kept."""
+    """The secret of the IKpsk1 handshake. The device computes it from the code, the host from the
+    stored proof."""
     return hmac.digest(proof, PSK_DOMAIN + host_key, "sha256")
 
 
 def invite_prologue(invite: bytes, host_key: bytes) -> bytes:
-    """Of that handshake, which is not about one session: it fits no other invite."""
+    """The prologue of that handshake, which is not about one session: it fits no other invite."""
     return PROLOGUE_DOMAIN + invite + host_key

@@ -1,8 +1,8 @@
-"""The arithmetic of keys: X25519 agreement and AES-GCM (Ed25519 is in ed25519.py). The cryptography
-library takes 20 ms to import: nothing that every verb needs may import this module, or one that
-imports it.
+"""Cryptography of the channel: X25519 agreement and AES-GCM (Ed25519 is in ed25519.py). The
+cryptography library takes 20 ms to import: nothing that every verb needs may import this module, or
+one that imports it.
 
-No key is made here, and none is read from anywhere: private bytes come in as arguments.
+No key is generated or read here: the caller passes private bytes.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    Sign = Callable[[bytes], bytes]  # an Ed25519 signature by a key that somebody else keeps
+    Sign = Callable[[bytes], bytes]  # an Ed25519 signature; the caller keeps the key
 
 TAG_BYTES = 16
 
 
 class KeyPair:
-    """An X25519 key that is ours, static or made for one handshake."""
+    """Our own X25519 key, static or made for one handshake."""
 
     __slots__ = ("_private", "public")
 
@@ -41,11 +41,11 @@ class KeyPair:
         try:
             return self._private.exchange(X25519PublicKey.from_public_bytes(theirs))
         except ValueError:
-            raise HandshakeFailed("the peer's key is no key to agree on anything with") from None
+            raise HandshakeFailed("the peer's key is not a usable X25519 key") from None
 
 
 class Aead:
-    """AES-256-GCM under one key. `open` gives None for what was not sealed with it."""
+    """AES-256-GCM under one key. `open` returns None for data not sealed with it."""
 
     __slots__ = ("_cipher",)
 

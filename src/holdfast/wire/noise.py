@@ -46,7 +46,7 @@ class Cipher:
 
     def seal(self, plain: bytes, bound: bytes = b"") -> bytes:
         if self.number >= _LAST_NONCE:
-            raise HandshakeFailed("no number is left for another message under this key")
+            raise HandshakeFailed("the key has sealed as many messages as it may")
         sealed = self._aead.seal(_nonce(self.number), plain, bound)
         self.number += 1
         return sealed
@@ -59,14 +59,14 @@ class Cipher:
         return plain
 
     def rekey(self) -> None:
-        """A new key made from this one, which cannot be found again from the new one. Numbers go
-        on, as the specification has it."""
+        """Replace the key by one derived from it; the old one cannot be computed from the new one.
+        The numbers continue, as the specification says."""
         made = self._aead.seal(_nonce(_LAST_NONCE), bytes(_KEY_BYTES), b"")
         self._aead = Aead(made[:_KEY_BYTES])
 
 
 class Handshake:
-    """One side of a handshake. A message that does not fit ends it: every later call fails too."""
+    """One side of a handshake. A message that does not fit ends it: every later call fails."""
 
     def __init__(
         self,
@@ -89,7 +89,9 @@ class Handshake:
         self._initiator, self._psks, self._with_psk = initiator, list(psks), bool(psks)
         tokens = [token for message in pattern.messages for token in message]
         if tokens.count("psk") != len(psks) or any(len(psk) != _KEY_BYTES for psk in psks):
-            raise HandshakeFailed("this handshake needs another number or size of shared secrets")
+            raise HandshakeFailed(
+                "this handshake needs a different number or size of shared secrets"
+            )
         self._mix_hash(prologue)
         self._mix_hash(remote_static if initiator else static.public)
 
@@ -117,7 +119,10 @@ class Handshake:
     def read(self, message: bytes) -> bytes:
         """The payload of the peer's next message."""
         tokens = self._tokens(ours=False)
-        after, self._next = self._next + 1, len(self._messages) + 1  # over, unless all of it fits
+        after, self._next = (
+            self._next + 1,
+            len(self._messages) + 1,
+        )  # over, unless all of it is valid
         if len(message) > MESSAGE_MAX_BYTES:
             raise HandshakeFailed(f"a message of {len(message)} bytes is too long for a handshake")
         rest = message
@@ -181,7 +186,7 @@ class Handshake:
     def _open(self, sealed: bytes) -> bytes:
         plain = sealed if self._cipher is None else self._cipher.open(sealed, self.hash)
         if plain is None:
-            raise HandshakeFailed("the handshake does not fit: other keys, another session, or an "
+            raise HandshakeFailed("the handshake failed: different keys, another session, or an "
                                   "altered message")  # fmt: skip
         self._mix_hash(sealed)
         return plain

@@ -1,15 +1,15 @@
-"""Output for many: sealed once by the host, under a sender key that every operator is given over
-its own channel.
+"""Output for many readers: sealed once by the host, under a sender key that every operator gets
+over its own channel.
 
     frame    header: 1 byte form (1: signed), 8 bytes epoch, 4 bytes group epoch, 8 bytes number;
              then AES-256-GCM of [64 bytes signature], data; bound to session and header
 
-Everybody who may read has the key, so the key alone proves nothing about who sealed a frame. That
-is what the chain is for: each frame changes its head, and the host signs the head. A signed frame
-vouches for all before it; until one comes, unsigned frames are provisional (audience.py).
+Every reader has the key, so the key alone does not prove who sealed a frame. The chain does: each
+frame changes its head, and the host signs the head. A signed frame vouches for all before it; until
+one comes, unsigned frames are provisional (output_listener.py).
 
-Frames are numbered through the whole incarnation. Keys change (group epochs): when somebody leaves,
-hourly, and with each incarnation. Who joins can open frames since the last change.
+Frames are numbered through the whole incarnation. The key changes (group epochs) when a reader
+leaves, hourly, and with each incarnation. A new reader can open frames since the last change.
 """
 
 from __future__ import annotations
@@ -42,14 +42,14 @@ HEADER = struct.Struct(">BQIQ")
 _KEY = struct.Struct(">BQIQ32s32s")
 _MARK = struct.Struct(">QQ32s")
 GOES_ON, BEGINS = 0, 1
-LIFE_FRAMES = 1 << 40  # numbers for one daemon's life: at 10,000 frames a second, three years
-LIFE_KEYS = 1 << 16  # group epochs for it: hourly, seven years
+LIFE_FRAMES = 1 << 40  # frame numbers of one daemon: at 10,000 frames a second, three years
+LIFE_KEYS = 1 << 16  # group epochs of one daemon: hourly, seven years
 
 
 class OutputKey(Record):
-    """A sender key as it is given to one operator, and from where on it counts."""
+    """A sender key as given to one operator, and the frame from which it applies."""
 
-    begins: bool  # read on from here, whatever was before: a join, or a new place after a gap
+    begins: bool  # read on from here and drop everything before: a join, or after a gap
     epoch: int
     group: int  # group epoch
     seq: int  # number of the first frame under this key (or the next one, if it begins)
@@ -69,7 +69,7 @@ class OutputKey(Record):
 
 
 class OutputMark(Record):
-    """How far the output has gone: said over each operator's channel with every beat."""
+    """How far the output has come: sent over each operator's channel with every beat."""
 
     epoch: int
     seq: int  # number of the next frame
@@ -81,12 +81,12 @@ class OutputMark(Record):
     @classmethod
     def decode(cls, body: bytes) -> OutputMark:
         if len(body) != _MARK.size:
-            raise ChannelBroken("not a mark of the output")
+            raise ChannelBroken("not an output mark")
         return cls(*_MARK.unpack(body))
 
 
 def genesis(session: SessionId, epoch: int, first: int) -> bytes:
-    """The head of the chain before the first frame of a daemon's life."""
+    """The head of the chain before a daemon's first frame."""
     place = epoch.to_bytes(8) + first.to_bytes(8)
     return hashlib.sha256(CHAIN_DOMAIN + session.encode() + place).digest()
 
@@ -102,7 +102,7 @@ def signed_text(session: SessionId, header: bytes, head: bytes) -> bytes:
 
 
 def bound(session: SessionId, header: bytes) -> bytes:
-    """What a frame is sealed to besides its key."""
+    """The associated data that a frame is sealed with."""
     return FRAME_DOMAIN + session.encode() + header
 
 
@@ -111,10 +111,10 @@ def nonce(seq: int) -> bytes:
 
 
 class Broadcaster:
-    """The host's end: the output of one incarnation, and who is given its keys.
+    """The host's end: the output of one incarnation, and the readers that have its keys.
 
-    `life` counts the daemons that have served this incarnation. Each has numbers of its own, above
-    all that were used before, so that none of them needs to know how far the last one came."""
+    `life` counts the daemons that have served this incarnation. Each has its own range of numbers,
+    above all that were used before, so that it need not know how far the last one came."""
 
     def __init__(
         self, incarnation: Incarnation, sign: Sign, key: bytes, now: float, *, life: int = 0
@@ -129,21 +129,22 @@ class Broadcaster:
 
     @property
     def next_number(self) -> int:
-        """Of the frame that comes next."""
+        """The number of the next frame."""
         return self._seq
 
     def join(self, member: str) -> bytes:
-        """Somebody reads from here on: what to tell them (OUTPUT_KEY). Also after a gap."""
+        """Add a reader, or restart one after a gap: the OUTPUT_KEY to send to it."""
         self._members.add(member)
         return self._told(begins=True)
 
     def leave(self, member: str, key: bytes, now: float) -> dict[str, bytes]:
-        """Somebody reads no more: everybody else gets another key, at once."""
+        """Remove a reader: the new OUTPUT_KEY for each of the others, to send at once."""
         self._members.discard(member)
         return self.rotate(key, now)
 
     def rotate(self, key: bytes, now: float) -> dict[str, bytes]:
-        """The next frame is under this key. What to tell each member, before that frame."""
+        """Use this key from the next frame on: the OUTPUT_KEY for each member, to send before that
+        frame."""
         if len(key) != KEY_BYTES or key == self._key:
             raise InvalidArgument("a sender key is 32 fresh random bytes")
         self._key, self._aead = key, Aead(key)
@@ -157,7 +158,7 @@ class Broadcaster:
         return now >= self._rotated + OUTPUT_KEY_S or used >= OUTPUT_KEY_FRAMES
 
     def frame(self, data: bytes, now: float, *, sign: bool = False) -> bytes:
-        """The next frame. It is signed when asked for, and when too many before it are not."""
+        """The next frame. It is signed if asked for, or if too many before it are unsigned."""
         self._incarnation.check()
         sign = sign or self._unsigned + 1 >= OUTPUT_UNSIGNED_FRAMES
         session, epoch = self._incarnation.session, self._incarnation.epoch
@@ -175,7 +176,7 @@ class Broadcaster:
         return header + sealed
 
     def settle(self, now: float) -> bytes | None:
-        """A signed frame without data, when unsigned ones have waited long enough for one."""
+        """A signed frame without data, if unsigned ones have waited long enough."""
         if not self._unsigned or now < self.settle_at():
             return None
         return self.frame(b"", now, sign=True)
@@ -185,7 +186,7 @@ class Broadcaster:
         return self._unsigned_since + OUTPUT_UNSIGNED_S if self._unsigned else float("inf")
 
     def mark(self) -> bytes:
-        """What to tell each member with every beat (OUTPUT_MARK)."""
+        """The OUTPUT_MARK to send to each member with every beat."""
         return OutputMark(self._incarnation.epoch, self._seq, self._head).encoded()
 
     def _told(self, *, begins: bool) -> bytes:

@@ -1,13 +1,13 @@
 """Output as one operator reads it: only the host's frames, each once, in order, none left out.
 
-A frame that does not fit is refused and changes nothing, so that nobody can use a made-up frame to
-throw a reader off. A real frame that comes too early means that others are missing: then the
-reader is lost until the host says where to go on (`OutputKey.begins`).
+A frame that does not fit is refused and changes nothing, so a forged frame cannot confuse a reader.
+A genuine frame that comes too early means that others are missing: then the reader is lost until
+the host says where to continue (`OutputKey.begins`).
 
-Unsigned frames are given out as provisional: another reader of the same output, together with the
-relay, could have made them. They are settled by the next signed frame, or by a mark that comes over
-the operator's own channel. If it turns out that they were not the host's, that is BadSignature,
-and whoever showed them has to replace what it showed.
+Unsigned frames are provisional: another reader of the same output, together with the relay, could
+have forged them. The next signed frame settles them, or a mark over the operator's own channel. If
+they turn out not to be the host's, BadSignature is raised, and the client has to replace what it
+showed.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from holdfast.wire.output_broadcast import (
     signed_text,
 )
 
-_KEYS_MAX = 256  # announced ahead of frames on their way; more, and the reader asks anew
+_KEYS_MAX = 256  # announced ahead of their frames; with more the reader asks again
 
 
 class HeardOutput(Record):
@@ -66,31 +66,31 @@ class Listener:
 
     @property
     def lost(self) -> bool:
-        """Whether the host has to say where to go on."""
+        """Whether the host has to say where to continue."""
         return self._lost is not None
 
     def is_early(self, frame: bytes) -> bool:
-        """Whether it is under a key that may still come: keys and frames take different ways."""
+        """Whether its key may still arrive: keys and frames take different routes."""
         if self.lost or len(frame) < HEADER.size:
             return self.lost
         return bool(HEADER.unpack_from(frame)[2] > max(self._keys))
 
     def take_key(self, body: bytes, now: float) -> bool:
-        """A sender key came over our own channel. True when the session has moved on to another
-        incarnation: what was shown before is of another life."""
+        """A sender key came over our own channel. True when the session has a new incarnation: what
+        was shown before belongs to the old one."""
         told = OutputKey.decode(body)
         moved = self._floor.rise(told.epoch)
         same = told.epoch == self._epoch
         if same and (told.seq < self._seq or told.group < max(self._keys)):
-            raise OutputRefused("the host's output goes back to where it was already")
+            raise OutputRefused("the host's output goes back to an earlier frame")
         if told.begins or not same:
             self._begin(told)
             return moved
         if self.lost:
-            return moved  # the key comes again with the place to go on from
+            return moved  # the key comes again with the place to continue from
         if told.group in self._keys:
             raise OutputRefused("a sender key came twice")
-        # A key that no frame was sent under, or whose frames are all here, is not needed.
+        # A key without frames, or whose frames have all arrived, is no longer needed.
         self._keys = {
             group: (known, aead)
             for group, (known, aead) in self._keys.items()
@@ -98,7 +98,7 @@ class Listener:
         }
         self._keys[told.group] = (told, Aead(told.key))
         if len(self._keys) > _KEYS_MAX:
-            raise self._gone(OutputGap(f"frames from {self._seq} on did not come"))
+            raise self._gone(OutputGap(f"frames from {self._seq} on did not arrive"))
         self._noted(OutputMark(told.epoch, told.seq, told.head), now)
         return moved
 
@@ -113,18 +113,19 @@ class Listener:
         if epoch != self._epoch or group not in self._keys or form not in (UNSIGNED, SIGNED):
             raise OutputRefused("a frame is under a key that this operator was not given")
         if seq < self._seq:
-            raise OutputRefused(f"frame {seq} was here already")
+            raise OutputRefused(f"frame {seq} was received before")
         told, aead = self._keys[group]
         header = frame[: HEADER.size]
         plain = aead.open(nonce(seq), frame[HEADER.size :], bound(self._session, header))
         if plain is None or (form == SIGNED and len(plain) < SIGNATURE_BYTES) or seq < told.seq:
-            raise OutputRefused(f"frame {seq} was altered, or is not of this session's output")
+            raise OutputRefused(f"frame {seq} was altered, or belongs to other output")
         if seq > self._seq:
             raise self._gone(OutputGap(f"frames {self._seq} to {seq - 1} are missing"))
         return self._next(form == SIGNED, told, header, plain, now)
 
     def mark(self, body: bytes, now: float) -> int:
-        """The host says over our own channel how far the output has gone. Gives what is settled."""
+        """The host says over our own channel how far the output has come. Returns what is
+        settled."""
         told = OutputMark.decode(body)
         self._floor.check(told.epoch)
         if told.epoch == self._epoch and not self.lost:
@@ -132,7 +133,7 @@ class Listener:
         return self._settled
 
     def poll(self, now: float) -> None:
-        """OutputGap when frames were held back; BadSignature when nobody vouches for some."""
+        """Raises OutputGap when frames were held back, BadSignature when some stay unsigned."""
         if self._lost is not None:
             return
         if self._mark is not None and now >= self._mark[1] + self._patience_s:
@@ -141,7 +142,7 @@ class Listener:
             raise self._gone(BadSignature("the host does not sign its output"))
 
     def give_up(self, why: HoldfastError) -> None:
-        """What was read is of no use: nothing fits until the host says where to go on."""
+        """Drop what was read: nothing fits until the host says where to continue."""
         self._gone(why)
 
     def _begin(self, told: OutputKey) -> None:
@@ -153,7 +154,7 @@ class Listener:
     def _next(
         self, is_signed: bool, told: OutputKey, header: bytes, plain: bytes, now: float
     ) -> HeardOutput:
-        """A frame sealed with the right key and number. If it is the host's, the chain says."""
+        """A frame with the right key and number. The chain tells whether it is the host's."""
         if self._seq == told.seq and self._head != told.head:
             raise self._forged()
         data = plain[SIGNATURE_BYTES:] if is_signed else plain
@@ -168,7 +169,7 @@ class Listener:
             self._provisional_since = now
         at, self._seq, self._head = self._seq, self._seq + 1, head
         for group in [each for each in self._keys if each < told.group]:
-            del self._keys[group]  # nothing under an older key can come any more
+            del self._keys[group]  # no more frames under an older key can come
         if is_signed:
             self._settled = self._seq
         if self._mark is not None:
@@ -176,7 +177,7 @@ class Listener:
         return HeardOutput(at, data, not is_signed and self._settled <= at, self._settled)
 
     def _noted(self, told: OutputMark, now: float) -> None:
-        """The host itself has said what the head is at some place."""
+        """The host itself has stated the head at some frame."""
         if told.seq > self._seq:
             self._mark = self._mark or (told, now)  # the frames may be on their way
         elif told.seq == self._seq:
@@ -187,13 +188,12 @@ class Listener:
     def _forged(self) -> HoldfastError:
         return self._gone(
             BadSignature(
-                f"output after frame {self._settled} was not the host's: somebody who may read it "
-                "made it up",
+                f"output after frame {self._settled} was not the host's: another reader forged it",
                 hint="ask for the screen and replace what was shown since",
             )
         )
 
     def _gone(self, error: HoldfastError) -> HoldfastError:
-        """From here on nothing fits until the host says where to go on."""
+        """Nothing fits from here on until the host says where to continue."""
         self._lost, self._mark = error, None
         return error

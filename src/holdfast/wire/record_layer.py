@@ -1,9 +1,9 @@
 """The record layer of a channel: messages to sealed records and back, in strict order.
 
 A record has no number on the wire: both ends count, and only the next one opens. So a record that
-was dropped, repeated, moved, altered or made up is noticed at once, and it is the end of the
-channel. Ends are said (`FIN`), keys are renewed in the stream (`REKEY`), and each side keeps
-saying what it has (`ALIVE`, see liveness.py).
+was dropped, repeated, moved, altered or forged is noticed at once, and ends the channel. Each side
+announces its end (`FIN`), renews keys in the stream (`REKEY`) and confirms what it has received
+(`ALIVE`, see heartbeat.py).
 
     record   AES-256-GCM of: 1 byte kind (top bit: the message goes on in the next record), body
 
@@ -59,14 +59,14 @@ class OpenedRecord(Record):
 
 
 class Rekeying(Record):
-    """After how much under one key the next one is taken. Both ends must have the same."""
+    """How much goes under one key. Both ends must have the same."""
 
     records: int = CHANNEL_REKEY_RECORDS
     bytes: int = CHANNEL_REKEY_BYTES
 
 
 class _Direction:
-    """A cipher and how much went through it under its present key."""
+    """A cipher and how much it sealed under its present key."""
 
     __slots__ = ("_bytes", "_limits", "_records", "cipher", "fin", "number")
 
@@ -92,7 +92,7 @@ class _Direction:
 
 
 class RecordLayer:
-    """One end of a channel. `hash` names the channel: both ends have the same, nobody else has."""
+    """One end of a channel. `hash` identifies the channel: only its two ends have it."""
 
     def __init__(
         self,
@@ -110,12 +110,12 @@ class RecordLayer:
         self._out, self._in = (_Direction(cipher, rekeying) for cipher in ciphers)
         self._since, self._message_max = now, message_max
         self._live = Liveness(now, speaks_first=speaks_first, beat_s=beat_s, patience_s=patience_s)
-        self._parts, self._part_kind = bytearray(), -1  # of a message that goes on
+        self._parts, self._part_kind = bytearray(), -1  # of an unfinished message
         self._broken: HoldfastError | None = None
 
     @property
     def finished(self) -> bool:
-        """Whether both ends have said that nothing more comes."""
+        """Whether both ends have announced their end."""
         return self._in.fin and self._out.fin
 
     @property
@@ -135,7 +135,7 @@ class RecordLayer:
         return records
 
     def finish(self, now: float) -> list[bytes]:
-        """The record that says that nothing more comes from us."""
+        """The record that announces our end."""
         self.check_usable()
         records: list[bytes] = []
         self._put(RecordKind.FIN, b"", now, records)
@@ -143,8 +143,7 @@ class RecordLayer:
         return records
 
     def open(self, record: bytes, now: float) -> OpenedRecord | None:
-        """The message that this record completes; None when it completes none. Any error is the end
-        of the channel."""
+        """The message that this record completes, or None. Any error ends the channel."""
         if self._broken is not None:
             raise self._broken
         try:
@@ -153,12 +152,12 @@ class RecordLayer:
             raise self.breaks(error) from None
 
     def poll(self, now: float) -> list[bytes]:
-        """What is due by the clock. ChannelBroken when something was held back."""
+        """Records that are due by now. ChannelBroken when something was held back."""
         if self._broken is not None:
             raise self._broken
         if self.finished:
             return []
-        if not self._in.fin:  # who has said that it is finished need not say more
+        if not self._in.fin:  # a peer that has finished sends no more
             try:
                 self._live.check(now)
             except ChannelBroken as error:
@@ -173,31 +172,32 @@ class RecordLayer:
         return self._live.wake_at()
 
     def renewal_due(self, now: float) -> bool:
-        """Whether it is time for a new channel, with new secrets."""
+        """Whether the channel is old enough to be replaced by a new one."""
         return now >= self._since + CHANNEL_RENEW_S
 
     def overdue(self, now: float) -> bool:
-        """Whether the peer, whose part it was, had time enough for that."""
+        """Whether the peer, which has to make the new one, had enough time for it."""
         return now >= self._since + CHANNEL_RENEW_S + CHANNEL_OVERDUE_S
 
     def cut(self) -> None:
-        """What carries the channel has ended. ChannelBroken when that was not its end."""
+        """The stream under the channel has ended. ChannelBroken if the peer had not announced its
+        end."""
         if self._broken is not None:
             raise self._broken
         if not self._in.fin:
-            raise self.breaks(ChannelBroken("cut off: the peer did not say that it was finished"))
+            raise self.breaks(ChannelBroken("cut off: the peer had not announced its end"))
 
     def breaks(self, error: HoldfastError) -> HoldfastError:
-        """Nothing more goes through this channel; every later call says why."""
+        """End the channel; every later call raises this error."""
         self._broken = self._broken or error
         return error
 
     def check_usable(self) -> None:
-        """Whether something can still be sent."""
+        """Raises if nothing more can be sent."""
         if self._broken is not None:
             raise self._broken
         if self._out.fin:
-            raise ChannelBroken("this end has said that it is finished")
+            raise ChannelBroken("this end has already announced its end")
 
     def _put(self, kind: int, body: bytes, now: float, records: list[bytes]) -> None:
         out = self._out
@@ -212,7 +212,7 @@ class RecordLayer:
     def _open(self, record: bytes, now: float) -> OpenedRecord | None:
         arriving = self._in
         if arriving.fin:
-            raise ChannelBroken("a record came after the peer was finished")
+            raise ChannelBroken("a record came after the peer had announced its end")
         plain = arriving.cipher.open(record) if len(record) <= RECORD_MAX_BYTES else None
         if not plain:
             raise ChannelBroken(
@@ -222,12 +222,12 @@ class RecordLayer:
         self._live.heard(now)
         kind = _KINDS.get(plain[0] & ~_MORE)
         if kind is None:
-            raise ChannelBroken(f"no kind of message has the number {plain[0] & ~_MORE}")
+            raise ChannelBroken(f"there is no message of kind {plain[0] & ~_MORE}")
         if kind is RecordKind.REKEY and len(plain) == 1 and not plain[0] & _MORE:
             arriving.rekey()
             return None
         if arriving.used_up:
-            raise ChannelBroken("the peer goes on under a key that is used up")
+            raise ChannelBroken("the peer did not renew its key in time")
         arriving.passed(len(plain))
         if kind not in _OWN:
             return self._whole(kind, plain)
@@ -237,22 +237,22 @@ class RecordLayer:
     def _own(self, kind: RecordKind, plain: bytes) -> None:
         """The record layer's own kinds are one record each, of a fixed size."""
         if plain[0] & _MORE:
-            raise ChannelBroken(f"a record of kind {kind.name} cannot go on in another")
+            raise ChannelBroken(f"a record of kind {kind.name} cannot continue in another")
         if kind is RecordKind.ALIVE and len(plain) == 9:
             self._live.confirmed(int.from_bytes(plain[1:]))
         elif kind is RecordKind.FIN and len(plain) == 1 and self._part_kind < 0:
             self._in.fin = True
         else:
-            raise ChannelBroken(f"not a record of kind {kind.name}")
+            raise ChannelBroken(f"a malformed record of kind {kind.name}")
 
     def _whole(self, kind: RecordKind, plain: bytes) -> OpenedRecord | None:
         more = plain[0] & _MORE
         if self._part_kind not in (-1, kind):
-            raise ChannelBroken("another message begins before one is whole")
+            raise ChannelBroken("a message begins before the last one is complete")
         if not more and self._part_kind < 0:
             return OpenedRecord(kind, plain[1:])
         if more and len(plain) != BODY_MAX_BYTES + 1:
-            raise ChannelBroken("a message goes on after a record that is not full")
+            raise ChannelBroken("a message continues after a record that is not full")
         if len(self._parts) + len(plain) - 1 > self._message_max:
             raise ChannelBroken(f"a message is over the limit of {self._message_max} bytes")
         self._parts += plain[1:]

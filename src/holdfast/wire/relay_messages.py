@@ -1,9 +1,9 @@
-"""What hosts, operators and a relay say to each other (docs/relay.md): one msgpack map in one
-binary WebSocket message. Sans-IO, like frames.py; the WebSocket keeps the messages apart, so there
-is no length in front.
+"""The messages between hosts, operators and a relay (docs/relay.md): one msgpack map in one binary
+WebSocket message. Sans-IO, like frames.py; the WebSocket keeps the messages apart, so there is no
+length in front.
 
-The `data` of `data` and `broadcast` is not looked at: it is sealed between operator and host
-(docs/channel.md). Nothing here is secret, and nothing here is authority.
+A relay cannot read the `data` of `data` and `broadcast`: it is sealed between operator and host
+(docs/channel.md). Nothing here is secret, and nothing here grants a right.
 """
 
 from __future__ import annotations
@@ -32,21 +32,21 @@ _SESSION = b"holdfast relay session v1\0"
 
 
 def host_text(challenge: bytes, relay: str) -> bytes:
-    """What a host signs to be believed: a challenge made for this connection, and the relay it
-    dialled, so that a relay cannot be the host at another one."""
+    """What a host signs to prove its key: a challenge made for this connection, and the relay it
+    dialled, so that a relay cannot pose as the host at another relay."""
     return _HOST + challenge + relay.encode()
 
 
 def session_text(session: SessionId, host_key: bytes, epoch: int) -> bytes:
-    """What a session's key signs: this host has this incarnation. It is worth nothing to another
-    host, so it needs no challenge, and is made once for all relays."""
+    """What a session's key signs: this host has this incarnation. It is useless to another host, so
+    it needs no challenge, and is made once for all relays."""
     return _SESSION + session.encode() + host_key + epoch.to_bytes(8)
 
 
 class Why(StrEnum):
     """Why a stream was closed or a subscription ended."""
 
-    CLOSED = "closed"  # the other end wanted it
+    CLOSED = "closed"  # by the other end
     OPERATOR_GONE = "operator_gone"
     HOST_GONE = "host_gone"
     MOVED = "moved"  # the session has a later incarnation: look it up again
@@ -60,7 +60,7 @@ class Why(StrEnum):
 
 
 class Challenge(Message):
-    """The relay's first words to a host."""
+    """The relay's first message to a host."""
 
     tag: ClassVar[str] = "challenge"
     versions: tuple[int, ...]
@@ -68,26 +68,26 @@ class Challenge(Message):
 
 
 class ProveHost(Message):
-    """The host's first words."""
+    """The host's first message."""
 
     tag: ClassVar[str] = "prove"
     version: int
     key: bytes  # Ed25519: which host it is
     relay: str  # the host and port it dialled, as in its URL
     signature: bytes  # by `key`
-    static: bytes  # X25519: what channels to it are made with
+    static: bytes  # X25519: its key for channels
     binding: bytes  # the device's signature (docs/channel.md), by `key`. Operators check it
 
 
 class Greet(Message):
-    """An operator's first words. Who it is, only the host learns."""
+    """An operator's first message. Only the host learns which actor it is."""
 
     tag: ClassVar[str] = "greet"
     versions: tuple[int, ...]
 
 
 class Greeted(Message):
-    """The relay's answer to `prove` and `greet`: what it bears."""
+    """The relay's answer to `prove` and `greet`: its limits."""
 
     tag: ClassVar[str] = "greeted"
     version: int
@@ -115,7 +115,7 @@ class Announce(Request):
 
 
 class AnnounceRefusal(Record):
-    """One that is not routed here."""
+    """A session that this relay does not route."""
 
     session: SessionId
     code: str
@@ -123,7 +123,7 @@ class AnnounceRefusal(Record):
 
 
 class Registered(Answer):
-    """All but the refused ones are routed to this connection from now on."""
+    """From now on all but the refused ones are routed to this connection."""
 
     tag: ClassVar[str] = "registered"
     refused: tuple[AnnounceRefusal, ...] = ()
@@ -137,7 +137,8 @@ class WithdrawSession(Message):
 
 
 class Superseded(Message):
-    """To a host: a later incarnation was announced elsewhere. This one is not routed any more."""
+    """To a host: a later incarnation was announced by another connection. This one is no longer
+    routed."""
 
     tag: ClassVar[str] = "superseded"
     session: SessionId
@@ -156,9 +157,9 @@ class Open(Request):
 
 
 class StreamOpened(Answer):
-    """There it is; data may be sent at once. All else is hearsay, with what it takes to check it:
-    whom it is with (`host`, `static`, `binding`), and that the session is there (`session_key`,
-    `epoch`, `vouched`, all as the host announced it)."""
+    """The stream is open; data may be sent at once. The operator must check the rest, which is only
+    the relay's word: which host it is (`host`, `static`, `binding`), and that it has the session
+    (`session_key`, `epoch`, `vouched`, as the host announced them)."""
 
     tag: ClassVar[str] = "opened"
     stream: int
@@ -171,7 +172,7 @@ class StreamOpened(Answer):
 
 
 class Incoming(Message):
-    """To a host: somebody opened a stream."""
+    """To a host: an operator opened a stream."""
 
     tag: ClassVar[str] = "incoming"
     stream: int
@@ -187,7 +188,7 @@ class StreamData(Message):
 
 
 class Credit(Message):
-    """To the sender: so many bytes more have left the relay, and may be sent again."""
+    """To the sender: so many bytes have left the relay; as many more may be sent."""
 
     tag: ClassVar[str] = "credit"
     stream: int
@@ -195,14 +196,14 @@ class Credit(Message):
 
 
 class Close(Message):
-    """Either end wants no more of a stream."""
+    """From either end: close the stream."""
 
     tag: ClassVar[str] = "close"
     stream: int
 
 
 class StreamClosed(Message):
-    """A stream is no more; what was in it may be lost."""
+    """A stream is closed; what was on its way may be lost."""
 
     tag: ClassVar[str] = "closed"
     stream: int
@@ -222,28 +223,28 @@ class Admit(Message):
 
 
 class Subscribe(Request):
-    """An operator wants what the host sends to all."""
+    """From an operator: send me what the host broadcasts of this session."""
 
     tag: ClassVar[str] = "subscribe"
     session: SessionId
 
 
 class Subscribed(Answer):
-    """What is broadcast from now on will come, or a gap."""
+    """From now on every broadcast is sent, or a gap."""
 
     tag: ClassVar[str] = "subscribed"
     epoch: int
 
 
 class Unsubscribe(Message):
-    """No more of it."""
+    """End a subscription."""
 
     tag: ClassVar[str] = "unsubscribe"
     session: SessionId
 
 
 class SubscribersWanted(Message):
-    """To a host: whether anybody is subscribed, when that changes. Before the first one: nobody."""
+    """To a host: whether there are subscribers, whenever that changes. At first there are none."""
 
     tag: ClassVar[str] = "wanted"
     session: SessionId
@@ -251,7 +252,7 @@ class SubscribersWanted(Message):
 
 
 class Broadcast(Message):
-    """From a host, once, and to every subscriber."""
+    """From a host, sent once; the relay sends it to every subscriber."""
 
     tag: ClassVar[str] = "broadcast"
     session: SessionId
@@ -260,7 +261,7 @@ class Broadcast(Message):
 
 
 class Taken(Message):
-    """To a host: the subscriber that is furthest has been sent all up to here."""
+    """To a host: the fastest subscriber has been sent everything up to here."""
 
     tag: ClassVar[str] = "taken"
     session: SessionId
@@ -268,7 +269,7 @@ class Taken(Message):
 
 
 class BroadcastGap(Message):
-    """To an operator that was too slow: these were left out."""
+    """To an operator that reads too slowly: these broadcasts were dropped."""
 
     tag: ClassVar[str] = "gap"
     session: SessionId
@@ -277,7 +278,7 @@ class BroadcastGap(Message):
 
 
 class SessionGone(Message):
-    """To a subscriber: nothing more comes."""
+    """To a subscriber: the subscription has ended."""
 
     tag: ClassVar[str] = "gone"
     session: SessionId
@@ -288,7 +289,7 @@ class SessionGone(Message):
 
 
 class RelayFailed(Answer):
-    """A request could not be done, or (id 0) the connection ends. The code is of docs/errors.md."""
+    """A request failed, or (id 0) the connection ends. The codes are in docs/errors.md."""
 
     tag: ClassVar[str] = "failed"
     code: str
@@ -298,7 +299,7 @@ class RelayFailed(Answer):
 
 
 class GoingAway(Message):
-    """The relay ends: go to another one. What is open here stays open for so long."""
+    """The relay is stopping: use another one. Open streams stay open for this long."""
 
     tag: ClassVar[str] = "going_away"
     within_s: float
@@ -334,7 +335,8 @@ def encode(message: Message) -> bytes:
 
 @functools.lru_cache(maxsize=4096)
 def _known_id(text: str) -> SessionId:
-    """Checking an id takes longer than the rest of a broadcast, and it is always the same one."""
+    """Checking an id takes longer than the rest of a broadcast, and most broadcasts have the same
+    id."""
     try:
         return SessionId(text)
     except ValueError as error:
@@ -342,7 +344,7 @@ def _known_id(text: str) -> SessionId:
 
 
 def decode(body: bytes, kinds: Mapping[str, type[Message]] = BY_TAG) -> Message:
-    """The message in it, or ProtocolViolation. `kinds`: what may come, if not all of these."""
+    """The message in it, or ProtocolViolation. `kinds`: the messages allowed here."""
     try:
         data = msgpack.unpackb(body, strict_map_key=True)
     except (ValueError, msgpack.UnpackException, RecursionError) as error:
@@ -353,7 +355,7 @@ def decode(body: bytes, kinds: Mapping[str, type[Message]] = BY_TAG) -> Message:
             return Broadcast(_known_id(session), seq, payload)
     kind = kinds.get(str(data.get("t"))) if type(data) is dict else None
     if kind is None:
-        raise ProtocolViolation("not a message we know")
+        raise ProtocolViolation("not a known message")
     try:
         return (kind._unpacker or kind.unpack)(data, kind.tag)
     except Malformed as error:

@@ -1,8 +1,8 @@
-"""What the relays of one cluster say to each other (docs/relay.md, *Several relays*). Sans-IO.
+"""The messages between the relays of one cluster (docs/relay.md, *Several relays*). Sans-IO.
 
-Each packet of the bus has a head: who sent it, and for a link which one and its number there. To
-all go `beat`, `find` and its answer; the rest is said on a link, which one relay makes to another
-for its own operators, and which carries the relay protocol's messages (`data`, `credit`, ...)
+Each packet on the bus has a header: its sender, and on a link the link and the packet's number.
+`beat`, `find` and its answer go to all relays; the rest goes over a link, which one relay makes to
+another for its own operators. A link carries the relay protocol's messages (`data`, `credit`, ...)
 as if the whole relay were one operator, and a few of its own.
 """
 
@@ -26,14 +26,14 @@ _HEAD = struct.Struct(">BB16sQQ")  # version, kind, sender, link, number
 
 
 class PeerKind(IntEnum):
-    """What a packet is. A link has two ends: the one that made it, and the one that serves it."""
+    """What a packet is. A link has two ends: its maker and its server."""
 
     CLUSTER = 0  # not of a link
     MAKER_SAYS = 1  # the next message, numbered from 0
     SERVER_SAYS = 2
-    MAKER_SAID = 3  # so many messages so far: a lost last one is noticed
+    MAKER_SAID = 3  # so many messages so far, so that a lost last one is noticed
     SERVER_SAID = 4
-    MAKER_ENDS = 5  # there is no such link any more
+    MAKER_ENDS = 5  # the link is closed
     SERVER_ENDS = 6
 
 
@@ -48,9 +48,9 @@ def unpack(packet: bytes) -> tuple[PeerKind, str, int, int, bytes]:
     try:
         version, kind, sender, link, number = _HEAD.unpack_from(packet)
         if version != LINK_VERSION:
-            raise ProtocolViolation(f"a relay speaks version {version} of links")
+            raise ProtocolViolation(f"a relay uses version {version} of the link protocol")
         if not _NAME.issuperset(sender):
-            raise ProtocolViolation("a relay's name is of hexadecimal digits")
+            raise ProtocolViolation("a relay's name must be hexadecimal digits")
         return PeerKind(kind), sender.decode(), link, number, packet[_HEAD.size :]
     except (struct.error, ValueError) as error:
         raise ProtocolViolation(f"not a packet of a relay: {error}") from error
@@ -60,15 +60,15 @@ def unpack(packet: bytes) -> tuple[PeerKind, str, int, int, bytes]:
 
 
 class Beat(Message):
-    """This relay is there."""
+    """This relay is alive."""
 
     tag: ClassVar[str] = "beat"
-    leaving: bool = False  # no longer
-    new: bool = False  # just came: say that you are there
+    leaving: bool = False  # it is stopping
+    new: bool = False  # just started: answer with a beat
 
 
 class Find(Message):
-    """Who has this host, or this session?"""
+    """Which relay has this host, or this session?"""
 
     tag: ClassVar[str] = "find"
     number: int
@@ -77,7 +77,7 @@ class Find(Message):
 
 
 class SessionFound(Message):
-    """To the one that asked."""
+    """To the relay that asked."""
 
     tag: ClassVar[str] = "found"
     number: int
@@ -94,15 +94,15 @@ class PeerReach(Request):
     tag: ClassVar[str] = "reach"
     host: bytes
     session: SessionId | None
-    window: int  # what that operator may have on the way, as it was told
+    window: int  # bytes that operator may have in flight, as it was told
 
 
 class Reached(Answer):
-    """There it is; the rest as in `opened`."""
+    """The stream is open; the other fields are those of `opened`."""
 
     tag: ClassVar[str] = "reached"
     stream: int
-    window: int  # what the host may have on the way
+    window: int  # bytes the host may have in flight
     host: bytes
     epoch: int
     static: bytes
@@ -120,14 +120,14 @@ class PeerJoin(Request):
 
 
 class PeerJoined(Answer):
-    """What is broadcast from now on comes, once for all of the maker's operators."""
+    """From now on every broadcast is sent, once for all of the maker's operators."""
 
     tag: ClassVar[str] = "joined"
     epoch: int
 
 
 class PeerLeave(Message):
-    """The last one left."""
+    """The last operator of the maker unsubscribed."""
 
     tag: ClassVar[str] = "leave"
     session: SessionId

@@ -1,8 +1,8 @@
-"""Requests through a channel: which must be signed as inputs, and which are about a session.
+"""Requests through a channel: which must be signed like inputs, and which are about a session.
 
-Whoever only looks is known by the channel. What changes anything is signed by the actor, one by
-one, so that nobody between the actor and the host's record of it can have made it up. Both ends go
-by this table; a request that is not in it counts as one that changes something.
+The channel identifies an actor that only reads. A request that changes something is signed by the
+actor, so that nobody else can have forged it. Both ends use this table; a request that is not in it
+counts as one that changes something.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import msgpack
 
 from holdfast.model.errors import ProtocolViolation
 
-# Nothing is different after these, but who looks.
+# These change nothing.
 _LOOKING = frozenset(
     (
         "hello", "list", "show", "graph", "screen", "attach", "detach", "watch", "host",
@@ -22,16 +22,17 @@ _LOOKING = frozenset(
         "get_relays",
     )
 )  # fmt: skip
-# Of a connection whose opening was signed. The channel proves that they come from the same device,
-# in order and whole. A signature is evidence for the journal, which has the opening and not these.
+# Data of a forwarded connection whose opening was signed. The channel proves that they come from
+# the same device, complete and in order. A signature is evidence for the journal, which records the
+# opening and not these.
 _CARRIED = frozenset(("forward_data", "forward_room", "forward_end", "forward_closed"))
-# Of a connection on the same machine: a channel has proven more than they could.
+# Only for connections on the same machine: a channel has already proved the actor.
 _LOCAL = frozenset(("claim",))
 _pack = msgpack.Packer(use_bin_type=True).pack
 
 
 def fields_of(body: bytes) -> dict[str, Any]:
-    """A message as the map it is. The receiver checks the rest of it."""
+    """A message as a map. The receiver checks the rest of it."""
     try:
         fields = msgpack.unpackb(body)
     except (ValueError, msgpack.UnpackException, RecursionError) as error:
@@ -51,9 +52,9 @@ def must_be_signed(tag: str) -> bool:
 
 
 def goes_by_session(tag: str) -> bool:
-    """Whether it goes through the channel of the session it is about, if it is about one: what
-    changes something, and what brings output or is carried for a connection. The rest is asked of
-    the host, which also knows the sessions that have ended."""
+    """Whether it goes through the channel of its session, if it names one: requests that change
+    something, bring output or carry a forwarded connection. The rest goes through the host's
+    channel, because the host also knows sessions that have ended."""
     return must_be_signed(tag) or tag in _CARRIED or tag in ("attach", "watch", "share")
 
 
@@ -62,6 +63,6 @@ def is_local(tag: str) -> bool:
 
 
 def session_named(fields: dict[str, Any]) -> str:
-    """The session it is about, as it is named there; "" when it is about none, or about all."""
+    """The session it names; "" when it names none."""
     named = fields.get("session")
     return named if type(named) is str else ""

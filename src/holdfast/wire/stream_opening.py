@@ -1,11 +1,11 @@
-"""The first bytes of a stream through a relay: what the channel that follows is about. Then comes
-message 1 of that channel (docs/channel.md), in the same piece.
+"""The first bytes of a stream through a relay: which channel follows. Message 1 of that channel
+(docs/channel.md) comes in the same piece.
 
     S  26 bytes   that session's own channel
     H             the host's: whatever is about no one session
     I   8 bytes   an invite: a device that is not known yet comes in
 
-Nothing here is secret or believed: a handshake made for another channel fails.
+None of this is secret or trusted: a handshake made for another channel fails.
 """
 
 from __future__ import annotations
@@ -43,11 +43,11 @@ def read_opening(data: bytes) -> tuple[Opening, bytes]:
         try:
             session = SessionId(rest[:_SESSION_BYTES].decode("ascii"))
         except ValueError as error:
-            raise ProtocolViolation(f"not an opening of a stream: {error}") from None
+            raise ProtocolViolation(f"not a stream opening: {error}") from None
         return Opening(session), rest[_SESSION_BYTES:]
-    raise ProtocolViolation("not an opening of a stream")
+    raise ProtocolViolation("not a stream opening")
 
 
 def host_channel(host_key: bytes) -> SessionId:
-    """The id that stands for a host where a channel needs a session's."""
+    """The id that a host's own channel uses in place of a session's."""
     return SessionId.of_key(host_key)

@@ -1,9 +1,9 @@
-"""What in the output asks the terminal something: both ends of the protocol must know, because
-exactly one terminal may answer.
+"""Terminal queries in the output. Both ends of the protocol must find them, because exactly one
+terminal may answer.
 
-Colours, modes and sizes are asked for by escape sequences in the output, and the answer is typed
-into the program. With several terminals attached every one would answer; so all but one (see
-`Answering`) leave the questions out of what they show.
+A program asks for colours, modes and sizes by escape sequences in its output, and the terminal
+types the answer into the program. With several terminals attached every one would answer, so all
+but one (see `Answering`) drop the queries from what they show.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ _QUERY = re.compile(
     rb")",
     re.DOTALL,
 )
-# Trying that at each of the thousands of ESCs in coloured text takes longer than drawing it. So
-# numbers and colours are dropped first, which is cheap, and this looks at the ESCs that remain.
+# Matching that at each of the thousands of ESCs in coloured text takes longer than drawing it. So
+# numbers and colours are dropped first, which is cheap, and this pattern tries the remaining ESCs.
 _NUMBERS, _COLOUR = b"0123456789;", b"\x1b[m"
 _MAYBE_QUERY = re.compile(rb"\x1b(?:\[(?:[>=]?+c|\??+(?:n|\$p)|>q|\?[umS]|[xt])|[\]P_Z])")
 
 
 def find_queries(data: bytes | memoryview) -> bool:
-    """Whether there is something in it that a terminal may answer."""
+    """Whether a terminal may answer something in it."""
     bare = bytes(data).translate(None, _NUMBERS).replace(_COLOUR, b"")
     return _MAYBE_QUERY.search(bare) is not None and _QUERY.search(data) is not None
 
 
 def strip_queries(data: bytes) -> bytes:
-    """`data` without the questions, for a terminal that is not the one to answer."""
+    """`data` without the queries, for a terminal that must not answer."""
     return _QUERY.sub(b"", data) if find_queries(data) else data

@@ -2,9 +2,11 @@
 
 base           what a message is
 session        sessions: start, attach, input, output, state
-authority      actors, envelopes, turn, halt, journal
+access         actors and envelopes
+turn           the turn, halts, and what changed since an actor last looked
+journal        the journal, verdicts, proofs, blame
 admission      invites and devices
-exec           a command line that somebody waits for
+exec           a command line whose result somebody waits for
 forward        connections to ports of a session
 relays         the relays of a host
 shared_output  output encrypted once for all readers
@@ -25,7 +27,7 @@ from holdfast.wire.messages import (
 from holdfast.wire.messages import exec as exec_messages
 from holdfast.wire.messages.base import Message
 
-# Of these modules only: another protocol may use the same tags for its own messages.
+# Only these modules: another protocol may use the same tags for its own messages.
 _PARTS = (
     *(session, access, turn, journal, admission),
     *(exec_messages, forward, relays, shared_output),

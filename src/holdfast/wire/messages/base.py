@@ -1,4 +1,4 @@
-"""What every message is: a Record with a tag. Requests are answered, answers answer."""
+"""The base of every message: a Record with a tag. Each Request gets an Answer with its id."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ class Message(Record):
 
 
 class Request(Message):
-    """Base of everything that is answered."""
+    """Base of every message that is answered."""
 
     id: int  # chosen by the operator, not 0; the answer has the same
 
 
 class Answer(Message):
-    """Base of what answers a request."""
+    """Base of every answer to a request."""
 
     id: int  # that of the request
