@@ -16,7 +16,7 @@ from faults.hosting import FaultHost, until
 CALLS = {
     "create": ("holdfast.host.session_store", "SessionStore", "create"),
     "launch": ("holdfast.adapters.launch.client", "", "_launched"),
-    "make_ring": ("holdfast.adapters.session_memory.output_ring", "Ring", "unmap"),
+    "make_ring": ("holdfast.adapters.session_memory.output_ring", "Ring", "create"),
     "save_spec": ("holdfast.host.session_store", "SessionStore", "save_spec"),
     "deposit": ("holdfast.host.keeper_link", "KeeperLink", "deposit"),
     "bury": ("holdfast.host.session_store", "SessionStore", "bury"),

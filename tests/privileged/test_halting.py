@@ -173,7 +173,7 @@ def test_the_session_is_halted_found_and_removed_with_its_leaves(
 
 
 @pytest.mark.requirement("A5")
-def test_a_leaf_that_was_not_frozen_in_time_is_thaw_all_with_the_rest(
+def test_a_leaf_that_was_not_frozen_in_time_is_let_go_with_the_rest(
     sessions: Sessions, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A task deep in the kernel freezes when it comes back: the wish must not stand until then."""

@@ -715,6 +715,10 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "cooperate; later writes of the loser are refused.",
         tests=(
             *_in(
+                "unit/test_session_state",
+                "test_a_thaw_does_not_end_a_halt_asked_for_after_the_resume",
+            ),
+            *_in(
                 "faults/test_journal_crash_points",
                 "test_a_halt_cut_off_by_a_kill_is_completed_and_can_be_ended",
                 "test_a_resume_cut_off_by_a_kill_can_be_asked_for_again",
@@ -1054,7 +1058,6 @@ REQUIREMENTS: tuple[Requirement, ...] = (
                 "faults/test_journal_crash_points",
                 "test_an_input_cut_off_by_a_kill_is_typed_and_attributed_once",
                 "test_a_daemon_that_dies_while_it_carries_on_leaves_the_rest_to_the_next",
-                "test_a_key_cut_off_by_a_kill_in_compiled_code_is_typed_and_attributed_once",
             ),
             *_in(
                 "faults/test_linearizable",
@@ -1146,7 +1149,6 @@ REQUIREMENTS: tuple[Requirement, ...] = (
                 "test_a_seizure_cut_off_by_a_kill_happened_or_did_not",
                 "test_a_revocation_cut_off_by_a_kill_is_in_force_and_recorded",
                 "test_a_change_cut_off_by_a_kill_is_recorded_with_its_bounds_and_by_whom",
-                "test_a_key_cut_off_by_a_kill_in_compiled_code_is_typed_and_attributed_once",
             ),
             *_in(
                 "faults/test_linearizable",

@@ -420,7 +420,7 @@ def test_nothing_comes_after_the_end() -> None:
     with pytest.raises(ChannelBroken):
         line.type(b"a")
     beat = bytes([RecordKind.ALIVE]) + bytes(8)
-    with pytest.raises(ChannelBroken, match="after the peer was finished"):
+    with pytest.raises(ChannelBroken, match="after the peer had announced its end"):
         line.at_host.receive(sealed_by_operator(line, beat), 1.0)
 
 

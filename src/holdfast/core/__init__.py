@@ -4,9 +4,10 @@ access/            who may do what: envelopes, grants, invites
 turn/              the right to write now
 lease/             which incarnation may be attached to now
 session.py         all of these composed: the one mutator of a session
-events.py          what can happen to a session, and what can come of it
-session_state.py   the phases of an incarnation, as a table
-input_machine.py   which input is new, which a repeat, which refused
+events.py          what can happen to a session
+effects.py         what follows from it
+session_state.py   what a session is at a moment, as one table
+input_machine.py   the life of an input: offered, waiting, in custody, or refused
 attachments.py     who is attached, whose size counts, whose terminal answers
 forwards.py        who may have a connection to a port of its programs
 activity.py        kernel evidence -> what the session is doing

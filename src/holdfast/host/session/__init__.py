@@ -1,7 +1,9 @@
 """One live session: its input, output, record, turn, halt, lease and recovery.
 
 start.py             a `run` request -> a live session
-live_session.py      the shell around core.session: events in, effects carried out
+live_session.py      its parts, held together
+executor.py          the one ingest: an event judged, its effects carried out in order
+recovery.py          from what the keeper holds to a live session, step by step
 parcel.py            what a new daemon needs to carry it on
 input_custody.py     an input that was allowed -> journal -> custody -> PTY
 output.py            PTY -> ring -> readers; nowhere in a blind turn

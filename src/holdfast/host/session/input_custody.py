@@ -48,9 +48,10 @@ class InputCustody:
             self._live.handle(ev.InputOffered(HOST_ACTOR, at, HOST_OPERATOR, seq, data, "answer"))
 
     def take_inputs(self) -> None:
-        """What waits, in order, as far as there is room; and from custody into the PTY."""
+        """From custody into the PTY; then what waits, in order, as far as there is room."""
         inputs, ledger = self._live.core.inputs, self.ledger
-        typed = False
+        if ledger.untyped:
+            self.flush_to_pty()  # first, for it makes room
         while (first := inputs.next(ledger.room())) is not None:
             try:
                 self._put_in_custody(first)
@@ -61,9 +62,6 @@ class InputCustody:
             inputs.taken(first)
             self.flush_to_pty()
             self._live.executor.settled(first, self._live.ring.head)
-            typed = True
-        if not typed:
-            self.flush_to_pty()
 
     def _put_in_custody(self, first: QueuedInput) -> None:
         """In this order: a daemon that dies in between leaves nothing that the next one cannot

@@ -592,16 +592,16 @@ export const LOOKING_BY_SESSION: ReadonlySet<string> = new Set(['attach', 'share
 
 /** What a relay says. */
 export const RELAY_MESSAGES = {
-  /** The relay's answer to `prove` and `greet`: what it bears. */
+  /** The relay's answer to `prove` and `greet`: its limits. */
   greeted: record({
     version: int,
     frame_max_bytes: int,
     stream_window_bytes: int,
     broadcast_window_bytes: int,
   }),
-  /** There it is; data may be sent at once. All else is hearsay, with what it takes to check it: whom it
-   * is with (`host`, `static`, `binding`), and that the session is there (`session_key`, `epoch`,
-   * `vouched`, all as the host announced it).
+  /** The stream is open; data may be sent at once. The operator must check the rest, which is only the
+   * relay's word: which host it is (`host`, `static`, `binding`), and that it has the session
+   * (`session_key`, `epoch`, `vouched`, as the host announced them).
    */
   opened: record({
     id: int, // that of the request
@@ -618,39 +618,39 @@ export const RELAY_MESSAGES = {
     stream: int,
     data: bytes,
   }),
-  /** To the sender: so many bytes more have left the relay, and may be sent again. */
+  /** To the sender: so many bytes have left the relay; as many more may be sent. */
   credit: record({
     stream: int,
     size: int,
   }),
-  /** A stream is no more; what was in it may be lost. */
+  /** A stream is closed; what was on its way may be lost. */
   closed: record({
     stream: int,
     why: openEnum<v.Why>(),
   }),
-  /** What is broadcast from now on will come, or a gap. */
+  /** From now on every broadcast is sent, or a gap. */
   subscribed: record({
     id: int, // that of the request
     epoch: int,
   }),
-  /** From a host, once, and to every subscriber. */
+  /** From a host, sent once; the relay sends it to every subscriber. */
   broadcast: record({
     session: text,
     seq: int, // rises by one, within an incarnation
     data: bytes,
   }),
-  /** To an operator that was too slow: these were left out. */
+  /** To an operator that reads too slowly: these broadcasts were dropped. */
   gap: record({
     session: text,
     first: int,
     last: int,
   }),
-  /** To a subscriber: nothing more comes. */
+  /** To a subscriber: the subscription has ended. */
   gone: record({
     session: text,
     why: openEnum<v.Why>(),
   }),
-  /** A request could not be done, or (id 0) the connection ends. The code is of docs/errors.md. */
+  /** A request failed, or (id 0) the connection ends. The codes are in docs/errors.md. */
   failed: record({
     id: int, // that of the request
     code: text,
@@ -658,7 +658,7 @@ export const RELAY_MESSAGES = {
     hint: withDefault(text, ''),
     retry_after_s: withDefault(float, 0),
   }),
-  /** The relay ends: go to another one. What is open here stays open for so long. */
+  /** The relay is stopping: use another one. Open streams stay open for this long. */
   going_away: record({
     within_s: float,
   }),
@@ -666,7 +666,7 @@ export const RELAY_MESSAGES = {
 
 /** What a relay is told. */
 export interface ToRelay {
-  /** An operator's first words. Who it is, only the host learns. */
+  /** An operator's first message. Only the host learns which actor it is. */
   greet: {
     versions: number[]
   }
@@ -681,16 +681,16 @@ export interface ToRelay {
     stream: number
     data: Uint8Array
   }
-  /** Either end wants no more of a stream. */
+  /** From either end: close the stream. */
   close: {
     stream: number
   }
-  /** An operator wants what the host sends to all. */
+  /** From an operator: send me what the host broadcasts of this session. */
   subscribe: {
     id: number // chosen by the operator, not 0; the answer has the same
     session: string
   }
-  /** No more of it. */
+  /** End a subscription. */
   unsubscribe: {
     session: string
   }
