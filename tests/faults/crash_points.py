@@ -38,7 +38,11 @@ CALLS = {
     "seal": ("holdfast.adapters.journal_files.writer", "JournalWriter", "seal"),
     "moved": ("holdfast.host.session.turn_notices", "TurnNotices", "record"),
     "keep": ("holdfast.host.session.live_session", "LiveSession", "save_parcel"),
-    "changed": ("holdfast.host.daemon", "Daemon", "authority_changed"),
+    "changed": (
+        "holdfast.host.access.rights_notices",
+        "RightsNotices",
+        "authority_changed",
+    ),
     "halt": ("holdfast.adapters.halt.freeze", "", "halt"),
     "stop": ("holdfast.adapters.halt.stop_tree", "", "send"),
     "frozen": ("holdfast.adapters.halt.cgroup", "", "freeze"),

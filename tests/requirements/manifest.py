@@ -570,12 +570,22 @@ REQUIREMENTS: tuple[Requirement, ...] = (
                 "test_what_ends_or_narrows_what_it_rests_on_is_seen_at_once",
                 "test_it_ends_with_the_last_connection_with_its_time_and_with_its_actor",
             ),
+            *_in(
+                "unit/test_request_table",
+                "test_who_may_ask_before_anything_is_looked_at",
+                "test_an_actor_that_was_revoked_may_only_claim_to_be_another",
+                "test_an_expired_right_is_told_apart_from_none",
+                "test_as_which_unix_user_a_session_may_be_started",
+                "test_an_invite_is_seen_by_its_maker_and_by_those_who_may_take_it_back",
+            ),
         ),
         files=(
             "core/access/authority.py",
             "core/access/envelope_book.py",
+            "core/access/host_rules.py",
+            "core/access/visibility.py",
             "host/access/actor_book.py",
-            "host/session_registry.py",
+            "host/connection/request_table.py",
         ),
     ),
     Requirement(

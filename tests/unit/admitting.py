@@ -10,13 +10,17 @@ from typing import Any
 
 from holdfast.adapters.signing import SigningKey
 from holdfast.core.access.envelope_book import Live
+from holdfast.core.events import AuthorityChanged
 from holdfast.host import clock
 from holdfast.host.access.actor_book import ActorBook
 from holdfast.host.access.admission import Admission
+from holdfast.host.access.revocation import Revocation
+from holdfast.host.access.rights_notices import RightsNotices
+from holdfast.host.connection.operators import Operators
 from holdfast.model.actor import Actor
 from holdfast.model.envelope import Envelope
 from holdfast.model.grant import Grant, GrantChain, Reach
-from holdfast.model.ids import SessionId
+from holdfast.model.ids import ActorId, SessionId
 from holdfast.model.invite import Invite
 from holdfast.wire import grants
 from holdfast.wire.messages.admission import MakeInvite
@@ -30,13 +34,29 @@ class FakeSession:
     """What a live session is told of rights."""
 
     def __init__(self, session: SessionId, labels: tuple[str, ...], uid: int) -> None:
-        self.spec = SimpleNamespace(id=session, labels=labels, uid=uid)
+        self.spec: Any = SimpleNamespace(id=session, labels=labels, uid=uid)
         self.told: list[tuple[str, str, Envelope | None]] = []
         self.judged_again = 0
 
     def authority_changed(self, by: Actor, subject: Actor, envelope: Envelope | None) -> None:
         self.told.append((by.name, subject.name, envelope))
         self.judged_again += 1
+
+    def handle(self, _: AuthorityChanged) -> None:
+        self.judged_again += 1
+
+
+class Connected:
+    """A connection, as far as it is known who acts by it."""
+
+    sessions_used: tuple[()] = ()
+    watches: frozenset[str] = frozenset()
+
+    def __init__(self, connection: str, actor: ActorId | None) -> None:
+        self.connection, self._actor = connection, actor
+
+    def acts_as(self, actor: ActorId) -> bool:
+        return self._actor == actor
 
 
 class FakeDaemon:
@@ -47,22 +67,35 @@ class FakeDaemon:
         self.home = SimpleNamespace(state=str(state))
         self.store = SimpleNamespace(host_key=SigningKey(host.seed))
         self.actors = ActorBook(str(state))
-        self.relays: tuple[str, ...] = ("https://relay.example",)
-        self.operators: list[Any] = []
         self.session = FakeSession(SESSION, LABELS, UID)
         self.registry = SimpleNamespace(live={SESSION: self.session})
-        self.admission = Admission(self)  # type: ignore[arg-type]
+        self.admission = Admission(
+            self.actors,
+            self.store.host_key,
+            str(state),
+            self.live_sessions,
+            lambda: ("https://relay.example",),
+        )
+        notices = RightsNotices(
+            self.registry.live, lambda _: self.admission.review(float(NOW)), lambda _: None
+        )
+        self.notices = notices
+        self.revocation = Revocation(self.actors, self.admission, notices, host.key)
+        none: Any = SimpleNamespace(operator_left=lambda _: None)
+        sessions: Any = self.registry
+        self.operators = Operators(
+            none, sessions, self.actors, self.admission, notices, none, host.key
+        )
         self.owner = self.actors.of_user(UID)  # who may do everything in its own sessions
+
+    def connects(self, connection: str, actor: ActorId | None) -> Any:
+        """One that said who it is; None: it did not yet."""
+        operator: Any = Connected(connection, actor)
+        self.operators.add(operator)
+        return operator
 
     def live_sessions(self) -> list[Live]:
         return [(SESSION, LABELS, UID)]
-
-    def authority_changed(self, by: Actor, subject: Actor, envelope: Envelope | None) -> None:
-        self.admission.review(float(NOW))
-        self.session.authority_changed(by, subject, envelope)
-
-    def rights_changed(self) -> None:
-        self.session.judged_again += 1
 
     # -- what tests do ----------------------------------------------------------------------------
 

@@ -14,7 +14,6 @@ import pytest
 
 from holdfast.host import clock
 from holdfast.host import json_file as record_files
-from holdfast.host.access import revocation
 from holdfast.model.envelope import ROLES, Envelope, Right, Scope
 from holdfast.model.errors import (
     ActorRevoked,
@@ -352,26 +351,29 @@ def test_who_is_here_keeps_its_rights_only_while_one_of_its_connections_shows_th
     chain = daemon.joins(PHONE, daemon.invite())
     actor = daemon.admission.admit("one", PHONE.key, chain, NOW + 2)
     daemon.admission.admit("two", PHONE.key, b"", NOW + 2)
-    daemon.operators = [SimpleNamespace(actor=actor), SimpleNamespace()]
+    one, _, _ = (
+        daemon.connects(*each) for each in (("one", actor.id), ("two", actor.id), ("", None))
+    )
     before = daemon.session.judged_again
-    daemon.admission.withdraw("one")
+    daemon.operators.closed(one)
     assert daemon.rights(PHONE) == set()
     assert daemon.session.judged_again > before, "its other connection's turn and views go too"
-    daemon.admission.withdraw("one")
+    daemon.operators.closed(one)
     assert daemon.session.judged_again == before + 1
 
 
 def test_a_connection_of_many_that_ends_has_nobody_judged_again(daemon: FakeDaemon) -> None:
     chain = daemon.joins(PHONE, daemon.invite())
-    many = [str(number) for number in range(200)]
-    for each in many:
-        actor = daemon.admission.admit(each, PHONE.key, chain, NOW + 2)
-        daemon.operators.append(SimpleNamespace(actor=actor))
+    many: list[Any] = []
+    for number in range(200):
+        actor = daemon.admission.admit(str(number), PHONE.key, chain, NOW + 2)
+        many.append(daemon.connects(str(number), actor.id))
+    daemon.connects("shows nothing", actor.id)
     before = daemon.session.judged_again
     for each in many[1:]:
-        daemon.admission.withdraw(each)
+        daemon.operators.closed(each)
     assert daemon.session.judged_again == before and daemon.rights(PHONE)
-    daemon.admission.withdraw(many[0])
+    daemon.operators.closed(many[0])
     assert daemon.session.judged_again == before + 1 and not daemon.rights(PHONE)
 
 
@@ -409,12 +411,12 @@ def test_a_revoked_parent_takes_its_descendants_with_it_at_once(
     assert daemon.rights(AGENT) == EXECUTE
     version = daemon.actors.authority.version
     if how == "device":
-        ended = revocation.revoke_device(daemon, daemon.owner, "ada", NOW + 3)  # type: ignore[arg-type]
+        ended = daemon.revocation.revoke_device(daemon.owner, "ada", NOW + 3)
         assert {each.actor for each in ended} == {ADA.actor, PHONE.actor, AGENT.actor}
         assert daemon.admission._verifier.versions() == {HOST.key: 1}
     else:
         revoked = daemon.actors.revoke(daemon.owner.id, daemon.actor(ADA), daemon.live_sessions())
-        daemon.authority_changed(daemon.owner, revoked, None)
+        daemon.notices.authority_changed(daemon.owner, revoked, None)
     for who in (ADA, PHONE, AGENT):
         assert daemon.rights(who) == set(), "without another word from anybody"
     assert daemon.actors.authority.version > version, "what was allowed before is judged again"
@@ -435,8 +437,8 @@ def test_who_handed_on_takes_back_that_and_nothing_else(daemon: FakeDaemon) -> N
     daemon.admission.admit("o", AGENT.key, other, NOW + 2)
     ada = daemon.actor(ADA)
     agent = daemon.actor(AGENT).name
-    refused(NotPermitted, revocation.revoke_device, daemon, daemon.actor(AGENT), "ada", NOW + 3)
-    ended = revocation.revoke_device(daemon, ada, agent, NOW + 3)  # type: ignore[arg-type]
+    refused(NotPermitted, daemon.revocation.revoke_device, daemon.actor(AGENT), "ada", NOW + 3)
+    ended = daemon.revocation.revoke_device(ada, agent, NOW + 3)
     assert {each.actor for each in ended} == {PHONE.actor, AGENT.actor}
     assert daemon.rights(PHONE) == set() and daemon.rights(ADA) == EXECUTE
     assert daemon.rights(AGENT) == {"observe"}, "what it has from somebody else stands"
@@ -454,7 +456,7 @@ def test_with_a_device_go_the_invites_it_made_and_who_came_by_them(daemon: FakeD
     daemon.admission.admit("p", PHONE.key, chain, NOW + 4)
     refused(NotPermitted, lambda: daemon.invite(ada, NOW + 2, lasts_s=9.0 * HOUR))
     assert daemon.rights(PHONE, NOW + 4) == EXECUTE
-    revocation.revoke_device(daemon, daemon.owner, "ada", NOW + 5)  # type: ignore[arg-type]
+    daemon.revocation.revoke_device(daemon.owner, "ada", NOW + 5)
     assert daemon.rights(PHONE, NOW + 5) == set()
     refused(GrantRevoked, daemon.admission.admit, "p", PHONE.key, chain, NOW + 6)
     refused(InviteInvalid, daemon.joins, MALLORY, theirs, "", NOW + 6)
@@ -480,13 +482,13 @@ def test_a_revoked_invite_lets_nobody_in_and_may_shut_out_who_came(daemon: FakeD
     daemon.admission.admit("p", PHONE.key, chain, NOW + 2)
     stranger = daemon.actors.add(UID, "stranger", "agent", MALLORY.key, "", "")
     text = invite.id.hex()
-    assert revocation.seen_invites(daemon, stranger, NOW) == []  # type: ignore[arg-type]
-    refused(InviteInvalid, revocation.revoke_invite, daemon, stranger, text, False, NOW + 3)
-    refused(InviteInvalid, revocation.revoke_invite, daemon, daemon.owner, "", False, NOW + 3)
-    revocation.revoke_invite(daemon, daemon.owner, text[:6], False, NOW + 3)  # type: ignore[arg-type]
+    assert daemon.revocation.seen_invites(stranger, NOW) == []
+    refused(InviteInvalid, daemon.revocation.revoke_invite, stranger, text, False, NOW + 3)
+    refused(InviteInvalid, daemon.revocation.revoke_invite, daemon.owner, "", False, NOW + 3)
+    daemon.revocation.revoke_invite(daemon.owner, text[:6], False, NOW + 3)
     refused(InviteInvalid, daemon.admission.psk, invite.id, NOW + 3)
     assert daemon.rights(PHONE) == EXECUTE
-    revocation.revoke_invite(daemon, daemon.owner, text, True, NOW + 4)  # type: ignore[arg-type]
+    daemon.revocation.revoke_invite(daemon.owner, text, True, NOW + 4)
     assert daemon.rights(PHONE) == set()
     refused(GrantRevoked, restarted(daemon).admission.admit, "p", PHONE.key, chain, NOW + 5)
 
@@ -498,7 +500,7 @@ def test_revocations_that_no_grant_can_outlive_leave_the_list(daemon: FakeDaemon
         ada = handed_on(chain, who, ADA, expires=now + 30)
         daemon.admission.admit("x", ADA.key, ada, now + 2)
         actor = daemon.actor(who)
-        revocation.revoke_device(daemon, actor, daemon.actor(ADA).name, now + 3)  # type: ignore[arg-type]
+        daemon.revocation.revoke_device(actor, daemon.actor(ADA).name, now + 3)
         assert len(daemon.admission._revoked.links) == 1
     assert daemon.admission._revoked.version == 2
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -60,12 +61,11 @@ class Stage:
     def __init__(self) -> None:
         self.sent: list[bytes] = []
         self.ring = Ring()
-        daemon = SimpleNamespace(starts=0)
-        reach = SimpleNamespace(daemon=daemon, host_key=HOST, wanting=lambda _: [self])
-        live = SimpleNamespace(
+        relays: Any = SimpleNamespace(life=0, host_key=HOST, wanting=lambda _: [self])
+        live: Any = SimpleNamespace(
             incarnation=Incarnation(SESSION, 3), ring=self.ring, spec=SimpleNamespace(id=SESSION)
         )
-        self.fanout = Fanout(reach, live)  # type: ignore[arg-type]
+        self.fanout = Fanout(relays, live)
 
     def say(self, message: r.Broadcast) -> None:
         self.sent.append(message.data)

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from holdfast.core.access import visibility
 from holdfast.core.access.authority import Authority
 from holdfast.core.access.presented_grants import PresentedGrants
 from holdfast.host import session_registry as registry_module
@@ -35,7 +36,7 @@ class Scene:
             self.shown.show(str(number), grant, ADA.key, NOW)
         self.authority = Authority([ACTOR], shown=self.shown)
         store: Any = SimpleNamespace(tombstones=lambda _: [])
-        self.registry = Registry(store, self.authority)
+        self.registry: Registry[Any] = Registry(store, self.authority)
         self.live: Any = SimpleNamespace(spec=SimpleNamespace(uid=1000, id=SESSION, labels=("x",)))
         self.judged = 0
         judged = self.authority._meet
@@ -99,11 +100,11 @@ def test_it_ends_with_the_last_connection_with_its_time_and_with_its_actor(
 def test_no_more_answers_are_kept_than_there_is_room_for(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(registry_module, "_KEPT_MAX", 3)
+    monkeypatch.setattr(visibility, "_CACHE_MAX", 3)
     for number in range(10):
         scene.live.spec.labels = ("x", str(number))
         assert scene.sees()
-        assert len(scene.registry._allowances) <= 3
+        assert len(scene.registry._visibility._cache) <= 3
 
 
 @pytest.mark.requirement("R3")

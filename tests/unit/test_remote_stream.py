@@ -41,7 +41,7 @@ class Uplink:
     has_room = True
 
     def __init__(self) -> None:
-        self.reach = SimpleNamespace(daemon=None, book=lambda _: None)
+        self.reach = SimpleNamespace(host=None, input_book=lambda _: None)
         self.complaints: list[HoldfastError] = []
         self.closed: asyncio.Future[int] = asyncio.get_running_loop().create_future()
 
@@ -93,14 +93,12 @@ class Host(Uplink):
         self.observes = True
         self.book = InputBook(Incarnation(SESSION, 4))
         live = SimpleNamespace(spec=SimpleNamespace(id=SESSION))
-        registry = SimpleNamespace(live={SESSION: live}, may_see=lambda *_: self.observes)
-        daemon = SimpleNamespace(
+        host = SimpleNamespace(
             admission=SimpleNamespace(admit=self._admit, withdraw=lambda _: None),
-            registry=registry,
-            came=lambda _: None,
-            operator_left=lambda _: None,
+            sessions=SimpleNamespace(live={SESSION: live}, may_see=lambda *_: self.observes),
+            operators=SimpleNamespace(add=lambda _: None, closed=lambda _: None),
         )
-        self.reach = SimpleNamespace(daemon=daemon, static=STATIC, book=lambda _: self.book)
+        self.reach = SimpleNamespace(host=host, static=STATIC, input_book=lambda _: self.book)
 
     def _admit(self, _: str, key: bytes, *__: object) -> object:
         if key not in self.known:

@@ -78,7 +78,7 @@ class Reach:
 
     host_key = HOST
     device = device_of(HOST.public, channel_key(HOST.seed), HOST.sign)
-    daemon = None
+    host = None
 
     def __init__(self) -> None:
         signature = SESSION_KEY.sign(r.session_text(SESSION, HOST.public, 3))

@@ -19,7 +19,7 @@ class _Live:
     def __init__(self) -> None:
         self.now = SessionState.PROMPT
         self.news: asyncio.Queue[SessionState] = asyncio.Queue()
-        self.daemon = self
+        self.daemon = self.operators = self
 
     def state(self) -> SessionState:
         return self.now

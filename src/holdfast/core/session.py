@@ -329,6 +329,10 @@ class SessionMachine:
         self._resuming_actors = self.halted_actors
         return [do.Thaw()]
 
+    def check_may_force_lease(self, actor: str, now: float) -> None:
+        """To act without the lease's word that nobody else does: as grave as granting rights."""
+        self._check(actor, Right.GRANT, now)
+
     def _froze(self, event: ev.FreezeReported) -> list[do.Effect]:
         self._step(StateStep.FREEZE_CONFIRMED if event.frozen else StateStep.FREEZE_FAILED)
         return [do.AnnounceOperators()]

@@ -10,6 +10,7 @@ import pwd
 import socket
 import time
 import zlib
+from functools import partial
 
 from holdfast import __version__
 from holdfast.adapters.ghostty.screen import GhosttyScreen
@@ -17,44 +18,46 @@ from holdfast.adapters.halt import cgroup
 from holdfast.adapters.launch.client import Launcher
 from holdfast.adapters.proc.observation import ProcObservation
 from holdfast.core import events as ev
-from holdfast.core.access.envelope_book import Live
 from holdfast.core.activity import judge
-from holdfast.core.attachments import Seat
 from holdfast.host import config, levels, takeover
 from holdfast.host.access.actor_book import ActorBook
 from holdfast.host.access.admission import Admission
+from holdfast.host.access.requests import AccessRequests
+from holdfast.host.access.revocation import Revocation
+from holdfast.host.access.rights_notices import RightsNotices
 from holdfast.host.clock import now
 from holdfast.host.connection.forwarding import Forwarding
-from holdfast.host.connection.operator_connection import OperatorConnection
-from holdfast.host.connection.output_channels import OutputChannel
-from holdfast.host.connection.requests import Requests
+from holdfast.host.connection.host_requests import HostRequests
+from holdfast.host.connection.operators import Operators
+from holdfast.host.connection.request_table import RequestTable, handlers
 from holdfast.host.keeper_link import KeeperLink
 from holdfast.host.reach.relay_list import RelayList
 from holdfast.host.reach.relay_presence import RelayPresence
-from holdfast.host.session import fencing_token
-from holdfast.host.session.describe import waiting_line
+from holdfast.host.reach.remote_stream import StreamHost
+from holdfast.host.reach.requests import ReachRequests
+from holdfast.host.session import blame, fencing_token
+from holdfast.host.session.input_requests import InputRequests
+from holdfast.host.session.journal_requests import JournalRequests
 from holdfast.host.session.lease import HostLeases
 from holdfast.host.session.live_session import LiveSession
+from holdfast.host.session.requests import SessionRequests
+from holdfast.host.session.start import start
+from holdfast.host.session.turn_requests import TurnRequests
 from holdfast.host.session_registry import Registry
 from holdfast.host.session_store import SessionStore, Stored
-from holdfast.model.actor import Actor
-from holdfast.model.envelope import Envelope
-from holdfast.model.errors import LimitReached, StorageFailed
+from holdfast.model.errors import StorageFailed
 from holdfast.model.home import Home
-from holdfast.model.ids import HOST_ACTOR, OperatorId, SessionId
+from holdfast.model.ids import HOST_ACTOR, SessionId
 from holdfast.model.info import Finding, HostInfo
-from holdfast.model.limits import OPERATORS_MAX
 from holdfast.model.size import Size
 from holdfast.model.state import Ending, Level, SessionState
 from holdfast.ports.launch import Launch
 from holdfast.ports.observation import Observation
 from holdfast.ports.screen import ScreenPort
-from holdfast.wire.messages import session as m
 
 log = logging.getLogger(__name__)
 
 _LINGER_S = 30.0  # an ended session's output waits this long for a slow reader
-_ACCEPT_RETRY_S = 0.5
 _BURY_RETRY_S = 5.0  # a tombstone that could not be written is tried again
 
 
@@ -69,27 +72,66 @@ class Daemon:
         self.config, self._config_error = config.carried(home.config, first=starts == 0)
         self.store = SessionStore(home.state)
         self.actors = ActorBook(home.state)
-        self.admission = Admission(self)
-        self.registry = Registry(self.store, self.actors.authority)
-        self.forwarding = Forwarding(self)
-        self.requests = Requests(self)
-        self.reach = RelayPresence(self)
-        own = os.environ.get("HOLDFAST_RELAY", "") or self.config.relay
-        self.relaying = RelayList(self, self.config.relays, own)
+        self.registry: Registry[LiveSession] = Registry(self.store, self.actors.authority)
+        self.forwarding = Forwarding()
         self.observation: Observation = ProcObservation(judge)
         nofile = int(os.environ.get("HOLDFAST_NOFILE_SOFT", "0"))
         # One name per home, the same for every daemon of it: it names our cgroup directory.
         self.instance = f"{os.getuid()}-{zlib.crc32(home.state.encode()):08x}"
         self.launcher: Launch = Launcher(self.instance, nofile=nofile)
         self.leases = HostLeases(self)
-        self.operators: set[OperatorConnection] = set()
         self.uid = os.getuid()
-        self._listener = listener
+        host_key = self.store.host_key
+        self.admission = Admission(
+            self.actors,
+            host_key,
+            home.state,
+            self.registry.judged,
+            lambda: self.relay_list.shared(),
+        )
+        self.notices = RightsNotices(
+            self.registry.live, self.admission.review, lambda subject: self.reach.judge(subject)
+        )
+        self.operators = Operators(
+            listener,
+            self.registry,
+            self.actors,
+            self.admission,
+            self.notices,
+            self.forwarding,
+            host_key.public,
+        )
+        self.reach = RelayPresence(
+            self.registry.live,
+            self.store,
+            StreamHost(self.admission, self.registry, self.operators),
+            starts,
+        )
+        own = os.environ.get("HOLDFAST_RELAY", "") or self.config.relay
+        self.relay_list = RelayList(home.state, self.reach, keeper.relay, self.config.relays, own)
+        self.operators.table = self._request_table()
         self._started_at = time.time()
         self.starts = starts  # daemons before this one
         self._stopped = asyncio.get_running_loop().create_future()
         self._leaving: asyncio.Task[None] | None = None
         self._level: asyncio.Task[Level]
+
+    def _request_table(self) -> RequestTable:
+        actors, host_key = self.actors, self.store.host_key.public
+        revocation = Revocation(actors, self.admission, self.notices, host_key)
+        rows = handlers(
+            SessionRequests(self.registry, self.store, self.operators, partial(start, self)),
+            InputRequests(self.operators.open_channel),
+            TurnRequests(actors),
+            JournalRequests(self.store, actors, partial(blame.gathered_ended, self)),
+            AccessRequests(
+                actors, self.admission, revocation, self.notices, self.registry, host_key
+            ),
+            ReachRequests(self.relay_list),
+            self.forwarding,
+            HostRequests(self, self.registry.live),
+        )
+        return RequestTable(rows, self.registry, actors.authority, self.uid)
 
     # -- life ---------------------------------------------------------------------------------
 
@@ -103,23 +145,20 @@ class Daemon:
             self._terminate,
             self._keeper_lost,
             self._froze,
-            self.relaying.own.heard,
+            self.relay_list.own.heard,
         )
-        self._listener.setblocking(False)
-        loop.add_reader(self._listener, self._on_connection)
+        self.operators.listen()
         # Asking CRIU takes a moment: meanwhile the sessions there are served already.
         self._level = loop.create_task(asyncio.to_thread(levels.highest))
         self.keeper.ready()
-        self.relaying.start()
+        self.relay_list.start()
         log.info("daemon %d ready, %d sessions", os.getpid(), len(self.registry.live))
         try:
             await self._stopped
         finally:
-            loop.remove_reader(self._listener)
             self.keeper.close(loop)
             await self.reach.close()
-            for operator in list(self.operators):
-                operator.close()
+            self.operators.close()
             for live in list(self.registry.live.values()):
                 live.close(keep=True)
             await self.leases.close()
@@ -149,10 +188,9 @@ class Daemon:
     def _froze(self, session: SessionId) -> None:
         """The keeper had no word of a lease in time. Ours may have been on its way."""
         live = self.registry.live.get(session)
-        if (
-            live is not None and not live.is_over and live.lease_allows()
-        ):  # else it is fenced by now
-            live.halts.reconcile()
+        if live is None or live.is_over or not live.lease_allows():
+            return  # or it is fenced by now
+        live.halts.reconcile()
 
     def _keeper_lost(self) -> None:
         """Without the keeper nobody can learn a session's end or carry it on: this is host death,
@@ -169,75 +207,6 @@ class Daemon:
                 os.unlink(self.home.socket)
             self.stop()
 
-    # -- operators ----------------------------------------------------------------------------
-
-    def _on_connection(self) -> None:
-        try:
-            sock, _ = self._listener.accept()
-        except BlockingIOError:
-            return
-        except OSError as error:
-            # Out of descriptors, most likely: let those who wait wait, do not spin.
-            log.error("cannot accept: %s", error)
-            loop = asyncio.get_running_loop()
-            loop.remove_reader(self._listener)
-            loop.call_later(_ACCEPT_RETRY_S, loop.add_reader, self._listener, self._on_connection)
-            return
-        operator = OperatorConnection(self, sock)
-        if operator.uid not in (0, self.uid) and self.uid != 0:
-            operator.close()  # the socket's mode forbids it already
-            return
-        self.came(operator)
-
-    def came(self, operator: OperatorConnection) -> None:
-        """From this machine, or through a relay."""
-        self.operators.add(operator)
-        if len(self.operators) > OPERATORS_MAX:
-            operator.refuse(LimitReached("this host serves its limit of operators", hint="later"))
-
-    def operator_left(self, operator: OperatorConnection) -> None:
-        self.operators.discard(operator)
-        self.forwarding.gone(operator)
-        for live in tuple(operator.touched):
-            live.connection_closed(operator)
-        self.admission.withdraw(operator.connection)
-        if operator.watches:
-            for live in self.registry.live.values():
-                self._update_watching(live)
-
-    def welcome(self, operator: OperatorConnection) -> m.Welcome:
-        return m.Welcome(
-            m.PROTOCOL_VERSION,
-            socket.gethostname(),
-            os.getpid(),
-            host_key=self.store.host_key.public,
-            challenge=operator.challenge,
-            actor=operator.actor.name,
-        )
-
-    def join(self, operator: OperatorConnection, channel: OutputChannel) -> None:
-        operator.channels[channel.number] = channel
-        if channel.live is not None:
-            channel.live.audience[operator] = channel.live.audience.get(operator, 0) + 1
-            channel.live.note_connection(operator)
-
-    def leave(self, operator: OperatorConnection, channel: OutputChannel) -> None:
-        """A channel ended, by either side."""
-        if operator.channels.pop(channel.number, None) is None:
-            return
-        live = channel.live
-        if live is None:
-            return
-        if operator.remote is not None and live.ending is None:  # else it still reads the rest
-            operator.remote.left(channel.number)
-        live.audience[operator] -= 1
-        if not live.audience[operator]:
-            del live.audience[operator]
-        if operator.id is not None and not _having(live, operator.id, channel.number):
-            live.record_detach(operator, channel.number)
-        if live.ending is not None and not live.audience:
-            self._lay_to_rest(live)
-
     # -- what sessions tell -------------------------------------------------------------------
 
     def make_screen(self, size: Size) -> ScreenPort:
@@ -248,77 +217,8 @@ class Daemon:
         return GhosttyScreen(size, None)
 
     def session_began(self, live: LiveSession) -> None:
-        self._update_watching(live)
-        self.reach.began(live)
-
-    def tell_answerer(self, live: LiveSession, seat: Seat | None) -> None:
-        for operator in tuple(live.audience):
-            for channel in tuple(operator.channels.values()):  # who reads nothing may go here
-                if channel.live is live and channel.number >= 0:
-                    here = operator.id, channel.number
-                    answers = seat is not None and (seat.operator, seat.channel) == here
-                    operator.event(m.Answering(channel.number, answers))
-
-    def announce(self, live: LiveSession) -> None:
-        seats = live.core.attachments
-        event = m.OperatorEvent(live.spec.id, seats.count(), seats.observers(), live.core.size)
-        for operator in tuple({*live.audience, *self.watchers(live)}):
-            operator.event(event)
-
-    def state_changed(self, live: LiveSession, state: SessionState) -> None:
-        event = self.state_event(live, state)
-        for operator in self.watchers(live):
-            operator.event(event)
-
-    def state_event(self, live: LiveSession, state: SessionState) -> m.StateEvent:
-        line = waiting_line(live, state)
-        return m.StateEvent(live.spec.id, live.spec.name, state, time.time(), line, live.ending)
-
-    def watch(self, operator: OperatorConnection, session: str) -> None:
-        operator.watches.add(session)
-        for live in self.registry.live.values():
-            self._update_watching(live)
-
-    def watchers(self, live: LiveSession) -> list[OperatorConnection]:
-        return [
-            operator
-            for operator in self.operators
-            if operator.watches & {"", live.spec.id} and self.registry.may_see(operator.actor, live)
-        ]
-
-    def _update_watching(self, live: LiveSession) -> None:
-        live.watching.set_watched(bool(self.watchers(live)))
-
-    # -- authority ----------------------------------------------------------------------------
-
-    def live_sessions(self) -> list[Live]:
-        """Every one, as far as authority is concerned."""
-        return [
-            (live.spec.id, live.spec.labels, live.spec.uid) for live in self.registry.live.values()
-        ]
-
-    def authority_changed(self, by: Actor, subject: Actor, envelope: Envelope | None) -> None:
-        """Recorded in every session it is about, then in force there: at once (A2)."""
-        if envelope is None:
-            self.admission.review(now())  # what the subject handed on is over too
-        for live in list(self.registry.live.values()):
-            if subject.may_touch(live.spec.uid):
-                live.authority_changed(by, subject, envelope)
-        self.reach.judge(None if envelope is None else subject.id)
-
-    def rights_changed(self) -> None:
-        """What somebody shows counts no more: in force in every session, at once."""
-        for live in list(self.registry.live.values()):
-            live.handle(ev.AuthorityChanged(HOST_ACTOR, now()))
-        self.reach.judge()
-
-    def dismiss(self, live: LiveSession, who: OperatorId, channel: int) -> None:
-        """This operator may not watch any more: its channel is closed, and it learns why."""
-        for operator, found in _having(live, who, channel):
-            operator.event(m.Dismissed(channel))
-            self.leave(operator, found)
-            if operator.remote is not None:
-                operator.remote.judge()
+        self.operators.update_watching(live)
+        self.reach.announce(live)
 
     # -- the end of a session -----------------------------------------------------------------
 
@@ -346,32 +246,23 @@ class Daemon:
             cgroup.remove(live.spec.place.cgroup)
         levels.remove_bell(self.home, live.spec.mark)
         fencing_token.remove(self.home, live.spec.mark)
-        self.state_changed(live, SessionState.ENDED)
+        self.operators.state_changed(live, SessionState.ENDED)
         if not live.tombstone_written.done():
             live.tombstone_written.set_result(stored)
         for operator in tuple(live.audience):
             operator.pump()
         if not live.audience:
-            self._lay_to_rest(live)
+            live.close_when_read()
         else:
-            asyncio.get_running_loop().call_later(_LINGER_S, self._let_go, live)
+            asyncio.get_running_loop().call_later(_LINGER_S, self._drop_slow_readers, live)
 
-    def _let_go(self, live: LiveSession) -> None:
+    def _drop_slow_readers(self, live: LiveSession) -> None:
         """Readers too slow for an ended session: their connection ends, so that they notice. The
         rest of the output is on disk; whoever comes back gets it from there."""
         for operator in tuple(live.audience):
             operator.close()
 
-    def _lay_to_rest(self, live: LiveSession) -> None:
-        if live.tombstone_written.done():
-            live.close(keep=False)
-
     # -- what it is ---------------------------------------------------------------------------
-
-    @property
-    def relays(self) -> tuple[str, ...]:
-        """As others are to dial them."""
-        return self.relaying.shared()
 
     async def highest_level(self) -> Level:
         return await asyncio.shield(self._level)
@@ -388,19 +279,10 @@ class Daemon:
             level=await self.highest_level(),
             home=self.home.state,
             sessions=len(self.registry.live),
-            findings=(*findings, *self._config_findings(), *self.relaying.findings()),
+            findings=(*findings, *self._config_findings(), *self.relay_list.findings()),
         )
 
     def _config_findings(self) -> list[Finding]:
         if not self._config_error:
             return []
         return [Finding("configuration", False, self._config_error, "mend it, then restart")]
-
-
-def _having(
-    live: LiveSession, who: OperatorId, channel: int
-) -> list[tuple[OperatorConnection, OutputChannel]]:
-    """By which connections this operator has this channel: one that came back may still be here by
-    its old one, and its seat stands until the last of them leaves it."""
-    found = ((each, each.channels.get(channel)) for each in live.audience if each.id == who)
-    return [(each, at) for each, at in found if at is not None and at.live is live]

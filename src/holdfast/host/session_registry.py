@@ -1,56 +1,63 @@
-"""Sessions by name, id and prefix, and who may see which.
+"""Sessions by name, id and prefix, as far as the asking actor may see them (core.access).
 
-A session belongs to nobody, but it runs as a unix user: only actors of that user, and root's, can
-name it, and of these only those whose envelope lets them observe it. To everybody else it does not
-exist.
+Names are each unix user's own: two users may have a session of the same name.
 """
 
 from __future__ import annotations
 
-import contextlib
 import re
-from typing import TYPE_CHECKING
+from typing import Generic, Protocol, TypeVar
 
-from holdfast.core.access.authority import Allowance, Authority
+from holdfast.core.access.authority import Authority
+from holdfast.core.access.envelope_book import Live
+from holdfast.core.access.visibility import Visibility
 from holdfast.host.clock import now
+from holdfast.host.session.parcel import SessionSpec
 from holdfast.host.session_store import SessionStore, Stored
 from holdfast.model.actor import Actor
-from holdfast.model.envelope import Right
 from holdfast.model.errors import (
-    ActorRevoked,
     AmbiguousName,
     InvalidArgument,
     NameTaken,
     NoSuchSession,
-    NotPermitted,
+    SessionEnded,
 )
-from holdfast.model.ids import ActorId, SessionId
+from holdfast.model.ids import SessionId
 from holdfast.model.limits import NAME_MAX_CHARS, TOMBSTONES_LISTED
 
-if TYPE_CHECKING:
-    from holdfast.host.session.live_session import LiveSession
-
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
-_KEPT_MAX = 4096  # allowances, of who asked for which session
 
 
-class Registry:
+class Specified(Protocol):
+    """A session, as far as it can be found."""
+
+    spec: SessionSpec
+
+
+S = TypeVar("S", bound=Specified)
+
+
+class FindSession(Protocol):
+    """A live session, or the latest ended one, of this name or id."""
+
+    def find(self, actor: Actor, text: str) -> Specified | Stored: ...
+
+
+class Registry(Generic[S]):
     """Live sessions, and the recently ended."""
 
     def __init__(self, store: SessionStore, authority: Authority) -> None:
-        self._authority = authority
-        # Good until the authority's version or the time moves on: every stream asks at every beat.
-        self._allowances: dict[tuple[ActorId, SessionId, tuple[str, ...]], Allowance] = {}
-        self.live: dict[SessionId, LiveSession] = {}
-        self._names: dict[tuple[int, str], SessionId] = {}  # names are each user's own
+        self._visibility = Visibility(authority)
+        self.live: dict[SessionId, S] = {}
+        self._names: dict[tuple[int, str], SessionId] = {}
         self._recent = store.tombstones(TOMBSTONES_LISTED)
         self._starting: set[tuple[int, str]] = set()
 
-    def add(self, live: LiveSession) -> None:
+    def add(self, live: S) -> None:
         self.live[live.spec.id] = live
         self._names[live.spec.uid, live.spec.name] = live.spec.id
 
-    def ended(self, live: LiveSession, stored: Stored) -> None:
+    def ended(self, live: S, stored: Stored) -> None:
         self.live.pop(live.spec.id, None)
         if self._names.get((live.spec.uid, live.spec.name)) == live.spec.id:
             del self._names[live.spec.uid, live.spec.name]
@@ -63,7 +70,7 @@ class Registry:
             del self._recent[index]
 
     def reserve(self, uid: int, name: str, program: str) -> str:
-        """A free name, held until `settle`: the one asked for, or one made from the program's."""
+        """A name kept free until `settle`: the one asked for, or one made from the program's."""
         if name:
             if len(name) > NAME_MAX_CHARS or not _NAME.fullmatch(name):
                 raise InvalidArgument(
@@ -92,28 +99,17 @@ class Registry:
 
     # -- finding ------------------------------------------------------------------------------
 
-    def may_see(self, actor: Actor, found: LiveSession | Stored) -> bool:
-        if isinstance(found, Stored):
-            uid, session, labels = found.uid, found.info.id, found.info.labels
-        else:
-            uid, session, labels = found.spec.uid, found.spec.id, found.spec.labels
-        if not actor.may_touch(uid):
-            return False
-        return Right.OBSERVE in self._allowance(actor.id, session, labels).rights
+    def judged(self) -> list[Live]:
+        """Every live session, as far as authority is concerned."""
+        return [_judged(live) for live in self.live.values()]
 
-    def _allowance(self, actor: ActorId, session: SessionId, labels: tuple[str, ...]) -> Allowance:
-        key, at = (actor, session, labels), now()
-        kept = self._allowances.get(key)
-        if kept is None or kept.version != self._authority.version or at >= kept.valid_until:
-            if len(self._allowances) >= _KEPT_MAX:
-                self._allowances.clear()
-            kept = self._allowances[key] = self._authority.allowance(actor, session, labels, at)
-        return kept
+    def may_see(self, actor: Actor, found: Specified | Stored) -> bool:
+        return self._visibility.may_observe(actor, _judged(found), now())
 
-    def find_live(self, actor: Actor, text: str) -> LiveSession | None:
+    def find_live(self, actor: Actor, text: str) -> S | None:
         """By id, name (the asker's own first), or unique prefix of an id; None when only ended
         sessions match."""
-        exact: LiveSession | None = self.live.get(text)  # type: ignore[call-overload]
+        exact: S | None = self.live.get(text)  # type: ignore[call-overload]
         if exact is not None and self.may_see(actor, exact):
             return exact
         found = self._by_name(actor, text)
@@ -127,7 +123,7 @@ class Registry:
             )
         return matches[0] if matches else None
 
-    def find(self, actor: Actor, text: str) -> LiveSession | Stored:
+    def find(self, actor: Actor, text: str) -> S | Stored:
         """A live session, or the latest ended one."""
         live = self.find_live(actor, text)
         if live is not None:
@@ -136,26 +132,27 @@ class Registry:
             named = stored.info.name == text or stored.info.id.startswith(text)
             if text and named and self.may_see(actor, stored):
                 return stored
-        self._check_not_expired(actor, text)
+        for live in self.live.values():
+            if text in (live.spec.id, live.spec.name):
+                self._visibility.check_not_expired(actor, _judged(live), now())
         raise NoSuchSession(
             f"there is no session {text[:80]!r}", hint="`hold ls --all` lists live and ended ones"
         )
 
-    def _check_not_expired(self, actor: Actor, text: str) -> None:
-        """Who could see it until its envelope expired is told so: it knows of the session."""
-        for live in self.live.values():
-            if text in (live.spec.id, live.spec.name) and actor.may_touch(live.spec.uid):
-                with contextlib.suppress(NotPermitted, ActorRevoked):
-                    spec = live.spec
-                    self._authority.check(actor.id, Right.OBSERVE, spec.id, spec.labels, now())
+    def find_running(self, actor: Actor, text: str) -> S:
+        """A live session; an ended one is refused as ended."""
+        found = self.find(actor, text)
+        if isinstance(found, Stored):
+            raise has_ended(found)
+        return found
 
-    def seen_live(self, actor: Actor) -> list[LiveSession]:
+    def seen_live(self, actor: Actor) -> list[S]:
         return [live for live in self.live.values() if self.may_see(actor, live)]
 
     def seen_ended(self, actor: Actor) -> list[Stored]:
         return [stored for stored in self._recent if self.may_see(actor, stored)]
 
-    def _by_name(self, actor: Actor, text: str) -> LiveSession | None:
+    def _by_name(self, actor: Actor, text: str) -> S | None:
         session = self._names.get((actor.uid, text))
         if session is None and actor.uid == 0:
             others = [found for (_, name), found in self._names.items() if name == text]
@@ -166,3 +163,16 @@ class Registry:
             session = others[0] if others else None
         found = self.live.get(session) if session is not None else None
         return found if found is not None and self.may_see(actor, found) else None
+
+
+def has_ended(found: Stored) -> SessionEnded:
+    return SessionEnded(
+        f"the session {found.info.name} has ended: {found.info.ending}",
+        hint=f"`hold screen {found.info.id[:8]}` shows its last screen",
+    )
+
+
+def _judged(found: Specified | Stored) -> Live:
+    if isinstance(found, Stored):
+        return found.info.id, found.info.labels, found.uid
+    return found.spec.id, found.spec.labels, found.spec.uid

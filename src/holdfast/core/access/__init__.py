@@ -6,4 +6,6 @@ presented_grants.py  chains of grants that actors presented
 grant_verifier.py    whether a chain of grants counts
 invites.py           invites: made, redeemed, expired
 rate_limits.py       how much an actor may write per minute
+visibility.py        which sessions exist for an actor
+host_rules.py        what each request needs: one row per request
 """

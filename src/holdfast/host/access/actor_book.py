@@ -1,4 +1,4 @@
-"""The actors this host knows and their envelopes: judged by core.authority, kept on disk.
+"""The actors this host knows and their envelopes: judged by core.access, kept on disk.
 
     STATE/authority.json       actors and envelopes
     STATE/keys/<actor>.key     private keys of the unix users' own actors
@@ -28,7 +28,6 @@ from holdfast.model.errors import (
     InvalidArgument,
     LastAdmin,
     NoSuchActor,
-    NotPermitted,
 )
 from holdfast.model.ids import HOST_ACTOR, ActorId
 from holdfast.model.record import Record
@@ -90,34 +89,6 @@ class ActorBook:
     def envelope(self, actor: Actor, scope: Scope) -> Envelope | None:
         found = (each for each in self.envelopes_of(actor) if each.scope == scope)
         return next(found, None)
-
-    def check_may_start(self, actor: Actor) -> None:
-        """Starting a session is a write to no session yet: it needs the right everywhere."""
-        try:
-            self.check_everywhere(actor, Right.INPUT)
-        except NotPermitted as refusal:
-            raise NotPermitted(
-                f"{actor.name} may not start sessions",
-                hint=f"`hold grant {actor.name} execute --all` lets it",
-            ) from refusal
-
-    def check_everywhere(self, actor: Actor, right: Right) -> None:
-        self.authority.check_everywhere(actor.id, right, now())
-
-    def check_not_revoked(self, actor: Actor) -> None:
-        """At each request: what a connection knows of its actor is from when it came."""
-        current = self.get(actor.id)
-        if current is None or current.revoked_at is not None:
-            raise ActorRevoked(f"actor {actor.name} was revoked")
-
-    def check_manages(self, actor: Actor) -> None:
-        """Who may say which actors there are, and stop the host: who may grant everywhere."""
-        try:
-            self.check_everywhere(actor, Right.GRANT)
-        except NotPermitted as refusal:
-            raise NotPermitted(
-                f"{actor.name} may not manage this host", hint="it needs the role admin for all"
-            ) from refusal
 
     def check_claim(self, actor: Actor, text: bytes, signature: bytes) -> None:
         if not signing.check(actor.key, text, signature):
@@ -238,8 +209,8 @@ def _check_ruled(before: Authority, after: Authority) -> None:
         if _rulers(before, uid) and not _rulers(after, uid):
             last = ", ".join(each.name for each in _rulers(before, uid))
             raise LastAdmin(
-                f"{last} is the last who may grant rights everywhere",
-                hint="make somebody else admin of all first, without expiry",
+                f"{last} is the last actor that may grant rights everywhere",
+                hint="make another actor admin of all first, without expiry",
             )
 
 

@@ -1,11 +1,11 @@
-"""Who is let in, from here and from elsewhere: by a chain of grants, by an invite, or as an actor
-that is known. No sockets here: channels and connections ask.
+"""Who is let in, from this machine and from others: by a chain of grants, by an invite, or as an
+actor that is known. No sockets here: channels and connections ask.
 
-    STATE/admission.json   invites, who came in, what was revoked, and the latest time of all that
+    STATE/admission.json   invites, devices, what was revoked, and the latest time of all that
 
-What is answered is on disk before: an invite that was used up stays so, and what was revoked stays
-revoked, also when the daemon is killed between the two. A chain counts for its holder while the
-connection that showed it lasts (core.shown_grants), and everything is judged by core.
+Everything is on disk before it is answered: an invite that was used up stays so, and what was
+revoked stays revoked, also when the daemon is killed between the two. A chain counts for its holder
+while the connection that presented it lasts (core.access.presented_grants). All is judged by core.
 """
 
 from __future__ import annotations
@@ -13,17 +13,18 @@ from __future__ import annotations
 import logging
 import os
 import socket
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING
 
 from holdfast.adapters import signing
+from holdfast.core.access.envelope_book import Live
 from holdfast.core.access.grant_verifier import VerifiedGrant, Verifier
 from holdfast.core.access.invites import InviteBook
 from holdfast.core.access.presented_grants import PresentedGrants
 from holdfast.host import clock, json_file
+from holdfast.host.access.actor_book import ActorBook
 from holdfast.host.access.device_book import Admitted, DeviceBook
-from holdfast.host.access.revocation_list import Revoked
+from holdfast.host.access.revocation import Revoked
 from holdfast.host.session_store import storage_failed
 from holdfast.model.actor import Actor, ActorKind, check_name
 from holdfast.model.envelope import ALL, Envelope, Right, rights_of
@@ -52,9 +53,6 @@ from holdfast.wire.grants import decode_chain, encode_chain, sign_grant
 from holdfast.wire.invites import proof_of, psk_of
 from holdfast.wire.messages import admission as ad
 
-if TYPE_CHECKING:
-    from holdfast.host.daemon import Daemon
-
 log = logging.getLogger(__name__)
 
 _NAME_ROOM = NAME_MAX_CHARS - 5  # of a name that is taken, with a number behind it
@@ -70,12 +68,19 @@ class _Kept(Record):
 class Admission:
     """Of one host."""
 
-    def __init__(self, daemon: Daemon) -> None:
-        self._daemon = daemon
-        self._actors = daemon.actors
-        self._key = daemon.store.host_key
-        self._path = f"{daemon.home.state}/admission.json"
-        without = "nobody comes in from elsewhere, and what was revoked is not known"
+    def __init__(
+        self,
+        actors: ActorBook,
+        host_key: signing.SigningKey,
+        state: str,
+        live_sessions: Callable[[], list[Live]],
+        relays: Callable[[], tuple[str, ...]],
+    ) -> None:
+        """`relays`: the addresses at which others dial this host."""
+        self._actors, self._key = actors, host_key
+        self.live_sessions, self.relays = live_sessions, relays
+        self._path = f"{state}/admission.json"
+        without = "nobody is let in from another machine, and what was revoked is not known"
         kept = json_file.read(self._path, _Kept, without=without) or _Kept()
         self._latest = kept.latest
         clock.not_before(kept.latest)
@@ -91,8 +96,8 @@ class Admission:
     # -- coming in ------------------------------------------------------------------------------
 
     def admit(self, connection: str, device_key: bytes, grant: bytes, now: float) -> Actor:
-        """Who the holder of this key is, which was proven on this connection. With a chain, it
-        counts from now on until `withdraw`; without one, it must be known here."""
+        """The actor of this key, which was proven on this connection. A chain counts from now on
+        until `withdraw`; without one, the actor must be known here."""
         now = max(now, self._latest)
         if not grant:
             return self._known(device_key)
@@ -103,17 +108,14 @@ class Admission:
         self.shown.show(connection, chain, device_key, now)
         return actor
 
-    def withdraw(self, connection: str) -> None:
-        """The connection ended; what it alone showed counts no more."""
+    def withdraw(self, connection: str) -> ActorId | None:
+        """The connection ended; what it alone presented no longer counts. The actor that has fewer
+        rights by that; None: a device has many connections, and another presents the same."""
         held = self.shown.withdraw(connection)
-        if held is None:
-            return  # a device has many connections, and each of them shows the same
-        # Nobody is left who could act by it, unless the same actor has another connection.
-        if any(_acts_as(each, held.actor) for each in self._daemon.operators):
-            self._daemon.rights_changed()
+        return None if held is None else held.actor
 
     def review(self, now: float) -> None:
-        """Somebody was revoked: what is shown is judged again."""
+        """An actor was revoked: what is presented is judged again."""
         self.shown.review(max(now, self._latest))
 
     def _known(self, key: bytes) -> Actor:
@@ -226,12 +228,12 @@ class Admission:
             asker.id,
             ALL,
             tuple(Right(right) for right in invite.rights),
-            invite.expires_at + invite.lasts_s,  # of who comes in at the last moment
+            invite.expires_at + invite.lasts_s,  # of a device that joins at the last moment
             invite.inputs_per_s,
             invite.bytes_per_s,
             asker.id,
         ).checked()
-        live = self._daemon.live_sessions()
+        live = self.live_sessions()
         self._actors.authority.check_may_give(envelope, invite.reach, now=now, live=live)
 
     def psk(self, invite: bytes, now: float) -> bytes:
@@ -239,7 +241,7 @@ class Admission:
         now = max(now, self._latest)
         try:
             proof = self.invites.proof(invite, now)
-        except InviteExpired:  # `redeem` says so, to who has the code and to nobody else
+        except InviteExpired:  # `redeem` says so, and only to a device that has the code
             self._saw_end(self._invite(invite).expires_at, now)
             proof = self._invite(invite).proof
         self._check_maker(self._invite(invite))
@@ -253,8 +255,8 @@ class Admission:
                 self._write_if_possible(now)
 
     def redeem(self, invite: bytes, key: bytes, name: str, now: float) -> bytes:
-        """Let in the holder of this key, who has made the handshake of this invite: the chain it
-        may show from now on. The same key gets the same again."""
+        """Let in the holder of this key, which has made the handshake of this invite. Returns the
+        chain that it may present from now on; the same key gets the same chain again."""
         now = max(now, self._latest)
         if name:
             check_name(name, "device")
@@ -278,11 +280,11 @@ class Admission:
         return chain
 
     def join(self, request: int, invite: bytes, key: bytes, name: str, now: float) -> ad.Joined:
-        """`redeem`, with what a device must know to come back."""
+        """`redeem`, with all that a device needs to connect again."""
         chain = self.redeem(invite, key, name, now)
         actor = self._actors.get(ActorId.of_key(key))
         assert actor is not None
-        return ad.Joined(request, chain, actor.name, socket.gethostname(), self._daemon.relays)
+        return ad.Joined(request, chain, actor.name, socket.gethostname(), self.relays())
 
     def _chain(self, invite: Invite, joined: Redemption) -> tuple[bytes, bytes]:
         link = sign_grant(invite.grant_for(joined, self._key.public), self._key.sign)
@@ -296,10 +298,12 @@ class Admission:
         return known
 
     def _check_maker(self, invite: Invite) -> None:
-        """An invite is worth no more than who made it: with that actor it ends."""
+        """An invite is worth no more than the actor that made it: it ends with that actor."""
         maker = self._actors.get(invite.created_by)
         if maker is None or maker.revoked_at is not None:
-            raise InviteInvalid("who made this invite was revoked", hint="ask for a new one")
+            raise InviteInvalid(
+                "the actor that made this invite was revoked", hint="ask for a new one"
+            )
 
     # -- taking back ----------------------------------------------------------------------------
 
@@ -310,8 +314,8 @@ class Admission:
         invites: Collection[Invite],
         now: float,
     ) -> None:
-        """From now on these links and keys count no more, nor does anything that hangs on them, and
-        nobody comes in by these invites. Sessions are told by the caller."""
+        """From now on these links and keys do not count, nor does anything that hangs on them, and
+        nobody joins by these invites. The caller notifies sessions."""
         now = max(now, self._latest)
         with self._changing(now):
             for invite in invites:
@@ -367,9 +371,3 @@ def _check_same_user(actor: Actor, uid: int) -> None:
             f"the key is known here as {actor.name}, an actor of another unix user",
             hint="use another key for this",
         )
-
-
-def _acts_as(operator: object, actor: ActorId) -> bool:
-    """Before its greeting a connection acts as nobody."""
-    acting = getattr(operator, "actor", None)
-    return acting is not None and acting.id == actor

@@ -1,60 +1,197 @@
-"""Requests about invites and devices. One method per message; who may is judged in admission.py and
-revoking.py."""
+"""Requests about actors, envelopes, invites and devices. What each needs is in
+core.access.host_rules; the request table has seen to it before a handler runs."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
+from holdfast.adapters import signing
 from holdfast.dial.address import relay_address
-from holdfast.host.access import device_book, revocation
+from holdfast.host.access import device_book
+from holdfast.host.access.actor_book import ActorBook
+from holdfast.host.access.admission import Admission
+from holdfast.host.access.revocation import Revocation
+from holdfast.host.access.rights_notices import RightsNotices
 from holdfast.host.clock import now
+from holdfast.host.session_registry import FindSession, Specified
 from holdfast.host.session_store import Stored
+from holdfast.model.actor import Actor
 from holdfast.model.admission import InviteInfo
-from holdfast.model.errors import InvalidArgument, NotPermitted
+from holdfast.model.envelope import ALL, Envelope, Scope, rights_of
+from holdfast.model.errors import BadSignature, GrantInvalid, InvalidArgument, NotPermitted
 from holdfast.model.grant import Reach
 from holdfast.model.ids import ActorId
 from holdfast.model.invite import Invite
+from holdfast.wire.actor_claim import claim_text
+from holdfast.wire.grants import decode_chain
 from holdfast.wire.invites import InviteLink
+from holdfast.wire.messages import access as access_messages
 from holdfast.wire.messages import admission as ad
 from holdfast.wire.messages import session as m
 
 if TYPE_CHECKING:
     from holdfast.host.connection.operator_connection import OperatorConnection
-    from holdfast.host.daemon import Daemon
 
 _SESSION = "session:"
 
 
-class AdmissionRequests:
-    """Answers for one daemon."""
+class AccessRequests:
+    """Handlers of one host."""
 
-    def __init__(self, daemon: Daemon) -> None:
-        self._daemon = daemon
-        self.by_tag: dict[str, Callable[[OperatorConnection, Any], Any]] = {
-            "make_invite": self._make_invite,
-            "list_invites": self._list_invites,
-            "revoke_invite": self._revoke_invite,
-            "list_devices": self._list_devices,
-            "revoke_device": self._revoke_device,
-            "join": self._join,
-        }
+    def __init__(
+        self,
+        actors: ActorBook,
+        admission: Admission,
+        revocation: Revocation,
+        notices: RightsNotices,
+        sessions: FindSession,
+        host_key: bytes,
+    ) -> None:
+        self._actors, self._admission, self._revocation = actors, admission, revocation
+        self._notices, self._sessions, self._host_key = notices, sessions, host_key
+
+    # -- actors -------------------------------------------------------------------------------
+
+    def claim(self, operator: OperatorConnection, claim: access_messages.Claim) -> m.Answer:
+        assert operator.claimed_id is not None  # it said hello
+        text = claim_text(self._host_key, operator.challenge, operator.claimed_id)
+        if claim.grant:
+            actor = self._admitted(operator, claim, text)
+        else:
+            actor = self._actors.find(operator.local_actor, claim.actor)
+            self._actors.check_claim(actor, text, claim.signature)
+        operator.act_as(actor)
+        return access_messages.ActorShown(claim.id, actor)
+
+    def _admitted(
+        self, operator: OperatorConnection, claim: access_messages.Claim, text: bytes
+    ) -> Actor:
+        """An actor that presents a grant need not be known: the grant names its key, and whose
+        sessions it is about, whatever unix user asks."""
+        operator.act_as(operator.actor)  # raises when it is too late: nothing has changed then
+        key = decode_chain(claim.grant).last.holder
+        if claim.actor != ActorId.of_key(key):
+            raise GrantInvalid("the grant is for another actor than the one claimed")
+        if not signing.check(key, text, claim.signature):
+            raise BadSignature("the claim is not signed with the key the grant is for")
+        return self._admission.admit(operator.connection, key, claim.grant, now())
+
+    def add_actor(
+        self, operator: OperatorConnection, request: access_messages.AddActor
+    ) -> m.Answer:
+        actor = self._actors.add(
+            operator.actor.uid,
+            request.name,
+            request.kind,
+            request.key,
+            request.display,
+            request.colour,
+        )
+        return access_messages.ActorShown(request.id, actor)
+
+    def list_actors(
+        self, operator: OperatorConnection, request: access_messages.ListActors
+    ) -> m.Answer:
+        return access_messages.Actors(request.id, tuple(self._actors.seen_by(operator.actor)))
+
+    def show_actor(
+        self, operator: OperatorConnection, request: access_messages.ShowActor
+    ) -> m.Answer:
+        actors = self._actors
+        actor = operator.actor
+        if request.actor:
+            actor = actors.find(operator.actor, request.actor)
+        return access_messages.ActorShown(request.id, actor, tuple(actors.envelopes_of(actor)))
+
+    def revoke_actor(
+        self, operator: OperatorConnection, request: access_messages.RevokeActor
+    ) -> m.Answer:
+        actor = self._actors.find(operator.actor, request.actor)
+        live = self._admission.live_sessions()
+        revoked = self._actors.revoke(operator.actor.id, actor, live)
+        self._notices.authority_changed(operator.actor, revoked, None)
+        return access_messages.ActorShown(request.id, revoked)
+
+    # -- envelopes ----------------------------------------------------------------------------
+
+    def grant(
+        self, operator: OperatorConnection, request: access_messages.GrantEnvelope
+    ) -> m.Answer:
+        actors = self._actors
+        subject = actors.find(operator.actor, request.actor)
+        envelope = Envelope(
+            ActorId(subject.id),
+            self._scope(operator, request.scope),
+            rights_of(request.rights),
+            request.expires_at,
+            request.inputs_per_s,
+            request.bytes_per_s,
+            operator.actor.id,
+            now(),
+        ).checked()
+        actors.grant(envelope, self._admission.live_sessions())
+        self._notices.authority_changed(operator.actor, subject, envelope)
+        return self._envelopes(request.id, operator, [envelope])
+
+    def revoke(
+        self, operator: OperatorConnection, request: access_messages.RevokeEnvelope
+    ) -> m.Answer:
+        actors = self._actors
+        subject = actors.find(operator.actor, request.actor)
+        scope = self._scope(operator, request.scope)
+        left = actors.narrow_to_nothing(
+            operator.actor, subject, scope, self._admission.live_sessions()
+        )
+        self._notices.authority_changed(operator.actor, subject, left)
+        return self._envelopes(request.id, operator, [left])
+
+    def list_envelopes(
+        self,
+        operator: OperatorConnection,
+        request: access_messages.ListEnvelopes,
+        session: Specified | Stored | None,
+    ) -> m.Answer:
+        actors = self._actors
+        found = [
+            envelope
+            for actor in actors.seen_by(operator.actor)
+            for envelope in actors.envelopes_of(actor)
+        ]
+        if session is not None:
+            known = session.info if isinstance(session, Stored) else session.spec
+            scopes = {ALL, Scope.session(known.id), *(Scope.label(name) for name in known.labels)}
+            found = [envelope for envelope in found if envelope.scope in scopes]
+        return self._envelopes(request.id, operator, found)
+
+    def _envelopes(
+        self, request: int, operator: OperatorConnection, found: list[Envelope]
+    ) -> m.Answer:
+        names = self._names(operator)
+        return access_messages.Envelopes(request, tuple(found), names)
+
+    def _scope(self, operator: OperatorConnection, text: str) -> Scope:
+        if text == "all" or text.startswith("label:"):
+            return Scope.parse(text)
+        name = text.removeprefix("session:")
+        found = self._sessions.find(operator.actor, name)
+        return Scope.session(found.info.id if isinstance(found, Stored) else found.spec.id)
 
     # -- invites ------------------------------------------------------------------------------
 
-    def _make_invite(self, operator: OperatorConnection, request: ad.MakeInvite) -> m.Answer:
-        relays = self._daemon.relays
+    def make_invite(self, operator: OperatorConnection, request: ad.MakeInvite) -> m.Answer:
+        relays = self._admission.relays()
         if not relays and not request.code_only:
             raise InvalidArgument(
                 "this host has no relay, so nobody could follow a link to it",
                 hint="`hold host --relay https://relay.example`",
             )
         reach = Reach(tuple(self._step(operator, step) for step in request.reach))
-        admission = self._daemon.admission
+        admission = self._admission
         invite, code = admission.make_invite(operator.actor, request, reach, now())
         link = ""
         if relays:
-            relay, host_key = relay_address(relays[0]), self._daemon.store.host_key.public
+            relay, host_key = relay_address(relays[0]), self._host_key
             pin = bytes.fromhex(relay.pin if relay.scheme == "https" else "")
             link = InviteLink(relay.url, invite.id, code, host_key, pin).text()
         return ad.InviteMade(request.id, _info(invite), code, link)
@@ -63,16 +200,16 @@ class AdmissionRequests:
         """A session by its id, however it was named."""
         if not step.startswith(_SESSION):
             return step
-        found = self._daemon.registry.find(operator.actor, step.removeprefix(_SESSION))
+        found = self._sessions.find(operator.actor, step.removeprefix(_SESSION))
         return _SESSION + (found.info.id if isinstance(found, Stored) else found.spec.id)
 
-    def _list_invites(self, operator: OperatorConnection, request: ad.ListInvites) -> m.Answer:
-        seen = revocation.seen_invites(self._daemon, operator.actor, now())
+    def list_invites(self, operator: OperatorConnection, request: ad.ListInvites) -> m.Answer:
+        seen = self._revocation.seen_invites(operator.actor, now())
         return self._invites(request.id, operator, seen)
 
-    def _revoke_invite(self, operator: OperatorConnection, request: ad.RevokeInvite) -> m.Answer:
-        revoked = revocation.revoke_invite(
-            self._daemon, operator.actor, request.invite, request.devices, now()
+    def revoke_invite(self, operator: OperatorConnection, request: ad.RevokeInvite) -> m.Answer:
+        revoked = self._revocation.revoke_invite(
+            operator.actor, request.invite, request.devices, now()
         )
         return self._invites(request.id, operator, [revoked])
 
@@ -81,29 +218,29 @@ class AdmissionRequests:
 
     # -- devices ------------------------------------------------------------------------------
 
-    def _list_devices(self, operator: OperatorConnection, request: ad.ListDevices) -> m.Answer:
-        entries = self._daemon.admission.devices.entries()
+    def list_devices(self, operator: OperatorConnection, request: ad.ListDevices) -> m.Answer:
+        entries = self._admission.devices.entries()
         seen = [each for each in entries if operator.actor.may_touch(each.uid)]
         return self._devices(request.id, operator, seen)
 
-    def _revoke_device(self, operator: OperatorConnection, request: ad.RevokeDevice) -> m.Answer:
-        ended = revocation.revoke_device(self._daemon, operator.actor, request.actor, now())
+    def revoke_device(self, operator: OperatorConnection, request: ad.RevokeDevice) -> m.Answer:
+        ended = self._revocation.revoke_device(operator.actor, request.actor, now())
         return self._devices(request.id, operator, ended)
 
     def _devices(
         self, request: int, operator: OperatorConnection, found: Iterable[device_book.Admitted]
     ) -> m.Answer:
         names = self._names(operator)
-        shown = self._daemon.admission.shown.links()
+        shown = self._admission.shown.links()
         return ad.Devices(request, device_book.describe(found, names, shown, now()), names)
 
-    def _join(self, operator: OperatorConnection, request: ad.Join) -> m.Answer:
+    def join(self, operator: OperatorConnection, request: ad.Join) -> m.Answer:
         raise NotPermitted(
-            "only a device that comes by the link of an invite joins", hint="`hold join LINK`"
+            "only a device that uses the link of an invite can join", hint="`hold join LINK`"
         )
 
     def _names(self, operator: OperatorConnection) -> dict[str, str]:
-        return {each.id: each.name for each in self._daemon.actors.seen_by(operator.actor)}
+        return {each.id: each.name for each in self._actors.seen_by(operator.actor)}
 
 
 def _info(invite: Invite) -> InviteInfo:

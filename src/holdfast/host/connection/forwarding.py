@@ -1,8 +1,9 @@
 """Connections that operators have to ports of sessions (`hold forward`): asked for, judged by the
 core, led to a process of the session's own tree, recorded, cut when the right to them ends.
 
-How bytes flow in them is forwarded.py. A connection lives no longer than its operator's connection
-to this daemon: a new daemon has none, and operators open others.
+Their bytes are one channel among the operator's others, from which its connection pulls. They live
+no longer than the operator's connection to this daemon: a new daemon has none, and operators open
+others.
 """
 
 from __future__ import annotations
@@ -10,14 +11,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from holdfast.adapters.proc import listening_ports, port_dial
 from holdfast.core import effects as do
 from holdfast.core import events as ev
-from holdfast.dial.carried_socket import CarriedSocket
+from holdfast.dial.carried_socket import CarriedSocket, Carrier
 from holdfast.host.clock import now
-from holdfast.host.connection.forwarded import Connections, ForwardedConnection
 from holdfast.journal import entries
 from holdfast.model.errors import (
     ConnectionReset,
@@ -34,32 +34,82 @@ from holdfast.model.limits import (
     FORWARD_HOST_CONNECTIONS,
     FORWARD_RECORD_S,
 )
+from holdfast.wire.frames import encode
 from holdfast.wire.messages import forward as f
 
 if TYPE_CHECKING:
     from holdfast.host.connection.operator_connection import OperatorConnection
-    from holdfast.host.daemon import Daemon
-    from holdfast.host.session.live_session import LiveSession
+    from holdfast.host.connection.output_channels import Piece
+    from holdfast.host.session.parcel import SessionSpec
+    from holdfast.host.session.record import SessionRecord
     from holdfast.model.ids import SessionId
     from holdfast.wire.messages import session as m
 
 _LOOKS = 2  # at processes at once, in threads that others need too
 _PORTS = range(1, 1 << 16)
+_CHANNEL = 1 << 64  # the channel's number among an operator's: above all that a message can name
+
+
+class ForwardTarget(Protocol):
+    """A live session, as far as its ports can be reached."""
+
+    spec: SessionSpec
+    journal: SessionRecord
+
+    @property
+    def is_over(self) -> bool: ...
+
+    def handle(self, event: ev.ForwardAsked | ev.ForwardLeft) -> object: ...
+
+    def lease_allows(self) -> bool: ...
+
+    def check_not_halted(self, actor: str) -> None: ...
+
+
+class ForwardedConnection(CarriedSocket):
+    """To a port of this session, for this actor."""
+
+    def __init__(
+        self, carrier: Carrier, number: int, live: ForwardTarget, actor: str, port: int
+    ) -> None:
+        super().__init__(carrier, number)
+        self.live, self.actor, self.port = live, actor, port
+
+    def may_read(self) -> bool:
+        return self.live.lease_allows()  # else it is cut in this moment
+
+
+class Connections(Carrier):
+    """An output channel: all that one operator has open."""
+
+    number, live = _CHANNEL, None
+    open: dict[int, ForwardedConnection]  # type: ignore[assignment]
+
+    def next_piece(self) -> Piece | None:
+        said = self.next()
+        if said is None:
+            return None
+        connection, word = said
+        assert isinstance(connection, ForwardedConnection)
+        return [encode(f.message_of(connection.live.spec.id, connection.number, word))]
+
+    def finished(self) -> bool:
+        return not self.open
 
 
 class Forwarding:
-    """Of one daemon."""
+    """Of one host."""
 
-    def __init__(self, daemon: Daemon) -> None:
-        self._daemon = daemon
+    def __init__(self) -> None:
         self._of: dict[OperatorConnection, Connections] = {}
         self._looking = asyncio.Semaphore(_LOOKS)
         self._records: dict[tuple[SessionId, str, int], _Record] = {}
 
     # -- opening --------------------------------------------------------------------------------
 
-    def asked(self, operator: OperatorConnection, request: f.Forward) -> Awaitable[m.Answer]:
-        live = self._daemon.requests.live(operator, request.session)
+    def open(
+        self, operator: OperatorConnection, request: f.Forward, live: ForwardTarget
+    ) -> Awaitable[m.Answer]:
         if request.port not in _PORTS or request.number < 0:
             raise InvalidArgument(f"not a port and a number: {request.port}, {request.number}")
         connections = self._of.get(operator)
@@ -68,8 +118,9 @@ class Forwarding:
         if request.number in connections.open:
             raise InvalidArgument(f"connection {request.number} is open already")
         self._check_room(operator, connections)
-        assert operator.id is not None
-        asked = ev.ForwardAsked(operator.actor.id, now(), operator.id, request.number, request.port)
+        asked = ev.ForwardAsked(
+            operator.actor.id, now(), operator.identity, request.number, request.port
+        )
         live.handle(asked)
         connection = ForwardedConnection(
             connections, request.number, live, operator.actor.id, request.port
@@ -126,7 +177,7 @@ class Forwarding:
             raise connection.over
         if connection.done:
             raise ConnectionReset("the connection was given up before it was open")
-        connection.live.core.check_not_halted(connection.actor)
+        connection.live.check_not_halted(connection.actor)
 
     # -- carrying -------------------------------------------------------------------------------
 
@@ -142,30 +193,30 @@ class Forwarding:
             return
         if isinstance(message, f.ForwardData):
             try:
-                connection.live.core.check_not_halted(connection.actor)
-            except SessionHalted as error:  # it would be kept in the program's socket for later
+                connection.live.check_not_halted(connection.actor)
+            except SessionHalted as error:  # it would wait in the program's socket for the resume
                 connection.cut(error)
                 return
         connection.take(f.word_of(message))
 
     # -- the end --------------------------------------------------------------------------------
 
-    def cut(self, live: LiveSession, effect: do.CutForward) -> None:
-        """Its actor may not have it any more."""
+    def cut(self, live: ForwardTarget, effect: do.CutForward) -> None:
+        """Its actor lost the right to it."""
         for operator, connections in list(self._of.items()):
             connection = connections.open.get(effect.number)
             if operator.id == effect.operator and connection and connection.live is live:
                 connection.cut(from_code(effect.code, effect.message, ""))
 
-    def gone(self, operator: OperatorConnection) -> None:
-        """The operator is not connected any more."""
+    def operator_left(self, operator: OperatorConnection) -> None:
+        """Its connection to this daemon is closed."""
         connections = self._of.pop(operator, None)
         for connection in list(connections.open.values()) if connections is not None else ():
             connection.drop()
             self._leave(operator, connection)
 
-    def over(self, live: LiveSession) -> None:
-        """The session ended, or this daemon gives it up. What was counted is recorded first."""
+    def over(self, live: ForwardTarget) -> None:
+        """The session ended, or this daemon gives it up. What was counted is recorded."""
         for connections in list(self._of.values()):
             for connection in list(connections.open.values()):
                 if connection.live is live:
@@ -176,14 +227,13 @@ class Forwarding:
                 del self._records[key]
 
     def _forget(self, operator: OperatorConnection, connection: CarriedSocket) -> None:
-        """Both ends know that it is over, or it never was."""
+        """Both ends know that it is closed, or it never was open."""
         connections = self._of.get(operator)
         if connections is not None and connections.open.get(connection.number) is connection:
             self._leave(operator, connections.open.pop(connection.number))
 
     def _leave(self, operator: OperatorConnection, connection: ForwardedConnection) -> None:
-        assert operator.id is not None
-        left = ev.ForwardLeft(connection.actor, now(), operator.id, connection.number)
+        left = ev.ForwardLeft(connection.actor, now(), operator.identity, connection.number)
         if not connection.live.is_over:
             connection.live.handle(left)
 
@@ -205,11 +255,11 @@ class Forwarding:
 
 class _Record:
     """Connections of one actor to one port: the first is recorded at once, those of the next while
-    are counted and told together, so that nobody can fill the disk by opening many."""
+    are counted and recorded together, so that nobody can fill the disk by opening many."""
 
     def __init__(
         self,
-        live: LiveSession,
+        live: ForwardTarget,
         actor: str,
         body: entries.ForwardedEntry,
         records: dict[tuple[SessionId, str, int], _Record],
@@ -229,14 +279,14 @@ class _Record:
         if not self._count:
             self._records.pop(self._key, None)
             return
-        self._tell()
+        self._record_count()
         self._timer = asyncio.get_running_loop().call_later(FORWARD_RECORD_S, self._due)
 
-    def _tell(self) -> None:
+    def _record_count(self) -> None:
         count, self._count = self._count, 0
         if count:
             self.live.journal.happened(self._actor, self._body.replace(count=count))
 
     def close(self) -> None:
         self._timer.cancel()
-        self._tell()
+        self._record_count()

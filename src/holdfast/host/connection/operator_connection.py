@@ -1,8 +1,8 @@
 """One connection: an operator, its requests, its channels.
 
 Output is pulled from the channels when the socket takes it; answers and events wait in queues with
-named limits. A connection that breaks the protocol, or its limits, is told why and closed; nobody
-else notices.
+named limits. A connection that breaks the protocol or its limits gets the reason and is closed;
+nobody else notices.
 """
 
 from __future__ import annotations
@@ -16,21 +16,20 @@ import socket
 import struct
 from collections import deque
 from collections.abc import Awaitable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from holdfast.host.connection.output_channels import OutputChannel
 from holdfast.model.actor import Actor
 from holdfast.model.errors import HoldfastError, ProtocolViolation, VersionMismatch
-from holdfast.model.ids import HOST_OPERATOR, OperatorId
+from holdfast.model.ids import HOST_OPERATOR, ActorId, OperatorId
 from holdfast.model.limits import ANSWERS_MAX_BYTES, EVENT_BACKLOG, QUIET_ACK_S, REQUESTS_IN_FLIGHT
 from holdfast.wire.frames import Decoder, encode
 from holdfast.wire.messages import session as m
 from holdfast.wire.messages.forward import Carried
 
 if TYPE_CHECKING:
-    from holdfast.host.daemon import Daemon
+    from holdfast.host.connection.request_table import Reply
     from holdfast.host.reach.remote_stream import RemoteStream
-    from holdfast.host.session.live_session import LiveSession
 
 log = logging.getLogger(__name__)
 
@@ -41,12 +40,36 @@ _TURN_S = 0.005  # for one operator's requests, then other connections get their
 _PIECES_PER_WAKE = 8  # frames sent before other connections get their turn
 
 
+class UsedSession(Protocol):
+    """A session that learns when a connection that had to do with it ends."""
+
+    def connection_closed(self, operator: OperatorConnection) -> None: ...
+
+
+class ConnectionHost(Protocol):
+    """What a connection needs of the host (operators.py)."""
+
+    def local_actor(self, uid: int) -> Actor: ...
+
+    def welcome(self, operator: OperatorConnection) -> m.Welcome: ...
+
+    def answer(self, operator: OperatorConnection, request: m.Request) -> Reply: ...
+
+    def carry(self, operator: OperatorConnection, message: Carried) -> None: ...
+
+    def close_channel(self, operator: OperatorConnection, channel: OutputChannel) -> None: ...
+
+    def closed(self, operator: OperatorConnection) -> None: ...
+
+
 class OperatorConnection:
     """An actor's client, attached to this host over one socket."""
 
-    def __init__(self, daemon: Daemon, sock: socket.socket, guest: Actor | None = None) -> None:
-        """`guest`: whom a channel from elsewhere has proven (host.remote)."""
-        self.daemon = daemon
+    def __init__(
+        self, host: ConnectionHost, sock: socket.socket, guest: Actor | None = None
+    ) -> None:
+        """`guest`: the actor that a channel through a relay has proven (reach.remote_stream)."""
+        self._host = host
         self.sock = sock
         sock.setblocking(False)
         credentials = sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
@@ -55,15 +78,15 @@ class OperatorConnection:
         self._guest = guest
         self.remote: RemoteStream | None = None  # the stream it came through
         self.id: OperatorId | None = None  # until its Hello
-        self.named: OperatorId | None = None  # as its Hello said
-        self.local_actor: Actor  # by the kernel's word for its unix user, or a channel's proof
-        self.actor: Actor  # whose hand this is: the same, until another is claimed
+        self.claimed_id: OperatorId | None = None  # as its Hello said
+        self.local_actor: Actor  # of its unix user, by the kernel; or proven by a channel
+        self.actor: Actor  # as whom it acts: the same, until it claims another
         self.challenge = os.urandom(_CHALLENGE_BYTES)
-        self.connection = self.challenge.hex()  # by which admission knows what it shows
+        self.connection = self.challenge.hex()  # by which admission knows what it presents
         self.client = ""
         self.channels: dict[int, OutputChannel] = {}
         self.watches: set[str] = set()  # session ids; "" is all
-        self.touched: set[LiveSession] = set()  # what it had to do with
+        self.sessions_used: set[UsedSession] = set()
         self._loop = asyncio.get_running_loop()
         self._decoder = Decoder()
         self._said: deque[m.Message] = deque()  # and not taken yet
@@ -133,7 +156,7 @@ class OperatorConnection:
         elif isinstance(message, m.Hello):
             self._on_hello(message)
         elif isinstance(message, Carried) and self.id is not None:
-            self.daemon.forwarding.take(self, message)
+            self._host.carry(self, message)
         else:
             raise ProtocolViolation(f"an operator does not send {message.tag}")
 
@@ -151,29 +174,42 @@ class OperatorConnection:
         if hello.operator == HOST_OPERATOR:
             raise ProtocolViolation("that operator id is the layer's own")
         self.client = hello.client[:64]
-        self.named = hello.operator
+        self.claimed_id = hello.operator
         try:
-            self.local_actor = self._guest or self.daemon.actors.of_user(self.uid)
+            self.local_actor = self._guest or self._host.local_actor(self.uid)
         except HoldfastError as error:
             self.refuse(error)
             return
-        self.becomes(self.local_actor)
-        self.answer(self.daemon.welcome(self))
+        self.act_as(self.local_actor)
+        self.answer(self._host.welcome(self))
 
-    def becomes(self, actor: Actor) -> None:
+    @property
+    def identity(self) -> OperatorId:
+        """Under which its inputs are counted."""
+        if self.id is None:
+            raise ProtocolViolation("the first message must be hello")
+        return self.id
+
+    def acts_as(self, actor: ActorId) -> bool:
+        """Before its greeting a connection acts as nobody."""
+        return self.id is not None and self.actor.id == actor
+
+    def act_as(self, actor: Actor) -> None:
         """This connection acts as this actor. Its inputs are counted under a name made of both, so
         that no actor can use up another's numbers."""
         if self.channels or self._acted:
             raise ProtocolViolation("an operator says who it is before it does anything")
-        assert self.named is not None
+        assert self.claimed_id is not None
         self.actor = actor
-        self.id = OperatorId(hashlib.sha256(f"{actor.id}/{self.named}".encode()).hexdigest()[:32])
+        self.id = OperatorId(
+            hashlib.sha256(f"{actor.id}/{self.claimed_id}".encode()).hexdigest()[:32]
+        )
 
     def _on_request(self, request: m.Request) -> None:
         """Most requests are answered on the spot; those that wait run as tasks, so that one slow
         answer holds up nothing else of this operator."""
         try:
-            answer = self.daemon.requests.answer(self, request)
+            answer = self._host.answer(self, request)
         except HoldfastError as error:
             self.fail(request.id, error)
             return
@@ -242,7 +278,8 @@ class OperatorConnection:
         self.answer(m.Failed(request, error.code, error.message, error.hint, error.retryable))
 
     def event(self, message: m.Message) -> None:
-        """Tell of something unasked. Never grows: the oldest goes, and a Dropped says how many."""
+        """Send something unasked. The queue never grows past its limit: the oldest event is
+        dropped, and EventsDropped says how many."""
         if self.closed:
             return
         if len(self._events) >= EVENT_BACKLOG:
@@ -291,7 +328,7 @@ class OperatorConnection:
             piece = channel.next_piece()
             if piece is None:
                 if channel.finished():
-                    self.daemon.leave(self, channel)
+                    self._host.close_channel(self, channel)
                 continue
             if len(self.channels) > 1:
                 self.channels[channel.number] = self.channels.pop(channel.number)  # fair turns
@@ -346,7 +383,7 @@ class OperatorConnection:
         for task in self._requests:
             task.cancel()
         for channel in list(self.channels.values()):
-            self.daemon.leave(self, channel)
-        self.daemon.operator_left(self)
+            self._host.close_channel(self, channel)
+        self._host.closed(self)
         with contextlib.suppress(OSError):
             self.sock.close()

@@ -1,5 +1,5 @@
-"""What flows to one operator on one channel. Each is *pulled*: the operator asks for the next piece
-when its socket takes more, so nothing is queued for a reader that does not read. A reader that
+"""What flows to one operator on one channel. Each channel is *pulled*: the connection asks for the
+next piece when its socket takes more, so nothing is queued for a slow reader. One that
 fell behind what the ring holds is resynced."""
 
 from __future__ import annotations
@@ -7,14 +7,40 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, BinaryIO, Protocol
 
 from holdfast.model.limits import OUTPUT_CHUNK_BYTES
+from holdfast.model.size import Size
+from holdfast.model.state import Ending
 from holdfast.wire.frames import encode, output_head
 from holdfast.wire.messages import session as m
 
 if TYPE_CHECKING:
-    from holdfast.host.session.live_session import LiveSession
+    from holdfast.adapters.session_memory.output_ring import Ring
+    from holdfast.host.connection.operator_connection import OperatorConnection
+    from holdfast.host.session.screen_view import View
     from holdfast.model.info import SessionInfo
 
 Piece = list["bytes | memoryview"]
+
+
+class OutputSource(Protocol):
+    """A live session, as far as its output can be read, and its readers counted."""
+
+    ring: Ring
+    view: View
+    audience: dict[OperatorConnection, int]  # who has channels here, and how many
+
+    @property
+    def size(self) -> Size: ...
+
+    @property
+    def ending(self) -> Ending | None: ...
+
+    def lease_allows(self) -> bool: ...
+
+    def note_connection(self, operator: OperatorConnection) -> None: ...
+
+    def record_detach(self, operator: OperatorConnection, channel: int) -> None: ...
+
+    def close_when_read(self) -> None: ...
 
 
 class OutputChannel(Protocol):
@@ -23,8 +49,8 @@ class OutputChannel(Protocol):
     number: int
 
     @property
-    def live(self) -> LiveSession | None:
-        """Whose it is; None when the session has ended."""
+    def live(self) -> OutputSource | None:
+        """The session it is of; None when that has ended."""
 
     def next_piece(self) -> Piece | None:
         """The next frame, in parts to be sent together; None when there is nothing now."""
@@ -37,7 +63,7 @@ class _RingChannel:
     """The bytes of the ring from a cursor on, then the end. What to do when the cursor's bytes are
     no longer held is the subclass's matter."""
 
-    def __init__(self, live: LiveSession, number: int, cursor: int) -> None:
+    def __init__(self, live: OutputSource, number: int, cursor: int) -> None:
         self.live = live
         self.number = number
         self.cursor = cursor
@@ -68,7 +94,7 @@ class ViewChannel(_RingChannel):
     """Output for a terminal: a screen first (unless resuming), then the bytes."""
 
     def __init__(
-        self, live: LiveSession, number: int, since: int | None, *, scrollback: bool = True
+        self, live: OutputSource, number: int, since: int | None, *, scrollback: bool = True
     ) -> None:
         ring = live.ring
         self._scrollback = scrollback  # wanted, and not sent yet
@@ -98,13 +124,13 @@ class ViewChannel(_RingChannel):
         self._scrollback = False
         skipped = offset - (self._shown_to if self.cursor < 0 else self.cursor)
         self.cursor = offset
-        return m.Resync(self.number, offset, self.live.core.size, max(0, skipped), data)
+        return m.Resync(self.number, offset, self.live.size, max(0, skipped), data)
 
 
 class RawChannel(_RingChannel):
     """Output for a program that wants every byte: a Gap tells what it missed."""
 
-    def __init__(self, live: LiveSession, number: int, since: int | None) -> None:
+    def __init__(self, live: OutputSource, number: int, since: int | None) -> None:
         super().__init__(
             live, number, live.ring.head if since is None else min(since, live.ring.head)
         )

@@ -1,9 +1,9 @@
-"""A session's output for all who came through relays: read once from the ring, sealed once, sent
-once to each relay where somebody reads (wire/output_broadcast.py).
+"""A session's output for all readers behind relays: read once from the ring, sealed once, sent once
+to each relay where somebody reads (wire/output_broadcast.py).
 
 The fastest reader at a relay sets the pace there. A relay that holds up the others is passed over;
-its readers notice what is missing and begin anew with a screen. Who joins and leaves is told by the
-streams (remote.py); each change of who may read changes the key.
+its readers notice what is missing and start again with a screen. The streams say who joins and
+leaves (remote_stream.py); each change of who may read changes the key.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import asyncio
 import logging
 import os
 from collections import deque
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from holdfast.model.errors import Fenced
 from holdfast.model.limits import OUTPUT_UNSIGNED_S
@@ -21,15 +21,35 @@ from holdfast.wire.record_layer import RecordKind
 from holdfast.wire.relay_messages import Broadcast
 
 if TYPE_CHECKING:
-    from holdfast.host.reach.relay_presence import RelayPresence
+    from holdfast.adapters.session_memory.output_ring import Ring
+    from holdfast.adapters.signing import SigningKey
     from holdfast.host.reach.remote_stream import RemoteStream
     from holdfast.host.reach.uplink import Uplink
-    from holdfast.host.session.live_session import LiveSession
+    from holdfast.host.session.parcel import SessionSpec
+    from holdfast.model.ids import SessionId
+    from holdfast.wire.epochs import Incarnation
 
 log = logging.getLogger(__name__)
 
 _PIECE_BYTES = 48 << 10
 _KEY_BYTES = 32
+
+
+class BroadcastSource(Protocol):
+    """A live session, as far as its output is sent to all readers behind relays."""
+
+    spec: SessionSpec
+    ring: Ring
+    incarnation: Incarnation
+
+
+class BroadcastRelays(Protocol):
+    """Where to send it, and how it is signed (relay_presence.py)."""
+
+    host_key: SigningKey
+    life: int
+
+    def wanting(self, session: SessionId) -> list[Uplink]: ...
 
 
 class _Flow:
@@ -55,18 +75,17 @@ class _Flow:
 class Fanout:
     """Of one incarnation of one session, from the first reader on."""
 
-    def __init__(self, reach: RelayPresence, live: LiveSession) -> None:
-        self._reach, self._live = reach, live
+    def __init__(self, relays: BroadcastRelays, live: BroadcastSource) -> None:
+        self._live = live
         self._loop = asyncio.get_running_loop()
-        daemon = reach.daemon
         self._broadcaster = Broadcaster(
-            live.incarnation, reach.host_key.sign, os.urandom(_KEY_BYTES), self._loop.time(),
-            life=daemon.starts,
+            live.incarnation, relays.host_key.sign, os.urandom(_KEY_BYTES), self._loop.time(),
+            life=relays.life,
         )  # fmt: skip
         self.cursor = live.ring.head
         self._members: dict[str, RemoteStream] = {}
         self._flows: dict[Uplink, _Flow] = {
-            uplink: _Flow(uplink.broadcast_window) for uplink in reach.wanting(live.spec.id)
+            uplink: _Flow(uplink.broadcast_window) for uplink in relays.wanting(live.spec.id)
         }
         self._settling: asyncio.TimerHandle | None = None
 

@@ -1,5 +1,5 @@
 """The relay that this host runs itself, so that a link works with nothing else set up. The keeper
-starts it and starts it again; here it is said how, and where it is then found.
+starts it and restarts it; here are its options, and the address it then has.
 
 On loopback it has no TLS: nobody is in between. Elsewhere it has a certificate of its own, whose
 fingerprint goes into links. A host of root has it give up root where that can be
@@ -15,7 +15,6 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from holdfast.adapters.lan_address import lan_address
 from holdfast.dial.address import RelayAddress, relay_address
@@ -24,9 +23,6 @@ from holdfast.model.errors import StorageFailed
 from holdfast.model.info import RelayState
 from holdfast.model.listening import USUAL_PORT, listening
 from holdfast.model.record import Record
-
-if TYPE_CHECKING:
-    from holdfast.host.daemon import Daemon
 
 log = logging.getLogger(__name__)
 
@@ -44,32 +40,34 @@ class OwnRelay:
 
     def __init__(
         self,
-        daemon: Daemon,
+        state: str,
+        run_relay: Callable[[str, list[int], list[str]], None],
         setting: str,
         found: Callable[[RelayAddress | None, RelayAddress], None],
     ) -> None:
-        """`found` is told where it was before and where it is."""
-        self._daemon, self._found = daemon, found
+        """`run_relay`: has the keeper run it, by address, ports and options. `found` gets the
+        address that it had before, and its address now."""
+        self._state, self._run_relay, self._found = state, run_relay, found
         self._listening = listening(setting)
-        self._path = f"{daemon.home.state}/relay.json"
+        self._path = f"{state}/relay.json"
         self.address: RelayAddress | None = None  # as this host dials it
         self._said = _STARTING
 
     def start(self) -> None:
-        """Each daemon says it to the keeper, which starts one, or leaves the one it has."""
-        place, state = self._listening, self._daemon.home.state
+        """Each daemon asks the keeper, which starts one, or leaves the one it has."""
+        place = self._listening
         if place is None:
-            self._daemon.keeper.relay("", [], [])
+            self._run_relay("", [], [])
             return
         ports = [place.port] if place.port else [*self._kept_port(), USUAL_PORT, 0]
-        words = ["--registry", f"{state}/relay.sqlite"]
+        words = ["--registry", f"{self._state}/relay.sqlite"]
         if place.loopback:
             words += ["--view-port", "0"]
         else:  # a browser runs no workers behind a certificate that it does not know
             words.append("--self-signed")
         if os.getuid() == 0:
             words += ["--user", _LESSER]
-        self._daemon.keeper.relay(place.address, ports, words)
+        self._run_relay(place.address, ports, words)
 
     def heard(self, url: str, pin: str, why: str) -> None:
         """From the keeper: where it is now, or why it is not there."""

@@ -1,25 +1,23 @@
-"""At which relays this host is to be: those of config.toml, those it was told of since, and its
-own. Being there is reach.py's.
+"""Which relays this host uses: those of config.toml, those set by `hold host` since, and its own.
+relay_presence.py connects to them.
 
-    STATE/relays.json     what it was told of
+    STATE/relays.json     those set by `hold host`
 """
 
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 from holdfast.dial.address import RelayAddress, relay_address
 from holdfast.host import json_file
 from holdfast.host.reach.own_relay import OWN, OwnRelay
+from holdfast.host.reach.relay_presence import RelayPresence
 from holdfast.host.session_store import storage_failed
 from holdfast.model.errors import InvalidArgument, LimitReached, StorageFailed
 from holdfast.model.info import Finding, RelayState
 from holdfast.model.limits import HOST_RELAYS_MAX
 from holdfast.model.record import Record
-
-if TYPE_CHECKING:
-    from holdfast.host.daemon import Daemon
 
 log = logging.getLogger(__name__)
 
@@ -33,16 +31,23 @@ class _Kept(Record):
 class RelayList:
     """Of one host."""
 
-    def __init__(self, daemon: Daemon, configured: tuple[str, ...], own: str) -> None:
-        self._daemon = daemon
-        self._path = f"{daemon.home.state}/relays.json"
+    def __init__(
+        self,
+        state: str,
+        presence: RelayPresence,
+        run_relay: Callable[[str, list[int], list[str]], None],
+        configured: tuple[str, ...],
+        own: str,
+    ) -> None:
+        self._presence = presence
+        self._path = f"{state}/relays.json"
         self._configured = tuple(relay_address(each) for each in configured)
         self._set = self._read()
-        self.own = OwnRelay(daemon, own, self._found_own)
+        self.own = OwnRelay(state, run_relay, own, self._found_own)
 
     def start(self) -> None:
         for address in (*self._configured, *self._set):
-            self._daemon.reach.dial(address)
+            self._presence.dial(address)
         self.own.start()
 
     def change(self, add: tuple[str, ...], leave: tuple[str, ...]) -> None:
@@ -63,9 +68,9 @@ class RelayList:
         self._set = tuple(kept)
         for address in gone:
             if address != self.own.address:
-                self._daemon.reach.leave(address)
+                self._presence.leave(address)
         for address in added:
-            self._daemon.reach.dial(address)
+            self._presence.dial(address)
 
     def _to_leave(self, address: RelayAddress) -> RelayAddress:
         """By its URL; a fingerprint need not be said again."""
@@ -74,7 +79,7 @@ class RelayList:
         if any(each.url == address.url for each in self._configured):
             raise InvalidArgument(
                 f"{address.url} is in config.toml",
-                hint="take it out there, then `hold daemon restart`",
+                hint="remove it there, then `hold daemon restart`",
             )
         if self.own.address is not None and self.own.address.url == address.url:
             raise InvalidArgument(
@@ -85,13 +90,13 @@ class RelayList:
 
     def _found_own(self, was: RelayAddress | None, now: RelayAddress) -> None:
         if was is not None and was != now and was not in (*self._configured, *self._set):
-            self._daemon.reach.leave(was)
-        self._daemon.reach.dial(now)
+            self._presence.leave(was)
+        self._presence.dial(now)
 
     # -- for others -----------------------------------------------------------------------------
 
     def states(self) -> tuple[RelayState, ...]:
-        reached = self._daemon.reach.states()
+        reached = self._presence.states()
         sources = dict.fromkeys(self._configured, CONFIG)
         for address, source in (*((each, SET) for each in self._set), (self.own.address, OWN)):
             if address is not None:
@@ -106,7 +111,7 @@ class RelayList:
     def shared(self) -> tuple[str, ...]:
         """As others are to dial them, the best first. What only this machine can dial is told only
         when there is nothing else."""
-        reached = self._daemon.reach.states()
+        reached = self._presence.states()
         own = self.own.address
         found = sorted(
             dict.fromkeys((*self._configured, *self._set, *([own] if own else []))),

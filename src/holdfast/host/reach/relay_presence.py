@@ -1,15 +1,18 @@
-"""How this host is reached from elsewhere: the relays it has dialled, its device, which sessions
-it announces there. Pinned sessions run on whatever becomes of the relays."""
+"""How this host is reached from other machines: the relays it has dialled, its device, which
+sessions it announces there. Pinned sessions run on whatever becomes of the relays."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import Protocol
 
 from holdfast.dial.address import RelayAddress
-from holdfast.host.reach.output_fanout import Fanout
+from holdfast.host.reach.output_fanout import BroadcastSource, Fanout
+from holdfast.host.reach.remote_stream import StreamHost
 from holdfast.host.reach.uplink import Uplink
+from holdfast.host.session_store import SessionStore
 from holdfast.model.errors import HoldfastError
 from holdfast.model.ids import ActorId, SessionId
 from holdfast.wire import relay_messages as r
@@ -17,21 +20,34 @@ from holdfast.wire.epochs import Incarnation
 from holdfast.wire.input_chain import InputBook
 from holdfast.wire.stream_opening import HOST_EPOCH, host_channel
 
-if TYPE_CHECKING:
-    from holdfast.host.daemon import Daemon
-    from holdfast.host.session.live_session import LiveSession
-
 log = logging.getLogger(__name__)
 
 _LAST_WORDS_S = 5.0  # of a session that ended, through its streams
 
 
+class AnnouncedSession(BroadcastSource, Protocol):
+    """A live session, as far as relays hear of it."""
+
+    fanout: Fanout | None
+
+    @property
+    def fenced(self) -> bool: ...
+
+
 class RelayPresence:
     """Of one host. Without a relay it costs nothing."""
 
-    def __init__(self, daemon: Daemon) -> None:
-        self.daemon = daemon
-        self.host_key = daemon.store.host_key
+    def __init__(
+        self,
+        sessions: Mapping[SessionId, AnnouncedSession],
+        store: SessionStore,
+        host: StreamHost,
+        life: int,
+    ) -> None:
+        """`life`: how many daemons there were before this one."""
+        self._sessions, self._store = sessions, store
+        self.host, self.life = host, life
+        self.host_key = store.host_key
         self._uplinks: list[Uplink] = []
         self._vouched: dict[tuple[SessionId, int], r.Announced] = {}
         self._books: dict[SessionId, InputBook] = {}
@@ -41,7 +57,7 @@ class RelayPresence:
     # -- relays -----------------------------------------------------------------------------------
 
     def dial(self, address: RelayAddress) -> None:
-        """Be at this relay from now on. Which ones there are to be is in relays.py."""
+        """Stay connected to this relay from now on; relay_list.py says to which."""
         if any(uplink.address == address for uplink in self._uplinks):
             return
         if not self._books:
@@ -49,7 +65,7 @@ class RelayPresence:
         self._uplinks.append(Uplink(self, address))
 
     def leave(self, address: RelayAddress) -> None:
-        """Who came through it loses its way in, and nothing else."""
+        """Operators that came through it lose their connection, and nothing else."""
         for uplink in self._uplinks:
             if uplink.address == address:
                 uplink.close()
@@ -73,20 +89,20 @@ class RelayPresence:
 
     def announced(self) -> list[r.Announced]:
         """Every session that is to be found at a relay."""
-        found = (self._announcement(live) for live in self.daemon.registry.live.values())
+        found = (self._announcement(live) for live in self._sessions.values())
         return [each for each in found if each is not None]
 
-    def began(self, live: LiveSession) -> None:
+    def announce(self, live: AnnouncedSession) -> None:
         """It can be found from now on; also when it has a new epoch."""
         if self._uplinks and (announcement := self._announcement(live)) is not None:
             for uplink in self._uplinks:
                 uplink.announce([announcement])
 
-    def over(self, session: SessionId) -> None:
-        """It may not act any more, or has ended and all was said about that."""
+    def withdraw(self, session: SessionId) -> None:
+        """It may no longer act here, or it has ended and its operators know."""
         self._books.pop(session, None)
         self._vouched = {key: value for key, value in self._vouched.items() if key[0] != session}
-        fanout, live = self._fanouts.pop(session, None), self.daemon.registry.live.get(session)
+        fanout, live = self._fanouts.pop(session, None), self._sessions.get(session)
         if fanout is not None:
             fanout.close()
         if live is not None:
@@ -95,18 +111,18 @@ class RelayPresence:
             uplink.withdraw(session)
 
     def ended(self, session: SessionId) -> None:
-        """Its operators are told of it, then the relays."""
+        """Its operators hear of it first, then the relays."""
         if self._uplinks:
-            asyncio.get_running_loop().call_later(_LAST_WORDS_S, self.over, session)
+            asyncio.get_running_loop().call_later(_LAST_WORDS_S, self.withdraw, session)
 
-    def _announcement(self, live: LiveSession) -> r.Announced | None:
+    def _announcement(self, live: AnnouncedSession) -> r.Announced | None:
         session, epoch = live.spec.id, live.spec.epoch
-        if live.core.state.is_fenced:  # it may not be routed to, and `began` follows when it may
+        if live.fenced:  # it may not be routed to, and `announce` follows when it may
             return None
         made = self._vouched.get((session, epoch))
         if made is None:
             try:
-                key = self.daemon.store.session_key(session)
+                key = self._store.session_key(session)
             except (OSError, HoldfastError) as error:
                 log.error("session %s cannot be announced: %s", session, error)
                 return None
@@ -114,12 +130,12 @@ class RelayPresence:
             made = self._vouched[session, epoch] = r.Announced(key.public, epoch, key.sign(text))
         return made
 
-    def book(self, session: SessionId | None) -> InputBook | None:
+    def input_book(self, session: SessionId | None) -> InputBook | None:
         """What is known of the inputs of a session, or of the host's own channel; None: it is not
         here, or may not act."""
         if session is None:
             return self._books[host_channel(self.host_key.public)]
-        live = self.daemon.registry.live.get(session)
+        live = self._sessions.get(session)
         if live is None:
             return None
         book = self._books.get(session)
@@ -129,15 +145,15 @@ class RelayPresence:
 
     # -- what a relay tells of readers ------------------------------------------------------------
 
-    def fanout(self, live: LiveSession) -> Fanout:
+    def fanout(self, live: AnnouncedSession) -> Fanout:
         """What sends this session's output to all, made when it is first needed."""
         if live.fanout is None:
             live.fanout = self._fanouts[live.spec.id] = Fanout(self, live)
         return live.fanout
 
     def judge(self, subject: ActorId | None = None) -> None:
-        """What somebody may do has changed: who may not observe is not to be sent anything.
-        `subject`: of whom alone that is so."""
+        """Rights have changed: a stream whose actor may not observe is sent nothing more.
+        `subject`: the only actor whose rights did."""
         for uplink in self._uplinks:
             uplink.judge(subject)
 

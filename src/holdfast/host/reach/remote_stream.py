@@ -1,5 +1,5 @@
-"""One operator from elsewhere: a stream through a relay, the channel in it, and behind that an
-ordinary operator of this daemon.
+"""One operator on another machine: a stream through a relay, the channel in it, and behind that an
+ordinary connection to this daemon.
 
     relay  ── data ──▶  channel: opened, checked  ── frame ──▶  socketpair  ──▶  Operator
     relay  ◀─ data ──   channel: sealed           ◀─ frame ──   socketpair  ◀──  Operator
@@ -7,10 +7,10 @@ ordinary operator of this daemon.
 The operator acts as the actor whose key the channel has proven, so authority, turn, limits and
 journal are the same as for everybody on this machine. What changes a session comes signed, over the
 session's own channel; what does not fit ends the stream. Whether a device is let in at all is
-decided by admission.py.
+decided by access/admission.py.
 
-Message 1 can be repeated by a relay, so nothing is done on it but to answer; the operator is there
-when its first record came.
+Message 1 can be repeated by a relay, so nothing is done on it but to answer; the operator is
+connected when its first record has come.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ import logging
 import os
 import socket
 from collections import deque
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from holdfast.dial.frame_pipe import FramePipe
 from holdfast.host.clock import now
@@ -47,8 +48,10 @@ from holdfast.wire.signed_input import SignedInput
 from holdfast.wire.stream_opening import Opening, read_opening
 
 if TYPE_CHECKING:
+    from holdfast.host.access.admission import Admission
+    from holdfast.host.connection.operators import Operators
+    from holdfast.host.reach.relay_presence import AnnouncedSession
     from holdfast.host.reach.uplink import Uplink
-    from holdfast.host.session.live_session import LiveSession
     from holdfast.model.actor import Actor
 
 log = logging.getLogger(__name__)
@@ -58,12 +61,31 @@ _LINGER_S = 2.0  # for the other end to close a stream on which all is said
 _WAITING_MAX_BYTES = 2 * FRAME_MAX_BYTES  # for an operator that does not take its requests
 
 
+class ReachedSessions(Protocol):
+    """The live sessions, and who may see them."""
+
+    @property
+    def live(self) -> Mapping[SessionId, AnnouncedSession]: ...
+
+    def may_see(self, actor: Actor, found: AnnouncedSession) -> bool: ...
+
+    def find_live(self, actor: Actor, text: str) -> AnnouncedSession | None: ...
+
+
+class StreamHost(NamedTuple):
+    """What a stream needs of the host behind it."""
+
+    admission: Admission
+    sessions: ReachedSessions
+    operators: Operators
+
+
 class RemoteStream:
     """From the moment a relay tells of it until it is closed."""
 
     def __init__(self, uplink: Uplink, number: int) -> None:
         self._uplink, self.number = uplink, number
-        self._daemon = uplink.reach.daemon
+        self._host = uplink.reach.host
         self._loop = asyncio.get_running_loop()
         self._channel: HostChannel | None = None
         self._session: SessionId | None = None  # whose channel it is; None: the host's own
@@ -72,7 +94,7 @@ class RemoteStream:
         self._pipe: FramePipe | None = None
         self.id = os.urandom(8).hex()  # by which admission and readers' keys know it
         self._operator: OperatorConnection | None = None
-        self._shares: tuple[LiveSession, int] | None = None  # what it reads with all others
+        self._shares: tuple[AnnouncedSession, int] | None = None  # what it reads with all others
         self._admitted = False  # whether the relay may send it what goes to all
         self._credit = uplink.window
         self._sealed: deque[bytes] = deque()  # records the relay has no room for yet
@@ -124,7 +146,7 @@ class RemoteStream:
         opening, message = read_opening(data)
         self._session, self._invite = opening.session, opening.invite
         reach = self._uplink.reach
-        book = reach.book(opening.session)
+        book = reach.input_book(opening.session)
         if book is None:
             raise NoSuchSession("the session is not here")
         ephemeral = KeyPair(os.urandom(32))
@@ -137,7 +159,7 @@ class RemoteStream:
                 raise HandshakeFailed("not the handshake that belongs to this opening")
         except HandshakeFailed:
             if opening.invite:
-                self._daemon.admission.guessed(opening.invite, now())
+                self._host.admission.guessed(opening.invite, now())
             raise
         said, self._channel = answering.answer(
             book, _judged_later, self._loop.time(), admit=self._begin
@@ -149,7 +171,7 @@ class RemoteStream:
             return b"", b""
         from holdfast.wire.invites import invite_prologue
 
-        psk = self._daemon.admission.psk(opening.invite, now())
+        psk = self._host.admission.psk(opening.invite, now())
         return psk, invite_prologue(opening.invite, self._uplink.reach.host_key.public)
 
     # -- records --------------------------------------------------------------------------------
@@ -169,8 +191,8 @@ class RemoteStream:
             self._on_request(said.body, signed=False)
 
     def _begin(self) -> bool:
-        """The operator itself has spoken: who is it? Whether it is let in. A refusal is told inside
-        the channel; only the device itself may learn why."""
+        """The operator itself has spoken: find out which actor it is. Whether it is let in. A
+        refusal goes through the channel; only the device itself may learn why."""
         assert self._channel is not None
         self._timer.cancel()
         self._watch_channel()
@@ -178,7 +200,7 @@ class RemoteStream:
             return False  # it joins, and nothing else
         caller = self._channel.caller
         try:
-            self._guest = self._daemon.admission.admit(
+            self._guest = self._host.admission.admit(
                 self.id, caller.device.key, caller.grant, now()
             )
         except HoldfastError as error:
@@ -187,9 +209,9 @@ class RemoteStream:
             return False
         ours, theirs = socket.socketpair()
         self._pipe = FramePipe(ours, self._said, self._finish, self._read_more, SNAPSHOT_MAX_BYTES)
-        self._operator = OperatorConnection(self._daemon, theirs, self._guest)
+        self._operator = OperatorConnection(self._host.operators, theirs, self._guest)
         self._operator.remote, self._operator.connection = self, self.id
-        self._daemon.came(self._operator)
+        self._host.operators.add(self._operator)
         self.judge()
         self._read_more()
         return True
@@ -224,8 +246,8 @@ class RemoteStream:
     def _acts(self, session: str) -> bool:
         assert self._guest is not None
         try:
-            live = self._daemon.registry.find_live(self._guest, session)
-            return live is not None and not live.core.state.is_fenced
+            live = self._host.sessions.find_live(self._guest, session)
+            return live is not None and not live.fenced
         except HoldfastError:
             return False
 
@@ -234,10 +256,10 @@ class RemoteStream:
         assert self._channel is not None
         number, name = fields.get("id"), fields.get("name")
         if fields["t"] != "join" or type(number) is not int or type(name) is not str:
-            raise ProtocolViolation("who comes by an invite joins, and nothing else")
+            raise ProtocolViolation("the stream of an invite is for joining, and nothing else")
         key = self._channel.caller.device.key
         try:
-            answer = self._daemon.admission.join(number, self._invite, key, name, now())
+            answer = self._host.admission.join(number, self._invite, key, name, now())
         except HoldfastError as error:
             self._tell(m.Failed(number, error.code, error.message, error.hint))
         else:
@@ -250,12 +272,12 @@ class RemoteStream:
         return self._guest is not None and self._guest.id == actor
 
     def judge(self) -> None:
-        """Who may observe this session may be sent what goes to all, for as long as it may. Then it
-        has no key at once, and soon no stream: with that ends what the relay sends it."""
-        live = self._session and self._daemon.registry.live.get(self._session)
+        """An actor that may observe this session is sent what goes to all, for as long as it may.
+        Then it has no key at once, and soon no stream: with that ends what the relay sends it."""
+        live = self._session and self._host.sessions.live.get(self._session)
         if not live or self._guest is None or self._over or self._finishing:
             return
-        observes = self._daemon.registry.may_see(self._guest, live)
+        observes = self._host.sessions.may_see(self._guest, live)
         if observes and not self._admitted:
             self._uplink.say(r.Admit(self.number, live.spec.id))
         elif self._admitted and not observes:
@@ -265,7 +287,7 @@ class RemoteStream:
             self._loop.call_later(_LINGER_S, self.close)
         self._admitted = observes
 
-    def share(self, live: LiveSession, channel: ViewChannel) -> int:
+    def share(self, live: AnnouncedSession, channel: ViewChannel) -> int:
         """From the offset given on, this channel's output comes by what is sent to all."""
         if live.spec.id != self._session:
             raise NotPermitted("this is the channel of another session")
@@ -364,7 +386,7 @@ class RemoteStream:
 
     def _too_late(self) -> None:
         """Somebody opened it and did not say who it is."""
-        self._uplink.complain(HandshakeFailed("nobody said in time who it is"))
+        self._uplink.complain(HandshakeFailed("the operator did not say in time who it is"))
         self.close()
 
     def _watch_channel(self) -> None:

@@ -1,8 +1,9 @@
 """One relay that this host has dialled: prove who we are, announce our sessions, carry the streams
 of operators. When the connection is lost it is dialled again; no session notices.
 
-A host is at all of its relays at once, so losing one loses nobody's way in. What goes through a
-stream is sealed (remote.py); the relay learns which sessions are here, and when something is said.
+A host is connected to all of its relays at once, so losing one relay shuts nobody out. What goes
+through a stream is sealed (remote_stream.py); the relay learns which sessions are here, and when
+something is said.
 """
 
 from __future__ import annotations

@@ -153,9 +153,9 @@ class Executor:
                 live.view.resize(size)
                 live.save_parcel()
             case do.SetAnswerer(seat=seat):
-                live.daemon.tell_answerer(live, seat)
+                live.daemon.operators.tell_answerer(live, seat)
             case do.AnnounceOperators():
-                live.daemon.announce(live)
+                live.daemon.operators.announce(live)
             case do.SendSignal(signal=number):
                 live.journal.record(actor, entries.Signalled(number))
                 signals.signal_foreground(live, number)
@@ -179,7 +179,7 @@ class Executor:
                 if live.commands.exec is not None:
                     live.commands.exec.wake()
             case do.DismissOperator(operator=who, channel=channel):
-                live.daemon.dismiss(live, who, channel)
+                live.daemon.operators.dismiss(live, who, channel)
             case do.CutForward():
                 live.daemon.forwarding.cut(live, effect)
             case do.EndTree():

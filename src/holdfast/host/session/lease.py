@@ -292,7 +292,7 @@ class SessionLease:
         live = self._live
         assert live is not None
         live.journal.happened(HOST_ACTOR, entries.FencedEntry(cause), forced=True)
-        self._leases.daemon.reach.over(live.spec.id)
+        self._leases.daemon.reach.withdraw(live.spec.id)
         log.warning("session %s is fenced (%s), epoch %d", self._session, cause, live.spec.epoch)
 
     def unfence(self, epoch: int) -> None:
@@ -311,7 +311,7 @@ class SessionLease:
         live.halts.reconcile()
         live.output.read(True)
         live.custody.flush_to_pty()
-        daemon.reach.began(live)
+        daemon.reach.announce(live)
         log.warning("session %s runs on in epoch %d", self._session, epoch)
 
     def _how(self, before: int) -> tuple[str, entries.Leased]:
@@ -331,7 +331,7 @@ class SessionLease:
                     operator.event(m.Dismissed(channel.number, Fenced.code))
                 else:
                     operator.fail(-1 - channel.number, _fenced())
-                self._leases.daemon.leave(operator, channel)
+                self._leases.daemon.operators.close_channel(operator, channel)
 
 
 def _fenced() -> Fenced:

@@ -7,6 +7,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import time
 from collections.abc import Coroutine
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -41,8 +42,10 @@ from holdfast.model.graph import Graph
 from holdfast.model.ids import HOST_ACTOR, OperatorId
 from holdfast.model.info import SessionInfo
 from holdfast.model.limits import END_GRACE_S, INTAKE_OPERATORS
+from holdfast.model.size import Size
 from holdfast.model.state import Ending, SessionState
 from holdfast.wire.epochs import Incarnation
+from holdfast.wire.messages import session as m
 
 if TYPE_CHECKING:
     from holdfast.host.connection.operator_connection import OperatorConnection
@@ -151,7 +154,7 @@ class LiveSession:
         """This connection has to do with the session: when its actor's last one goes, the turn
         is free."""
         self._present.add(operator)
-        operator.touched.add(self)
+        operator.sessions_used.add(self)
 
     def record_attach(self, operator: OperatorConnection, observe: bool, offset: int) -> None:
         """A channel is open: recorded with how long its operator had been away (M1). One that
@@ -187,7 +190,7 @@ class LiveSession:
         """Who is to be told what happens here."""
         may_see = self.daemon.registry.may_see
         acted = (operator for operator in self._present if may_see(operator.actor, self))
-        return {*self.audience, *acted, *self.daemon.watchers(self)}
+        return {*self.audience, *acted, *self.daemon.operators.watchers(self)}
 
     def authority_changed(self, by: Actor, subject: Actor, envelope: Envelope | None) -> None:
         """What the subject may do has changed; None: it is revoked."""
@@ -239,6 +242,11 @@ class LiveSession:
         self.daemon.bury(self)
         self.ended_event.set()
 
+    def close_when_read(self) -> None:
+        """It ended and nobody reads it: give back what it holds once its tombstone is written."""
+        if self.tombstone_written.done():
+            self.close(keep=False)
+
     def close(self, *, keep: bool) -> None:
         """Give back what this daemon holds, once: a descriptor closed twice may be another's by
         then. `keep`: the session lives on in custody."""
@@ -286,6 +294,17 @@ class LiveSession:
         """Ended, or no longer this daemon's."""
         return self.core.ending is not None or self._closed
 
+    @property
+    def size(self) -> Size:
+        return self.core.size
+
+    @property
+    def fenced(self) -> bool:
+        return self.core.state.is_fenced
+
+    def check_not_halted(self, actor: str) -> None:
+        self.core.check_not_halted(actor)
+
     def state(self) -> SessionState:
         return describe.state(self)
 
@@ -297,6 +316,10 @@ class LiveSession:
 
     def info(self) -> SessionInfo:
         return describe.info(self)
+
+    def state_event(self, state: SessionState) -> m.StateEvent:
+        line = describe.waiting_line(self, state)
+        return m.StateEvent(self.spec.id, self.spec.name, state, time.time(), line, self.ending)
 
     # -- custody ------------------------------------------------------------------------------
 

@@ -15,6 +15,7 @@ from holdfast.adapters.launch.client import end as end_tree
 from holdfast.adapters.session_memory.input_ledger import InputLedger
 from holdfast.adapters.session_memory.output_ring import Ring, make_conduit
 from holdfast.adapters.shell import integration as shell
+from holdfast.core.access.host_rules import check_may_run_as
 from holdfast.host import config, levels
 from holdfast.host.session import fencing_token
 from holdfast.host.session.discontinuity import begin_journal, lineage_of
@@ -26,7 +27,6 @@ from holdfast.model.errors import (
     InvalidArgument,
     LevelUnavailable,
     LimitReached,
-    NotPermitted,
 )
 from holdfast.model.ids import SessionId
 from holdfast.model.limits import ARGV_KEPT_MAX_BYTES, ARGV_MAX_BYTES, LABELS_MAX, SESSIONS_MAX
@@ -54,7 +54,7 @@ async def start(daemon: Daemon, actor: Actor, run: Run) -> LiveSession:
     """Start what was asked for, as the unix user whose actor asked."""
     if len(daemon.registry.live) >= SESSIONS_MAX:
         raise LimitReached(f"this host has its limit of {SESSIONS_MAX} sessions")
-    user = _user(daemon, actor.uid, run.user)
+    user = _user(daemon, actor, run.user)
     argv = run.argv or (_default_shell(daemon, user, run),)
     _check(run, argv)
     level = _level(daemon, run.level, await daemon.highest_level())
@@ -192,18 +192,12 @@ def _end_launched(place: Place) -> None:
         cgroup.remove(place.cgroup)
 
 
-def _user(daemon: Daemon, uid: int, wanted: str) -> pwd.struct_passwd:
+def _user(daemon: Daemon, actor: Actor, wanted: str) -> pwd.struct_passwd:
     try:
-        user = pwd.getpwnam(wanted) if wanted else pwd.getpwuid(uid)
+        user = pwd.getpwnam(wanted) if wanted else pwd.getpwuid(actor.uid)
     except KeyError:
-        raise InvalidArgument(f"there is no unix user {wanted or uid!r}") from None
-    if uid not in (0, user.pw_uid):
-        raise NotPermitted(f"only root may start a session as {user.pw_name}")
-    if daemon.uid not in (0, user.pw_uid):
-        raise NotPermitted(
-            f"this host runs as uid {daemon.uid} and cannot become {user.pw_name}",
-            hint="a host started by root can",
-        )
+        raise InvalidArgument(f"there is no unix user {wanted or actor.uid!r}") from None
+    check_may_run_as(actor, user.pw_uid, user.pw_name, daemon.uid)
     return user
 
 

@@ -43,7 +43,7 @@ class StateWatch:
         state = self._live.state()
         if self.watched and state is not self._known:
             self._known = state
-            self._live.daemon.state_changed(self._live, state)
+            self._live.daemon.operators.state_changed(self._live, state)
             self.look_soon()
         return state
 
@@ -69,6 +69,6 @@ class StateWatch:
         if state is not self._known:
             self._known = state
             self._interval = STATE_RECHECK_MIN_S
-            self._live.daemon.state_changed(self._live, state)
+            self._live.daemon.operators.state_changed(self._live, state)
         self._arm(self._interval)
         self._interval = min(self._interval * 2, STATE_RECHECK_MAX_S)

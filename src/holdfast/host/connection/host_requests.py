@@ -1,0 +1,52 @@
+"""Requests about the host itself: what it is, and to stop it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Sized
+from typing import TYPE_CHECKING, Protocol
+
+from holdfast.model.errors import SessionsLive
+from holdfast.model.info import HostInfo
+from holdfast.wire.messages import session as m
+
+if TYPE_CHECKING:
+    from holdfast.host.connection.operator_connection import OperatorConnection
+
+
+class StoppableHost(Protocol):
+    """The daemon, as far as it can be asked and stopped."""
+
+    async def host_info(self) -> HostInfo: ...
+
+    def stop(self) -> None: ...
+
+    async def end_all_and_stop(self) -> None: ...
+
+
+class HostRequests:
+    """Handlers of one host."""
+
+    def __init__(self, host: StoppableHost, sessions: Sized) -> None:
+        self._host, self._sessions = host, sessions
+
+    async def host(self, _: OperatorConnection, request: m.GetHost) -> m.Answer:
+        return m.HostShown(request.id, await self._host.host_info())
+
+    def restart_daemon(self, _: OperatorConnection, request: m.RestartDaemon) -> m.Answer:
+        asyncio.get_running_loop().call_soon(self._host.stop)
+        return m.Done(request.id)
+
+    def shutdown(self, _: OperatorConnection, request: m.Shutdown) -> Awaitable[m.Answer]:
+        count = len(self._sessions)
+        if count and not request.end_sessions:
+            raise SessionsLive(
+                f"{count} session{'s live' if count > 1 else ' lives'} here",
+                hint="end them first, or `hold down --end-sessions`",
+            )
+
+        async def down() -> m.Answer:
+            await self._host.end_all_and_stop()
+            return m.Done(request.id)
+
+        return down()

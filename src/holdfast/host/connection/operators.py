@@ -1,0 +1,227 @@
+"""Everybody who is connected: accepting, greeting, who reads and watches which session, leaving."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import socket
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Protocol
+
+from holdfast.core.attachments import Seat
+from holdfast.host.access.actor_book import ActorBook
+from holdfast.host.access.admission import Admission
+from holdfast.host.access.rights_notices import RightsNotices
+from holdfast.host.connection.forwarding import Forwarding
+from holdfast.host.connection.operator_connection import OperatorConnection
+from holdfast.host.connection.output_channels import OutputChannel, OutputSource
+from holdfast.model.actor import Actor
+from holdfast.model.errors import LimitReached
+from holdfast.model.ids import OperatorId, SessionId
+from holdfast.model.limits import OPERATORS_MAX
+from holdfast.model.state import SessionState
+from holdfast.wire.messages import session as m
+from holdfast.wire.messages.forward import Carried
+
+if TYPE_CHECKING:
+    from holdfast.core.session import SessionMachine
+    from holdfast.host.connection.request_table import Reply, RequestTable
+    from holdfast.host.session.parcel import SessionSpec
+    from holdfast.host.session.state_watch import StateWatch
+
+log = logging.getLogger(__name__)
+
+_ACCEPT_RETRY_S = 0.5
+
+
+class AttendedSession(OutputSource, Protocol):
+    """A live session, as far as its operators hear of it."""
+
+    spec: SessionSpec
+    core: SessionMachine
+    watching: StateWatch
+
+    def state_event(self, state: SessionState) -> m.StateEvent: ...
+
+
+class AttendedSessions(Protocol):
+    """The live sessions, and who may see them."""
+
+    @property
+    def live(self) -> Mapping[SessionId, AttendedSession]: ...
+
+    def may_see(self, actor: Actor, found: AttendedSession) -> bool: ...
+
+
+class Operators:
+    """Of one host."""
+
+    def __init__(
+        self,
+        listener: socket.socket,
+        registry: AttendedSessions,
+        actors: ActorBook,
+        admission: Admission,
+        notices: RightsNotices,
+        forwarding: Forwarding,
+        host_key: bytes,
+    ) -> None:
+        self.table: RequestTable  # set when the handlers are there, which need this
+        self._listener, self._registry, self._actors = listener, registry, actors
+        self._admission, self._notices, self._forwarding = admission, notices, forwarding
+        self._host_key = host_key
+        self._connected: set[OperatorConnection] = set()
+
+    # -- coming and going ---------------------------------------------------------------------
+
+    def listen(self) -> None:
+        self._listener.setblocking(False)
+        asyncio.get_running_loop().add_reader(self._listener, self._accept)
+
+    def close(self) -> None:
+        asyncio.get_running_loop().remove_reader(self._listener)
+        for operator in list(self._connected):
+            operator.close()
+
+    def _accept(self) -> None:
+        try:
+            sock, _ = self._listener.accept()
+        except BlockingIOError:
+            return
+        except OSError as error:
+            # Out of descriptors, most likely: clients wait a moment, and we do not spin.
+            log.error("cannot accept: %s", error)
+            loop = asyncio.get_running_loop()
+            loop.remove_reader(self._listener)
+            loop.call_later(_ACCEPT_RETRY_S, loop.add_reader, self._listener, self._accept)
+            return
+        operator = OperatorConnection(self, sock)
+        if operator.uid not in (0, os.getuid()) and os.getuid() != 0:
+            operator.close()  # the socket's mode forbids it already
+            return
+        self.add(operator)
+
+    def add(self, operator: OperatorConnection) -> None:
+        """From this machine, or through a relay."""
+        self._connected.add(operator)
+        if len(self._connected) > OPERATORS_MAX:
+            operator.refuse(LimitReached("this host serves its limit of operators", hint="later"))
+
+    def closed(self, operator: OperatorConnection) -> None:
+        """A connection ended, after its channels were closed."""
+        self._connected.discard(operator)
+        self._forwarding.operator_left(operator)
+        for used in tuple(operator.sessions_used):
+            used.connection_closed(operator)
+        poorer = self._admission.withdraw(operator.connection)
+        # Nobody is left to act by what it presented, unless the actor has another connection.
+        if poorer is not None and any(each.acts_as(poorer) for each in self._connected):
+            self._notices.grants_changed()
+        if operator.watches:
+            for live in self._registry.live.values():
+                self.update_watching(live)
+
+    # -- for one connection -------------------------------------------------------------------
+
+    def local_actor(self, uid: int) -> Actor:
+        return self._actors.of_user(uid)
+
+    def welcome(self, operator: OperatorConnection) -> m.Welcome:
+        return m.Welcome(
+            m.PROTOCOL_VERSION,
+            socket.gethostname(),
+            os.getpid(),
+            host_key=self._host_key,
+            challenge=operator.challenge,
+            actor=operator.actor.name,
+        )
+
+    def answer(self, operator: OperatorConnection, request: m.Request) -> Reply:
+        return self.table.answer(operator, request)
+
+    def carry(self, operator: OperatorConnection, message: Carried) -> None:
+        self._forwarding.take(operator, message)
+
+    # -- readers ------------------------------------------------------------------------------
+
+    def open_channel(self, operator: OperatorConnection, channel: OutputChannel) -> None:
+        operator.channels[channel.number] = channel
+        live = channel.live
+        if live is not None:
+            live.audience[operator] = live.audience.get(operator, 0) + 1
+            live.note_connection(operator)
+
+    def close_channel(self, operator: OperatorConnection, channel: OutputChannel) -> None:
+        """A channel ended, by either side."""
+        if operator.channels.pop(channel.number, None) is None:
+            return
+        live = channel.live
+        if live is None:
+            return
+        if operator.remote is not None and live.ending is None:  # else it still reads the rest
+            operator.remote.left(channel.number)
+        live.audience[operator] -= 1
+        if not live.audience[operator]:
+            del live.audience[operator]
+        if operator.id is not None and not any(_having(live, operator.id, channel.number)):
+            live.record_detach(operator, channel.number)
+        if live.ending is not None and not live.audience:
+            live.close_when_read()
+
+    def dismiss(self, live: AttendedSession, who: OperatorId, channel: int) -> None:
+        """This operator lost the right to observe: its channel is closed, and it learns why."""
+        for operator, found in list(_having(live, who, channel)):
+            operator.event(m.Dismissed(channel))
+            self.close_channel(operator, found)
+            if operator.remote is not None:
+                operator.remote.judge()
+
+    def tell_answerer(self, live: AttendedSession, seat: Seat | None) -> None:
+        for operator in tuple(live.audience):
+            for channel in tuple(operator.channels.values()):  # a broken one may leave meanwhile
+                if channel.live is live and channel.number >= 0:
+                    here = operator.id, channel.number
+                    answers = seat is not None and (seat.operator, seat.channel) == here
+                    operator.event(m.Answering(channel.number, answers))
+
+    def announce(self, live: AttendedSession) -> None:
+        """How many are attached, and the size."""
+        seats = live.core.attachments
+        event = m.OperatorEvent(live.spec.id, seats.count(), seats.observers(), live.size)
+        for operator in tuple({*live.audience, *self.watchers(live)}):
+            operator.event(event)
+
+    # -- watchers -----------------------------------------------------------------------------
+
+    def watch(self, operator: OperatorConnection, session: str) -> None:
+        operator.watches.add(session)
+        for live in self._registry.live.values():
+            self.update_watching(live)
+
+    def watchers(self, live: AttendedSession) -> list[OperatorConnection]:
+        return [
+            operator
+            for operator in self._connected
+            if operator.watches & {"", live.spec.id}
+            and self._registry.may_see(operator.actor, live)
+        ]
+
+    def update_watching(self, live: AttendedSession) -> None:
+        live.watching.set_watched(bool(self.watchers(live)))
+
+    def state_changed(self, live: AttendedSession, state: SessionState) -> None:
+        event = live.state_event(state)
+        for operator in self.watchers(live):
+            operator.event(event)
+
+
+def _having(
+    live: OutputSource, who: OperatorId, channel: int
+) -> Iterator[tuple[OperatorConnection, OutputChannel]]:
+    """The connections by which this operator has this channel: one that came back may still have
+    its old one, and its seat stays until the last of them closes it."""
+    for operator in live.audience:
+        found = operator.channels.get(channel)
+        if operator.id == who and found is not None and found.live is live:
+            yield operator, found

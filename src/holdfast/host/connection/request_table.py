@@ -1,0 +1,141 @@
+"""The one table of requests: tag -> what it needs, and its handler.
+
+`answer` is the way of every request: the rule is checked, the session that it names is found, then
+the handler runs. Handlers are in the room of their subject (session, access, reach).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any, Protocol
+
+from holdfast.core.access import host_rules
+from holdfast.core.access.authority import Authority
+from holdfast.core.access.host_rules import RULES, About, Rule
+from holdfast.host.access.requests import AccessRequests
+from holdfast.host.clock import now
+from holdfast.host.connection.forwarding import Forwarding
+from holdfast.host.connection.host_requests import HostRequests
+from holdfast.host.reach.requests import ReachRequests
+from holdfast.host.session.input_requests import InputRequests
+from holdfast.host.session.journal_requests import JournalRequests
+from holdfast.host.session.requests import SessionRequests
+from holdfast.host.session.turn_requests import TurnRequests
+from holdfast.model.actor import Actor
+from holdfast.model.errors import Unsupported
+from holdfast.wire.messages import session as m
+
+if TYPE_CHECKING:
+    from holdfast.host.connection.operator_connection import OperatorConnection
+
+Reply = m.Answer | Awaitable[m.Answer | None] | None
+Handler = Callable[..., Reply]
+
+
+class FindSessions(Protocol):
+    """Sessions that an actor may observe, by name or id."""
+
+    def find(self, actor: Actor, text: str) -> object: ...
+
+    def find_running(self, actor: Actor, text: str) -> object: ...
+
+
+def handlers(
+    session: SessionRequests,
+    ways_in: InputRequests,
+    turn: TurnRequests,
+    journal: JournalRequests,
+    access: AccessRequests,
+    reach: ReachRequests,
+    forwarding: Forwarding,
+    host: HostRequests,
+) -> dict[str, Handler]:
+    """One row per request, with the rows of core.access.host_rules."""
+    return {
+        "run": session.run,
+        "list": session.list,
+        "show": session.show,
+        "graph": session.graph,
+        "screen": session.screen,
+        "attach": session.attach,
+        "detach": session.detach,
+        "share": session.share,
+        "watch": session.watch,
+        "end": session.end,
+        "input": ways_in.input,
+        "submit": ways_in.submit,
+        "keys": ways_in.keys,
+        "exec": ways_in.exec,
+        "resize": ways_in.resize,
+        "signal": ways_in.signal,
+        "forward": forwarding.open,
+        "turn": turn.turn,
+        "request_turn": turn.step,
+        "withdraw_turn": turn.step,
+        "grant_turn": turn.step,
+        "yield_turn": turn.step,
+        "hand_off_turn": turn.step,
+        "revoke_turn": turn.step,
+        "set_blind": turn.set_blind,
+        "set_turn_policy": turn.set_turn_policy,
+        "seize": turn.seize,
+        "halt": turn.halt,
+        "resume": turn.resume,
+        "catch_up": journal.catch_up,
+        "journal": journal.journal,
+        "verify": journal.verify,
+        "prove": journal.prove,
+        "blame": journal.blame,
+        "claim": access.claim,
+        "add_actor": access.add_actor,
+        "list_actors": access.list_actors,
+        "show_actor": access.show_actor,
+        "revoke_actor": access.revoke_actor,
+        "grant": access.grant,
+        "revoke": access.revoke,
+        "list_envelopes": access.list_envelopes,
+        "make_invite": access.make_invite,
+        "list_invites": access.list_invites,
+        "revoke_invite": access.revoke_invite,
+        "list_devices": access.list_devices,
+        "revoke_device": access.revoke_device,
+        "join": access.join,
+        "set_relays": reach.set_relays,
+        "get_relays": reach.get_relays,
+        "host": host.host,
+        "restart_daemon": host.restart_daemon,
+        "shutdown": host.shutdown,
+    }
+
+
+class RequestTable:
+    """Answers requests of one host."""
+
+    def __init__(
+        self,
+        rows: dict[str, Handler],
+        sessions: FindSessions,
+        authority: Authority,
+        host_uid: int,
+    ) -> None:
+        self.rows: dict[str, tuple[Rule, Handler]] = {tag: (RULES[tag], rows[tag]) for tag in rows}
+        self._sessions, self._authority, self._host_uid = sessions, authority, host_uid
+
+    def answer(self, operator: OperatorConnection, request: m.Request) -> Reply:
+        """The answer, or an awaitable of it, or None when a channel answers later."""
+        row = self.rows.get(request.tag)
+        if row is None:
+            raise Unsupported(f"this host does not know {request.tag!r}")
+        rule, handler = row
+        actor = operator.actor
+        host_rules.check(rule, self._authority, actor, operator.uid, self._host_uid, now())
+        if rule.scope is About.HOST:
+            return handler(operator, request)
+        return handler(operator, request, self._session(rule.scope, actor, request))
+
+    def _session(self, scope: About, actor: Actor, request: Any) -> object:
+        if scope is About.LIVE:
+            return self._sessions.find_running(actor, request.session)
+        if scope is About.ANY and not request.session:
+            return None
+        return self._sessions.find(actor, request.session)

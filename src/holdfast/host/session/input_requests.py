@@ -1,0 +1,186 @@
+"""Requests that reach the terminal: each row becomes one event, and the session machine judges it.
+
+    input, submit, keys   InputOffered
+    exec                  InputOffered, with the execution remembered before it
+    resize                SizeAsked
+    signal                SignalAsked
+
+A `forward` is the same for a port (connection.forwarding).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable
+from functools import partial
+from typing import TYPE_CHECKING, Protocol
+
+from holdfast.adapters import pty
+from holdfast.core import events as ev
+from holdfast.core.key_names import key_bytes, pasted
+from holdfast.core.turn.machine import shown_text
+from holdfast.host.clock import now
+from holdfast.host.connection.output_channels import OutputChannel
+from holdfast.host.session.exec_runs import ExecChannel, Execution, command_bytes
+from holdfast.host.session.live_session import LiveSession
+from holdfast.model.errors import HoldfastError, InputUnknown, InvalidArgument, SessionEnded
+from holdfast.wire.messages import session as m
+
+if TYPE_CHECKING:
+    from holdfast.host.connection.operator_connection import OperatorConnection
+
+_SIGNALS = range(1, 65)
+_BRACKETED_PASTE, _APPLICATION_CURSOR = 2004, 1  # DEC private modes
+_Later = Awaitable[m.Answer | None]
+
+
+class OpenChannel(Protocol):
+    def __call__(self, operator: OperatorConnection, channel: OutputChannel) -> None: ...
+
+
+class InputRequests:
+    """Handlers of one host."""
+
+    def __init__(self, open_channel: OpenChannel) -> None:
+        self._open_channel = open_channel
+
+    def input(
+        self, operator: OperatorConnection, request: m.Input, live: LiveSession
+    ) -> m.Answer | Awaitable[m.Answer] | None:
+        return self._offer(operator, request, live, request.data)
+
+    def submit(
+        self, operator: OperatorConnection, request: m.Submit, live: LiveSession
+    ) -> m.Answer | Awaitable[m.Answer] | None:
+        data = request.text.encode()
+        if request.secret and not pty.reads_secretly(live.fds.master):
+            raise InvalidArgument(
+                "no secret is asked for now: it would be shown on the screen and recorded",
+                hint="look at what the session waits for; send it without --secret if it is none",
+            )
+        if len(data) > 1 and live.view.mode(_BRACKETED_PASTE):
+            data = pasted(data)
+        return self._offer(operator, request, live, data + (b"\r" if request.enter else b""))
+
+    def keys(
+        self, operator: OperatorConnection, request: m.Keys, live: LiveSession
+    ) -> m.Answer | Awaitable[m.Answer] | None:
+        application = live.view.mode(_APPLICATION_CURSOR)
+        data = b"".join(key_bytes(name, application_cursor=application) for name in request.keys)
+        return self._offer(operator, request, live, data)
+
+    def _offer(
+        self,
+        operator: OperatorConnection,
+        request: m.Input | m.Submit | m.Keys,
+        live: LiveSession,
+        data: bytes,
+    ) -> m.Answer | Awaitable[m.Answer] | None:
+        live.note_connection(operator)
+        form = "paste" if isinstance(request, m.Submit) and not request.enter else request.tag
+        offered = ev.InputOffered(
+            operator.actor.id,
+            now(),
+            operator.identity,
+            request.seq,
+            data,
+            "keys" if form == "input" else form,
+        )
+        taken = live.handle(offered)
+        if isinstance(taken, int):
+            if isinstance(request, m.Input) and request.quiet and taken >= 0:
+                operator.ack_later(request.id, request.seq, taken)
+                live.output.look_for_echo(len(data))
+                return None
+            return _accepted(request.id, request.seq, live, taken)
+        assert taken is not None
+        waiting = taken
+
+        async def accepted() -> m.Answer:
+            try:
+                return _accepted(request.id, request.seq, live, await asyncio.shield(waiting))
+            except asyncio.CancelledError:
+                if live.ending is not None:
+                    raise SessionEnded("the session ended before it took the input") from None
+                raise
+
+        return accepted()
+
+    def exec(
+        self,
+        operator: OperatorConnection,
+        request: m.Exec,
+        live: LiveSession,
+        asked: bool = False,
+    ) -> _Later | None:
+        if request.id < 0 or -1 - request.id in operator.channels:
+            raise InvalidArgument(f"request {request.id} is in use or negative")
+        who, actor = operator.identity, operator.actor.id
+        execution = live.commands.executions.find(actor, who, request)
+        if execution is None and live.commands.typed.prompt_text_unknown and not asked:
+            again = partial(self.exec, operator, request, live, asked=True)
+            return live.commands.cleared_up(actor, who, request.seq, again)
+        if execution is None:
+            execution = self._begin_exec(live, operator, request)
+        live.note_connection(operator)
+        channel = ExecChannel(live, actor, -1 - request.id, request.id, execution)
+        channel.wake = operator.pump
+        self._open_channel(operator, channel)
+        operator.pump()
+        return None
+
+    def _begin_exec(
+        self, live: LiveSession, operator: OperatorConnection, request: m.Exec
+    ) -> Execution:
+        """Type it, once. It is saved before: whoever asks again after a crash must find it."""
+        if 0 < request.seq <= live.core.inputs.last(operator.identity):
+            raise InputUnknown(
+                "this command line was submitted before; its outcome is no longer kept",
+                hint="look at the screen before you run it again",
+            )
+        live.commands.check_can_run()
+        data = command_bytes(request.command, bracketed=live.view.mode(_BRACKETED_PASTE))
+        live.output.drain()
+        live.note_connection(operator)
+        who, actor = operator.identity, operator.actor.id
+        execution = live.commands.executions.begin(actor, who, request, live.ring.head)
+        live.save_parcel()
+        try:
+            intent = shown_text(request.intent)
+            taken = live.handle(
+                ev.InputOffered(actor, now(), who, request.seq, data, "exec", intent)
+            )
+            assert taken != -1, "seen to above"
+        except HoldfastError:
+            live.commands.executions.forget(execution)
+            live.save_parcel()
+            raise
+        live.commands.exec_begins(execution)
+        return execution
+
+    def resize(
+        self, operator: OperatorConnection, request: m.Resize, live: LiveSession
+    ) -> m.Answer:
+        """With a channel it needs no right of its own: the operator says how large its terminal is,
+        which counts only while its actor holds the turn, or nobody does; and whoever has a seat
+        with a size was let in to write. Without one it sets the size outright: RESIZE."""
+        live.note_connection(operator)
+        live.handle(
+            ev.SizeAsked(operator.actor.id, now(), operator.identity, request.size, request.channel)
+        )
+        return m.Done(request.id)
+
+    def signal(
+        self, operator: OperatorConnection, request: m.Signal, live: LiveSession
+    ) -> m.Answer:
+        if request.signal not in _SIGNALS:
+            raise InvalidArgument(f"not a signal: {request.signal}")
+        live.note_connection(operator)
+        live.handle(ev.SignalAsked(operator.actor.id, now(), operator.identity, request.signal))
+        return m.Done(request.id)
+
+
+def _accepted(request: int, seq: int, live: LiveSession, offset: int) -> m.Accepted:
+    if offset < 0:
+        return m.Accepted(request, seq, live.ring.head, repeated=True)
+    return m.Accepted(request, seq, offset)

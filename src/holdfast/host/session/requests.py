@@ -1,0 +1,200 @@
+"""Requests to start, list, show, attach to and end sessions. The request table has found the
+session that a request names; what is done to it is an event that the session machine judges."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Protocol
+
+from holdfast.core import events as ev
+from holdfast.core.attachments import Seat
+from holdfast.host.clock import now
+from holdfast.host.connection.output_channels import (
+    OutputChannel,
+    RawChannel,
+    StoredChannel,
+    ViewChannel,
+)
+from holdfast.host.session.live_session import LiveSession
+from holdfast.host.session_registry import Registry, has_ended
+from holdfast.host.session_store import SessionStore, Stored
+from holdfast.model.actor import Actor
+from holdfast.model.errors import InvalidArgument, SessionEnded
+from holdfast.model.info import SessionInfo
+from holdfast.wire.messages import session as m
+from holdfast.wire.messages.shared_output import Share, Shared
+
+if TYPE_CHECKING:
+    from holdfast.host.connection.operator_connection import OperatorConnection
+
+ALTERNATE_SCREEN = 1049  # DEC private mode
+
+
+class OpenChannels(Protocol):
+    """Who reads and watches sessions."""
+
+    def open_channel(self, operator: OperatorConnection, channel: OutputChannel) -> None: ...
+
+    def close_channel(self, operator: OperatorConnection, channel: OutputChannel) -> None: ...
+
+    def watch(self, operator: OperatorConnection, session: str) -> None: ...
+
+
+class SessionRequests:
+    """Handlers of one host."""
+
+    def __init__(
+        self,
+        registry: Registry[LiveSession],
+        store: SessionStore,
+        audience: OpenChannels,
+        start: Callable[[Actor, m.Run], Awaitable[LiveSession]],
+    ) -> None:
+        self._registry, self._store, self._audience = registry, store, audience
+        self._start = start
+
+    async def run(self, operator: OperatorConnection, run: m.Run) -> m.Answer:
+        live = await self._start(operator.actor, run)
+        return m.Shown(run.id, live.info())
+
+    def list(self, operator: OperatorConnection, request: m.ListSessions) -> m.Answer:
+        infos = [live.info() for live in self._registry.seen_live(operator.actor)]
+        if request.ended:
+            infos += [stored.info for stored in self._registry.seen_ended(operator.actor)]
+        return m.Sessions(request.id, tuple(infos))
+
+    def show(self, _: OperatorConnection, request: m.Show, found: LiveSession | Stored) -> m.Answer:
+        return m.Shown(request.id, found.info() if isinstance(found, LiveSession) else found.info)
+
+    async def graph(
+        self, _: OperatorConnection, request: m.GetGraph, live: LiveSession
+    ) -> m.Answer:
+        master = os.dup(live.fds.master)
+        try:
+            # A large tree takes tens of milliseconds to look at: not on the loop.
+            return m.GraphShown(request.id, await asyncio.to_thread(live.graph, master))
+        finally:
+            os.close(master)
+
+    def screen(
+        self, _: OperatorConnection, request: m.GetScreen, found: LiveSession | Stored
+    ) -> m.Answer:
+        if isinstance(found, Stored):
+            info, text = found.info, self._store.screen(found.info.id)
+            return m.ScreenShown(request.id, text, 0, 0, info.size, info.title, info.output_offset)
+        col, row = found.view.cursor()
+        return m.ScreenShown(
+            request.id,
+            found.view.text(scrollback=request.scrollback),
+            col,
+            row,
+            found.core.size,
+            found.view.title,
+            found.view.offset,
+            found.view.mode(ALTERNATE_SCREEN),
+        )
+
+    def end(
+        self, operator: OperatorConnection, request: m.End, found: LiveSession | Stored
+    ) -> Awaitable[m.Answer]:
+        if isinstance(found, Stored):
+            raise SessionEnded(f"the session has ended already: {found.info.ending}")
+        found.handle(ev.EndAsked(operator.actor.id, now()))
+
+        async def ended() -> m.Answer:
+            await found.ended_event.wait()
+            written = found.tombstone_written
+            # A full disk has no room for a tombstone: then as it is known.
+            return m.Shown(request.id, written.result().info if written.done() else found.info())
+
+        return ended()
+
+    # -- channels -----------------------------------------------------------------------------
+
+    def attach(
+        self, operator: OperatorConnection, attach: m.Attach, found: LiveSession | Stored
+    ) -> None:
+        if attach.channel < 0 or attach.channel in operator.channels:
+            raise InvalidArgument(f"channel {attach.channel} is in use or negative")
+        if isinstance(found, Stored):
+            if not attach.raw:
+                raise has_ended(found)
+            self._attach_stored(operator, attach, found.info)
+            return
+        live = found
+        if attach.since is not None and not 0 <= attach.since <= live.ring.head:
+            raise InvalidArgument(
+                f"offset {attach.since} is beyond the output, which ends at {live.ring.head}"
+            )
+        who = operator.identity
+        if attach.size is not None:
+            attach.size.checked()
+        channel: RawChannel | ViewChannel
+        if attach.raw:
+            channel = RawChannel(live, attach.channel, attach.since)
+        else:
+            channel = ViewChannel(live, attach.channel, attach.since, scrollback=attach.scrollback)
+        offset = channel.cursor if channel.cursor >= 0 else live.ring.head
+        came_back = attach.size == live.core.size and not live.core.attachments.seats_of(who)
+        actor = operator.actor.id
+        seat = Seat(who, attach.channel, attach.observe, attach.raw, actor, time.time())
+        # First: it may be refused, and the screen sent below must be one of this size.
+        live.handle(ev.ChannelOpened(actor, now(), seat, None if attach.observe else attach.size))
+        live.record_attach(operator, attach.observe, offset)
+        # Queued before anything of the channel can be sent; sent with what follows.
+        input_seq = live.custody.ledger.last_seq(who)
+        operator.queue(m.Attached(attach.id, attach.channel, live.info(), offset, input_seq))
+        self._audience.open_channel(operator, channel)
+        if live.core.attachments.answerer == seat:
+            operator.event(m.Answering(attach.channel, True))
+        if came_back and not attach.observe and live.view.mode(ALTERNATE_SCREEN):
+            # A full-screen program paints again. Not at other times: less drops a half-typed
+            # search when it gets SIGWINCH.
+            live.handle(ev.RepaintAsked(actor, now()))
+        operator.pump()
+
+    def _attach_stored(
+        self, operator: OperatorConnection, attach: m.Attach, info: SessionInfo
+    ) -> None:
+        if attach.since is not None and not 0 <= attach.since <= info.output_offset:
+            raise InvalidArgument(
+                f"offset {attach.since} is beyond the output, which ends at {info.output_offset}"
+            )
+        file = self._store.open_output(info.id)
+        channel = StoredChannel(info, file, attach.channel, attach.since)
+        operator.answer(m.Attached(attach.id, attach.channel, info, channel.cursor, 0))
+        self._audience.open_channel(operator, channel)
+        operator.pump()
+
+    def detach(self, operator: OperatorConnection, detach: m.Detach) -> m.Answer:
+        channel = operator.channels.get(detach.channel)
+        if channel is None:
+            raise InvalidArgument(f"channel {detach.channel} is not open")
+        self._audience.close_channel(operator, channel)
+        return m.Done(detach.id)
+
+    def share(self, operator: OperatorConnection, share: Share, live: LiveSession) -> m.Answer:
+        channel = operator.channels.get(share.channel)
+        if operator.remote is None or not isinstance(channel, ViewChannel):
+            raise InvalidArgument("only a view through a relay can share its output with others")
+        if share.anew:
+            channel.begin_anew()
+            operator.pump()
+        return Shared(share.id, share.channel, operator.remote.share(live, channel))
+
+    def watch(
+        self, operator: OperatorConnection, watch: m.Watch, found: LiveSession | Stored | None
+    ) -> m.Answer:
+        if isinstance(found, Stored):
+            info = found.info
+            ended = (info.id, info.name, info.state, info.ended_at or 0.0, "", info.ending)
+            operator.event(m.StateEvent(*ended))
+            return m.Done(watch.id)
+        lives = self._registry.seen_live(operator.actor) if found is None else [found]
+        for live in lives:
+            operator.event(live.state_event(live.watching.told()))
+        self._audience.watch(operator, "" if found is None else found.spec.id)
+        return m.Done(watch.id)

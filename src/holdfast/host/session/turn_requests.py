@@ -1,0 +1,156 @@
+"""Requests about the turn, seize, halt and resume: each becomes one event."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable
+from typing import TYPE_CHECKING
+
+from holdfast.core import events as ev
+from holdfast.core.session import TurnStep
+from holdfast.core.turn import events as steps
+from holdfast.host.access.actor_book import ActorBook
+from holdfast.host.clock import now
+from holdfast.host.session.live_session import LiveSession
+from holdfast.model.errors import InvalidArgument
+from holdfast.model.limits import TURN_TEXT_MAX_CHARS
+from holdfast.wire.messages import session as m
+from holdfast.wire.messages import turn as turn_messages
+
+if TYPE_CHECKING:
+    from holdfast.host.connection.operator_connection import OperatorConnection
+
+
+class TurnRequests:
+    """Handlers of one host."""
+
+    def __init__(self, actors: ActorBook) -> None:
+        self._actors = actors
+
+    # -- the turn -----------------------------------------------------------------------------
+
+    def turn(
+        self, operator: OperatorConnection, request: turn_messages.GetTurn, live: LiveSession
+    ) -> m.Answer:
+        return self._shown(request.id, operator, live)
+
+    def step(
+        self, operator: OperatorConnection, request: _StepRequest, live: LiveSession
+    ) -> m.Answer:
+        """One row for every request that is one step of the turn machine."""
+        step = self._step_of(operator, request)
+        live.note_connection(operator)
+        live.handle(TurnStep(operator.actor.id, now(), step))
+        return self._shown(request.id, operator, live)
+
+    def _step_of(self, operator: OperatorConnection, request: _StepRequest) -> steps.TurnEvent:
+        actor, at = operator.actor.id, now()
+        match request:
+            case turn_messages.RequestTurn():
+                return steps.RequestStep(actor, at, request.message)
+            case turn_messages.WithdrawTurn():
+                return steps.WithdrawStep(actor)
+            case turn_messages.GrantTurn():
+                to = self._actors.find(operator.actor, request.to).id if request.to else None
+                return steps.GrantStep(actor, to, at)
+            case turn_messages.YieldTurn():
+                return steps.YieldStep(actor, at)
+            case turn_messages.HandOffTurn():
+                to = self._actors.find(operator.actor, request.to).id
+                return steps.HandOff(actor, to, at, request.message)
+            case turn_messages.RevokeTurn():
+                return steps.RevokeStep(actor, at, request.reason)
+            case turn_messages.SetBlind():
+                return steps.BlindStep(actor, request.blind)
+
+    def set_blind(
+        self, operator: OperatorConnection, request: turn_messages.SetBlind, live: LiveSession
+    ) -> m.Answer:
+        """A free turn is taken first: only its holder may hide what it types."""
+        if request.blind and live.core.turn.holder is None:
+            asked = steps.RequestStep(operator.actor.id, now())
+            live.handle(TurnStep(operator.actor.id, now(), asked))
+        return self.step(operator, request, live)
+
+    def set_turn_policy(
+        self, operator: OperatorConnection, request: turn_messages.SetTurnPolicy, live: LiveSession
+    ) -> m.Answer:
+        live.handle(ev.PolicyAsked(operator.actor.id, now(), request.policy))
+        return self._shown(request.id, operator, live)
+
+    def _shown(self, request: int, operator: OperatorConnection, live: LiveSession) -> m.Answer:
+        return turn_messages.TurnShown(
+            request, live.turning.info(), live.core.turn.holder == operator.actor.id
+        )
+
+    # -- seize and halt -----------------------------------------------------------------------
+
+    def seize(
+        self, operator: OperatorConnection, request: turn_messages.Seize, live: LiveSession
+    ) -> Awaitable[m.Answer]:
+        actor = operator.actor.id
+        only = self._only(operator, live, request.only_actor)
+        live.note_connection(operator)
+        receipt = live.turning.receipt(only or ("session" if request.halt else ""))
+        live.handle(ev.SeizeAsked(actor, now(), request.reason, request.halt, only))
+
+        async def seized() -> m.Answer:
+            return turn_messages.Halted(request.id, await live.halts.complete_receipt(receipt))
+
+        return seized()
+
+    def halt(
+        self, operator: OperatorConnection, request: turn_messages.Halt, live: LiveSession
+    ) -> Awaitable[m.Answer]:
+        actor = operator.actor.id
+        only = self._only(operator, live, request.only_actor)
+        receipt = live.turning.receipt(only or "session")
+        live.handle(ev.HaltAsked(actor, now(), request.reason, only))
+
+        async def halted() -> m.Answer:
+            return turn_messages.Halted(request.id, await live.halts.complete_receipt(receipt))
+
+        return halted()
+
+    def resume(
+        self, operator: OperatorConnection, request: turn_messages.Resume, live: LiveSession
+    ) -> Awaitable[m.Answer]:
+        if request.force_lease:
+            return self._force_lease(operator, live, request)
+        live.handle(ev.ResumeAsked(operator.actor.id, now()))
+
+        async def resumed() -> m.Answer:
+            await live.halts.resumed()
+            return m.Done(request.id)
+
+        return resumed()
+
+    def _force_lease(
+        self, operator: OperatorConnection, live: LiveSession, request: turn_messages.Resume
+    ) -> Awaitable[m.Answer]:
+        actor, leasing = operator.actor.id, live.leasing
+        live.core.check_may_force_lease(actor, now())
+        if leasing is None:
+            raise InvalidArgument("the session is pinned to its host, and has no lease to force")
+
+        async def forced() -> m.Answer:
+            await leasing.force(actor, request.force_lease[:TURN_TEXT_MAX_CHARS])
+            return m.Done(request.id)
+
+        return forced()
+
+    def _only(self, operator: OperatorConnection, live: LiveSession, name: str) -> str:
+        if not name:
+            return ""
+        live.halts.check_leaves()
+        return self._actors.find(operator.actor, name).id
+
+
+_StepRequest = (
+    turn_messages.RequestTurn
+    | turn_messages.WithdrawTurn
+    | turn_messages.GrantTurn
+    | turn_messages.YieldTurn
+    | turn_messages.HandOffTurn
+    | turn_messages.RevokeTurn
+    | turn_messages.SetBlind
+)
