@@ -5,8 +5,8 @@ turn/              the right to write now
 lease/             which incarnation may be attached to now
 session.py         all of these composed: the one mutator of a session
 events.py          what can happen to a session
-effects.py         what follows from it
-session_state.py   what a session is at a moment, as one table
+effects.py         what can come of it, for the host to carry out in order
+session_state.py   what a session is at a moment, as a table
 input_machine.py   the life of an input: offered, waiting, in custody, or refused
 attachments.py     who is attached, whose size counts, whose terminal answers
 forwards.py        who may have a connection to a port of its programs
