@@ -2,14 +2,14 @@
 
 import { describe, expect, test } from 'vitest'
 import { hex, unhex } from '../src/wire/bytes'
-import { Dialling, channelPrologue, type OperatorChannel } from '../src/wire/channel'
+import { OperatorHandshake, channelPrologue, type OperatorChannel } from '../src/wire/channel'
 import type { Device } from '../src/wire/device'
 import { checkDevice, deviceText } from '../src/wire/device'
 import type { HoldError } from '../src/wire/errors'
-import { EpochFloor } from '../src/wire/fencing'
-import { Listener } from '../src/wire/listener'
+import { EpochFloor } from '../src/wire/epoch-floor'
+import { BroadcastListener } from '../src/wire/broadcast-listener'
 import { Cipher, Handshake, IK, IK_PSK1 } from '../src/wire/noise'
-import { Sealed } from '../src/wire/sealed'
+import { RecordLayer } from '../src/wire/record-layer'
 import { InputChain } from '../src/wire/signed-input'
 import { type Json, vectors, WAYS, type Way } from './vectors'
 
@@ -28,8 +28,12 @@ async function codeOf(doing: Promise<unknown>): Promise<string> {
   return ''
 }
 
-async function dialling(way: Way, psk: boolean, floor = new EpochFloor(known.seen_epoch)): Promise<Dialling> {
-  return Dialling.begin(way.crypto, {
+async function dialling(
+  way: Way,
+  psk: boolean,
+  floor = new EpochFloor(known.seen_epoch),
+): Promise<OperatorHandshake> {
+  return OperatorHandshake.begin(way.crypto, {
     session: known.session,
     stream: known.stream,
     signer: await way.signer(known.operator.seed),
@@ -61,7 +65,7 @@ describe.each(WAYS)('with $crypto.kind', (way) => {
     expect(hex(channelPrologue(known.session))).toBe(wanted.prologue)
     expect(hex(await dial.first())).toBe(wanted.first)
     const channel = await dial.finish(unhex(wanted.second), 0)
-    expect(hex(channel.sealed.hash)).toBe(wanted.h)
+    expect(hex(channel.recordLayer.hash)).toBe(wanted.h)
     expect(channel.epoch).toBe(known.epoch)
     expect(floor.highest).toBe(known.epoch)
   })
@@ -108,7 +112,7 @@ describe.each(WAYS)('with $crypto.kind', (way) => {
     expect(await codeOf(Promise.resolve().then(() => pair.agree(one)))).toBe('handshake_failed')
   })
 
-  async function ends(): Promise<{ operator: Sealed; host: Sealed }> {
+  async function ends(): Promise<{ operator: RecordLayer; host: RecordLayer }> {
     const { to_host, to_operator, h } = known.handshakes[0]
     const rekeying = { records: 3, bytes: 1 << 26 } // as the vectors have it
     const pair = async (first: string, second: string): Promise<[Cipher, Cipher]> => [
@@ -116,8 +120,11 @@ describe.each(WAYS)('with $crypto.kind', (way) => {
       await Cipher.of(way.crypto, unhex(second)),
     ]
     return {
-      operator: new Sealed(await pair(to_host, to_operator), unhex(h), 0, { speaksFirst: true, rekeying }),
-      host: new Sealed(await pair(to_operator, to_host), unhex(h), 0, { speaksFirst: false, rekeying }),
+      operator: new RecordLayer(await pair(to_host, to_operator), unhex(h), 0, {
+        speaksFirst: true,
+        rekeying,
+      }),
+      host: new RecordLayer(await pair(to_operator, to_host), unhex(h), 0, { speaksFirst: false, rekeying }),
     }
   }
 
@@ -169,8 +176,8 @@ describe.each(WAYS)('with $crypto.kind', (way) => {
     }
   })
 
-  async function listen(before: number): Promise<Listener> {
-    const listener = new Listener(
+  async function listen(before: number): Promise<BroadcastListener> {
+    const listener = new BroadcastListener(
       way.crypto,
       known.session,
       unhex(known.host.key),
@@ -180,7 +187,7 @@ describe.each(WAYS)('with $crypto.kind', (way) => {
     return listener
   }
 
-  async function take(listener: Listener, step: Json): Promise<Json> {
+  async function take(listener: BroadcastListener, step: Json): Promise<Json> {
     if (step.what === 'key') await listener.takeKey(unhex(step.bytes), 0)
     else if (step.what === 'mark') listener.mark(unhex(step.bytes), 0)
     else return listener.open(unhex(step.bytes), 0)
@@ -226,10 +233,10 @@ test('a message longer than a record comes out as it went in, with other records
   const way = WAYS[0]!
   const { to_host, to_operator, h } = known.handshakes[0]
   const cipher = (key: string) => Cipher.of(way.crypto, unhex(key))
-  const one = new Sealed([await cipher(to_host), await cipher(to_operator)], unhex(h), 0, {
+  const one = new RecordLayer([await cipher(to_host), await cipher(to_operator)], unhex(h), 0, {
     speaksFirst: true,
   })
-  const other = new Sealed([await cipher(to_operator), await cipher(to_host)], unhex(h), 0, {
+  const other = new RecordLayer([await cipher(to_operator), await cipher(to_host)], unhex(h), 0, {
     speaksFirst: false,
   })
   const long = new Uint8Array(200_000).map((_, at) => at % 251)
@@ -244,8 +251,8 @@ test('an end that hears nothing, or whose records are not confirmed, is broken',
   const dial = await dialling(WAYS[0]!, false)
   await dial.first()
   const channel: OperatorChannel = await dial.finish(unhex(known.handshakes[0].second), 100)
-  expect((await channel.sealed.poll(100)).length).toBe(1) // the first beat, at once
-  expect((await channel.sealed.poll(104)).length).toBe(0)
-  expect((await channel.sealed.poll(105)).length).toBe(1)
-  expect(await codeOf(channel.sealed.poll(115))).toBe('channel_broken')
+  expect((await channel.recordLayer.poll(100)).length).toBe(1) // the first beat, at once
+  expect((await channel.recordLayer.poll(104)).length).toBe(0)
+  expect((await channel.recordLayer.poll(105)).length).toBe(1)
+  expect(await codeOf(channel.recordLayer.poll(115))).toBe('channel_broken')
 })

@@ -2,10 +2,10 @@
 
 import { signal } from '@preact/signals-core'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import { Regaining } from '../src/hold/regaining'
+import { InputRightsRetry } from '../src/hold/input-rights-retry'
 import { rightsIn } from '../src/hold/rights'
 import type { Envelope } from '../src/wire/generated/values'
-import { session } from './ui/invented'
+import { session } from './ui/fixtures'
 
 const GRANT = { rights: ['input', 'observe'], expires: 1000 }
 const INFO = session('x', { id: 'theid', labels: ['team'] })
@@ -57,9 +57,9 @@ describe('a view that may only watch', () => {
       const next = answers.shift()
       if (next !== undefined) known.value = next
     }
-    const regaining = new Regaining(known, look, () => regained++)
-    regaining.start()
-    return { regaining, known, regained: () => regained, looks: () => looks }
+    const rightsRetry = new InputRightsRetry(known, look, () => regained++)
+    rightsRetry.start()
+    return { rightsRetry, known, regained: () => regained, looks: () => looks }
   }
 
   test('types again when it has the right again, and looks no more', async () => {
@@ -80,8 +80,8 @@ describe('a view that may only watch', () => {
   })
 
   test('is left alone when it is closed', async () => {
-    const { regaining, regained, looks, known } = make(['observe'], [])
-    regaining.stop()
+    const { rightsRetry, regained, looks, known } = make(['observe'], [])
+    rightsRetry.stop()
     known.value = ['input']
     await vi.advanceTimersByTimeAsync(30_000)
     expect([regained(), looks()]).toEqual([0, 1])

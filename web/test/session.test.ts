@@ -4,12 +4,12 @@
 import { signal } from '@preact/signals-core'
 import { beforeEach, expect, test, vi } from 'vitest'
 import type { AttachOptions } from '../src/hold/attachment'
-import type { Epochs } from '../src/hold/epochs'
+import type { EpochStore } from '../src/hold/epoch-store'
 import type { MachineLink } from '../src/hold/machine-link'
-import { OpenSession } from '../src/hold/session-requests'
+import { OpenSession } from '../src/hold/open-session'
 import { HoldError } from '../src/wire/errors'
 import type { Envelope } from '../src/wire/generated/values'
-import { session } from './ui/invented'
+import { session } from './ui/fixtures'
 
 const ID = '0'.repeat(26)
 const size = { cols: 80, rows: 24 }
@@ -21,11 +21,11 @@ class StandIn {
   readonly epoch = 1
   answer: Answer = () => undefined
   closed = false
-  readonly told: { tag: string; seq: number }[] = []
-  readonly conversation = {
+  readonly sent: { tag: string; seq: number }[] = []
+  readonly connection = {
     over: false,
     ask: () => new Promise(() => undefined),
-    tell: (tag: string, { seq }: { seq: number }) => this.told.push({ tag, seq }),
+    send: (tag: string, { seq }: { seq: number }) => this.sent.push({ tag, seq }),
   }
 
   constructor(readonly options: AttachOptions) {}
@@ -45,18 +45,18 @@ class StandIn {
     })
   }
 
-  beginAnew(): boolean {
+  restart(): boolean {
     return false
   }
 
   close(): void {
     if (this.closed) return
-    this.closed = this.conversation.over = true
+    this.closed = this.connection.over = true
     this.options.onEnd(new HoldError('closed', 'this view was closed'))
   }
 
   lost(): void {
-    this.conversation.over = true
+    this.connection.over = true
     this.options.onEnd(new HoldError('host_lost', 'lost', '', true))
   }
 
@@ -82,19 +82,19 @@ function opened() {
   const link = {
     key: new Uint8Array(32),
     keys: { signer: { public: new Uint8Array(32) } },
-    book: { find: () => null, shown: () => undefined },
+    sessions: { find: () => null, shown: () => undefined },
     report: signal({ link: 'online', why: '', trouble: null }),
     actors: signal([]),
     me: signal(null),
     envelopes,
     grant: signal({ rights: [], expires: Infinity }),
     throughRelay: async () => ({}),
-    suspect: () => undefined,
-    shutOut: () => undefined,
-    meetAgain: async () => undefined,
+    closeIfSilent: () => undefined,
+    checkShutOut: () => undefined,
+    refreshActors: async () => undefined,
     ask: () => new Promise(() => undefined),
   } as unknown as MachineLink
-  const view = new OpenSession(link, {} as Epochs, ID, {})
+  const view = new OpenSession(link, {} as EpochStore, ID, {})
   const may = (...names: string[]) => (envelopes.value = rights(names) as unknown as Envelope[])
   return { view, may }
 }
@@ -128,7 +128,7 @@ test('a screen that is asked for while the way back is made is not forgotten', a
   view.close()
 })
 
-test('who may not type any more watches, and types again when it may', async () => {
+test('a view that loses the right to type watches, and types again when it gets it back', async () => {
   const { view, may } = opened()
   const first = await attaching(1)
   expect(first.options.observe).toBe(false)
@@ -171,12 +171,12 @@ test('keys are sent again after a loss, a secret is not, and that is said', asyn
   await online(view)
   view.input(new Uint8Array([107]))
   const secret = view.secret('s').catch((error: HoldError) => error.code)
-  expect(first.told.map(({ seq }) => seq)).toEqual([1, 2])
+  expect(first.sent.map(({ seq }) => seq)).toEqual([1, 2])
   first.lost()
   const second = await attaching(2)
   second.answer({ input_seq: 0 })
   await online(view)
-  expect(second.told.map(({ seq }) => seq)).toEqual([1])
+  expect(second.sent.map(({ seq }) => seq)).toEqual([1])
   expect(await secret).toBe('input_unknown')
   expect(notices).toEqual(['input_unknown'])
   view.close()

@@ -3,7 +3,7 @@
 import { describe, expect, test } from 'vitest'
 import { concat, domain, u64, utf8 } from '../src/wire/bytes'
 import { nonceOf, sha256 } from '../src/wire/crypto'
-import { EpochFloor } from '../src/wire/fencing'
+import { EpochFloor } from '../src/wire/epoch-floor'
 import { type OutputMessage, SharedOutput } from '../src/wire/shared-output'
 import { nobleCrypto, nobleSigner } from '../src/hold/crypto-noble'
 
@@ -35,8 +35,8 @@ class Host {
     const text_ = concat(domain('holdfast output signature v1'), utf8(SESSION), header, this.head)
     const aead = await nobleCrypto.aead(this.key)
     const bound = concat(domain('holdfast output v1'), utf8(SESSION), header)
-    const sealed = await aead.seal(nonceOf(this.seq++), concat(await by.sign(text_), data), bound)
-    return concat(header, sealed)
+    const recordLayer = await aead.seal(nonceOf(this.seq++), concat(await by.sign(text_), data), bound)
+    return concat(header, recordLayer)
   }
 }
 
@@ -54,7 +54,7 @@ function reader(since: number | null = 0) {
       if (message.t === 'output') shown.push(`${message.offset}:${new TextDecoder().decode(message.data)}`)
       else shown.push(message.t)
     },
-    beginAnew: () => anew++,
+    restart: () => anew++,
   })
   return { output, shown, asked: () => anew }
 }

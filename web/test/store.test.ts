@@ -4,7 +4,7 @@ import 'fake-indexeddb/auto'
 import { IDBFactory } from 'fake-indexeddb'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { makeKeys, useKeys } from '../src/hold/device-keys'
-import { Epochs } from '../src/hold/epochs'
+import { EpochStore } from '../src/hold/epoch-store'
 import { MemoryStore, openStore, type StoredMachine } from '../src/hold/store'
 import { checkDevice } from '../src/wire/device'
 
@@ -41,7 +41,7 @@ describe.each([
     await store.keepEpoch('s', 4)
     await store.keepEpoch('s', 3)
     expect(await store.epochs()).toEqual(new Map([['s', 4]]))
-    const epochs = new Epochs(store, await store.epochs())
+    const epochs = new EpochStore(store, await store.epochs())
     epochs.saw('s', 2)
     expect(epochs.floor('s').highest).toBe(4)
   })

@@ -17,7 +17,7 @@ import type {
   Size,
   TurnInfo,
 } from '../wire/generated/values'
-import type { PortWay } from './forward'
+import type { PortForwarder } from './port-forward'
 
 export type * from '../wire/generated/values'
 export { ROLES } from '../wire/generated/values'
@@ -266,7 +266,7 @@ export interface SessionHandle {
   screen(scrollback?: boolean): Promise<ScreenText>
   refresh(): Promise<SessionInfo>
   /** Connections to ports of its programs; close it when they are not needed any more. */
-  ports(): Promise<PortWay>
+  ports(): Promise<PortForwarder>
   signal(number: number): Promise<void>
   end(): Promise<SessionInfo>
   invite(ask: InviteAsk): Promise<InviteMade>

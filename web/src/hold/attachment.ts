@@ -6,17 +6,17 @@ import { asHoldError, type HoldError } from '../wire/errors'
 import type { HostMessage } from '../wire/messages'
 import { type OutputMessage, SharedOutput } from '../wire/shared-output'
 import type { Size } from '../wire/generated/values'
-import { Conversation } from './conversation'
-import type { Epochs } from './epochs'
+import { HostConnection } from './host-connection'
+import type { EpochStore } from './epoch-store'
 import type { MachineLink } from './machine-link'
-import { now, Ordered } from './ordered'
+import { now, TaskQueue } from './task-queue'
 import type { RelayLink } from './relay-link'
 import { dial } from './secure-channel'
 
 export interface AttachOptions {
   session: string // whole id
   operator: string
-  epochs: Epochs
+  epochs: EpochStore
   observe: boolean
   since: number | null
   size: Size | null
@@ -29,24 +29,24 @@ export interface AttachOptions {
 const CHANNEL = 1
 
 export class Attachment {
-  readonly conversation: Conversation
+  readonly connection: HostConnection
   readonly epoch: number
   private readonly relay: RelayLink
   private readonly options: AttachOptions
   private readonly shared: SharedOutput
-  private readonly ordered = new Ordered((error) => this.fail(asHoldError(error)))
-  private readonly onFrame = (frame: Uint8Array | null) => this.ordered.run(() => this.frame(frame))
+  private readonly queue = new TaskQueue((error) => this.fail(asHoldError(error)))
+  private readonly onFrame = (frame: Uint8Array | null) => this.queue.run(() => this.frame(frame))
   private sharing = false
 
   private constructor(
     machine: MachineLink,
     relay: RelayLink,
-    conversation: Conversation,
+    connection: HostConnection,
     options: AttachOptions,
   ) {
-    const { channel } = conversation
+    const { channel } = connection
     this.relay = relay
-    this.conversation = conversation
+    this.connection = connection
     this.epoch = channel.epoch
     this.options = options
     this.shared = new SharedOutput({
@@ -57,12 +57,12 @@ export class Attachment {
       floor: channel.floor,
       since: options.since,
       forward: options.onOutput,
-      beginAnew: () => void this.share(true),
+      restart: () => void this.share(true),
     })
-    conversation.onMessage = (message) => this.told(message)
-    conversation.onKey = (body) => this.ordered.run(() => this.shared.key(body, now()))
-    conversation.onMark = (body) => this.ordered.run(() => this.shared.mark(body, now()))
-    conversation.onEnd = options.onEnd
+    connection.onMessage = (message) => this.onHostMessage(message)
+    connection.onKey = (body) => this.queue.run(() => this.shared.key(body, now()))
+    connection.onMark = (body) => this.queue.run(() => this.shared.mark(body, now()))
+    connection.onEnd = options.onEnd
   }
 
   /** The channel is made, and `attach` is on its way; `attached` waits for its answer. */
@@ -77,12 +77,12 @@ export class Attachment {
       grant: machine.stored.peek().grant,
     })
     epochs.saw(session, floor.highest)
-    return new Attachment(machine, relay, new Conversation(channel, options.operator), options)
+    return new Attachment(machine, relay, new HostConnection(channel, options.operator), options)
   }
 
   async attach(): Promise<HostMessage<'attached'>> {
     const { session, observe, since, size, scrollback } = this.options
-    const attached = await this.conversation.ask('attach', {
+    const attached = await this.connection.ask('attach', {
       session,
       channel: CHANNEL,
       observe,
@@ -94,24 +94,24 @@ export class Attachment {
     return attached
   }
 
-  tellSize(size: Size): void {
+  sendSize(size: Size): void {
     if (this.options.observe) return
-    this.conversation.tell('resize', { session: this.options.session, size, channel: CHANNEL })
+    this.connection.send('resize', { session: this.options.session, size, channel: CHANNEL })
   }
 
   /** Begin again with a screen. False: that needs another attachment. */
-  beginAnew(): boolean {
+  restart(): boolean {
     if (!this.sharing) return false
-    this.ordered.run(() => this.shared.startOver())
+    this.queue.run(() => this.shared.startOver())
     return true
   }
 
   close(): void {
     this.relay.unsubscribe(this.options.session, this.onFrame)
-    this.conversation.close()
+    this.connection.close()
   }
 
-  private told(message: HostMessage): void {
+  private onHostMessage(message: HostMessage): void {
     const ours = 'channel' in message && message.channel === CHANNEL
     if (
       message.t === 'output' ||
@@ -119,7 +119,7 @@ export class Attachment {
       message.t === 'closed' ||
       message.t === 'dismissed'
     ) {
-      if (ours) this.ordered.run(() => this.shared.message(message))
+      if (ours) this.queue.run(() => this.shared.message(message))
     } else {
       this.options.onMessage(message)
     }
@@ -136,7 +136,7 @@ export class Attachment {
   }
 
   private async frame(frame: Uint8Array | null): Promise<void> {
-    if (this.conversation.over) return
+    if (this.connection.over) return
     if (frame === null) this.shared.startOver()
     else await this.shared.frame(frame, now())
   }
@@ -144,15 +144,15 @@ export class Attachment {
   private async share(anew: boolean): Promise<void> {
     const { session } = this.options
     try {
-      const { offset } = await this.conversation.ask('share', { session, channel: CHANNEL, anew })
-      this.ordered.run(() => this.shared.shared(offset))
+      const { offset } = await this.connection.ask('share', { session, channel: CHANNEL, anew })
+      this.queue.run(() => this.shared.shared(offset))
     } catch {
-      this.ordered.run(() => this.shared.refused())
+      this.queue.run(() => this.shared.refused())
     }
   }
 
   private fail(error: HoldError): void {
-    console.error(`output of ${hex(this.conversation.channel.stream.host.key).slice(0, 8)}`, error)
+    console.error(`output of ${hex(this.connection.channel.stream.host.key).slice(0, 8)}`, error)
     this.options.onEnd(error) // first: a close is an end of its own, that says less
     this.close()
   }

@@ -1,7 +1,7 @@
 // Bytes of a stream by lines and by number, for the readers of HTTP and of WebSocket frames.
 
 import { HoldError } from '../wire/errors'
-import type { ByteStream } from './forward'
+import type { ByteStream } from './port-forward'
 
 const NOTHING = new Uint8Array(0)
 

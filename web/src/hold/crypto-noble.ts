@@ -18,9 +18,9 @@ export class NobleAead implements Aead {
     return gcm(this.key, nonce, bound).encrypt(plain)
   }
 
-  open(nonce: Uint8Array, sealed: Uint8Array, bound: Uint8Array): Uint8Array | null {
+  open(nonce: Uint8Array, ciphertext: Uint8Array, bound: Uint8Array): Uint8Array | null {
     try {
-      return gcm(this.key, nonce, bound).decrypt(sealed)
+      return gcm(this.key, nonce, bound).decrypt(ciphertext)
     } catch {
       return null
     }

@@ -29,10 +29,10 @@ class WebAead implements Aead {
       : this.sealAway(nonce, plain, bound)
   }
 
-  open(nonce: Uint8Array, sealed: Uint8Array, bound: Uint8Array): Later<Uint8Array | null> {
-    return sealed.length < SEAL_AWAY_BYTES
-      ? this.small.open(nonce, sealed, bound)
-      : this.openAway(nonce, sealed, bound)
+  open(nonce: Uint8Array, ciphertext: Uint8Array, bound: Uint8Array): Later<Uint8Array | null> {
+    return ciphertext.length < SEAL_AWAY_BYTES
+      ? this.small.open(nonce, ciphertext, bound)
+      : this.openAway(nonce, ciphertext, bound)
   }
 
   private async sealAway(nonce: Uint8Array, plain: Uint8Array, bound: Uint8Array): Promise<Uint8Array> {
@@ -42,12 +42,12 @@ class WebAead implements Aead {
 
   private async openAway(
     nonce: Uint8Array,
-    sealed: Uint8Array,
+    ciphertext: Uint8Array,
     bound: Uint8Array,
   ): Promise<Uint8Array | null> {
     const algorithm = { name: 'AES-GCM', iv: own(nonce), additionalData: own(bound) }
     try {
-      return new Uint8Array(await crypto.subtle.decrypt(algorithm, this.key, own(sealed)))
+      return new Uint8Array(await crypto.subtle.decrypt(algorithm, this.key, own(ciphertext)))
     } catch {
       return null
     }

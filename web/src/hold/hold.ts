@@ -21,10 +21,10 @@ import { decodeChain } from '../wire/grants'
 import { actorIdOf } from '../wire/ids'
 import { parseLink } from '../wire/invites'
 import { type DeviceKeys, makeKeys, useKeys } from './device-keys'
-import { Epochs } from './epochs'
-import { joinBy, outcomeOf } from './joining'
+import { EpochStore } from './epoch-store'
+import { joinBy, outcomeOf } from './join'
 import { MachineLink } from './machine-link'
-import { OpenSession } from './session-requests'
+import { OpenSession } from './open-session'
 import { MemoryStore, openStore, type Store, type StoredMachine } from './store'
 
 interface HoldOptions {
@@ -43,7 +43,7 @@ export function openHold(options: HoldOptions = {}): Hold {
 interface Loaded {
   store: Store
   device: DeviceKeys
-  epochs: Epochs
+  epochs: EpochStore
 }
 
 async function load(given: Store | null): Promise<Loaded & { machines: StoredMachine[] }> {
@@ -54,7 +54,7 @@ async function load(given: Store | null): Promise<Loaded & { machines: StoredMac
     await store.keepKeys(stored)
   }
   const [machines, epochs] = await Promise.all([store.machines(), store.epochs()])
-  return { store, device: await useKeys(stored), epochs: new Epochs(store, epochs), machines }
+  return { store, device: await useKeys(stored), epochs: new EpochStore(store, epochs), machines }
 }
 
 class Page implements Hold {
@@ -130,7 +130,7 @@ class Page implements Hold {
   async run(machine: string, options: RunOptions): Promise<SessionInfo> {
     const link = this.link(machine)
     const { info } = await link.ask('run', options)
-    link.book.shown(info)
+    link.sessions.shown(info)
     return info
   }
 
@@ -148,7 +148,7 @@ class Page implements Hold {
 
   refresh(): void {
     this.nudge()
-    for (const link of this.links.peek().values()) void link.book.listAnew()
+    for (const link of this.links.peek().values()) void link.sessions.refresh()
   }
 
   async forget(machine: string): Promise<void> {
@@ -241,7 +241,7 @@ type GrantRead = { rights: string[]; reach: string[]; expires: number }
 function cards(link: MachineLink): SessionCard[] {
   const { key, name } = link.stored.value
   const state = link.report.value.link
-  return link.book.known.value.map(({ info, lastLine, seenAt }) => {
+  return link.sessions.known.value.map(({ info, lastLine, seenAt }) => {
     return { machine: key, machineName: name, link: state, info, lastLine, seenAt }
   })
 }

@@ -4,7 +4,7 @@
 
 import { HoldError } from '../wire/errors'
 import { ByteReader, spoilt } from './byte-reader'
-import type { ByteStream } from './forward'
+import type { ByteStream } from './port-forward'
 
 export type Headers = [name: string, value: string][]
 
@@ -114,14 +114,14 @@ export function encodeHead(request: HttpRequest, connection: string, more: Heade
   return Uint8Array.from(lines.join('\r\n') + '\r\n\r\n', (each) => each.charCodeAt(0))
 }
 
-interface Head {
+interface Header {
   status: number
   reason: string
   headers: Headers
   keeps: boolean // the connection, unless a header says otherwise
 }
 
-export async function readHead(reader: ByteReader): Promise<Head> {
+export async function readHead(reader: ByteReader): Promise<Header> {
   const first = /^HTTP\/1\.([01]) ([1-5]\d\d)(?: (.*))?$/.exec(await reader.line(LINE_BYTES))
   if (!first) throw spoilt('does not speak HTTP')
   const headers: Headers = []

@@ -5,19 +5,19 @@ import { computed, signal, type ReadonlySignal } from '@preact/signals-core'
 import type { Actor, Link, Trouble } from './api'
 import { hex, unhex } from '../wire/bytes'
 import { asHoldError, type Code, HoldError } from '../wire/errors'
-import { EpochFloor } from '../wire/fencing'
+import { EpochFloor } from '../wire/epoch-floor'
 import { decodeChain, type Grant } from '../wire/grants'
 import { HOST_EPOCH, hostChannelId } from '../wire/ids'
 import type { AnswerTo, HostMessage, RequestFields, RequestTag } from '../wire/messages'
 import type { Envelope } from '../wire/generated/values'
 import { Backoff, Pause, within } from './backoff'
-import { Conversation } from './conversation'
+import { HostConnection } from './host-connection'
 import { type DeviceKeys, random } from './device-keys'
 import { troubleOf } from './errors'
-import { now } from './ordered'
+import { now } from './task-queue'
 import { RelayLink } from './relay-link'
 import { dial } from './secure-channel'
-import { SessionBook } from './session-book'
+import { SessionList } from './session-list'
 import type { StoredMachine } from './store'
 
 const SILENT_S = 10 // a relay with a live channel in it says something every 5 s
@@ -51,8 +51,8 @@ export class MachineLink {
   readonly report = signal<LinkReport>({ link: 'connecting', why: '', trouble: null })
   readonly actors = signal<Actor[]>([])
   readonly me = signal<Actor | null>(null)
-  readonly envelopes = signal<Envelope[] | null>(null) // null until told
-  readonly book: SessionBook
+  readonly envelopes = signal<Envelope[] | null>(null) // null until onHostMessage
+  readonly sessions: SessionList
   readonly stored: ReadonlySignal<StoredMachine>
   readonly key: Uint8Array
   readonly keys: DeviceKeys
@@ -61,7 +61,7 @@ export class MachineLink {
   private readonly urls: (machine: StoredMachine) => string[]
   private relay: RelayLink | null = null
   private waiting: ((relay: RelayLink) => void)[] = []
-  private host: Conversation | null = null
+  private host: HostConnection | null = null
   private readonly pauses = { relay: new Pause(), host: new Pause() }
   private closed = false
 
@@ -72,15 +72,15 @@ export class MachineLink {
     this.key = unhex(stored.key)
     this.urls = urls
     this.grant = computed(() => (decodeChain(this.kept.value.grant).at(-1) as { grant: Grant }).grant)
-    this.book = new SessionBook((tag, fields) => this.ask(tag, fields))
+    this.sessions = new SessionList((tag, fields) => this.ask(tag, fields))
     void this.dialRelays()
-    void this.converse()
+    void this.keepConnected()
   }
 
   replace(stored: StoredMachine): void {
-    const anew = hex(stored.grant) !== hex(this.kept.value.grant)
+    const changed = hex(stored.grant) !== hex(this.kept.value.grant)
     this.kept.value = stored
-    if (anew) {
+    if (changed) {
       this.host?.close()
       this.nudge()
     }
@@ -93,8 +93,8 @@ export class MachineLink {
   }
 
   /** A channel broke: if nothing else comes through this connection either, it is dead. */
-  suspect(relay: RelayLink): void {
-    if (now() - relay.heardAt > SILENT_S) relay.close()
+  closeIfSilent(relay: RelayLink): void {
+    if (now() - relay.lastReceivedAt > SILENT_S) relay.close()
   }
 
   /** Something about the host, or about a session that need not be attached. */
@@ -103,29 +103,29 @@ export class MachineLink {
     try {
       return await host.ask(tag, fields)
     } catch (error) {
-      this.shutOut(asHoldError(error))
+      this.checkShutOut(asHoldError(error))
       throw error
     }
   }
 
   /** A session's channel, or an answer, says that this device is not let in any more: then the host says so of itself. */
-  shutOut(error: HoldError): void {
+  checkShutOut(error: HoldError): void {
     if (OUT.has(error.code)) this.host?.close()
   }
 
   /** Try now: the network came back, or somebody looks again. */
   nudge(): void {
-    if (this.relay && now() - this.relay.heardAt > BEAT_S) void this.probe(this.relay)
+    if (this.relay && now() - this.relay.lastReceivedAt > BEAT_S) void this.probe(this.relay)
     this.pauses.relay.end()
     this.pauses.host.end()
   }
 
   /** A page that slept does not know whether its connection did not survive, or only has not been heard yet. */
   private async probe(relay: RelayLink): Promise<void> {
-    const before = relay.heardAt
-    this.host?.tell('list', { ended: true })
+    const before = relay.lastReceivedAt
+    this.host?.send('list', { ended: true })
     await new Promise((resolve) => setTimeout(resolve, PROBE_S * 1000))
-    if (relay.heardAt === before) relay.close()
+    if (relay.lastReceivedAt === before) relay.close()
   }
 
   close(): void {
@@ -174,26 +174,26 @@ export class MachineLink {
 
   // -- the host --------------------------------------------------------------------------------
 
-  private async converse(): Promise<void> {
+  private async keepConnected(): Promise<void> {
     const backoff = new Backoff()
     while (!this.closed) {
       const relay = await this.throughRelay()
       let error: HoldError
       try {
-        error = await this.conversation(relay, backoff)
+        error = await this.connectOnce(relay, backoff)
       } catch (thrown) {
         error = asHoldError(thrown)
       }
       this.host = null
       if (this.closed) return
       this.down(error)
-      this.suspect(relay)
+      this.closeIfSilent(relay)
       await this.pauses.host.wait(LASTING.has(error.code) ? TROUBLE_S : backoff.next())
     }
   }
 
   /** Until it ends; gives why. */
-  private async conversation(relay: RelayLink, backoff: Backoff): Promise<HoldError> {
+  private async connectOnce(relay: RelayLink, backoff: Backoff): Promise<HoldError> {
     const stream = await relay.open(this.key, null)
     const channel = await dial(this.keys, stream, {
       opening: 'host',
@@ -201,16 +201,16 @@ export class MachineLink {
       floor: new EpochFloor(HOST_EPOCH),
       grant: this.kept.value.grant,
     })
-    const host = new Conversation(channel, hex(random(16)))
+    const host = new HostConnection(channel, hex(random(16)))
     const ended = new Promise<HoldError>((resolve) => (host.onEnd = resolve))
-    host.onMessage = (message) => this.told(message)
+    host.onMessage = (message) => this.onHostMessage(message)
     try {
       const [listed] = await Promise.all([
         host.ask('list', { ended: true }),
         host.ask('watch', {}),
-        this.meet(host),
+        this.loadActors(host),
       ])
-      this.book.listed(listed.sessions)
+      this.sessions.listed(listed.sessions)
     } catch (error) {
       // Why it ended says more than that it did.
       if (host.over) return ended
@@ -222,7 +222,7 @@ export class MachineLink {
     return ended
   }
 
-  private async meet(host: Conversation): Promise<void> {
+  private async loadActors(host: HostConnection): Promise<void> {
     const [own, known] = await Promise.all([host.ask('show_actor', {}), host.ask('list_actors', {})])
     this.me.value = own.actor
     this.envelopes.value = own.envelopes
@@ -230,17 +230,17 @@ export class MachineLink {
   }
 
   /** Somebody is named who was not known: ask who it is. */
-  async meetAgain(): Promise<void> {
+  async refreshActors(): Promise<void> {
     const host = this.host
-    if (host) await this.meet(host).catch(() => undefined)
+    if (host) await this.loadActors(host).catch(() => undefined)
   }
 
-  private told(message: HostMessage): void {
-    this.book.told(message)
+  private onHostMessage(message: HostMessage): void {
+    this.sessions.onHostMessage(message)
   }
 
-  private async online(): Promise<Conversation> {
-    const opened = new Promise<Conversation>((resolve) => {
+  private async online(): Promise<HostConnection> {
+    const opened = new Promise<HostConnection>((resolve) => {
       const stop = this.report.subscribe(() => {
         if (this.host) {
           resolve(this.host)

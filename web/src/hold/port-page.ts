@@ -3,7 +3,7 @@
 
 import { asHoldError, HoldError } from '../wire/errors'
 import { CookieJar } from './cookie-jar'
-import type { PortConnection, PortWay } from './forward'
+import type { PortConnection, PortForwarder } from './port-forward'
 import { ask, type Headers, type HttpAnswer, HttpConnection } from './http-client'
 import { SocketClient } from './websocket-client'
 
@@ -49,17 +49,17 @@ type FromSocket = { t: 'send'; data: string | ArrayBuffer } | { t: 'close'; code
 export class PortPage {
   onReplaced: () => void = () => undefined
   private readonly jar = new CookieJar()
-  private readonly way: () => Promise<PortWay>
+  private readonly way: () => Promise<PortForwarder>
   private readonly port: number
   private readonly origin: string
-  private made: Promise<PortWay> | null = null
+  private made: Promise<PortForwarder> | null = null
   private busy = 0
   private waiting: (() => void)[] = []
   private idle: { connection: HttpConnection; timer: ReturnType<typeof setTimeout> }[] = []
   private closed = false
 
   /** `way`: makes one; asked for again when the last was lost. `origin`: of the shell. */
-  constructor(way: () => Promise<PortWay>, port: number, origin: string) {
+  constructor(way: () => Promise<PortForwarder>, port: number, origin: string) {
     this.way = way
     this.port = port
     this.origin = origin

@@ -11,7 +11,7 @@ import type { ToRelay } from '../wire/generated/messages'
 import { sessionIdOf } from '../wire/ids'
 import { decodeRelayMessage, encodeToRelay, type RelayMessage, sessionText } from '../wire/relay-messages'
 import { leaveAfter, within } from './backoff'
-import { now } from './ordered'
+import { now } from './task-queue'
 
 const ANSWER_S = 10
 const QUIET_S = 0.2 // nothing was said for so long: what was asked before is most likely answered
@@ -64,7 +64,7 @@ export class Stream {
 export class RelayLink {
   onLost: (why: HoldError) => void = () => undefined
   onLeave: () => void = () => undefined // the relay ends, and now is a good moment to go
-  heardAt = now() // when the relay last said anything
+  lastReceivedAt = now() // when the relay last said anything
   readonly url: string
   private readonly crypto: Crypto
   private readonly socket: WebSocket
@@ -195,7 +195,7 @@ export class RelayLink {
   // -- what the relay says ---------------------------------------------------------------------
 
   private received(data: ArrayBuffer): void {
-    this.heardAt = now()
+    this.lastReceivedAt = now()
     try {
       this.take(decodeRelayMessage(new Uint8Array(data)))
     } catch (error) {

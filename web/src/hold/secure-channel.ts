@@ -2,14 +2,14 @@
 // everything that may take a moment. What is said in it is the caller's.
 
 import { concat, hex } from '../wire/bytes'
-import { Dialling, type OperatorChannel } from '../wire/channel'
+import { OperatorHandshake, type OperatorChannel } from '../wire/channel'
 import { asHoldError, broken, handshakeFailed, type HoldError } from '../wire/errors'
-import type { EpochFloor } from '../wire/fencing'
+import type { EpochFloor } from '../wire/epoch-floor'
 import { encodeOpening, type Opening } from '../wire/ids'
-import type { Opened } from '../wire/sealed'
+import type { Opened } from '../wire/record-layer'
 import { within } from './backoff'
 import { type DeviceKeys, random } from './device-keys'
-import { now, Ordered } from './ordered'
+import { now, TaskQueue } from './task-queue'
 import type { Stream } from './relay-link'
 
 const HANDSHAKE_S = 10
@@ -22,8 +22,8 @@ export class SecureChannel {
   readonly stream: Stream
   readonly floor: EpochFloor
   private readonly channel: OperatorChannel
-  private readonly sending = new Ordered((error) => this.end(asHoldError(error)))
-  private readonly receiving = new Ordered((error) => this.end(asHoldError(error)))
+  private readonly sending = new TaskQueue((error) => this.end(asHoldError(error)))
+  private readonly receiving = new TaskQueue((error) => this.end(asHoldError(error)))
   private timer: ReturnType<typeof setTimeout> | undefined
 
   constructor(stream: Stream, channel: OperatorChannel, floor: EpochFloor) {
@@ -54,7 +54,7 @@ export class SecureChannel {
     if (this.over) return
     this.sending.run(async () => {
       try {
-        this.put(await this.channel.sealed.finish(now()))
+        this.put(await this.channel.recordLayer.finish(now()))
       } catch {
         // It was over already.
       }
@@ -71,25 +71,25 @@ export class SecureChannel {
     if (this.over) return
     const said = await this.channel.receive(record, now())
     if (said !== null) await this.onSaid(said)
-    if (this.channel.sealed.peerFinished) throw broken('the host closed the channel')
+    if (this.channel.recordLayer.peerFinished) throw broken('the host closed the channel')
     // Timers of a page in the background are late by up to a minute; what comes in is not.
-    if (now() >= this.channel.sealed.wakeAt()) this.beat()
+    if (now() >= this.channel.recordLayer.wakeAt()) this.beat()
   }
 
   /** What is due by the clock. */
   private beat(): void {
     this.sending.run(async () => {
       if (this.over) return
-      const { sealed } = this.channel
-      this.put(await sealed.poll(now()))
-      if (sealed.renewalDue(now())) {
+      const { recordLayer } = this.channel
+      this.put(await recordLayer.poll(now()))
+      if (recordLayer.renewalDue(now())) {
         // Its user comes back at once, through a channel with new secrets.
         this.close()
         this.onEnd(broken('the channel is being renewed'))
         return
       }
       clearTimeout(this.timer)
-      this.timer = setTimeout(() => this.beat(), Math.max(0, sealed.wakeAt() - now()) * 1000)
+      this.timer = setTimeout(() => this.beat(), Math.max(0, recordLayer.wakeAt() - now()) * 1000)
     })
   }
 
@@ -117,18 +117,18 @@ interface DialOptions {
 
 /** The channel over this stream, made with the host that the stream leads to. */
 export async function dial(keys: DeviceKeys, stream: Stream, options: DialOptions): Promise<SecureChannel> {
-  let heard: (message: Uint8Array) => void = () => undefined
+  let answer: (message: Uint8Array) => void = () => undefined
   let refused: (why: HoldError) => void = () => undefined
   const answered = new Promise<Uint8Array>((resolve, reject) => {
-    heard = resolve
+    answer = resolve
     refused = reject
   })
   answered.catch(() => undefined) // it may come before anybody waits for it
-  stream.onData = (data) => heard(data)
+  stream.onData = (data) => answer(data)
   stream.onClosed = (why) =>
     refused(handshakeFailed(`the host did not answer: ${why}`, 'was this device revoked?'))
   try {
-    const dialling = await Dialling.begin(keys.crypto, {
+    const dialling = await OperatorHandshake.begin(keys.crypto, {
       session: options.session,
       stream: hex(random(16)),
       signer: keys.signer,

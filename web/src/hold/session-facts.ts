@@ -14,23 +14,23 @@ export class SessionFacts {
   readonly operators: Signal<Presence | null> = signal(null)
   readonly answers = signal(false)
   readonly rights = computed(() => {
-    const { envelopes, grant } = this.link_
+    const { envelopes, grant } = this.machineLink
     return rightsIn(this.info.value, envelopes.value, grant.value, Date.now() / 1000)
   })
-  protected readonly link_: MachineLink
+  protected readonly machineLink: MachineLink
   private readonly actorId: string
   private readonly notices = new Set<(notice: Notice) => void>()
 
   constructor(link: MachineLink) {
-    this.link_ = link
+    this.machineLink = link
     this.actorId = actorIdOf(link.keys.signer.public)
   }
 
   get actors() {
-    return this.link_.actors
+    return this.machineLink.actors
   }
   get me() {
-    return this.link_.me
+    return this.machineLink.me
   }
 
   onNotice(listener: (notice: Notice) => void): () => void {
@@ -43,7 +43,7 @@ export class SessionFacts {
   }
 
   /** An event of the session. */
-  protected noted(message: HostMessage): void {
+  protected applyEvent(message: HostMessage): void {
     switch (message.t) {
       case 'answering':
         this.answers.value = message.answers
@@ -62,7 +62,7 @@ export class SessionFacts {
         return
       }
       case 'turn_event':
-        this.turned(message.turn, message.yours)
+        this.setTurn(message.turn, message.yours)
         this.notify({
           kind: 'turn',
           step: message.step,
@@ -79,7 +79,7 @@ export class SessionFacts {
     }
   }
 
-  protected turned(turn: TurnInfo, yours: boolean): TurnState {
+  protected setTurn(turn: TurnInfo, yours: boolean): TurnState {
     const state = { turn, yours, waiting: turn.queue.some(({ actor }) => actor === this.actorId) }
     this.turn.value = state
     const info = this.info.peek()
@@ -87,17 +87,17 @@ export class SessionFacts {
       this.info.value = { ...info, holder: turn.holder_name, waiting: turn.queue.map(({ name }) => name) }
     const named = [turn.holder, ...turn.queue.map(({ actor }) => actor)].filter(Boolean)
     const known = new Set(this.actors.peek().map(({ id }) => id))
-    if (named.some((id) => !known.has(id))) void this.link_.meetAgain()
+    if (named.some((id) => !known.has(id))) void this.machineLink.refreshActors()
     return state
   }
 
-  protected seen(info: SessionInfo): void {
+  protected setInfo(info: SessionInfo): void {
     this.info.value = info
     this.operators.value = { operators: info.operators, observers: info.observers, size: info.size }
-    this.link_.book.shown(info)
+    this.machineLink.sessions.shown(info)
   }
 
-  protected sized(size: Size): void {
+  protected setSize(size: Size): void {
     const info = this.info.peek()
     if (info) this.info.value = { ...info, size }
     const { operators, observers } = this.operators.peek() ?? { operators: 0, observers: 0 }

@@ -4,7 +4,7 @@
 import { concat, utf8 } from '../wire/bytes'
 import { HoldError } from '../wire/errors'
 import { ByteReader, spoilt } from './byte-reader'
-import type { ByteStream } from './forward'
+import type { ByteStream } from './port-forward'
 import { encodeHead, header, type Headers, readHead } from './http-client'
 
 const MESSAGE_MAX_BYTES = 64 << 20

@@ -6,8 +6,8 @@ import { HoldContext } from './context'
 import { JoinPage } from './join/join-page'
 import { Overview } from './overview/overview'
 import { ErrorPage } from './pages/error-page'
-import { news } from './parts/news'
-import { startClock } from './parts/now'
+import { noticesFor } from './parts/notify-rules'
+import { startClock } from './parts/clock'
 import { notifyOutside, startNotices, untrusted } from './parts/notify'
 import { startTheme } from './parts/theme'
 import { Toasts } from './parts/toast'
@@ -58,7 +58,7 @@ export function mount(hold: Hold, place: HTMLElement): void {
 function watch(hold: Hold): void {
   let before: readonly SessionCard[] = []
   hold.sessions.subscribe((after) => {
-    for (const notice of news(before, after, hold.machines.peek())) void notifyOutside(notice)
+    for (const notice of noticesFor(before, after, hold.machines.peek())) void notifyOutside(notice)
     before = after
   })
   document.addEventListener('visibilitychange', () => {

@@ -4,17 +4,17 @@ import { concat, domain, equal, readU64, unhex, u64, utf8 } from './bytes'
 import type { Agreement, Crypto, Signer } from './crypto'
 import { checkDevice, type Device } from './device'
 import { broken, handshakeFailed, HoldError } from './errors'
-import type { EpochFloor } from './fencing'
+import type { EpochFloor } from './epoch-floor'
 import { CHANNEL_GRANT_MAX_BYTES, RecordKind } from './generated/constants'
 import { Handshake, IK, IK_PSK1 } from './noise'
-import { type Opened, Sealed } from './sealed'
+import { type Opened, RecordLayer } from './record-layer'
 import { genesis, InputChain } from './signed-input'
 
 const CHANNEL_DOMAIN = domain('holdfast channel v1')
 const VERSION = 1
 const SECOND_BYTES = 1 + 8 + 1 + 8 + 32
 
-interface DiallingOptions {
+interface HandshakeSettings {
   session: string // what inputs are signed for: the session, or what stands for the host
   stream: string // 32 hexadecimal digits, new for every channel
   signer: Signer
@@ -32,11 +32,11 @@ export function channelPrologue(session: string): Uint8Array {
   return concat(CHANNEL_DOMAIN, utf8(session))
 }
 
-export class Dialling {
+export class OperatorHandshake {
   private readonly noise: Handshake
-  private readonly options: DiallingOptions
+  private readonly options: HandshakeSettings
 
-  private constructor(crypto: Crypto, options: DiallingOptions) {
+  private constructor(crypto: Crypto, options: HandshakeSettings) {
     this.options = options
     this.noise = new Handshake(crypto, options.psk ? IK_PSK1 : IK, {
       initiator: true,
@@ -48,12 +48,12 @@ export class Dialling {
     })
   }
 
-  static async begin(crypto: Crypto, options: DiallingOptions): Promise<Dialling> {
+  static async begin(crypto: Crypto, options: HandshakeSettings): Promise<OperatorHandshake> {
     if ((options.grant?.length ?? 0) > CHANNEL_GRANT_MAX_BYTES) {
       throw new HoldError('invalid_argument', `a grant has at most ${CHANNEL_GRANT_MAX_BYTES} bytes`)
     }
     await checkDevice(crypto, options.host)
-    return new Dialling(crypto, options)
+    return new OperatorHandshake(crypto, options)
   }
 
   /** Message 1. */
@@ -92,37 +92,37 @@ export class Dialling {
       )
     }
     const ciphers = await this.noise.split()
-    const sealed = new Sealed(ciphers, this.noise.hash, now, { speaksFirst: true })
+    const recordLayer = new RecordLayer(ciphers, this.noise.hash, now, { speaksFirst: true })
     const chain = new InputChain(signer, { session, epoch, channel: this.noise.hash, stream })
-    return new OperatorChannel(epoch, sealed, chain)
+    return new OperatorChannel(epoch, recordLayer, chain)
   }
 }
 
 /** The operator's end. `write`, `say` and `poll` share one queue of the caller's, `receive` has another. */
 export class OperatorChannel {
   readonly epoch: number
-  readonly sealed: Sealed
+  readonly recordLayer: RecordLayer
   private readonly chain: InputChain
 
-  constructor(epoch: number, sealed: Sealed, chain: InputChain) {
+  constructor(epoch: number, recordLayer: RecordLayer, chain: InputChain) {
     this.epoch = epoch
-    this.sealed = sealed
+    this.recordLayer = recordLayer
     this.chain = chain
   }
 
   /** One input, signed, as records. */
   async write(payload: Uint8Array, now: number): Promise<Uint8Array[]> {
-    return this.sealed.seal(RecordKind.INPUT, await this.chain.sign(payload), now)
+    return this.recordLayer.seal(RecordKind.INPUT, await this.chain.sign(payload), now)
   }
 
   /** One message that only looks. */
   async say(body: Uint8Array, now: number): Promise<Uint8Array[]> {
-    return this.sealed.seal(RecordKind.MESSAGE, body, now)
+    return this.recordLayer.seal(RecordKind.MESSAGE, body, now)
   }
 
   /** What the host said: a key, a mark, a message. What is for the channel itself is done. */
   async receive(record: Uint8Array, now: number): Promise<Opened | null> {
-    const opened = await this.sealed.open(record, now)
+    const opened = await this.recordLayer.open(record, now)
     if (opened === null) return null
     try {
       if (opened.kind === RecordKind.ACCEPTED && opened.body.length === 8) {
@@ -137,7 +137,7 @@ export class OperatorChannel {
         throw broken('a host does not send records of this kind')
       }
     } catch (error) {
-      throw this.sealed.breaks(error as HoldError)
+      throw this.recordLayer.breaks(error as HoldError)
     }
     return opened
   }

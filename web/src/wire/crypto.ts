@@ -28,7 +28,7 @@ export interface Signer {
 export interface Aead {
   seal(nonce: Uint8Array, plain: Uint8Array, bound: Uint8Array): Later<Uint8Array>
   /** null for what was not sealed with it. */
-  open(nonce: Uint8Array, sealed: Uint8Array, bound: Uint8Array): Later<Uint8Array | null>
+  open(nonce: Uint8Array, ciphertext: Uint8Array, bound: Uint8Array): Later<Uint8Array | null>
 }
 
 export interface Crypto {

@@ -53,8 +53,8 @@ export class Cipher {
   }
 
   /** null for anything but the next message of the peer. */
-  async open(sealed: Uint8Array, bound: Uint8Array = NOTHING): Promise<Uint8Array | null> {
-    const plain = await this.aead.open(nonceOf(this.number), sealed, bound)
+  async open(ciphertext: Uint8Array, bound: Uint8Array = NOTHING): Promise<Uint8Array | null> {
+    const plain = await this.aead.open(nonceOf(this.number), ciphertext, bound)
     if (plain !== null) this.number++
     return plain
   }
@@ -210,19 +210,19 @@ export class Handshake {
   }
 
   private async seal(plain: Uint8Array): Promise<Uint8Array> {
-    const sealed = this.cipher ? await this.cipher.seal(plain, this.hash) : plain
-    this.mixHash(sealed)
-    return sealed
+    const ciphertext = this.cipher ? await this.cipher.seal(plain, this.hash) : plain
+    this.mixHash(ciphertext)
+    return ciphertext
   }
 
-  private async open(sealed: Uint8Array): Promise<Uint8Array> {
-    const plain = this.cipher ? await this.cipher.open(sealed, this.hash) : sealed
+  private async open(ciphertext: Uint8Array): Promise<Uint8Array> {
+    const plain = this.cipher ? await this.cipher.open(ciphertext, this.hash) : ciphertext
     if (plain === null) {
       throw handshakeFailed(
         'the handshake failed: different keys, a different session, or an altered message',
       )
     }
-    this.mixHash(sealed)
+    this.mixHash(ciphertext)
     return plain
   }
 }

@@ -7,8 +7,8 @@
 import { readU64 } from './bytes'
 import type { Crypto } from './crypto'
 import { HoldError } from './errors'
-import type { EpochFloor } from './fencing'
-import { Listener } from './listener'
+import type { EpochFloor } from './epoch-floor'
+import { BroadcastListener } from './broadcast-listener'
 import type { HostMessage } from './messages'
 
 const EARLY_MAX_BYTES = 1 << 20 // frames that wait for their key, or for what comes before them
@@ -23,11 +23,11 @@ interface SharedOutputOptions {
   floor: EpochFloor
   since: number | null // its user has seen everything before this offset, and asked for what follows
   forward: (message: OutputMessage) => void
-  beginAnew: () => void // ask the host for that: `share` with `anew`
+  restart: () => void // ask the host for that: `share` with `anew`
 }
 
 export class SharedOutput {
-  private readonly listener: Listener
+  private readonly listener: BroadcastListener
   private shown: number | null
   private from: number | null = null // from there on it comes by frames
   private frames: Uint8Array[] = [] // that came before their key
@@ -41,7 +41,7 @@ export class SharedOutput {
   constructor(options: SharedOutputOptions) {
     this.options = options
     this.shown = options.since
-    this.listener = new Listener(options.crypto, options.session, options.hostKey, options.floor)
+    this.listener = new BroadcastListener(options.crypto, options.session, options.hostKey, options.floor)
   }
 
   /** Something the host says on this channel to this operator alone. */
@@ -142,7 +142,7 @@ export class SharedOutput {
     this.frames = []
     this.earlyBytes = 0
     if (!this.listener.lost) this.listener.giveUp()
-    this.options.beginAnew()
+    this.options.restart()
   }
 
   /** Show what follows on what was shown. */

@@ -15,7 +15,7 @@ import type {
   SessionInfo,
 } from '../../src/hold/api'
 import { FakeSession } from './fake-session'
-import { ACTORS, CARDS, FAR, MACHINE, NOW } from './invented'
+import { ACTORS, CARDS, FAR, MACHINE, NOW } from './fixtures'
 
 export class FakeHold implements Hold {
   readonly machines = signal<Machine[]>([MACHINE, FAR])

@@ -1,6 +1,6 @@
 // One invented session behind the screens.
 
-import type { PortWay } from '../../src/hold/forward'
+import type { PortForwarder } from '../../src/hold/port-forward'
 import { signal } from '@preact/signals'
 import type {
   Accepted,
@@ -20,7 +20,7 @@ import type {
   Size,
   TurnState,
 } from '../../src/hold/api'
-import { ACTORS, COMMANDS, GRAPH, HANDOFF, MACHINE, NOW, SCREEN, TURN_OTHER } from './invented'
+import { ACTORS, COMMANDS, GRAPH, HANDOFF, MACHINE, NOW, SCREEN, TURN_OTHER } from './fixtures'
 
 const ACCEPTED: Accepted = { seq: 1, offset: 0, repeated: false }
 const RECEIPT: Receipt = {
@@ -241,7 +241,7 @@ export class FakeSession implements SessionHandle {
   async refresh(): Promise<SessionInfo> {
     return this.info.value!
   }
-  ports(): Promise<PortWay> {
+  ports(): Promise<PortForwarder> {
     return Promise.reject(new Error('there are no ports here'))
   }
   async signal(): Promise<void> {}

@@ -3,9 +3,9 @@
 import { signal } from '@preact/signals'
 import { beforeEach, expect, test, vi } from 'vitest'
 import type { Handoff, JournalEntry, LinkState, SessionHandle } from '../../src/hold/api'
-import { EMPTY } from '../../src/ui/session/chronicle'
+import { EMPTY } from '../../src/ui/session/timeline-model'
 import { JournalReader } from '../../src/ui/session/journal-reader'
-import { HANDOFF } from './invented'
+import { HANDOFF } from './fixtures'
 
 const ONLINE: LinkState = { at: 'online' }
 const OFFLINE: LinkState = { at: 'offline', why: '', since: 0, retryAt: null, trouble: null }
@@ -18,7 +18,7 @@ beforeEach(() => {
 
 function make() {
   const asked: (string | number | undefined)[] = []
-  const told: [Handoff, boolean][] = []
+  const shown: [Handoff, boolean][] = []
   const link = signal<LinkState>({ at: 'connecting', why: '', since: 0 })
   const journal: JournalEntry[] = []
   const handle = {
@@ -38,16 +38,16 @@ function make() {
   } as unknown as SessionHandle
   const into = signal(EMPTY)
   const reader = new JournalReader(handle, into)
-  const stop = reader.start((handoff, again) => told.push([handoff, again]))
-  return { asked, told, link, journal, into, reader, handle, stop }
+  const stop = reader.start((handoff, again) => shown.push([handoff, again]))
+  return { asked, shown, link, journal, into, reader, handle, stop }
 }
 
 test('all of it is asked for once; after a loss only what came since', async () => {
-  const { asked, told, link, journal, into, stop } = make()
+  const { asked, shown, link, journal, into, stop } = make()
   link.value = ONLINE
   await settled()
   expect(asked).toEqual([undefined, 0, 'journal 301'])
-  expect(told).toEqual([[HANDOFF, false]])
+  expect(shown).toEqual([[HANDOFF, false]])
   const leftAt = Date.now() / 1000
   link.value = OFFLINE
   journal.push({ seq: 301, at: 0, actor: 'a', kind: 'resumed', fields: {} })
@@ -55,14 +55,14 @@ test('all of it is asked for once; after a loss only what came since', async () 
   link.value = ONLINE
   await settled()
   expect(asked).toEqual([301, 'journal 301'])
-  expect(told.length).toBe(2)
-  expect(told[1]![1]).toBe(true)
-  expect(told[1]![0].since_at).toBeGreaterThanOrEqual(leftAt)
+  expect(shown.length).toBe(2)
+  expect(shown[1]![1]).toBe(true)
+  expect(shown[1]![0].since_at).toBeGreaterThanOrEqual(leftAt)
   expect(into.value.through).toBe(301)
   stop()
 })
 
-test('what was read while the way was coming back is told of all the same', async () => {
+test('what was read while the way was coming back is shown of all the same', async () => {
   const { asked, link, into, stop } = make()
   link.value = ONLINE
   await settled()
@@ -76,15 +76,15 @@ test('what was read while the way was coming back is told of all the same', asyn
 })
 
 test('a beginning that failed is made up for', async () => {
-  const { asked, told, link, stop } = make()
+  const { asked, shown, link, stop } = make()
   link.value = ONLINE
   link.value = OFFLINE // before the first answer
   await settled()
-  expect([asked, told]).toEqual([[undefined], []])
+  expect([asked, shown]).toEqual([[undefined], []])
   link.value = ONLINE
   await settled()
   expect(asked).toEqual([undefined, undefined, 0, 'journal 301'])
-  expect(told).toEqual([[HANDOFF, false]])
+  expect(shown).toEqual([[HANDOFF, false]])
   stop()
 })
 
@@ -118,17 +118,17 @@ test('a command too short to change the state is read with what it printed', asy
 
 test('a question that failed while the way is open is asked again', async () => {
   vi.useFakeTimers()
-  const { told, link, into, handle, stop } = make()
+  const { shown, link, into, handle, stop } = make()
   const sumUp = handle.catchUp
   handle.catchUp = async () => {
     throw new Error('too busy')
   }
   link.value = ONLINE
   await vi.advanceTimersByTimeAsync(1000)
-  expect(told).toEqual([])
+  expect(shown).toEqual([])
   handle.catchUp = sumUp
   await vi.advanceTimersByTimeAsync(10_000)
-  expect(told).toEqual([[HANDOFF, false]])
+  expect(shown).toEqual([[HANDOFF, false]])
   expect(into.value.through).toBe(HANDOFF.through_seq)
   stop()
   vi.useRealTimers()

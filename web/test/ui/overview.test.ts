@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
 import type { SessionCard } from '../../src/hold/api'
-import { labelsOf, lineOf, matches, order } from '../../src/ui/overview/select'
-import { news } from '../../src/ui/parts/news'
-import { CARDS, MACHINE, session } from './invented'
+import { labelsOf, lineOf, matches, order } from '../../src/ui/overview/filter'
+import { noticesFor } from '../../src/ui/parts/notify-rules'
+import { CARDS, MACHINE, session } from './fixtures'
 
 const names = (cards: readonly SessionCard[]): string[] => cards.map((card) => card.info.name)
 const shown = (text: string, labels: string[] = [], show: 'live' | 'needs' | 'ended' = 'live'): string[] =>
@@ -36,7 +36,7 @@ const card = (change: Parameters<typeof session>[1]): SessionCard => ({
   info: session('build', change),
 })
 const told = (before: SessionCard[], after: SessionCard[]): string[] =>
-  news(before, after, [MACHINE]).map((one) => one.title)
+  noticesFor(before, after, [MACHINE]).map((one) => one.title)
 
 test('it is told when a session begins to wait, once', () => {
   const works = card({ state: 'working' })
@@ -46,7 +46,7 @@ test('it is told when a session begins to wait, once', () => {
 })
 
 test('it is told how a session ended', () => {
-  const [notice] = news(
+  const [notice] = noticesFor(
     [card({})],
     [card({ state: 'ended', ending: { code: 3, signal: null, lost: null } })],
     [MACHINE],
@@ -62,6 +62,6 @@ test('it is told who asks for one`s own turn, and not for that of others', () =>
   expect(told([card({ holder: 'jonas' })], [card({ holder: 'jonas', waiting: ['claude'] })])).toEqual([])
 })
 
-test('what is seen for the first time is no news', () => {
+test('what is seen for the first time is no noticesFor', () => {
   expect(told([], [card({ state: 'input' })])).toEqual([])
 })

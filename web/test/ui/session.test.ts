@@ -1,13 +1,13 @@
 import { expect, test } from 'vitest'
 import type { BlameLine } from '../../src/hold/api'
 import { isName, tidyName } from '../../src/ui/join/device-name'
-import { troublePage } from '../../src/ui/pages/trouble'
+import { errorText } from '../../src/ui/pages/error-texts'
 import { qrPath } from '../../src/ui/parts/qr'
 import { parse, path } from '../../src/ui/route'
-import { findCommand, locate } from '../../src/ui/session/find-line'
+import { findCommand, locate } from '../../src/ui/session/find-command'
 import { processRows } from '../../src/ui/session/process-tree'
 import { quickAnswers } from '../../src/ui/session/quick-answers'
-import { GRAPH } from './invented'
+import { GRAPH } from './fixtures'
 
 test('addresses lead to pages and back', () => {
   for (const address of ['/', '/i', '/m/work%20bench/s/a%2Fb']) expect(path(parse(address))).toBe(address)
@@ -37,11 +37,11 @@ test('every code of a join and of a refusal has a page that says what to do', ()
     'new_code',
   )
   for (const code of codes) {
-    const page = troublePage(code)
+    const page = errorText(code)
     expect(page.title.length * page.todo.length).toBeGreaterThan(0)
   }
-  expect(troublePage('grant_revoked').code).toBe('revoked')
-  expect(troublePage('new_code').code).toBe('other')
+  expect(errorText('grant_revoked').code).toBe('revoked')
+  expect(errorText('new_code').code).toBe('other')
 })
 
 test('names of devices are brought to the rule of the host', () => {

@@ -1,6 +1,6 @@
 // A first proposal for the name of this device, from what the browser says of itself.
 
-export function proposedName(agent: string): string {
+export function suggestedName(agent: string): string {
   const device = /iPhone/.test(agent)
     ? 'iphone'
     : /iPad/.test(agent)

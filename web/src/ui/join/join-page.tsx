@@ -7,13 +7,13 @@ import { useEffect, useMemo } from 'preact/hooks'
 import type { Hold, InvitePreview, JoinOutcome, Trouble } from '../../hold/api'
 import { useHold } from '../context'
 import { ErrorPage } from '../pages/error-page'
-import { say } from '../parts/toast'
-import { Brand, ThemeButton } from '../parts/top'
+import { toast } from '../parts/toast'
+import { Brand, ThemeButton } from '../parts/top-bar'
 import { go } from '../route'
-import { harmless } from '../words/harmless'
-import { reachLine, rightsLine } from '../words/rights'
-import { isName, proposedName, tidyName } from './device-name'
-import { onLink, takeLink } from './link'
+import { sanitize } from '../text/sanitize'
+import { reachLine, rightsLine } from '../text/rights'
+import { isName, suggestedName, tidyName } from './device-name'
+import { onLink, takeLink } from './link-in-address'
 
 type Looked = { readonly link: string; readonly preview: InvitePreview } | { readonly trouble: Trouble }
 
@@ -46,7 +46,7 @@ function look(hold: Hold, link: string): Looked {
 
 function JoinForm({ link, preview }: { link: string; preview: InvitePreview }) {
   const hold = useHold()
-  const name = useSignal(proposedName(navigator.userAgent))
+  const name = useSignal(suggestedName(navigator.userAgent))
   const busy = useSignal(false)
   const failed = useSignal<Extract<JoinOutcome, { ok: false }> | null>(null)
   const submit = async (event: Event): Promise<void> => {
@@ -59,7 +59,7 @@ function JoinForm({ link, preview }: { link: string; preview: InvitePreview }) {
   }
   const arrive = (joined: Extract<JoinOutcome, { ok: true }>['joined']): void => {
     const machine = hold.machines.value.find((one) => one.key === joined.machine)
-    say(
+    toast(
       `Joined as ${joined.actor}: ${rightsLine(joined.rights)}; ${reachLine(joined.reach.join('/'))}`,
       'good',
     )
@@ -99,14 +99,14 @@ function JoinForm({ link, preview }: { link: string; preview: InvitePreview }) {
           </p>
           <dl class="facts">
             <dt>relay</dt>
-            <dd class="mono">{harmless(preview.relay)}</dd>
+            <dd class="mono">{sanitize(preview.relay)}</dd>
             <dt>host key</dt>
             <dd class="mono wrap">{preview.hostKey}</dd>
           </dl>
           {preview.known && (
             <p class="aside">
               This device already has access to this machine, as{' '}
-              <strong>{harmless(preview.known.name)}</strong>. Joining again replaces that access.
+              <strong>{sanitize(preview.known.name)}</strong>. Joining again replaces that access.
             </p>
           )}
         </div>

@@ -3,15 +3,15 @@
 import { useSignal } from '@preact/signals'
 import type { Machine, SessionCard } from '../../hold/api'
 import { useHold } from '../context'
-import { LinkState } from '../parts/chip'
+import { LinkState } from '../parts/labels'
 import { Dialog } from '../parts/dialog'
 import { Icon } from '../parts/icon'
-import { now } from '../parts/now'
-import { say, sayFailure } from '../parts/toast'
+import { now } from '../parts/clock'
+import { toast, toastError } from '../parts/toast'
 import { go } from '../route'
-import { age } from '../words/age'
-import { harmless } from '../words/harmless'
-import { reachLine, rightsLine } from '../words/rights'
+import { age } from '../text/durations'
+import { sanitize } from '../text/sanitize'
+import { reachLine, rightsLine } from '../text/rights'
 import { SessionRow } from './session-row'
 
 const SOON_S = 3 * 86400 // from then on the end of a grant is worth a word
@@ -30,7 +30,7 @@ export function MachineSection({ machine, cards, filtered }: Props) {
   return (
     <section class="machine" data-testid="machine" data-machine={machine.name} data-state={machine.link}>
       <header class="machine-head">
-        <h2>{harmless(machine.name, 64)}</h2>
+        <h2>{sanitize(machine.name, 64)}</h2>
         <LinkState state={machine.link} why={machine.why} />
         {machine.until > 0 && left < SOON_S && !machine.trouble && (
           <span class="chip tone-attention">
@@ -49,12 +49,12 @@ export function MachineSection({ machine, cards, filtered }: Props) {
       </header>
       {machine.trouble ? (
         <p class="machine-trouble" role="alert">
-          <strong>{harmless(machine.trouble.message)}</strong> {harmless(machine.trouble.hint)}
+          <strong>{sanitize(machine.trouble.message)}</strong> {sanitize(machine.trouble.hint)}
         </p>
       ) : (
         machine.link === 'offline' && (
           <p class="machine-why">
-            {harmless(machine.why) || 'It is unreachable.'} Its sessions keep running; this is their last
+            {sanitize(machine.why) || 'It is unreachable.'} Its sessions keep running; this is their last
             known state.
           </p>
         )
@@ -94,7 +94,7 @@ function AboutMachine({ machine, onClose }: { machine: Machine; onClose: () => v
       await hold.rename(machine.key, name.value.trim())
       onClose()
     } catch (error) {
-      sayFailure(error)
+      toastError(error)
     }
   }
   const forget = async (): Promise<void> => {
@@ -103,16 +103,16 @@ function AboutMachine({ machine, onClose }: { machine: Machine; onClose: () => v
       return
     }
     await hold.forget(machine.key)
-    say(`Removed ${machine.name} from this device`)
+    toast(`Removed ${machine.name} from this device`)
     onClose()
   }
   return (
-    <Dialog title={harmless(machine.name, 64)} onClose={onClose}>
+    <Dialog title={sanitize(machine.name, 64)} onClose={onClose}>
       <dl class="facts">
         <dt>host name</dt>
-        <dd>{harmless(machine.hostName) || 'not known yet'}</dd>
+        <dd>{sanitize(machine.hostName) || 'not known yet'}</dd>
         <dt>your name there</dt>
-        <dd>{harmless(machine.actor)}</dd>
+        <dd>{sanitize(machine.actor)}</dd>
         <dt>your access</dt>
         <dd>
           {rightsLine(machine.rights)}; {reachLine(machine.reach.join('/'))}
@@ -120,7 +120,7 @@ function AboutMachine({ machine, onClose }: { machine: Machine; onClose: () => v
         <dt>expires</dt>
         <dd>{machine.until > 0 ? new Date(machine.until * 1000).toLocaleString() : 'never'}</dd>
         <dt>relay</dt>
-        <dd class="mono">{machine.relays.map((relay) => harmless(relay.split('#')[0]!)).join(', ')}</dd>
+        <dd class="mono">{machine.relays.map((relay) => sanitize(relay.split('#')[0]!)).join(', ')}</dd>
         <dt>host key</dt>
         <dd class="mono wrap">{machine.key}</dd>
       </dl>
@@ -160,12 +160,12 @@ function StartSession({ machine, onClose }: { machine: Machine; onClose: () => v
       const info = await hold.run(machine.key, { argv, name: name.value.trim() })
       go({ page: 'session', machine: machine.name, session: info.name })
     } catch (error) {
-      sayFailure(error)
+      toastError(error)
       busy.value = false
     }
   }
   return (
-    <Dialog title={`New session on ${harmless(machine.name, 64)}`} onClose={onClose}>
+    <Dialog title={`New session on ${sanitize(machine.name, 64)}`} onClose={onClose}>
       <form class="stack" onSubmit={start}>
         <label class="field">
           <span>Command (empty for a shell)</span>

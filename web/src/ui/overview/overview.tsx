@@ -4,13 +4,13 @@ import { useComputed, useSignal } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
 import type { Hold } from '../../hold/api'
 import { useHold } from '../context'
-import { LinkState } from '../parts/chip'
+import { LinkState } from '../parts/labels'
 import { Icon } from '../parts/icon'
 import { NotifyButton } from '../parts/notify-button'
-import { Brand, ThemeButton } from '../parts/top'
+import { Brand, ThemeButton } from '../parts/top-bar'
 import { learnActors } from './known-actors'
 import { MachineSection } from './machine-section'
-import { countOf, labelsOf, matches, order, type Show } from './select'
+import { countOf, labelsOf, matches, order, type Show } from './filter'
 
 const SHOWS: [Show, string][] = [
   ['live', 'Live'],

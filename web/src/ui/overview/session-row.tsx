@@ -1,14 +1,14 @@
 // One session in the overview.
 
 import type { Machine, SessionCard } from '../../hold/api'
-import { ActorName, StateChip } from '../parts/chip'
-import { now } from '../parts/now'
+import { ActorName, StateChip } from '../parts/labels'
+import { now } from '../parts/clock'
 import { go, path } from '../route'
-import { age, ago } from '../words/age'
-import { harmless } from '../words/harmless'
-import { needsSomebody, shownState, stateWords } from '../words/state'
+import { age, ago } from '../text/durations'
+import { sanitize } from '../text/sanitize'
+import { needsInput, shownState, stateText } from '../text/session-state'
 import { actorNamed } from './known-actors'
-import { lineOf } from './select'
+import { lineOf } from './filter'
 
 export function SessionRow({ card, machine }: { card: SessionCard; machine: Machine | undefined }) {
   const { info } = card
@@ -19,12 +19,12 @@ export function SessionRow({ card, machine }: { card: SessionCard; machine: Mach
   const line = lineOf(card)
   return (
     <a
-      class={`session-row ${needsSomebody(state) ? 'needs-you' : ''}`}
+      class={`session-row ${needsInput(state) ? 'needs-you' : ''}`}
       href={path(to)}
       data-testid="session-card"
       data-session={info.name}
       data-machine={card.machineName}
-      data-state={stateWords(state).mark}
+      data-state={stateText(state).mark}
       onClick={(event) => {
         if (event.ctrlKey || event.metaKey || event.shiftKey) return
         event.preventDefault()
@@ -32,7 +32,7 @@ export function SessionRow({ card, machine }: { card: SessionCard; machine: Mach
       }}
     >
       <span class="row-name">
-        <strong>{harmless(info.name, 64)}</strong>
+        <strong>{sanitize(info.name, 64)}</strong>
         {info.labels.map((label) => (
           <span key={label} class="label">
             {label}
@@ -43,7 +43,7 @@ export function SessionRow({ card, machine }: { card: SessionCard; machine: Mach
         <StateChip info={info} link={card.link} />
       </span>
       <span class="row-line mono" data-testid="session-card-last-line">
-        {harmless(line, 200) || <span class="faint">{harmless(info.argv.join(' '), 120)}</span>}
+        {sanitize(line, 200) || <span class="faint">{sanitize(info.argv.join(' '), 120)}</span>}
       </span>
       <span class="row-who">
         <Holder card={card} machine={machine} />

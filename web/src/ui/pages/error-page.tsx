@@ -3,11 +3,11 @@
 import type { ComponentChildren } from 'preact'
 import { useEffect } from 'preact/hooks'
 import type { Trouble } from '../../hold/api'
-import { Coded } from '../parts/coded'
-import { Brand, ThemeButton } from '../parts/top'
+import { InlineCode } from '../parts/inline-code'
+import { Brand, ThemeButton } from '../parts/top-bar'
 import { go } from '../route'
-import { harmless } from '../words/harmless'
-import { troublePage } from './trouble'
+import { sanitize } from '../text/sanitize'
+import { errorText } from './error-texts'
 
 interface Props {
   readonly code: string
@@ -17,7 +17,7 @@ interface Props {
 }
 
 export function ErrorPage({ code, trouble, about, children }: Props) {
-  const page = troublePage(code)
+  const page = errorText(code)
   useEffect(() => {
     document.title = `${page.title} · holdfast`
   }, [page.title])
@@ -29,11 +29,11 @@ export function ErrorPage({ code, trouble, about, children }: Props) {
         <ThemeButton />
       </header>
       <main class="notice-page">
-        {about && <p class="notice-about">{harmless(about, 120)}</p>}
+        {about && <p class="notice-about">{sanitize(about, 120)}</p>}
         <h1 data-testid="error-title">{page.title}</h1>
         {page.why && <p>{page.why}</p>}
         <p data-testid="error-hint" class="notice-todo">
-          <Coded text={page.todo} />
+          <InlineCode text={page.todo} />
         </p>
         <div class="actions">
           {children}
@@ -43,8 +43,8 @@ export function ErrorPage({ code, trouble, about, children }: Props) {
         </div>
         {trouble && (
           <p class="said">
-            <span class="faint">Details:</span> {harmless(trouble.message)} <code>{trouble.code}</code>
-            {trouble.hint && <span class="said-hint">{harmless(trouble.hint)}</span>}
+            <span class="faint">Details:</span> {sanitize(trouble.message)} <code>{trouble.code}</code>
+            {trouble.hint && <span class="said-hint">{sanitize(trouble.hint)}</span>}
           </p>
         )}
       </main>

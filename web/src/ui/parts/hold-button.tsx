@@ -3,7 +3,7 @@
 
 import { useEffect, useRef, useState } from 'preact/hooks'
 import type { ComponentChildren } from 'preact'
-import { IDLE, progress, step, type Press, type PressEvent } from './press'
+import { IDLE, progress, step, type Press, type PressEvent } from './hold-press'
 
 interface Props {
   readonly onHeld: () => void

@@ -2,11 +2,11 @@
 // why, and what would change that.
 
 import { useSignal } from '@preact/signals'
-import { Coded } from './coded'
+import { InlineCode } from './inline-code'
 import { Dialog } from './dialog'
 import { Icon } from './icon'
 import { askPermission, permission, silence, type Silence } from './notify'
-import { say } from './toast'
+import { toast } from './toast'
 
 const TRUSTED =
   'With a certificate that it trusts, issued for a name of the machine, all of these work: ' +
@@ -38,7 +38,10 @@ export function NotifyButton() {
   const ask = async (): Promise<void> => {
     await askPermission()
     if ((permission.value as string) === 'granted') {
-      say('You will be notified when a session waits for input, ends, or someone asks for your turn', 'good')
+      toast(
+        'You will be notified when a session waits for input, ends, or someone asks for your turn',
+        'good',
+      )
     }
   }
   return (
@@ -62,7 +65,7 @@ export function NotifyButton() {
           <div class="stack">
             {WHY[why].map((text) => (
               <p key={text}>
-                <Coded text={text} />
+                <InlineCode text={text} />
               </p>
             ))}
           </div>

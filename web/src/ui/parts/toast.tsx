@@ -18,7 +18,7 @@ const TOASTS_MAX = 4 // more would cover what they are about; the oldest goes
 const toasts = signal<Toast[]>([])
 let next = 1
 
-export function say(text: string, tone: ToastTone = 'plain'): void {
+export function toast(text: string, tone: ToastTone = 'plain'): void {
   // The same thing said again is the same message, and not a growing pile.
   const others = toasts.value.filter((toast) => toast.text !== text)
   const id = next++
@@ -32,10 +32,10 @@ interface Said {
 }
 
 /** A failure in one line: what happened, what to do. */
-export function sayFailure(error: unknown): void {
+export function toastError(error: unknown): void {
   const said = error as Partial<Said> | null
   const message = said?.message ?? 'Something went wrong'
-  say(said?.hint ? `${message}. ${capital(said.hint)}` : message, 'danger')
+  toast(said?.hint ? `${message}. ${capital(said.hint)}` : message, 'danger')
 }
 
 function capital(text: string): string {

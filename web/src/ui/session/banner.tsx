@@ -4,18 +4,18 @@
 import { useEffect } from 'preact/hooks'
 import { useSignal } from '@preact/signals'
 import type { LinkState } from '../../hold/api'
-import { now } from '../parts/now'
-import { clock } from '../words/age'
-import { endingWords } from '../words/state'
-import { harmless } from '../words/harmless'
-import { troublePage } from '../pages/trouble'
+import { now } from '../parts/clock'
+import { clock } from '../text/durations'
+import { endingText } from '../text/session-state'
+import { sanitize } from '../text/sanitize'
+import { errorText } from '../pages/error-texts'
 import { go } from '../route'
-import type { Desk } from './desk'
+import type { SessionController } from './session-controller'
 
-export function Banner({ desk }: { desk: Desk }) {
-  const link = desk.handle.link.value
+export function Banner({ controller }: { controller: SessionController }) {
+  const link = controller.handle.link.value
   const said = words(link)
-  if (!said || (link.at === 'ended' && !desk.ready.value)) return null
+  if (!said || (link.at === 'ended' && !controller.ready.value)) return null
   return (
     <div class={`banner banner-${link.at}`} role="status" data-testid="session-banner" data-code={link.at}>
       <strong>{said.title}</strong>
@@ -30,17 +30,17 @@ function words(link: LinkState): { title: string; text: string } | null {
     const why = link.trouble?.message || link.why
     return {
       title: 'Offline',
-      text: `since ${clock(link.since, now.value)}${why ? `: ${harmless(why, 200)}` : ''}. The session keeps running; this is its last screen.${next}`,
+      text: `since ${clock(link.since, now.value)}${why ? `: ${sanitize(why, 200)}` : ''}. The session keeps running; this is its last screen.${next}`,
     }
   }
   if (link.at === 'fenced') {
-    const page = troublePage('fenced')
+    const page = errorText('fenced')
     return { title: 'Fenced', text: `${page.why} ${page.todo}` }
   }
   if (link.at === 'ended') {
     return {
       title: 'Ended',
-      text: `${endingWords(link.ending)}. This is its last screen; input is disabled.`,
+      text: `${endingText(link.ending)}. This is its last screen; input is disabled.`,
     }
   }
   return null
@@ -52,22 +52,22 @@ function untilText(at: number): string {
 }
 
 /** An ended session that was opened after its end: its last screen as text. */
-export function EndedCard({ desk }: { desk: Desk }) {
+export function EndedCard({ controller }: { controller: SessionController }) {
   const text = useSignal<string | null>(null)
   useEffect(() => {
-    desk.handle.screen(true).then(
+    controller.handle.screen(true).then(
       (screen) => (text.value = screen.text),
       () => (text.value = ''),
     )
-  }, [desk])
-  const link = desk.handle.link.value
+  }, [controller])
+  const link = controller.handle.link.value
   const ending = link.at === 'ended' ? link.ending : null
-  const page = troublePage('ended')
+  const page = errorText('ended')
   return (
     <div class="ended-card" data-testid="error-page" data-code="ended">
       <h2 data-testid="error-title">{page.title}</h2>
       <p>
-        How it ended: {harmless(endingWords(ending))}. {page.why}
+        How it ended: {sanitize(endingText(ending))}. {page.why}
       </p>
       <p data-testid="error-hint">{page.todo}</p>
       <div class="actions">

@@ -2,23 +2,23 @@
 // one is about to type into.
 
 import type { Handoff } from '../../hold/api'
-import { ActorName } from '../parts/chip'
+import { ActorName } from '../parts/labels'
 import { Icon } from '../parts/icon'
-import { now } from '../parts/now'
-import { ago, took } from '../words/age'
-import { changeLine } from '../words/change'
-import { harmless } from '../words/harmless'
-import type { Desk } from './desk'
+import { now } from '../parts/clock'
+import { ago, took } from '../text/durations'
+import { changeLine } from '../text/handoff'
+import { sanitize } from '../text/sanitize'
+import type { SessionController } from './session-controller'
 
 const COMMANDS_SHOWN = 6
 const CHANGES_SHOWN = 6
 
-export function CatchUpCard({ desk }: { desk: Desk }) {
-  const handoff = desk.catchUp.value
+export function CatchUpCard({ controller }: { controller: SessionController }) {
+  const handoff = controller.catchUp.value
   if (!handoff) return null
   const close = (): void => {
-    desk.catchUp.value = null
-    desk.screen?.term.focus()
+    controller.catchUp.value = null
+    controller.screen?.term.focus()
   }
   return (
     <section class="card catch-up" data-testid="catch-up" aria-label="While you were away">
@@ -31,7 +31,7 @@ export function CatchUpCard({ desk }: { desk: Desk }) {
         </button>
       </header>
       <Unsubmitted handoff={handoff} />
-      <Commands desk={desk} handoff={handoff} />
+      <Commands controller={controller} handoff={handoff} />
       <Changes handoff={handoff} />
       <p class="faint catch-up-foot">{footText(handoff)}</p>
     </section>
@@ -39,23 +39,23 @@ export function CatchUpCard({ desk }: { desk: Desk }) {
 }
 
 function Unsubmitted({ handoff }: { handoff: Handoff }) {
-  const by = harmless(handoff.unsubmitted_by.join(', ') || 'someone', 80)
+  const by = sanitize(handoff.unsubmitted_by.join(', ') || 'someone', 80)
   if (!handoff.unsubmitted_known) {
     return <p class="warning">There may be text by {by} at the prompt; the shell did not report it.</p>
   }
   if (!handoff.unsubmitted) return null
   return (
     <p class="warning">
-      Typed at the prompt by {by}, not submitted: <code>{harmless(handoff.unsubmitted, 200)}</code>
+      Typed at the prompt by {by}, not submitted: <code>{sanitize(handoff.unsubmitted, 200)}</code>
     </p>
   )
 }
 
-function Commands({ desk, handoff }: { desk: Desk; handoff: Handoff }) {
+function Commands({ controller, handoff }: { controller: SessionController; handoff: Handoff }) {
   const shown = handoff.commands.slice(-COMMANDS_SHOWN)
   const more = handoff.commands.length - shown.length + handoff.commands_left_out
   if (shown.length === 0) return null
-  const actors = desk.handle.actors.value
+  const actors = controller.handle.actors.value
   return (
     <ul class="catch-up-commands">
       {more > 0 && <li class="faint">{more} earlier commands</li>}
@@ -69,7 +69,7 @@ function Commands({ desk, handoff }: { desk: Desk; handoff: Handoff }) {
               colour={actor?.colour}
               kind={actor?.kind}
             />
-            <code>{harmless(command.text, 120)}</code>
+            <code>{sanitize(command.text, 120)}</code>
             <span class={command.status ? 'tone-danger' : 'faint'}>
               {command.status === null
                 ? 'running'
@@ -107,9 +107,9 @@ function footText(handoff: Handoff): string {
     handoff.refused > 0 ? `${handoff.refused} refused` : '',
     handoff.blind_bytes > 0 ? `${handoff.blind_bytes} bytes typed blind, not recorded` : '',
     handoff.jobs.length > 0
-      ? `background jobs: ${handoff.jobs.map((job) => harmless(job, 60)).join(', ')}`
+      ? `background jobs: ${handoff.jobs.map((job) => sanitize(job, 60)).join(', ')}`
       : '',
-    `directory ${harmless(handoff.cwd, 120)}`,
+    `directory ${sanitize(handoff.cwd, 120)}`,
   ]
   return said.filter(Boolean).join(' · ')
 }

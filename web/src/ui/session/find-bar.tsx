@@ -3,22 +3,22 @@
 import { useEffect, useRef } from 'preact/hooks'
 import { useSignal } from '@preact/signals'
 import { Icon } from '../parts/icon'
-import type { Desk } from './desk'
+import type { SessionController } from './session-controller'
 
-export function FindBar({ desk }: { desk: Desk }) {
+export function FindBar({ controller }: { controller: SessionController }) {
   const field = useRef<HTMLInputElement>(null)
   const missing = useSignal(false)
   useEffect(() => field.current?.focus(), [])
   const find = (back: boolean): void => {
     const text = field.current?.value ?? ''
-    const search = desk.screen?.search
+    const search = controller.screen?.search
     missing.value =
       text !== '' && search !== undefined && !(back ? search.findPrevious(text) : search.findNext(text))
   }
   const close = (): void => {
-    desk.screen?.search.clearDecorations()
-    desk.finding.value = false
-    desk.screen?.term.focus()
+    controller.screen?.search.clearDecorations()
+    controller.finding.value = false
+    controller.screen?.term.focus()
   }
   return (
     <div class="find-bar" role="search">

@@ -1,16 +1,16 @@
 // What wants an answer of somebody here: requests for the turn.
 
-import { ActorName } from '../parts/chip'
-import { now } from '../parts/now'
-import { ago } from '../words/age'
-import { harmless } from '../words/harmless'
-import type { Desk } from './desk'
+import { ActorName } from '../parts/labels'
+import { now } from '../parts/clock'
+import { ago } from '../text/durations'
+import { sanitize } from '../text/sanitize'
+import type { SessionController } from './session-controller'
 
-export function Inbox({ desk }: { desk: Desk }) {
-  const state = desk.handle.turn.value
+export function Inbox({ controller }: { controller: SessionController }) {
+  const state = controller.handle.turn.value
   const queue = state?.turn.queue ?? []
-  const actors = desk.handle.actors.value
-  const me = desk.handle.me.value?.id
+  const actors = controller.handle.actors.value
+  const me = controller.handle.me.value?.id
   if (queue.length === 0) {
     return <p class="no-rows">No requests. Requests for the turn appear here.</p>
   }
@@ -27,14 +27,14 @@ export function Inbox({ desk }: { desk: Desk }) {
             />
             <span class="faint">asks for the turn · {ago(asks.since, now.value)}</span>
           </div>
-          {asks.message && <p class="ask-text">{harmless(asks.message, 200)}</p>}
+          {asks.message && <p class="ask-text">{sanitize(asks.message, 200)}</p>}
           {state?.yours && (
             <div class="actions">
               <button
                 class="button small primary"
                 data-testid="turn-grant"
                 data-actor={asks.name}
-                onClick={() => void desk.act(desk.handle.grantTurn(asks.actor))}
+                onClick={() => void controller.act(controller.handle.grantTurn(asks.actor))}
               >
                 Give the turn
               </button>

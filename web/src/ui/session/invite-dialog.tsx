@@ -6,9 +6,9 @@ import type { InviteMade } from '../../hold/api'
 import { Dialog } from '../parts/dialog'
 import { Icon } from '../parts/icon'
 import { qrPath } from '../parts/qr'
-import { say, sayFailure } from '../parts/toast'
-import { span } from '../words/age'
-import type { Desk } from './desk'
+import { toast, toastError } from '../parts/toast'
+import { span } from '../text/durations'
+import type { SessionController } from './session-controller'
 
 const ROLES: [string, string, string][] = [
   ['read', 'Watch', 'sees the session, cannot type'],
@@ -18,19 +18,25 @@ const ROLES: [string, string, string][] = [
 const LASTS = [3600, 8 * 3600, 86400, 30 * 86400]
 const GOOD_FOR_S = 3600
 
-export function InviteDialog({ desk, onClose }: { desk: Desk; onClose: () => void }) {
+export function InviteDialog({
+  controller,
+  onClose,
+}: {
+  controller: SessionController
+  onClose: () => void
+}) {
   const role = useSignal('read')
   const everywhere = useSignal(false)
   const lasts = useSignal(8 * 3600)
   const busy = useSignal(false)
   const made = useSignal<InviteMade | null>(null)
-  const name = desk.handle.info.value?.name ?? 'this session'
+  const name = controller.handle.info.value?.name ?? 'this session'
   const make = async (event: Event): Promise<void> => {
     event.preventDefault()
     busy.value = true
     try {
       const reach = everywhere.value ? { reach: [] } : {}
-      made.value = await desk.handle.invite({
+      made.value = await controller.handle.invite({
         ...reach,
         rights: [role.value],
         expiresS: GOOD_FOR_S,
@@ -38,7 +44,7 @@ export function InviteDialog({ desk, onClose }: { desk: Desk; onClose: () => voi
         uses: 1,
       })
     } catch (error) {
-      sayFailure(error)
+      toastError(error)
     }
     busy.value = false
   }
@@ -105,10 +111,10 @@ function Made({ made }: { made: InviteMade }) {
   const copy = async (): Promise<void> => {
     try {
       await navigator.clipboard.writeText(made.link)
-      say('Link copied', 'good')
+      toast('Link copied', 'good')
     } catch {
       document.querySelector<HTMLInputElement>('[data-testid=invite-link]')?.select()
-      say('The browser blocked copying: copy it by hand')
+      toast('The browser blocked copying: copy it by hand')
     }
   }
   return (

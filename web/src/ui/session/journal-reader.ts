@@ -3,7 +3,7 @@
 
 import type { Signal } from '@preact/signals'
 import type { Handoff, SessionHandle } from '../../hold/api'
-import { added, seeded, type Chronicle } from './chronicle'
+import { added, seeded, type TimelineModel } from './timeline-model'
 
 const SOON_MS = 250 // several things happen at once; one read tells of all of them
 const PRINTED_MS = 1000 // output may come from a command so short that no state changed
@@ -28,7 +28,7 @@ export class JournalReader {
 
   constructor(
     private readonly handle: SessionHandle,
-    private readonly into: Signal<Chronicle>,
+    private readonly into: Signal<TimelineModel>,
   ) {}
 
   start(returned: Returned): () => void {

@@ -1,9 +1,9 @@
 // Keys that an on-screen keyboard lacks. Taps must not take the focus from the terminal, or the keyboard
 // would close at each of them.
 
-import type { Desk } from './desk'
+import type { SessionController } from './session-controller'
 import type { NamedKey } from '../terminal/keys'
-import { say } from '../parts/toast'
+import { toast } from '../parts/toast'
 
 const KEYS: [NamedKey, string, string, string][] = [
   ['Left', '←', 'key-left', 'Left'],
@@ -12,8 +12,8 @@ const KEYS: [NamedKey, string, string, string][] = [
   ['Right', '→', 'key-right', 'Right'],
 ]
 
-export function KeyBar({ desk }: { desk: Desk }) {
-  const held = desk.modifiers.value
+export function KeyBar({ controller }: { controller: SessionController }) {
+  const held = controller.modifiers.value
   const stay = (event: Event): void => event.preventDefault()
   return (
     <div
@@ -24,37 +24,43 @@ export function KeyBar({ desk }: { desk: Desk }) {
       onPointerDown={stay}
       onMouseDown={stay}
     >
-      <button data-testid="key-esc" onClick={() => desk.key('Esc')}>
+      <button data-testid="key-esc" onClick={() => controller.key('Esc')}>
         Esc
       </button>
-      <button data-testid="key-tab" onClick={() => desk.key('Tab')}>
+      <button data-testid="key-tab" onClick={() => controller.key('Tab')}>
         Tab
       </button>
-      <button data-testid="key-ctrl" aria-pressed={held.ctrl} onClick={() => desk.hold('ctrl')}>
+      <button data-testid="key-ctrl" aria-pressed={held.ctrl} onClick={() => controller.hold('ctrl')}>
         Ctrl
       </button>
-      <button data-testid="key-alt" aria-pressed={held.alt} onClick={() => desk.hold('alt')}>
+      <button data-testid="key-alt" aria-pressed={held.alt} onClick={() => controller.hold('alt')}>
         Alt
       </button>
       {KEYS.map(([key, face, testid, label]) => (
-        <button key={key} class="arrow" data-testid={testid} aria-label={label} onClick={() => desk.key(key)}>
+        <button
+          key={key}
+          class="arrow"
+          data-testid={testid}
+          aria-label={label}
+          onClick={() => controller.key(key)}
+        >
           {face}
         </button>
       ))}
-      <button data-testid="key-ctrl-c" aria-label="Control C" onClick={() => desk.typed('\x03')}>
+      <button data-testid="key-ctrl-c" aria-label="Control C" onClick={() => controller.typed('\x03')}>
         ^C
       </button>
-      <button data-testid="key-paste" onClick={() => void pasteClipboard(desk)}>
+      <button data-testid="key-paste" onClick={() => void pasteClipboard(controller)}>
         Paste
       </button>
     </div>
   )
 }
 
-async function pasteClipboard(desk: Desk): Promise<void> {
+async function pasteClipboard(controller: SessionController): Promise<void> {
   try {
-    desk.paste(await navigator.clipboard.readText())
+    controller.paste(await navigator.clipboard.readText())
   } catch {
-    say('The browser blocked reading the clipboard. Long-press in the answer field to paste there.')
+    toast('The browser blocked reading the clipboard. Long-press in the answer field to paste there.')
   }
 }

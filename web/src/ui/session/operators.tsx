@@ -2,20 +2,20 @@
 
 import { useEffect } from 'preact/hooks'
 import type { Actor, Attendee } from '../../hold/api'
-import { ActorName } from '../parts/chip'
-import { now } from '../parts/now'
-import { ago } from '../words/age'
-import { harmless } from '../words/harmless'
-import type { Desk } from './desk'
+import { ActorName } from '../parts/labels'
+import { now } from '../parts/clock'
+import { ago } from '../text/durations'
+import { sanitize } from '../text/sanitize'
+import type { SessionController } from './session-controller'
 
-export function Operators({ desk }: { desk: Desk }) {
-  const presence = desk.handle.operators.value
+export function Operators({ controller }: { controller: SessionController }) {
+  const presence = controller.handle.operators.value
   // Somebody came or went: the host says who.
   useEffect(() => {
-    desk.handle.refresh().catch(() => undefined)
-  }, [desk, presence?.operators, presence?.observers])
-  const present = desk.handle.info.value?.present ?? []
-  const actors = desk.handle.actors.value
+    controller.handle.refresh().catch(() => undefined)
+  }, [controller, presence?.operators, presence?.observers])
+  const present = controller.handle.info.value?.present ?? []
+  const actors = controller.handle.actors.value
   const unnamed = Math.max(0, (presence?.operators ?? 0) - present.length)
   const here = new Set(present.map((one) => one.actor))
   const away = actors.filter((actor) => !here.has(actor.id) && actor.revoked_at === null)
@@ -26,7 +26,7 @@ export function Operators({ desk }: { desk: Desk }) {
         {present.map((one) => (
           <Attached
             key={`${one.actor} ${one.since}`}
-            desk={desk}
+            controller={controller}
             one={one}
             actor={actors.find((actor) => actor.id === one.actor)}
           />
@@ -42,7 +42,7 @@ export function Operators({ desk }: { desk: Desk }) {
               <li key={actor.id} data-testid="operator-row" data-actor={actor.name}>
                 <ActorName name={actor.name} id={actor.id} colour={actor.colour} kind={actor.kind} />
                 <span class="faint">{actor.kind}</span>
-                <Standing desk={desk} actor={actor.id} />
+                <Standing controller={controller} actor={actor.id} />
               </li>
             ))}
           </ul>
@@ -52,7 +52,15 @@ export function Operators({ desk }: { desk: Desk }) {
   )
 }
 
-function Attached({ desk, one, actor }: { desk: Desk; one: Attendee; actor: Actor | undefined }) {
+function Attached({
+  controller,
+  one,
+  actor,
+}: {
+  controller: SessionController
+  one: Attendee
+  actor: Actor | undefined
+}) {
   return (
     <li data-testid="operator-row" data-actor={one.name} data-attached="true">
       <ActorName
@@ -60,20 +68,20 @@ function Attached({ desk, one, actor }: { desk: Desk; one: Attendee; actor: Acto
         id={one.actor}
         colour={actor?.colour}
         kind={actor?.kind}
-        you={one.actor === desk.handle.me.value?.id}
+        you={one.actor === controller.handle.me.value?.id}
       />
       <span class="faint">
-        {[actor?.kind, harmless(one.client, 40), one.observe ? 'watching' : ''].filter(Boolean).join(' · ')}
+        {[actor?.kind, sanitize(one.client, 40), one.observe ? 'watching' : ''].filter(Boolean).join(' · ')}
       </span>
       <span class="grow" />
-      <Standing desk={desk} actor={one.actor} />
+      <Standing controller={controller} actor={one.actor} />
       <span class="faint">{ago(one.since, now.value)}</span>
     </li>
   )
 }
 
-function Standing({ desk, actor }: { desk: Desk; actor: string }) {
-  const turn = desk.handle.turn.value?.turn
+function Standing({ controller, actor }: { controller: SessionController; actor: string }) {
+  const turn = controller.handle.turn.value?.turn
   if (turn?.holder === actor) return <span class="chip tone-busy">holds the turn</span>
   if (turn?.queue.some((one) => one.actor === actor))
     return <span class="chip tone-attention">asks for the turn</span>

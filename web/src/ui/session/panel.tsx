@@ -3,7 +3,7 @@
 import { useEffect, useRef } from 'preact/hooks'
 import { Icon } from '../parts/icon'
 import { narrow } from '../parts/viewport'
-import type { Desk, Tab } from './desk'
+import type { SessionController, Tab } from './session-controller'
 import { Inbox } from './inbox'
 import { Operators } from './operators'
 import { Processes } from './processes'
@@ -16,16 +16,16 @@ const TABS: [Tab, string][] = [
   ['inbox', 'Inbox'],
 ]
 
-export function Panel({ desk }: { desk: Desk }) {
+export function Panel({ controller }: { controller: SessionController }) {
   const box = useRef<HTMLElement>(null)
   const close = (): void => {
-    desk.panel.value = false
-    if (!narrow.value) desk.screen?.term.focus()
+    controller.panel.value = false
+    if (!narrow.value) controller.screen?.term.focus()
   }
   useEffect(() => {
     if (narrow.value) box.current?.querySelector<HTMLElement>('[aria-selected=true]')?.focus()
   }, [])
-  const waiting = desk.handle.turn.value?.turn.queue.length ?? 0
+  const waiting = controller.handle.turn.value?.turn.queue.length ?? 0
   return (
     <>
       {narrow.value && <div class="scrim" onClick={close} />}
@@ -35,17 +35,17 @@ export function Panel({ desk }: { desk: Desk }) {
         aria-label="About this session"
         onKeyDown={(event) => event.key === 'Escape' && close()}
       >
-        <div class="tabs" role="tablist" onKeyDown={(event) => arrows(event, desk)}>
+        <div class="tabs" role="tablist" onKeyDown={(event) => arrows(event, controller)}>
           {TABS.map(([tab, word]) => (
             <button
               key={tab}
               role="tab"
               id={`tab-${tab}`}
               data-testid={`tab-${tab}`}
-              aria-selected={desk.tab.value === tab}
+              aria-selected={controller.tab.value === tab}
               aria-controls="panel-body"
-              tabIndex={desk.tab.value === tab ? 0 : -1}
-              onClick={() => (desk.tab.value = tab)}
+              tabIndex={controller.tab.value === tab ? 0 : -1}
+              onClick={() => (controller.tab.value = tab)}
             >
               {word}
               {tab === 'inbox' && waiting > 0 && <span class="count is-hot">{waiting}</span>}
@@ -60,34 +60,34 @@ export function Panel({ desk }: { desk: Desk }) {
           class="panel-body"
           id="panel-body"
           role="tabpanel"
-          aria-labelledby={`tab-${desk.tab.value}`}
+          aria-labelledby={`tab-${controller.tab.value}`}
           tabIndex={0}
         >
-          <Body desk={desk} />
+          <Body controller={controller} />
         </div>
       </aside>
     </>
   )
 }
 
-function Body({ desk }: { desk: Desk }) {
-  switch (desk.tab.value) {
+function Body({ controller }: { controller: SessionController }) {
+  switch (controller.tab.value) {
     case 'timeline':
-      return <Timeline desk={desk} />
+      return <Timeline controller={controller} />
     case 'processes':
-      return <Processes desk={desk} />
+      return <Processes controller={controller} />
     case 'operators':
-      return <Operators desk={desk} />
+      return <Operators controller={controller} />
     case 'inbox':
-      return <Inbox desk={desk} />
+      return <Inbox controller={controller} />
   }
 }
 
-function arrows(event: KeyboardEvent, desk: Desk): void {
+function arrows(event: KeyboardEvent, controller: SessionController): void {
   const step = event.key === 'ArrowRight' ? 1 : event.key === 'ArrowLeft' ? -1 : 0
   if (step === 0) return
-  const at = TABS.findIndex(([tab]) => tab === desk.tab.value)
+  const at = TABS.findIndex(([tab]) => tab === controller.tab.value)
   const [next] = TABS[(at + step + TABS.length) % TABS.length]!
-  desk.tab.value = next
+  controller.tab.value = next
   requestAnimationFrame(() => document.getElementById(`tab-${next}`)?.focus())
 }

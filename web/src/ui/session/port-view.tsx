@@ -7,24 +7,32 @@ import type { Machine } from '../../hold/api'
 import { PortPage } from '../../hold/port-page'
 import { Dialog } from '../parts/dialog'
 import { Icon } from '../parts/icon'
-import { say } from '../parts/toast'
-import { harmless } from '../words/harmless'
-import type { Desk } from './desk'
+import { toast } from '../parts/toast'
+import { sanitize } from '../text/sanitize'
+import type { SessionController } from './session-controller'
 
 /** What is looked at now. */
-export const viewed = signal<{ desk: Desk; port: number } | null>(null)
+export const viewed = signal<{ controller: SessionController; port: number } | null>(null)
 
 const LAST = 'hold view' // which port was looked at last
 // Its own origin, and no way out of the frame: it cannot take the app's place.
 const SANDBOX = 'allow-scripts allow-same-origin allow-forms allow-modals allow-downloads'
 
-export function PortView({ desk, machine }: { desk: Desk; machine: Machine }) {
+export function PortView({ controller, machine }: { controller: SessionController; machine: Machine }) {
   const at = viewed.value
-  if (!at || at.desk !== desk) return null
-  return <Looked key={at.port} desk={desk} machine={machine} port={at.port} />
+  if (!at || at.controller !== controller) return null
+  return <Looked key={at.port} controller={controller} machine={machine} port={at.port} />
 }
 
-function Looked({ desk, machine, port }: { desk: Desk; machine: Machine; port: number }) {
+function Looked({
+  controller,
+  machine,
+  port,
+}: {
+  controller: SessionController
+  machine: Machine
+  port: number
+}) {
   const origin = useSignal<string | null>(null)
   const close = (): void => {
     viewed.value = null
@@ -33,8 +41,9 @@ function Looked({ desk, machine, port }: { desk: Desk; machine: Machine; port: n
     void viewOrigin().then((found) => (origin.value = found))
   }, [])
   if (origin.value === null) return null
-  if (origin.value === '') return <Command desk={desk} machine={machine} port={port} onClose={close} />
-  return <Framed desk={desk} port={port} origin={origin.value} onClose={close} />
+  if (origin.value === '')
+    return <Command controller={controller} machine={machine} port={port} onClose={close} />
+  return <Framed controller={controller} port={port} origin={origin.value} onClose={close} />
 }
 
 /** Where this relay shows pages that are not its own; '': nowhere. */
@@ -51,19 +60,19 @@ async function viewOrigin(): Promise<string> {
 
 // -- in a frame ------------------------------------------------------------------------------------
 
-function Framed(props: { desk: Desk; port: number; origin: string; onClose: () => void }) {
-  const { desk, port, origin, onClose } = props
+function Framed(props: { controller: SessionController; port: number; origin: string; onClose: () => void }) {
+  const { controller, port, origin, onClose } = props
   const frame = useRef<HTMLIFrameElement>(null)
   const word = useSignal('')
   const round = useSignal(0)
   const kept = useMemo(() => {
-    const { machine, session, info } = desk.handle
+    const { machine, session, info } = controller.handle
     return begin(`${machine} ${info.peek()?.id ?? session} ${port}`)
   }, [round.value])
   useEffect(() => {
-    const page = new PortPage(() => desk.handle.ports(), port, origin)
+    const page = new PortPage(() => controller.handle.ports(), port, origin)
     page.onReplaced = onClose
-    const told = (event: MessageEvent<{ t?: string; message?: string }>): void => {
+    const onMessage = (event: MessageEvent<{ t?: string; message?: string }>): void => {
       if (event.source !== frame.current?.contentWindow || event.origin !== origin) return
       if (event.data.t === 'failed') word.value = event.data.message ?? ''
       if (event.data.t !== 'ready') return
@@ -71,9 +80,9 @@ function Framed(props: { desk: Desk; port: number; origin: string; onClose: () =
       page.serve(port1)
       frame.current.contentWindow?.postMessage({ t: 'app', path: '/' }, origin, [port2])
     }
-    addEventListener('message', told)
+    addEventListener('message', onMessage)
     return () => {
-      removeEventListener('message', told)
+      removeEventListener('message', onMessage)
       page.close()
     }
   }, [round.value])
@@ -81,7 +90,7 @@ function Framed(props: { desk: Desk; port: number; origin: string; onClose: () =
     <section class="port-view" data-testid="port-view" aria-label={`Port ${port}`}>
       <header class="port-view-head">
         <strong class="mono">:{port}</strong>
-        <span class="faint">of {harmless(desk.handle.info.value?.name ?? '', 60)}</span>
+        <span class="faint">of {sanitize(controller.handle.info.value?.name ?? '', 60)}</span>
         <span class="grow" />
         <button class="button small" onClick={() => round.value++}>
           Reload
@@ -95,7 +104,7 @@ function Framed(props: { desk: Desk; port: number; origin: string; onClose: () =
           <Icon name="close" />
         </button>
       </header>
-      {word.value && <p class="no-rows">{harmless(word.value)}</p>}
+      {word.value && <p class="no-rows">{sanitize(word.value)}</p>}
       <iframe
         key={round.value}
         ref={frame}
@@ -129,15 +138,24 @@ function word(text: string): string {
   return /^[\w@%+=:,.-]+$/.test(text) ? text : `'${text.replace(/'/g, `'\\''`)}'`
 }
 
-function Command(props: { desk: Desk; machine: Machine; port: number; onClose: () => void }) {
-  const { desk, machine, port, onClose } = props
-  const command = forwardCommand(machine, desk.handle.info.value?.name ?? desk.handle.session, port)
+function Command(props: {
+  controller: SessionController
+  machine: Machine
+  port: number
+  onClose: () => void
+}) {
+  const { controller, machine, port, onClose } = props
+  const command = forwardCommand(
+    machine,
+    controller.handle.info.value?.name ?? controller.handle.session,
+    port,
+  )
   const copy = async (): Promise<void> => {
     try {
       await navigator.clipboard.writeText(command)
-      say('Command copied', 'good')
+      toast('Command copied', 'good')
     } catch {
-      say('The browser blocked copying: copy it by hand')
+      toast('The browser blocked copying: copy it by hand')
     }
   }
   return (

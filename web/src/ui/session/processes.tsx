@@ -4,16 +4,16 @@
 import { useEffect } from 'preact/hooks'
 import { useSignal } from '@preact/signals'
 import type { Graph } from '../../hold/api'
-import { now } from '../parts/now'
-import { age } from '../words/age'
-import { harmless } from '../words/harmless'
-import type { Desk } from './desk'
+import { now } from '../parts/clock'
+import { age } from '../text/durations'
+import { sanitize } from '../text/sanitize'
+import type { SessionController } from './session-controller'
 import { viewed } from './port-view'
 import { bytesText, doing, portNumber, processRows, type ProcessRow } from './process-tree'
 
 const LOOK_MS = 2000
 
-export function Processes({ desk }: { desk: Desk }) {
+export function Processes({ controller }: { controller: SessionController }) {
   const graph = useSignal<Graph | null>(null)
   const trouble = useSignal('')
   useEffect(() => {
@@ -22,7 +22,7 @@ export function Processes({ desk }: { desk: Desk }) {
     const look = async (): Promise<void> => {
       if (!document.hidden) {
         try {
-          const seen = await desk.handle.graph()
+          const seen = await controller.handle.graph()
           if (!closed) [graph.value, trouble.value] = [seen, '']
         } catch (error) {
           if (!closed) trouble.value = (error as Error).message
@@ -36,8 +36,8 @@ export function Processes({ desk }: { desk: Desk }) {
       closed = true
       clearTimeout(timer)
     }
-  }, [desk])
-  if (!graph.value) return <p class="no-rows">{trouble.value ? harmless(trouble.value) : 'Loading…'}</p>
+  }, [controller])
+  if (!graph.value) return <p class="no-rows">{trouble.value ? sanitize(trouble.value) : 'Loading…'}</p>
   const rows = processRows(graph.value)
   const ports = rows.flatMap((row) => row.ports.map((port) => ({ port, row })))
   return (
@@ -47,12 +47,12 @@ export function Processes({ desk }: { desk: Desk }) {
           {ports.map(({ port, row }) => (
             <li key={`${row.process.pid}${port}`}>
               <strong class="mono">{port}</strong> <span class="faint">used by</span>{' '}
-              {harmless(row.process.name, 40)} <span class="faint mono">{row.process.pid}</span>{' '}
-              {desk.handle.rights.value?.includes('input') && (
+              {sanitize(row.process.name, 40)} <span class="faint mono">{row.process.pid}</span>{' '}
+              {controller.handle.rights.value?.includes('input') && (
                 <button
                   class="button small"
                   data-testid={`open-port-${portNumber(port)}`}
-                  onClick={() => (viewed.value = { desk, port: portNumber(port) })}
+                  onClick={() => (viewed.value = { controller, port: portNumber(port) })}
                 >
                   Open
                 </button>
@@ -66,8 +66,8 @@ export function Processes({ desk }: { desk: Desk }) {
           <Row key={row.process.pid} row={row} />
         ))}
       </ul>
-      {graph.value.truncated && <p class="faint">{harmless(graph.value.truncated)}</p>}
-      {trouble.value && <p class="faint">Out of date: {harmless(trouble.value)}</p>}
+      {graph.value.truncated && <p class="faint">{sanitize(graph.value.truncated)}</p>}
+      {trouble.value && <p class="faint">Out of date: {sanitize(trouble.value)}</p>}
     </div>
   )
 }
@@ -82,7 +82,7 @@ function Row({ row }: { row: ProcessRow }) {
       style={{ '--depth': String(Math.min(row.depth, 12)) }}
       title={`${row.text}\nin ${process.cwd}`}
     >
-      <span class="process-text mono">{harmless(row.text, 200)}</span>
+      <span class="process-text mono">{sanitize(row.text, 200)}</span>
       <span class="process-about faint">
         <span class="mono">{process.pid}</span>
         <span>{doing(process)}</span>

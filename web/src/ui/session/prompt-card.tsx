@@ -5,40 +5,42 @@
 import { useRef } from 'preact/hooks'
 import { useSignal } from '@preact/signals'
 import { Icon } from '../parts/icon'
-import { say } from '../parts/toast'
-import { harmless } from '../words/harmless'
-import type { Desk } from './desk'
+import { toast } from '../parts/toast'
+import { sanitize } from '../text/sanitize'
+import type { SessionController } from './session-controller'
 import { quickAnswers } from './quick-answers'
 
-export function PromptCard({ desk }: { desk: Desk }) {
-  const info = desk.handle.info.value
-  if (!info || desk.handle.link.value.at !== 'online') return null
-  if (desk.handle.observing.value) return null
-  if (info.state === 'secret') return <SecretEntry desk={desk} prompt={info.waiting_line} />
+export function PromptCard({ controller }: { controller: SessionController }) {
+  const info = controller.handle.info.value
+  if (!info || controller.handle.link.value.at !== 'online') return null
+  if (controller.handle.observing.value) return null
+  if (info.state === 'secret') return <SecretEntry controller={controller} prompt={info.waiting_line} />
   // A full-screen program always waits, and its last line is no question.
-  if (desk.fullScreen.value && info.state === 'input') return null
+  if (controller.fullScreen.value && info.state === 'input') return null
   // At a prompt without a text there is nothing to answer that the terminal does not offer itself.
   if (info.state === 'input' && info.waiting_line.trim())
-    return <Answers desk={desk} prompt={info.waiting_line} />
+    return <Answers controller={controller} prompt={info.waiting_line} />
   return null
 }
 
 /** True when the turn is ours, or could be had at once. */
-async function withTurn(desk: Desk): Promise<boolean> {
-  const turn = desk.handle.turn.value
+async function withTurn(controller: SessionController): Promise<boolean> {
+  const turn = controller.handle.turn.value
   if (!turn || turn.yours || !turn.turn.holder) return true
-  const got = await desk.act(desk.handle.requestTurn())
+  const got = await controller.act(controller.handle.requestTurn())
   if (got && !got.yours)
-    desk.show(`${harmless(got.turn.holder_name, 64)} holds the turn. You are in the queue; nothing was sent.`)
+    controller.show(
+      `${sanitize(got.turn.holder_name, 64)} holds the turn. You are in the queue; nothing was sent.`,
+    )
   return got?.yours ?? false
 }
 
-function Answers({ desk, prompt }: { desk: Desk; prompt: string }) {
+function Answers({ controller, prompt }: { controller: SessionController; prompt: string }) {
   const text = useSignal('')
   const closed = useSignal('')
   if (closed.value === prompt) return null
   const send = async (answer: string): Promise<void> => {
-    if (await withTurn(desk)) await desk.act(desk.handle.submit(answer, true))
+    if (await withTurn(controller)) await controller.act(controller.handle.submit(answer, true))
     text.value = ''
   }
   return (
@@ -50,7 +52,7 @@ function Answers({ desk, prompt }: { desk: Desk; prompt: string }) {
         </button>
       </header>
       <p class="mono prompt-text" data-testid="prompt-text">
-        {harmless(prompt, 300)}
+        {sanitize(prompt, 300)}
       </p>
       <div class="answers">
         {quickAnswers(prompt).map((answer) => (
@@ -90,23 +92,23 @@ function Answers({ desk, prompt }: { desk: Desk; prompt: string }) {
   )
 }
 
-function SecretEntry({ desk, prompt }: { desk: Desk; prompt: string }) {
+function SecretEntry({ controller, prompt }: { controller: SessionController; prompt: string }) {
   const field = useRef<HTMLInputElement>(null)
   const send = async (event: Event): Promise<void> => {
     event.preventDefault()
     const secret = field.current!.value
     field.current!.value = ''
-    if (!(await withTurn(desk))) return
+    if (!(await withTurn(controller))) return
     // The program may have gone on while it was typed: then it would be shown on everybody's screen.
-    if (desk.handle.link.value.at !== 'online') {
-      say('The connection was lost. Nothing was sent.', 'attention')
+    if (controller.handle.link.value.at !== 'online') {
+      toast('The connection was lost. Nothing was sent.', 'attention')
       return
     }
-    if (desk.handle.info.value?.state !== 'secret') {
-      say('The program is no longer waiting for a secret. Nothing was sent.', 'attention')
+    if (controller.handle.info.value?.state !== 'secret') {
+      toast('The program is no longer waiting for a secret. Nothing was sent.', 'attention')
       return
     }
-    await desk.act(desk.handle.secret(secret))
+    await controller.act(controller.handle.secret(secret))
   }
   return (
     <section class="prompt-card is-secret" data-testid="secret-card" aria-label="Waiting for a secret">
@@ -116,7 +118,7 @@ function SecretEntry({ desk, prompt }: { desk: Desk; prompt: string }) {
         </strong>
       </header>
       <p class="mono prompt-text" data-testid="prompt-text">
-        {harmless(prompt, 300) || 'A program is reading with echo off.'}
+        {sanitize(prompt, 300) || 'A program is reading with echo off.'}
       </p>
       {/* Not the state of a component: the field itself is the only place where it ever is. */}
       <form class="answer-form" onSubmit={send}>

@@ -1,16 +1,16 @@
 // What a seizure or a halt found: a horizon, not a way back.
 
 import { Icon } from '../parts/icon'
-import { now } from '../parts/now'
-import { ago, took } from '../words/age'
-import { harmless } from '../words/harmless'
-import type { Desk } from './desk'
+import { now } from '../parts/clock'
+import { ago, took } from '../text/durations'
+import { sanitize } from '../text/sanitize'
+import type { SessionController } from './session-controller'
 
-export function ReceiptCard({ desk }: { desk: Desk }) {
-  const receipt = desk.receipt.value
+export function ReceiptCard({ controller }: { controller: SessionController }) {
+  const receipt = controller.receipt.value
   if (!receipt) return null
   const halted = receipt.scope !== ''
-  const yours = desk.handle.turn.value?.yours ?? false
+  const yours = controller.handle.turn.value?.yours ?? false
   return (
     <section class="card receipt" aria-label="Receipt" data-testid="receipt">
       <header>
@@ -24,23 +24,27 @@ export function ReceiptCard({ desk }: { desk: Desk }) {
                 : 'Done'}
         </strong>
         <span class="grow" />
-        <button class="icon-button small" aria-label="Close" onClick={() => (desk.receipt.value = null)}>
+        <button
+          class="icon-button small"
+          aria-label="Close"
+          onClick={() => (controller.receipt.value = null)}
+        >
           <Icon name="close" />
         </button>
       </header>
       <p>
-        {receipt.before ? `${harmless(receipt.before, 64)} held the turn. ` : 'Nobody held the turn. '}
+        {receipt.before ? `${sanitize(receipt.before, 64)} held the turn. ` : 'Nobody held the turn. '}
         {halted && receipt.frozen && `${receipt.tasks} threads frozen in ${took(receipt.seconds)}. `}
         {halted &&
           !receipt.frozen &&
           `Still running: ${receipt.running.join(', ') || 'unknown'}. Input is refused. `}
         {receipt.last_input_at !== null &&
-          `Last input to reach the terminal: ${harmless(receipt.last_input_by, 64)}, ${ago(receipt.last_input_at, now.value)}. `}
-        {receipt.unrecorded && `The journal may not have this: ${harmless(receipt.unrecorded, 200)}. `}
+          `Last input to reach the terminal: ${sanitize(receipt.last_input_by, 64)}, ${ago(receipt.last_input_at, now.value)}. `}
+        {receipt.unrecorded && `The journal may not have this: ${sanitize(receipt.unrecorded, 200)}. `}
       </p>
       <p class="faint">
         Journal record {receipt.journal_seq}. What happened before it cannot be undone.{' '}
-        {harmless(receipt.caveat)}
+        {sanitize(receipt.caveat)}
       </p>
     </section>
   )

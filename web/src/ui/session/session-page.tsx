@@ -7,18 +7,18 @@ import { useHold } from '../context'
 import { ErrorPage } from '../pages/error-page'
 import { ToastPlace } from '../parts/toast'
 import { narrow } from '../parts/viewport'
-import { harmless } from '../words/harmless'
-import { needsSomebody, shownState, stateWords } from '../words/state'
+import { sanitize } from '../text/sanitize'
+import { needsInput, shownState, stateText } from '../text/session-state'
 import { Banner, EndedCard } from './banner'
 import { CatchUpCard } from './catch-up-card'
-import { Desk } from './desk'
+import { SessionController } from './session-controller'
 import { FindBar } from './find-bar'
-import { Foot } from './foot'
-import { Head } from './head'
+import { Footer } from './footer'
+import { Header } from './header'
 import { InviteDialog } from './invite-dialog'
 import { KeyBar } from './key-bar'
 import { Panel } from './panel'
-import { PasteAsk, PasteProgress } from './paste'
+import { PasteDialog, PasteProgress } from './paste-dialog'
 import { PortView } from './port-view'
 import { PromptCard } from './prompt-card'
 import { ReceiptCard } from './receipt-card'
@@ -39,83 +39,95 @@ function find(machines: readonly Machine[], name: string): Machine | undefined {
 }
 
 function Opened({ hold, machine, session }: { hold: Hold; machine: Machine; session: string }) {
-  const desk = useMemo(() => {
+  const controller = useMemo(() => {
     const watchOnly = machine.rights.length > 0 && !machine.rights.includes('input')
-    const opened = new Desk(hold.open(machine.key, session, { observe: watchOnly }))
+    const opened = new SessionController(hold.open(machine.key, session, { observe: watchOnly }))
     opened.panel.value = !narrow.value
     return opened
   }, [])
-  useEffect(() => () => desk.close(), [desk])
-  useTitle(desk, session)
-  const link = desk.handle.link.value
+  useEffect(() => () => controller.close(), [controller])
+  useTitle(controller, session)
+  const link = controller.handle.link.value
   if (link.at === 'refused') {
     return (
       <ErrorPage code={link.trouble.code} trouble={link.trouble} about={`${session} on ${machine.name}`} />
     )
   }
-  return <Live desk={desk} machine={machine} session={session} />
+  return <Live controller={controller} machine={machine} session={session} />
 }
 
-function useTitle(desk: Desk, session: string): void {
-  const info = desk.handle.info.value
+function useTitle(controller: SessionController, session: string): void {
+  const info = controller.handle.info.value
   const state = info ? shownState(info.state, info.lease) : null
   useEffect(() => {
     const name = info?.name ?? session
-    document.title =
-      state && needsSomebody(state) ? `${stateWords(state).word} · ${name}` : `${name} · holdfast`
+    document.title = state && needsInput(state) ? `${stateText(state).word} · ${name}` : `${name} · holdfast`
   }, [info?.name, state])
 }
 
-function Live({ desk, machine, session }: { desk: Desk; machine: Machine; session: string }) {
-  const { handle } = desk
+function Live({
+  controller,
+  machine,
+  session,
+}: {
+  controller: SessionController
+  machine: Machine
+  session: string
+}) {
+  const { handle } = controller
   const inviting = useSignal(false)
   const turn = handle.turn.value
   const size = handle.operators.value?.size ?? handle.info.value?.size
   const link = handle.link.value
   return (
     <div
-      class={`session-page ${desk.panel.value ? 'has-panel' : ''}`}
+      class={`session-page ${controller.panel.value ? 'has-panel' : ''}`}
       data-testid="session"
       data-link={link.at}
-      data-ready={desk.ready.value ? 'true' : 'false'}
+      data-ready={controller.ready.value ? 'true' : 'false'}
       data-turn={turn?.yours ? 'mine' : turn?.turn.holder ? 'other' : 'free'}
       data-size={size ? `${size.cols}x${size.rows}` : ''}
     >
-      <Head desk={desk} machine={machine} session={session} onInvite={() => (inviting.value = true)} />
-      {link.at !== 'ended' && <TurnBar desk={desk} />}
+      <Header
+        controller={controller}
+        machine={machine}
+        session={session}
+        onInvite={() => (inviting.value = true)}
+      />
+      {link.at !== 'ended' && <TurnBar controller={controller} />}
       <div class="work">
         <main class="view">
-          <Banner desk={desk} />
+          <Banner controller={controller} />
           <div class="pane-place">
-            <TerminalView desk={desk} />
-            {!desk.ready.value && link.at !== 'ended' && (
-              <Waiting text={link.at === 'connecting' ? harmless(link.why) : ''} />
+            <TerminalView controller={controller} />
+            {!controller.ready.value && link.at !== 'ended' && (
+              <Waiting text={link.at === 'connecting' ? sanitize(link.why) : ''} />
             )}
-            {!desk.ready.value && link.at === 'ended' && <EndedCard desk={desk} />}
-            {desk.finding.value && <FindBar desk={desk} />}
+            {!controller.ready.value && link.at === 'ended' && <EndedCard controller={controller} />}
+            {controller.finding.value && <FindBar controller={controller} />}
             <div class="overlays overlays-top">
-              <CatchUpCard desk={desk} />
-              <ReceiptCard desk={desk} />
+              <CatchUpCard controller={controller} />
+              <ReceiptCard controller={controller} />
             </div>
             <div class="overlays">
               {!narrow.value && <ToastPlace />}
-              <PromptCard desk={desk} />
-              <PasteProgress desk={desk} />
-              {desk.hint.value && (
+              <PromptCard controller={controller} />
+              <PasteProgress controller={controller} />
+              {controller.hint.value && (
                 <p class="hint" role="status" data-testid="typing-hint">
-                  {desk.hint.value}
+                  {controller.hint.value}
                 </p>
               )}
             </div>
           </div>
-          {(link.at !== 'ended' || desk.ready.value) && <Foot desk={desk} />}
-          {narrow.value && link.at !== 'ended' && <KeyBar desk={desk} />}
+          {(link.at !== 'ended' || controller.ready.value) && <Footer controller={controller} />}
+          {narrow.value && link.at !== 'ended' && <KeyBar controller={controller} />}
         </main>
-        {desk.panel.value && <Panel desk={desk} />}
+        {controller.panel.value && <Panel controller={controller} />}
       </div>
-      {inviting.value && <InviteDialog desk={desk} onClose={() => (inviting.value = false)} />}
-      <PasteAsk desk={desk} />
-      <PortView desk={desk} machine={machine} />
+      {inviting.value && <InviteDialog controller={controller} onClose={() => (inviting.value = false)} />}
+      <PasteDialog controller={controller} />
+      <PortView controller={controller} machine={machine} />
     </div>
   )
 }

@@ -6,11 +6,11 @@ import type { Size } from '../../hold/api'
 import { ToastPlace } from '../parts/toast'
 import { narrow, touch } from '../parts/viewport'
 import { theme } from '../parts/theme'
-import { OutputFeed } from '../terminal/feed'
-import { Guesses, overlayOn } from '../terminal/guesses'
+import { OutputFeed } from '../terminal/output-feed'
+import { PredictedTyping, overlayOn } from '../terminal/predicted-typing'
 import { LensView } from '../terminal/lens-view'
 import { Screen } from '../terminal/screen'
-import type { Desk } from './desk'
+import type { SessionController } from './session-controller'
 
 declare global {
   interface Window {
@@ -18,16 +18,16 @@ declare global {
   }
 }
 
-export function TerminalView({ desk }: { desk: Desk }) {
+export function TerminalView({ controller }: { controller: SessionController }) {
   const pane = useRef<HTMLDivElement>(null)
   const stage = useRef<HTMLDivElement>(null)
 
-  useEffect(() => mount(desk, pane.current!, stage.current!), [desk])
-  useSignalEffect(() => desk.screen?.theme(theme.value))
+  useEffect(() => mount(controller, pane.current!, stage.current!), [controller])
+  useSignalEffect(() => controller.screen?.theme(theme.value))
   // The size belongs to the session; this terminal only follows it.
   useSignalEffect(() => {
-    const size = desk.handle.operators.value?.size ?? desk.handle.info.value?.size
-    if (size && desk.ready.value) resize(desk, size)
+    const size = controller.handle.operators.value?.size ?? controller.handle.info.value?.size
+    if (size && controller.ready.value) resize(controller, size)
   })
   return (
     <div class="pane-box">
@@ -40,29 +40,29 @@ export function TerminalView({ desk }: { desk: Desk }) {
       >
         <div ref={stage} class="stage" />
       </div>
-      {narrow.value && !desk.panel.value && <ToastPlace />}
+      {narrow.value && !controller.panel.value && <ToastPlace />}
     </div>
   )
 }
 
-function resize(desk: Desk, size: Size): void {
-  const { cols, rows } = desk.screen?.term ?? size
-  if (cols !== size.cols || rows !== size.rows) desk.guesses?.reset()
-  desk.screen?.size(size)
-  desk.lens?.fit()
+function resize(controller: SessionController, size: Size): void {
+  const { cols, rows } = controller.screen?.term ?? size
+  if (cols !== size.cols || rows !== size.rows) controller.predicted?.reset()
+  controller.screen?.size(size)
+  controller.lens?.fit()
 }
 
-function mount(desk: Desk, pane: HTMLElement, stage: HTMLElement): () => void {
-  const { handle } = desk
+function mount(controller: SessionController, pane: HTMLElement, stage: HTMLElement): () => void {
+  const { handle } = controller
   const first = handle.operators.value?.size ?? handle.info.value?.size ?? { cols: 80, rows: 24 }
   const screen = new Screen(stage, first, theme.value, 13, {
-    typed: (text) => desk.typed(text),
-    binary: (text) => desk.binary(text),
+    typed: (text) => controller.typed(text),
+    binary: (text) => controller.binary(text),
     answers: () => handle.answers.value,
     holds: () => handle.turn.value?.yours ?? false,
-    moved: () => desk.lens?.settle(),
-    covered: (fullScreen) => (desk.fullScreen.value = fullScreen),
-    key: (event) => appKey(desk, event),
+    moved: () => controller.lens?.settle(),
+    covered: (fullScreen) => (controller.fullScreen.value = fullScreen),
+    key: (event) => appKey(controller, event),
   })
   screen.open()
   const lens = new LensView(
@@ -72,34 +72,34 @@ function mount(desk: Desk, pane: HTMLElement, stage: HTMLElement): () => void {
     () => !narrow.value,
     () => screen.term.focus(),
   )
-  desk.screen = screen
-  desk.lens = lens
+  controller.screen = screen
+  controller.lens = lens
   lens.fit()
-  const guesses = new Guesses(screen.term, overlayOn(screen.term))
-  desk.guesses = guesses
-  const unwatch = watch(desk, guesses)
+  const predicted = new PredictedTyping(screen.term, overlayOn(screen.term))
+  controller.predicted = predicted
+  const unwatch = watch(controller, predicted)
   const feed = new OutputFeed(
     screen,
     () => handle.resync(),
     () => {
-      desk.ready.value = true
-      guesses.drawn()
+      controller.ready.value = true
+      predicted.drawn()
       lens.settle()
     },
   )
   const stop = handle.onOutput((bytes, kind, size, more) => {
-    desk.printed()
+    controller.printed()
     if (kind === 'live') return feed.live(bytes)
     return feed.resync(bytes, () => {
-      guesses.reset()
+      predicted.reset()
       if (!more.keepScrollback) screen.term.reset()
-      resize(desk, size)
+      resize(controller, size)
     })
   })
   const paste = (event: ClipboardEvent): void => {
     event.preventDefault()
     event.stopPropagation()
-    desk.paste(event.clipboardData?.getData('text/plain') ?? '')
+    controller.paste(event.clipboardData?.getData('text/plain') ?? '')
   }
   pane.addEventListener('paste', paste, { capture: true })
   window.__hold = { terminal: screen.term, backlog: () => feed.backlog }
@@ -110,36 +110,36 @@ function mount(desk: Desk, pane: HTMLElement, stage: HTMLElement): () => void {
     feed.close()
     lens.close()
     unwatch()
-    guesses.dispose()
+    predicted.dispose()
     screen.dispose()
-    desk.guesses = null
-    desk.screen = null
-    desk.lens = null
+    controller.predicted = null
+    controller.screen = null
+    controller.lens = null
     delete window.__hold
   }
 }
 
 /** What the guesses must know of the session: how far it is, what was taken, when they must not be shown. */
-function watch({ handle }: Desk, guesses: Guesses): () => void {
+function watch({ handle }: SessionController, predicted: PredictedTyping): () => void {
   const undo = [
-    handle.onRoundTrip((ms) => guesses.took(ms)),
-    handle.inputPending.subscribe((bytes) => bytes === 0 && guesses.taken()),
-    handle.link.subscribe((link) => link.at !== 'online' && guesses.lost()),
+    handle.onRoundTrip((ms) => predicted.took(ms)),
+    handle.inputPending.subscribe((bytes) => bytes === 0 && predicted.taken()),
+    handle.link.subscribe((link) => link.at !== 'online' && predicted.lost()),
     effect(() =>
-      guesses.withhold(handle.info.value?.state === 'secret' || handle.turn.value?.turn.blind === true),
+      predicted.withhold(handle.info.value?.state === 'secret' || handle.turn.value?.turn.blind === true),
     ),
   ]
   return () => undo.forEach((each) => each())
 }
 
 /** Keys the app keeps for itself: all with Control and Shift, which no terminal can send. */
-function appKey(desk: Desk, event: KeyboardEvent): boolean {
+function appKey(controller: SessionController, event: KeyboardEvent): boolean {
   if (!event.ctrlKey || !event.shiftKey || event.type !== 'keydown') return true
   const key = event.key.toLowerCase()
   if (key === 'c') {
-    const selected = desk.screen?.term.getSelection()
+    const selected = controller.screen?.term.getSelection()
     if (selected) void navigator.clipboard?.writeText(selected)
-  } else if (key === 'f') desk.finding.value = true
+  } else if (key === 'f') controller.finding.value = true
   else if (key === 'enter') document.querySelector<HTMLElement>('.turn-bar button')?.focus()
   else return key !== 'v' // the browser makes a paste event of that one
   event.preventDefault()

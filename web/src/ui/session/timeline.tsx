@@ -2,37 +2,37 @@
 // newest stands first. A click on a command goes to its first line in the scrollback.
 
 import type { Actor } from '../../hold/api'
-import { ActorName } from '../parts/chip'
-import { now } from '../parts/now'
+import { ActorName } from '../parts/labels'
+import { now } from '../parts/clock'
 import { narrow } from '../parts/viewport'
-import { age, clock, took } from '../words/age'
-import { harmless } from '../words/harmless'
-import type { Command, Happening } from './chronicle'
-import type { Desk } from './desk'
+import { age, clock, took } from '../text/durations'
+import { sanitize } from '../text/sanitize'
+import type { Command, TimelineEvent } from './timeline-model'
+import type { SessionController } from './session-controller'
 
-type Entry = { at: number; command: Command } | { at: number; happening: Happening }
+type Entry = { at: number; command: Command } | { at: number; happening: TimelineEvent }
 
-export function Timeline({ desk }: { desk: Desk }) {
-  const { commands, happenings } = desk.chronicle.value
+export function Timeline({ controller }: { controller: SessionController }) {
+  const { commands, events } = controller.timeline.value
   const entries: Entry[] = [
     ...commands.map((command) => ({ at: command.beganAt, command })),
-    ...happenings.map((happening) => ({ at: happening.at, happening })),
+    ...events.map((happening) => ({ at: happening.at, happening })),
   ].sort((one, other) => other.at - one.at)
-  if (entries.length === 0) return <p class="no-rows">{emptyText(desk)}</p>
-  const actors = desk.handle.actors.value
+  if (entries.length === 0) return <p class="no-rows">{emptyText(controller)}</p>
+  const actors = controller.handle.actors.value
   return (
     <ol class="timeline">
       {entries.map((entry) =>
         'command' in entry ? (
           <CommandEntry
             key={`c${entry.command.number}`}
-            desk={desk}
+            controller={controller}
             command={entry.command}
             actors={actors}
           />
         ) : (
           <li key={`h${entry.happening.seq}-${entry.at}`} class={`happening tone-${entry.happening.tone}`}>
-            <span>{harmless(entry.happening.text, 240)}</span>
+            <span>{sanitize(entry.happening.text, 240)}</span>
             <time class="faint">{clock(entry.at, now.value)}</time>
           </li>
         ),
@@ -41,8 +41,8 @@ export function Timeline({ desk }: { desk: Desk }) {
   )
 }
 
-function emptyText(desk: Desk): string {
-  const info = desk.handle.info.value
+function emptyText(controller: SessionController): string {
+  const info = controller.handle.info.value
   if (info && !info.shell && info.state !== 'ended') {
     return 'This session runs a program that does not report commands. What was typed is in its journal: hold log.'
   }
@@ -50,11 +50,19 @@ function emptyText(desk: Desk): string {
   return 'No commands yet.'
 }
 
-function CommandEntry({ desk, command, actors }: { desk: Desk; command: Command; actors: readonly Actor[] }) {
+function CommandEntry({
+  controller,
+  command,
+  actors,
+}: {
+  controller: SessionController
+  command: Command
+  actors: readonly Actor[]
+}) {
   const actor = actors.find((one) => one.name === command.actor)
   const jump = async (): Promise<void> => {
-    await desk.jump(command.number)
-    if (narrow.value) desk.panel.value = false
+    await controller.jump(command.number)
+    if (narrow.value) controller.panel.value = false
   }
   const others = command.authors.filter((name) => name !== command.actor)
   return (
@@ -65,14 +73,14 @@ function CommandEntry({ desk, command, actors }: { desk: Desk; command: Command;
         data-seq={command.number}
         onClick={() => void jump()}
       >
-        <code class="command-text">{harmless(command.text, 300)}</code>
+        <code class="command-text">{sanitize(command.text, 300)}</code>
         <span class="command-about">
           {command.actor && (
             <ActorName name={command.actor} id={actor?.id ?? ''} colour={actor?.colour} kind={actor?.kind} />
           )}
-          {others.length > 0 && <span class="faint">with {harmless(others.join(', '), 80)}</span>}
+          {others.length > 0 && <span class="faint">with {sanitize(others.join(', '), 80)}</span>}
           <span class="grow" />
-          <Outcome command={command} over={desk.handle.link.value.at === 'ended'} />
+          <Outcome command={command} over={controller.handle.link.value.at === 'ended'} />
           <time class="faint">{clock(command.beganAt, now.value)}</time>
         </span>
       </button>

@@ -2,17 +2,17 @@
 
 import { useSignal } from '@preact/signals'
 import type { Actor, TurnInfo } from '../../hold/api'
-import { ActorName } from '../parts/chip'
+import { ActorName } from '../parts/labels'
 import { HoldButton } from '../parts/hold-button'
 import { Icon } from '../parts/icon'
-import { now } from '../parts/now'
+import { now } from '../parts/clock'
 import { narrow } from '../parts/viewport'
-import { age } from '../words/age'
-import { may as mayWith } from '../words/rights'
-import type { Desk } from './desk'
+import { age } from '../text/durations'
+import { may as mayWith } from '../text/rights'
+import type { SessionController } from './session-controller'
 
-export function TurnBar({ desk }: { desk: Desk }) {
-  const { handle } = desk
+export function TurnBar({ controller }: { controller: SessionController }) {
+  const { handle } = controller
   const state = handle.turn.value
   const link = handle.link.value.at
   const may = (right: string): boolean => mayWith(handle.rights.value, right)
@@ -38,7 +38,7 @@ export function TurnBar({ desk }: { desk: Desk }) {
             class={`button small ${whose === 'free' ? '' : 'primary'}`}
             data-testid="turn-request"
             disabled={!live}
-            onClick={() => void desk.act(handle.requestTurn())}
+            onClick={() => void controller.act(handle.requestTurn())}
           >
             {askWord(whose)}
           </button>
@@ -47,19 +47,19 @@ export function TurnBar({ desk }: { desk: Desk }) {
           <button
             class="button small"
             data-testid="turn-withdraw"
-            onClick={() => void desk.act(handle.withdrawTurn())}
+            onClick={() => void controller.act(handle.withdrawTurn())}
           >
             {narrow.value ? 'Withdraw' : 'Waiting · withdraw'}
           </button>
         )}
         {state?.yours && (
           <>
-            <HandOff desk={desk} may={may('turn.grant')} />
+            <HandOff controller={controller} may={may('turn.grant')} />
             <button
               class="button small"
               data-testid="turn-yield"
               disabled={!live}
-              onClick={() => void desk.act(handle.yieldTurn())}
+              onClick={() => void controller.act(handle.yieldTurn())}
             >
               Yield
             </button>
@@ -71,7 +71,7 @@ export function TurnBar({ desk }: { desk: Desk }) {
             testid="turn-seize"
             label="Seize the turn"
             disabled={!live}
-            onHeld={() => void desk.seize(false)}
+            onHeld={() => void controller.seize(false)}
           >
             <Icon name="hand" /> Seize
           </HoldButton>
@@ -83,7 +83,7 @@ export function TurnBar({ desk }: { desk: Desk }) {
             disabled={!live}
             title="Freeze every process of the session"
             aria-label="Halt"
-            onClick={() => void desk.halt()}
+            onClick={() => void controller.halt()}
           >
             <Icon name="halt" /> <span class="wide-only">Halt</span>
           </button>
@@ -93,13 +93,13 @@ export function TurnBar({ desk }: { desk: Desk }) {
             class="button small primary"
             data-testid="session-resume"
             disabled={!live}
-            onClick={() => void desk.resume()}
+            onClick={() => void controller.resume()}
           >
             <Icon name="play" /> Resume
           </button>
         )}
       </span>
-      {state?.yours && state.turn.queue.length > 0 && <Queue desk={desk} turn={state.turn} />}
+      {state?.yours && state.turn.queue.length > 0 && <Queue controller={controller} turn={state.turn} />}
     </div>
   )
 }
@@ -140,12 +140,12 @@ function Holder({ turn, yours, actors }: { turn: TurnInfo; yours: boolean; actor
 }
 
 /** Those who ask, in view of the one who can give. */
-function Queue({ desk, turn }: { desk: Desk; turn: TurnInfo }) {
+function Queue({ controller, turn }: { controller: SessionController; turn: TurnInfo }) {
   const asks = turn.queue[0]!
   const more = turn.queue.length - 1
   return (
     <span class="turn-queue" role="alert">
-      <ActorName name={asks.name} id={asks.actor} colour={colourOf(desk, asks.actor)} />
+      <ActorName name={asks.name} id={asks.actor} colour={colourOf(controller, asks.actor)} />
       <span class="turn-asks">
         asks for the turn{asks.message && `: “${asks.message}”`}
         {more > 0 && <span class="faint"> and {more} more</span>}
@@ -154,7 +154,7 @@ function Queue({ desk, turn }: { desk: Desk; turn: TurnInfo }) {
         class="button small primary"
         data-testid="turn-grant"
         data-actor={asks.name}
-        onClick={() => void desk.act(desk.handle.grantTurn(asks.actor))}
+        onClick={() => void controller.act(controller.handle.grantTurn(asks.actor))}
       >
         Give the turn
       </button>
@@ -162,18 +162,18 @@ function Queue({ desk, turn }: { desk: Desk; turn: TurnInfo }) {
   )
 }
 
-function colourOf(desk: Desk, id: string): string | undefined {
-  return desk.handle.actors.value.find((one) => one.id === id)?.colour
+function colourOf(controller: SessionController, id: string): string | undefined {
+  return controller.handle.actors.value.find((one) => one.id === id)?.colour
 }
 
-function HandOff({ desk, may }: { desk: Desk; may: boolean }) {
+function HandOff({ controller, may }: { controller: SessionController; may: boolean }) {
   const open = useSignal(false)
-  const mine = desk.handle.turn.value?.turn.holder
-  const others = desk.handle.actors.value.filter((one) => one.id !== mine && one.revoked_at === null)
+  const mine = controller.handle.turn.value?.turn.holder
+  const others = controller.handle.actors.value.filter((one) => one.id !== mine && one.revoked_at === null)
   if (!may || others.length === 0) return null
   const give = (actor: Actor): void => {
     open.value = false
-    void desk.act(desk.handle.handOffTurn(actor.id))
+    void controller.act(controller.handle.handOffTurn(actor.id))
   }
   return (
     <span class="menu-place">

@@ -16,7 +16,7 @@ import {
   type Grid,
   type LensMode,
   type Offset,
-} from './lens'
+} from './lens-geometry'
 import type { Screen } from './screen'
 
 const READABLE_PX = 13

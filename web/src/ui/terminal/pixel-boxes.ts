@@ -8,10 +8,10 @@ const ROUNDING_PX = 2
 export function withTrueBoxes<T>(make: () => T): T {
   const known = window.ResizeObserver
   window.ResizeObserver = class extends known {
-    constructor(told: ResizeObserverCallback) {
+    constructor(callback: ResizeObserverCallback) {
       super((entries, observer) => {
         const honest = entries.filter(agrees)
-        if (honest.length > 0) told(honest, observer)
+        if (honest.length > 0) callback(honest, observer)
       })
     }
   }

@@ -7,11 +7,11 @@ import { WebglAddon } from '@xterm/addon-webgl'
 import { Terminal, type IDisposable } from '@xterm/xterm'
 import type { Theme } from '../parts/theme'
 import { isPlain } from './keys'
-import type { CellRatio, Extent, Grid, Spot } from './lens'
+import type { CellRatio, Extent, Grid, Spot } from './lens-geometry'
 import { DARK, FONTS, LIGHT } from './palette'
 import { hasGraphicsCard } from './graphics'
 import { withTrueBoxes } from './pixel-boxes'
-import { useHostWidths } from './widths'
+import { useHostWidths } from './character-widths'
 
 const SCROLLBACK_LINES = 10_000 // about 15 MB at 120 columns
 const OSC52_MAX_CHARS = 1_400_000 // a megabyte in base64: more is not meant for a clipboard

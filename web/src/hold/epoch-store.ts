@@ -1,0 +1,25 @@
+// The highest epoch of every session this device has seen, in memory for speed and in the store for ever.
+
+import { EpochFloor } from '../wire/epoch-floor'
+import type { Store } from './store'
+
+export class EpochStore {
+  private readonly store: Store
+  private readonly known: Map<string, number>
+
+  constructor(store: Store, known: Map<string, number>) {
+    this.store = store
+    this.known = known
+  }
+
+  floor(session: string): EpochFloor {
+    return new EpochFloor(this.known.get(session) ?? 0)
+  }
+
+  /** The host itself vouched for it: nothing lower is believed again. */
+  saw(session: string, epoch: number): void {
+    if ((this.known.get(session) ?? 0) >= epoch) return
+    this.known.set(session, epoch)
+    this.store.keepEpoch(session, epoch).catch(() => undefined) // then only this page remembers
+  }
+}

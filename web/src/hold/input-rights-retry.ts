@@ -1,0 +1,50 @@
+// A view that may only watch, and would type: it looks at times whether it may again, for no host tells a watcher that it
+// may do more. It tries when what it is told changes, never because it believes to know better than the host's refusal.
+
+import type { ReadonlySignal } from '@preact/signals-core'
+
+const LOOK_S = 5
+
+export class InputRightsRetry {
+  private readonly rights: ReadonlySignal<readonly string[] | null>
+  private readonly look: () => Promise<void>
+  private readonly regained: () => void
+  private timer: ReturnType<typeof setInterval> | undefined
+  private unsubscribe: () => void = () => undefined
+
+  /** `look`: asks the host, which changes `rights`. `regained` is called once for each `start`, if ever. */
+  constructor(
+    rights: ReadonlySignal<readonly string[] | null>,
+    look: () => Promise<void>,
+    regained: () => void,
+  ) {
+    this.rights = rights
+    this.look = look
+    this.regained = regained
+  }
+
+  /** Typing was just refused. */
+  start(): void {
+    this.stop()
+    let lacked = false // what is known now may be older than the refusal
+    this.unsubscribe = this.rights.subscribe((rights) => {
+      const may = rights?.includes('input') ?? false
+      if (!may) lacked ||= rights !== null
+      else if (lacked) queueMicrotask(() => this.back())
+    })
+    this.timer = setInterval(() => void this.look(), LOOK_S * 1000)
+    void this.look()
+  }
+
+  stop(): void {
+    clearInterval(this.timer)
+    this.timer = undefined
+    this.unsubscribe()
+  }
+
+  private back(): void {
+    if (this.timer === undefined) return
+    this.stop()
+    this.regained()
+  }
+}

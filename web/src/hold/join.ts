@@ -1,0 +1,96 @@
+// Coming in by an invite: a link becomes a machine that this device can reach. The code in the link is said to nobody: it
+// is what the handshake is made with, so only the host whose key stands in the link can answer.
+
+import type { JoinOutcome } from './api'
+import { asHoldError, HoldError } from '../wire/errors'
+import { RecordKind } from '../wire/generated/constants'
+import { EpochFloor } from '../wire/epoch-floor'
+import { decodeChain } from '../wire/grants'
+import { hex } from '../wire/bytes'
+import { HOST_EPOCH, hostChannelId } from '../wire/ids'
+import { type InviteLink, invitePrologue, proofOf, pskOf } from '../wire/invites'
+import { decodeHostMessage, encodeRequest, type HostMessage } from '../wire/messages'
+import { within } from './backoff'
+import type { DeviceKeys } from './device-keys'
+import { troubleOf } from './errors'
+import { RelayLink } from './relay-link'
+import { dial } from './secure-channel'
+
+const ANSWER_S = 20
+const LINGER_MS = 200
+
+/** The host's answer to a device that came by this link, through the relay at `url`. */
+export async function joinBy(
+  keys: DeviceKeys,
+  link: InviteLink,
+  url: string,
+  name: string,
+): Promise<HostMessage<'joined'>> {
+  const relay = await RelayLink.connect(keys.crypto, url)
+  try {
+    const stream = await relay.open(link.hostKey, null)
+    const channel = await dial(keys, stream, {
+      opening: { invite: link.id },
+      session: hostChannelId(link.hostKey),
+      floor: new EpochFloor(HOST_EPOCH),
+      psk: pskOf(proofOf(link.id, link.code), link.hostKey),
+      prologue: invitePrologue(link.id, link.hostKey),
+    }).catch((error: unknown) => {
+      if (asHoldError(error).code !== 'handshake_failed') throw error
+      throw new HoldError(
+        'invite_invalid',
+        'the machine refuses this link: it has expired, was used or revoked, or is incomplete',
+        'ask for a new one',
+      )
+    })
+    const answered = new Promise<HostMessage<'joined'>>((resolve, reject) => {
+      channel.onEnd = reject
+      channel.onSaid = ({ kind, body }) => {
+        if (kind !== RecordKind.MESSAGE) return
+        const answer = decodeHostMessage(body)
+        if (answer.t === 'joined') resolve(answer)
+        else if (answer.t === 'failed') reject(HoldError.reported(answer))
+        else reject(new HoldError('protocol_violation', `the host answered ${answer.t} instead of joined`))
+      }
+    })
+    channel.send(encodeRequest('join', 1, { name }), false)
+    const joined = await within(
+      ANSWER_S,
+      answered,
+      () => new HoldError('timed_out', 'the host did not answer in time'),
+    )
+    checkChain(joined.chain, keys, link)
+    channel.close()
+    return joined
+  } finally {
+    setTimeout(() => relay.close(), LINGER_MS)
+  }
+}
+
+/** What it gives must be for this device, by this host: anything else would be refused later, without a reason. */
+function checkChain(chain: Uint8Array, keys: DeviceKeys, link: InviteLink): void {
+  const links = decodeChain(chain)
+  const first = links[0]?.grant
+  const last = links.at(-1)?.grant
+  if (
+    hex(first?.issuer ?? chain) !== hex(link.hostKey) ||
+    hex(last?.holder ?? chain) !== hex(keys.signer.public)
+  ) {
+    throw new HoldError('grant_invalid', 'the grant received is not for this device')
+  }
+}
+
+export function outcomeOf(error: unknown): JoinOutcome {
+  const trouble = troubleOf(error)
+  const reasons = {
+    bad_link: 'bad_link',
+    wrong_relay: 'wrong_relay',
+    invite_expired: 'expired',
+    invite_used: 'used',
+    invite_invalid: 'invalid',
+    relay_unreachable: 'unreachable',
+    host_down: 'unreachable',
+    timed_out: 'unreachable',
+  } as const
+  return { ok: false, reason: reasons[trouble.code as keyof typeof reasons] ?? 'other', trouble }
+}

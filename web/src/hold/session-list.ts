@@ -1,0 +1,145 @@
+// What is known of one machine's sessions: as the host listed them, kept true by its events. The last line of each screen
+// is asked for only while somebody looks at the overview.
+
+import { signal } from '@preact/signals-core'
+import type { SessionInfo } from './api'
+import type { AnswerTo, HostMessage, RequestFields, RequestTag } from '../wire/messages'
+
+const SOON_MS = 250 // several events come at once: one look tells of all of them
+const LOOK_MS = 3000 // between two looks at what sessions print, while somebody watches
+const SCREENS_AT_ONCE = 24
+
+export interface Known {
+  info: SessionInfo
+  lastLine: string
+  seenAt: number
+}
+
+type Ask = <T extends RequestTag>(tag: T, fields: RequestFields<T>) => Promise<AnswerTo<T>>
+
+export class SessionList {
+  readonly known = signal<Known[]>([], {
+    watched: () => {
+      this.isWatched = true
+      this.look()
+    },
+    unwatched: () => {
+      this.isWatched = false
+      clearTimeout(this.looking)
+    },
+  })
+  private readonly ask: Ask
+  private readonly due = new Map<string, ReturnType<typeof setTimeout>>()
+  private readonly screens = new Map<string, number>() // output offset at which a last line was taken
+  private isWatched = false
+  private looking: ReturnType<typeof setTimeout> | undefined
+
+  constructor(ask: Ask) {
+    this.ask = ask
+  }
+
+  find(named: string): SessionInfo | null {
+    const all = this.known.peek().map(({ info }) => info)
+    return (
+      all.find(({ id }) => id === named) ??
+      all.find(({ name, state }) => name === named && state !== 'ended') ??
+      null
+    )
+  }
+
+  /** All there are. */
+  listed(sessions: SessionInfo[]): void {
+    const before = new Map(this.known.peek().map((each) => [each.info.id, each.lastLine]))
+    const seenAt = Date.now() / 1000
+    this.known.value = sessions.map((info) => ({ info, lastLine: before.get(info.id) ?? '', seenAt }))
+  }
+
+  /** One as the host shows it now. */
+  shown(info: SessionInfo): void {
+    const seenAt = Date.now() / 1000
+    const all = this.known.peek()
+    if (all.some((each) => each.info.id === info.id)) this.change(info.id, () => info)
+    else this.known.value = [...all, { info, lastLine: '', seenAt }]
+  }
+
+  onHostMessage(message: HostMessage): void {
+    if (message.t === 'state') {
+      const { session, state, waiting_line, ending } = message
+      this.change(session, (info) => ({ ...info, state, waiting_line, ending: ending ?? info.ending }))
+      this.soon(session)
+    } else if (message.t === 'operators') {
+      const { session, operators, observers, size } = message
+      this.change(session, (info) => ({ ...info, operators, observers, size }))
+    } else if (message.t === 'turn_event') {
+      const { session, turn } = message
+      const waiting = turn.queue.map(({ name }) => name)
+      this.change(session, (info) => ({ ...info, holder: turn.holder_name, waiting }))
+    } else if (message.t === 'sessions') {
+      this.listed(message.sessions)
+    } else if (message.t === 'dropped') {
+      void this.refresh()
+    }
+  }
+
+  /** Ask the host now. */
+  async refresh(): Promise<void> {
+    try {
+      this.listed((await this.ask('list', { ended: true })).sessions)
+    } catch {
+      // Offline: what was known stays, and is shown as such.
+    }
+  }
+
+  private change(session: string, to: (info: SessionInfo) => SessionInfo): void {
+    const seenAt = Date.now() / 1000
+    this.known.value = this.known
+      .peek()
+      .map((each) => (each.info.id === session ? { ...each, info: to(each.info), seenAt } : each))
+  }
+
+  /** Events tell the state; command, directory and title come with a look. */
+  private soon(session: string): void {
+    if (this.due.has(session)) return
+    const timer = setTimeout(async () => {
+      this.due.delete(session)
+      try {
+        this.shown((await this.ask('show', { session })).info)
+      } catch {
+        // It went away meanwhile, or the way did.
+      }
+    }, SOON_MS)
+    this.due.set(session, timer)
+  }
+
+  private look(): void {
+    clearTimeout(this.looking)
+    const visible = typeof document === 'undefined' || document.visibilityState === 'visible'
+    const looked = visible ? this.lookOnce() : Promise.resolve()
+    void looked.finally(() => {
+      clearTimeout(this.looking)
+      if (this.isWatched) this.looking = setTimeout(() => this.look(), LOOK_MS)
+    })
+  }
+
+  private async lookOnce(): Promise<void> {
+    await this.refresh()
+    const changed = this.known
+      .peek()
+      .map(({ info }) => info)
+      .filter(({ id, state, output_offset }) => state !== 'ended' && this.screens.get(id) !== output_offset)
+    await Promise.all(changed.slice(0, SCREENS_AT_ONCE).map((info) => this.lastLine(info)))
+  }
+
+  private async lastLine(info: SessionInfo): Promise<void> {
+    try {
+      const { text, offset } = await this.ask('screen', { session: info.id })
+      this.screens.set(info.id, offset)
+      const line = text.trimEnd().split('\n').at(-1)?.trim() ?? ''
+      this.known.value = this.known
+        .peek()
+        .map((each) => (each.info.id === info.id ? { ...each, lastLine: line } : each))
+    } catch {
+      // The card goes without.
+    }
+  }
+}

@@ -1,0 +1,36 @@
+// Work in the order in which it was asked for, one after the other. What is begun with nothing before it runs in the same
+// turn of the event loop: a key press is on its way before the browser does anything else.
+
+export class TaskQueue {
+  private last: Promise<void> = Promise.resolve()
+  private readonly failed: (error: unknown) => void
+
+  /** `failed` is told what a piece of work threw; the next one runs all the same. */
+  constructor(failed: (error: unknown) => void) {
+    this.failed = failed
+  }
+
+  run(work: () => Promise<void> | void): void {
+    this.last = this.last.then(work).catch(this.failed)
+  }
+}
+
+/** Seconds of a clock that never goes back. */
+export function now(): number {
+  return performance.now() / 1000
+}
+
+/** By both clocks of a page: the first may stand still while the machine sleeps, the second may be set. In seconds. */
+export interface Moment {
+  readonly steady: number
+  readonly wall: number
+}
+
+export function moment(): Moment {
+  return { steady: now(), wall: Date.now() / 1000 }
+}
+
+/** How long it may have been, in seconds. */
+export function between(then: Moment, at: Moment): number {
+  return Math.max(at.steady - then.steady, at.wall - then.wall)
+}

@@ -1,0 +1,67 @@
+// Small labels: what a session does, who somebody is, how a link stands. Each has a word; the colour only
+// helps to find it.
+
+import type { SessionInfo } from '../../hold/api'
+import { colourClass } from '../text/actor-colour'
+import { sanitize } from '../text/sanitize'
+import { endingText, shownState, stateText } from '../text/session-state'
+
+export function StateChip({ info, link = 'online' }: { info: SessionInfo; link?: string }) {
+  // That it is fenced comes over the link before what is known of its lease.
+  const name = link === 'fenced' ? 'fenced' : shownState(info.state, info.lease)
+  const words = stateText(name)
+  const text = name === 'ended' ? endingText(info.ending) : words.word
+  const failed = name === 'ended' && info.ending?.code !== 0
+  const tone = failed ? 'danger' : words.tone
+  return (
+    <span
+      class={`chip tone-${tone} ${link === 'online' || name === 'fenced' ? '' : 'is-stale'}`}
+      title={words.means}
+    >
+      <span class="dot" aria-hidden="true" />
+      {text}
+    </span>
+  )
+}
+
+interface Who {
+  readonly name: string
+  readonly id?: string
+  readonly colour?: string | undefined
+  readonly kind?: string | undefined
+  readonly you?: boolean
+}
+
+export function ActorName({ name, id, colour, kind, you }: Who) {
+  return (
+    <span class={`actor ${colourClass(colour, id || name)}`} title={kind ? `${name}, ${kind}` : name}>
+      <span class="actor-mark" aria-hidden="true">
+        {mark(kind)}
+      </span>
+      <span class="actor-name">{sanitize(name, 64)}</span>
+      {you && <span class="actor-you">you</span>}
+    </span>
+  )
+}
+
+/** A shape per kind, for those who do not tell colours apart. */
+function mark(kind: string | undefined): string {
+  if (kind === 'agent') return '◆'
+  if (kind === 'service') return '■'
+  return '●'
+}
+
+const LINK_WORDS: Record<string, string> = {
+  connecting: 'connecting',
+  online: 'online',
+  offline: 'offline',
+}
+
+export function LinkState({ state, why, testid }: { state: string; why?: string; testid?: string }) {
+  return (
+    <span class={`link-state link-${state}`} data-testid={testid} data-state={state} title={why || undefined}>
+      <span class="dot" aria-hidden="true" />
+      {LINK_WORDS[state] ?? state}
+    </span>
+  )
+}

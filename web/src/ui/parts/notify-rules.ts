@@ -1,0 +1,55 @@
+// What of a change in the sessions is worth telling somebody who looks elsewhere. Pure: two lists in,
+// notices out.
+
+import type { Machine, SessionCard } from '../../hold/api'
+import { path } from '../route'
+import { sanitize } from '../text/sanitize'
+import { endingText, needsInput, shownState } from '../text/session-state'
+import type { Outside } from './notify'
+
+export function noticesFor(
+  before: readonly SessionCard[],
+  after: readonly SessionCard[],
+  machines: readonly Machine[],
+): Outside[] {
+  const known = new Map(before.map((card) => [`${card.machine}/${card.info.id}`, card]))
+  const notices: Outside[] = []
+  for (const card of after) {
+    const was = known.get(`${card.machine}/${card.info.id}`)
+    // A session that is seen for the first time is no change.
+    if (was)
+      notices.push(
+        ...changes(
+          was,
+          card,
+          machines.find((machine) => machine.key === card.machine),
+        ),
+      )
+  }
+  return notices
+}
+
+function changes(was: SessionCard, is: SessionCard, machine: Machine | undefined): Outside[] {
+  const notices: Outside[] = []
+  const before = shownState(was.info.state, was.info.lease)
+  const state = shownState(is.info.state, is.info.lease)
+  const name = `${is.info.name} on ${is.machineName}`
+  const place = path({ page: 'session', machine: is.machineName, session: is.info.name })
+  const about = (title: string, body: string): Outside => ({
+    title,
+    body: sanitize(body, 120),
+    tag: `${is.machine}/${is.info.id}`,
+    path: place,
+  })
+  if (state !== before && needsInput(state)) {
+    const what = state === 'secret' ? 'waits for a secret' : 'waits for input'
+    notices.push(about(`${name} ${what}`, is.info.waiting_line))
+  }
+  if (state === 'ended' && before !== 'ended')
+    notices.push(about(`${name} ended`, endingText(is.info.ending)))
+  if (machine && is.info.holder === machine.actor) {
+    const fresh = is.info.waiting.filter((who) => !was.info.waiting.includes(who))
+    for (const who of fresh) notices.push(about(`${sanitize(who, 64)} asks for your turn`, name))
+  }
+  return notices
+}

@@ -1,0 +1,224 @@
+// The top line of a session: which one, where, how it stands.
+
+import { useSignal } from '@preact/signals'
+import type { Machine } from '../../hold/api'
+import { Dialog } from '../parts/dialog'
+import { HoldButton } from '../parts/hold-button'
+import { LinkState, StateChip } from '../parts/labels'
+import { Icon } from '../parts/icon'
+import { NotifyButton } from '../parts/notify-button'
+import { toast } from '../parts/toast'
+import { ThemeButton } from '../parts/top-bar'
+import { narrow } from '../parts/viewport'
+import { go } from '../route'
+import { sanitize } from '../text/sanitize'
+import { may as mayWith } from '../text/rights'
+import type { SessionController } from './session-controller'
+
+interface Props {
+  readonly controller: SessionController
+  readonly machine: Machine
+  readonly session: string
+  readonly onInvite: () => void
+}
+
+export function Header({ controller, machine, session, onInvite }: Props) {
+  const info = controller.handle.info.value
+  const link = controller.handle.link.value.at
+  const more = useSignal(false)
+  const asks = controller.handle.turn.value?.turn.queue.length ?? 0
+  return (
+    <header class="top session-top">
+      <a
+        class="icon-button"
+        href="/"
+        aria-label="Back to the overview"
+        onClick={(event) => {
+          event.preventDefault()
+          go({ page: 'overview' })
+        }}
+      >
+        <Icon name="back" />
+      </a>
+      <h1 class="session-name">
+        {sanitize(info?.name ?? session, 64)}{' '}
+        <span class="faint wide-only">on {sanitize(machine.name, 40)}</span>
+      </h1>
+      {info && <StateChip info={info} link={link === 'ended' ? 'online' : link} />}
+      <span class="grow" />
+      <LinkState state={link === 'connecting' || link === 'offline' ? link : 'online'} testid="link-state" />
+      {mayInvite(controller) && (
+        <button
+          class="button small wide-only"
+          data-testid={narrow.value ? undefined : 'invite-open'}
+          onClick={onInvite}
+        >
+          <Icon name="invite" /> Invite
+        </button>
+      )}
+      <span class="wide-only">
+        <NotifyButton />
+      </span>
+      <span class="wide-only">
+        <ThemeButton />
+      </span>
+      <button
+        class="icon-button"
+        data-testid="session-menu"
+        aria-label="More"
+        title="More"
+        onClick={() => (more.value = true)}
+      >
+        <Icon name="dots" />
+      </button>
+      <button
+        class="icon-button"
+        data-testid="panel-toggle"
+        aria-label="Timeline, processes, operators, inbox"
+        title="Timeline, processes, operators, inbox"
+        aria-expanded={controller.panel.value}
+        onClick={() => (controller.panel.value = !controller.panel.value)}
+      >
+        <Icon name="panel" />
+        {asks > 0 && <span class="badge">{asks}</span>}
+      </button>
+      {more.value && (
+        <More controller={controller} onInvite={onInvite} onClose={() => (more.value = false)} />
+      )}
+    </header>
+  )
+}
+
+function mayInvite(controller: SessionController): boolean {
+  return controller.handle.rights.value?.includes('grant') ?? false
+}
+
+/** What is needed seldom, with a word about what it does. */
+function More({
+  controller,
+  onInvite,
+  onClose,
+}: {
+  controller: SessionController
+  onInvite: () => void
+  onClose: () => void
+}) {
+  const { handle } = controller
+  const yours = handle.turn.value?.yours ?? false
+  const may = (right: string): boolean => mayWith(handle.rights.value, right)
+  const blind = handle.turn.value?.turn.blind ?? false
+  const then = (act: () => void) => () => {
+    onClose()
+    act()
+  }
+  const size = controller.lens?.ownGrid()
+  const fenced = handle.link.value.at === 'fenced' // then it can be ended, and nothing else
+  return (
+    <Dialog
+      title={sanitize(handle.info.value?.name ?? 'Session', 64)}
+      onClose={onClose}
+      testid="session-more"
+    >
+      <ul class="acts">
+        {narrow.value && mayInvite(controller) && (
+          <Act title="Invite" testid="invite-open" onClick={then(onInvite)}>
+            a link and QR code for another device
+          </Act>
+        )}
+        {narrow.value && <ThemeAct />}
+        <Act title="Find" onClick={then(() => (controller.finding.value = true))}>
+          in the scrollback{narrow.value ? '' : ' · Ctrl+Shift+F'}
+        </Act>
+        <Act title="Copy the screen" onClick={then(() => void copyScreen(controller))}>
+          as text
+        </Act>
+        {size && may('resize') && !fenced && (
+          <Act
+            title={`Use my size: ${size.cols}×${size.rows}`}
+            testid="use-my-size"
+            disabled={!yours}
+            onClick={then(() => handle.resize(size))}
+          >
+            {yours ? 'changes the size for everyone' : 'needs the turn: it changes the size for everyone'}
+          </Act>
+        )}
+        {may('input') && !fenced && (
+          <Act
+            title={blind ? 'End the blind turn' : 'Begin a blind turn'}
+            disabled={!yours}
+            onClick={then(() => void controller.act(handle.setBlind(!blind)))}
+          >
+            nothing typed or printed is recorded until it ends
+          </Act>
+        )}
+      </ul>
+      {((may('seize') && !fenced) || may('end')) && (
+        <div class="acts-danger">
+          {may('seize') && may('halt') && !fenced && (
+            <HoldButton
+              label="Seize the turn and halt"
+              class="danger"
+              onHeld={then(() => void controller.seize(true))}
+            >
+              <Icon name="hand" /> Seize and halt
+            </HoldButton>
+          )}
+          {may('end') && (
+            <HoldButton
+              label="End the session"
+              class="danger"
+              testid="session-end"
+              onHeld={then(() => void controller.act(handle.end()))}
+            >
+              End the session
+            </HoldButton>
+          )}
+          <small class="faint">
+            Press and hold. Ending the session kills everything in it, for everyone.
+          </small>
+        </div>
+      )}
+    </Dialog>
+  )
+}
+
+interface ActProps {
+  readonly title: string
+  readonly children?: preact.ComponentChildren
+  readonly onClick: () => void
+  readonly disabled?: boolean
+  readonly testid?: string
+}
+
+function Act({ title, children, onClick, disabled, testid }: ActProps) {
+  return (
+    <li>
+      <button class="act" data-testid={testid} disabled={disabled} onClick={onClick}>
+        <strong>{title}</strong>
+        <span class="faint">{children}</span>
+      </button>
+    </li>
+  )
+}
+
+function ThemeAct() {
+  return (
+    <li class="act theme-act">
+      <strong>Theme</strong>
+      <span class="grow" />
+      <ThemeButton />
+    </li>
+  )
+}
+
+async function copyScreen(controller: SessionController): Promise<void> {
+  const selected = controller.screen?.term.getSelection()
+  const text = selected || (await controller.act(controller.handle.screen()))?.text
+  if (text === undefined) return
+  try {
+    await navigator.clipboard.writeText(text)
+    toast('Screen copied', 'good')
+  } catch {
+    toast('The browser blocked copying')
+  }
+}

@@ -1,0 +1,244 @@
+// One open session on the page: the handle, what is typed, and what the parts of the page share. It owns
+// no element; the terminal hands itself in when it is there.
+
+import { signal } from '@preact/signals'
+import type { Handoff, Notice, Receipt, SessionHandle } from '../../hold/api'
+import { clearToasts, toast, toastError } from '../parts/toast'
+import { modified, keyText, NO_MODIFIERS, type Modifiers, type NamedKey } from '../terminal/keys'
+import type { PredictedTyping } from '../terminal/predicted-typing'
+import type { LensView } from '../terminal/lens-view'
+import type { Screen } from '../terminal/screen'
+import { hasNews, othersActed } from '../text/handoff'
+import { sanitize } from '../text/sanitize'
+import { EMPTY, type TimelineModel } from './timeline-model'
+import { findCommand, locate } from './find-command'
+import { JournalReader } from './journal-reader'
+import { TypedInput } from './typed-input'
+
+export type Tab = 'timeline' | 'processes' | 'operators' | 'inbox'
+
+const HINT_MS = 8000
+const PASTE_ASK_CHARS = 100_000 // larger is likely a slip: it is asked about first
+const FLASH_MS = 2500
+const END_NOTICE_MS = 600 // that a session ended is onNotice right after what it took with it
+
+export class SessionController {
+  readonly hint = signal('')
+  readonly catchUp = signal<Handoff | null>(null)
+  readonly receipt = signal<Receipt | null>(null)
+  readonly timeline = signal<TimelineModel>(EMPTY)
+  readonly tab = signal<Tab>('timeline')
+  readonly panel = signal(false)
+  readonly modifiers = signal<Modifiers>(NO_MODIFIERS)
+  readonly pasteAsk = signal<string | null>(null)
+  readonly pasting = signal<{ sent: number; total: number } | null>(null)
+  readonly finding = signal(false)
+  readonly ready = signal(false)
+  readonly fullScreen = signal(false) // a program draws on the alternate screen
+  screen: Screen | null = null
+  lens: LensView | null = null
+  predicted: PredictedTyping | null = null
+
+  private readonly typing: TypedInput
+  private readonly reader: JournalReader
+  private readonly undo: (() => void)[] = []
+  private hintTimer = 0
+
+  constructor(readonly handle: SessionHandle) {
+    const { info, turn, observing, link } = handle
+    const way = {
+      info,
+      turn,
+      observing,
+      link,
+      input: (bytes: Uint8Array) => this.send(bytes),
+      requestTurn: () => handle.requestTurn(),
+    }
+    this.typing = new TypedInput(way, (text) => this.show(text), toastError)
+    this.reader = new JournalReader(handle, this.timeline)
+    this.undo.push(handle.onNotice((notice) => this.onNotice(notice)))
+    this.undo.push(this.reader.start((handoff, again) => this.returned(handoff, again)))
+  }
+
+  close(): void {
+    for (const each of this.undo) each()
+    clearTimeout(this.hintTimer)
+    this.handle.close()
+  }
+
+  /** The session printed something. */
+  printed(): void {
+    this.reader.printed()
+  }
+
+  /** From the terminal's keyboard, a character or more. */
+  typed(text: string): void {
+    const held = this.modifiers.value
+    this.modifiers.value = NO_MODIFIERS
+    this.typing.text(modified(text, held))
+    this.lens?.followCursor()
+    clearToasts()
+  }
+
+  binary(text: string): void {
+    this.typing.binary(text)
+  }
+
+  key(key: NamedKey): void {
+    const application = this.screen?.term.modes.applicationCursorKeysMode ?? false
+    const held = this.modifiers.value
+    this.modifiers.value = NO_MODIFIERS
+    this.typing.text(keyText(key, held, application))
+    this.lens?.followCursor()
+  }
+
+  hold(modifier: keyof Modifiers): void {
+    this.modifiers.value = { ...this.modifiers.value, [modifier]: !this.modifiers.value[modifier] }
+  }
+
+  paste(text: string): void {
+    if (text === '') return
+    if (text.length > PASTE_ASK_CHARS) this.pasteAsk.value = text
+    else void this.pasteNow(text)
+  }
+
+  async pasteNow(text: string): Promise<void> {
+    this.pasteAsk.value = null
+    const turn = this.handle.turn.value
+    try {
+      if (turn && turn.turn.holder && !turn.yours) {
+        const got = await this.handle.requestTurn()
+        if (!got.yours) {
+          this.show(
+            `${sanitize(got.turn.holder_name, 64)} holds the turn. You are in the queue; nothing was pasted.`,
+          )
+          return
+        }
+      }
+      await this.handle.paste(text, (sent, total) => (this.pasting.value = { sent, total }))
+    } catch (error) {
+      toastError(error)
+    } finally {
+      this.pasting.value = null
+    }
+  }
+
+  /** Does something about the turn or the tree, and says what came of it if that is a failure. */
+  async act<T>(what: Promise<T>): Promise<T | null> {
+    try {
+      return await what
+    } catch (error) {
+      toastError(error)
+      return null
+    }
+  }
+
+  async seize(halt: boolean): Promise<void> {
+    this.receipt.value = await this.act(this.handle.seize({ halt }))
+  }
+
+  async halt(): Promise<void> {
+    this.receipt.value = await this.act(this.handle.halt())
+  }
+
+  async resume(): Promise<void> {
+    this.receipt.value = null
+    await this.act(this.handle.resume())
+  }
+
+  /** To the first line a command printed. */
+  async jump(command: number): Promise<void> {
+    const screen = this.screen
+    if (!screen) return
+    if (!this.ready.value) {
+      toast('The session ended before this page was opened: only its last screen is here')
+      return
+    }
+    if (screen.term.buffer.active.type !== 'normal') {
+      toast('A full-screen program is covering the scrollback')
+      return
+    }
+    const found = await this.act(findCommand((first, last) => this.handle.blame(first, last), command))
+    if (!found) {
+      toast('That command is no longer in the scrollback')
+      return
+    }
+    const { active } = screen.term.buffer
+    const line = locate((index) => screen.line(index), active.length, found)
+    screen.term.scrollToLine(Math.max(0, line - 1))
+    this.lens?.top()
+    this.flash(line)
+  }
+
+  show(text: string): void {
+    this.hint.value = text
+    clearTimeout(this.hintTimer)
+    this.hintTimer = window.setTimeout(() => (this.hint.value = ''), HINT_MS)
+  }
+
+  private flash(line: number): void {
+    const term = this.screen!.term
+    const { baseY, cursorY } = term.buffer.active
+    const marker = term.registerMarker(line - baseY - cursorY)
+    const mark = marker && term.registerDecoration({ marker, width: term.cols, backgroundColor: '#2e7d78' })
+    setTimeout(() => {
+      mark?.dispose()
+      marker?.dispose()
+    }, FLASH_MS)
+  }
+
+  /** `again`: this page was here before, and only its connection was away. */
+  private returned(handoff: Handoff, again: boolean): void {
+    const news = again ? othersActed(handoff, this.handle.me.value?.name ?? '') : hasNews(handoff)
+    if (news) this.catchUp.value = handoff
+  }
+
+  private onNotice(notice: Notice): void {
+    this.reader.soon()
+    if (notice.kind === 'turn') this.onTurnNotice(notice)
+    else if (notice.kind === 'turn_lost') {
+      const why = !notice.reason
+        ? ''
+        : notice.reason === 'idle'
+          ? ' because it was idle'
+          : `: ${sanitize(notice.reason, 200)}`
+      toast(`${sanitize(notice.by, 64)} took the turn${why}`, 'attention')
+    } else if (notice.kind === 'handed_over') {
+      if (hasNews(notice.handoff)) this.catchUp.value = notice.handoff
+    } else if (notice.kind === 'refused') {
+      this.predicted?.reset()
+      if (notice.trouble.code === 'turn_held') this.typing.refused()
+      else toast(`${notice.trouble.message}. Nothing was typed.`, 'danger')
+    } else if (notice.kind === 'input_unknown') {
+      setTimeout(() => this.warnInputUnknown(), END_NOTICE_MS)
+    } else if (notice.kind === 'not_sent') {
+      toast('Some keys typed while offline were dropped. They never reached the session.', 'attention')
+    }
+  }
+
+  private send(bytes: Uint8Array): void {
+    this.handle.input(bytes)
+    this.predicted?.typed(new TextDecoder().decode(bytes))
+  }
+
+  private warnInputUnknown(): void {
+    // The last line typed into a session that ended by it: that it ended is the answer.
+    if (this.handle.link.value.at === 'ended') return
+    toast(
+      'The connection was lost. Check whether your last keys were typed. They are not sent again.',
+      'danger',
+    )
+  }
+
+  private onTurnNotice(notice: Extract<Notice, { kind: 'turn' }>): void {
+    const who = sanitize(notice.actor, 64)
+    // Who asks for it stands in the turn bar, with what can be done about it.
+    if (notice.yours && notice.step !== 'request' && notice.step !== 'seize') {
+      this.hint.value = ''
+      toast('You have the turn', 'good')
+    } else if (notice.step === 'seize' && !notice.yours) {
+      toast(`${who} seized the turn`, 'attention')
+    }
+    if (notice.yours) this.hint.value = ''
+  }
+}

@@ -1,0 +1,182 @@
+// What the journal tells, folded into what the panels show: commands with who ran them, changes of the
+// turn, who is here. Pure; entries come in order, and one that came already is ignored.
+
+import type { Handoff, JournalEntry } from '../../hold/api'
+
+export interface Command {
+  readonly number: number
+  readonly text: string
+  readonly cwd: string
+  readonly actor: string // name; '' when nobody pressed Enter
+  readonly authors: readonly string[]
+  readonly beganAt: number
+  readonly endedAt: number | null
+  readonly status: number | null
+}
+
+export interface TimelineEvent {
+  readonly seq: number
+  readonly at: number
+  readonly actor: string
+  readonly text: string
+  readonly tone: 'plain' | 'danger'
+}
+
+export interface TimelineModel {
+  readonly through: number // last record that is in here
+  readonly commands: readonly Command[] // oldest first
+  readonly events: readonly TimelineEvent[]
+}
+
+export const EMPTY: TimelineModel = { through: 0, commands: [], events: [] }
+const KEPT = 400 // of each: a panel, not an archive
+
+/** The first look: what the host sums up of the past. */
+export function seeded(handoff: Handoff): TimelineModel {
+  return {
+    ...EMPTY,
+    through: handoff.through_seq,
+    commands: handoff.commands.map((one) => ({
+      number: one.seq,
+      text: one.text,
+      cwd: one.cwd,
+      actor: one.actor,
+      authors: one.authors,
+      beganAt: one.began_at,
+      endedAt: one.ended_at,
+      status: one.status,
+    })),
+    events: handoff.moves.map((move, index) => ({
+      seq: -handoff.moves.length + index, // before every record that comes with a number
+      at: move.at,
+      actor: move.holder || move.before,
+      ...moveText(move.step, move.before, move.holder, move.reason),
+    })),
+  }
+}
+
+type Names = Readonly<Record<string, string>>
+
+export function added(past: TimelineModel, entries: readonly JournalEntry[], names: Names): TimelineModel {
+  let now = past
+  for (const entry of entries) if (entry.seq > now.through) now = one(now, entry, names)
+  if (now.commands.length > KEPT) now = { ...now, commands: now.commands.slice(-KEPT) }
+  if (now.events.length > KEPT) now = { ...now, events: now.events.slice(-KEPT) }
+  return now
+}
+
+function one(past: TimelineModel, entry: JournalEntry, names: Names): TimelineModel {
+  const now = { ...past, through: entry.seq }
+  if (entry.kind === 'command_began') return { ...now, commands: began(past.commands, entry, names) }
+  if (entry.kind === 'command_ended') return { ...now, commands: ended(past.commands, entry) }
+  const said = happening(entry, names)
+  return said ? { ...now, events: [...past.events, { seq: entry.seq, at: entry.at, ...said }] } : now
+}
+
+function began(commands: readonly Command[], entry: JournalEntry, names: Names): readonly Command[] {
+  const command: Command = {
+    number: int(entry.fields.number),
+    text: text(entry.fields.text),
+    cwd: text(entry.fields.cwd),
+    actor: named(entry.actor, names),
+    authors: list(entry.fields.authors).map((id) => named(id, names)),
+    beganAt: entry.at,
+    endedAt: null,
+    status: null,
+  }
+  return [...commands.filter((other) => other.number !== command.number), command]
+}
+
+function ended(commands: readonly Command[], entry: JournalEntry): readonly Command[] {
+  const number = int(entry.fields.number)
+  return commands.map((command) =>
+    command.number === number ? { ...command, endedAt: entry.at, status: int(entry.fields.status) } : command,
+  )
+}
+
+type Said = Pick<TimelineEvent, 'actor' | 'text' | 'tone'>
+
+function happening(entry: JournalEntry, names: Names): Said | null {
+  const actor = named(entry.actor, names)
+  const plain = (said: string): Said => ({ actor, text: `${actor} ${said}`, tone: 'plain' })
+  switch (entry.kind) {
+    case 'turn_moved': {
+      const [before, holder] = [text(entry.fields.before), text(entry.fields.holder)].map(
+        (id) => id && named(id, names),
+      ) as [string, string]
+      return { actor, ...moveText(text(entry.fields.step), before, holder, text(entry.fields.reason)) }
+    }
+    case 'turn_asked':
+      return plain('asked for the turn')
+    case 'halted': {
+      const frozen = entry.fields.frozen === true
+      return {
+        actor,
+        text: `${actor} ${frozen ? 'halted the session' : 'asked for a halt; not everything stopped'}`,
+        tone: 'danger',
+      }
+    }
+    case 'resumed':
+      return plain('resumed the session')
+    case 'signalled':
+      return plain(`sent signal ${int(entry.fields.signal)}`)
+    case 'blind_turn':
+      return plain(entry.fields.on === true ? 'began a blind turn' : 'ended the blind turn')
+    case 'refused':
+      return {
+        actor,
+        text: `${actor} was refused: ${text(entry.fields.what)} (${text(entry.fields.code)})`,
+        tone: 'danger',
+      }
+    case 'fenced':
+      return { actor: 'the host', text: 'the host lost the lease; the session is fenced', tone: 'danger' }
+    case 'end_asked':
+      return { actor, text: `${actor} asked to end the session`, tone: 'danger' }
+    default:
+      return null
+  }
+}
+
+type Words = (before: string, holder: string) => string
+
+const MOVES: Record<string, Words> = {
+  request: (_, holder) => `${holder} took the turn`,
+  grant: (before, holder) => `${before} gave the turn to ${holder}`,
+  'hand off': (before, holder) => `${before} handed the turn to ${holder}`,
+  yield: (before, holder) => `${before} yielded the turn${holder && ` to ${holder}`}`,
+  leave: (before, holder) => `${before} left, the turn is ${holder ? `${holder}'s` : 'free'}`,
+  expire: (before, holder) => `${before}'s turn expired${holder && `, ${holder} has it`}`,
+  revoke: (before, holder) => `the turn was taken from ${before}${holder && `, ${holder} has it`}`,
+  seize: (before, holder) => `${holder} seized the turn from ${before}`,
+}
+
+function moveText(
+  step: string,
+  before: string,
+  holder: string,
+  reason: string,
+): Pick<TimelineEvent, 'text' | 'tone'> {
+  const words =
+    MOVES[step] ?? ((from, to) => `the turn went from ${from || 'nobody'} to ${to || 'nobody'} (${step})`)
+  const said = words(before || 'nobody', holder)
+  return {
+    text: reason ? `${said}: ${reason}` : said,
+    tone: step === 'seize' || step === 'revoke' ? 'danger' : 'plain',
+  }
+}
+
+function named(id: string, names: Names): string {
+  return id ? (names[id] ?? id.slice(0, 8)) : 'the host'
+}
+
+function text(value: unknown): string {
+  return typeof value === 'string' ? value : ''
+}
+
+function int(value: unknown): number {
+  return typeof value === 'number' ? value : typeof value === 'bigint' ? Number(value) : 0
+}
+
+function list(value: unknown): string[] {
+  return Array.isArray(value) ? value.filter((one): one is string => typeof one === 'string') : []
+}

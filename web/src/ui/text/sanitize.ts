@@ -1,0 +1,12 @@
+// Text that programs and other actors chose, made harmless to read in a page. The page never puts it
+// in as markup; what remains are characters that turn the direction of writing, hide, or take up
+// several lines, and so make a name or a command look like another.
+
+const UNREADABLE =
+  /[\u0000-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]/g // eslint-disable-line no-control-regex
+
+/** On one line, each character that is not for reading as a dot. */
+export function sanitize(text: string, limit = 400): string {
+  const cut = text.length > limit ? `${text.slice(0, limit)}…` : text
+  return cut.replace(UNREADABLE, '·')
+}

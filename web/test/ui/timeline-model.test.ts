@@ -1,0 +1,87 @@
+import { expect, test } from 'vitest'
+import type { JournalEntry } from '../../src/hold/api'
+import { added, EMPTY, seeded } from '../../src/ui/session/timeline-model'
+import { HANDOFF } from './fixtures'
+
+const NAMES = { a1: 'anna', b1: 'bot' }
+let last = 0
+const entry = (kind: string, actor: string, fields: Record<string, unknown> = {}): JournalEntry => {
+  last += 1
+  return { seq: last, at: 1000 + last, actor, kind, fields }
+}
+
+test('a command runs until it ends, and keeps who ran it', () => {
+  const began = entry('command_began', 'a1', {
+    number: 4,
+    text: 'make',
+    cwd: '/',
+    offset: 0,
+    authors: ['b1', 'a1'],
+  })
+  const running = added(EMPTY, [began], NAMES)
+  expect(running.commands).toMatchObject([
+    { number: 4, actor: 'anna', authors: ['bot', 'anna'], status: null },
+  ])
+  const over = added(running, [entry('command_ended', '', { number: 4, status: 2 })], NAMES)
+  expect(over.commands).toMatchObject([{ number: 4, status: 2, endedAt: 1000 + last }])
+})
+
+test('a record that came already changes nothing', () => {
+  const began = entry('command_began', 'a1', { number: 5, text: 'x' })
+  const once = added(EMPTY, [began], NAMES)
+  expect(added(once, [began], NAMES)).toEqual(once)
+})
+
+test('the turn moves in words, and what was taken stands out', () => {
+  const moves = [
+    entry('turn_moved', 'a1', { step: 'request', before: '', holder: 'a1' }),
+    entry('turn_moved', 'b1', { step: 'seize', before: 'a1', holder: 'b1', reason: 'loops' }),
+    entry('turn_moved', '', { step: 'leave', before: 'b1', holder: '' }),
+    entry('turn_moved', '', { step: 'revoke', before: 'b1', holder: '' }),
+  ]
+  const { events } = added(EMPTY, moves, NAMES)
+  expect(events.map((one) => [one.text, one.tone])).toEqual([
+    ['anna took the turn', 'plain'],
+    ['bot seized the turn from anna: loops', 'danger'],
+    ['bot left, the turn is free', 'plain'],
+    ['the turn was taken from bot', 'danger'],
+  ])
+})
+
+test('whatever else happens is told with who did it', () => {
+  const { events } = added(
+    EMPTY,
+    [
+      entry('turn_asked', 'a1'),
+      entry('halted', 'b1', { frozen: true }),
+      entry('resumed', 'a1'),
+      entry('refused', 'b1', { what: 'input', code: 'turn_held' }),
+      entry('end_asked', 'a1'),
+      entry('fenced', ''),
+    ],
+    NAMES,
+  )
+  expect(events.map((one) => one.text)).toEqual([
+    'anna asked for the turn',
+    'bot halted the session',
+    'anna resumed the session',
+    'bot was refused: input (turn_held)',
+    'anna asked to end the session',
+    'the host lost the lease; the session is fenced',
+  ])
+})
+
+test('a summary begins where the journal goes on', () => {
+  const begun = seeded(HANDOFF)
+  expect(begun.through).toBe(HANDOFF.through_seq)
+  expect(begun.commands.map((one) => one.number)).toEqual(HANDOFF.commands.map((one) => one.seq))
+  const old = { ...entry('command_began', 'a1', { number: 99, text: 'old' }), seq: HANDOFF.through_seq }
+  expect(added(begun, [old], NAMES).commands.some((one) => one.number === 99)).toBe(false)
+})
+
+test('a long session does not make the lists long', () => {
+  const many = Array.from({ length: 1000 }, (_, n) => entry('command_began', 'a1', { number: n, text: 'x' }))
+  const { commands } = added(EMPTY, many, NAMES)
+  expect(commands.length).toBe(400)
+  expect(commands.at(-1)?.number).toBe(999)
+})

@@ -1,0 +1,108 @@
+import { signal } from '@preact/signals'
+import { expect, test } from 'vitest'
+import type { LinkState, SessionInfo, TurnState } from '../../src/hold/api'
+import { TypedInput } from '../../src/ui/session/typed-input'
+import { session, TURN_OTHER } from './fixtures'
+
+function make(turn: TurnState | null, answer?: TurnState) {
+  const sent: string[] = []
+  const hints: string[] = []
+  let asked = 0
+  const way = {
+    info: signal<SessionInfo | null>(session('x')),
+    turn: signal(turn),
+    observing: signal(false),
+    link: signal<LinkState>({ at: 'online' }),
+    input: (bytes: Uint8Array) => void sent.push(new TextDecoder().decode(bytes)),
+    requestTurn: () => {
+      asked += 1
+      return answer ? Promise.resolve(answer) : Promise.reject(new Error('no'))
+    },
+  }
+  const typing = new TypedInput(
+    way,
+    (text) => hints.push(text),
+    () => hints.push('failed'),
+  )
+  return { typing, sent, hints, way, asked: () => asked }
+}
+
+const FREE: TurnState = { turn: { ...TURN_OTHER, holder: '' }, yours: false, waiting: false }
+const MINE: TurnState = { turn: TURN_OTHER, yours: true, waiting: false }
+const OTHER: TurnState = { turn: TURN_OTHER, yours: false, waiting: false }
+const QUEUED: TurnState = { ...OTHER, waiting: true }
+const settled = (): Promise<void> => new Promise((resolve) => setTimeout(resolve))
+
+test('with the turn, or when it is free, keys go straight through', () => {
+  for (const turn of [MINE, FREE, null]) {
+    const { typing, sent, asked } = make(turn)
+    typing.text('a')
+    expect([sent, asked()]).toEqual([['a'], 0])
+  }
+})
+
+test('the first key asks for the turn, and goes through if it can be had at once', async () => {
+  const { typing, sent, asked } = make(OTHER, MINE)
+  typing.text('a')
+  typing.text('b')
+  expect(sent).toEqual([])
+  await settled()
+  expect([sent, asked()]).toEqual([['a', 'b'], 1])
+})
+
+test('keys typed while waiting are dropped and said to be', async () => {
+  const { typing, sent, hints, way, asked } = make(OTHER, QUEUED)
+  typing.text('rm -rf /')
+  await settled()
+  way.turn.value = QUEUED
+  typing.text('\r')
+  way.turn.value = MINE
+  await settled()
+  expect(sent).toEqual([])
+  expect(hints.every((hint) => hint.includes('claude holds the turn'))).toBe(true)
+  expect([hints.length, asked()]).toEqual([2, 1])
+})
+
+test('nothing that was held is sent when asking failed', async () => {
+  const { typing, sent, hints } = make(OTHER)
+  typing.text('a')
+  await settled()
+  expect([sent, hints]).toEqual([[], ['failed']])
+})
+
+test('a focus or mouse report neither takes the turn nor asks for it', () => {
+  for (const turn of [FREE, OTHER]) {
+    const { typing, sent, asked, hints } = make(turn, MINE)
+    typing.text('\x1b[I')
+    typing.text('\x1b[<35;3;4M')
+    typing.binary('\x1b[M !!')
+    expect([sent, asked(), hints]).toEqual([[], 0, []])
+  }
+  const { typing, sent } = make(MINE)
+  typing.text('\x1b[I')
+  expect(sent).toEqual(['\x1b[I'])
+})
+
+test('a watcher, a halted and an ended session take no keys and say why', () => {
+  const watching = make(MINE)
+  watching.way.observing.value = true
+  const halted = make(MINE)
+  halted.way.info.value = session('x', { state: 'halted' })
+  const ended = make(MINE)
+  ended.way.link.value = { at: 'ended', ending: null }
+  for (const { typing, sent, hints } of [watching, halted, ended]) {
+    typing.text('a')
+    expect(sent).toEqual([])
+    expect(hints.length).toBe(1)
+  }
+})
+
+test('what is typed after the turn was told to be ours waits for what was typed first', async () => {
+  const { typing, sent, way } = make(OTHER, MINE)
+  typing.text('a')
+  way.turn.value = MINE // told, and the answer is still on its way
+  typing.text('b')
+  await settled()
+  typing.text('c')
+  expect(sent).toEqual(['a', 'b', 'c'])
+})
