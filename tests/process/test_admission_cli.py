@@ -301,7 +301,7 @@ def test_what_is_handed_on_is_never_more(host_home: Hold) -> None:
     agent.ok("screen", "narrow")
     agent.fails("not_permitted", "send", "narrow", "x")
     again = ("delegate", "narrow-giver", "--role", "read", "--for", "1m")
-    assert "may not be handed on" in agent.fails("grant_invalid", *again)
+    assert "may not be delegated" in agent.fails("grant_invalid", *again)
     # For somebody else's key it is worth nothing.
     make_key(host_home, "thief")
     showing(host_home, "thief", made["grant"]).fails("grant_invalid", "ls")

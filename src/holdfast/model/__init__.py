@@ -1,1 +1,1 @@
-"""The values everything else speaks of: ids, states, errors, limits, graph. Nothing here acts."""
+"""The values that all packages share: ids, states, errors, limits, graph. Nothing here does I/O."""

@@ -1,7 +1,7 @@
 """Actors: authenticated identities, each with its own key.
 
-What an actor may do is not here but in its envelopes (`envelope.py`); whether it is attached is not
-here either. Nothing in this module reads, makes or checks a key: it only carries the public half.
+An actor's rights are in its envelopes (`envelope.py`). Whether it is attached is not known here.
+Nothing in this module reads, makes or checks a key: it only carries the public half.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Colour(StrEnum):
     WHITE = "white"
 
 
-# Black and white are the background of most terminals, so they come only to those who ask.
+# Black and white are the background of most terminals, so they are used only on request.
 _GIVEN = tuple(colour for colour in Colour if colour not in (Colour.BLACK, Colour.WHITE))
 
 
@@ -73,7 +73,7 @@ class Actor(Record):
         colour: str = "",
         local: bool = False,
     ) -> Actor:
-        """An actor from what people write; what they leave out is chosen for them."""
+        """An actor from user input, with defaults for what is left out."""
         actor = ActorId.of_key(key)
         if kind not in list(ActorKind):
             raise InvalidArgument(
@@ -94,7 +94,7 @@ class Actor(Record):
         ).checked()
 
     def checked(self) -> Actor:
-        """This actor, if it is one that may be kept."""
+        """This actor, if it is valid."""
         check_name(self.name, "actor")
         if len(self.key) != _KEY_BYTES:
             raise InvalidArgument(f"an actor's key has {_KEY_BYTES} bytes, not {len(self.key)}")
@@ -111,17 +111,17 @@ class Actor(Record):
         return self
 
     def may_touch(self, uid: int) -> bool:
-        """Whether sessions of this unix user can be its business at all."""
+        """Whether it may access sessions of this unix user at all."""
         return self.uid in (uid, 0)
 
 
 def default_colour(actor: ActorId) -> Colour:
-    """The same for one actor on every host, so that people learn it."""
+    """The same on every host, so that people recognise the actor."""
     return _GIVEN[sum(actor.encode()) % len(_GIVEN)]
 
 
 def check_name(text: str, what: str) -> str:
-    """Names of actors and labels follow the rule of session names."""
+    """Actor names and labels follow the rule for session names."""
     if (
         not 0 < len(text) <= NAME_MAX_CHARS
         or text[0] not in _LETTERS

@@ -1,5 +1,5 @@
-"""Invites and devices as people are told of them. What a host keeps of an invite is in `invite.py`;
-what a device may do is in its grant."""
+"""Invites and devices as listed for people. What a host stores of an invite is in `invite.py`; a
+device's rights are in its grant."""
 
 from __future__ import annotations
 

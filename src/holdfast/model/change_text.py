@@ -1,5 +1,5 @@
-"""One change of a shell's state in one line, for whoever takes the turn: the words for
-`model.shell_state.Change`. Not here: what changed (`core.handoff`), and who made the change."""
+"""One change of a shell's state as one line for a new turn holder: the text for
+`model.shell_state.Change`. What changed is found in `core.shell_changes`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _WORDS = {
 
 
 def text(change: Change) -> str:
-    """One line for people. Nothing in it can move their cursor."""
+    """One line for people, without control characters."""
     before, after = _plain(change.before), _plain(change.after)
     name = _plain(change.name)
     if change.kind is ChangeKind.CWD:
@@ -39,7 +39,7 @@ def text(change: Change) -> str:
 
 
 def _path(change: Change) -> str:
-    """Which directories came, which went; a mere change of order as a whole."""
+    """Directories added and removed; if only the order changed, the whole PATH."""
     old, new = change.before.split(":"), change.after.split(":")
     if change.what is not What.CHANGED:
         return f"{change.what} {change.after}".rstrip()

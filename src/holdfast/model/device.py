@@ -1,9 +1,9 @@
-"""A device: two keys that say they belong together.
+"""A device: two keys that belong together.
 
     key      Ed25519: who the actor (or the host) is; it signs
     static   X25519: with whom a channel is; it agrees on keys and signs nothing
 
-They are separate keys, because a browser that keeps them unreadable cannot turn one into the
+They are separate keys, because a browser that keeps its keys unreadable cannot derive one from the
 other. The Ed25519 key vouches for the X25519 key by `signature`. The other direction cannot be a
 signature: it is the handshake, in which only the holder of `static` can have named `key`.
 
@@ -36,14 +36,14 @@ class Device(Record):
 
     @property
     def actor(self) -> ActorId:
-        """Whose device it is."""
+        """The actor whose device it is."""
         return ActorId.of_key(self.key)
 
     def text(self) -> bytes:
         return device_text(self.key, self.static)
 
     def checked(self) -> Device:
-        """This device, if its parts have their sizes. Whether it is signed is not judged here."""
+        """This device, if its parts have the right sizes. The signature is not checked here."""
         sizes = (len(self.key), len(self.static), len(self.signature))
         if sizes != (KEY_BYTES, KEY_BYTES, SIGNATURE_BYTES):
             raise InvalidArgument(f"a device has parts of 32, 32 and 64 bytes, not {sizes}")

@@ -1,5 +1,5 @@
-"""Envelopes: what one actor may do in one scope. How several of them combine is judged in
-`core/access/authority.py`; here are only the values and their text forms."""
+"""Envelopes: an actor's rights in one scope. `core/access/authority.py` combines several of them;
+here are only the values and their text forms."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Right(StrEnum):
-    """One thing an actor may be allowed to do in a session."""
+    """One thing that an actor may do in a session."""
 
     # see that the session exists, its screen, output, state and journal
     OBSERVE = "observe"
@@ -53,7 +53,7 @@ ROLES: dict[str, frozenset[Right]] = {
 
 
 def rights_of(words: Iterable[str]) -> tuple[Right, ...]:
-    """The rights that roles and names of rights, mixed, add up to: sorted, each once."""
+    """All rights of these roles and rights, sorted, each once."""
     found: set[Right] = set()
     for word in words:
         if word in ROLES:
@@ -70,7 +70,7 @@ def rights_of(words: Iterable[str]) -> tuple[Right, ...]:
 
 
 class ScopeKind(StrEnum):
-    """How wide an envelope reaches; the narrowest that matches a session counts there."""
+    """How wide a scope is; in a session the narrowest matching envelope applies."""
 
     ALL = "all"
     LABEL = "label"
@@ -140,7 +140,7 @@ class Envelope(Record):
         return next((name for name, rights in ROLES.items() if rights == held), "")
 
     def checked(self) -> Envelope:
-        """This envelope in its one normal form, if its values make sense."""
+        """This envelope in its normal form, if it is valid."""
         self.scope.checked()
         for rate in (self.inputs_per_s, self.bytes_per_s):
             # Written so that not-a-number is refused as well.

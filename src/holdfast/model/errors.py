@@ -1,7 +1,8 @@
-"""Every error a user or program can meet, each with a stable code.
+"""Every error that a user or program can get, each with a stable code.
 
-The CLI prints `hold: message (code); hint` and exits with `exit_status`; the wire carries the rest.
-Python callers catch by kind, everybody else by `code`. docs/errors.md lists all of them.
+The CLI prints `hold: message (code); hint` and exits with `exit_status`; the wire carries code,
+message, hint and `retryable`. Python callers catch by class, all others by `code`. docs/errors.md
+lists all of them.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ class HoldfastError(Exception):
 
 
 class InvalidArgument(HoldfastError):
-    """A value is out of range or not of the right form."""
+    """A value is out of range or malformed."""
 
     code = "invalid_argument"
     exit_status = 64
@@ -35,7 +36,8 @@ class ProtocolViolation(HoldfastError):
 
 
 class HandshakeFailed(HoldfastError):
-    """The two ends of a channel do not fit: other keys, another session, or an altered message."""
+    """The two ends of a channel do not match: different keys, another session, or an altered
+    message."""
 
     code = "handshake_failed"
     exit_status = 76
@@ -43,7 +45,7 @@ class HandshakeFailed(HoldfastError):
 
 class ChannelBroken(HoldfastError):
     """Something between the two ends of a channel was lost, held back, repeated, moved or altered.
-    The channel is of no more use; a new one carries on where this one stopped."""
+    The channel cannot be used; open a new one."""
 
     code = "channel_broken"
     exit_status = 76
@@ -51,14 +53,15 @@ class ChannelBroken(HoldfastError):
 
 
 class OutputRefused(HoldfastError):
-    """One frame of output is not the host's next one. Nothing of it was shown; others may fit."""
+    """A frame of output is not the host's next one. It was not shown; later frames may be
+    accepted."""
 
     code = "output_refused"
     exit_status = 76
 
 
 class OutputGap(HoldfastError):
-    """Frames of output are missing; the host has to say where to go on."""
+    """Frames of output are missing; the host has to say where to continue."""
 
     code = "output_gap"
     exit_status = 76
@@ -66,7 +69,7 @@ class OutputGap(HoldfastError):
 
 
 class Fenced(HoldfastError):
-    """This incarnation of the session may no longer act, or is over."""
+    """This incarnation of the session has lost its lease, or a later one exists."""
 
     code = "fenced"
     exit_status = 75
@@ -81,7 +84,7 @@ class VersionMismatch(HoldfastError):
 
 
 class HostDown(HoldfastError):
-    """Nothing listens here: no host runs for this user and home."""
+    """No host is running for this user and home."""
 
     code = "host_down"
     exit_status = 69
@@ -96,7 +99,7 @@ class NoSuchMachine(HoldfastError):
 
 
 class RelayUnreachable(HoldfastError):
-    """No relay answers there, or it is not the one that was meant."""
+    """No relay answers at that address, or it is not the expected one."""
 
     code = "relay_unreachable"
     exit_status = 69
@@ -112,21 +115,21 @@ class HostLost(HoldfastError):
 
 
 class AlreadyUp(HoldfastError):
-    """A host already runs here."""
+    """A host is already running here."""
 
     code = "already_up"
     exit_status = 75
 
 
 class SessionsLive(HoldfastError):
-    """The host will not stop while sessions live."""
+    """The host does not stop while it has live sessions."""
 
     code = "sessions_live"
     exit_status = 75
 
 
 class NoSuchSession(HoldfastError):
-    """No session has this name or id prefix (or it is not yours to see)."""
+    """No session has this name or id prefix, or you may not see it."""
 
     code = "no_such_session"
     exit_status = 66
@@ -147,7 +150,7 @@ class NameTaken(HoldfastError):
 
 
 class SessionEnded(HoldfastError):
-    """The session has ended; only its tombstone is left."""
+    """The session has ended; only its record is left."""
 
     code = "session_ended"
     exit_status = 74
@@ -184,21 +187,21 @@ class CommandNotFound(HoldfastError):
 
 
 class LaunchFailed(HoldfastError):
-    """The session could not be started; nothing of it is left behind."""
+    """The session could not be started; nothing was left behind."""
 
     code = "launch_failed"
     exit_status = 71
 
 
 class LevelUnavailable(HoldfastError):
-    """This host cannot give the level asked for."""
+    """This host cannot provide the requested level."""
 
     code = "level_unavailable"
     exit_status = 69
 
 
 class NotPermitted(HoldfastError):
-    """The actor asking may not do this."""
+    """The actor has no right to do this."""
 
     code = "not_permitted"
     exit_status = 77
@@ -213,7 +216,7 @@ class PortNotListening(HoldfastError):
 
 
 class ConnectionReset(HoldfastError):
-    """A carried connection was cut off by the program at its end, or on the way."""
+    """A forwarded connection was reset, by the program or on the way."""
 
     code = "connection_reset"
     exit_status = 69
@@ -221,21 +224,21 @@ class ConnectionReset(HoldfastError):
 
 
 class NoSuchActor(HoldfastError):
-    """No actor has this name or id (or it is not yours to see)."""
+    """No actor has this name or id, or you may not see it."""
 
     code = "no_such_actor"
     exit_status = 66
 
 
 class BadSignature(HoldfastError):
-    """A claim, a device, an input or output is not signed with the key it must be signed with."""
+    """A claim, a device key, an input or output is not signed with the right key."""
 
     code = "bad_signature"
     exit_status = 77
 
 
 class HaltFailed(HoldfastError):
-    """The kernel did not stop, or let go, everything in time. What was asked for stays so."""
+    """The kernel did not freeze or thaw every process in time. The request stays in force."""
 
     code = "halt_failed"
     exit_status = 75
@@ -243,70 +246,70 @@ class HaltFailed(HoldfastError):
 
 
 class EnvelopeExpired(HoldfastError):
-    """The actor had this right here, until a time that has passed."""
+    """The actor had this right here, but it has expired."""
 
     code = "envelope_expired"
     exit_status = 77
 
 
 class ActorRevoked(HoldfastError):
-    """This actor's identity was revoked; it may do nothing any more."""
+    """This actor's access was revoked."""
 
     code = "actor_revoked"
     exit_status = 77
 
 
 class GrantInvalid(HoldfastError):
-    """A grant that was shown is no grant for this, or not by, for or after whom it must be."""
+    """The grant is malformed, or not valid for this host, key or time."""
 
     code = "grant_invalid"
     exit_status = 77
 
 
 class GrantExpired(HoldfastError):
-    """The grant that was shown counted until a time that has passed."""
+    """The grant has expired."""
 
     code = "grant_expired"
     exit_status = 77
 
 
 class GrantRevoked(HoldfastError):
-    """The grant that was shown, or one it comes from, was taken back."""
+    """The grant, or one it was delegated from, was revoked."""
 
     code = "grant_revoked"
     exit_status = 77
 
 
 class InviteInvalid(HoldfastError):
-    """No invite has this id and code, or it was taken back."""
+    """No invite has this id and code, or it was revoked."""
 
     code = "invite_invalid"
     exit_status = 77
 
 
 class InviteExpired(HoldfastError):
-    """The time in which the invite could be used has passed."""
+    """The invite has expired."""
 
     code = "invite_expired"
     exit_status = 77
 
 
 class InviteUsed(HoldfastError):
-    """As many devices as the invite was for have used it, and this is another."""
+    """The invite has already been used by as many devices as it allows."""
 
     code = "invite_used"
     exit_status = 77
 
 
 class LastAdmin(HoldfastError):
-    """The change would leave a live session with nobody who may grant rights in it."""
+    """The change would leave a live session without anybody who may grant rights in it."""
 
     code = "last_admin"
     exit_status = 77
 
 
 class RateLimited(HoldfastError):
-    """The actor writes faster than its envelope allows, or codes of invites are tried too fast."""
+    """The actor writes faster than its envelope allows, or invite codes are tried too fast."""
 
     code = "rate_limited"
     exit_status = 75
@@ -314,7 +317,7 @@ class RateLimited(HoldfastError):
 
 
 class TurnHeld(HoldfastError):
-    """Another actor holds the turn; only the holder writes."""
+    """Another actor holds the turn; only the holder can write."""
 
     code = "turn_held"
     exit_status = 75
@@ -322,35 +325,35 @@ class TurnHeld(HoldfastError):
 
 
 class TurnLost(TurnHeld):
-    """The turn was taken from the one who wrote. What it was doing is in other hands now."""
+    """The turn was taken from this actor while it was writing."""
 
     code = "turn_lost"
     retryable = False
 
 
 class TurnNotHeld(HoldfastError):
-    """Only the holder of the turn can do this, and the one who asked does not hold it."""
+    """Only the holder of the turn can do this, and the caller does not hold it."""
 
     code = "turn_not_held"
     exit_status = 75
 
 
 class LimitReached(HoldfastError):
-    """A named limit of the host is reached."""
+    """A limit of the host is reached; the message names it."""
 
     code = "limit_reached"
     exit_status = 75
 
 
 class InputUnknown(HoldfastError):
-    """The connection was lost before the host said whether it took the input. Never 'done'."""
+    """The connection was lost before the host said whether it took the input."""
 
     code = "input_unknown"
     exit_status = 75
 
 
 class TimedOut(HoldfastError):
-    """The wait ended before what was waited for; whatever ran goes on."""
+    """The wait timed out; what is running continues."""
 
     code = "timed_out"
     exit_status = 124
@@ -365,14 +368,14 @@ class StorageFailed(HoldfastError):
 
 
 class JournalDamaged(HoldfastError):
-    """A journal does not hold together; the message says where it first breaks."""
+    """A journal is damaged; the message says where it first breaks."""
 
     code = "journal_damaged"
     exit_status = 65
 
 
 class CoordinationDown(HoldfastError):
-    """The coordination point does not answer. Nothing follows from that about what stands there."""
+    """The coordination point does not answer, so what it stores is not known."""
 
     code = "coordination_down"
     exit_status = 69
@@ -396,5 +399,5 @@ def by_code() -> dict[str, type[HoldfastError]]:
 
 
 def from_code(code: str, message: str, hint: str) -> HoldfastError:
-    """The error a peer named; an unknown code (a newer peer) becomes the base class."""
+    """The error that a peer sent; an unknown code (a newer peer) becomes the base class."""
     return by_code().get(code, HoldfastError)(message, hint=hint)

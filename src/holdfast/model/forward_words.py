@@ -1,4 +1,4 @@
-"""What one end of a carried connection says to the other: the four words of `hold forward`."""
+"""The four events that one end of a forwarded connection sends to the other."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ class CarriedData(Record):
 
 
 class Room(Record):
-    """So many bytes were taken on; there is room for so many more."""
+    """So many bytes were taken; as many more may be sent."""
 
     size: int
 
 
 class CarriedEnd(Record):
-    """No more data comes from here. When both ends have said so, the connection is over."""
+    """This end sends no more data. When both ends have said so, the connection is closed."""
 
 
 class CarriedClosed(Record):
-    """The connection was cut off: what came is not all there was. `code` is an error's."""
+    """The connection was reset: data may be missing. `code` is an error code."""
 
     code: str
     message: str

@@ -1,10 +1,11 @@
-"""Grants: envelopes that travel. A link says "the holder of this key may do so much, there, until
-then", signed by who has at least as much; links in a row, each by the holder of the one before, are
-a chain, and the first is by an authority that a host trusts.
+"""Grants: envelopes that can be carried. A link gives the holder of a key certain rights, in a
+reach, until a time, and is signed by an issuer that has at least as much. A chain is a row of
+links, each issued by the holder of the one before; the first is issued by an authority that the
+host trusts.
 
-Here are the values, and the one rule between two links: what comes later is never wider. Delegates
-and hosts both go by it. `core/access/grant_verifier.py` judges whether a chain counts here and now;
-`wire/grants.py` says how it is written down and what is signed.
+Here are the values, and the one rule between two links, which delegates and hosts both apply: a
+later link is never wider. `core/access/grant_verifier.py` decides whether a chain is valid here and
+now; `wire/grants.py` encodes it and says what is signed.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
 ID_BYTES = 32  # of a link's id, a hash
 SERIAL_BYTES = 16
-_TIME_MAX = 1 << 40  # seconds since 1970; what any language can count
+_TIME_MAX = 1 << 40  # seconds since 1970; safe in every language
 _RIGHT_CHARS = set("abcdefghijklmnopqrstuvwxyz.")
 _RIGHT_MAX_CHARS = 32
 _HEX = set("0123456789abcdef")
@@ -37,16 +38,16 @@ _KNOWN = {str.__str__(right): right for right in Right}
 
 
 class StepKind(StrEnum):
-    """What one step of a reach asks of a session."""
+    """What one step of a reach requires of a session."""
 
-    HOST = "host"  # that it is on the host with this key, in hexadecimal
-    LABEL = "label"  # that it has this label now
-    SESSION = "session"  # that it is this one
+    HOST = "host"  # is on the host with this key, in hexadecimal
+    LABEL = "label"  # has this label now
+    SESSION = "session"  # has this id
 
 
 class Reach(Record):
-    """Where a grant counts: a path of steps, each of which a session must meet. No step: wherever
-    its authority is trusted. As text: `all`, or steps such as `label:prod/session:ID`."""
+    """Where a grant applies: a path of steps, all of which a session must meet. Without steps:
+    wherever its authority is trusted. As text: `all`, or steps such as `label:prod/session:ID`."""
 
     steps: tuple[str, ...] = ()
 
@@ -59,16 +60,16 @@ class Reach(Record):
 
     @classmethod
     def of_scope(cls, scope: Scope) -> Reach:
-        """Where an envelope of that scope counts."""
+        """Where an envelope of that scope applies."""
         return cls(() if scope.kind is ScopeKind.ALL else (str(scope),))
 
     def covers(self, other: Reach) -> bool:
-        """Whether the other is this path or goes on from its end. Steps are compared whole: x does
-        not cover xy."""
+        """Whether this path is a prefix of the other. Steps are compared whole: x does not cover
+        xy."""
         return other.steps[: len(self.steps)] == self.steps
 
     def within(self, *steps: str) -> Reach:
-        """A narrower one, from here on."""
+        """This reach with more steps."""
         return Reach((*self.steps, *steps)).checked()
 
     def is_met(self, host: bytes, session: str, labels: Collection[str]) -> bool:
@@ -105,26 +106,26 @@ class Reach(Record):
 
 
 class Grant(Record):
-    """What one link says."""
+    """The content of one link."""
 
     issuer: bytes  # Ed25519 key it is signed with
-    holder: bytes  # Ed25519 key that may use it, and hand on a part of it
+    holder: bytes  # Ed25519 key that may use it and delegate a part of it
     parent: bytes  # id of the link before; empty in the first
     reach: Reach
-    rights: tuple[str, ...]  # sorted, each once. Text: newer versions have more of them
+    rights: tuple[str, ...]  # sorted, each once. Text, because newer versions may have more
     not_before: int  # seconds since 1970
-    expires: int  # from then on it grants nothing
-    serial: bytes  # random, so that no two grants have one id
+    expires: int  # it grants nothing from then on
+    serial: bytes  # random, so that no two grants have the same id
     inputs_per_s: float | None = None
     bytes_per_s: float | None = None
-    delegations: int = 0  # links that may follow; 0: for its holder alone
+    delegations: int = 0  # links that may follow; 0: for its holder only
 
     def known_rights(self) -> frozenset[Right]:
-        """Those this version knows. Others mean nothing here, but are handed on."""
+        """Those this version knows. Others have no effect here, but can be delegated."""
         return frozenset(_KNOWN[right] for right in self.rights if right in _KNOWN)
 
     def checked(self) -> Grant:
-        """This grant, if its values make sense by themselves."""
+        """This grant, if it is valid by itself."""
         self.reach.checked()
         sizes = (len(self.issuer), len(self.holder), len(self.serial))
         if sizes != (KEY_BYTES, KEY_BYTES, SERIAL_BYTES) or len(self.parent) not in (0, ID_BYTES):
@@ -137,7 +138,7 @@ class Grant(Record):
         if not _is_sorted(self.rights):
             raise GrantInvalid("the rights of a grant are sorted, each once")
         if not 0 <= self.not_before < self.expires < _TIME_MAX:
-            raise GrantInvalid("a grant ends after it begins")
+            raise GrantInvalid("a grant must end after it begins")
         if self.expires - self.not_before > GRANT_LIFE_MAX_S:
             raise GrantInvalid(f"a grant lasts at most {GRANT_LIFE_MAX_S // 86400} days")
         for rate in (self.inputs_per_s, self.bytes_per_s):
@@ -150,11 +151,11 @@ class Grant(Record):
 
 
 def widened(parent: Grant, child: Grant) -> str:
-    """In what the child is more than its parent allows; "" when it is not."""
+    """How the child allows more than its parent; "" when it does not."""
     if parent.delegations < 1:
-        return "it may not be handed on"
+        return "it may not be delegated"
     if child.delegations >= parent.delegations:
-        return "it may be handed on more often"
+        return "it may be delegated more often"
     if not set(child.rights) <= set(parent.rights):
         return "it has more rights"
     if not parent.reach.covers(child.reach):
@@ -171,16 +172,16 @@ def widened(parent: Grant, child: Grant) -> str:
 
 
 class GrantLink(Record):
-    """A signed grant. Made by `wire/grants.py` alone, which sees to it that the parts agree."""
+    """A signed grant. Only `wire/grants.py` makes one, so that its parts agree."""
 
     grant: Grant
-    text: bytes  # the grant as it was written and signed
+    text: bytes  # the grant as it was encoded and signed
     signature: bytes  # by the issuer
-    id: bytes  # hash of the text: signing it anew makes no other link
+    id: bytes  # hash of the text: signing it again makes the same link
 
 
 class GrantChain(Record):
-    """Links in their order, the authority's first."""
+    """Links in order, the authority's first."""
 
     links: tuple[GrantLink, ...]
 
@@ -190,14 +191,14 @@ class GrantChain(Record):
 
 
 class Revocations(Record):
-    """What an authority takes back: the whole list each time, under a number that rises."""
+    """What an authority has revoked: always the whole list, with a version that rises."""
 
     issuer: bytes  # Ed25519 key of the authority
     version: int
     issued_at: int  # seconds since 1970
-    links: tuple[bytes, ...]  # ids of links, sorted; with all that hangs on them
-    keys: tuple[bytes, ...]  # keys of devices, sorted; with all they hold or handed on
-    text: bytes = b""  # as it was written and signed
+    links: tuple[bytes, ...]  # ids of links, sorted; everything delegated from them is revoked too
+    keys: tuple[bytes, ...]  # keys of devices, sorted; all they hold or delegated is revoked
+    text: bytes = b""  # as it was encoded and signed
     signature: bytes = b""
 
     def checked(self) -> Revocations:

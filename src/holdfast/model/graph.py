@@ -85,7 +85,7 @@ class Terminal(Record):
     echo: bool  # what is typed is shown (ECHO)
     signals: bool  # ^C and ^Z become signals (ISIG)
     unread_input: int  # bytes typed and not yet read
-    unread_output: int  # bytes printed and not yet taken
+    unread_output: int  # bytes printed and not yet read
 
 
 class Graph(Record):
@@ -99,10 +99,10 @@ class Graph(Record):
 
 
 class Evidence(Record):
-    """What the state of a session is judged from; each field is a kernel fact.
+    """What a session's state is derived from; each field is a kernel fact.
 
-    Taken in one look: the terminal's settings are the same before and after the processes were
-    asked, so the two belong together.
+    It is consistent: the terminal's settings were the same before and after the processes were
+    read.
     """
 
     alive: bool  # the main process exists and is not a zombie
@@ -117,8 +117,8 @@ class Evidence(Record):
     # The session was started as a shell and its main process still runs a shell's executable:
     # after `exec vim` it is no longer one.
     shell_is_shell: bool
-    # The terminal is set as line editors set it: raw, no echo, Return told apart from newline.
-    # A one-key `read -n1` leaves Return alone, which is what tells it from a prompt.
+    # The terminal is set as line editors set it: raw, no echo, Return distinct from newline. A
+    # one-key `read -n1` does not change Return, which tells it from a prompt.
     line_editor: bool = False
     # False for shells that let the kernel edit their command line (dash).
     shell_edits_lines: bool = True

@@ -1,5 +1,5 @@
-"""Where a host keeps its state, configuration and sockets: a pure function of environment and
-user, so that client and host agree without talking."""
+"""Where a host keeps its state, configuration and sockets: a pure function of environment and user,
+so that client and host agree without communicating."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ SYSTEM = Home("/var/lib/holdfast", "/etc/holdfast/config.toml", "/run/holdfast")
 
 
 def home_of(environment: Mapping[str, str], uid: int) -> Home:
-    """The home this user's commands start and look for a host in."""
+    """The home in which this user's commands start and find a host."""
     chosen = environment.get("HOLDFAST_HOME")
     if chosen:
         if not chosen.startswith("/"):
@@ -67,7 +67,7 @@ def keys_of(environment: Mapping[str, str]) -> str:
 
 
 def machines_of(environment: Mapping[str, str]) -> str:
-    """Where this user's commands keep which other machines they know."""
+    """Where this user's commands keep their list of other machines."""
     return f"{_client_config(environment)}/machines.json"
 
 

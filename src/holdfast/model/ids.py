@@ -1,15 +1,14 @@
-"""Identities. Each is a type of its own, so that one cannot be passed for another."""
+"""Identities. Each has its own type, so that one cannot be mistaken for another."""
 
 from __future__ import annotations
 
 # Crockford's base 32 in lower case: no i, l, o, u, so an id can be read over a phone.
 _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
-_ID_LENGTH = 26  # 130 bits of the digest: no two keys meet, and prefixes stay short
+_ID_LENGTH = 26  # 130 bits of the digest: no collisions, and prefixes stay short
 
 
 def _of_key(domain: bytes, public_key: bytes) -> str:
-    """The id that stands for a key. The domain keeps a key that serves twice from having the same
-    id in both uses."""
+    """The id of a key. The domain gives a key that is used twice two different ids."""
     import hashlib  # here: it takes 4 ms, and only a host makes ids
 
     number = int.from_bytes(hashlib.sha256(domain + public_key).digest())
@@ -25,7 +24,7 @@ def _is_id(text: str) -> bool:
 
 
 class SessionId(str):
-    """A session's identity, derived from its public key; never changes and never comes back."""
+    """A session's identity, derived from its public key; it never changes and is never reused."""
 
     __slots__ = ()
 
@@ -54,13 +53,13 @@ class ActorId(str):
         return cls(_of_key(b"holdfast actor\0", public_key))
 
 
-# What the layer does by itself is by the host. It has no envelope and is no ActorId: no key and no
+# The actor of what the host does by itself. It has no envelope and is not an ActorId: no key and no
 # message from outside can claim it.
 HOST_ACTOR = ""
 
 
 class OperatorId(str):
-    """One client's random name, kept across its reconnects, so that its inputs can be counted."""
+    """A client's random name, kept across reconnects, so that its inputs can be numbered."""
 
     __slots__ = ()
 

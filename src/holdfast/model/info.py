@@ -1,5 +1,5 @@
-"""What the host tells about a session and about itself. These fields are the stable ones of
-`--json`; docs/cli.md documents each."""
+"""What the host reports about a session and about itself. These are the stable fields of `--json`;
+docs/cli.md documents each."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""Invites: a link by which a device comes in that the host does not know yet.
+"""Invites: a link by which a device that the host does not know yet can join.
 
-An invite says what the device will be granted, until when and how often the link is good. The code
-in the link is the secret. The host keeps only a proof of it, from which it is not found again; who
-can read the host's disk can use the invite all the same, but could make grants of its own as well.
-How an invite is used up is judged in `core/access/invites.py`; the link is in `wire/invites.py`.
+An invite says what the device will be granted, and until when and how often the link can be used.
+The code in the link is the secret. The host stores only a proof of it, from which the code cannot
+be computed; somebody who can read the host's disk can still use the invite, but could also make
+grants directly. `core/access/invites.py` counts uses; `wire/invites.py` has the link.
 """
 
 from __future__ import annotations
@@ -23,24 +23,24 @@ _SERIAL_DOMAIN = b"holdfast invite serial v1\0"
 
 
 class Redemption(Record):
-    """One device that came in."""
+    """One device that joined."""
 
     key: bytes  # Ed25519
     at: float
 
 
 class Invite(Record):
-    """One invite as the host keeps it."""
+    """One invite as the host stores it."""
 
     id: bytes
     proof: bytes  # of the code
     reach: Reach
     rights: tuple[str, ...]
     expires_at: float  # of the link
-    lasts_s: float  # of what a device is granted, from when it came in
+    lasts_s: float  # of a device's grant, from the moment it joined
     created_at: float
     created_by: str  # an actor's id, or HOST_ACTOR
-    uid: int  # the unix user whose sessions it is about
+    uid: int  # the unix user whose sessions it covers
     uses: int = 1
     delegations: int = 0
     inputs_per_s: float | None = None
@@ -50,7 +50,7 @@ class Invite(Record):
     revoked_at: float | None = None
 
     def grant_for(self, joined: Redemption, host_key: bytes) -> Grant:
-        """What a device that came in is granted: always the same, however often it asks."""
+        """The grant of a device that joined: the same however often it asks."""
         serial = hashlib.sha256(_SERIAL_DOMAIN + self.id + joined.key).digest()[:SERIAL_BYTES]
         begins = int(joined.at)
         return Grant(
@@ -68,14 +68,14 @@ class Invite(Record):
         )
 
     def checked(self) -> Invite:
-        """This invite, if it can be used and what it gives is a grant."""
+        """This invite, if it is valid and gives a valid grant."""
         if len(self.id) != INVITE_ID_BYTES or len(self.proof) != PROOF_BYTES:
             raise InvalidArgument("an invite's id or proof has a wrong size")
         if not 1 <= self.uses <= INVITE_USES_MAX:
             raise InvalidArgument(f"an invite is for 1 to {INVITE_USES_MAX} devices")
         if not self.created_at < self.expires_at < float("inf"):
-            raise InvalidArgument("an invite ends after it begins")
+            raise InvalidArgument("an invite must end after it begins")
         if not 1 <= self.lasts_s < float("inf"):
-            raise InvalidArgument("what an invite gives lasts for a second at least")
+            raise InvalidArgument("the grant of an invite must last at least a second")
         self.grant_for(Redemption(bytes(KEY_BYTES), self.created_at), bytes(KEY_BYTES)).checked()
         return self

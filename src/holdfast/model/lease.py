@@ -1,8 +1,8 @@
-"""What a lease is on paper: the record kept at the coordination point, and the times it runs by.
+"""The values of a lease: the record at the coordination point, and its times.
 
-How a lease is taken, renewed and lost is `core/lease/machine.py`; where records are kept is behind
-`ports/coordination.py`. Nothing here knows a clock. A record carries a *length*, never a date:
-machines agree on how fast time passes within a bound, but not on what time it is.
+`core/lease/machine.py` takes, renews and loses leases; `ports/coordination.py` stores records.
+There is no clock here. A record carries a *length*, never a date: machines agree on how fast time
+passes within a bound, but not on what time it is.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from holdfast.model.record import Record
 
 
 class LeaseTerms(Record):
-    """The times of a lease. `length_s` None: pinned, no passing of time ever ends it."""
+    """The times of a lease. `length_s` None: pinned, it never expires."""
 
     length_s: float | None
     renew_s: float = 0.0
@@ -35,7 +35,7 @@ class LeaseTerms(Record):
         return self.length_s is None
 
     def usable_s(self) -> float:
-        """How long a holder may act on a write, by its own clock, from when it *sent* it."""
+        """How long a holder may act on a write, by its own clock, after *sending* it."""
         if self.length_s is None:
             return float("inf")
         return self.length_s * (1 - self.drift) - self.grace_s
@@ -45,7 +45,7 @@ class LeaseTerms(Record):
         return length_s * (1 + self.drift) + self.grace_s
 
     def checked(self) -> LeaseTerms:
-        """These terms, if a holder can live by them."""
+        """These terms, if a holder can keep them."""
         if not 0 <= self.drift < 1 or self.grace_s < 0 or self.retry_s < 0 or self.renew_s < 0:
             raise InvalidArgument("the times of a lease are not negative, and its drift is below 1")
         if self.length_s is not None and not self.renew_s < self.usable_s():
@@ -63,14 +63,14 @@ CLUSTER = LeaseTerms(LEASE_CLUSTER_S, LEASE_CLUSTER_RENEW_S)
 
 
 class LeaseRecord(Record):
-    """Who holds a session, as the coordination point knows it. The epoch stands in the value and
-    not in the store's revision: revisions begin again when a store is made anew."""
+    """The holder of a session, as stored at the coordination point. The epoch is in the value and
+    not the store's revision, because revisions start again when a store is recreated."""
 
     session: SessionId
     owner: str  # the host
-    incarnation: str  # random, made for one life: the host's name alone would outlive a crash
+    incarnation: str  # random, new after each crash, which the host's name alone would survive
     epoch: int  # the fencing token
     length_s: float | None  # None: pinned
-    released: bool = False  # its holder stopped before it wrote this: nobody needs to wait
-    forced_by: str = ""  # who attested that the incarnation before is gone, if that is how it came
+    released: bool = False  # its holder stopped before it wrote this: no need to wait
+    forced_by: str = ""  # the actor that attested that the incarnation before is gone, if forced
     reason: str = ""

@@ -1,5 +1,5 @@
-"""Where a host's own relay is to listen, as people write it: `0.0.0.0`, `192.168.1.5:7420`, `[::]`;
-`off`: there is to be none; nothing: on this machine only."""
+"""Where a host's own relay listens, as people write it: `0.0.0.0`, `192.168.1.5:7420`, `[::]`;
+`off`: no relay; empty: on this machine only."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ _HINT = "like 0.0.0.0, 192.168.1.5:7420 or [::]:7420; or off"
 
 
 class RelayListen(Record):
-    """An address, and a port or none in particular."""
+    """An address and a port."""
 
     address: str
-    port: int = 0  # 0: the usual one, or any that is free
+    port: int = 0  # 0: the default one, or any free one
 
     @property
     def ip6(self) -> bool:
@@ -23,17 +23,17 @@ class RelayListen(Record):
 
     @property
     def loopback(self) -> bool:
-        """Whether nobody but this machine can reach it."""
+        """Whether only this machine can reach it."""
         return self.address.startswith("127.") or self.address == "::1"
 
     @property
     def everywhere(self) -> bool:
-        """Whether it stands for every address of this machine."""
+        """Whether it means every address of this machine."""
         return self.address in ("0.0.0.0", "::")
 
     @property
     def near(self) -> str:
-        """The address by which this machine itself gets there."""
+        """The address at which this machine itself reaches it."""
         if not self.everywhere:
             return self.address
         return "::1" if self.ip6 else "127.0.0.1"

@@ -1,5 +1,5 @@
-"""What is compiled on this machine and where it is kept: a pure function of source, flags and
-surroundings, so that who builds and who loads agree without talking."""
+"""What is compiled on this machine and where it is stored: a pure function of source, flags and
+environment, so that builder and loader agree without communicating."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Program(Record):
     libraries: tuple[str, ...] = ()
 
     def file_name(self, text: bytes, machine: str) -> str:
-        """Of the compiled file: another for another source text, other flags, another machine."""
+        """Name of the compiled file: different for each source text, flags and machine."""
         import hashlib  # takes milliseconds: only who looks for a file waits for it
 
         parts = [text, *(flag.encode() for flag in self.flags)]
@@ -32,7 +32,7 @@ KEY_LOOP = Program("key-loop.so", "key_loop.c", ("-O2", "-fPIC", "-shared"))
 
 
 def kept_in(prefix: str, environment: Mapping[str, str], home: str) -> tuple[str, str]:
-    """The two directories: with the installation, and the user's cache where that one cannot be
+    """The two directories: in the installation, and in the user's cache if that cannot be
     written."""
     cache = environment.get("XDG_CACHE_HOME") or f"{home}/.cache"
     return f"{prefix}/lib/holdfast", f"{cache}/holdfast"

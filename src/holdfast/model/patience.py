@@ -1,9 +1,9 @@
-"""A short wait in a loop instead of in the kernel, where an answer is due at once.
+"""A short busy wait for an answer that is due at once.
 
 The echo of a key press comes back within a tenth of a millisecond. Going to sleep and being woken
-takes longer than that, twice on each side. So who has just sent a key looks again and again for a
-moment before going to sleep. It is bounded, and it is given up for a while where no quick answer
-comes: a few wasted moments per second at most, whatever is typed.
+takes longer than that, twice on each side. So after sending a key a process polls for a moment
+before it sleeps. The wait is bounded, and it is suspended for a while when no quick answer comes,
+so it wastes little time whatever is typed.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ _GIVE_UP_FOR = 8  # inputs, after one that was not answered quickly
 
 
 class EchoPatience:
-    """Whether to look again at once, learned from the last answers."""
+    """Whether to poll, learned from the last answers."""
 
     def __init__(self) -> None:
         self._skip = 0

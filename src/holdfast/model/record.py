@@ -1,4 +1,4 @@
-"""Frozen values declared by annotation, checked when they come from outside.
+"""Frozen values declared by annotation, and checked when unpacked.
 
 `class Size(Record): cols: int; rows: int` gives slots, a keyword constructor, equality, hash,
 repr, and `pack`/`unpack` to plain msgpack-able data. It does the part of `dataclasses` and of a
@@ -117,7 +117,7 @@ class Record(metaclass=_RecordMeta):
         return f"{type(self).__name__}({shown})"
 
     def __deepcopy__(self, _memo: object) -> Self:
-        return self  # a value that cannot change needs no copy
+        return self  # frozen values need no copy
 
     def replace(self, **changes: Any) -> Self:
         """The same value with some fields changed."""
@@ -187,7 +187,7 @@ def _generate(cls: type[Record]) -> tuple[Callable[[Any], Any], Callable[[Any, s
 
 
 def _readers_of(cls: type[Record]) -> dict[str, tuple[type, Callable[[Any, str], Any]]]:
-    """For each field the plain type it has, if it has one, and what checks anything else."""
+    """For each field its plain type, if it has one, and the reader for anything else."""
     readers = {}
     for owner in reversed(cls.__mro__):
         if not isinstance(owner, _RecordMeta):
@@ -201,7 +201,7 @@ def _readers_of(cls: type[Record]) -> dict[str, tuple[type, Callable[[Any, str],
 
 
 def _reader(kind: Any) -> Callable[[Any, str], Any]:
-    """A function that checks one value against one declared kind and gives it back."""
+    """A function that checks one value against a declared type and returns it."""
     if isinstance(kind, UnionType):
         return _union_reader([_reader(arm) for arm in kind.__args__])
     if isinstance(kind, GenericAlias):

@@ -1,8 +1,8 @@
-"""What a shell carries from one command line to the next, as it was at one prompt.
+"""The state that a shell keeps between command lines, as it was at one prompt.
 
-Deliberately without secrets: the value of an environment variable is here only when the variable
-shapes which code runs. Of every other one there is a digest, which tells that it changed and not
-what it is; so a state can be kept, compared and shown to whoever may see the session.
+Deliberately without secrets: the value of an environment variable is here only if the variable
+decides which code runs. All others have a digest, which shows that they changed but not their
+value. So a state can be stored, compared and shown to every actor that may see the session.
 """
 
 from __future__ import annotations
@@ -51,18 +51,18 @@ class ShellState(Record):
     """The shell's state when it showed prompt `number`."""
 
     kind: str  # "bash", "zsh" or "fish"
-    number: int  # of the command line to come, as in the report of the prompt
+    number: int  # of the next command line, as in the prompt's report
     serial: int  # counts the states this shell has written; rises also when `number` does not
     cwd: str
     umask: str
     exported: dict[str, str]  # name -> value if it shapes commands, else "#" and a digest
-    variables: dict[str, str]  # not exported, and shaping commands all the same
+    variables: dict[str, str]  # not exported, but they decide which code runs
     aliases: dict[str, str]
     functions: dict[str, str]  # name -> digest of the body; "" when only the name is known
     options: tuple[str, ...]  # those that are on
     traps: dict[str, str]  # signal or event -> what runs on it
     jobs: dict[str, str]  # pid -> "running sleep 100"
-    hashed: dict[str, str]  # command -> remembered path, where PATH alone would not lead there
+    hashed: dict[str, str]  # command -> remembered path, if PATH would find another
 
 
 class ChangeKind(StrEnum):

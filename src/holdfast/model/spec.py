@@ -1,4 +1,4 @@
-"""What is asked for when a session is started, and what came of it."""
+"""What a session is started with, and where it runs."""
 
 from __future__ import annotations
 

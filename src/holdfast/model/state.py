@@ -15,7 +15,7 @@ class SessionState(StrEnum):
     INPUT = "input"  # a program waits for a line or a key from the terminal
     SECRET = "secret"  # a program waits for a line with echo off
     STOPPED = "stopped"  # the foreground job is stopped by a signal
-    HALTED = "halted"  # the whole tree is frozen by the layer
+    HALTED = "halted"  # the whole tree is frozen by holdfast
     ENDED = "ended"  # the main process is gone; its true status is known
 
 

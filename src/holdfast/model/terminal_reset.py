@@ -1,8 +1,8 @@
-"""What undoes whatever a program may have set in an operator's terminal: one list, for who paints a
-session's screen there and for who leaves. Harmless where nothing was set.
+"""Escape sequences that undo what a program may have set in an operator's terminal, for painting a
+session's screen and for detaching. Harmless where nothing was set.
 
-Nothing here clears the screen, erases scrollback or asks a terminal anything. Left as they are, by
-whoever set them: the title, colours of the palette, 132 columns."""
+They do not clear the screen, erase scrollback or query the terminal. The title, palette colours and
+132 columns stay as they are."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""What is told of a session's turn: who holds it, who waits, what a seizure found, and what a new
-holder must know (A4-A6)."""
+"""What is reported of a session's turn: holder, queue, what a seizure found, and what a new holder
+must know (A4-A6)."""
 
 from __future__ import annotations
 

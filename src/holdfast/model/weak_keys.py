@@ -1,9 +1,9 @@
 """Ed25519 public keys that prove nothing.
 
-A few points of the curve have an order of at most 8. For a key that is one of them, a signature of
-zeros is right for one message in a handful, whoever made it: anybody could act under that key. The
-library that checks signatures does not mind, so we do. With the sign bit aside there are seven
-encodings, two of which are not the canonical ones.
+A few points of the curve have an order of at most 8. If a key is one of them, a signature of zeros
+is valid for one message in a handful: anybody could act under that key. The library that checks
+signatures accepts such keys, so we refuse them. Without the sign bit there are seven encodings, two
+of them not canonical.
 """
 
 from __future__ import annotations
