@@ -68,7 +68,7 @@ class SimHost(Client):
         proof = r.ProveHost(1, self.key.public, "", b"", self.key.public, bytes(64))
         self.end = HostEnd(relay, cast("WebSocketConnection", self), proof, "here")
         self._relay = relay
-        relay.host_in(self.end)
+        relay.add_host(self.end)
 
     async def has(self, key: SigningKey, epoch: int = 1) -> SessionId:
         session = SessionId.of_key(key.public)
@@ -81,7 +81,7 @@ class SimHost(Client):
         self.end._handle(message)
 
     def leaves(self) -> None:
-        self._relay.host_out(self.end)
+        self._relay.remove_host(self.end)
 
 
 class SimOperator(Client):
@@ -116,7 +116,7 @@ class SimOperator(Client):
                 await self.more.wait()
 
     def leaves(self) -> None:
-        self._relay.operator_out(self.end)
+        self._relay.remove_operator(self.end)
 
 
 class World:

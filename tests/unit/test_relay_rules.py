@@ -14,7 +14,7 @@ from holdfast.model import limits
 from holdfast.model.errors import InvalidArgument
 from holdfast.model.ids import SessionId
 from holdfast.ports.coordination import CasLost, CasUnknown, Written
-from holdfast.relay.address_rate import Guard, network_of
+from holdfast.relay.address_rate import AddressRate, network_of
 from holdfast.relay.epoch_floors import Floor, Floors, MemoryFloors, SharedFloors
 from holdfast.relay.limits import Bounds, bounds_of
 from holdfast.wire import relay_messages as r
@@ -131,7 +131,7 @@ def test_the_oldest_floor_goes_when_there_are_too_many() -> None:
 
 
 def test_a_bucket_empties_and_fills_again() -> None:
-    guard = Guard(burst=2, per_s=0.5, addresses_max=10)
+    guard = AddressRate(burst=2, per_s=0.5, addresses_max=10)
     assert [guard.take("x", 0.0) for _ in range(3)] == [0.0, 0.0, 2.0]
     assert guard.wait_s("x", 1.0) == 1.0
     assert guard.wait_s("y", 0.0) == 0.0
@@ -140,7 +140,7 @@ def test_a_bucket_empties_and_fills_again() -> None:
 
 
 def test_addresses_counted_are_bounded() -> None:
-    guard = Guard(burst=1, per_s=1.0, addresses_max=2)
+    guard = AddressRate(burst=1, per_s=1.0, addresses_max=2)
     for address in "abc":
         guard.take(address, 0.0)
     assert guard.wait_s("a", 0.0) == 0.0 and guard.wait_s("c", 0.0) > 0

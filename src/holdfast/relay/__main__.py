@@ -1,4 +1,4 @@
-"""The relay's start and end. `hold relay` runs this; so does whoever embeds a relay."""
+"""Starting and stopping the relay. `hold relay` runs this."""
 
 from __future__ import annotations
 
@@ -44,24 +44,24 @@ async def _serve(
 ) -> None:
     port = await server.start(tls)
     fingerprint = certificate.fingerprint_of(paths[0]) if paths else ""
-    if options.user and (why_not := privileges.become(options.user)):
-        log.warning("the relay stays user %d: %s", os.getuid(), why_not)
+    if options.user and (why_not := privileges.switch_user(options.user)):
+        log.warning("the relay keeps running as user %d: %s", os.getuid(), why_not)
     ending = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, _end, ending)
     loop.add_signal_handler(signal.SIGHUP, _renew, tls, paths)
-    _told(options, port, fingerprint)
-    # What was loaded to get here lives for ever; looking at it again and again is waste.
+    _print_address(options, port, fingerprint)
+    # What is loaded by now is never freed, so the garbage collector need not look at it.
     gc.collect()
     gc.freeze()
     await ending.wait()
-    log.info("draining: everybody is told to go elsewhere, for %g s", options.bounds.drain_s)
+    log.info("draining for %g s: clients are told to use another relay", options.bounds.drain_s)
     await server.stop()
 
 
 def _end(ending: asyncio.Event) -> None:
-    """The first signal drains; a second one does not wait for anybody."""
+    """The first signal drains; a second one stops at once."""
     if ending.is_set():
         os._exit(0)
     ending.set()
@@ -78,19 +78,19 @@ def _certificate(options: Options) -> tuple[str, str] | None:
 
 
 def _renew(tls: ssl.SSLContext | None, paths: tuple[str, str] | None) -> None:
-    """New connections get the certificate that is in the files now; a bad one changes nothing."""
+    """Reload the certificate files for new connections; a bad one changes nothing."""
     if tls is None or paths is None:
         return
     try:
         certificate.context_of(*paths)
         certificate.load(tls, *paths)
-        log.info("the certificate was read again")
+        log.info("the certificate was reloaded")
     except HoldfastError as error:
-        log.error("the old certificate stays: %s", error.message)
+        log.error("keeping the old certificate: %s", error.message)
 
 
-def _told(options: Options, port: int, fingerprint: str) -> None:
-    """One line for people or for whoever started us."""
+def _print_address(options: Options, port: int, fingerprint: str) -> None:
+    """One line for people, or for the process that started us."""
     address = f"[{options.address}]" if ":" in options.address else options.address
     url = f"{'https' if options.tls else 'http'}://{address}:{port}"
     line = f"{url} sha256:{fingerprint}" if fingerprint else url
@@ -102,7 +102,7 @@ def _told(options: Options, port: int, fingerprint: str) -> None:
 
 
 def _more_descriptors() -> None:
-    """One per connection: as many as this process may have."""
+    """Raise the limit of descriptors: each connection needs one."""
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 

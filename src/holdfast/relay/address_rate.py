@@ -1,6 +1,5 @@
-"""How often an address may do what costs the relay something: a bucket per address, refilled with
-time. Pure: the time comes in. An IPv6 network (/64) counts as one address, since whoever has one
-has all of it."""
+"""Rate limits per address: a token bucket for each. Pure: the caller passes the time. An IPv6
+network (/64) counts as one address, since one client usually has all of it."""
 
 from __future__ import annotations
 
@@ -8,7 +7,7 @@ import ipaddress
 from collections import OrderedDict
 
 
-class Guard:
+class AddressRate:
     """Buckets of `burst` tokens that refill at `per_s`."""
 
     def __init__(self, burst: int, per_s: float, addresses_max: int) -> None:
@@ -16,11 +15,11 @@ class Guard:
         self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()  # tokens, as of when
 
     def wait_s(self, address: str, now: float) -> float:
-        """How long until a token is there; 0: there is one. Takes none."""
+        """Seconds until there is a token; 0: there is one. Takes none."""
         return max(0.0, (1.0 - self._tokens(address, now)) / self._per_s)
 
     def take(self, address: str, now: float) -> float:
-        """Take a token: 0, or how long to wait for one when there is none."""
+        """Take a token and return 0, or the seconds to wait for one."""
         tokens = self._tokens(address, now)
         if tokens < 1.0:
             return (1.0 - tokens) / self._per_s
@@ -36,7 +35,7 @@ class Guard:
 
 
 def network_of(address: str) -> str:
-    """What is counted as one."""
+    """The network that counts as one address."""
     try:
         parsed = ipaddress.ip_address(address.partition("%")[0])
     except ValueError:

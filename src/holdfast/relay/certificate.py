@@ -1,7 +1,8 @@
-"""TLS: certificate files somebody else made, or one of our own for a LAN.
+"""TLS: given certificate files, or a self-signed certificate for a LAN.
 
-Nobody vouches for our own; who connects compares its fingerprint, the SHA-256 of the certificate,
-with the one printed at the start (links carry it). It is kept, so that the fingerprint stays.
+Clients check a self-signed certificate by its fingerprint, the SHA-256 of the certificate, which is
+printed at the start and carried by links. The certificate is kept, so that the fingerprint stays
+the same.
 """
 
 from __future__ import annotations
@@ -20,12 +21,12 @@ from holdfast.model.errors import InvalidArgument, StorageFailed
 if TYPE_CHECKING:
     from cryptography import x509
 
-_VALID_DAYS = 3650  # it is compared, not trusted: an expiry would only break links
+_VALID_DAYS = 3650  # clients compare the fingerprint, so an expiry would only break links
 _RENEW_DAYS = 30
 
 
 def context_of(certificate: str, key: str) -> ssl.SSLContext:
-    """A server's TLS from two PEM files. Load again into the same context after a renewal."""
+    """A server's TLS context from two PEM files. After a renewal, `load` into the same context."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.set_alpn_protocols(["http/1.1"])
@@ -46,7 +47,7 @@ def load(context: ssl.SSLContext, certificate: str, key: str) -> None:
 
 
 def fingerprint_of(certificate: str) -> str:
-    """SHA-256 of the (first) certificate in a PEM file, in hex."""
+    """SHA-256 of the first certificate in a PEM file, in hex."""
     with open(certificate, encoding="ascii") as file:
         text = file.read()
     end = "-----END CERTIFICATE-----"
@@ -55,7 +56,7 @@ def fingerprint_of(certificate: str) -> str:
 
 
 def self_signed(directory: str, names: list[str]) -> tuple[str, str]:
-    """The paths of our own certificate and its key, made when they are not there yet."""
+    """The paths of the self-signed certificate and its key, created if missing."""
     certificate, key = f"{directory}/self-signed.crt", f"{directory}/self-signed.key"
     if not _usable(certificate, key):
         made, private = _make(names)
@@ -64,7 +65,7 @@ def self_signed(directory: str, names: list[str]) -> tuple[str, str]:
             _write(key, private)
             _write(certificate, made)
         except OSError as error:
-            raise StorageFailed(f"cannot keep a certificate: {error}") from error
+            raise StorageFailed(f"cannot store the certificate: {error}") from error
     return certificate, key
 
 
@@ -85,7 +86,7 @@ def _make(names: list[str]) -> tuple[bytes, bytes]:
     from cryptography.hazmat.primitives import hashes, serialization
     from cryptography.hazmat.primitives.asymmetric import ec
 
-    key = ec.generate_private_key(ec.SECP256R1())  # what every browser takes
+    key = ec.generate_private_key(ec.SECP256R1())  # accepted by every browser
     subject = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "holdfast relay")])
     began = datetime.datetime.now(datetime.UTC) - datetime.timedelta(days=1)  # clocks differ
     made = (
@@ -122,7 +123,7 @@ def _alternatives(names: list[str]) -> list[x509.GeneralName]:
 
 
 def _write(path: str, data: bytes) -> None:
-    """Whole or not at all, and for us alone."""
+    """Atomically, and readable only for us."""
     beside = f"{path}.new"
     fd = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
     with open(fd, "wb") as file:

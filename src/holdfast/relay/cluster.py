@@ -1,12 +1,12 @@
-"""The other relays: who is there, who has what, and the links to them.
+"""The other relays: which are alive, which has what, and the links to them.
 
-Which host has a session, and in which epoch, is in the floors that relays share. Where that host is
-connected is not written down anywhere: whoever needs to know asks, and a relay that died does not
-answer. So nothing goes stale, and finding works also while the coordination point cannot be
-written to. An answer with a lower epoch than is known is no answer.
+The shared floors say which host has a session, and in which epoch. Where that host is connected is
+not stored: a relay asks the others, and a dead relay does not answer. So nothing goes stale, and
+lookups work even while the coordination point cannot be written to. An answer with a lower epoch
+than is known is ignored.
 
-Every relay says each second that it is there. One that falls silent is lost, with the links to and
-from it; if it was only paused, it hears that its links are over when it says something on them.
+Every relay sends a heartbeat each second. One that falls silent is lost, with the links to and from
+it; if it was only paused, it learns that its links are closed when it uses them.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from holdfast.model.errors import (
     ProtocolViolation,
 )
 from holdfast.ports.relay_bus import RelayBus
-from holdfast.relay.peer_hosts import FarHosts
+from holdfast.relay.peer_hosts import PeerHosts
 from holdfast.relay.peer_link import PeerLink
-from holdfast.relay.peer_operators import FarOperators
+from holdfast.relay.peer_operators import PeerOperators
 from holdfast.wire.relay_messages import Open, RelayFailed, encode
 from holdfast.wire.relay_peer_messages import (
     Beat,
@@ -47,11 +47,11 @@ log = logging.getLogger("relay")
 
 
 class LookupInProgress:
-    """A question to all, until one answer is good enough or all are in."""
+    """A lookup, until one answer is good enough or all relays have answered."""
 
     def __init__(self, asked: set[str] | None, enough: int | None, least: int) -> None:
-        """`asked`: None when there may be some we have not heard of; `enough`: the epoch that needs
-        no comparing; `least`: the lowest that will do."""
+        """`asked`: None if there may be relays we have not heard of; `enough`: an epoch that ends
+        the lookup at once; `least`: the lowest acceptable epoch."""
         self._asked, self._enough, self._least = asked, enough, least
         self.best, self._epoch = "", -1
         self.over = asyncio.Event()
@@ -66,7 +66,7 @@ class LookupInProgress:
         self.without(peer)
 
     def without(self, peer: str) -> None:
-        """It has answered, or never will."""
+        """This relay has answered, or is lost."""
         if self._asked is not None:
             self._asked.discard(peer)
             if not self._asked:
@@ -74,16 +74,16 @@ class LookupInProgress:
 
 
 class Cluster:
-    """This relay among the others."""
+    """This relay's view of the cluster."""
 
     def __init__(self, relay: Relay, bus: RelayBus) -> None:
         self._relay, self._bus, self._bounds = relay, bus, relay.bounds
-        self._peers: dict[str, float] = {}  # and when each was last heard
-        self._made: dict[str, FarHosts] = {}  # links we made, by peer
-        self._served: dict[str, FarOperators] = {}  # links made to us, by peer
+        self._peers: dict[str, float] = {}  # by name, with the time each was last heard
+        self._made: dict[str, PeerHosts] = {}  # links we made, by peer
+        self._served: dict[str, PeerOperators] = {}  # links made to us, by peer
         self._findings: dict[int, LookupInProgress] = {}
         self._asked = 0
-        self._settled = False  # whether all that are there have had the time to say so
+        self._settled = False  # whether all live relays have had time to send a heartbeat
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def start(self) -> None:
@@ -106,7 +106,7 @@ class Cluster:
     # -- operators' streams -------------------------------------------------------------------
 
     def open(self, operator: OperatorEnd, request: Open) -> None:
-        """Of a host or session that is not here. The operator is told how it went."""
+        """Open a stream to a host or session at another relay; the operator gets the answer."""
         self._spawn(self._open(operator, request))
 
     async def _open(self, operator: OperatorEnd, request: Open) -> None:
@@ -122,7 +122,8 @@ class Cluster:
         """The relay that has it."""
         if not self._bus.up:
             raise CoordinationDown(
-                "not here, and the other relays cannot be reached", hint="try another one, or later"
+                "not at this relay, and the others cannot be reached",
+                hint="try another relay, or later",
             )
         self._asked += 1
         number, finding = self._asked, self._finding(request)
@@ -132,34 +133,35 @@ class Cluster:
             async with asyncio.timeout(self._bounds.find_s):
                 await finding.over.wait()
         except TimeoutError:
-            pass  # whoever has not answered does not have it
+            pass  # a relay that has not answered does not have it
         finally:
             del self._findings[number]
         if finding.best:
             return finding.best
         if request.session is not None:
-            raise NoSuchSession("no host here has this session")
-        raise HostDown("this host is not connected here", hint="try another relay, or later")
+            raise NoSuchSession("no connected host has this session")
+        raise HostDown("this host is not connected", hint="try another relay, or later")
 
     def _finding(self, request: Open) -> LookupInProgress:
         floor = self._relay.floors.known(request.session) if request.session else None
         least = floor.epoch if floor else 0
-        # Of a session nothing was heard about, the highest of all answers is the one.
+        # If no floor is known for the session, the highest answer wins.
         enough = None if request.session and floor is None else least
         return LookupInProgress(set(self._peers) if self._settled else None, enough, least)
 
-    def _link_to(self, peer: str) -> FarHosts:
-        far = self._made.get(peer)
-        if far is None:
+    def _link_to(self, peer: str) -> PeerHosts:
+        peer_end = self._made.get(peer)
+        if peer_end is None:
             number = secrets.randbits(63)
             link = PeerLink(self._relay, self._bus, peer, number, made=True)
-            far = self._made[peer] = FarHosts(self._relay, link)
-        return far
+            peer_end = self._made[peer] = PeerHosts(self._relay, link)
+        return peer_end
 
     # -- what is heard ------------------------------------------------------------------------
 
     def heard(self, packet: bytes) -> None:
-        """From the bus. Other relays are believed, but a mistake of theirs must not end us."""
+        """A packet from the bus. Other relays are trusted, but their mistakes must not stop this
+        one."""
         try:
             kind, peer, link, number, body = unpack(packet)
             if kind is PeerKind.CLUSTER:
@@ -179,7 +181,7 @@ class Cluster:
                 self._lose(peer)
             case Beat():
                 if peer not in self._peers:
-                    log.info("relay %s is there", peer)
+                    log.info("relay %s is alive", peer)
                 self._peers[peer] = asyncio.get_running_loop().time()
                 if message.new:
                     self._tell(peer, Beat())
@@ -201,53 +203,57 @@ class Cluster:
         return SessionFound(find.number, True, incarnation.epoch)
 
     def _from_maker(self, kind: PeerKind, peer: str, link: int, number: int, body: bytes) -> None:
-        far = self._served.get(peer)
-        if kind is PeerKind.MAKER_SAYS and number == 0 and (far is None or far.link.number != link):
-            if far is not None:
-                self._lose_served(far, told=True)
+        peer_end = self._served.get(peer)
+        if (
+            kind is PeerKind.MAKER_SAYS
+            and number == 0
+            and (peer_end is None or peer_end.link.number != link)
+        ):
+            if peer_end is not None:
+                self._lose_served(peer_end, told=True)
             made = PeerLink(self._relay, self._bus, peer, link, made=False)
-            far = self._served[peer] = FarOperators(self._relay, made)
-        if far is None or far.link.number != link:
+            peer_end = self._served[peer] = PeerOperators(self._relay, made)
+        if peer_end is None or peer_end.link.number != link:
             if kind is not PeerKind.MAKER_ENDS:
                 self._bus.send(peer, pack(PeerKind.SERVER_ENDS, self._bus.name, link))
         elif kind is PeerKind.MAKER_ENDS:
-            self._lose_served(far, told=True)
+            self._lose_served(peer_end, told=True)
         elif kind is PeerKind.MAKER_SAID:
-            if not far.link.complete(number):
-                self._lose_served(far, told=False)
-        elif not self._takes(far, kind, number, body):
-            self._lose_served(far, told=False)
+            if not peer_end.link.complete(number):
+                self._lose_served(peer_end, told=False)
+        elif not self._takes(peer_end, kind, number, body):
+            self._lose_served(peer_end, told=False)
 
     def _from_server(self, kind: PeerKind, peer: str, link: int, number: int, body: bytes) -> None:
-        far = self._made.get(peer)
-        if far is None or far.link.number != link:
+        peer_end = self._made.get(peer)
+        if peer_end is None or peer_end.link.number != link:
             if kind is not PeerKind.SERVER_ENDS:
                 self._bus.send(peer, pack(PeerKind.MAKER_ENDS, self._bus.name, link))
         elif kind is PeerKind.SERVER_ENDS:
-            self._lose_made(far, told=True)
+            self._lose_made(peer_end, told=True)
         elif kind is PeerKind.SERVER_SAID:
-            if not far.link.complete(number):
-                self._lose_made(far, told=False)
-        elif not self._takes(far, kind, number, body):
-            self._lose_made(far, told=False)
+            if not peer_end.link.complete(number):
+                self._lose_made(peer_end, told=False)
+        elif not self._takes(peer_end, kind, number, body):
+            self._lose_made(peer_end, told=False)
 
     def _takes(
-        self, far: FarHosts | FarOperators, kind: PeerKind, number: int, body: bytes
+        self, peer_end: PeerHosts | PeerOperators, kind: PeerKind, number: int, body: bytes
     ) -> bool:
-        """Whether the link is as it should be after this message."""
-        if not far.link.next(number):
+        """Whether the link is still intact after this message."""
+        if not peer_end.link.next(number):
             return False
         try:
-            far.handle(decode(kind, body))
+            peer_end.handle(decode(kind, body))
         except ProtocolViolation as error:
-            log.warning("on a link with relay %s: %s", far.link.peer, error.message)
+            log.warning("on a link with relay %s: %s", peer_end.link.peer, error.message)
             return False
         return True
 
     # -- losing -------------------------------------------------------------------------------
 
     def _lose(self, peer: str) -> None:
-        """It is gone, and cannot be told anything."""
+        """The relay is gone; nothing can be sent to it."""
         if (made := self._made.get(peer)) is not None:
             self._lose_made(made, told=True)
         if (served := self._served.get(peer)) is not None:
@@ -255,21 +261,21 @@ class Cluster:
         for finding in list(self._findings.values()):
             finding.without(peer)
 
-    def _lose_made(self, far: FarHosts, *, told: bool) -> None:
-        del self._made[far.link.peer]
-        self._count_lost(far.link)
-        far.link.end(told=told)
-        far.lost()
+    def _lose_made(self, peer_end: PeerHosts, *, told: bool) -> None:
+        del self._made[peer_end.link.peer]
+        self._count_lost(peer_end.link)
+        peer_end.link.end(told=told)
+        peer_end.lost()
 
-    def _lose_served(self, far: FarOperators, *, told: bool) -> None:
-        del self._served[far.link.peer]
-        self._count_lost(far.link)
-        far.link.end(told=told)
-        self._relay.operator_out(far)
+    def _lose_served(self, peer_end: PeerOperators, *, told: bool) -> None:
+        del self._served[peer_end.link.peer]
+        self._count_lost(peer_end.link)
+        peer_end.link.end(told=told)
+        self._relay.remove_operator(peer_end)
 
     def _count_lost(self, link: PeerLink) -> None:
         self._relay.metrics.count("links_lost_total")
-        log.info("a link with relay %s is over", link.peer)
+        log.info("the link with relay %s is closed", link.peer)
 
     # -- beats --------------------------------------------------------------------------------
 
@@ -279,14 +285,14 @@ class Cluster:
             began = loop.time()
             await asyncio.sleep(self._bounds.beat_s)
             was_up, up = up, self._bus.up
-            self._settled = up and was_up  # who is there after an outage has yet to be heard
+            self._settled = up and was_up  # after an outage the live relays are not known yet
             if loop.time() - began > self._bounds.silence_s:
-                # It is we who were paused. What the others said meanwhile is still to be read.
+                # This process was paused. The others' packets are still unread.
                 self._peers = dict.fromkeys(self._peers, loop.time())
             if up:
                 self._tell_all(Beat(new=not was_up))
                 for link in self._links():
-                    link.say_how_much()
+                    link.send_count()
             silent = loop.time() - self._bounds.silence_s
             for peer in [peer for peer, at in self._peers.items() if at < silent]:
                 log.info("relay %s is silent", peer)
@@ -295,7 +301,7 @@ class Cluster:
 
     def _links(self) -> list[PeerLink]:
         made, served = self._made.values(), self._served.values()
-        return [far.link for far in made] + [far.link for far in served]
+        return [peer_end.link for peer_end in made] + [peer_end.link for peer_end in served]
 
     # -- the bus ------------------------------------------------------------------------------
 

@@ -1,10 +1,11 @@
-"""The epoch rule: of a session, only the incarnation with the highest epoch known is routed, and an
-epoch belongs to one host for ever.
+"""The epoch rule: only a session's incarnation with the highest known epoch is routed, and an epoch
+belongs to one host for ever.
 
-`MemoryFloors` are one relay's own, and forgotten with it; hosts that come back announce again, and
-the first to do so is believed. Operators have floors of their own, so a forgetful relay can
-misroute for a while but deceive nobody. `SharedFloors` are kept at a coordination point: a file,
-for one relay that is started again, or NATS, for several, and each hears what rose at another.
+`MemoryFloors` are one relay's own and are lost with it; hosts that reconnect announce again, and
+the first to do so is believed. Operators keep floors of their own, so a relay that forgot can
+misroute for a while but deceive nobody. `SharedFloors` are stored at a coordination point: a file,
+for one relay that is restarted, or NATS, for several relays, each of which learns what rose at
+another.
 """
 
 from __future__ import annotations
@@ -19,13 +20,13 @@ from holdfast.model.limits import RELAY_EPOCHS_MAX
 from holdfast.model.record import Record
 from holdfast.ports.coordination import Coordination, Written
 
-_PLACE = "relay_floors"  # the word before the session's id, at the coordination point
+_PLACE = "relay_floors"  # prefix of the keys at the coordination point
 _EPOCH_BYTES = 8
-_TRIES = 8  # each failed one means that somebody else wrote, or that there was no answer
+_TRIES = 8  # a try fails when another relay wrote first, or without an answer
 
 
 class Floor(Record):
-    """The highest epoch known of a session, and whose it is."""
+    """The highest known epoch of a session, and its host."""
 
     epoch: int
     host: bytes
@@ -35,25 +36,26 @@ class Floor(Record):
 
 
 class Floors(Protocol):
-    """Where floors are kept."""
+    """Where floors are stored."""
 
-    lasting: bool  # whether they outlive the relay
+    lasting: bool  # whether they survive the relay
 
     async def rise(self, session: SessionId, epoch: int, host: bytes) -> Floor:
-        """Raise the floor to this epoch of this host, if it is lower, and give the floor then."""
+        """Raise the floor to this epoch of this host if it is lower, and return the resulting
+        floor."""
         ...
 
     def risen(self) -> AsyncIterator[tuple[SessionId, Floor]]:
-        """Floors that rose, here or at another relay that shares them, as they do."""
+        """Floors as they rise, here or at another relay that shares them."""
         ...
 
     def known(self, session: SessionId) -> Floor | None:
-        """The floor as far as was heard, without asking anybody."""
+        """The floor as known locally."""
         ...
 
 
 class _Heard:
-    """Floors in memory, the least recent forgotten beyond the bound."""
+    """Floors in memory; beyond the limit the least recent is dropped."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -81,14 +83,14 @@ class MemoryFloors(_Heard):
         return self.raised(session, Floor(epoch, host))
 
     async def risen(self) -> AsyncIterator[tuple[SessionId, Floor]]:
-        """Nobody else can raise them."""
+        """Never yields: nobody else can raise them."""
         nobody: tuple[tuple[SessionId, Floor], ...] = ()
         for risen in nobody:
             yield risen
 
 
 class SharedFloors(_Heard):
-    """Floors at a coordination point, and those heard of in memory."""
+    """Floors at a coordination point, with those heard of cached in memory."""
 
     lasting = True
 
@@ -106,8 +108,8 @@ class SharedFloors(_Heard):
             done = await self._store.cas(entry.key, _value(wanted), entry.revision)
             if isinstance(done, Written):
                 return self.raised(session, wanted)
-            # Lost, or unknown: what stands there now tells.
-        raise CoordinationDown("the floor of a session could not be raised")
+            # Lost or unknown: read again.
+        raise CoordinationDown("could not raise the epoch floor of a session")
 
     async def risen(self) -> AsyncIterator[tuple[SessionId, Floor]]:
         async for entry in self._store.watch(_PLACE, below=True):
@@ -115,7 +117,7 @@ class SharedFloors(_Heard):
             try:
                 session = SessionId(entry.key.removeprefix(f"{_PLACE}."))
             except ValueError:
-                continue  # somebody else's key, by hand
+                continue  # a foreign key, written by hand
             if floor is not None:
                 yield session, self.raised(session, floor)
 

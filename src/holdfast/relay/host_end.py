@@ -1,4 +1,4 @@
-"""What a host says: its proof, its sessions, and its side of streams and broadcasts."""
+"""Messages from a host: its proof, its sessions, and its side of streams and broadcasts."""
 
 from __future__ import annotations
 
@@ -48,23 +48,23 @@ if TYPE_CHECKING:
 
 KEY_BYTES = 32
 SIGNATURE_BYTES = 64
-_AT_ONCE = 8  # sessions of one announcement dealt with before others are served again
-_REGISTRY_QUEUE = 16  # announcements and withdrawals of one host that wait; then it is not read
+_AT_ONCE = 8  # sessions of one announcement registered before other connections are served
+_REGISTRY_QUEUE = 16  # waiting announcements and withdrawals of one host; then it is not read
 
 
 async def prove(connection: WebSocketConnection, names: frozenset[str]) -> ProveHost | None:
-    """What the host at the other end proved; None when it left."""
+    """The host's proof, checked; None when it disconnected."""
     challenge = os.urandom(CHALLENGE_BYTES)
     connection.outbox.say(Challenge((RELAY_VERSION,), challenge))
     message = await connection.first()
     if message is None:
         return None
     if not isinstance(message, ProveHost):
-        raise ProtocolViolation("a host begins with `prove`")
+        raise ProtocolViolation("the first message of a host must be `prove`")
     if message.version != RELAY_VERSION:
-        raise VersionMismatch(f"this relay speaks version {RELAY_VERSION}, not {message.version}")
+        raise VersionMismatch(f"this relay supports version {RELAY_VERSION}, not {message.version}")
     if (len(message.static), len(message.binding)) != (KEY_BYTES, SIGNATURE_BYTES):
-        raise ProtocolViolation("a host's device is a key of 32 bytes and a signature of 64")
+        raise ProtocolViolation("a host's device must be a key of 32 bytes and a signature of 64")
     if names and message.relay not in names:
         raise BadSignature(
             f"the proof is for the relay {message.relay[:80]!r}, which is not this one",
@@ -83,7 +83,7 @@ def _signed(key: bytes, text: bytes, signature: bytes) -> bool:
 class HostEnd:
     """A host that proved its key."""
 
-    far = False
+    is_peer = False
 
     def __init__(
         self, relay: Relay, connection: WebSocketConnection, proof: ProveHost, address: str
@@ -94,11 +94,11 @@ class HostEnd:
         self.streams: dict[int, RelayStream] = {}
         self.sessions: dict[SessionId, RoutedIncarnation] = {}
         self.gone = False
-        self._down = ""  # why the coordination point did not answer, in this announcement
+        self._down = ""  # why the coordination point did not answer during this announcement
         self._registry: asyncio.Queue[Announce | WithdrawSession] = asyncio.Queue(_REGISTRY_QUEUE)
 
     async def serve(self) -> None:
-        """Registering may take as long as a coordination point does; streams do not wait for it."""
+        """Registration may wait for the coordination point; streams do not wait for it."""
         try:
             async with asyncio.TaskGroup() as both:
                 registering = both.create_task(self._register_all())
@@ -112,7 +112,7 @@ class HostEnd:
             raise group.exceptions[0] from None
 
     async def _register_all(self) -> None:
-        """In the order they came."""
+        """In order of arrival."""
         while True:
             message = await self._registry.get()
             if isinstance(message, Announce):
@@ -131,15 +131,15 @@ class HostEnd:
             case Admit():
                 self._admit(message)
             case _:
-                raise ProtocolViolation(f"`{message.tag}` is not for a host to say")
+                raise ProtocolViolation(f"a host may not send `{message.tag}`")
 
     def _broadcast(self, message: Broadcast) -> None:
-        """Of a session that is not (or no longer) routed to this host it reaches nobody."""
+        """Ignored if the session is not (or no longer) routed to this host."""
         incarnation = self.sessions.get(message.session)
         if incarnation is None:
             return
         if not incarnation.last < message.seq <= NUMBER_MAX:
-            raise ProtocolViolation("the numbers of broadcasts rise")
+            raise ProtocolViolation("the numbers of broadcasts must rise")
         self._relay.metrics.count("broadcast_frames_total")
         self._relay.metrics.count("broadcast_bytes_total", len(message.data))
         incarnation.broadcast(message)
@@ -165,21 +165,22 @@ class HostEnd:
 
     async def _register(self, one: Announced) -> AnnounceRefusal | None:
         if not 0 < one.epoch <= NUMBER_MAX or len(one.key) != KEY_BYTES:
-            raise ProtocolViolation("an announced session has a key of 32 bytes and an epoch")
+            raise ProtocolViolation("an announced session must have a key of 32 bytes and an epoch")
         session = SessionId.of_key(one.key)
         routed = self.sessions.get(session)
         if routed is not None and routed.epoch == one.epoch:
             return None
         if not _signed(one.key, session_text(session, self.key, one.epoch), one.signature):
-            # Checking costs the relay more than lying costs the host: counted like its own proof.
+            # A check costs the relay more than a lie costs the host, so it counts as a failed
+            # proof.
             if self._relay.proofs.take(self._address, asyncio.get_running_loop().time()):
-                raise BadSignature("too many sessions that are not signed with their own keys")
+                raise BadSignature("too many announced sessions are not signed with their own keys")
             return AnnounceRefusal(session, BadSignature.code, 0)
         if session not in self.sessions and self._relay.full_of_sessions(self):
             return AnnounceRefusal(session, LimitReached.code, 0)
         if self._rises_too_often(session, one.epoch):
             return AnnounceRefusal(session, RateLimited.code, 0)
-        if self._down:  # it was asked for another one just now: this host need not wait again
+        if self._down:  # it did not answer for another session just now: do not wait again
             return AnnounceRefusal(session, self._down, 0)
         try:
             floor = await self._relay.floors.rise(session, one.epoch, self.key)
@@ -196,7 +197,7 @@ class HostEnd:
         return None
 
     def _rises_too_often(self, session: SessionId, epoch: int) -> bool:
-        """What is written at a coordination point stays there, and anybody can make sessions."""
+        """What is written to a coordination point stays there, and anybody can create sessions."""
         floors = self._relay.floors
         known = floors.known(session)
         if not floors.lasting or (known is not None and known.epoch >= epoch):

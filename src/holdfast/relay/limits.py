@@ -53,11 +53,15 @@ def bounds_of(changes: list[str]) -> Bounds:
         name, _, text = change.partition("=")
         default = Bounds._defaults.get(name)
         if default is None:
-            raise InvalidArgument(f"there is no limit {name[:40]!r}", hint="docs/relay.md has all")
+            raise InvalidArgument(
+                f"there is no limit {name[:40]!r}", hint="docs/relay.md lists all"
+            )
         try:
             value = type(default)(text)
         except ValueError:
-            raise InvalidArgument(f"not a value for the limit {name}: {text[:40]!r}") from None
+            raise InvalidArgument(
+                f"not a valid value for the limit {name}: {text[:40]!r}"
+            ) from None
         if not 0 < value < 1 << 40:
             raise InvalidArgument(f"the limit {name} cannot be {text[:40]}")
         made = made.replace(**{name: value})

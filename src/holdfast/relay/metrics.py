@@ -1,11 +1,11 @@
-"""Counts, written the way Prometheus reads them. No client library: the format is two lines per
-number, and a relay has no histograms. No label names a host, session or address."""
+"""Counters, in the format of Prometheus. No client library: the format is two lines per number, and
+a relay has no histograms. No label names a host, session or address."""
 
 from __future__ import annotations
 
 _COUNTERS = {
     "connections_total": "WebSockets that were accepted",
-    "refused_total": "connections turned away: full, draining, too many, too often",
+    "refused_total": "connections refused: full, draining, too many, too often",
     "failed_proofs_total": "hosts that did not prove their key",
     "violations_total": "connections ended because of what they sent",
     "timeouts_total": "connections ended because they did not greet in time",

@@ -1,4 +1,4 @@
-"""What an operator says: streams it opens, sessions it subscribes to."""
+"""Messages from an operator: streams it opens, sessions it subscribes to."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from holdfast.model.errors import (
     VersionMismatch,
 )
 from holdfast.model.ids import SessionId
-from holdfast.relay.peer_hosts import FarHosts
+from holdfast.relay.peer_hosts import PeerHosts
 from holdfast.relay.peer_operators import find
 from holdfast.relay.streams import RelayStream
-from holdfast.relay.subscriptions import Audience
+from holdfast.relay.subscriptions import Subscribers
 from holdfast.relay.websocket import WebSocketConnection
 from holdfast.wire.messages.base import Message
 from holdfast.wire.relay_messages import (
@@ -43,29 +43,32 @@ if TYPE_CHECKING:
 
 
 async def greet(connection: WebSocketConnection) -> bool:
-    """Whether it stayed. An operator proves nothing here: what it may do, hosts decide."""
+    """False when it disconnected. An operator proves nothing to a relay: hosts decide what it may
+    do."""
     message = await connection.first()
     if message is None:
         return False
     if not isinstance(message, Greet):
-        raise ProtocolViolation("an operator begins with `greet`")
+        raise ProtocolViolation("the first message of an operator must be `greet`")
     if RELAY_VERSION not in message.versions:
-        raise VersionMismatch(f"this relay speaks version {RELAY_VERSION}")
+        raise VersionMismatch(f"this relay supports version {RELAY_VERSION}")
     return True
 
 
 class OperatorEnd:
-    """A client, whoever it is."""
+    """One connected client; the relay does not know its actor."""
 
-    far = False
+    is_peer = False
 
     def __init__(self, relay: Relay, connection: WebSocketConnection, address: str) -> None:
         self._relay, self.connection, self._address = relay, connection, address
         self.outbox = connection.outbox
         self.streams: dict[int, RelayStream] = {}
-        self.admitted: dict[SessionId, RelayStream] = {}  # by whose host, for as long as it is open
-        self.subscribed: dict[SessionId, Audience] = {}
-        self.opening = 0  # streams asked for at another relay
+        self.admitted: dict[
+            SessionId, RelayStream
+        ] = {}  # by the stream at which its host admitted it
+        self.subscribed: dict[SessionId, Subscribers] = {}
+        self.opening = 0  # streams requested at another relay
         self.joining: set[SessionId] = set()  # the same for subscriptions
         self.gone = False
 
@@ -83,10 +86,10 @@ class OperatorEnd:
                 self._relay.streams.close_by(self, message.stream)
             case Unsubscribe():
                 self.joining.discard(message.session)
-                if audience := self.subscribed.pop(message.session, None):
-                    audience.leave(self)
+                if subscribers := self.subscribed.pop(message.session, None):
+                    subscribers.leave(self)
             case _:
-                raise ProtocolViolation(f"`{message.tag}` is not for an operator to say")
+                raise ProtocolViolation(f"an operator may not send `{message.tag}`")
 
     def _request(self, message: Open | Subscribe) -> None:
         wait_s = 0.0
@@ -104,7 +107,7 @@ class OperatorEnd:
     def _open(self, message: Open) -> None:
         bounds, cluster = self._relay.bounds, self._relay.cluster
         if len(self.streams) + self.opening >= bounds.operator_streams:
-            raise LimitReached(f"{bounds.operator_streams} streams are open already")
+            raise LimitReached(f"the limit of {bounds.operator_streams} open streams is reached")
         try:
             host, incarnation = find(self._relay, message.host, message.session)
         except (NoSuchSession, HostDown):
@@ -121,8 +124,10 @@ class OperatorEnd:
         if stream is None:
             raise _not_admitted()
         if len(self.subscribed) + len(self.joining) >= self._relay.bounds.subscriptions:
-            raise LimitReached(f"{self._relay.bounds.subscriptions} subscriptions at once")
-        if isinstance(stream.host, FarHosts):
+            raise LimitReached(
+                f"the limit of {self._relay.bounds.subscriptions} subscriptions is reached"
+            )
+        if isinstance(stream.host, PeerHosts):
             stream.host.subscribe(self, message, stream)
             return
         incarnation = self._relay.incarnations.get(session)
@@ -136,24 +141,24 @@ class OperatorEnd:
         self.admitted[session] = stream
 
     def lose_admissions(self, stream: RelayStream, why: Why) -> None:
-        """The stream is closed, and with it goes what its host allowed."""
+        """The stream is closed, so the admissions given through it end."""
         lost = [session for session, by in self.admitted.items() if by is stream]
         for session in lost:
             del self.admitted[session]
-            if audience := self.subscribed.pop(session, None):
-                audience.leave(self)
+            if subscribers := self.subscribed.pop(session, None):
+                subscribers.leave(self)
                 self.outbox.say(SessionGone(session, why))
 
 
 def _not_admitted() -> NotPermitted:
-    """The same whether there is such a session or not: an id entitles to nothing."""
+    """The same whether the session exists or not: knowing an id gives no right."""
     return NotPermitted(
         "its host has not admitted you to this session", hint="open a stream to it and ask"
     )
 
 
 def _opened(number: int, stream: RelayStream, host: HostEnd) -> StreamOpened:
-    """Who is at the other end, as that one said it: operators check it (docs/relay.md)."""
+    """The host at the other end, as it described itself; operators check it (docs/relay.md)."""
     incarnation = stream.incarnation
     if incarnation is None:
         return StreamOpened(number, stream.number, host.key, 0, host.static, host.binding)

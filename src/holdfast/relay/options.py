@@ -1,4 +1,4 @@
-"""The relay's command line: what `hold relay` and `hold up` start it with."""
+"""The relay's command line, as used by `hold relay` and `hold up`."""
 
 from __future__ import annotations
 
@@ -13,27 +13,27 @@ from holdfast.relay.limits import Bounds, bounds_of
 DEFAULT_LISTEN = "127.0.0.1:7420"
 CLUSTER = "holdfast"
 _WORD = re.compile(r"[A-Za-z0-9_-]{1,32}")
-NATS_REPLICAS = 3  # what survives the loss of one server
+NATS_REPLICAS = 3  # survives the loss of one server
 
 
 class Options(Record):
-    """How one relay is to run."""
+    """How to run one relay."""
 
     address: str
     port: int
     certificate: str
     key: str
     self_signed: bool
-    names: tuple[str, ...]  # host:port by which hosts dial it; empty: not checked
+    names: tuple[str, ...]  # host:port names by which hosts dial it; empty: not checked
     public_metrics: bool
     bounds: Bounds
-    registry: str  # SQLite file; empty: what is known goes with the process
+    registry: str  # SQLite file; empty: the state is lost with the process
     nats: tuple[str, ...]  # URLs of servers of one cluster; empty: this relay is alone
     nats_replicas: int
-    cluster: str  # the relays of this name are one
-    ready_fd: int | None  # told the URL and fingerprint once it serves
-    view_port: int | None = None  # for pages of sessions' ports; 0: any; None: they are not shown
-    user: str = ""  # whom to become once all is open, if that can be; empty: nobody else
+    cluster: str  # relays with the same name form a cluster
+    ready_fd: int | None  # gets the URL and fingerprint once it serves
+    view_port: int | None = None  # for pages of sessions' ports; 0: any port; None: not shown
+    user: str = ""  # the user to switch to once everything is open, if possible
 
     @property
     def tls(self) -> bool:
@@ -60,16 +60,16 @@ def parse(words: list[str]) -> Options:
     given = parser.parse_args(words)
     address, port = _place(given.listen)
     if bool(given.cert) != bool(given.key):
-        raise InvalidArgument("a certificate and its key go together: --cert and --key")
+        raise InvalidArgument("--cert and --key must be given together")
     if given.cert and given.self_signed:
-        raise InvalidArgument("either --cert and --key or --self-signed")
+        raise InvalidArgument("give either --cert and --key, or --self-signed")
     if given.registry and given.nats:
-        raise InvalidArgument("either --registry, for a relay alone, or --nats, for several")
+        raise InvalidArgument("give either --registry, for a single relay, or --nats, for several")
     if not 1 <= given.nats_replicas <= 5:
-        raise InvalidArgument("NATS keeps one to five replicas: --nats-replicas")
+        raise InvalidArgument("--nats-replicas must be 1 to 5")
     if not _WORD.fullmatch(given.cluster):
         raise InvalidArgument(
-            f"not a name of a cluster: {given.cluster[:40]!r}",
+            f"not a cluster name: {given.cluster[:40]!r}",
             hint="letters, digits, '_' and '-', at most 32",
         )
     options = Options(
@@ -91,7 +91,7 @@ def parse(words: list[str]) -> Options:
     )
     if not (options.tls or given.plain or _loopback(address)):
         raise InvalidArgument(
-            f"without TLS everybody on the way to {address} sees who talks to whom",
+            f"without TLS the network to {address} can see who talks to whom",
             hint="--cert and --key, --self-signed for a LAN, or --plain behind a proxy with TLS",
         )
     return options

@@ -1,14 +1,14 @@
-"""What waits for one connection.
+"""What waits to be sent over one connection.
 
-Two lanes: answers and streams first, broadcasts after, so that a key's echo does not wait behind
-a screenful. Whoever puts something in never waits, and what is held is bounded:
+Two lanes: answers and streams first, broadcasts after, so that a key's echo does not wait behind a
+screenful. Adding never blocks, and what is held is bounded:
 
     answers      counted; when there are many, their connection is not read (`room`)
     streams      bounded by credit, by this connection's bound and by the relay's; then refused
     broadcasts   bounded in bytes; then the session that takes most of it loses what waits, and a
                  gap is told in its place. Until the gap is told the session adds nothing more
 
-As long as the socket takes it, nothing waits here at all: it is handed over at once.
+While the socket accepts data, nothing waits here: it is written at once.
 """
 
 from __future__ import annotations
@@ -33,23 +33,23 @@ class OutboxSocket:
     """What an outbox writes to."""
 
     def ready(self, size: int) -> bool:
-        """Whether it takes so many bytes without anybody having to wait."""
+        """Whether it accepts so many bytes without waiting."""
         raise NotImplementedError
 
     def write(self, frame: bytes) -> None:
-        """Take a frame. Raises ConnectionError when there is nobody to take it for."""
+        """Write a frame. Raises ConnectionError when the connection is closed."""
         raise NotImplementedError
 
     async def drain(self) -> None:
-        """Wait until it takes more."""
+        """Wait until it accepts more."""
         raise NotImplementedError
 
     def abort(self) -> None:
-        """End the connection without another word."""
+        """Close the connection at once."""
         raise NotImplementedError
 
 
-class HeldBack:
+class HeldBytes:
     """Bytes waiting in all outboxes of a relay."""
 
     def __init__(self) -> None:
@@ -57,10 +57,10 @@ class HeldBack:
 
 
 class Outbox:
-    """See above. `Subscription.queued` and `.gap` are kept here and nowhere else."""
+    """See above. Only this class changes `Subscription.queued` and `.gap`."""
 
     def __init__(
-        self, socket: OutboxSocket, bounds: Bounds, held: HeldBack, metrics: Metrics
+        self, socket: OutboxSocket, bounds: Bounds, held: HeldBytes, metrics: Metrics
     ) -> None:
         self._socket, self._bounds, self._held, self._metrics = socket, bounds, held, metrics
         self._first: deque[tuple[bytes, Half | None, int]] = deque()
@@ -81,7 +81,7 @@ class Outbox:
             self._hold(len(frame))
 
     def pass_on(self, frame: bytes, half: Half, carried: int) -> bool:
-        """So many bytes of a stream. False: there is no room, and nothing was kept."""
+        """Send stream data. False: there is no room, and it was dropped."""
         if self._at_once(frame):
             half.left(carried)
             return True
@@ -97,7 +97,7 @@ class Outbox:
         return True
 
     def broadcast(self, frame: bytes, subscription: Subscription, seq: int) -> None:
-        """One broadcast to one subscriber, now, later, or as part of a gap."""
+        """Send one broadcast to one subscriber, now, later, or as part of a gap."""
         if subscription.gap is not None:
             subscription.gap = (subscription.gap[0], seq)
             self._metrics.count("left_out_frames_total")
@@ -114,14 +114,15 @@ class Outbox:
         self._hold(len(frame))
 
     def gap(self, subscription: Subscription, first: int, last: int) -> None:
-        """These never came here. What waits of the same session is left out with them: one gap."""
+        """These broadcasts were lost before they got here. Waiting ones of the same session join
+        the gap."""
         if subscription.gap is not None:
             subscription.gap = (subscription.gap[0], last)
             return
         self._tell_gap(subscription, [*self._drop(subscription), first, last])
 
-    def say_after(self, message: Message) -> None:
-        """News that must not overtake the broadcasts before it."""
+    def say_after_broadcasts(self, message: Message) -> None:
+        """A message that must not overtake the broadcasts before it."""
         if not self._after:
             self.say(message)
             return
@@ -131,14 +132,15 @@ class Outbox:
         self._hold(len(frame))
 
     def forget(self, subscription: Subscription) -> None:
-        """Nothing of it that still waits is to be sent."""
+        """Drop everything of this subscription that still waits."""
         subscription.gap = None
         self._drop(subscription)
 
     # -- the bound of broadcasts --------------------------------------------------------------
 
     def _make_room(self, size: int, subscription: Subscription, seq: int) -> bool:
-        """Until it fits, the session that holds most falls behind. False: that is this one."""
+        """Until it fits, drop what waits of the session that holds most. False: that is this
+        one."""
         while (
             self._after_bytes + size > self._bounds.operator_queue_bytes
             or self._held.bytes + size > self._bounds.held_max_bytes
@@ -152,7 +154,7 @@ class Outbox:
         return True
 
     def _fall_behind(self, subscription: Subscription, seq: int | None) -> None:
-        """Its waiting frames, and this one, become a gap, told when the socket has caught up."""
+        """Its waiting frames, and this one, become a gap, sent when the socket has caught up."""
         lost = self._drop(subscription)
         if seq is not None:
             lost.append(seq)
@@ -165,7 +167,7 @@ class Outbox:
         self._hold(0)
 
     def _drop(self, subscription: Subscription) -> list[int]:
-        """Take its frames, and a gap not told, out of the lane; gives their numbers."""
+        """Remove its frames, and a gap not sent yet, from the lane; returns their numbers."""
         kept = [item for item in self._after if item[1] is not subscription]
         lost = [seq for frame, of, seq in self._after if of is subscription and frame is not None]
         self._after = deque(kept)
@@ -177,8 +179,8 @@ class Outbox:
     # -- writing ------------------------------------------------------------------------------
 
     def _at_once(self, frame: bytes) -> bool:
-        """Hand it over if nothing waits and the socket takes it. What a broken connection is
-        given is gone; its reader finds out, and the end is cleared away."""
+        """Write it if nothing waits and the socket accepts it. On a broken connection it is lost;
+        the reader notices and removes the end."""
         if self.broken:
             return True
         if self._writer is not None or not self._socket.ready(len(frame)):
@@ -195,7 +197,7 @@ class Outbox:
             self._writer = asyncio.create_task(self._write())
 
     async def _write(self) -> None:
-        """Until nothing waits. Only here is a socket waited for."""
+        """Until nothing waits. Only here does the relay wait for a socket."""
         try:
             while self._first or self._after:
                 await (self._write_first() if self._first else self._write_after())
@@ -227,7 +229,7 @@ class Outbox:
             assert subscription is not None and subscription.gap is not None
             (first, last), subscription.gap = subscription.gap, None
             self._metrics.count("gaps_total")
-            await self._send(framed(BroadcastGap(subscription.audience.session, first, last)))
+            await self._send(framed(BroadcastGap(subscription.subscribers.session, first, last)))
             subscription.took(last, 0)
             return
         size = len(frame)
@@ -245,8 +247,9 @@ class Outbox:
     # -- waiting and ending -------------------------------------------------------------------
 
     async def room(self) -> None:
-        """Until few enough answers wait: who does not read its answers is not read either. Nor
-        are its pongs then, so the heartbeat cannot tell that it is dead: this does."""
+        """Wait until few enough answers are queued: a client that does not read its answers is not
+        read either. Its pongs are not read then, so the heartbeat cannot notice that it is dead:
+        this does."""
         while len(self._first) > self._bounds.answers_max and not self.broken:
             self._progress.clear()
             try:
@@ -255,13 +258,13 @@ class Outbox:
                 self._break()
 
     async def flush(self, within_s: float) -> None:
-        """Until nothing waits, or the time is over."""
+        """Wait until nothing is queued, or the time is up."""
         if self._writer is not None:
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(asyncio.shield(self._writer), within_s)
 
     def close(self) -> None:
-        """Nothing is sent any more; what waits is let go."""
+        """Send nothing more; drop what waits."""
         self.broken = True
         if self._writer is not None:
             self._writer.cancel()

@@ -1,8 +1,8 @@
-"""The hosts of another relay, for operators of this one. To a stream they are one more host. What
-one of them broadcasts comes over the link once, and is fanned out here to who subscribed here.
+"""The hosts of another relay, for operators of this one. To a stream they look like one more host.
+Each of their broadcasts comes over the link once, and is fanned out to the subscribers here.
 
-An answer is dealt with as it comes, never by a task that runs later: what the other relay says next
-may already be about the stream or the subscription it just gave us.
+An answer is handled as it arrives, never by a task that runs later: the next message may already be
+about the stream or subscription that the answer opened.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from holdfast.model.errors import HostDown, NotPermitted, ProtocolViolation
 from holdfast.model.ids import SessionId
 from holdfast.relay.peer_link import PeerLink
 from holdfast.relay.streams import RelayStream
-from holdfast.relay.subscriptions import Audience
+from holdfast.relay.subscriptions import Subscribers
 from holdfast.wire.messages.base import Answer, Message
 from holdfast.wire.relay_messages import (
     Admit,
@@ -39,19 +39,19 @@ if TYPE_CHECKING:
     from holdfast.relay.rendezvous import Relay
 
 
-class FarAudience(Audience):
-    """The part of an audience that is here."""
+class PeerSubscribers(Subscribers):
+    """The subscribers at this relay of a session at another."""
 
     __slots__ = ("_hosts", "key")
 
     def __init__(
-        self, session: SessionId, epoch: int, hosts: FarHosts, key: bytes, window: int
+        self, session: SessionId, epoch: int, hosts: PeerHosts, key: bytes, window: int
     ) -> None:
         super().__init__(session, epoch, window)
         self._hosts, self.key = hosts, key
 
     def want(self, wanted: bool) -> None:
-        """The first one joined by asking the other relay; the last one leaves."""
+        """The first subscriber joined through the other relay; the last one leaves it."""
         if not wanted:
             self._hosts.leave(self)
 
@@ -65,22 +65,22 @@ class FarAudience(Audience):
 
 
 class _Joining:
-    """Who waits to subscribe to a session, at which host's word."""
+    """Operators that wait to subscribe to a session, and the host that admitted them."""
 
     def __init__(self, key: bytes) -> None:
         self.key = key
         self.waiting: list[tuple[OperatorEnd, int, RelayStream]] = []
 
 
-class FarHosts:
-    """One relay's, as long as our link to it lasts."""
+class PeerHosts:
+    """The hosts of one relay, while our link to it lasts."""
 
-    far = True
+    is_peer = True
 
     def __init__(self, relay: Relay, link: PeerLink) -> None:
         self._relay, self.link, self.outbox = relay, link, link.outbox
         self.streams: dict[int, RelayStream] = {}  # by the other relay's numbers
-        self.sessions: dict[SessionId, FarAudience] = {}  # that somebody here is subscribed to
+        self.sessions: dict[SessionId, PeerSubscribers] = {}  # with subscribers here
         self._joining: dict[SessionId, _Joining] = {}
         self._answers: dict[int, Callable[[Answer | None], None]] = {}
         self._last = 0
@@ -96,11 +96,11 @@ class FarHosts:
             case Broadcast():
                 self._broadcast(message)
             case BroadcastGap():
-                if audience := self.sessions.get(message.session):
-                    audience.gap(message.first, message.last)
+                if subscribers := self.sessions.get(message.session):
+                    subscribers.gap(message.first, message.last)
             case SessionGone():
-                if audience := self.sessions.pop(message.session, None):
-                    audience.end(message.why)
+                if subscribers := self.sessions.pop(message.session, None):
+                    subscribers.end(message.why)
             case Admit():
                 if stream := self.streams.get(message.stream):
                     stream.operator.admit(message.session, stream)
@@ -108,14 +108,16 @@ class FarHosts:
                 if answered := self._answers.pop(message.id, None):
                     answered(message)
             case _:
-                raise ProtocolViolation(f"`{message.tag}` is not for this end of a link")
+                raise ProtocolViolation(
+                    f"a relay may not send `{message.tag}` in this direction of a link"
+                )
 
     def _broadcast(self, message: Broadcast) -> None:
-        audience = self.sessions.get(message.session)
-        if audience is not None:
-            if message.seq <= audience.last:
-                raise ProtocolViolation("the numbers of broadcasts rise")
-            audience.broadcast(message)
+        subscribers = self.sessions.get(message.session)
+        if subscribers is not None:
+            if message.seq <= subscribers.last:
+                raise ProtocolViolation("the numbers of broadcasts must rise")
+            subscribers.broadcast(message)
 
     def _ask(self, answered: Callable[[Answer | None], None]) -> int:
         self._last += 1
@@ -125,7 +127,7 @@ class FarHosts:
     # -- streams ------------------------------------------------------------------------------
 
     def reach(self, operator: OperatorEnd, request: Open) -> None:
-        """A stream for this operator, who gets the answer."""
+        """Open a stream for this operator, which gets the answer."""
         number = self._ask(lambda answer: self._reached(operator, request.id, answer))
         window = self._relay.bounds.stream_window_bytes
         self.outbox.say(PeerReach(number, request.host, request.session, window))
@@ -156,14 +158,14 @@ class FarHosts:
     # -- one to many --------------------------------------------------------------------------
 
     def subscribe(self, operator: OperatorEnd, request: Subscribe, stream: RelayStream) -> None:
-        """For one that was admitted at this stream."""
+        """Subscribe an operator that was admitted at this stream."""
         session = request.session
-        audience, joining = self.sessions.get(session), self._joining.get(session)
-        known = audience or joining
+        subscribers, joining = self.sessions.get(session), self._joining.get(session)
+        known = subscribers or joining
         if known is not None and known.key != stream.key:
             raise NotPermitted("the host that admitted you does not have this session")
-        if audience is not None:
-            self._subscribed(operator, request.id, audience)
+        if subscribers is not None:
+            self._subscribed(operator, request.id, subscribers)
             return
         if joining is None:
             joining = self._joining[session] = _Joining(stream.key)
@@ -180,36 +182,38 @@ class FarHosts:
                 operator.outbox.say(_refusal(request, answer))
             return
         window = self._relay.bounds.broadcast_window_bytes
-        audience = FarAudience(session, answer.epoch, self, joining.key, window)
-        self.sessions[session] = audience
+        subscribers = PeerSubscribers(session, answer.epoch, self, joining.key, window)
+        self.sessions[session] = subscribers
         for operator, request, stream in joining.waiting:
             if operator.admitted.get(session) is not stream:
                 operator.outbox.say(_refusal(request, None))
-            elif session not in operator.joining:  # it changed its mind while it waited
-                operator.outbox.say(Subscribed(request, audience.epoch))
+            elif session not in operator.joining:  # it unsubscribed while it waited
+                operator.outbox.say(Subscribed(request, subscribers.epoch))
             else:
-                self._subscribed(operator, request, audience)
+                self._subscribed(operator, request, subscribers)
         for operator, _, _ in joining.waiting:
             operator.joining.discard(session)
-        if not audience.subscriptions:
-            self.leave(audience)
+        if not subscribers.subscriptions:
+            self.leave(subscribers)
 
-    def _subscribed(self, operator: OperatorEnd, request: int, audience: FarAudience) -> None:
-        operator.subscribed[audience.session] = audience
-        operator.outbox.say(Subscribed(request, audience.epoch))
-        audience.join(operator)
+    def _subscribed(
+        self, operator: OperatorEnd, request: int, subscribers: PeerSubscribers
+    ) -> None:
+        operator.subscribed[subscribers.session] = subscribers
+        operator.outbox.say(Subscribed(request, subscribers.epoch))
+        subscribers.join(operator)
 
-    def leave(self, audience: FarAudience) -> None:
-        if self.sessions.get(audience.session) is audience:
-            del self.sessions[audience.session]
-            self.outbox.say(PeerLeave(audience.session))
+    def leave(self, subscribers: PeerSubscribers) -> None:
+        if self.sessions.get(subscribers.session) is subscribers:
+            del self.sessions[subscribers.session]
+            self.outbox.say(PeerLeave(subscribers.session))
 
     # -- the end ------------------------------------------------------------------------------
 
     def lost(self) -> None:
-        """The link is over: what was on it is for its operators to open again."""
-        for audience in list(self.sessions.values()):
-            audience.end(Why.HOST_GONE)
+        """The link is closed: operators have to open their streams again."""
+        for subscribers in list(self.sessions.values()):
+            subscribers.end(Why.HOST_GONE)
         self.sessions.clear()
         for stream in list(self.streams.values()):
             self._relay.streams.close(stream, Why.HOST_GONE, but=self)
@@ -221,5 +225,5 @@ class FarHosts:
 def _refusal(request: int, answer: Answer | None) -> RelayFailed:
     if isinstance(answer, RelayFailed):
         return answer.replace(id=request)
-    lost = HostDown("the way to this host's relay is lost", hint="try again")
+    lost = HostDown("the link to this host's relay was lost", hint="try again")
     return RelayFailed(request, lost.code, lost.message, lost.hint)

@@ -1,10 +1,10 @@
 """A link between two relays: messages each way, numbered, over a bus that may lose any of them.
 
 One relay makes it, for its operators; the other serves it, for its hosts. A number that is not the
-next means that something was lost, and then the link is over, at both ends: streams carry their
-bytes in order or not at all, and who was on it opens anew. Each end says at every beat how much it
-has said, so that a lost last message is noticed too. Nothing is sent twice, and nothing is waited
-for.
+next means that a message was lost; then both ends close the link, because streams carry their bytes
+in order or not at all, and operators open their streams again. With every beat each end says how
+many messages it has sent, so that a lost last message is noticed too. Nothing is sent twice, and
+nothing waits for an answer.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class PeerLink(OutboxSocket):
-    """One end of it."""
+    """One end of a link."""
 
     def __init__(self, relay: Relay, bus: RelayBus, peer: str, number: int, *, made: bool) -> None:
         self._bus, self.peer, self.number = bus, peer, number
@@ -32,7 +32,7 @@ class PeerLink(OutboxSocket):
         )
         self._said = self._heard = 0
         self.over = False
-        # It stands for all operators of a relay, and may hold for them what one connection may.
+        # It serves all operators of a relay, but holds no more than one connection may.
         bounds = relay.bounds.replace(operator_queue_bytes=relay.bounds.connection_bytes)
         self.outbox = Outbox(self, bounds, relay.held, relay.metrics)
 
@@ -43,7 +43,7 @@ class PeerLink(OutboxSocket):
 
     def write(self, frame: bytes) -> None:
         if self.over:
-            raise ConnectionResetError("the link is over")
+            raise ConnectionResetError("the link is closed")
         says = self._kinds[0]
         packet = pack(says, self._bus.name, self.number, self._said, body_of(frame))
         self._bus.send(self.peer, packet)
@@ -53,7 +53,7 @@ class PeerLink(OutboxSocket):
         await self._bus.drain()
 
     def abort(self) -> None:
-        """The next packet that comes finds it over."""
+        """The next packet finds the link closed."""
         self.over = True
 
     # -- numbers ------------------------------------------------------------------------------
@@ -66,10 +66,10 @@ class PeerLink(OutboxSocket):
         return True
 
     def complete(self, said: int) -> bool:
-        """Whether all that the other end has said has come."""
+        """Whether all messages of the other end have arrived."""
         return not self.over and said == self._heard
 
-    def say_how_much(self) -> None:
+    def send_count(self) -> None:
         if self._said:
             self._bus.send(self.peer, pack(self._kinds[1], self._bus.name, self.number, self._said))
 

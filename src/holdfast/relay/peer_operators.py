@@ -1,8 +1,8 @@
-"""The operators of another relay, at hosts of this one. To hosts and to what they send, they are
-one more operator, with many streams; which of its operators a stream is for, that relay knows.
+"""The operators of another relay, at hosts of this one. To hosts they look like one operator with
+many streams; the other relay knows which of its operators a stream belongs to.
 
-Who may subscribe is that relay's to see to, as a host's `admit` is passed on to it: relays of one
-cluster are run by the same people. What the host sends is sealed from all of them alike.
+The other relay enforces admissions, and gets each `admit` of a host: relays of one cluster are run
+by the same people. None of them can read what the host sends.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from holdfast.model.errors import (
 from holdfast.model.ids import SessionId
 from holdfast.relay.peer_link import PeerLink
 from holdfast.relay.streams import RelayStream
-from holdfast.relay.subscriptions import Audience, RoutedIncarnation
+from holdfast.relay.subscriptions import RoutedIncarnation, Subscribers
 from holdfast.wire.messages.base import Message
 from holdfast.wire.relay_messages import (
     Admit,
@@ -38,15 +38,15 @@ if TYPE_CHECKING:
     from holdfast.relay.rendezvous import Relay
 
 
-class FarOperators:
-    """One relay's, as long as its link lasts."""
+class PeerOperators:
+    """The operators of one relay, while its link lasts."""
 
-    far = True
+    is_peer = True
 
     def __init__(self, relay: Relay, link: PeerLink) -> None:
         self._relay, self.link, self.outbox = relay, link, link.outbox
         self.streams: dict[int, RelayStream] = {}
-        self.subscribed: dict[SessionId, Audience] = {}
+        self.subscribed: dict[SessionId, Subscribers] = {}
 
     def handle(self, message: Message) -> None:
         match message:
@@ -65,7 +65,9 @@ class FarOperators:
             case PeerReach() | PeerJoin():
                 self._request(message)
             case _:
-                raise ProtocolViolation(f"`{message.tag}` is not for this end of a link")
+                raise ProtocolViolation(
+                    f"a relay may not send `{message.tag}` in this direction of a link"
+                )
 
     def _request(self, message: PeerReach | PeerJoin) -> None:
         try:
@@ -74,7 +76,9 @@ class FarOperators:
             else:
                 self._join(message)
         except HoldfastError as error:
-            self.outbox.say_after(RelayFailed(message.id, error.code, error.message, error.hint))
+            self.outbox.say_after_broadcasts(
+                RelayFailed(message.id, error.code, error.message, error.hint)
+            )
 
     def _reach(self, message: PeerReach) -> None:
         host, incarnation = find(self._relay, message.host, message.session)
@@ -99,33 +103,33 @@ class FarOperators:
         if incarnation is None or incarnation.host.key != message.host:
             raise NotPermitted("the host that admitted you does not have this session")
         self.subscribed[message.session] = incarnation
-        # In the lane of broadcasts: none of an earlier incarnation comes after it.
-        self.outbox.say_after(PeerJoined(message.id, incarnation.epoch))
+        # In the broadcast lane, so that no broadcast of an earlier incarnation comes after it.
+        self.outbox.say_after_broadcasts(PeerJoined(message.id, incarnation.epoch))
         incarnation.join(self)
 
     def admit(self, session: SessionId, stream: RelayStream) -> None:
         self.outbox.say(Admit(stream.number, session))
 
     def lose_admissions(self, stream: RelayStream, why: Why) -> None:
-        """It hears that the stream is closed, and who loses what by that."""
+        """The other relay gets the close of the stream and ends the admissions itself."""
 
 
 def find(
     relay: Relay, key: bytes, session: SessionId | None
 ) -> tuple[HostEnd, RoutedIncarnation | None]:
-    """A host that is here, by its key or by a session; or why not."""
+    """A host connected here, by its key or by a session; raises if there is none."""
     if relay.draining:
-        raise LimitReached("this relay is about to end", hint="use another one")
+        raise LimitReached("this relay is stopping", hint="use another one")
     if session is not None:
         incarnation = relay.incarnations.get(session)
         if incarnation is None:
-            raise NoSuchSession("no host here has this session")
+            raise NoSuchSession("no connected host has this session")
         host = incarnation.host
     else:
         incarnation, found = None, relay.hosts.get(key)
         if found is None:
-            raise HostDown("this host is not connected here", hint="try another relay, or later")
+            raise HostDown("this host is not connected", hint="try another relay, or later")
         host = found
     if len(host.streams) >= relay.bounds.host_streams:
-        raise LimitReached("that host has as many streams as a relay gives it")
+        raise LimitReached("that host has reached the limit of open streams")
     return host, incarnation

@@ -1,9 +1,9 @@
-"""A second origin, on a port of its own, for pages that come from ports of sessions: the web app
-shows them in a frame (docs/relay.md, *Viewing a port*).
+"""A second origin, on its own port, for pages that come from ports of sessions: the web app shows
+them in a frame (docs/relay.md, *Viewing a port*).
 
-Such a page is somebody's program. On the app's own origin it could use the keys of this device; on
-another it cannot. What is given out here is only the shell around it, and the worker by which its
-requests reach the app; the page itself comes through the app's own channel, and never from here.
+Such a page is untrusted. On the app's own origin it could use the keys of this device; on another
+origin it cannot. This server provides only the frame around the page and the worker that passes its
+requests to the app; the page itself comes through the app's channel.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from aiohttp import web
 from holdfast.relay.web_app import VIEW, WebApp, origin_at
 
 _SHELL = "shell.html"
-# The shell's own: it shows frames of its origin, and runs nothing but its own file.
+# Policy of the frame: it shows frames of its own origin, and runs only its own script.
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
     "frame-src 'self'; worker-src 'self'; base-uri 'none'; form-action 'none'; "
@@ -25,11 +25,11 @@ _HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "Cache-Control": "no-cache",
 }
-_NOT_HERE = "a page of a session's port is shown inside the app; there is nothing here\n"
+_NOT_HERE = "pages of a session's port are shown inside the app; there is nothing here\n"
 
 
 class ViewOrigin:
-    """Beside the web app, by the same name at another port."""
+    """The same host name as the web app, at another port."""
 
     def __init__(self, web_app: WebApp, app_port: int) -> None:
         self._web_app, self._app_port = web_app, app_port
@@ -51,15 +51,15 @@ class ViewOrigin:
             app = origin_at(request, self._app_port)
             headers["Content-Security-Policy"] = _POLICY.format(app=app)
         if name == "sw.js":
-            headers["Service-Worker-Allowed"] = "/"  # it lies deeper than what it is for
+            headers["Service-Worker-Allowed"] = "/"  # the script is in a subdirectory of its scope
         return web.Response(body=asset.body, headers=headers)
 
     async def _clear(self, request: web.Request) -> web.Response:
-        """What a page of one port has kept is not for that of another."""
+        """Clear what a page stored, before the page of another port is shown."""
         return web.Response(headers={**_HEADERS, "Clear-Site-Data": '"cache", "storage"'})
 
     async def _nothing(self, request: web.Request) -> web.Response:
-        """No framing, no script: whoever gets here came past the worker."""
+        """No framing, no script: such a request bypassed the worker."""
         policy = "default-src 'none'; frame-ancestors 'none'"
         headers = {**_HEADERS, "Content-Security-Policy": policy}
         return web.Response(status=404, text=_NOT_HERE, headers=headers)

@@ -1,9 +1,8 @@
-"""Giving up root once everything is open that needs it: the port, the certificate, the registry.
+"""Dropping root once everything that needs it is open: the port, the certificate, the registry.
 
-A relay reads what strangers send, so it had better not be root while it does. It becomes the given
-user in its own process, because neither the state directory nor, often, the interpreter is readable
-for that user. It stays what it is where its own program files are not: what is imported, or read
-for a browser, later on would be missing.
+A relay parses data from strangers, so it should not run as root. It switches to the given user in
+its own process, because that user often cannot read the state directory or the interpreter. It does
+not switch if that user cannot read the program files: later imports and web files would fail.
 """
 
 from __future__ import annotations
@@ -19,17 +18,17 @@ import aiohttp
 _PR_SET_PDEATHSIG, _PR_GET_PDEATHSIG, _PR_SET_NO_NEW_PRIVS = 1, 2, 38
 
 
-def become(name: str) -> str:
-    """Be this user from now on, for good. Gives why not; "": it was done."""
+def switch_user(name: str) -> str:
+    """Switch to this user for good. Returns why not; "" on success."""
     try:
         user = pwd.getpwnam(name)
     except KeyError:
         return f"there is no user {name[:40]!r} on this machine"
     if os.getuid() != 0:
-        return "only root can become somebody else"
-    with _dying_as_before():
+        return "only root can switch to another user"
+    with _keep_death_signal():
         if unreadable := _unreadable(user):
-            return f"{unreadable} is not readable for {name}"
+            return f"{unreadable} cannot be read by {name}"
         os.setgroups([])
         os.setresgid(user.pw_gid, user.pw_gid, user.pw_gid)
         os.setresuid(user.pw_uid, user.pw_uid, user.pw_uid)
@@ -38,8 +37,8 @@ def become(name: str) -> str:
 
 
 def _unreadable(user: pwd.struct_passwd) -> str:
-    """The first of our own files, one for each place they are in, that this user cannot read. The
-    kernel is asked as that user: it knows of more than permission bits."""
+    """The first of our program directories that this user cannot read. The check runs as that user,
+    because access depends on more than permission bits."""
     groups = os.getgroups()
     os.setgroups([])
     os.setegid(user.pw_gid)
@@ -58,8 +57,8 @@ def _unreadable(user: pwd.struct_passwd) -> str:
 
 
 @contextmanager
-def _dying_as_before() -> Iterator[None]:
-    """Any change of user makes the kernel forget by which signal we are to die with our parent."""
+def _keep_death_signal() -> Iterator[None]:
+    """Restore the parent-death signal, which the kernel clears at every change of user."""
     parent, wished = os.getppid(), ctypes.c_int()
     _prctl(_PR_GET_PDEATHSIG, ctypes.byref(wished))
     try:
@@ -67,7 +66,7 @@ def _dying_as_before() -> Iterator[None]:
     finally:
         if wished.value:
             _prctl(_PR_SET_PDEATHSIG, wished.value)
-            if os.getppid() != parent:  # it died meanwhile
+            if os.getppid() != parent:  # it has died meanwhile
                 os._exit(1)
 
 

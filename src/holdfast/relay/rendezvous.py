@@ -1,4 +1,5 @@
-"""What there is at a relay: ends, incarnations, streams; and who may come in. No sockets here."""
+"""The state of a relay: ends, incarnations, streams; and which connections it admits. No sockets
+here."""
 
 from __future__ import annotations
 
@@ -9,12 +10,12 @@ from typing import TYPE_CHECKING
 
 from holdfast.model.errors import HoldfastError, HostLost, LimitReached
 from holdfast.model.ids import SessionId
-from holdfast.relay.address_rate import Guard
+from holdfast.relay.address_rate import AddressRate
 from holdfast.relay.epoch_floors import Floors, MemoryFloors
 from holdfast.relay.limits import Bounds
 from holdfast.relay.metrics import Metrics
-from holdfast.relay.outbox import HeldBack
-from holdfast.relay.peer_operators import FarOperators
+from holdfast.relay.outbox import HeldBytes
+from holdfast.relay.peer_operators import PeerOperators
 from holdfast.relay.streams import Streams
 from holdfast.relay.subscriptions import RoutedIncarnation
 from holdfast.wire.relay_messages import RELAY_VERSION, Announced, GoingAway, Greeted, Why
@@ -27,10 +28,10 @@ if TYPE_CHECKING:
 
 
 class Relay:
-    """The state of one relay. Everything in it can be lost: hosts announce again elsewhere."""
+    """The state of one relay. All of it may be lost: hosts announce again at another relay."""
 
     def __init__(self, bounds: Bounds, floors: Floors | None = None) -> None:
-        self.bounds, self.metrics, self.held = bounds, Metrics(), HeldBack()
+        self.bounds, self.metrics, self.held = bounds, Metrics(), HeldBytes()
         self.floors: Floors = floors or MemoryFloors(bounds.epochs_max)
         self.hosts: dict[bytes, HostEnd] = {}
         self.operators: set[OperatorEnd] = set()
@@ -38,12 +39,12 @@ class Relay:
         self.streams = Streams(bounds, self.metrics, self._check_empty)
         self.sockets: Counter[str] = Counter()  # by address
         self.draining = False
-        self.cluster: Cluster | None = None  # the other relays, if there are any
+        self.cluster: Cluster | None = None  # the other relays, if any
         self._empty = asyncio.Event()
         most = bounds.addresses_max
-        self.proofs = Guard(bounds.failed_proofs, bounds.failed_proofs_per_s, most)
-        self.rises = Guard(bounds.rises, bounds.rises_per_s, most)
-        self.opens = Guard(bounds.opens, bounds.opens_per_s, most)
+        self.proofs = AddressRate(bounds.failed_proofs, bounds.failed_proofs_per_s, most)
+        self.rises = AddressRate(bounds.rises, bounds.rises_per_s, most)
+        self.opens = AddressRate(bounds.opens, bounds.opens_per_s, most)
 
     def greeted(self) -> Greeted:
         bounds = self.bounds
@@ -56,16 +57,16 @@ class Relay:
 
     # -- ends ---------------------------------------------------------------------------------
 
-    def host_in(self, host: HostEnd) -> None:
-        """It takes the place of an older connection with the same key: that one is half dead, or
+    def add_host(self, host: HostEnd) -> None:
+        """Add a host. It replaces an older connection with the same key: that one is half dead, or
         the host moved. Its sessions must be announced again."""
         older = self.hosts.get(host.key)
         if older is not None:
-            self.host_out(older)
+            self.remove_host(older)
             older.connection.dismiss(HostLost("another connection proved the same key"), code=1000)
         self.hosts[host.key] = host
 
-    def host_out(self, host: HostEnd) -> None:
+    def remove_host(self, host: HostEnd) -> None:
         host.gone = True
         for incarnation in list(host.sessions.values()):
             self.unroute(incarnation, Why.HOST_GONE)
@@ -75,13 +76,13 @@ class Relay:
             del self.hosts[host.key]
         self._check_empty()
 
-    def operator_out(self, operator: OperatorSide) -> None:
-        for audience in operator.subscribed.values():
-            audience.leave(operator)
+    def remove_operator(self, operator: OperatorSide) -> None:
+        for subscribers in operator.subscribed.values():
+            subscribers.leave(operator)
         operator.subscribed.clear()
         for stream in list(operator.streams.values()):
             self.streams.close(stream, Why.OPERATOR_GONE, but=operator)
-        if isinstance(operator, FarOperators):
+        if isinstance(operator, PeerOperators):
             return
         operator.gone = True
         self.operators.discard(operator)
@@ -99,8 +100,8 @@ class Relay:
         )
 
     def route(self, session: SessionId, announced: Announced, host: HostEnd) -> None:
-        """From now on the session is this incarnation. The floor was asked; it is asked again
-        here, because somebody else may have been quicker while we waited for the answer."""
+        """Route the session to this incarnation. The floor is checked again, because another host
+        may have raised it while we waited for the answer."""
         known, epoch = self.incarnations.get(session), announced.epoch
         if known is not None:
             if known.epoch > epoch or (known.epoch == epoch and known.host is host):
@@ -132,20 +133,20 @@ class Relay:
     # -- ending -------------------------------------------------------------------------------
 
     async def drain(self) -> None:
-        """Tell everybody to go elsewhere, wait a bounded time until they have, then close."""
+        """Tell clients to use another relay, wait a bounded time for them to leave, then close."""
         self.draining = True
         for end in self.ends():
             end.outbox.say(GoingAway(self.bounds.drain_s))
         self._check_empty()
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(self._empty.wait(), self.bounds.drain_s)
-        over: HoldfastError = LimitReached("this relay ends", hint="use another one")
+        over: HoldfastError = LimitReached("this relay is stopping", hint="use another one")
         for end in self.ends():
             end.connection.dismiss(over, code=1012)
 
     def _check_empty(self) -> None:
-        """An operator without a stream is not waited for: it may be asleep, and whoever has left
-        cannot come back before this relay has ended."""
+        """Drain does not wait for operators without a stream: they may be idle, and those that left
+        cannot come back before this relay has stopped."""
         if self.draining and not self.hosts and not self.streams.count:
             self._empty.set()
 

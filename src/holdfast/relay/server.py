@@ -1,5 +1,5 @@
-"""One port: HTTP and WebSockets, with TLS or without. Bounds sockets before they have said
-anything, and turns what the relay refuses into HTTP's words."""
+"""One port: HTTP and WebSockets, with TLS or without. Limits sockets before they send anything, and
+turns the relay's refusals into HTTP statuses."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ from holdfast.relay.operator_end import OperatorEnd, greet
 from holdfast.relay.options import Options
 from holdfast.relay.port_view_origin import ViewOrigin
 from holdfast.relay.rendezvous import Relay
-from holdfast.relay.web_app import WebApp, from_elsewhere
+from holdfast.relay.web_app import WebApp, is_foreign_page
 from holdfast.relay.websocket import WebSocketConnection
 
 log = logging.getLogger("relay")
 
-_BACKLOG = 1024  # connections the kernel holds for us: a relay's restart brings all at once
+_BACKLOG = 1024  # connections the kernel holds for us: after a relay's restart all come at once
 
 
 class Server:
@@ -53,7 +53,7 @@ class Server:
         self._floors: asyncio.Task[None] | None = None
 
     async def start(self, tls: ssl.SSLContext | None) -> int:
-        """Listen; gives the port."""
+        """Listen; returns the port."""
         wanted, view = self._options.port, self._options.view_port
         port = await self._listen(self._runner, wanted, tls, "--listen ADDRESS:PORT")
         self._floors = asyncio.create_task(self._relay.follow_floors())
@@ -83,14 +83,14 @@ class Server:
         except OSError as error:
             raise InvalidArgument(
                 f"cannot listen on {address}:{port}: {error.strerror}",
-                hint=f"another port: {option}",
+                hint=f"choose another port: {option}",
             ) from error
         self._listening.append(listening)
         found: int = listening.sockets[0].getsockname()[1]
         return found
 
     def _runner_of(self, app: web.Application) -> web.AppRunner:
-        # The keep-alive also bounds how long a request's head may take, the first one's too.
+        # The keep-alive also limits how long a request's head may take, including the first one.
         return web.AppRunner(
             app,
             access_log=None,
@@ -100,7 +100,7 @@ class Server:
         )
 
     async def stop(self) -> None:
-        """Drain, then end. Health is answered until the last moment."""
+        """Drain, then stop. Health checks are answered until the end."""
         await self._relay.drain()
         for listening in self._listening:
             listening.close()
@@ -117,14 +117,14 @@ class Server:
     # -- sockets ------------------------------------------------------------------------------
 
     def _socket(self, runner: web.AppRunner) -> asyncio.BaseProtocol:
-        """For each connection, before its first byte."""
+        """Called for each connection, before its first byte."""
         server = runner.server
         assert server is not None
         served = [each.server for each in (self._runner, self._viewing) if each is not None]
         count = sum(len(each.connections) for each in served if each is not None)
         if count >= self._relay.bounds.sockets_max:
             self._relay.metrics.count("refused_total")
-            return _Turned()
+            return _ExcessSocket()
         return server()
 
     # -- WebSockets ---------------------------------------------------------------------------
@@ -137,22 +137,22 @@ class Server:
         if wait_s:
             self._relay.metrics.count("refused_total")
             return _no(429, "too many failed proofs from this address", wait_s)
-        return await self._let_in(request, full, self._serve_host)
+        return await self._accept(request, full, self._serve_host)
 
     async def _operator(self, request: web.Request) -> web.StreamResponse:
         full = len(self._relay.operators) >= self._relay.bounds.operators_max
-        return await self._let_in(request, full, self._serve_operator)
+        return await self._accept(request, full, self._serve_operator)
 
-    async def _let_in(
+    async def _accept(
         self,
         request: web.Request,
         full: bool,
         serve: Callable[[WebSocketConnection, str], Awaitable[None]],
     ) -> web.StreamResponse:
         relay, address = self._relay, network_of(request.remote or "")
-        if from_elsewhere(request, self._names):
+        if is_foreign_page(request, self._names):
             relay.metrics.count("refused_total")
-            return _no(403, "this page is not of this relay: open the relay's own")
+            return _no(403, "this page did not come from this relay: open the relay's own page")
         if (refused := self._refused(address, full)) is not None:
             relay.metrics.count("refused_total")
             return refused
@@ -166,7 +166,7 @@ class Server:
             self._count(error, address)
             connection.dismiss(error)
         except ConnectionError:
-            pass  # gone, which is its right at any time
+            pass  # the client disconnected
         finally:
             relay.sockets[address] -= 1
             if not relay.sockets[address]:
@@ -175,10 +175,10 @@ class Server:
         return connection.response
 
     def _refused(self, address: str, full: bool) -> web.Response | None:
-        """Why somebody is turned away before anything is spent on it."""
+        """The refusal of a connection, before any work is done for it."""
         relay = self._relay
         if relay.draining:
-            return _no(503, "this relay is about to end")
+            return _no(503, "this relay is stopping")
         if full:
             return _no(503, "this relay is full")
         if relay.sockets[address] >= relay.bounds.address_sockets:
@@ -200,12 +200,12 @@ class Server:
         if proof is None:
             return
         host = HostEnd(self._relay, connection, proof, address)
-        self._relay.host_in(host)
+        self._relay.add_host(host)
         try:
             host.outbox.say(self._relay.greeted())
             await host.serve()
         finally:
-            self._relay.host_out(host)
+            self._relay.remove_host(host)
 
     async def _serve_operator(self, connection: WebSocketConnection, address: str) -> None:
         if not await greet(connection):
@@ -216,7 +216,7 @@ class Server:
             operator.outbox.say(self._relay.greeted())
             await operator.serve()
         finally:
-            self._relay.operator_out(operator)
+            self._relay.remove_operator(operator)
 
     # -- plain HTTP ---------------------------------------------------------------------------
 
@@ -227,21 +227,22 @@ class Server:
         return _no(503, "draining") if self._relay.draining else web.Response(text="ready\n")
 
     async def _metrics(self, request: web.Request) -> web.Response:
-        """Numbers about others are not for everybody."""
+        """Only for this machine, unless made public."""
         if not self._options.public_metrics and not _local(request.remote):
-            return _no(403, "metrics are for this machine; see --public-metrics")
+            return _no(403, "metrics are only for this machine; see --public-metrics")
         text = self._relay.metrics.text(self._relay.gauges())
         return web.Response(text=text, headers={"Content-Type": "text/plain; version=0.0.4"})
 
 
 def _followed(task: asyncio.Task[None]) -> None:
-    """Without it a later incarnation elsewhere would not end the one here: nobody may miss that."""
+    """If this task fails, a later incarnation at another relay no longer ends the one here: log
+    it."""
     if not task.cancelled() and (error := task.exception()) is not None:
-        log.critical("floors are not followed any more", exc_info=error)
+        log.critical("no longer following the shared floors", exc_info=error)
 
 
-class _Turned(asyncio.Protocol):
-    """A socket there is no room for."""
+class _ExcessSocket(asyncio.Protocol):
+    """A socket over the limit: closed at once."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)

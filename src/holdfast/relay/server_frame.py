@@ -1,6 +1,6 @@
-"""A message as one WebSocket frame, made once for all who get it. What a server sends is not masked
-(RFC 6455, 5.1), so the same bytes serve every connection; making them per connection copies each
-broadcast once per subscriber, and long ones take two system calls."""
+"""A message as one WebSocket frame, made once for all recipients. A server does not mask its frames
+(RFC 6455, 5.1), so the same bytes serve every connection; a frame per connection would copy each
+broadcast once per subscriber, and long ones would take two system calls."""
 
 from __future__ import annotations
 
@@ -24,6 +24,6 @@ def framed(message: Message) -> bytes:
 
 
 def body_of(frame: bytes) -> memoryview:
-    """The message in a frame made here, for who has no WebSocket."""
+    """The message in a frame made here, for a peer link, which has no WebSocket."""
     size = frame[1]
     return memoryview(frame)[2 if size < _SHORT else 4 if size == 126 else 10 :]

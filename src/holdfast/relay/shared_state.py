@@ -1,5 +1,5 @@
-"""What a relay shares, as it was told at its start: nothing, a file with its next life, or NATS
-with other relays. Adapters are imported when they are used: a relay alone does without NATS."""
+"""What a relay shares, by its options: nothing, a file with its next run, or NATS with other
+relays. Adapters are imported when used: a single relay does not need NATS."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from holdfast.relay.options import Options
 
 @contextlib.asynccontextmanager
 async def shared(options: Options) -> AsyncIterator[tuple[Floors, RelayBus | None]]:
-    """Floors, and the bus to other relays if there are any to be."""
+    """Floors, and the bus to other relays if there is a cluster."""
     most = options.bounds.epochs_max
     if options.registry:
         from holdfast.adapters.sqlite.coordination import SqliteCoordination
@@ -24,7 +24,7 @@ async def shared(options: Options) -> AsyncIterator[tuple[Floors, RelayBus | Non
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise StorageFailed(f"cannot keep a registry: {error}") from error
+            raise StorageFailed(f"cannot open the registry: {error}") from error
         file = SqliteCoordination(path)
         try:
             yield SharedFloors(file, most), None
@@ -44,12 +44,12 @@ async def _nats(options: Options) -> AsyncIterator[tuple[Floors, RelayBus]]:
         from holdfast.adapters.nats.relay_bus import NatsBus
     except ImportError as error:
         raise Unsupported(
-            "a relay among several needs the NATS client", hint="pip install 'holdfast[cluster]'"
+            "a relay in a cluster needs the NATS client", hint="pip install 'holdfast[cluster]'"
         ) from error
     place, replicas = options.cluster, options.nats_replicas
     store = await NatsCoordination.connect(options.nats, place, replicas=replicas)
     try:
-        # Closed by the cluster, whose last words go over it.
+        # Closed by the cluster, which sends its last messages over it.
         bus = await NatsBus.connect(options.nats, place)
         yield SharedFloors(store, options.bounds.epochs_max), bus
     finally:

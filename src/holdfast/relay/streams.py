@@ -1,13 +1,13 @@
 """Streams: numbered two-way pipes between one operator and one host.
 
-The relay makes the numbers and never uses one twice, and who sends for a number must be one of
-its two ends: a guessed number reaches nobody. Each direction has credit. A sender may have a
-window's worth on the way; what has left the relay towards the receiver is given back to it. So one
-receiver that does not read holds up its own streams and nothing else.
+The relay assigns the numbers and never reuses one, and only the two ends of a stream may send on
+it: a guessed number reaches nobody. Each direction has credit. A sender may have one window in
+flight; it gets credit back for what has left the relay towards the receiver. So a receiver that
+does not read blocks only its own streams.
 
-When one end is at another relay, that relay is the receiver, and says when bytes have left *it*:
-credit is from end to end, whatever lies between. Each of the two relays numbers such a stream for
-its own end, and on the link it has the number of the relay the host is at.
+When one end is at another relay, that relay is the receiver, and reports when bytes have left *it*:
+credit works end to end. Each of the two relays numbers such a stream for its own end; on the link
+it has the number given by the host's relay.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from holdfast.wire.relay_peer_messages import Reached
 if TYPE_CHECKING:
     from holdfast.relay.host_end import HostEnd
     from holdfast.relay.operator_end import OperatorEnd
-    from holdfast.relay.peer_hosts import FarHosts
-    from holdfast.relay.peer_operators import FarOperators
+    from holdfast.relay.peer_hosts import PeerHosts
+    from holdfast.relay.peer_operators import PeerOperators
     from holdfast.relay.subscriptions import RoutedIncarnation
 
-    HostSide: TypeAlias = HostEnd | FarHosts
-    OperatorSide: TypeAlias = OperatorEnd | FarOperators
+    HostSide: TypeAlias = HostEnd | PeerHosts
+    OperatorSide: TypeAlias = OperatorEnd | PeerOperators
     End: TypeAlias = HostSide | OperatorSide
 
 
@@ -44,7 +44,7 @@ class Half:
         self._sender, self.from_number = sender, from_number
         self.receiver, self.to_number = receiver, to_number
         self._window = self._credit = window
-        self._owed = 0  # left the relay, and the sender was not told yet
+        self._owed = 0  # left the relay, not yet credited to the sender
 
     def spend(self, size: int) -> bool:
         """Whether the sender may send so much."""
@@ -52,13 +52,14 @@ class Half:
         return self._credit >= 0
 
     def left(self, size: int) -> None:
-        """So much was handed to the receiver. If that is a relay, it says itself what has left."""
-        if not self.receiver.far:
+        """So much was written to the receiver. If that is a relay, it reports itself what has
+        left."""
+        if not self.receiver.is_peer:
             self.returned(size)
 
     def returned(self, size: int) -> None:
-        """So much may be sent again. Told in quarters of a window: often enough that a sender need
-        not pause, seldom enough to cost nothing."""
+        """Credit so many bytes. Sent in quarters of a window: often enough that a sender need not
+        pause, and seldom enough to be cheap."""
         self._owed += size
         if self._owed * 4 >= self._window:
             self._credit += self._owed
@@ -68,7 +69,7 @@ class Half:
 
 
 class RelayStream:
-    """Both halves, and the session it was opened for, if it was and its host is here."""
+    """Both halves, and the session it was opened for, if any and its host is here."""
 
     __slots__ = (
         "host", "host_number", "incarnation", "key", "number", "operator", "to_host", "to_operator"
@@ -96,7 +97,7 @@ class RelayStream:
 
 
 class Streams:
-    """All that are open."""
+    """All open streams."""
 
     def __init__(self, bounds: Bounds, metrics: Metrics, on_none: Callable[[], None]) -> None:
         """`on_none`: the last one was closed."""
@@ -111,7 +112,7 @@ class Streams:
         incarnation: RoutedIncarnation | None,
         window: int | None = None,
     ) -> RelayStream:
-        """To a host that is here. `window`: what an operator elsewhere was told it may send."""
+        """To a host at this relay. `window`: the window given to an operator at another relay."""
         number = self._number()
         ours = self._bounds.stream_window_bytes
         windows = (window or ours, ours)
@@ -122,8 +123,8 @@ class Streams:
         host.outbox.say(Incoming(number, incarnation.session if incarnation else None))
         return stream
 
-    def cross(self, operator: OperatorEnd, host: FarHosts, reached: Reached) -> RelayStream:
-        """To a host at another relay, which has made the stream there."""
+    def cross(self, operator: OperatorEnd, host: PeerHosts, reached: Reached) -> RelayStream:
+        """To a host at another relay, which has opened the stream there."""
         windows = (self._bounds.stream_window_bytes, reached.window)
         number = self._number()
         stream = RelayStream(operator, number, host, reached.stream, reached.host, windows)
@@ -149,8 +150,8 @@ class Streams:
         size = len(message.data)
         self._metrics.count("data_frames_total")
         self._metrics.count("data_bytes_total", size)
-        # Written anew, not passed on as it came: two decoders may read an odd message differently,
-        # and the other end must read the number that was checked here.
+        # Encoded again, not passed on as received: two decoders may read an odd message
+        # differently, and the other end must read the number that was checked here.
         if half.to_number != message.stream:
             message = StreamData(half.to_number, message.data)
         frame = framed(message)
@@ -162,22 +163,22 @@ class Streams:
             self.close(stream, Why.FULL)
 
     def credit(self, receiver: End, message: Credit) -> None:
-        """Another relay says that so much has left it towards the end that is there."""
+        """Another relay reports that so much has left it towards its end."""
         stream = receiver.streams.get(message.stream)
         if stream is not None:
             half = stream.to_operator if receiver is stream.operator else stream.to_host
             half.returned(message.size)
 
     def close_by(self, sender: End, number: int, why: Why = Why.CLOSED) -> None:
-        """One end wants no more of it."""
+        """One end closes the stream."""
         stream = sender.streams.get(number)
         if stream is not None:
             self.close(stream, why, but=sender)
-        elif not sender.far:  # a relay has closed it too, at the same time
+        elif not sender.is_peer:  # a relay closed it at the same time
             self._unknown(sender, number)
 
     def close(self, stream: RelayStream, why: Why, *, but: End | None = None) -> None:
-        """Tell its ends, `but` the one that knows."""
+        """Tell its ends, except `but`, which knows."""
         if stream.operator.streams.pop(stream.number, None) is None:
             return
         stream.host.streams.pop(stream.host_number, None)
@@ -193,6 +194,6 @@ class Streams:
             self._on_none()
 
     def _unknown(self, sender: End, number: int) -> None:
-        """Closed a moment ago, or never its own: which of the two is not told."""
+        """Just closed, or never its own: the answer does not say which."""
         self._metrics.count("unknown_streams_total")
         sender.outbox.say(StreamClosed(number, Why.UNKNOWN))

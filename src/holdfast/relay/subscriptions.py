@@ -1,11 +1,11 @@
-"""Who watches a session: what its host sends once, fanned out.
+"""The subscribers of a session: a host's broadcasts, fanned out.
 
-A slow subscriber is told of a gap and holds up nobody (outbox.py). The *fastest* one sets the
-host's pace: the host is told how far anybody has been sent (`taken`), and waits when a window's
-worth is taken by none. So a lone subscriber is simply sent as fast as it reads, without gaps.
+A slow subscriber gets a gap and holds up nobody (outbox.py). The *fastest* one sets the host's
+pace: the host learns how far the fastest has been sent (`taken`), and waits when nobody has taken a
+window's worth. So a single subscriber is served as fast as it reads, without gaps.
 
-Another relay is one subscriber, for all it has, and has an audience of its own on its side
-(far_hosts.py); what it was sent counts when it says that one of its own was sent it.
+Another relay is one subscriber, and fans out to its own (peer_hosts.py); what it was sent counts as
+taken when it reports that one of its subscribers was sent it.
 """
 
 from __future__ import annotations
@@ -28,25 +28,25 @@ if TYPE_CHECKING:
     from holdfast.relay.streams import OperatorSide, RelayStream
 
 _REPORTS_PER_WINDOW = 4
-_REPORT_FRAMES = 64  # small frames are reported too, so that a host can let go of them
+_REPORT_FRAMES = 64  # after so many small frames, so that a host can free them
 
 
 class Subscription:
-    """One operator's place in one audience."""
+    """One operator's subscription to one session."""
 
-    __slots__ = ("audience", "gap", "operator")
+    __slots__ = ("gap", "operator", "subscribers")
 
-    def __init__(self, operator: OperatorSide, audience: Audience) -> None:
-        self.operator, self.audience = operator, audience
-        self.gap: tuple[int, int] | None = None  # the outbox's: what it left out and has not told
+    def __init__(self, operator: OperatorSide, subscribers: Subscribers) -> None:
+        self.operator, self.subscribers = operator, subscribers
+        self.gap: tuple[int, int] | None = None  # dropped by the outbox and not reported yet
 
     def took(self, seq: int, size: int) -> None:
-        if not self.operator.far:
-            self.audience.took(seq, size)
+        if not self.operator.is_peer:
+            self.subscribers.took(seq, size)
 
 
-class Audience:
-    """Of one epoch of a session. Where its host is, the kinds of it know."""
+class Subscribers:
+    """The subscribers of one epoch of a session. Subclasses know where its host is."""
 
     __slots__ = ("_frames", "_size", "_taken", "_window", "epoch", "last", "session",
                  "subscriptions")  # fmt: skip
@@ -54,15 +54,15 @@ class Audience:
     def __init__(self, session: SessionId, epoch: int, window: int) -> None:
         self.session, self.epoch, self._window = session, epoch, window
         self.subscriptions: dict[OperatorSide, Subscription] = {}
-        self.last = self._taken = -1  # numbers of the last broadcast, and of the last one taken
+        self.last = self._taken = -1  # numbers of the last broadcast and the last one taken
         self._size = self._frames = 0  # taken since the last report
 
     def want(self, wanted: bool) -> None:
-        """Whether anybody is here has changed."""
+        """There are subscribers now, or none are left."""
         raise NotImplementedError
 
     def report(self, taken: int) -> None:
-        """So far is the fastest."""
+        """The fastest subscriber has been sent everything up to here."""
         raise NotImplementedError
 
     def broadcast(self, message: Broadcast) -> None:
@@ -75,7 +75,7 @@ class Audience:
             subscription.operator.outbox.broadcast(frame, subscription, message.seq)
 
     def took(self, seq: int, size: int) -> None:
-        """A subscriber was sent this one; the first to get so far counts."""
+        """A subscriber was sent this one; the first to get this far counts."""
         if seq <= self._taken:
             return
         self._taken = seq
@@ -84,7 +84,7 @@ class Audience:
         if (
             self._size * _REPORTS_PER_WINDOW >= self._window
             or self._frames >= _REPORT_FRAMES
-            or not size  # a gap was told, or a relay reports: whatever was held up for it is free
+            or not size  # a gap was sent, or a relay reports: what was held for it is free
         ):
             self._report()
 
@@ -105,19 +105,19 @@ class Audience:
         operator.outbox.forget(subscription)
         if not self.subscriptions:
             self.want(False)
-            if self._taken < self.last:  # what waited for it alone waits for nobody
+            if self._taken < self.last:  # nobody else waits for what it had not taken
                 self._taken = self.last
                 self._report()
 
     def end(self, why: Why) -> None:
-        """Not routed any more. What subscribers were already due still comes, then the end."""
+        """No longer routed. Subscribers still get what is queued, then the end."""
         for operator in list(self.subscriptions):
             del self.subscriptions[operator]
             operator.subscribed.pop(self.session, None)
-            operator.outbox.say_after(SessionGone(self.session, why))
+            operator.outbox.say_after_broadcasts(SessionGone(self.session, why))
 
 
-class RoutedIncarnation(Audience):
+class RoutedIncarnation(Subscribers):
     """One epoch of a session, at the host connection that announced it."""
 
     __slots__ = ("announced", "host", "streams")

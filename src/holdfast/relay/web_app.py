@@ -1,10 +1,10 @@
-"""The web app as this relay gives it out: the files of a build, from memory, with the headers that
-keep a page to itself. It knows nothing of sessions: the page is an operator like any other, and
-talks to hosts through `/v1/operator`, sealed from this relay too.
+"""Serves the web app: the files of a build, from memory, with the headers that isolate its page. It
+knows nothing of sessions: the page is an operator like any other, and talks to hosts through
+`/v1/operator`, encrypted end to end.
 
-A request names a file exactly as the build made it, or one of the addresses of the app, which is
-one page. No path is ever put together from what was asked, so there is nothing to climb out of.
-Nothing of a visitor is kept, and a link's secret (after `#`) never comes here at all."""
+A request must name a file of the build exactly, or an address of the app, which is one page. No
+path is ever built from a request, so path traversal is impossible. Nothing about a visitor is
+stored, and a link's secret (after `#`) never gets here."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from holdfast.model.record import Record
 BUILT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "web")
 PAGE = "index.html"
 VIEW = "view/"  # of another origin: view_origin.py
-# Where the names of files hold a hash of what is in them: those never change.
+# Files whose names contain a hash of their content: they never change.
 _HASHED = "assets/"
 _FOR_EVER = "public, max-age=31536000, immutable"
-_ASK_AGAIN = "no-cache"  # kept, and asked for with its ETag: a new build is seen at once
+_ASK_AGAIN = "no-cache"  # cached, and revalidated by ETag: a new build is used at once
 _NEVER = "no-store"
 _ZIPPED = ".gz"
 
@@ -43,8 +43,8 @@ _TYPES = {
     ".txt": "text/plain; charset=utf-8",
 }
 
-# What the page may do. Everything it needs is in the build, and it speaks to nobody but the relay
-# it came from ('self' stands for its WebSockets too).
+# What the page may do. Everything it needs is in the build, and it connects only to the relay it
+# came from ('self' includes WebSockets).
 _POLICY = "; ".join(
     (
         "default-src 'none'",
@@ -68,7 +68,7 @@ HEADERS = {
     "Permissions-Policy": "camera=(), geolocation=(), microphone=(), payment=(), usb=()",
 }
 
-# A browser complains of this one, aloud, where it is not sure who sent it.
+# Browsers warn about this header on origins they do not trust.
 _OPENER = {"Cross-Origin-Opener-Policy": "same-origin"}
 _THIS_MACHINE = re.compile(r"(localhost|127\.[0-9.]+|\[::1\])(:[0-9]+)?")
 
@@ -89,17 +89,17 @@ class Asset(Record):
 
     content_type: str
     body: bytes
-    zipped: bytes  # empty where that would not be smaller
-    tag: str  # of what is in it
+    zipped: bytes  # empty if not smaller
+    tag: str  # of its content
     for_ever: bool
 
     def answer(self, request: web.Request) -> web.Response:
         headers = _headers(request, _FOR_EVER if self.for_ever else _ASK_AGAIN)
         headers["Vary"] = "Accept-Encoding"
-        # Two forms of one file are two representations: each has its own tag.
+        # The plain and the compressed form each have their own tag.
         zipped = bool(self.zipped) and _takes_gzip(request.headers.get("Accept-Encoding", ""))
         headers["ETag"] = tag = f'"{self.tag}{"-gz" if zipped else ""}"'
-        # Weak tags too: a proxy on the way may have made them so.
+        # Weak tags too: a proxy may have weakened them.
         if any(f'"{each.value}"' == tag for each in request.if_none_match or ()):
             return web.Response(status=304, headers=headers)
         headers["Content-Type"] = self.content_type
@@ -109,7 +109,7 @@ class Asset(Record):
 
 
 class WebApp:
-    """The build in one directory, read at once: later this process may not be allowed to."""
+    """The build in one directory, read at the start: later this process may lack permission."""
 
     def __init__(self, directory: str = BUILT) -> None:
         self._directory = directory
@@ -117,7 +117,7 @@ class WebApp:
         self.view_port = 0  # where pages of sessions' ports are shown (view_origin.py); 0: nowhere
 
     def route(self, app: web.Application) -> None:
-        """Last: everything that is not something else may be a file of the build."""
+        """Call it last: any other path may be a file of the build."""
         for address in ("/", "/i", "/m/{rest:.+}"):
             app.router.add_get(address, self._page)
         app.router.add_get("/view.json", self._view)
@@ -153,14 +153,14 @@ class WebApp:
         return self._found().get(name)
 
     def _found(self) -> dict[str, Asset]:
-        """Where there is no build, one may have been made since."""
+        """If there was no build, look again: one may have been made since."""
         if PAGE not in self._assets:
             self._assets = dict(_read(self._directory))
         return self._assets
 
 
 def _read(directory: str) -> Iterator[tuple[str, Asset]]:
-    """Every file that is of a kind we know, by its path in the build."""
+    """Every file of a known type, by its path in the build."""
     for place, _, names in os.walk(directory):
         for name in names:
             content_type = _TYPES.get(os.path.splitext(name)[1])
@@ -176,7 +176,7 @@ def _read(directory: str) -> Iterator[tuple[str, Asset]]:
 
 
 def _zipped(path: str, body: bytes) -> bytes:
-    """As the build left it beside the file, if that is what is in the file."""
+    """The compressed file beside it, if it has the same content."""
     try:
         with open(path + _ZIPPED, "rb") as file:
             packed = file.read()
@@ -192,16 +192,16 @@ def _headers(request: web.Request, kept: str) -> dict[str, str]:
 
 
 def _trusted(request: web.Request) -> bool:
-    """Whether a browser takes this for a secure context. A proxy before us may have the TLS; who
-    claims that falsely gets one header more."""
+    """Whether a browser treats this as a secure context. A proxy in front may do the TLS; a false
+    claim only adds one header."""
     scheme = request.headers.get("X-Forwarded-Proto", request.scheme)
     return scheme == "https" or _THIS_MACHINE.fullmatch(request.host) is not None
 
 
 def origin_at(request: web.Request, port: int) -> str:
-    """This relay by the name it was asked by, at another port."""
+    """This relay's origin under the requested host name, at another port."""
     name = request.host
-    if not name.endswith("]"):  # an address in brackets, without a port
+    if not name.endswith("]"):  # an IPv6 address in brackets, without a port
         head, colon, tail = name.rpartition(":")
         name = head if colon and tail.isdecimal() else name
     scheme = request.headers.get("X-Forwarded-Proto", request.scheme)
@@ -216,13 +216,13 @@ def _takes_gzip(accepted: str) -> bool:
     return False
 
 
-def from_elsewhere(request: web.Request, names: frozenset[str]) -> bool:
-    """Whether a page that this relay did not give out is what dials.
+def is_foreign_page(request: web.Request, names: frozenset[str]) -> bool:
+    """Whether the request comes from a page of another origin.
 
-    A browser lets any page dial any WebSocket, and says whose page it is. There is nothing here
-    that a page could take by that, since an operator proves itself to hosts with its own key; but a
-    page of somebody else has no business at a relay on this machine or in this network. Programs
-    say no origin. `names` are this relay's own: a proxy may have changed what was asked for."""
+    A browser lets any page connect to any WebSocket, and sends the page's origin. Such a page could
+    gain nothing here, since an operator proves itself to hosts with its own key; but a foreign page
+    has no business at a relay on this machine or in this network. Programs send no origin. `names`
+    are this relay's own names: a proxy may have changed the requested one."""
     origin = request.headers.get("Origin")
     if origin is None:
         return False

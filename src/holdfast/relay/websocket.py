@@ -11,11 +11,11 @@ from aiohttp.http_websocket import WebSocketError
 from holdfast.model.errors import HoldfastError, ProtocolViolation, TimedOut
 from holdfast.relay.limits import Bounds
 from holdfast.relay.metrics import Metrics
-from holdfast.relay.outbox import HeldBack, Outbox, OutboxSocket
+from holdfast.relay.outbox import HeldBytes, Outbox, OutboxSocket
 from holdfast.wire.messages.base import Message
 from holdfast.wire.relay_messages import RelayFailed, decode
 
-# What the WebSocket's close says; `failed`, before it, says more.
+# Close codes of the WebSocket; the `failed` message before it says more.
 _CLOSE_CODES = {
     "protocol_violation": 1002,
     "bad_signature": 1008,
@@ -27,14 +27,14 @@ _CLOSE_CODES = {
 
 
 class WebSocketConnection(OutboxSocket):
-    """After the WebSocket's own handshake, until it is closed."""
+    """A WebSocket after its handshake, until it is closed."""
 
     def __init__(
-        self, request: web.Request, bounds: Bounds, held: HeldBack, metrics: Metrics
+        self, request: web.Request, bounds: Bounds, held: HeldBytes, metrics: Metrics
     ) -> None:
         self._request, self._bounds = request, bounds
         self._ws = web.WebSocketResponse(
-            compress=False,  # ciphertext does not get smaller
+            compress=False,  # ciphertext cannot be compressed
             max_msg_size=bounds.frame_max_bytes,
             heartbeat=bounds.heartbeat_s,
             timeout=bounds.close_s,
@@ -48,12 +48,12 @@ class WebSocketConnection(OutboxSocket):
         self._writer = await self._ws.prepare(self._request)
         self._transport = self._request.transport
         if self._transport is None:
-            raise ConnectionResetError("gone before it was here")
+            raise ConnectionResetError("disconnected during the handshake")
         self._transport.set_write_buffer_limits(high=self._bounds.socket_bytes)
 
     @property
     def response(self) -> web.StreamResponse:
-        """For the server. One that left before it was here has no WebSocket to be ended."""
+        """For the server. A client that left during the handshake has no WebSocket to close."""
         return self._ws if self._ws.prepared else web.Response(status=400)
 
     # -- reading ------------------------------------------------------------------------------
@@ -65,13 +65,13 @@ class WebSocketConnection(OutboxSocket):
         if message.type is WSMsgType.BINARY:
             return decode(message.data)
         if message.type is WSMsgType.TEXT:
-            raise ProtocolViolation("messages are binary")
+            raise ProtocolViolation("messages must be binary")
         if message.type is WSMsgType.ERROR and isinstance(message.data, WebSocketError):
             raise ProtocolViolation(str(message.data))
         return None
 
     async def first(self) -> Message | None:
-        """The first message, which must not take for ever."""
+        """The first message, within a deadline."""
         try:
             return await asyncio.wait_for(self.receive(), self._bounds.handshake_s)
         except TimeoutError:
@@ -82,7 +82,7 @@ class WebSocketConnection(OutboxSocket):
     # -- the outbox's socket ------------------------------------------------------------------
 
     def ready(self, size: int) -> bool:
-        """Below its high-water mark a transport takes everything at once."""
+        """Below its high-water mark a transport accepts everything at once."""
         transport = self._transport
         assert transport is not None
         return (
@@ -91,8 +91,8 @@ class WebSocketConnection(OutboxSocket):
         )
 
     def write(self, frame: bytes) -> None:
-        """Straight to the transport: the frame is made (framing.py). aiohttp, which writes pings,
-        pongs and the close there too, writes whole frames as well."""
+        """Straight to the transport: the frame is complete (server_frame.py). aiohttp also writes
+        only whole frames (pings, pongs, close)."""
         if self._transport is None or self._transport.is_closing() or self._ws.closed:
             raise ConnectionResetError("closed")
         self._transport.write(frame)
@@ -108,26 +108,26 @@ class WebSocketConnection(OutboxSocket):
     # -- ending -------------------------------------------------------------------------------
 
     def dismiss(self, error: HoldfastError, code: int | None = None, wait_s: float = 0.0) -> None:
-        """Say why and close, without making the caller wait for it."""
+        """Send the reason and close, without blocking the caller."""
         if self._farewell is None:
             self.outbox.say(RelayFailed(0, error.code, error.message, error.hint, wait_s))
             close = code or _CLOSE_CODES.get(error.code, 1011)
             self._farewell = asyncio.create_task(self._close(close))
 
     async def _close(self, code: int) -> None:
-        """One that reads hears the last words; one that does not is cut off."""
+        """A client that reads gets the last messages; one that does not is cut off."""
         await self.outbox.flush(self._bounds.close_s)
         self._cut_off()
         await self._ws.close(code=code)
 
     async def finish(self) -> None:
-        """The last thing done for it: nothing is left behind."""
+        """The last call for a connection: release everything."""
         if self._farewell is not None:
             await self._farewell
         self._cut_off()
 
     def _cut_off(self) -> None:
-        """A transport that is closed first sends what it has; for one that does not read that
-        would take for ever."""
+        """Abort, because closing a transport first sends what it holds, which never ends for a
+        client that does not read."""
         self.outbox.close()
         asyncio.get_running_loop().call_later(self._bounds.close_s, self.abort)
