@@ -42,10 +42,10 @@ def trusting(authority: Authority) -> Iterator[FaultHost]:
     ("kind", "pin", "said", "remedy"),
     [
         ("self-signed", "", "self-signed certificate", "give the fingerprint"),
-        ("self-signed", "0" * 64, "fingerprint", "somebody may be in between"),
+        ("self-signed", "0" * 64, "fingerprint", "somebody may intercept the connection"),
         ("expired", "", "certificate has expired", "has to renew it"),
         ("not yet valid", "", "certificate is not yet valid", "compare the clocks"),
-        ("another's", "", "IP address mismatch", "dial the relay by a name"),
+        ("another's", "", "IP address mismatch", "use a name that the certificate contains"),
     ],
 )
 def test_a_certificate_that_is_not_right_is_told_of_and_tried_until_it_is(

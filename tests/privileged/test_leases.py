@@ -310,7 +310,7 @@ def test_the_keeper_freezes_it_when_the_daemon_is_stopped(host: LeasedHost) -> N
         assert [error.code for error in refused] == ["fenced"]
     counts(counter)
     assert host.epoch("r") == 2
-    assert "no word of its lease in time" in Path(host.home, "host.log").read_text()
+    assert "its lease was not renewed in time" in Path(host.home, "host.log").read_text()
 
 
 @pytest.mark.requirement("F2")

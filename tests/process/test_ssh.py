@@ -68,7 +68,7 @@ def test_what_is_typed_runs_in_the_session_and_detaching_leaves_it(
 ) -> None:
     pid = shell(host_home, "typed")
     opened.append(terminal := gateway.terminal("typed", key))
-    terminal.until(b"end-to-end protection ends here")
+    terminal.until(b"end-to-end encryption ends here")
     terminal.until_shown("$")
     terminal.type(b"echo one-$((40+2))\r")
     terminal.until(b"one-42")
@@ -227,7 +227,7 @@ def test_a_gateway_that_is_told_to_end_says_so_and_leaves_nothing_behind(
         assert ends(client)
         assert terminal.wait() == 69
         assert terminal.settings() == terminal.settings_before
-        assert b"the gateway ends; the session goes on" in terminal.seen
+        assert b"the gateway is stopping; the session continues" in terminal.seen
     assert host_home.json("show", "closing")["state"] == "prompt"
 
 
@@ -311,7 +311,7 @@ def test_a_key_that_is_removed_is_out_at_once_also_where_it_is_connected(
     terminal.until_shown("$")
     host_home.ok("sshd", "remove", f"{guest}.pub")
     assert terminal.wait() == 69
-    assert b"this key is not let in any more" in terminal.seen
+    assert b"this key is no longer authorized" in terminal.seen
     assert gateway.ssh("shown-out", guest, "echo in").returncode == 255
     assert host_home.json("show", "shown-out")["pid"] == pid
 

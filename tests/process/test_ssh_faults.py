@@ -260,7 +260,7 @@ def test_a_session_cannot_be_named_like_an_option(
             return done.exit_status, str(done.stderr)
 
     status, said = bounded(scene())
-    assert status == 64 and "no session can be called" in said
+    assert status == 64 and "not a valid session name" in said
 
 
 @pytest.mark.parametrize("command", ["echo a\0b", "x" * 200_000])

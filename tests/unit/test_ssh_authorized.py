@@ -134,7 +134,7 @@ def test_a_key_acts_as_one_actor() -> None:
     kept("one")
     kept("other")
     authorized.authorize(ssh_key(), "one", 0.0)
-    with pytest.raises(InvalidArgument, match="acts as one already"):
+    with pytest.raises(InvalidArgument, match="already acts as one"):
         authorized.authorize(ssh_key(), "other", 0.0)
 
 

@@ -1,5 +1,5 @@
-"""A relay's address: `https://relay.example`, `http://127.0.0.1:7420`, and for a certificate that
-nobody vouches for, its fingerprint: `https://192.168.1.5:7420#sha256:0123…`."""
+"""A relay's address: `https://relay.example`, `http://127.0.0.1:7420`, and for a self-signed
+certificate its fingerprint: `https://192.168.1.5:7420#sha256:0123…`."""
 
 from __future__ import annotations
 
@@ -22,24 +22,24 @@ class RelayAddress(Record):
     host: str
     port: int
     path: str = ""
-    pin: str = ""  # SHA-256 of its certificate, in hexadecimal; "": one that others vouch for
+    pin: str = ""  # SHA-256 of its certificate, in hexadecimal; "": verified as usual
 
     @property
     def name(self) -> str:
-        """Host and port, as a host's proof names the relay it was made for."""
+        """Host and port, as a host's proof names the relay."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return f"{host}:{self.port}"
 
     @property
     def url(self) -> str:
-        """As people write it, without the fingerprint."""
+        """The address without the fingerprint."""
         usual = self.port == _PORTS[self.scheme]
         host = f"[{self.host}]" if ":" in self.host else self.host
         return f"{self.scheme}://{host if usual else self.name}{self.path}"
 
     @property
     def loopback(self) -> bool:
-        """Whether it is on this machine, wherever this is read."""
+        """Whether it is a loopback address."""
         return self.host in ("localhost", "::1") or bool(_LOOPBACK.fullmatch(self.host))
 
     def websocket(self, path: str) -> str:
@@ -51,17 +51,17 @@ class RelayAddress(Record):
 
 
 def relay_address(text: str) -> RelayAddress:
-    """From what people write."""
+    """Parse an address as people write it."""
     hint = "like https://relay.example or http://127.0.0.1:7420"
     try:
         parts = urlsplit(text.strip())
         port = parts.port
     except ValueError as error:
-        raise InvalidArgument(f"not a relay's address: {text[:80]!r} ({error})") from None
+        raise InvalidArgument(f"not a relay address: {text[:80]!r} ({error})") from None
     if parts.scheme not in _PORTS or not parts.hostname:
-        raise InvalidArgument(f"not a relay's address: {text[:80]!r}", hint=hint)
+        raise InvalidArgument(f"not a relay address: {text[:80]!r}", hint=hint)
     if parts.username is not None or parts.query:
-        raise InvalidArgument("a relay's address has no user, password or query", hint=hint)
+        raise InvalidArgument("a relay address must not have a user, password or query", hint=hint)
     pin = parts.fragment.removeprefix(_PIN).lower() if parts.fragment else ""
     if parts.fragment and (
         not parts.fragment.startswith(_PIN)
@@ -69,7 +69,7 @@ def relay_address(text: str) -> RelayAddress:
         or not set(pin) <= set("0123456789abcdef")
     ):
         raise InvalidArgument(
-            f"not a certificate's fingerprint: {parts.fragment[:80]!r}",
+            f"not a certificate fingerprint: {parts.fragment[:80]!r}",
             hint=f"{_PIN} and {_PIN_DIGITS} hexadecimal digits, as `hold relay` prints it",
         )
     port = port or _PORTS[parts.scheme]

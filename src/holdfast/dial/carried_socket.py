@@ -1,14 +1,14 @@
-"""Sockets whose bytes are carried over one way that they share: the same at both ends of it.
+"""Sockets whose bytes are multiplexed over one shared transport: the same code at both ends.
 
     socket  ── read when the way takes more ──▶  words, in turns  ──▶  the way
     socket  ◀── as it takes them ──  what came, within the window  ◀──  the way
 
-What a socket has is *pulled*: it is read only when the way takes another piece and the other end
-said that it has room, so nothing of it is kept here. What came for a socket waits until it is
-taken; that is never more than the window, because the other end is told of room only as the socket
-takes some. So one that is slow, at either end, holds back its own connection and no other.
+A socket is read only when the transport accepts another piece and the other end has room, so
+nothing that was read is buffered here. Data for a socket waits until the socket takes it; that is
+never more than the window, because room is announced only as the socket takes data. So a slow
+socket, at either end, blocks only its own connection.
 
-Not here: what the words look like on the way, and who may have a connection.
+Not here: the messages on the wire, and who may open a connection.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from holdfast.model.errors import ConnectionReset, HoldfastError, ProtocolViolat
 from holdfast.model.forward_words import CarriedClosed, CarriedData, CarriedEnd, Room, Word
 from holdfast.model.limits import FORWARD_PIECE_BYTES, FORWARD_WINDOW_BYTES
 
-_TELL_BYTES = FORWARD_WINDOW_BYTES // 4  # taken, before the other end is told that there is room
-_ABORT = struct.pack("ii", 1, 0)  # SO_LINGER: the peer learns that it was cut off
+_TELL_BYTES = FORWARD_WINDOW_BYTES // 4  # taken by the socket before room is announced
+_ABORT = struct.pack("ii", 1, 0)  # SO_LINGER: the peer gets a reset
 
 
 class Carrier:
-    """All that share one way. `pump` is called when there is something to say, `on_closed` when
-    one is over: both its ends said so, or it was cut off."""
+    """All connections of one transport. `pump` is called when there is something to send,
+    `on_closed` when a connection is closed: by both its ends, or by a reset."""
 
     def __init__(
         self, pump: Callable[[], None], on_closed: Callable[[CarriedSocket], None]
@@ -40,7 +40,7 @@ class Carrier:
         self._ready: deque[CarriedSocket] = deque()
 
     def next(self) -> tuple[CarriedSocket, Word] | None:
-        """The next word, of each in its turn; None: nothing for now."""
+        """The next event to send, round robin; None: nothing for now."""
         while self._ready:
             each = self._ready.popleft()
             word = each.next_word()
@@ -62,28 +62,31 @@ class Carrier:
 
 
 class CarriedSocket:
-    """One connection. It may have no socket yet: what comes for it meanwhile waits."""
+    """One connection. While it has no socket yet, its data waits."""
 
     def __init__(self, carrier: Carrier, number: int) -> None:
         self._carrier, self.number = carrier, number
-        self.queued = False  # among those of the carrier that have something to say
+        self.queued = False  # whether the carrier has queued it to send
         self._loop = asyncio.get_running_loop()
         self._sock: socket.socket | None = None
-        self._room = FORWARD_WINDOW_BYTES  # of the other end, for what we read
+        self._room = FORWARD_WINDOW_BYTES  # room at the other end for what we read
         self._allowed = FORWARD_WINDOW_BYTES  # what the other end may still send
         self._waiting = bytearray()  # for the socket
-        self._taken = 0  # by the socket, and not told
+        self._taken = 0  # by the socket, not announced yet
         self._readable = self._writing = False
-        self._last_word = self._passed_on = False  # the other end's last; and the socket knows
-        self._ended = self._told_end = False  # the socket's end; and the other end knows
-        self.over: HoldfastError | None = None  # why it was cut
-        self.done = False  # nothing is said or taken any more
+        self._last_word = self._passed_on = (
+            False  # the other end has ended; and the socket was shut down
+        )
+        self._ended = self._told_end = False  # the socket has ended; and the other end was told
+        self.over: HoldfastError | None = None  # why it was reset
+        self.done = False  # nothing more is sent or taken
         self.read_bytes = self.written_bytes = 0
 
     # -- life -----------------------------------------------------------------------------------
 
     def begin(self, sock: socket.socket) -> None:
-        """With this socket, non-blocking. What came for it goes first. It may be over already."""
+        """Attach a non-blocking socket; waiting data is written first. The connection may be closed
+        by then."""
         self._sock = sock
         if self.over is not None or self.done:
             self._shut(abort=True)
@@ -94,7 +97,7 @@ class CarriedSocket:
         self._write()
 
     def cut(self, error: HoldfastError) -> None:
-        """It may not go on: both ends learn that it did not end by itself."""
+        """Reset the connection at both ends, with this error."""
         if self.over is None and not self.done:
             self.over = error
             self._shut(abort=True)
@@ -102,12 +105,12 @@ class CarriedSocket:
                 self._carrier.has_something(self)
 
     def drop(self, *, abort: bool = True) -> None:
-        """Nobody is to be told anything more."""
+        """Close without telling the other end."""
         self.done = True
         self._shut(abort=abort)
 
     def may_read(self) -> bool:
-        """Whether what the socket has may be passed on at this moment."""
+        """Whether data of the socket may be sent now."""
         return True
 
     def _shut(self, *, abort: bool) -> None:
@@ -129,7 +132,7 @@ class CarriedSocket:
     # -- from the socket ------------------------------------------------------------------------
 
     def next_word(self) -> Word | None:
-        """What to say next; None: nothing for now."""
+        """The next event to send; None: nothing for now."""
         if self.done:
             return None
         if self._taken >= _TELL_BYTES and self.over is None:
@@ -147,7 +150,7 @@ class CarriedSocket:
             self._told_end = True
             return CarriedEnd()
         if self._told_end and self._passed_on:
-            self.drop(abort=False)  # the other end comes to the same by itself
+            self.drop(abort=False)  # the other end closes by itself
         return None
 
     def _read(self) -> bytes:
@@ -178,15 +181,15 @@ class CarriedSocket:
     # -- to the socket --------------------------------------------------------------------------
 
     def take(self, word: Word) -> None:
-        """What the other end says, but that it is closed. Raises ProtocolViolation when it is more
-        than it was told there is room for."""
+        """Handle an event of the other end, except a close. Raises ProtocolViolation when it sends
+        more than there is room for."""
         if self.done or self.over is not None:
             return
         if isinstance(word, CarriedData):
             self._take(word.data)
         elif isinstance(word, Room):
             if not 0 < word.size <= FORWARD_WINDOW_BYTES - self._room:
-                raise ProtocolViolation("a connection was given room for what was never sent")
+                raise ProtocolViolation("the peer announced room for data that was never sent")
             self._room += word.size
             if self._readable:
                 self._carrier.has_something(self)
@@ -196,14 +199,14 @@ class CarriedSocket:
 
     def _take(self, data: bytes) -> None:
         if self._last_word or len(data) > min(self._allowed, FORWARD_PIECE_BYTES):
-            raise ProtocolViolation("more was sent through a connection than there was room for")
+            raise ProtocolViolation("the peer sent more data than there was room for")
         self._allowed -= len(data)
         self._waiting += data
         if not self._writing:
             self._write()
 
     def _write(self) -> None:
-        """As far as the socket takes it; the end behind it."""
+        """Write as much as the socket accepts, then shut it down if the other end has ended."""
         sock = self._sock
         if sock is None or self.done or self.over is not None:
             return

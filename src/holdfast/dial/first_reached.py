@@ -1,8 +1,7 @@
-"""Several ways to one place: the first that works.
+"""Several routes to one host: use the first that works.
 
-They are tried in order, each with a head start before the next one is tried beside it. So a way
-that hangs (a relay that was stopped, a network that swallows everything) holds nobody up for long,
-and one that works is the only one that is used.
+They are tried in order, each with a head start before the next. So a route that hangs (a stopped
+relay, a network that drops packets) costs little time, and only one that works is used.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from holdfast.model.errors import HoldfastError, RelayUnreachable
 W = TypeVar("W")
 T = TypeVar("T")
 
-HEAD_START_S = 1.5  # far longer than a relay that answers takes, far shorter than giving up
+HEAD_START_S = 1.5  # far longer than a working relay needs, far shorter than the time-out
 
 
 async def first_of(
@@ -26,9 +25,9 @@ async def first_of(
     discard: Callable[[T], None],
     head_start_s: float = HEAD_START_S,
 ) -> T:
-    """What `go` gave for the first way that worked; of others that got there too late, `discard` is
-    told. A failure of one is no reason to leave out the rest: raised is, when all have failed, the
-    first that came from somebody, rather than from nobody being there. `ways` is not empty."""
+    """The result of `go` for the first route that worked; `discard` gets the results of others that
+    came too late. When all have failed, raises the first error that a peer answered with, or else
+    the first error. `ways` must not be empty."""
     left, failures = deque(ways), list[HoldfastError]()
     running: set[asyncio.Future[T]] = set()
     try:

@@ -1,6 +1,6 @@
 """Frames of the protocol over one end of a socketpair, in an event loop: whole bodies in, bodies
-out as the socket takes them. Behind the other end is a program, or an operator, that knows nothing
-of relays."""
+out as the socket accepts them. At the other end is a program or an operator that knows nothing of
+relays."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ _LINGER_S = 10.0
 
 
 class FramePipe:
-    """`on_body` gets what the other end says, `on_end` is called once when it is gone, `on_room`
-    when all that was written is taken."""
+    """`on_body` gets each body from the other end, `on_end` is called once when it is gone,
+    `on_room` when everything written was taken."""
 
     def __init__(
         self,
@@ -40,7 +40,7 @@ class FramePipe:
         return len(self._waiting)
 
     def read(self, wanted: bool) -> None:
-        """Whether to take in more for now."""
+        """Start or stop reading."""
         wanted = wanted and not (self._over or self._closing)
         if wanted and not self._reading:
             self._loop.add_reader(self._sock, self._on_readable)
@@ -66,7 +66,7 @@ class FramePipe:
             self._waiting += frame
 
     def close(self, *, at_once: bool = False) -> None:
-        """What was written is still taken, unless at once. Nothing is called any more."""
+        """Close after sending what was written, or at once. No callback is called afterwards."""
         if self._over:
             return
         self.read(False)
@@ -77,8 +77,8 @@ class FramePipe:
             self._over = True
             with contextlib.suppress(OSError):
                 self._sock.shutdown(socket.SHUT_WR)
-            # The other end may be about to say something: it is to read our last words first, not
-            # to fail at its own.
+            # The other end may be about to write: let it read our last messages first, so that its
+            # write does not fail.
             self._loop.add_reader(self._sock, self._discard)
             self._loop.call_later(_LINGER_S, self._shut)
 

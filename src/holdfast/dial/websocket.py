@@ -1,8 +1,8 @@
-"""One WebSocket to a relay: messages in by a call, messages out at once, an end that is told once.
+"""One WebSocket to a relay: messages in by callback, messages out at once, one notice of its end.
 
-Written on picows, whose callbacks cost a fraction of a task per message. TLS is checked as usual
-or against a fingerprint. A proxy is taken from `https_proxy`, `http_proxy` and `all_proxy`, unless
-`no_proxy` names the relay or it is on this machine; through it goes a CONNECT.
+Written on picows, whose callbacks cost a fraction of a task per message. TLS is checked as usual or
+against a fingerprint. The proxy comes from `https_proxy`, `http_proxy` and `all_proxy`, unless
+`no_proxy` names the relay or the relay is on this machine; it is used by CONNECT.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ from holdfast.dial.address import RelayAddress
 from holdfast.model.errors import RelayUnreachable
 from holdfast.model.limits import RELAY_FRAME_MAX_BYTES, RELAY_HEARTBEAT_S
 
-logging.getLogger("picows").setLevel(logging.WARNING)  # each connection is told of by its user
+logging.getLogger("picows").setLevel(logging.WARNING)  # the users of a connection log it
 
 _CONNECT_S = 10.0
 _HANG_UP_S = 1.0
 _ROOM_FOR_FRAMING = 4096
-# X509_V_ERR_… of OpenSSL: a fixed part of its interface that `ssl` gives no names to.
+# X509_V_ERR_… of OpenSSL: stable numbers that `ssl` has no names for.
 _NOT_YET_VALID, _EXPIRED = 9, 10
 _NAME_MISMATCH = (62, 64)  # a host's name, an IP address
 
 
 class WebSocket(WSListener):
-    """A connection that stands. From `begin` on, `on_message` gets each message; `lost` is done,
-    with a reason, when it ends."""
+    """An open connection. After `begin`, `on_message` gets each message; `lost` completes, with a
+    reason, when it ends."""
 
     def __init__(
         self, on_message: Callable[[bytes], None], on_room: Callable[[bool], None]
@@ -43,8 +43,8 @@ class WebSocket(WSListener):
         self._on_message, self._on_room = on_message, on_room
         self._transport: WSTransport | None = None
         self.lost: asyncio.Future[str] = asyncio.get_running_loop().create_future()
-        self._early: list[bytes] | None = []  # what came before anybody was ready for it
-        self.has_room = True  # whether what is sent goes out, rather than piling up here
+        self._early: list[bytes] | None = []  # messages that arrived before `begin`
+        self.has_room = True  # whether sent messages leave at once and do not pile up
 
     def begin(self) -> None:
         early, self._early = self._early or [], None
@@ -56,7 +56,7 @@ class WebSocket(WSListener):
             self._transport.send(WSMsgType.BINARY, message)
 
     def pause_reading(self, paused: bool) -> None:
-        """Whether to take in more for now."""
+        """Stop or resume reading."""
         if self._transport is None or self.lost.done():
             return
         carrier = self._transport.underlying_transport
@@ -108,7 +108,7 @@ async def connect(
     on_message: Callable[[bytes], None],
     on_room: Callable[[bool], None] = lambda _: None,
 ) -> WebSocket:
-    """A connection to the relay, or RelayUnreachable, which says why."""
+    """Connect to the relay, or raise RelayUnreachable with the reason."""
     tls = _tls(address) if address.scheme == "https" else None
     try:
         async with asyncio.timeout(_CONNECT_S):
@@ -124,17 +124,17 @@ async def connect(
                 auto_ping_reply_timeout=RELAY_HEARTBEAT_S,
                 use_aiofastnet=False,
             )
-        if not isinstance(made, WebSocket):  # lost before it stood
+        if not isinstance(made, WebSocket):  # lost during the handshake
             raise RelayUnreachable(f"the relay at {address.url} hung up")
         if address.pin and not _is_pinned(transport, address.pin):
             await _hang_up(transport)
             raise RelayUnreachable(
-                f"the certificate of {address.url} is not the one with this fingerprint",
-                hint="somebody may be in between, or the relay made itself a new one",
+                f"the certificate of {address.url} does not have this fingerprint",
+                hint="somebody may intercept the connection, or the relay has a new certificate",
             )
     except ssl.SSLCertVerificationError as error:
         raise RelayUnreachable(
-            f"the certificate of {address.url} is not good: {error.verify_message}",
+            f"the certificate of {address.url} is not valid: {error.verify_message}",
             hint=_remedy(error.verify_code, address),
         ) from error
     except (OSError, WSError, TimeoutError, ValueError) as error:
@@ -144,19 +144,19 @@ async def connect(
 
 
 def _remedy(code: int, address: RelayAddress) -> str:
-    """What to do about a certificate that was refused, by OpenSSL's number for why."""
+    """What to do about a refused certificate, by OpenSSL's error number."""
     if code == _EXPIRED:
-        return "whoever runs the relay has to renew it"
+        return "the operator of the relay has to renew it"
     if code == _NOT_YET_VALID:
-        return "it counts from later on; compare the clocks of the two machines"
+        return "it is not valid yet; compare the clocks of the two machines"
     if code in _NAME_MISMATCH:
-        return f"dial the relay by a name that stands in it; {address.host} does not"
-    return "for one of its own give the fingerprint: URL#sha256:…, as `hold relay` prints it"
+        return f"use a name that the certificate contains; {address.host} is not one"
+    return "for a self-signed one give the fingerprint: URL#sha256:…, as `hold relay` prints it"
 
 
 def _tls(address: RelayAddress) -> ssl.SSLContext:
     context = ssl.create_default_context()
-    if address.pin:  # compared after the handshake, before anything is said
+    if address.pin:  # compared after the handshake, before anything is sent
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
     return context
@@ -169,12 +169,12 @@ def _is_pinned(transport: WSTransport, pin: str) -> bool:
 
 
 async def _hang_up(transport: WSTransport) -> None:
-    """Until it is over: whoever is told why may end the program next, in the middle of it."""
+    """Wait until it is closed: the caller may end the program right after the error."""
     transport.disconnect()
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(_HANG_UP_S):
             await transport.wait_disconnected()
-    await asyncio.sleep(0)  # for what picows had going beside it
+    await asyncio.sleep(0)  # for what picows does in parallel
 
 
 def _proxy(address: RelayAddress) -> str | None:

@@ -2,8 +2,8 @@
 
     python -m holdfast.keeper --run-dir DIR [--socket-mode 0600] [--ready-fd N]
 
-Environment for the daemon is the keeper's own plus the descriptors it is handed. What the daemon
-writes to standard error goes where the keeper's goes: the log file.
+The daemon gets the keeper's own environment and its descriptors. Its standard error goes to the
+same log file as the keeper's.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ from holdfast.keeper.relay_child import RelayChild
 
 _PR_SET_CHILD_SUBREAPER = 36
 _BACKOFF_FIRST_S = 0.05
-_BACKOFF_MAX_S = 2.0  # a daemon that never becomes ready is tried at least this often
+_BACKOFF_MAX_S = 2.0  # a daemon that never becomes ready is restarted at least this often
 _DESCRIPTORS_WANTED = 65536  # 7 per session, twice 2048 sessions, with room
 _LISTEN_BACKLOG = 128  # clients that wait while no daemon runs
-_HEARD_FIRST = 4096  # messages of the daemon that are read before a deadline is acted on
+_HEARD_FIRST = 4096  # messages of the daemon read before a deadline is acted on
 
 
 class Keeper:
@@ -66,7 +66,8 @@ class Keeper:
     # -- the daemon ---------------------------------------------------------------------------
 
     def try_daemon(self) -> None:
-        """Start one; what hinders it now (no memory, an upgrade under way) may be gone later."""
+        """Start one. A failure (no memory, an upgrade in progress) may be temporary, so it is
+        retried."""
         try:
             self.start_daemon()
         except OSError as error:
@@ -104,7 +105,8 @@ class Keeper:
         self.was_ready = False
 
     def on_daemon(self) -> None:
-        """A message from the daemon, or its end of the channel closed (SIGCHLD tells the rest)."""
+        """A message from the daemon, or it closed its end of the channel (SIGCHLD handles the
+        rest)."""
         if self.channel is None:
             return
         try:
@@ -122,8 +124,8 @@ class Keeper:
         try:
             self.obey(parcel)
         except Exception:
-            # A daemon's mistake must never be a session's death.
-            _log(f"not obeyed: {parcel.head}\n{traceback.format_exc()}")
+            # A bug in the daemon must never kill a session.
+            _log(f"failed: {parcel.head}\n{traceback.format_exc()}")
 
     def close_channel(self) -> None:
         if self.channel is not None:
@@ -168,7 +170,7 @@ class Keeper:
         assert self.channel is not None
         sessions = list(self.custody.deposits)
         index = 0 if after is None else sessions.index(after) + 1
-        # An answer the daemon waits for: never left out because the channel is full of news.
+        # The daemon waits for this answer: it is never dropped because the channel is full.
         self.channel.setblocking(True)
         try:
             self.send_deposit(sessions[index] if index < len(sessions) else None)
@@ -191,11 +193,11 @@ class Keeper:
         channel.send(self.channel, head, held.blob, *held.fds.values())
 
     def tell(self, news: dict[str, Any]) -> None:
-        """News for the daemon; waits in order when its buffer is full, is dropped when there is no
-        daemon (the next one collects the same facts)."""
+        """Send an event to the daemon. It is queued when the buffer is full, and dropped when there
+        is no daemon (the next one collects the same facts)."""
         if self.channel is None:
             return
-        if "session" not in news:  # of these only the latest matters, so few ever wait
+        if "session" not in news:  # only the latest of these matters, so few are ever queued
             self.outgoing = deque(each for each in self.outgoing if each["news"] != news["news"])
         self.outgoing.append(news)
         self.flush()
@@ -214,8 +216,8 @@ class Keeper:
     # -- leases ---------------------------------------------------------------------------------
 
     def on_deadline(self) -> None:
-        """Freeze what the daemon should have put off, or frozen itself. It may have done so a
-        moment ago: what it said is read first."""
+        """Freeze sessions whose deadline the daemon did not extend. It may have done so a moment
+        ago, so its messages are read first."""
         self.alarm.heard()
         for _ in range(_HEARD_FIRST):
             if self.channel is None or not _readable(self.channel):
@@ -223,7 +225,7 @@ class Keeper:
             self.on_daemon()
         for session, group in self.deadlines.passed(boottime.now()):
             why = freeze(group)
-            _log(f"session {session}: no word of its lease in time; {why or 'frozen'}")
+            _log(f"session {session}: its lease was not renewed in time; {why or 'frozen'}")
             self.tell({"news": "froze", "session": session})
         self.alarm.set(self.deadlines.next())
 
@@ -243,10 +245,10 @@ class Keeper:
 
     def daemon_ended(self, status: Status) -> None:
         self.daemon = None
-        # What it said last may still be in the channel (a deposit before a crash).
+        # Its last messages may still be in the channel (a deposit before a crash).
         while self.channel is not None and _readable(self.channel):
             self.on_daemon()
-        # A child it had just forked may hold the other end a little longer: nobody speaks there.
+        # A child it had just forked may hold the other end a little longer, but sends nothing.
         self.close_channel()
         if self.stopping:
             return
@@ -254,8 +256,8 @@ class Keeper:
         if not self.was_ready:
             self.backoff = min(self.backoff * 2, _BACKOFF_MAX_S)
             if self.ready_fd is not None:
-                # Nobody was ever served and `hold up` is about to say so: staying would leave a
-                # host that only fails, and that nobody knows of.
+                # No client was ever served and `hold up` is about to report that: staying would
+                # leave a broken host that nobody knows of.
                 self.say_ready(f"the daemon ended before it was ready ({status}); see the log")
                 self.stopping = True
                 return
@@ -284,8 +286,8 @@ class Keeper:
                 if key.data is not None:
                     key.data()
                 elif signal.SIGTERM in _drain(wakeup):
-                    # The host is going down: the daemon ends the sessions in good order, and if it
-                    # dies meanwhile, the next one.
+                    # The host is shutting down: the daemon ends the sessions cleanly, or the next
+                    # daemon if it dies meanwhile.
                     self.terminating = True
                     self.tell({"news": "terminate"})
             self.flush()
@@ -294,7 +296,7 @@ class Keeper:
         os.unlink(f"{self.run_dir}/hold.sock")
 
     def sleep_s(self) -> float | None:
-        """Until a child is to be started again; None: until something happens."""
+        """Seconds until a child has to be restarted; None: no time-out."""
         starts = [at for at in (self.start_at, self.relay.start_at) if at is not None]
         return max(0.0, min(starts) - time.monotonic()) if starts else None
 
@@ -320,10 +322,10 @@ def _drain(sock: socket.socket) -> bytes:
 
 
 def _listen(path: str, mode: int) -> socket.socket:
-    """The clients' socket, made here so that it outlives any daemon: a client that comes while
-    none runs waits in the backlog instead of being refused."""
+    """The clients' socket, created here so that it outlives any daemon: a client that connects
+    while none runs waits in the backlog instead of being refused."""
     with contextlib.suppress(FileNotFoundError):
-        os.unlink(path)  # stale: we hold the lock, so nobody listens there
+        os.unlink(path)  # stale: we hold the lock, so nothing listens there
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     before = os.umask(0o777 & ~mode)
     try:
@@ -335,7 +337,7 @@ def _listen(path: str, mode: int) -> socket.socket:
 
 
 def _raise_descriptor_limit() -> int:
-    """Raise our soft limit as far as we may; gives the old one, which sessions get back."""
+    """Raise our soft limit as far as possible; returns the old one, which sessions get."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = (
         _DESCRIPTORS_WANTED if hard == resource.RLIM_INFINITY else min(hard, _DESCRIPTORS_WANTED)
@@ -346,7 +348,7 @@ def _raise_descriptor_limit() -> int:
 
 
 def _lock(run_dir: str) -> int | None:
-    """The lock that makes this the only keeper here, held for life; None if another has it."""
+    """The lock that makes this the only keeper here, held until exit; None if another has it."""
     fd = os.open(f"{run_dir}/keeper.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -360,7 +362,7 @@ def _lock(run_dir: str) -> int | None:
 
 
 def _log(text: str) -> None:
-    with contextlib.suppress(OSError):  # a full disk silences the log, nothing else
+    with contextlib.suppress(OSError):  # a full disk must only silence the log
         print(f"{time.strftime('%Y-%m-%d %H:%M:%S')} keeper: {text}", file=sys.stderr, flush=True)
 
 

@@ -1,8 +1,8 @@
 """CLOCK_BOOTTIME, and an alarm by it.
 
-Leases run by this clock because it counts the time a machine sleeps. The time-outs of an event loop
-do not: a loop that waits for ten seconds when the lid is closed waits for the rest of them after it
-is opened, long after a lease is over. Python has no timerfd before 3.13, so this is the call.
+Leases use this clock because it includes the time a machine is suspended. The time-outs of an event
+loop do not: a loop that waits ten seconds when the machine is suspended waits for the rest after it
+resumes, long after a lease has expired. Python has no timerfd before 3.13, so it is called here.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import os
 import time
 
 _TFD_TIMER_ABSTIME = 1
-_SOONEST_S = 1e-6  # a time of zero would mean: never
+_SOONEST_S = 1e-6  # zero would disarm the timer
 
 
 class _Timespec(ctypes.Structure):
@@ -25,18 +25,18 @@ class _Itimerspec(ctypes.Structure):
 
 
 def now() -> float:
-    """Seconds since this boot, asleep or awake."""
+    """Seconds since boot, including suspended time."""
     return time.clock_gettime(time.CLOCK_BOOTTIME)
 
 
 def boot_id() -> str:
-    """Which boot of the machine the seconds are of."""
+    """The id of the current boot, to which those seconds belong."""
     with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
         return file.read().strip()
 
 
 class Alarm:
-    """A descriptor that is readable from a moment on. One moment at a time."""
+    """A descriptor that becomes readable at a set time. One time at once."""
 
     def __init__(self) -> None:
         self._libc = ctypes.CDLL(None, use_errno=True)
@@ -47,7 +47,7 @@ class Alarm:
         return self._fd
 
     def set(self, at: float | None) -> None:
-        """A moment that has passed is now; None: never."""
+        """A time in the past fires at once; None disarms it."""
         seconds = 0.0 if at is None else max(at, _SOONEST_S)
         whole = int(seconds)
         value = _Timespec(whole, int((seconds - whole) * 1e9))
@@ -56,7 +56,7 @@ class Alarm:
         self._checked(self._libc.timerfd_settime(fd, flags, ctypes.byref(spec), None))
 
     def heard(self) -> None:
-        """It rang; it is quiet until it is set again."""
+        """Acknowledge it; it stays quiet until it is set again."""
         with contextlib.suppress(BlockingIOError):
             os.read(self._fd, 8)
 

@@ -1,4 +1,4 @@
-"""One message: a JSON head, an opaque blob, some descriptors. Whole or not at all (SEQPACKET)."""
+"""One message: a JSON head, an opaque blob, some descriptors. Sent atomically (SEQPACKET)."""
 
 from __future__ import annotations
 

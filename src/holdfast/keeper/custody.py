@@ -10,12 +10,12 @@ from typing import Any
 
 Status = dict[str, Any]  # {"code": 7} or {"signal": 9}
 
-UNCLAIMED_MAX_S = 60.0  # a deposit follows its launch within a launch's own time limit
-UNCLAIMED_MAX = 1024  # ends of processes no deposit names (yet); the oldest is forgotten first
+UNCLAIMED_MAX_S = 60.0  # a deposit follows its launch within the launch's time limit
+UNCLAIMED_MAX = 1024  # ends of processes without a deposit (yet); the oldest is dropped first
 
 
 class Deposit:
-    """What is held for one session."""
+    """The descriptors and state held for one session."""
 
     def __init__(self, pid: int, fds: dict[str, int], blob: bytes) -> None:
         self.pid = pid
@@ -34,18 +34,18 @@ class Custody:
 
     def __init__(self) -> None:
         self.deposits: dict[str, Deposit] = {}
-        # A session may end before its deposit arrives (the daemon died in between, or a command
-        # that lasts no time): its status waits here.
+        # A session may end before its deposit arrives (the daemon died in between, or the command
+        # was very short): its status waits here.
         self._unclaimed: OrderedDict[int, tuple[float, Status]] = OrderedDict()
 
     def deposit(self, session: str, pid: int, fds: dict[str, int], blob: bytes) -> Deposit:
-        """Take or replace. A status that came first is attached."""
+        """Add or replace a deposit. A status that came first is attached."""
         old = self.deposits.pop(session, None)
         if old is not None:
             old.close()
         new = Deposit(pid, fds, blob)
         at, status = self._unclaimed.pop(pid, (0.0, None))
-        # Long after, the number is another process's.
+        # Later the pid may belong to another process.
         if status is not None and time.monotonic() - at < UNCLAIMED_MAX_S:
             new.status = status
         self.deposits[session] = new
@@ -61,7 +61,7 @@ class Custody:
             old.close()
 
     def ended(self, pid: int, status: Status) -> str | None:
-        """Record an end; gives the session it belongs to, if a deposit names it."""
+        """Record an end; returns the session it belongs to, if there is a deposit."""
         for session, deposit in self.deposits.items():
             if deposit.pid == pid and deposit.status is None:
                 deposit.status = status

@@ -1,8 +1,7 @@
-"""When a session's tree is to be frozen, unless the daemon puts it off (F2).
+"""When a session's tree is frozen, unless the daemon extends the deadline (F2).
 
-The dead man's handle behind a lease: a daemon that hangs or is stopped cannot fence its sessions,
-so whoever holds a lease says here until when. What a lease is, is not known here; nothing is ever
-thawed from here.
+The dead man's switch of a lease: a daemon that hangs or is stopped cannot fence its sessions, so it
+sets a deadline here for each lease it holds. This module knows nothing of leases and never thaws.
 """
 
 from __future__ import annotations
@@ -11,13 +10,13 @@ import os
 
 
 class Deadlines:
-    """By session: its control group, and the moment, in seconds of CLOCK_BOOTTIME."""
+    """By session: its control group and the deadline, in seconds of CLOCK_BOOTTIME."""
 
     def __init__(self) -> None:
         self._by_session: dict[str, tuple[str, float]] = {}
 
     def set(self, session: str, group: str, until: float | None) -> None:
-        """None: it is not to be frozen by time any more."""
+        """None: no deadline."""
         if until is None:
             self.drop(session)
         else:
@@ -30,7 +29,7 @@ class Deadlines:
         return min((until for _, until in self._by_session.values()), default=None)
 
     def passed(self, now: float) -> list[tuple[str, str]]:
-        """Sessions and groups whose moment has come; each is told once."""
+        """Sessions and groups whose deadline has passed; each is returned once."""
         due = [(s, group) for s, (group, until) in self._by_session.items() if until <= now]
         for session, _ in due:
             del self._by_session[session]
@@ -38,7 +37,8 @@ class Deadlines:
 
 
 def freeze(group: str) -> str:
-    """Ask the kernel for it, without waiting: the keeper never waits. "" or why it cannot be."""
+    """Tell the kernel to freeze, without waiting: the keeper never waits. Returns "" or the
+    error."""
     try:
         fd = os.open(f"{group}/cgroup.freeze", os.O_WRONLY | os.O_CLOEXEC)
         try:

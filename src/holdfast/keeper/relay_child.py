@@ -1,9 +1,9 @@
-"""The relay beside the daemon: the keeper's second child, started again when it ends.
+"""The relay beside the daemon: the keeper's second child, restarted when it ends.
 
-It is here and not in the daemon so that who comes through it finds it standing while a daemon is
-replaced. What a relay is and what it says to whom is not known here: the daemon tells with which
-words to start it and which ports to try, each new daemon again; it is told where the relay is.
-When the keeper dies the kernel kills the relay, so that the next one finds its port free.
+It is here and not in the daemon so that it keeps running while a daemon is replaced. This module
+knows nothing of what a relay does: each daemon says which arguments to start it with and which
+ports to try, and learns where the relay listens. When the keeper dies the kernel kills the relay,
+so that the next one finds its port free.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from typing import Any
 
 _BACKOFF_FIRST_S = 0.1
 _BACKOFF_MAX_S = 10.0
-_STEADY_S = 10.0  # one that held so long was a good one
-_END_S = 1.0  # for a relay that is killed to be gone
+_STEADY_S = 10.0  # a relay that ran this long resets the backoff
+_END_S = 1.0  # for a killed relay to exit
 _PR_SET_PDEATHSIG = 1
 _LINE_MAX = 4096
 
@@ -31,7 +31,7 @@ News = dict[str, Any]
 
 
 class RelayChild:
-    """At most one process. `tell` reaches the daemon; `log` the log."""
+    """At most one process. `tell` sends to the daemon; `log` writes to the log."""
 
     def __init__(
         self,
@@ -45,10 +45,10 @@ class RelayChild:
         self._news: News | None = None
         self._process: subprocess.Popen[bytes] | None = None
         self._ready: int | None = None
-        self._port = 0  # of the last one: links name it
+        self._port = 0  # of the last one: links contain it
         self._began = 0.0
         self._backoff = _BACKOFF_FIRST_S
-        self._replacing = False  # it was killed because another is wanted
+        self._replacing = False  # it was killed to be replaced
 
     def want(self, order: News) -> None:
         """`listen` (an address, or "": no relay), `ports` to try (0: any) and `words` for it."""
@@ -61,19 +61,19 @@ class RelayChild:
         self._backoff = _BACKOFF_FIRST_S
         self._replacing = self._process is not None
         if self._process is not None:
-            self._process.kill()  # when it is gone the next one is started
+            self._process.kill()  # the next one is started when it has exited
         else:
             self.start_at = time.monotonic()
 
     def _is_as(self, order: News) -> bool:
-        """Whether what was ordered before is good for this too."""
+        """Whether the running relay already matches this order."""
         old = self._order
         if old is None or (old["listen"], old["words"]) != (order["listen"], order["words"]):
             return False
         return self._port in order["ports"] or 0 in order["ports"]
 
     def start(self) -> None:
-        """As ordered. What hinders it now may be gone later."""
+        """Start it as ordered. A failure may be temporary, so it is retried."""
         self.start_at = None
         order = self._order
         if self._process is not None or order is None or not order["listen"]:
@@ -107,7 +107,7 @@ class RelayChild:
         self._selector.register(reader, selectors.EVENT_READ, self._on_ready)
 
     def _on_ready(self) -> None:
-        """One line: where it is, and the fingerprint of its certificate if it has its own."""
+        """One line: its address, and the fingerprint of a self-signed certificate."""
         if self._ready is None:
             return
         with contextlib.suppress(BlockingIOError):
@@ -117,7 +117,7 @@ class RelayChild:
                 self._say({"url": line[1], "pin": "".join(line[2:3]), "why": ""})
 
     def ended(self, pid: int, status: News) -> bool:
-        """Whether this child was the relay; then another follows."""
+        """Whether this child was the relay; then it is restarted."""
         if self._process is None or self._process.pid != pid:
             return False
         self._process.returncode = status.get("code", -1)
@@ -132,7 +132,7 @@ class RelayChild:
         return True
 
     def _later(self, why: str) -> None:
-        self._log(f"relay {why}; again in {self._backoff:.2f} s")
+        self._log(f"relay {why}; trying again in {self._backoff:.2f} s")
         self._say({"url": "", "pin": "", "why": why})
         self.start_at = time.monotonic() + self._backoff
         self._backoff = min(self._backoff * 2, _BACKOFF_MAX_S)
@@ -148,7 +148,7 @@ class RelayChild:
             self._ready = None
 
     def close(self) -> None:
-        """With the keeper. Waited for, so that the next keeper finds the port free."""
+        """Kill the relay and wait for it, so that the next keeper finds the port free."""
         self._order, self.start_at = None, None
         self._forget_ready()
         if self._process is not None:
@@ -158,7 +158,7 @@ class RelayChild:
 
 
 def _free_port(address: str, ports: list[int]) -> int:
-    """The first that nobody listens on; 0 is any."""
+    """The first free port; 0 is any."""
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
     failure = OSError("no port to try")
     for port in ports:
@@ -177,7 +177,7 @@ def _die_with(keeper: int) -> Callable[[], None]:
 
     def arrange() -> None:
         libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-        if os.getppid() != keeper:  # it died before we could say so
+        if os.getppid() != keeper:  # it died before prctl took effect
             os._exit(1)
 
     return arrange

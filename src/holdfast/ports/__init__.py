@@ -1,1 +1,1 @@
-"""What the host needs from outside, as small Protocols. Adapters provide them; tests may too."""
+"""What the host and the relay need from outside, as small Protocols. Adapters implement them."""

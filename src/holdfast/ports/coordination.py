@@ -1,8 +1,7 @@
-"""The coordination point: a few small values, each replaced only by who knows what it replaces.
+"""The coordination point: a few small values, replaced by compare-and-set.
 
-Three verbs are all there is, so that anything with compare-and-set can stand behind them. Leases,
-registry and their meaning are not here; neither is a clock: no promise of a lease rests on this
-port's times.
+It has only three operations, so that any store with compare-and-set can implement it. Leases and
+the registry are not here; neither is a clock: no lease depends on this port's times.
 """
 
 from __future__ import annotations
@@ -18,8 +17,8 @@ _LETTERS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ012345
 
 
 class StoredValue(Record):
-    """What stands at a key. `value` None: nothing; `revision` is still what the next `cas` must
-    name."""
+    """The value at a key. `value` None: there is none; the next `cas` must still name
+    `revision`."""
 
     key: str
     revision: int
@@ -27,43 +26,41 @@ class StoredValue(Record):
 
 
 class Written(Record):
-    """Written, on disk where the store has one, and it will not be forgotten."""
+    """Written durably."""
 
     revision: int
 
 
 class CasLost(Record):
-    """Refused: the revision named is not the entry's, another's write stands there. Where several
-    servers keep the store, ours may have stood before that one for a moment: a Lost gives nothing,
-    but it is no proof that nobody saw the value."""
+    """Refused: the entry has another revision, written by somebody else. With several servers our
+    value may have been visible for a moment before that: CasLost gives nothing, but does not prove
+    that nobody saw the value."""
 
 
 class CasUnknown(Record):
-    """No answer. It may have been written, or may be yet: read before anything rests on it."""
+    """No answer. It may have been written, or may still be: read before relying on it."""
 
     why: str
 
 
 class Coordination(Protocol):
-    """Keys are words of letters, digits, `_` and `-`, joined by dots. Revisions of one key rise
-    for as long as the store lives, and are never 0 where there is a value."""
+    """Keys are words of letters, digits, `_` and `-`, joined by dots. The revisions of a key rise
+    for the life of the store, and are never 0 if there is a value."""
 
     async def get(self, key: str) -> StoredValue:
-        """What stands there, or lately stood there. Raises CoordinationDown without an answer."""
+        """The current value, or a recent one. Raises CoordinationDown without an answer."""
 
     async def cas(
         self, key: str, value: bytes, revision: int, *, gone_after_s: int | None = None
     ) -> Written | CasLost | CasUnknown:
-        """Replaces what has this revision; 0: what never was, or is forgotten. With `gone_after_s`
-        the store may forget it after so long, by its own clock, if it is not replaced: that is for
-        tidying up, and safe for nothing else. Raises StorageFailed, with nothing written, if the
-        store has no room."""
+        """Replace the value with this revision; 0: there must be none. With `gone_after_s` the
+        store may delete it after that time, by its own clock, unless it is replaced: this is only
+        for cleaning up. Raises StorageFailed, with nothing written, if the store is full."""
 
     def watch(self, key: str, *, below: bool = False) -> AsyncIterator[StoredValue]:
-        """What stands there now, if anything, then what comes to stand there, until closed. Of
-        changes in quick succession only the last is sure to be told. `below`: of every key that
-        begins with this word or words, too. Losing touch with the store ends nothing: it catches
-        up."""
+        """The current value, if any, then each new one, until closed. Of changes in quick
+        succession only the last is guaranteed. `below`: also of every key that begins with these
+        words. A lost connection to the store does not end it: it catches up."""
 
     async def close(self) -> None: ...
 
@@ -80,13 +77,15 @@ def check_key(key: str) -> str:
 
 
 def check_write(key: str, value: bytes, revision: int, gone_after_s: int | None) -> None:
-    """What every adapter refuses before it asks its store."""
+    """What every adapter checks before it calls its store."""
     check_key(key)
     if len(value) > COORDINATION_VALUE_MAX_BYTES:
         raise InvalidArgument(
-            f"a value of {len(value)} bytes; at most {COORDINATION_VALUE_MAX_BYTES} are kept"
+            f"a value has at most {COORDINATION_VALUE_MAX_BYTES} bytes, not {len(value)}"
         )
     if not value:
-        raise InvalidArgument("an empty value cannot be told from none")
+        raise InvalidArgument("a value must not be empty")
     if revision < 0 or (gone_after_s is not None and gone_after_s < 1):
-        raise InvalidArgument("revisions are not negative, and tidying up takes at least 1 s")
+        raise InvalidArgument(
+            "a revision must not be negative, and gone_after_s must be at least 1 s"
+        )

@@ -1,4 +1,4 @@
-"""What a halt of a session's tree reached."""
+"""The result of halting a session's tree."""
 
 from __future__ import annotations
 
@@ -6,20 +6,20 @@ from holdfast.model.record import Record
 
 
 class Stopped(Record):
-    """A process that a halt stopped: its number, and its birth, as numbers come back."""
+    """A process that a halt stopped: its pid, and its start time, because pids are reused."""
 
     pid: int
     start_ticks: int  # since boot, in the kernel's clock ticks
 
 
 class HaltResult(Record):
-    """What a halt reached. `frozen` is only ever said of what was seen to be so.
+    """The result of a halt. `frozen` is true only if the kernel confirmed it.
 
-    A halt bounds what comes next: a system call that was under way may still have been completed.
+    A halt stops what comes next: a system call in progress may still have completed.
     """
 
     frozen: bool
     tasks: int  # threads that were counted, running ones included
     seconds: float
-    stopped: tuple[Stopped, ...] = ()  # to be continued one by one; empty where a cgroup is frozen
-    running: tuple[int, ...] = ()  # pids that were still running when time was up
+    stopped: tuple[Stopped, ...] = ()  # to be resumed one by one; empty if a cgroup was frozen
+    running: tuple[int, ...] = ()  # pids still running when time was up

@@ -1,4 +1,4 @@
-"""Starting a session at the level asked for."""
+"""Starting a session at the requested level."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from holdfast.model.spec import LaunchSpec, Place
 
 
 class Launched(Record):
-    """A running session: where it is, and the descriptors that now are the caller's."""
+    """A running session: its place, and descriptors that the caller now owns."""
 
     place: Place
     master: int  # PTY master, non-blocking, close-on-exec
@@ -17,7 +17,8 @@ class Launched(Record):
 
 
 class Launch(Protocol):
-    """Raises CommandNotFound, LaunchFailed, LevelUnavailable or NotPermitted, with nothing left."""
+    """Raises CommandNotFound, LaunchFailed, LevelUnavailable or NotPermitted, leaving nothing
+    behind."""
 
     async def launch(self, spec: LaunchSpec, inherit: dict[int, int]) -> Launched:
         """`inherit` maps a descriptor number inside the session to one of the caller's."""

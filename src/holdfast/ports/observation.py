@@ -1,4 +1,4 @@
-"""Looking at a live session from outside: the kernel's word on what it is and does."""
+"""Observing a live session from outside, through the kernel."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from holdfast.model.spec import Place
 
 
 class Observation(Protocol):
-    """Reads only; safe on a session that ends while it is looked at."""
+    """Read-only; safe on a session that ends meanwhile."""
 
     def evidence(self, place: Place, master: int, *, shell_is_shell: bool) -> Evidence:
-        """The facts the state is judged from; about 0.1 ms, for frequent use."""
+        """The facts that the state is derived from; about 0.1 ms, for frequent use."""
 
     def graph(self, place: Place, master: int, *, shell_is_shell: bool) -> Graph:
-        """Everything, for a human or an agent who asks."""
+        """Everything, for a human or an agent."""

@@ -1,9 +1,8 @@
 """The bus between the relays of one cluster: small packets from one to another, or to all.
 
-It promises little, so that anything that carries messages can stand behind it: what is sent may be
-lost, unnoticed; what arrives from one relay arrives whole, once, and in the order it was sent, that
-to all apart from that to one.
-That something was lost is for the relays to find out (relay/peer_link.py). Nothing is kept.
+It guarantees little, so that any message bus can implement it: packets may be lost without notice;
+packets from one relay arrive whole, once, and in order, separately for those to all and those to
+one. The relays themselves detect losses (relay/peer_link.py). Nothing is stored.
 """
 
 from __future__ import annotations
@@ -15,25 +14,25 @@ NAME_CHARS = 16  # of a relay's name: hexadecimal digits
 
 
 class RelayBus(Protocol):
-    """One relay's place on the bus."""
+    """One relay's connection to the bus."""
 
     @property
     def name(self) -> str:
-        """Of this relay, for as long as it runs; made anew at each start."""
+        """The name of this relay, new at each start."""
         ...
 
     @property
     def up(self) -> bool:
-        """Whether there is a way to the others, as far as is known."""
+        """Whether the others can be reached, as far as is known."""
         ...
 
     async def listen(self, heard: Callable[[bytes], None]) -> None:
-        """From now on, each packet for this relay or for all is handed over; not one's own. Where
-        several servers carry it they may need a moment to know: what is sent before is lost."""
+        """From now on `heard` gets each packet for this relay or for all, except its own. With
+        several servers this may take a moment: packets sent before are lost."""
         ...
 
     def send(self, to: str, packet: bytes) -> None:
-        """To one relay. Never waits; who sends much asks `ready` first."""
+        """To one relay. Never waits; call `ready` first for much data."""
         ...
 
     def send_all(self, packet: bytes) -> None:
@@ -41,13 +40,13 @@ class RelayBus(Protocol):
         ...
 
     def ready(self, size: int) -> bool:
-        """Whether so many bytes more can be on their way out without piling up here."""
+        """Whether so many more bytes can be sent without piling up here."""
         ...
 
     async def drain(self) -> None:
-        """Until it is ready for more."""
+        """Wait until it is ready for more."""
         ...
 
     async def close(self) -> None:
-        """What was sent before is sent, if there is a way."""
+        """Flush if possible, then close."""
         ...

@@ -1,4 +1,4 @@
-"""The screen state of one session: fed with output, asked for views."""
+"""The screen state of one session: fed with output, read as views."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ class ScreenPort(Protocol):
     """A terminal emulator's state. `feed` is the only way in; nothing here reads a clock."""
 
     def feed(self, data: bytes | memoryview) -> bytes:
-        """Take output, always ending between escape sequences (the caller sees to it).
+        """Take output. The caller must split it only between escape sequences.
 
-        Gives what a real terminal would answer to queries in it; the caller decides whether
-        the emulator is the one to answer."""
+        Returns what a real terminal would answer to queries in it; the caller decides whether the
+        emulator answers."""
 
     def resize(self, size: Size) -> None: ...
 
     def snapshot(self, *, scrollback: bool = True) -> bytes:
-        """VT text that brings a fresh terminal of the same size to this very state: both
-        screens, scrollback, modes, scrolling region, cursor, keyboard and mouse modes, title."""
+        """VT text that brings a new terminal of the same size to this state: both screens,
+        scrollback, modes, scrolling region, cursor, keyboard and mouse modes, title."""
 
     def text(self, *, scrollback: bool = False) -> str:
         """The visible lines (and those above them) as plain text, trailing blanks removed."""
 
     def scrolled(self) -> int:
-        """How many lines there are above the visible ones."""
+        """The number of lines above the visible ones."""
 
     def cursor(self) -> tuple[int, int]:
         """Column and row, from 0."""

@@ -1,4 +1,4 @@
-"""The gateway's start and end. `hold sshd` runs this."""
+"""Starting and stopping the gateway. `hold sshd` runs this."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ async def serve(address: str, port: int) -> None:
             server_factory=lambda: Login(gateway),
             server_host_keys=[key],
             server_version="holdfast",
-            # A key is the only way in, and a session the only thing to be had.
+            # Only public keys can log in, and only sessions can be opened.
             public_key_auth=True,
             password_auth=False,
             kbdint_auth=False,
@@ -50,7 +50,7 @@ async def serve(address: str, port: int) -> None:
             x11_forwarding=False,
             allow_scp=False,
             compression_algs=None,
-            # Bytes go through as they are: the terminal behind the channel is the one there is.
+            # Bytes pass unchanged: asyncssh must not add a line editor.
             encoding=None,
             line_editor=False,
             login_timeout=SSH_HANDSHAKE_S,
@@ -65,13 +65,13 @@ async def serve(address: str, port: int) -> None:
         ) from error
     _tell(_shown(address, listener.get_port()), key.get_fingerprint())
     rechecking = asyncio.create_task(gateway.recheck())
-    await _until_told()
+    await _until_signalled()
     rechecking.cancel()
     listener.close()
     await gateway.close()
 
 
-async def _until_told() -> None:
+async def _until_signalled() -> None:
     ending = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, _end, ending)
@@ -79,7 +79,7 @@ async def _until_told() -> None:
 
 
 def _end(ending: asyncio.Event) -> None:
-    """The first signal asks children to leave; a second one does not wait for them."""
+    """The first signal asks children to detach; a second one does not wait for them."""
     if ending.is_set():
         os._exit(0)
     ending.set()
@@ -87,9 +87,9 @@ def _end(ending: asyncio.Event) -> None:
 
 def _tell(place: str, fingerprint: str) -> None:
     print(f"the ssh gateway is at {place}, host key {fingerprint}")
-    print("end-to-end protection ends at it: it can read and type what passes through")
+    print("end-to-end encryption ends at it: it can read and type what passes through")
     if not authorized.load():
-        print("nobody is let in yet: `hold sshd authorize KEYFILE --as ACTOR`")
+        print("no keys are authorized yet: `hold sshd authorize KEYFILE --as ACTOR`")
     sys.stdout.flush()
 
 

@@ -1,9 +1,9 @@
-"""Which ssh key acts as which actor: one file in the client's config directory, read anew at each
-login, so that a change counts at once.
+"""Which ssh key acts as which actor: one file in the client's config directory, read at each login,
+so that a change takes effect at once.
 
-An entry binds a key to an actor's id, not just to its name: a name can come to stand for another
-actor, and then the key stands for nobody. The actor's own key stays where `hold actor add` put it;
-nothing secret is in this file. It does not know the ssh protocol.
+An entry binds a key to an actor's id, not just to its name: if the name later belongs to another
+actor, the key is refused. The actor's own key stays where `hold actor add` put it; this file
+contains no secrets. This module does not know the ssh protocol.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _FORM = "ssh authorized v1"
-_FILE_MAX_BYTES = 4 << 20  # far more than so many keys take
+_FILE_MAX_BYTES = 4 << 20  # far more than that many keys need
 _KEY_FILE_MAX_BYTES = 64 << 10
 _COMMENT_MAX_CHARS = 80
 _RSA_MIN_BITS = 2048
@@ -46,7 +46,7 @@ class SshKey(Record):
     """A public key as ssh writes it."""
 
     kind: str
-    blob: str  # base64, padded: the one spelling we compare
+    blob: str  # base64, padded: the canonical form to compare
     comment: str
 
     @property
@@ -55,13 +55,13 @@ class SshKey(Record):
 
 
 class Authorized(Record):
-    """One key that is let in, and whom it acts as."""
+    """One authorized key, and the actor it acts as."""
 
     kind: str
     blob: str
     comment: str
     acting: str  # as for HOLDFAST_AS: a name, or the path of a key file
-    actor: str  # the id behind it when it was let in
+    actor: str  # the actor's id when the key was authorized
     since: float
 
     @property
@@ -70,7 +70,7 @@ class Authorized(Record):
 
 
 def config_directory() -> str:
-    """Where a user's commands keep what is theirs, whatever host they talk to."""
+    """Where a user's commands keep their own files, whatever host they use."""
     return os.path.dirname(keys_of(os.environ))
 
 
@@ -88,13 +88,13 @@ def fingerprint_of(blob: str) -> str:
 
 
 def load() -> tuple[Authorized, ...]:
-    """All entries; none when there is no file. One that others could write is not believed."""
+    """All entries; none without a file. A file that others can write is refused."""
     try:
         with open(path(), "rb") as file:
             if os.fstat(file.fileno()).st_mode & 0o022:
                 raise NotPermitted(
-                    f"others than its owner may write {path()}: it says nothing then",
-                    hint=f"look at what is in it, then chmod 600 {path()}",
+                    f"{path()} is ignored, because others than its owner can write it",
+                    hint=f"check its content, then chmod 600 {path()}",
                 )
             text = file.read(_FILE_MAX_BYTES)
     except FileNotFoundError:
@@ -118,7 +118,7 @@ def find(entries: tuple[Authorized, ...], blob: str) -> Authorized | None:
 
 
 def authorize(key: SshKey, acting: str, now: float) -> Authorized:
-    """Let a key in as an actor whose own key is here."""
+    """Authorize a key to act as an actor whose own key is here."""
     acting = os.path.abspath(acting) if "/" in acting else acting
     actor = identity.load(acting).actor
     entry = Authorized(key.kind, key.blob, key.comment, acting, actor, now)
@@ -127,13 +127,13 @@ def authorize(key: SshKey, acting: str, now: float) -> Authorized:
         known = find(entries, key.blob)
         if known is not None and (known.acting, known.actor) != (acting, actor):
             raise InvalidArgument(
-                f"this key acts as {known.acting} already ({known.actor[:8]})",
+                f"this key already acts as {known.acting} ({known.actor[:8]})",
                 hint=f"`hold sshd remove {known.fingerprint}` first: a key acts as one actor",
             )
         if known is not None:
             return known
         if len(entries) >= SSH_AUTHORIZED_MAX:
-            raise LimitReached(f"{SSH_AUTHORIZED_MAX} keys are let in, which is the most")
+            raise LimitReached(f"the limit of {SSH_AUTHORIZED_MAX} authorized keys is reached")
         _save((*entries, entry))
     return entry
 
@@ -144,7 +144,7 @@ def remove(fingerprint: str) -> Authorized:
         gone = [entry for entry in entries if entry.fingerprint == fingerprint]
         if not gone:
             raise InvalidArgument(
-                f"no key that is let in has the fingerprint {fingerprint[:80]!r}",
+                f"no authorized key has the fingerprint {fingerprint[:80]!r}",
                 hint="`hold sshd ls` lists them",
             )
         _save(tuple(entry for entry in entries if entry not in gone))
@@ -152,19 +152,20 @@ def remove(fingerprint: str) -> Authorized:
 
 
 def check_actor(entry: Authorized) -> None:
-    """Whether this machine still holds the key of that very actor."""
+    """Raises unless this machine still holds the key of that actor."""
     found = identity.load(entry.acting)
     if found.actor != entry.actor:
         raise NotPermitted(
-            f"this ssh key stands for another actor than the one now called {entry.acting!r}",
-            hint="who runs the gateway removes and authorizes it anew",
+            f"this ssh key was authorized for another actor than the one now called "
+            f"{entry.acting!r}",
+            hint="on the gateway, remove the key and authorize it again",
         )
 
 
 @contextlib.contextmanager
 def _locked() -> Iterator[None]:
-    """Two commands at once must not lose each other's key. The directory itself is what is locked:
-    the file is replaced, and a lock on it would go with the old one."""
+    """Two commands at once must not lose each other's key. The directory is locked and not the
+    file, because the file is replaced."""
     import fcntl
 
     directory = config_directory()
@@ -182,7 +183,8 @@ def _locked() -> Iterator[None]:
 
 
 def _save(entries: tuple[Authorized, ...]) -> None:
-    """Written beside and renamed: a gateway that reads meanwhile sees the old list or the new."""
+    """Write a new file and rename it: a gateway that reads meanwhile sees the old list or the
+    new."""
     fields = {"holdfast": _FORM, "keys": [entry.pack() for entry in entries]}
     new = f"{path()}.new"
     try:
@@ -210,7 +212,7 @@ def read_key(file: str) -> SshKey:
         raise InvalidArgument(f"cannot read the key {file[:200]!r}: {error}") from error
     if "PRIVATE KEY" in text:
         raise InvalidArgument(
-            f"{file} is a private key: it must not leave its owner",
+            f"{file} is a private key: it must stay with its owner",
             hint=f"give the public half: {file}.pub",
         )
     lines = [line for line in text.splitlines() if line.strip() and not line.startswith("#")]
@@ -220,20 +222,21 @@ def read_key(file: str) -> SshKey:
 
 
 def parse_key(line: str) -> SshKey:
-    """`TYPE BASE64 COMMENT`, as in a .pub file. Options before it are not for here."""
+    """`TYPE BASE64 COMMENT`, as in a .pub file, without options before it."""
     kind, _, rest = line.strip().partition(" ")
     if kind not in _KINDS:
         raise InvalidArgument(
-            f"not a public key we take: {kind[:60]!r}", hint=f"it begins with one of {_listed()}"
+            f"not a supported public key: {kind[:60]!r}",
+            hint=f"it must begin with one of {_listed()}",
         )
     text, _, comment = rest.strip().partition(" ")
     try:
         blob = base64.b64decode(text, validate=True)
         fields = _fields(blob)
     except (binascii.Error, ValueError):
-        raise InvalidArgument(f"the {kind} key is not whole") from None
+        raise InvalidArgument(f"the {kind} key is incomplete") from None
     if not fields or fields[0] != kind.encode() or len(fields) < 2:
-        raise InvalidArgument(f"what says to be a {kind} key is none")
+        raise InvalidArgument(f"not a valid {kind} key")
     if kind == _RSA and int.from_bytes(fields[-1], "big").bit_length() < _RSA_MIN_BITS:
         raise InvalidArgument(f"an RSA key of less than {_RSA_MIN_BITS} bits is too weak")
     shown = "".join(c if c.isprintable() else "?" for c in comment.strip())
@@ -241,7 +244,7 @@ def parse_key(line: str) -> SshKey:
 
 
 def _fields(blob: bytes) -> list[bytes]:
-    """The strings a key is made of: each with four bytes of length before it."""
+    """The strings in a key, each with four bytes of length before it."""
     fields, at = [], 0
     while at < len(blob):
         end = at + 4 + int.from_bytes(blob[at : at + 4], "big")

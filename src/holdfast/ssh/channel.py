@@ -1,9 +1,9 @@
 """One ssh channel: bytes between an ssh client and the `hold` process behind it.
 
-Neither side is read faster than the other takes: a client that does not read stops its own child,
-which the host then treats as any slow operator, and a child that does not read stops its client.
-What is asked for decides what runs: a terminal gives `hold attach`, a command `hold exec`. There is
-no other program, no subsystem and no forwarding to be had here.
+Neither side is read faster than the other accepts data: a client that does not read stops its own
+child, which the host then treats as any slow operator, and a child that does not read stops its
+client. A request for a terminal runs `hold attach`, a command `hold exec`. There is no other
+program, no subsystem and no forwarding.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ log = logging.getLogger("ssh")
 _EXIT_USAGE = 64
 _EXIT_FAILED = 71
 _EXIT_SENT_AWAY = 69
-_REKEY_LOOK_S = 0.05  # takes a few milliseconds, once an hour or gigabyte
+_REKEY_LOOK_S = 0.05  # a rekey takes a few milliseconds, once an hour or gigabyte
 _SIGNALS = {"INT": signal.SIGINT, "TERM": signal.SIGTERM, "HUP": signal.SIGHUP}
 
 
@@ -43,18 +43,18 @@ class SshChannel(asyncssh.SSHServerSession[bytes]):
         self._entry = entry
         self._loop = asyncio.get_running_loop()
         self._chan: asyncssh.SSHServerChannel[bytes]
-        self._term: str | None = None  # None: no terminal was asked for
+        self._term: str | None = None  # None: no terminal was requested
         self._size = (0, 0)
         self._command: str | None = None
         self._child: child.Child | None = None
         self._open: dict[int, bool] = {}  # streams that have not ended
         self._listening = False
-        self._looking = False  # at whether there are new keys
-        self._unwritten = bytearray()  # typed, and not yet taken by the child
+        self._looking = False  # waiting for a rekey to finish
+        self._unwritten = bytearray()  # typed, not yet read by the child
         self._stuck = False
-        self._full = False  # the client does not take what it is sent
+        self._full = False  # the client does not read
         self._status: int | None = None
-        self._last_words = ""  # said to one that is sent away
+        self._last_words = ""  # message to a client that is disconnected
 
     # -- what is asked for --------------------------------------------------------------------
 
@@ -84,7 +84,7 @@ class SshChannel(asyncssh.SSHServerSession[bytes]):
         except HoldfastError as error:
             hint = f"; {error.hint}" if error.hint else ""
             self._refuse(f"{error.message} ({error.code}){hint}", error.exit_status)
-        except _NotAskedWellError as error:
+        except _BadRequestError as error:
             self._refuse(str(error), _EXIT_USAGE)
         except (OSError, ValueError) as error:
             log.error("cannot start a client: %s", error)
@@ -93,12 +93,12 @@ class SshChannel(asyncssh.SSHServerSession[bytes]):
     def _words(self) -> tuple[str, ...]:
         session = self._login.session
         if not session or session.startswith("-"):
-            raise _NotAskedWellError(f"no session can be called {session[:80]!r} (usage)")
+            raise _BadRequestError(f"not a valid session name: {session[:80]!r} (usage)")
         if self._command is not None:
-            # One word: the session's shell reads it, as a login shell would.
+            # One argument: the session's shell parses it, as a login shell would.
             return "exec", session, "--", self._command
         if self._term is None:
-            raise _NotAskedWellError(
+            raise _BadRequestError(
                 "attaching needs a terminal (usage); `ssh -t`, or give a command to run"
             )
         return "attach", "--", session
@@ -117,7 +117,7 @@ class SshChannel(asyncssh.SSHServerSession[bytes]):
         self.listen()
 
     def _refuse(self, sentence: str, status: int) -> None:
-        """One sentence, the way every verb says it."""
+        """One line, in the form that every verb uses."""
         log.info("%s: %s", self._login.address, sentence)
         end = "\r\n" if self._term is not None else "\n"
         self._chan.write_stderr(f"hold: {sentence}{end}".encode())
@@ -127,13 +127,13 @@ class SshChannel(asyncssh.SSHServerSession[bytes]):
 
     def data_received(self, data: bytes, datatype: object) -> None:
         if self._child is None or self._child.terminal is None or self._last_words:
-            return  # `hold exec` reads nothing; one that is sent away types nothing more
+            return  # `hold exec` reads no input; a client being disconnected cannot type
         self._unwritten += data
         if not self._stuck:
             self._write()
 
     def _write(self) -> None:
-        """As much as the terminal takes; meanwhile the client is not read."""
+        """Write as much as the terminal accepts; meanwhile the client is not read."""
         assert self._child is not None and self._child.terminal is not None
         terminal = self._child.terminal
         try:
@@ -153,7 +153,7 @@ class SshChannel(asyncssh.SSHServerSession[bytes]):
             self._chan.resume_reading()
 
     def eof_received(self) -> bool:
-        return True  # no more keys; what the session shows goes on
+        return True  # no more keys, but output continues
 
     def terminal_size_changed(self, width: int, height: int, pixwidth: int, pixheight: int) -> None:
         self._size = (width, height)
@@ -176,7 +176,7 @@ class SshChannel(asyncssh.SSHServerSession[bytes]):
         self.listen()
 
     def listen(self) -> None:
-        """Read the child exactly while the client, and its connection, take what it says."""
+        """Read the child only while the client and its connection accept data."""
         wanted = not (self._full or self._login.full or self._login.rekeying)
         if wanted != self._listening:
             self._listening = wanted
@@ -187,7 +187,7 @@ class SshChannel(asyncssh.SSHServerSession[bytes]):
                     self._loop.remove_reader(fd)
         if self._login.rekeying and not self._looking:
             self._looking = True
-            self._loop.call_later(_REKEY_LOOK_S, self._look_again)
+            self._loop.call_later(_REKEY_LOOK_S, self._poll_rekey)
         if wanted and self._status is not None:
             self._read_rest()
 
@@ -201,14 +201,15 @@ class SshChannel(asyncssh.SSHServerSession[bytes]):
         if over:
             self._over(fd)
 
-    def _look_again(self) -> None:
-        """There is no event for new keys: looked at until they are there, or the client is gone."""
+    def _poll_rekey(self) -> None:
+        """There is no event for the end of a rekey: poll until it is done, or the client is
+        gone."""
         self._looking = False
         if self._open:
             self.listen()
 
     def _read_rest(self) -> None:
-        """The child has ended: what is there now is all there will ever be."""
+        """The child has ended: read what is left."""
         while self._open and self._listening:
             fd = next(iter(self._open))
             data, _ = _read(fd)
@@ -218,7 +219,7 @@ class SshChannel(asyncssh.SSHServerSession[bytes]):
                 self._over(fd)
 
     def _send(self, data: bytes, is_error: bool) -> None:
-        with contextlib.suppress(BrokenPipeError):  # closed by the client: that is told in a moment
+        with contextlib.suppress(BrokenPipeError):  # closed by the client: connection_lost follows
             if is_error:
                 self._chan.write_stderr(data)
             else:
@@ -245,17 +246,17 @@ class SshChannel(asyncssh.SSHServerSession[bytes]):
     # -- the end ------------------------------------------------------------------------------
 
     def leave(self, why: str) -> None:
-        """The child detaches by itself and puts the client's terminal back."""
+        """Let the child detach by itself and restore the client's terminal."""
         self._last_words = why
         if self._child is not None:
             self._child.signal(signal.SIGHUP)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """The client has gone, or the child has: either way the session goes on."""
-        self._let_go()
+        """The client or the child is gone; the session continues."""
+        self._release()
         self._login.closed(self)
 
-    def _let_go(self) -> None:
+    def _release(self) -> None:
         if self._child is None:
             return
         if self._listening:
@@ -264,16 +265,16 @@ class SshChannel(asyncssh.SSHServerSession[bytes]):
         if self._stuck and self._child.terminal is not None:
             self._loop.remove_writer(self._child.terminal)
         self._open, self._listening, self._stuck = {}, False, False
-        self._child.let_go()
+        self._child.hang_up()
 
 
-class _NotAskedWellError(Exception):
-    """What the client asks for does not exist here; says so in one sentence."""
+class _BadRequestError(Exception):
+    """The client requested something that does not exist here; the message is one line."""
 
 
 def _read(fd: int) -> tuple[bytes, bool]:
-    """What is there, up to the bound, and whether nothing can follow. A terminal gives 4 KiB at a
-    time; gathered, they are fewer packets."""
+    """The available data, up to the limit, and whether it is the end. A terminal gives 4 KiB at a
+    time; collecting them makes fewer packets."""
     pieces: list[bytes] = []
     left = SSH_READ_BYTES
     while left > 0:
@@ -281,7 +282,7 @@ def _read(fd: int) -> tuple[bytes, bool]:
             piece = os.read(fd, left)
         except BlockingIOError:
             return b"".join(pieces), False
-        except OSError:  # EIO: nobody has the other end of the terminal any more
+        except OSError:  # EIO: the other end of the terminal is closed
             piece = b""
         if not piece:
             return b"".join(pieces), True

@@ -1,8 +1,8 @@
-"""The `hold` process behind one ssh channel: on a terminal of its own, or on pipes.
+"""The `hold` process behind one ssh channel: on its own terminal, or on pipes.
 
-It is an ordinary client with an ordinary environment, so that everything it may and may not do is
-judged by the host. It ends with us, however we end: on a terminal by the hang-up, on pipes because
-its standard input is a lifeline that only we hold. Ending it never ends a session.
+It is an ordinary client with an ordinary environment, so the host decides what it may do. It ends
+with the gateway, however that ends: on a terminal by the hang-up, on pipes because only the gateway
+holds the other end of its standard input. Ending it never ends a session.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ if TYPE_CHECKING:
     import asyncio
     from collections.abc import Callable, Sequence
 
-# What Python is told to run. The terminal is made the process's own there, because nothing may run
-# between fork and exec in a process with an event loop.
+# The code that Python runs. The child itself makes the terminal its controlling terminal, because
+# nothing may run between fork and exec in a process with an event loop.
 _RUN = "from holdfast.cli import main; sys.exit(main())"
 _IN_TERMINAL = f"import os, sys; os.login_tty(0); {_RUN}"
 _ON_PIPES = (
     "import os, signal, sys, threading; "
-    "signal.signal(signal.SIGHUP, signal.SIG_DFL); "  # which a gateway under nohup has us ignore
+    "signal.signal(signal.SIGHUP, signal.SIG_DFL); "  # ignored if the gateway runs under nohup
     "end = lambda: (os.read(0, 1), os.kill(os.getpid(), signal.SIGHUP)); "
     f"threading.Thread(target=end, daemon=True).start(); {_RUN}"
 )
-# What would change how a child acts, or make it believe it is inside a session of ours.
+# Variables that would change how a child acts, or make it believe it runs inside a session.
 _NOT_INHERITED = ("HOLDFAST_AS", "HOLDFAST_SESSION")
 _TERM_MAX_CHARS = 64
 
@@ -54,7 +54,7 @@ class Child:
         self._loop = loop
         self._process = process
         self.streams = streams
-        self.terminal = terminal  # takes keys, has a size; None on pipes
+        self.terminal = terminal  # for keys and size; None on pipes
         self._lifeline = lifeline
         self._handle = os.pidfd_open(process.pid)
         self._patience: asyncio.TimerHandle | None = None
@@ -67,7 +67,7 @@ class Child:
         return self._process.pid
 
     def when_ended(self, tell: Callable[[int], None]) -> None:
-        """Told the exit status, once."""
+        """Call `tell` once with the exit status."""
         self._on_end.append(tell)
 
     def resize(self, cols: int, rows: int) -> None:
@@ -75,13 +75,13 @@ class Child:
             _set_size(self.terminal, cols, rows)
 
     def signal(self, number: signal.Signals) -> None:
-        """By a handle on the very process: its number may be another's by now."""
+        """Through a pidfd: the pid may belong to another process by now."""
         if self._process.returncode is None:
             with contextlib.suppress(ProcessLookupError):
                 signal.pidfd_send_signal(self._handle, number)
 
-    def let_go(self) -> None:
-        """Nobody is at the other end any more. Nothing of it is read again."""
+    def hang_up(self) -> None:
+        """The client is gone. Stop reading and ask the child to exit."""
         if self._closed:
             return
         self._closed = True
@@ -111,7 +111,7 @@ def in_terminal(
     term: str,
     size: tuple[int, int],
 ) -> Child:
-    """On a terminal of its own, as large as the client's."""
+    """On its own terminal, of the client's size."""
     master, slave = os.openpty()
     try:
         os.set_blocking(master, False)
@@ -127,7 +127,7 @@ def in_terminal(
 
 
 def on_pipes(loop: asyncio.AbstractEventLoop, words: Sequence[str], acting: str) -> Child:
-    """Output and errors apart. There is nothing to type into."""
+    """With separate output and errors, and no input."""
     reader, lifeline = os.pipe()
     out, out_end = os.pipe()
     err, err_end = os.pipe()
@@ -156,19 +156,19 @@ def _spawn(
     *,
     apart: bool = False,
 ) -> subprocess.Popen[bytes]:
-    # -P: the directory we were started in is no place to import from.
+    # -P: do not import from the current directory.
     return subprocess.Popen(
         [sys.executable, "-P", "-c", code, *words],
         env=environment,
         stdin=stdin,
         stdout=stdout,
         stderr=stderr,
-        start_new_session=apart,  # in a terminal it does so itself; our ^C is not for it
+        start_new_session=apart,  # in a terminal it does so itself; our ^C must not reach it
     )
 
 
 def _environment(acting: str, term: str) -> dict[str, str]:
-    """Ours, as that actor. Nothing of what an ssh client wants set is taken but its TERM."""
+    """Our environment, with that actor. Of the variables an ssh client sends, only TERM is used."""
     environment = {name: value for name, value in os.environ.items() if name not in _NOT_INHERITED}
     environment["HOLDFAST_AS"] = acting
     known = term.isascii() and term.isprintable() and 0 < len(term) <= _TERM_MAX_CHARS
@@ -177,8 +177,8 @@ def _environment(acting: str, term: str) -> dict[str, str]:
 
 
 def _prepare(slave: int) -> None:
-    """Until the client makes it raw, keys that come early are kept as they are and not echoed. Only
-    ^C ends a client that is still on its way."""
+    """Until the client makes it raw, early keys are kept unchanged and not echoed. Only ^C ends a
+    client that is still starting."""
     settings = termios.tcgetattr(slave)
     settings[0] = 0
     settings[3] = termios.ISIG

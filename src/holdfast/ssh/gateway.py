@@ -1,4 +1,4 @@
-"""Who is connected to this gateway, how many may be, and whose key still counts."""
+"""The connections of this gateway, their limits, and which keys are still authorized."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ class Gateway:
 
     def __init__(self) -> None:
         self._unproven: set[Login] = set()
-        self._from: Counter[str] = Counter()  # the unproven, by address
+        self._from: Counter[str] = Counter()  # unauthenticated ones, by address
         self._proven: set[Login] = set()
         self._children: set[Child] = set()
-        self._empty = asyncio.Event()  # nobody is connected, and no child is left
+        self._empty = asyncio.Event()  # no connection and no child is left
         self._empty.set()
         self._entries: tuple[authorized.Authorized, ...] = ()
         self._stamp: _Stamp | None = None
@@ -45,7 +45,7 @@ class Gateway:
     # -- connections --------------------------------------------------------------------------
 
     def admit(self, login: Login) -> bool:
-        """Whether one more may come to prove a key."""
+        """Whether one more unauthenticated connection is allowed."""
         if len(self._unproven) >= SSH_UNPROVEN_MAX:
             return False
         if self._from[login.address] >= SSH_ADDRESS_UNPROVEN:
@@ -56,7 +56,7 @@ class Gateway:
         return True
 
     def prove(self, login: Login) -> bool:
-        """Whether one that proved a key may stay."""
+        """Whether one more authenticated connection is allowed."""
         if len(self._proven) >= SSH_CONNECTIONS_MAX:
             return False
         self._forget(login)
@@ -76,7 +76,7 @@ class Gateway:
                 del self._from[login.address]
 
     def keep(self, child: Child) -> None:
-        """Until it has been waited for, whatever becomes of its channel."""
+        """Track a child until it has been waited for, even if its channel is closed."""
         self._children.add(child)
         self._empty.clear()
         child.when_ended(lambda _status: self._gone(child))
@@ -92,12 +92,12 @@ class Gateway:
     # -- keys ---------------------------------------------------------------------------------
 
     def find(self, blob: str) -> authorized.Authorized | None:
-        """Whom a key acts as, by the file as it is now."""
+        """The entry of a key in the current file."""
         self._look()
         return None if self._unusable else authorized.find(self._entries, blob)
 
     def _look(self) -> bool:
-        """Read the file if it is another one than before; whether it was."""
+        """Read the file if it changed; returns whether it did."""
         stamp = _stamp(authorized.path())
         if stamp == self._stamp and stamp is not None and not self._unusable:
             return False
@@ -106,7 +106,7 @@ class Gateway:
             entries = authorized.load()
         except HoldfastError as error:
             if not self._unusable:
-                log.error("nobody new is let in: %s; %s", error.message, error.hint)
+                log.error("new logins are refused: %s; %s", error.message, error.hint)
             self._unusable = True
             return False
         changed = entries != self._entries
@@ -114,15 +114,15 @@ class Gateway:
         return changed
 
     async def recheck(self) -> None:
-        """For ever: those whose key was removed, or now acts as another, are sent away. A file that
-        cannot be used sends nobody away who was let in by a good one."""
+        """Forever: disconnect logins whose key was removed or now acts as another actor. An
+        unusable file disconnects nobody."""
         while True:
             await asyncio.sleep(SSH_RECHECK_S)
             if self._proven and self._look():
                 for login in tuple(self._proven):
                     assert login.entry is not None
                     if not self._still(login.entry):
-                        login.send_away("this key is not let in any more; the session goes on")
+                        login.disconnect("this key is no longer authorized; the session continues")
 
     def _still(self, entry: authorized.Authorized) -> bool:
         now = authorized.find(self._entries, entry.blob)
@@ -131,14 +131,14 @@ class Gateway:
     # -- the end ------------------------------------------------------------------------------
 
     async def close(self) -> None:
-        """Everybody is told; children leave, and no session notices."""
+        """Tell all clients; children detach, and no session is affected."""
         for login in (*self._proven, *self._unproven):
-            login.send_away("the gateway ends; the session goes on")
+            login.disconnect("the gateway is stopping; the session continues")
         try:
             async with asyncio.timeout(SSH_LEAVE_S + SSH_CHILD_GRACE_S):
                 await self._empty.wait()
         except TimeoutError:
-            log.error("%d clients did not end", len(self._children))
+            log.error("%d clients did not exit", len(self._children))
 
 
 def _stamp(path: str) -> _Stamp | None:
@@ -146,4 +146,8 @@ def _stamp(path: str) -> _Stamp | None:
         found = os.stat(path)
     except OSError:
         return None
-    return found.st_ctime_ns, found.st_ino, found.st_size  # ctime: also who may write it
+    return (
+        found.st_ctime_ns,
+        found.st_ino,
+        found.st_size,
+    )  # ctime: also changes with the permissions

@@ -1,5 +1,5 @@
-"""The gateway's own key: what an ssh client remembers it by. Made once and kept, because a gateway
-with another key is refused by every client that knew the old one."""
+"""The gateway's host key. Made once and kept, because ssh clients refuse a gateway whose key
+changed."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ def load_or_make() -> asyncssh.SSHKey:
         _make()
         if os.stat(path()).st_mode & 0o077:
             raise NotPermitted(
-                f"others than its owner may read {path()}",
-                hint="whoever has it can pretend to be this gateway: remove it for a new one",
+                f"others than its owner can read {path()}",
+                hint="with this key anybody can pose as this gateway: remove it to make a new one",
             )
         return asyncssh.read_private_key(path())
     except OSError as error:
-        raise StorageFailed(f"cannot keep the key {path()}: {error.strerror}") from error
+        raise StorageFailed(f"cannot store the key {path()}: {error.strerror}") from error
     except asyncssh.KeyImportError as error:
         raise InvalidArgument(f"cannot use the key {path()}: {error}") from error
 
 
 def _make() -> None:
-    """Whole or not at all, and of two that make one the first counts: linked, not renamed."""
+    """Atomically, and the first of two processes wins: linked, not renamed."""
     if os.path.exists(path()):
         return
     os.makedirs(config_directory(), mode=0o700, exist_ok=True)

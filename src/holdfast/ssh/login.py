@@ -1,7 +1,7 @@
-"""One ssh connection: whose key it proved, its channels, and whether it takes what it is sent.
+"""One ssh connection: its authenticated key, its channels, and its flow control.
 
-A key is the only way in. Which session is meant is the user name, and whether there is such a
-session is nobody's business before the key is proved.
+Only public keys can log in. The user name is the session; whether it exists is not revealed before
+the key is proved.
 """
 
 from __future__ import annotations
@@ -28,26 +28,26 @@ if TYPE_CHECKING:
 log = logging.getLogger("ssh")
 
 NOTICE = (
-    "holdfast ssh gateway: end-to-end protection ends here. It can read what you see and type as "
+    "holdfast ssh gateway: end-to-end encryption ends here. It can read what you see and type as "
     "you.\n"
-    "C-\\ d detaches, and so does closing the connection; the session goes on.\n"
+    "C-\\ d detaches, and so does closing the connection; the session continues.\n"
 )
 
 
 class Login(asyncssh.SSHServer):
-    """From the first byte to the last."""
+    """One connection, from its first byte to its last."""
 
     def __init__(self, gateway: Gateway) -> None:
         self.gateway = gateway
         self.channels: set[SshChannel] = set()
-        self.entry: Authorized | None = None  # whose key was proved
+        self.entry: Authorized | None = None  # of the authenticated key
         self.address = "?"
         self.session = ""
         self.full = False
         self._conn: asyncssh.SSHServerConnection
         self._tried = 0
         self._greeted = False
-        self._sent_away = ""  # why, once it is
+        self._disconnected = ""  # the reason, once it is disconnected
         self._offered: Authorized | None = None
         self._offered_by: asyncio.Task[Any] | None = None
 
@@ -57,25 +57,28 @@ class Login(asyncssh.SSHServer):
         self.address = str(peer[0]) if peer else "?"
         if (sock := conn.get_extra_info("socket")) is not None:
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SSH_SOCKET_BYTES)
-        # The library lets the transport's buffer grow to whatever window the client announces, and
-        # with answers to all it asks. These two are what the transport calls; asyncssh's own do
-        # nothing.
+        # asyncssh lets the transport's buffer grow to any window the client announces, and with the
+        # answers to its requests. The transport calls these two; asyncssh's own do nothing.
         conn.pause_writing = self._pause  # type: ignore[method-assign]
         conn.resume_writing = self._resume  # type: ignore[method-assign]
         if not self.gateway.admit(self):
-            log.warning("%s: closed, too many are waiting to be let in", self.address)
+            log.warning("%s: closed, too many unauthenticated connections", self.address)
             conn.abort()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self.gateway.leave(self)
-        who = f"{self.entry.acting} has left" if self.entry else "left without being let in"
-        # The reason may be the client's own words: shown harmless.
+        who = (
+            f"{self.entry.acting} disconnected"
+            if self.entry
+            else "disconnected before authentication"
+        )
+        # The client may have chosen the reason: repr makes it safe to print.
         log.info("%s: %s%.200s", self.address, who, f" ({str(exc)!r})" if exc else "")
 
-    def send_away(self, why: str) -> None:
-        """Its clients leave as if by themselves, so that terminals are left in order; one that does
-        not read is not waited for."""
-        self._sent_away = why
+    def disconnect(self, why: str) -> None:
+        """Disconnect. Its children detach by themselves, so that terminals are restored; a client
+        that does not read is not waited for."""
+        self._disconnected = why
         for channel in tuple(self.channels):
             channel.leave(why)
         if self.channels:
@@ -84,11 +87,11 @@ class Login(asyncssh.SSHServer):
             self._cut()
 
     def _cut(self) -> None:
-        self._conn.disconnect(asyncssh.DISC_BY_APPLICATION, self._sent_away)
+        self._conn.disconnect(asyncssh.DISC_BY_APPLICATION, self._disconnected)
 
     def closed(self, channel: SshChannel) -> None:
         self.channels.discard(channel)
-        if self._sent_away and not self.channels:
+        if self._disconnected and not self.channels:
             self._cut()
 
     # -- the proof ----------------------------------------------------------------------------
@@ -98,7 +101,7 @@ class Login(asyncssh.SSHServer):
             self._greeted = True
             self._conn.send_auth_banner(NOTICE)
         self._count()
-        return True  # a proof is always asked for
+        return True  # authentication is always required
 
     def public_key_auth_supported(self) -> bool:
         return True
@@ -110,7 +113,8 @@ class Login(asyncssh.SSHServer):
         return False
 
     def validate_public_key(self, username: str, key: asyncssh.SSHKey) -> bool:
-        """Whether this key would do. Called when it is offered, and again when it is proved."""
+        """Whether this key is authorized. Called when it is offered, and again when it is
+        proved."""
         self._offered = None
         if not self._count():
             return False
@@ -120,16 +124,16 @@ class Login(asyncssh.SSHServer):
         return self._offered is not None
 
     def auth_completed(self) -> None:
-        """The key looked at last was proved: nothing can come between the two, which run in one
-        step of one task. If that ever changes, nobody is let in: an offered key is no proof."""
+        """The key that was validated last was proved: both calls run in one step of one task. If
+        that ever changes, the login is refused: an offered key is no proof."""
         if self._offered is None or self._offered_by is not asyncio.current_task():
-            log.error("%s: the library says proved, but not which key", self.address)
+            log.error("%s: asyncssh reports success without a key", self.address)
             self._conn.abort()
             return
         if not self.gateway.prove(self):
-            log.warning("%s: closed, too many are here", self.address)
+            log.warning("%s: closed, too many connections", self.address)
             self._conn.disconnect(
-                asyncssh.DISC_TOO_MANY_CONNECTIONS, "the gateway has as many as it may have"
+                asyncssh.DISC_TOO_MANY_CONNECTIONS, "the gateway has too many connections"
             )
             return
         self.entry = self._offered
@@ -149,19 +153,19 @@ class Login(asyncssh.SSHServer):
     # -- what it may have -----------------------------------------------------------------------
 
     def session_requested(self) -> SshChannel | bool:
-        if self.entry is None or self._sent_away:
+        if self.entry is None or self._disconnected:
             return False
         if len(self.channels) >= SSH_CHANNELS_MAX:
             raise asyncssh.ChannelOpenError(
-                asyncssh.OPEN_RESOURCE_SHORTAGE, f"at most {SSH_CHANNELS_MAX} at once"
+                asyncssh.OPEN_RESOURCE_SHORTAGE, f"at most {SSH_CHANNELS_MAX} channels at once"
             )
         return SshChannel(self, self.entry)
 
     # -- what it takes --------------------------------------------------------------------------
 
     def _pause(self) -> None:
-        """The client does not read. Nothing more is sent to it, and nothing is taken from it that
-        would have to be answered."""
+        """The client does not read: send nothing more, and read nothing that would need an
+        answer."""
         self.full = True
         self._transport().pause_reading()
         self._all_listen()
@@ -173,8 +177,8 @@ class Login(asyncssh.SSHServer):
 
     @property
     def rekeying(self) -> bool:
-        """New keys are being agreed on. The library keeps what is written meanwhile, without bound
-        and for as long as the client takes."""
+        """Whether a rekey is in progress. asyncssh buffers what is written meanwhile, without
+        limit, for as long as the client takes."""
         return not self._conn._kex_complete
 
     def _all_listen(self) -> None:
