@@ -6,19 +6,19 @@ export const RELAY_VERSION = 1
 export const SNAPSHOT_MAX_BYTES = 16777216 // a message from a host: a screen with all its scrollback fits
 export const INPUT_MAX_BYTES = 65536 // one input; a client splits a longer paste, a script gets an error
 export const TURN_TEXT_MAX_CHARS = 200 // of a message or reason, shown in status lines; longer ones are cut
-export const CHANNEL_REKEY_RECORDS = 65536 // under one key; far below what AES-GCM bears, cheap to keep
+export const CHANNEL_REKEY_RECORDS = 65536 // under one key; far below the limit of AES-GCM, and cheap
 export const CHANNEL_REKEY_BYTES = 67108864 // the same in bytes
-export const CHANNEL_BEAT_S = 5 // each side says that it lives, and what it has, this often
-export const CHANNEL_PATIENCE_S = 15 // what was sent and not confirmed by then was held back: three beats
+export const CHANNEL_BEAT_S = 5 // how often each side sends a heartbeat
+export const CHANNEL_PATIENCE_S = 15 // a record not confirmed by then was held back: three beats
 export const CHANNEL_RENEW_S = 3600 // a channel this old is replaced by a new one, with new secrets
-export const CHANNEL_GRANT_MAX_BYTES = 16384 // of what an operator shows to be let in
+export const CHANNEL_GRANT_MAX_BYTES = 16384 // of the grant that an operator presents
 export const OUTPUT_UNSIGNED_FRAMES = 64 // frames that one signature may cover; a reader takes no more
 export const GRANT_LINKS_MAX = 6 // of one chain: authority, person, device, agent, and two to spare
 export const GRANT_LINK_MAX_BYTES = 1024 // of one link; most have 250
 export const GRANT_CHAIN_MAX_BYTES = 4096 // of a chain; as text it fits the 8 KiB that servers allow a header
 export const INVITE_LINK_MAX_CHARS = 512 // a link with a long relay address; more would not fit a QR code well
-export const FORWARD_PIECE_BYTES = 16384 // one message of data: others' messages never wait long behind it
-export const FORWARD_WINDOW_BYTES = 262144 // of one connection, one way, not yet taken; then the sender waits
+export const FORWARD_PIECE_BYTES = 16384 // one message of data: other messages never wait long behind it
+export const FORWARD_WINDOW_BYTES = 262144 // of one connection, in one direction, not yet taken; then the sender waits
 
 /** Of the records of a channel. */
 export const RecordKind = {

@@ -24,7 +24,7 @@ export type Colour = 'black' | 'red' | 'green' | 'yellow' | 'blue' | 'magenta' |
 /** What the host can do for a session; each level has all of the one before. */
 export type Level = 'plain' | 'contained' | 'movable'
 
-/** One thing an actor may be allowed to do in a session. */
+/** One thing that an actor may do in a session. */
 export type Right =
   | 'observe'
   | 'input'
@@ -41,7 +41,7 @@ export type Right =
   | 'grant'
   | 'end'
 
-/** How wide an envelope reaches; the narrowest that matches a session counts there. */
+/** How wide a scope is; in a session the narrowest matching envelope applies. */
 export type ScopeKind = 'all' | 'label' | 'session'
 
 /** What a session is doing, from kernel evidence and never from what the output looks like. */
@@ -246,7 +246,7 @@ export const terminal = record({
   echo: bool, // what is typed is shown (ECHO)
   signals: bool, // ^C and ^Z become signals (ISIG)
   unread_input: int, // bytes typed and not yet read
-  unread_output: int, // bytes printed and not yet taken
+  unread_output: int, // bytes printed and not yet read
 })
 export interface Terminal extends Value<typeof terminal> {}
 
