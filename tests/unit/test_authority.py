@@ -347,9 +347,3 @@ def test_one_name_means_one_actor_until_it_is_revoked() -> None:
         authority.add_actor(BOT.replace(name="bot2"))
     authority.revoke_actor(BOT.id, by=ANN.id, now=2.0, live=LIVE)
     authority.add_actor(again)
-
-
-def test_what_was_said_of_a_forgotten_session_is_dropped() -> None:
-    authority = a_host(an_envelope(BOT, f"session:{WEB}", "read"))
-    authority.forget(WEB)
-    assert authority.envelopes(BOT.id) == ()

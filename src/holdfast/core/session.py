@@ -329,6 +329,9 @@ class SessionMachine:
         self._resuming_actors = self.halted_actors
         return [do.Thaw()]
 
+    def check_may_observe(self, actor: str, now: float) -> None:
+        self._check(actor, Right.OBSERVE, now)
+
     def check_may_force_lease(self, actor: str, now: float) -> None:
         """To act without the lease's word that nobody else does: as grave as granting rights."""
         self._check(actor, Right.GRANT, now)

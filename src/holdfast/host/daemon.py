@@ -35,7 +35,7 @@ from holdfast.host.reach.relay_list import RelayList
 from holdfast.host.reach.relay_presence import RelayPresence
 from holdfast.host.reach.remote_stream import StreamHost
 from holdfast.host.reach.requests import ReachRequests
-from holdfast.host.session import blame, fencing_token
+from holdfast.host.session import fencing_token
 from holdfast.host.session.input_requests import InputRequests
 from holdfast.host.session.journal_requests import JournalRequests
 from holdfast.host.session.lease import HostLeases
@@ -123,7 +123,7 @@ class Daemon:
             SessionRequests(self.registry, self.store, self.operators, partial(start, self)),
             InputRequests(self.operators.open_channel),
             TurnRequests(actors),
-            JournalRequests(self.store, actors, partial(blame.gathered_ended, self)),
+            JournalRequests(self.store, actors, self.make_tall_screen),
             AccessRequests(
                 actors, self.admission, revocation, self.notices, self.registry, host_key
             ),

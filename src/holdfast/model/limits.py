@@ -71,8 +71,10 @@ INPUT_PENDING_BYTES = 256 << 10  # input accepted for a PTY that does not drain;
 # -- custody: the keeper imports nothing, so its limits are in holdfast.keeper ------------------
 
 # -- authority and turn -----------------------------------------------------------------------
-ACTORS_MAX = 4096  # known to one host, including revoked ones (they must stay known); then refused
-ENVELOPES_MAX = 16384  # on one host; then refused. Those of an ended session are dropped
+ACTORS_MAX = 4096  # known to one host, revoked ones too (they must stay known); then refused
+# On one host; then refused. Those of an ended session stay: what it left can still be read, and to
+# drop an envelope that narrows would widen.
+ENVELOPES_MAX = 16384
 ACTOR_DISPLAY_MAX_CHARS = 64  # of a display name; it must fit a status line
 GRANTORS_NAMED = 3  # in a refusal: enough to know who can help
 RATE_BURST_S = 2.0  # how much of a rate may come at once: a paste, a command after a pause

@@ -208,14 +208,6 @@ class Authority:
             self._may_grant(Envelope(actor, ALL, (), granted_by=by), now, live)
         self._commit(self._book, actor, live, {**self._actors, actor: revoked})
 
-    def forget(self, session: SessionId) -> None:
-        """Drop what was said of one session. Only for one about which nobody can ask any more:
-        until then, dropping what narrows would widen."""
-        self._book = self._book.without(session)
-        self._rates.forget(session)
-        self._dead = {key for key in self._dead if key[1] != Scope.session(session)}
-        self._version += 1
-
     # -- judging ----------------------------------------------------------------------------------
 
     def _known(self, actor: str) -> Actor:

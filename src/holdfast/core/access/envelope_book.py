@@ -79,11 +79,6 @@ class Book:
         }
         return book
 
-    def without(self, session: SessionId) -> Book:
-        """Without what was said of this session alone."""
-        scope = Scope.session(session)
-        return Book(each for each in self if each.scope != scope)
-
     def counting(
         self, actor: ActorId, session: SessionId, labels: Collection[str]
     ) -> list[Envelope]:

@@ -86,10 +86,6 @@ class Rates:
         for bucket, (_, amount, _rate) in zip(buckets, wanted, strict=True):
             bucket.take(amount)
 
-    def forget(self, session: SessionId) -> None:
-        """The session ended."""
-        self._buckets = {key: kept for key, kept in self._buckets.items() if key[0] != session}
-
     def _bucket(self, key: tuple[SessionId, ActorId, str], rate: float, now: float) -> Bucket:
         if key not in self._buckets:
             if len(self._buckets) >= RATE_BUCKETS_MAX:

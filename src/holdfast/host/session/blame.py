@@ -20,10 +20,6 @@ from holdfast.model.size import Size
 from holdfast.ports.screen import ScreenPort
 
 if TYPE_CHECKING:
-    from holdfast.host.daemon import Daemon
-    from holdfast.host.session.live_session import LiveSession
-    from holdfast.host.session_store import Stored
-
     _Blamed = tuple[str, "_Stretch"]  # a line, and whose it is
 
 _LINE_BYTES = 128  # of a line in an answer, besides its texts
@@ -52,37 +48,6 @@ class _Stretch(Record):
     text: str = ""
     actor: str = ""
     at: float | None = None
-
-
-def gathered(live: LiveSession) -> Gathered:
-    live.output.drain()
-    live.journal.flush()
-    ring, actors = live.ring, live.daemon.actors.authority.actors()
-    return Gathered(
-        held=ring.copy(ring.tail, ring.head),
-        held_from=ring.tail,
-        size=live.core.size,
-        make_screen=live.daemon.make_tall_screen,
-        directory=live.daemon.store.directory(live.spec.id),
-        through=live.journal.seq,
-        names={actor.id: actor.name for actor in actors},
-    )
-
-
-def gathered_ended(daemon: Daemon, stored: Stored) -> Gathered:
-    """Of an ended session: what was held at its end."""
-    info = stored.info
-    with daemon.store.open_output(info.id) as file:
-        held = file.read()
-    return Gathered(
-        held=held,
-        held_from=info.held_from,
-        size=info.size,
-        make_screen=daemon.make_tall_screen,
-        directory=daemon.store.directory(info.id),
-        through=None,
-        names={actor.id: actor.name for actor in daemon.actors.authority.actors()},
-    )
 
 
 def fitting(lines: list[BlameLine], max_bytes: int) -> list[BlameLine]:

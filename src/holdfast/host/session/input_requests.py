@@ -20,18 +20,35 @@ from holdfast.core import events as ev
 from holdfast.core.key_names import key_bytes, pasted
 from holdfast.core.turn.machine import shown_text
 from holdfast.host.clock import now
+from holdfast.host.connection.exec_channel import ExecChannel, ExecSource
 from holdfast.host.connection.output_channels import OutputChannel
-from holdfast.host.session.exec_runs import ExecChannel, Execution, command_bytes
-from holdfast.host.session.live_session import LiveSession
+from holdfast.host.session.exec_runs import Execution, command_bytes
 from holdfast.model.errors import HoldfastError, InputUnknown, InvalidArgument, SessionEnded
 from holdfast.wire.messages import session as m
 
 if TYPE_CHECKING:
+    from holdfast.core.session import SessionMachine
     from holdfast.host.connection.operator_connection import OperatorConnection
+    from holdfast.host.session.output import OutputPump
+    from holdfast.host.session.parcel import SessionFds
+    from holdfast.host.session.shell_commands import ShellCommands
 
 _SIGNALS = range(1, 65)
 _BRACKETED_PASTE, _APPLICATION_CURSOR = 2004, 1  # DEC private modes
 _Later = Awaitable[m.Answer | None]
+
+
+class InputTarget(ExecSource, Protocol):
+    """A live session, as far as something can be typed into it."""
+
+    core: SessionMachine
+    fds: SessionFds
+    output: OutputPump
+    commands: ShellCommands
+
+    def handle(self, event: ev.SessionEvent) -> int | asyncio.Future[int] | None: ...
+
+    def save_parcel(self) -> None: ...
 
 
 class OpenChannel(Protocol):
@@ -45,12 +62,12 @@ class InputRequests:
         self._open_channel = open_channel
 
     def input(
-        self, operator: OperatorConnection, request: m.Input, live: LiveSession
+        self, operator: OperatorConnection, request: m.Input, live: InputTarget
     ) -> m.Answer | Awaitable[m.Answer] | None:
         return self._offer(operator, request, live, request.data)
 
     def submit(
-        self, operator: OperatorConnection, request: m.Submit, live: LiveSession
+        self, operator: OperatorConnection, request: m.Submit, live: InputTarget
     ) -> m.Answer | Awaitable[m.Answer] | None:
         data = request.text.encode()
         if request.secret and not pty.reads_secretly(live.fds.master):
@@ -63,7 +80,7 @@ class InputRequests:
         return self._offer(operator, request, live, data + (b"\r" if request.enter else b""))
 
     def keys(
-        self, operator: OperatorConnection, request: m.Keys, live: LiveSession
+        self, operator: OperatorConnection, request: m.Keys, live: InputTarget
     ) -> m.Answer | Awaitable[m.Answer] | None:
         application = live.view.mode(_APPLICATION_CURSOR)
         data = b"".join(key_bytes(name, application_cursor=application) for name in request.keys)
@@ -73,7 +90,7 @@ class InputRequests:
         self,
         operator: OperatorConnection,
         request: m.Input | m.Submit | m.Keys,
-        live: LiveSession,
+        live: InputTarget,
         data: bytes,
     ) -> m.Answer | Awaitable[m.Answer] | None:
         live.note_connection(operator)
@@ -110,7 +127,7 @@ class InputRequests:
         self,
         operator: OperatorConnection,
         request: m.Exec,
-        live: LiveSession,
+        live: InputTarget,
         asked: bool = False,
     ) -> _Later | None:
         if request.id < 0 or -1 - request.id in operator.channels:
@@ -130,7 +147,7 @@ class InputRequests:
         return None
 
     def _begin_exec(
-        self, live: LiveSession, operator: OperatorConnection, request: m.Exec
+        self, live: InputTarget, operator: OperatorConnection, request: m.Exec
     ) -> Execution:
         """Type it, once. It is saved before: whoever asks again after a crash must find it."""
         if 0 < request.seq <= live.core.inputs.last(operator.identity):
@@ -159,7 +176,7 @@ class InputRequests:
         return execution
 
     def resize(
-        self, operator: OperatorConnection, request: m.Resize, live: LiveSession
+        self, operator: OperatorConnection, request: m.Resize, live: InputTarget
     ) -> m.Answer:
         """With a channel it needs no right of its own: the operator says how large its terminal is,
         which counts only while its actor holds the turn, or nobody does; and whoever has a seat
@@ -171,7 +188,7 @@ class InputRequests:
         return m.Done(request.id)
 
     def signal(
-        self, operator: OperatorConnection, request: m.Signal, live: LiveSession
+        self, operator: OperatorConnection, request: m.Signal, live: InputTarget
     ) -> m.Answer:
         if request.signal not in _SIGNALS:
             raise InvalidArgument(f"not a signal: {request.signal}")
@@ -180,7 +197,7 @@ class InputRequests:
         return m.Done(request.id)
 
 
-def _accepted(request: int, seq: int, live: LiveSession, offset: int) -> m.Accepted:
+def _accepted(request: int, seq: int, live: InputTarget, offset: int) -> m.Accepted:
     if offset < 0:
         return m.Accepted(request, seq, live.ring.head, repeated=True)
     return m.Accepted(request, seq, offset)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from holdfast.host.access.actor_book import ActorBook
 from holdfast.host.session import blame
+from holdfast.host.session.blame import Gathered
 from holdfast.host.session.journal_queries import Records
-from holdfast.host.session.live_session import LiveSession
 from holdfast.host.session_store import SessionStore, Stored
 from holdfast.model.errors import InvalidArgument
 from holdfast.model.limits import EXEC_KEY_MAX_CHARS
@@ -18,9 +18,29 @@ from holdfast.wire.messages import session as m
 from holdfast.wire.messages import turn as turn_messages
 
 if TYPE_CHECKING:
+    from holdfast.adapters.session_memory.output_ring import Ring
     from holdfast.host.connection.operator_connection import OperatorConnection
+    from holdfast.host.session.handoff import Handoffs
+    from holdfast.host.session.output import OutputPump
+    from holdfast.host.session.parcel import SessionSpec
+    from holdfast.host.session.record import SessionRecord
+    from holdfast.model.size import Size
+    from holdfast.ports.screen import ScreenPort
 
 _JOURNAL_PIECE_MAX_BYTES = 512 << 10  # of one answer: half a frame, of blame too
+
+
+class RecordedSession(Protocol):
+    """A live session, as far as its record and its output are read."""
+
+    spec: SessionSpec
+    journal: SessionRecord
+    handoffs: Handoffs
+    ring: Ring
+    output: OutputPump
+
+    @property
+    def size(self) -> Size: ...
 
 
 class JournalRequests:
@@ -30,12 +50,13 @@ class JournalRequests:
         self,
         store: SessionStore,
         actors: ActorBook,
-        gather_ended: Callable[[Stored], blame.Gathered],
+        make_tall_screen: Callable[[Size], ScreenPort],
     ) -> None:
-        self._store, self._actors, self._gather_ended = store, actors, gather_ended
+        """`make_tall_screen`: makes one from which nothing scrolls away by itself."""
+        self._store, self._actors, self._make_tall_screen = store, actors, make_tall_screen
 
     async def catch_up(
-        self, operator: OperatorConnection, request: turn_messages.CatchUp, live: LiveSession
+        self, operator: OperatorConnection, request: turn_messages.CatchUp, live: RecordedSession
     ) -> m.Answer:
         if len(request.key) > EXEC_KEY_MAX_CHARS:
             raise InvalidArgument(f"a key has at most {EXEC_KEY_MAX_CHARS} characters")
@@ -48,7 +69,7 @@ class JournalRequests:
         self,
         operator: OperatorConnection,
         request: journal_messages.GetJournal,
-        found: LiveSession | Stored,
+        found: RecordedSession | Stored,
     ) -> m.Answer:
         records = self._records(found)
         if request.since_seq < 1:
@@ -63,7 +84,7 @@ class JournalRequests:
         self,
         _: OperatorConnection,
         request: journal_messages.Verify,
-        found: LiveSession | Stored,
+        found: RecordedSession | Stored,
     ) -> m.Answer:
         records = self._records(found)
         judgement = await asyncio.to_thread(records.judged, request.thorough)
@@ -73,7 +94,7 @@ class JournalRequests:
         self,
         _: OperatorConnection,
         request: journal_messages.Prove,
-        found: LiveSession | Stored,
+        found: RecordedSession | Stored,
     ) -> m.Answer:
         records = self._records(found)
         return await asyncio.to_thread(records.proven, request.id, request.first, request.last)
@@ -82,16 +103,39 @@ class JournalRequests:
         self,
         _: OperatorConnection,
         request: journal_messages.Blame,
-        found: LiveSession | Stored,
+        found: RecordedSession | Stored,
     ) -> m.Answer:
-        of = self._gather_ended(found) if isinstance(found, Stored) else blame.gathered(found)
-        lines = await asyncio.to_thread(blame.lines, of)
+        lines = await asyncio.to_thread(blame.lines, self._gather(found))
         first, last = max(1, request.first), request.last or len(lines)
         asked = blame.fitting(lines[first - 1 : last], _JOURNAL_PIECE_MAX_BYTES)
         return journal_messages.Blamed(request.id, tuple(asked), len(lines))
 
-    def _records(self, found: LiveSession | Stored) -> Records:
+    def _records(self, found: RecordedSession | Stored) -> Records:
         if isinstance(found, Stored):
             return Records(self._store, found.info.id)
         found.journal.flush()
         return Records(self._store, found.spec.id, found.journal.seq)
+
+    def _gather(self, found: RecordedSession | Stored) -> Gathered:
+        """What blame reads: the output that is held now, or that was held at the end."""
+        names = {str(each.id): each.name for each in self._actors.authority.actors()}
+        if isinstance(found, Stored):
+            info = found.info
+            with self._store.open_output(info.id) as file:
+                held, held_from = file.read(), info.held_from
+            size, session, through = info.size, info.id, None
+        else:
+            found.output.drain()
+            found.journal.flush()
+            held, held_from = found.ring.copy(found.ring.tail, found.ring.head), found.ring.tail
+            size, session, through = found.size, found.spec.id, found.journal.seq
+        directory = self._store.directory(session)
+        return Gathered(
+            held=held,
+            held_from=held_from,
+            size=size,
+            make_screen=self._make_tall_screen,
+            directory=directory,
+            through=through,
+            names=names,
+        )

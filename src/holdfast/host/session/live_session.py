@@ -39,7 +39,7 @@ from holdfast.journal import entries
 from holdfast.model.actor import Actor
 from holdfast.model.envelope import ALL, Envelope, Scope
 from holdfast.model.graph import Graph
-from holdfast.model.ids import HOST_ACTOR, OperatorId
+from holdfast.model.ids import HOST_ACTOR, ActorId, OperatorId
 from holdfast.model.info import SessionInfo
 from holdfast.model.limits import END_GRACE_S, INTAKE_OPERATORS
 from holdfast.model.size import Size
@@ -301,6 +301,9 @@ class LiveSession:
     @property
     def fenced(self) -> bool:
         return self.core.state.is_fenced
+
+    def check_may_observe(self, actor: ActorId) -> None:
+        self.core.check_may_observe(actor, now())
 
     def check_not_halted(self, actor: str) -> None:
         self.core.check_not_halted(actor)

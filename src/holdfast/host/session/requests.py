@@ -6,7 +6,7 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from holdfast.core import events as ev
@@ -14,12 +14,13 @@ from holdfast.core.attachments import Seat
 from holdfast.host.clock import now
 from holdfast.host.connection.output_channels import (
     OutputChannel,
+    OutputSource,
     RawChannel,
     StoredChannel,
     ViewChannel,
 )
-from holdfast.host.session.live_session import LiveSession
-from holdfast.host.session_registry import Registry, has_ended
+from holdfast.host.reach.relay_presence import AnnouncedSession
+from holdfast.host.session_registry import has_ended
 from holdfast.host.session_store import SessionStore, Stored
 from holdfast.model.actor import Actor
 from holdfast.model.errors import InvalidArgument, SessionEnded
@@ -28,7 +29,13 @@ from holdfast.wire.messages import session as m
 from holdfast.wire.messages.shared_output import Share, Shared
 
 if TYPE_CHECKING:
+    from holdfast.core.session import SessionMachine
     from holdfast.host.connection.operator_connection import OperatorConnection
+    from holdfast.host.session.input_custody import InputCustody
+    from holdfast.host.session.parcel import SessionFds
+    from holdfast.host.session.state_watch import StateWatch
+    from holdfast.model.graph import Graph
+    from holdfast.model.state import SessionState
 
 ALTERNATE_SCREEN = 1049  # DEC private mode
 
@@ -43,15 +50,44 @@ class OpenChannels(Protocol):
     def watch(self, operator: OperatorConnection, session: str) -> None: ...
 
 
+class SessionTarget(OutputSource, AnnouncedSession, Protocol):
+    """A live session, as far as it is shown, attached to, watched and ended."""
+
+    core: SessionMachine
+    fds: SessionFds
+    custody: InputCustody
+    watching: StateWatch
+    ended_event: asyncio.Event
+    tombstone_written: asyncio.Future[Stored]
+
+    def info(self) -> SessionInfo: ...
+
+    def graph(self, master: int) -> Graph: ...
+
+    def state_event(self, state: SessionState) -> m.StateEvent: ...
+
+    def handle(self, event: ev.SessionEvent) -> object: ...
+
+    def record_attach(self, operator: OperatorConnection, observe: bool, offset: int) -> None: ...
+
+
+class SeenSessions(Protocol):
+    """The sessions that an actor may see."""
+
+    def seen_live(self, actor: Actor) -> Sequence[SessionTarget]: ...
+
+    def seen_ended(self, actor: Actor) -> Sequence[Stored]: ...
+
+
 class SessionRequests:
     """Handlers of one host."""
 
     def __init__(
         self,
-        registry: Registry[LiveSession],
+        registry: SeenSessions,
         store: SessionStore,
         audience: OpenChannels,
-        start: Callable[[Actor, m.Run], Awaitable[LiveSession]],
+        start: Callable[[Actor, m.Run], Awaitable[SessionTarget]],
     ) -> None:
         self._registry, self._store, self._audience = registry, store, audience
         self._start = start
@@ -66,11 +102,13 @@ class SessionRequests:
             infos += [stored.info for stored in self._registry.seen_ended(operator.actor)]
         return m.Sessions(request.id, tuple(infos))
 
-    def show(self, _: OperatorConnection, request: m.Show, found: LiveSession | Stored) -> m.Answer:
-        return m.Shown(request.id, found.info() if isinstance(found, LiveSession) else found.info)
+    def show(
+        self, _: OperatorConnection, request: m.Show, found: SessionTarget | Stored
+    ) -> m.Answer:
+        return m.Shown(request.id, found.info if isinstance(found, Stored) else found.info())
 
     async def graph(
-        self, _: OperatorConnection, request: m.GetGraph, live: LiveSession
+        self, _: OperatorConnection, request: m.GetGraph, live: SessionTarget
     ) -> m.Answer:
         master = os.dup(live.fds.master)
         try:
@@ -80,7 +118,7 @@ class SessionRequests:
             os.close(master)
 
     def screen(
-        self, _: OperatorConnection, request: m.GetScreen, found: LiveSession | Stored
+        self, _: OperatorConnection, request: m.GetScreen, found: SessionTarget | Stored
     ) -> m.Answer:
         if isinstance(found, Stored):
             info, text = found.info, self._store.screen(found.info.id)
@@ -91,14 +129,14 @@ class SessionRequests:
             found.view.text(scrollback=request.scrollback),
             col,
             row,
-            found.core.size,
+            found.size,
             found.view.title,
             found.view.offset,
             found.view.mode(ALTERNATE_SCREEN),
         )
 
     def end(
-        self, operator: OperatorConnection, request: m.End, found: LiveSession | Stored
+        self, operator: OperatorConnection, request: m.End, found: SessionTarget | Stored
     ) -> Awaitable[m.Answer]:
         if isinstance(found, Stored):
             raise SessionEnded(f"the session has ended already: {found.info.ending}")
@@ -115,7 +153,7 @@ class SessionRequests:
     # -- channels -----------------------------------------------------------------------------
 
     def attach(
-        self, operator: OperatorConnection, attach: m.Attach, found: LiveSession | Stored
+        self, operator: OperatorConnection, attach: m.Attach, found: SessionTarget | Stored
     ) -> None:
         if attach.channel < 0 or attach.channel in operator.channels:
             raise InvalidArgument(f"channel {attach.channel} is in use or negative")
@@ -138,7 +176,7 @@ class SessionRequests:
         else:
             channel = ViewChannel(live, attach.channel, attach.since, scrollback=attach.scrollback)
         offset = channel.cursor if channel.cursor >= 0 else live.ring.head
-        came_back = attach.size == live.core.size and not live.core.attachments.seats_of(who)
+        came_back = attach.size == live.size and not live.core.attachments.seats_of(who)
         actor = operator.actor.id
         seat = Seat(who, attach.channel, attach.observe, attach.raw, actor, time.time())
         # First: it may be refused, and the screen sent below must be one of this size.
@@ -176,7 +214,7 @@ class SessionRequests:
         self._audience.close_channel(operator, channel)
         return m.Done(detach.id)
 
-    def share(self, operator: OperatorConnection, share: Share, live: LiveSession) -> m.Answer:
+    def share(self, operator: OperatorConnection, share: Share, live: SessionTarget) -> m.Answer:
         channel = operator.channels.get(share.channel)
         if operator.remote is None or not isinstance(channel, ViewChannel):
             raise InvalidArgument("only a view through a relay can share its output with others")
@@ -186,7 +224,7 @@ class SessionRequests:
         return Shared(share.id, share.channel, operator.remote.share(live, channel))
 
     def watch(
-        self, operator: OperatorConnection, watch: m.Watch, found: LiveSession | Stored | None
+        self, operator: OperatorConnection, watch: m.Watch, found: SessionTarget | Stored | None
     ) -> m.Answer:
         if isinstance(found, Stored):
             info = found.info

@@ -3,21 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from holdfast.core import events as ev
 from holdfast.core.session import TurnStep
 from holdfast.core.turn import events as steps
 from holdfast.host.access.actor_book import ActorBook
 from holdfast.host.clock import now
-from holdfast.host.session.live_session import LiveSession
 from holdfast.model.errors import InvalidArgument
 from holdfast.model.limits import TURN_TEXT_MAX_CHARS
 from holdfast.wire.messages import session as m
 from holdfast.wire.messages import turn as turn_messages
 
 if TYPE_CHECKING:
+    from holdfast.core.session import SessionMachine
     from holdfast.host.connection.operator_connection import OperatorConnection
+    from holdfast.host.session.halt_control import HaltControl
+    from holdfast.host.session.lease import SessionLease
+    from holdfast.host.session.turn_notices import TurnNotices
+
+
+class TurnTarget(Protocol):
+    """A live session, as far as its turn and its halt are concerned."""
+
+    core: SessionMachine
+    turning: TurnNotices
+    halts: HaltControl
+    leasing: SessionLease | None  # None: it is pinned to its host
+
+    def handle(self, event: ev.SessionEvent) -> object: ...
+
+    def note_connection(self, operator: OperatorConnection) -> None: ...
 
 
 class TurnRequests:
@@ -29,12 +45,12 @@ class TurnRequests:
     # -- the turn -----------------------------------------------------------------------------
 
     def turn(
-        self, operator: OperatorConnection, request: turn_messages.GetTurn, live: LiveSession
+        self, operator: OperatorConnection, request: turn_messages.GetTurn, live: TurnTarget
     ) -> m.Answer:
         return self._shown(request.id, operator, live)
 
     def step(
-        self, operator: OperatorConnection, request: _StepRequest, live: LiveSession
+        self, operator: OperatorConnection, request: _StepRequest, live: TurnTarget
     ) -> m.Answer:
         """One row for every request that is one step of the turn machine."""
         step = self._step_of(operator, request)
@@ -63,7 +79,7 @@ class TurnRequests:
                 return steps.BlindStep(actor, request.blind)
 
     def set_blind(
-        self, operator: OperatorConnection, request: turn_messages.SetBlind, live: LiveSession
+        self, operator: OperatorConnection, request: turn_messages.SetBlind, live: TurnTarget
     ) -> m.Answer:
         """A free turn is taken first: only its holder may hide what it types."""
         if request.blind and live.core.turn.holder is None:
@@ -72,12 +88,12 @@ class TurnRequests:
         return self.step(operator, request, live)
 
     def set_turn_policy(
-        self, operator: OperatorConnection, request: turn_messages.SetTurnPolicy, live: LiveSession
+        self, operator: OperatorConnection, request: turn_messages.SetTurnPolicy, live: TurnTarget
     ) -> m.Answer:
         live.handle(ev.PolicyAsked(operator.actor.id, now(), request.policy))
         return self._shown(request.id, operator, live)
 
-    def _shown(self, request: int, operator: OperatorConnection, live: LiveSession) -> m.Answer:
+    def _shown(self, request: int, operator: OperatorConnection, live: TurnTarget) -> m.Answer:
         return turn_messages.TurnShown(
             request, live.turning.info(), live.core.turn.holder == operator.actor.id
         )
@@ -85,7 +101,7 @@ class TurnRequests:
     # -- seize and halt -----------------------------------------------------------------------
 
     def seize(
-        self, operator: OperatorConnection, request: turn_messages.Seize, live: LiveSession
+        self, operator: OperatorConnection, request: turn_messages.Seize, live: TurnTarget
     ) -> Awaitable[m.Answer]:
         actor = operator.actor.id
         only = self._only(operator, live, request.only_actor)
@@ -99,7 +115,7 @@ class TurnRequests:
         return seized()
 
     def halt(
-        self, operator: OperatorConnection, request: turn_messages.Halt, live: LiveSession
+        self, operator: OperatorConnection, request: turn_messages.Halt, live: TurnTarget
     ) -> Awaitable[m.Answer]:
         actor = operator.actor.id
         only = self._only(operator, live, request.only_actor)
@@ -112,7 +128,7 @@ class TurnRequests:
         return halted()
 
     def resume(
-        self, operator: OperatorConnection, request: turn_messages.Resume, live: LiveSession
+        self, operator: OperatorConnection, request: turn_messages.Resume, live: TurnTarget
     ) -> Awaitable[m.Answer]:
         if request.force_lease:
             return self._force_lease(operator, live, request)
@@ -125,7 +141,7 @@ class TurnRequests:
         return resumed()
 
     def _force_lease(
-        self, operator: OperatorConnection, live: LiveSession, request: turn_messages.Resume
+        self, operator: OperatorConnection, live: TurnTarget, request: turn_messages.Resume
     ) -> Awaitable[m.Answer]:
         actor, leasing = operator.actor.id, live.leasing
         live.core.check_may_force_lease(actor, now())
@@ -138,7 +154,7 @@ class TurnRequests:
 
         return forced()
 
-    def _only(self, operator: OperatorConnection, live: LiveSession, name: str) -> str:
+    def _only(self, operator: OperatorConnection, live: TurnTarget, name: str) -> str:
         if not name:
             return ""
         live.halts.check_leaves()
