@@ -55,13 +55,13 @@ input_custody.InputCustody._stage = stage
     "rights are judged once": """
 from holdfast.core.access import authority
 judged = {}
-really_meet = authority.Authority._meet
-def meet(self, actor, session, labels, now, **how):
+really_rights = authority.Authority._rights_of
+def rights_of(self, actor, session, labels, now, **how):
     found = judged.get((actor, session))
     if found is None or not found.rights:
-        found = judged[actor, session] = really_meet(self, actor, session, labels, now, **how)
+        found = judged[actor, session] = really_rights(self, actor, session, labels, now, **how)
     return found
-authority.Authority._meet = meet
+authority.Authority._rights_of = rights_of
 """,
     "a repeat is typed again": """
 from holdfast.core import input_machine

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from holdfast.core.access import authority as authority_module
 from holdfast.core.access.authority import Allowance, Authority
-from holdfast.core.access.envelope_book import Book, Live
+from holdfast.core.access.envelope_book import EnvelopeBook, Live
 from holdfast.core.access.rate_limits import Limits, Rates
 from holdfast.model.actor import Actor
 from holdfast.model.envelope import ALL, Envelope, Right, Scope, ScopeKind
@@ -236,12 +236,14 @@ def test_an_authority_that_asks_only_for_the_right_to_grant_is_caught(
 def test_an_authority_that_judges_a_wide_grant_by_the_wide_envelope_alone_is_caught(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    whole = Book.throughout
+    whole = EnvelopeBook.throughout
 
-    def shallow(self: Book, actor: ActorId, scope: Scope, live: list[Live]) -> list[Envelope]:
+    def shallow(
+        self: EnvelopeBook, actor: ActorId, scope: Scope, live: list[Live]
+    ) -> list[Envelope]:
         return whole(self, actor, scope, live)[:1]
 
-    monkeypatch.setattr(Book, "throughout", shallow)
+    monkeypatch.setattr(EnvelopeBook, "throughout", shallow)
     with pytest.raises(AssertionError, match="a grant"):
         for seed in range(150):
             walk(seed, {})

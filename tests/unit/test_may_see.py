@@ -39,13 +39,13 @@ class Scene:
         self.registry: Registry[Any] = Registry(store, self.authority)
         self.live: Any = SimpleNamespace(spec=SimpleNamespace(uid=1000, id=SESSION, labels=("x",)))
         self.judged = 0
-        judged = self.authority._meet
+        judged = self.authority._rights_of
 
         def counted(*asked: Any, **how: Any) -> Any:
             self.judged += 1
             return judged(*asked, **how)
 
-        monkeypatch.setattr(self.authority, "_meet", counted)
+        monkeypatch.setattr(self.authority, "_rights_of", counted)
 
     def sees(self) -> bool:
         return self.registry.may_see(ACTOR, self.live)

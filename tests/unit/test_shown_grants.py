@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from holdfast.core.access.authority import Authority
-from holdfast.core.access.envelope_book import NOTHING, Meet
+from holdfast.core.access.envelope_book import NOTHING, Intersection
 from holdfast.core.access.grant_verifier import Root
 from holdfast.core.access.presented_grants import PresentedGrants
 from holdfast.core.access.rate_limits import Limits
@@ -43,7 +43,7 @@ def shown() -> PresentedGrants:
 def rights(
     book: PresentedGrants, who: Party, session: SessionId = SESSION, now: float = NOW
 ) -> set[str]:
-    return {*book.meet(who.actor, session, ("team-a", "x"), now).rights}
+    return {*book.allowed(who.actor, session, ("team-a", "x"), now).rights}
 
 
 def test_a_chain_counts_while_its_connection_lasts() -> None:
@@ -51,7 +51,7 @@ def test_a_chain_counts_while_its_connection_lasts() -> None:
     book.show("one", chain(*three_links()), AGENT.key, NOW)
     assert rights(book, AGENT) == {"observe"}
     assert rights(book, ADA) == set()
-    assert book.meet(AGENT.actor, SESSION, (), NOW) == NOTHING
+    assert book.allowed(AGENT.actor, SESSION, (), NOW) == NOTHING
     before = book.version
     book.withdraw("one")
     assert rights(book, AGENT) == set()
@@ -65,11 +65,11 @@ def test_who_is_away_still_stands_by_what_it_came_with_and_cannot_act_by_it() ->
     book = PresentedGrants(judging, lambda actor: [came] if actor == ADA.actor else [])
 
     def standing(now: float = NOW) -> set[str]:
-        return {*book.standing(ADA.actor, SESSION, (), now).rights}
+        return {*book.allowed_while_away(ADA.actor, SESSION, (), now).rights}
 
     assert rights(book, ADA) == set()
     assert standing() == {"input", "observe"}
-    assert book.standing(MALLORY.actor, SESSION, (), NOW) == NOTHING
+    assert book.allowed_while_away(MALLORY.actor, SESSION, (), NOW) == NOTHING
     assert standing(NOW + 9 * HOUR) == set(), "it has expired"
     narrower = chain(HOST.gives(ADA, rights=("observe",)))
     book.show("one", narrower, ADA.key, NOW)
@@ -147,7 +147,9 @@ def test_several_chains_of_an_actor_add_up_under_the_tightest_rates_and_the_near
     book.show("one", chain(one), ADA.key, NOW)
     book.show("two", chain(two), ADA.key, NOW)
     both = frozenset({Right.OBSERVE, Right.INPUT})
-    assert book.meet(ADA.actor, SESSION, (), NOW) == Meet(both, NOW + 60, Limits(2.0, None))
+    assert book.allowed(ADA.actor, SESSION, (), NOW) == Intersection(
+        both, NOW + 60, Limits(2.0, None)
+    )
     assert rights(book, ADA, now=NOW + 60) == {"input"}
 
 
@@ -168,7 +170,7 @@ def test_an_authority_whose_list_grows_old_loses_all_but_observing_and_gets_it_b
     book = PresentedGrants(judge)
     judge.take(ORG.revokes(1), NOW)
     book.show("one", chain(ORG.gives(ADA)), ADA.key, NOW)
-    assert book.meet(ADA.actor, SESSION, (), NOW).until == NOW + 60
+    assert book.allowed(ADA.actor, SESSION, (), NOW).until == NOW + 60
     assert rights(book, ADA, now=NOW + 60) == {"observe"}
     judge.take(ORG.revokes(2, issued_at=NOW + 61), NOW + 61)
     assert book.review(NOW + 61) == ()

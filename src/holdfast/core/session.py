@@ -291,7 +291,9 @@ class SessionMachine:
         actors |= {self.turn.holder or HOST_ACTOR, *(one.actor for one in self.turn.queue)}
         actors |= self.forwards.actors()
         ends = [
-            self.authority.standing(ActorId(actor), self.id, self.labels, now).valid_until
+            self.authority.allowance_while_away(
+                ActorId(actor), self.id, self.labels, now
+            ).valid_until
             for actor in actors - {HOST_ACTOR}
         ]
         due = self.turn.wakes_at()
@@ -391,7 +393,7 @@ class SessionMachine:
         return self.authority.rights(ActorId(actor), self.id, self.labels, now)
 
     def _standing(self, actor: str, now: float) -> frozenset[Right]:
-        return self.authority.standing(ActorId(actor), self.id, self.labels, now).rights
+        return self.authority.allowance_while_away(ActorId(actor), self.id, self.labels, now).rights
 
     # -- size, and the end ------------------------------------------------------------------------
 

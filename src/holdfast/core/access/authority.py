@@ -3,16 +3,23 @@
 Asked at each input against the envelopes of that moment; `version` rises with every change, so a
 caller may keep an `Allowance` and ask again only when the version or the time has moved on. A
 refused change changes nothing. Nobody is owner here: the creator of a session has only what its
-envelopes say. Where they say nothing of an actor, what counts is the grants it shows
-(`shown_grants.py`). What this module does not do: authenticate an actor, tell whose turn it is,
-keep envelopes on disk. `live` is always every live session of the host.
+envelopes say. Where they say nothing of an actor, the grants it presents count
+(`presented_grants.py`). This module does not authenticate actors, know the turn, or keep envelopes
+on disk. `live` is always every live session of the host.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 
-from holdfast.core.access.envelope_book import FOR_EVER, NOTHING, Book, Live, Meet, meet
+from holdfast.core.access.envelope_book import (
+    FOR_EVER,
+    NOTHING,
+    EnvelopeBook,
+    Intersection,
+    Live,
+    intersect,
+)
 from holdfast.core.access.presented_grants import PresentedGrants
 from holdfast.core.access.rate_limits import Limits, Rates
 from holdfast.model.actor import Actor
@@ -53,7 +60,7 @@ class Authority:
         self.shown = shown
         self._version = 0
         self._actors = {actor.id: actor for actor in actors}
-        self._book = Book(envelopes)
+        self._book = EnvelopeBook(envelopes)
         self._rates = Rates()
         # Envelopes seen expired. A clock set back does not bring them to life again.
         self._dead: set[tuple[ActorId, Scope]] = set()
@@ -78,27 +85,27 @@ class Authority:
     def rights(
         self, actor: ActorId, session: SessionId, labels: Collection[str], now: float
     ) -> frozenset[Right]:
-        return self._meet(actor, session, labels, now).rights
+        return self._rights_of(actor, session, labels, now).rights
 
     def allowance(
         self, actor: ActorId, session: SessionId, labels: Collection[str], now: float
     ) -> Allowance:
         """What `rights` says, in a form to keep."""
-        has = self._meet(actor, session, labels, now)
+        has = self._rights_of(actor, session, labels, now)
         return Allowance(has.rights, has.until, has.limits, self.version)
 
-    def standing(
+    def allowance_while_away(
         self, actor: ActorId, session: SessionId, labels: Collection[str], now: float
     ) -> Allowance:
         """The same of an actor that may be away, for what it holds meanwhile (the turn, a place in
-        the queue): by the grants it came with before too. Nobody acts by this."""
-        has = self._meet(actor, session, labels, now, away=True)
+        the queue): it counts the grants it presented before too. Nobody acts by this."""
+        has = self._rights_of(actor, session, labels, now, away=True)
         return Allowance(has.rights, has.until, has.limits, self.version)
 
     def check(
         self, actor: ActorId, right: Right, session: SessionId, labels: Collection[str], now: float
     ) -> None:
-        """Nothing, or the refusal that says why and whom to ask."""
+        """Nothing, or the refusal that says why, and which actors could grant it."""
         self._known(actor)
         if right in self.rights(actor, session, labels, now):
             return
@@ -106,10 +113,10 @@ class Authority:
         can = self._grantors(actor, session, labels, now)
         hint = f"{can} can grant it" if can else "nobody can grant it there now"
         counting = self._book.counting(actor, session, labels)
-        if right in meet(counting).rights:
+        if right in intersect(counting).rights:
             raise EnvelopeExpired(f"{who}'s right to {right} in {where} has expired", hint=hint)
         if not counting and self.shown is not None:
-            ended = self.shown.why_not(actor, session, labels)
+            ended = self.shown.reason_ended(actor, session, labels)
             if ended is not None:
                 raise ended
         raise NotPermitted(f"{who} does not have the right to {right} in {where}", hint=hint)
@@ -120,12 +127,12 @@ class Authority:
         who = self._known(actor).name
         counting = [each for each in self._book.of(actor) if each.scope == ALL]
         if counting or self.shown is None:
-            has = self._meet_now(counting, now)
+            has = self._intersect_now(counting, now)
         else:
             has = self.shown.throughout(actor, ALL, (), now)
         if right in has.rights:
             return
-        if right in meet(counting).rights:
+        if right in intersect(counting).rights:
             raise EnvelopeExpired(f"{who}'s right to {right} in all sessions has expired")
         raise NotPermitted(f"{who} does not have the right to {right} in all sessions")
 
@@ -201,8 +208,8 @@ class Authority:
     def revoke_actor(
         self, actor: ActorId, *, by: str, now: float, live: Collection[Live], asker: str = ""
     ) -> None:
-        """This actor may do nothing any more, for ever. An actor may do so to itself. `asker`: who
-        is to be named for it, if that is not `by`."""
+        """Revoke this actor for ever. An actor may revoke itself. `asker`: the actor to be named
+        for it, if that is not `by`."""
         revoked = self._known(actor).replace(revoked_at=now, revoked_by=asker or by)
         if by != actor:
             self._may_grant(Envelope(actor, ALL, (), granted_by=by), now, live)
@@ -218,7 +225,7 @@ class Authority:
             raise ActorRevoked(f"actor {known.name} was revoked")
         return known
 
-    def _meet(
+    def _rights_of(
         self,
         actor: ActorId,
         session: SessionId,
@@ -226,18 +233,18 @@ class Authority:
         now: float,
         *,
         away: bool = False,
-    ) -> Meet:
+    ) -> Intersection:
         known = self._actors.get(actor)
         if known is None or known.revoked_at is not None:
             return NOTHING
         counting = self._book.counting(actor, session, labels)
         if not counting and self.shown is not None:
-            asked = self.shown.standing if away else self.shown.meet
+            asked = self.shown.allowed_while_away if away else self.shown.allowed
             return asked(actor, session, labels, now)
-        return self._meet_now(counting, now)
+        return self._intersect_now(counting, now)
 
-    def _meet_now(self, counting: Collection[Envelope], now: float) -> Meet:
-        """Their meet, or nothing when one of them has expired."""
+    def _intersect_now(self, counting: Collection[Envelope], now: float) -> Intersection:
+        """What they allow together; nothing when one of them has expired."""
         expired = False
         for each in counting:
             key = (each.actor, each.scope)
@@ -246,7 +253,7 @@ class Authority:
                 if key not in self._dead:
                     self._dead.add(key)
                     self._version += 1  # an allowance kept from before must not outlive the clock
-        return NOTHING if expired else meet(counting)
+        return NOTHING if expired else intersect(counting)
 
     def _grantors(
         self, actor: ActorId, session: SessionId, labels: Collection[str], now: float
@@ -265,8 +272,8 @@ class Authority:
 
     def _may_grant(self, envelope: Envelope, now: float, live: Collection[Live]) -> None:
         """A grantor grants within what it has itself throughout that scope, and not for longer.
-        Taking everything away needs the right to grant and nothing else, and may be done by what is
-        shown; giving is not, because an envelope would stand when that is revoked."""
+        Taking everything away needs the right to grant and nothing else, and a presented grant may
+        give that right. Giving may not rest on one: the envelope would outlive its revocation."""
         by, scope = envelope.granted_by, envelope.scope
         if by == HOST_ACTOR:
             return
@@ -278,22 +285,22 @@ class Authority:
         has = self._throughout(grantor.id, scope, now, live, by_shown=False)
         if Right.GRANT in shows.rights and Right.GRANT not in has.rights:
             raise NotPermitted(
-                f"{grantor.name} has its rights by a grant, and gives nobody an envelope",
+                f"{grantor.name} has its rights by a grant, and cannot give envelopes",
                 hint="`hold delegate` hands on a part of a grant, `hold invite` lets others in",
             )
         self._check_within(envelope, grantor, has)
 
     def _throughout(
         self, actor: ActorId, scope: Scope, now: float, live: Collection[Live], *, by_shown: bool
-    ) -> Meet:
+    ) -> Intersection:
         """What it has in every session of a scope; by what it shows only if the host says nothing
         of it anywhere."""
         if by_shown and self.shown is not None and not self._book.of(actor):
             return self.shown.throughout(actor, scope, live, now)
-        return self._meet_now(self._book.throughout(actor, scope, live), now)
+        return self._intersect_now(self._book.throughout(actor, scope, live), now)
 
     @staticmethod
-    def _check_within(envelope: Envelope, grantor: Actor, has: Meet) -> None:
+    def _check_within(envelope: Envelope, grantor: Actor, has: Intersection) -> None:
         scope = envelope.scope
         for right in (Right.GRANT, *envelope.rights):
             if right not in has.rights:
@@ -321,7 +328,7 @@ class Authority:
 
     def _commit(
         self,
-        book: Book,
+        book: EnvelopeBook,
         changed: ActorId,
         live: Collection[Live],
         actors: dict[ActorId, Actor] | None = None,
@@ -337,21 +344,21 @@ class Authority:
                 and not self._some_admin(book, actors, each)
             ):
                 raise LastAdmin(
-                    f"{self.name(changed)} is the last who may grant rights in session {each[0]}",
-                    hint="make somebody else admin of it first, without expiry",
+                    f"{self.name(changed)} is the last that may grant rights in session {each[0]}",
+                    hint="make another actor admin of it first, without expiry",
                 )
         self._book, self._actors = book, actors
         self._version += 1
 
     @staticmethod
-    def _some_admin(book: Book, actors: dict[ActorId, Actor], live: Live) -> bool:
+    def _some_admin(book: EnvelopeBook, actors: dict[ActorId, Actor], live: Live) -> bool:
         return any(_is_admin(book, actor, live) for actor in actors.values())
 
 
-def _is_admin(book: Book, actor: Actor | None, live: Live) -> bool:
+def _is_admin(book: EnvelopeBook, actor: Actor | None, live: Live) -> bool:
     """Whether this actor may grant rights in a session, and time alone does not end that."""
     session, labels, uid = live
     if actor is None or actor.revoked_at is not None or not actor.may_touch(uid):
         return False
-    has = meet(book.counting(actor.id, session, labels))
+    has = intersect(book.counting(actor.id, session, labels))
     return Right.GRANT in has.rights and has.until == FOR_EVER

@@ -1,7 +1,7 @@
 """Which envelopes count for an actor in a session, and what they add up to.
 
 The narrowest scope that matches counts alone: session before label before all. Among several labels
-the envelopes are met: the rights common to all, the tightest rates, the earliest expiry. Nothing
+the envelopes are intersected: common rights, the tightest rates, the earliest expiry. Nothing
 falls through to a wider scope, neither an empty envelope nor an expired one: what was narrowed must
 not widen because time passes. Who may change envelopes is judged in `authority.py`.
 """
@@ -21,7 +21,7 @@ FOR_EVER = float("inf")
 Live = tuple[SessionId, Collection[str], int]
 
 
-class Meet(Record):
+class Intersection(Record):
     """What some envelopes allow together; of none of them, nothing."""
 
     rights: frozenset[Right]
@@ -29,10 +29,10 @@ class Meet(Record):
     limits: Limits | None
 
 
-NOTHING = Meet(frozenset(), FOR_EVER, None)
+NOTHING = Intersection(frozenset(), FOR_EVER, None)
 
 
-def meet(envelopes: Collection[Envelope]) -> Meet:
+def intersect(envelopes: Collection[Envelope]) -> Intersection:
     """The rights common to all, the tightest rates, the earliest expiry."""
     if not envelopes:
         return NOTHING
@@ -41,14 +41,14 @@ def meet(envelopes: Collection[Envelope]) -> Meet:
     inputs = _tightest(each.inputs_per_s for each in envelopes)
     sizes = _tightest(each.bytes_per_s for each in envelopes)
     limits = None if inputs is None and sizes is None else Limits(inputs, sizes)
-    return Meet(rights, until, limits)
+    return Intersection(rights, until, limits)
 
 
 def _tightest(rates: Iterable[float | None]) -> float | None:
     return min((rate for rate in rates if rate is not None), default=None)
 
 
-class Book:
+class EnvelopeBook:
     """The envelopes, at most one per actor and scope. Changing gives a new book, so that a change
     can be judged before it is made."""
 
@@ -69,9 +69,9 @@ class Book:
     def of(self, actor: ActorId) -> tuple[Envelope, ...]:
         return tuple(self._by_actor.get(actor, {}).values())
 
-    def with_(self, envelope: Envelope, *, alone: bool = False) -> Book:
+    def with_(self, envelope: Envelope, *, alone: bool = False) -> EnvelopeBook:
         """With this envelope in place of the one of its scope; `alone`: of all of its actor's."""
-        book = Book()
+        book = EnvelopeBook()
         held = {} if alone else self._by_actor.get(envelope.actor, {})
         book._by_actor = {
             **self._by_actor,
@@ -95,7 +95,7 @@ class Book:
         return [held["all"]] if "all" in held else []
 
     def throughout(self, actor: ActorId, scope: Scope, live: Collection[Live]) -> list[Envelope]:
-        """Envelopes whose meet this actor has in *every* session of a scope, also in those yet to
+        """Envelopes whose intersection this actor has in *every* session of a scope, also those to
         come; none when somewhere in it the actor may have nothing."""
         if scope.kind is ScopeKind.SESSION:
             for session, labels, _ in live:

@@ -1,25 +1,25 @@
-"""The grants that connections show, and what they come to for an actor in a session.
+"""The grants that connections present, and what they allow an actor in a session.
 
-A chain counts for its holder's actor while the connection that showed it lasts and while it is
-valid; at the moment it expires, or is found revoked, it counts no more, and a clock set back does
+A chain counts for its holder's actor while the connection that presented it lasts and while it is
+valid; from the moment it expires, or is found revoked, it does not count, and a clock set back does
 not bring it back. Several chains of one actor add up: each was given to it. The rates are the
 tightest of them and the time the nearest, so that nothing outlives what it came from.
 
-How `Authority` takes them: what the host's own envelopes say of an actor in a session stands, an
-empty one too. Only where they say nothing does `meet` here answer. So whoever is admin of a host
-can always narrow or shut out an actor, whatever it shows. Grants change no envelopes: who may hand
-on what it holds does so by another link, which ends with its own.
+How `Authority` uses them: what the host's own envelopes say of an actor in a session counts alone,
+an empty one too. Only where they say nothing does `allowed` here answer. So an admin of a host can
+always narrow or shut out an actor, whatever it presents. Grants change no envelopes: a holder hands
+on a part of its grant by another link, which ends with its own.
 
-Nobody acts by a chain that no connection shows. But who is away for a moment, because a connection
-broke or the daemon was replaced, does not lose what it holds by that: `standing` also counts the
-chains it came with before, as long as they are good.
+Nobody acts by a chain that no connection presents. But an actor that is away for a moment, because
+a connection broke or the daemon was replaced, does not lose what it holds by that:
+`allowed_while_away` also counts the chains it came with before, as long as they are valid.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
 
-from holdfast.core.access.envelope_book import NOTHING, Live, Meet, meet
+from holdfast.core.access.envelope_book import NOTHING, Intersection, Live, intersect
 from holdfast.core.access.grant_verifier import VerifiedGrant, Verifier
 from holdfast.model.envelope import Envelope, Scope, ScopeKind
 from holdfast.model.errors import HoldfastError, LimitReached
@@ -37,47 +37,49 @@ class PresentedGrants:
     def __init__(
         self,
         verifier: Verifier,
-        came_with: Callable[[ActorId], Iterable[GrantChain]] = lambda _: (),
+        earlier_chains: Callable[[ActorId], Iterable[GrantChain]] = lambda _: (),
     ) -> None:
-        """`came_with`: the chains that were shown by this actor at any time, which the caller keeps
-        and which are judged anew whenever they are to count."""
+        """`earlier_chains`: those that this actor presented at any time. The caller keeps them, and
+        they are judged again whenever they are to count."""
         self.version = 0
-        self._verifier, self._came_with = verifier, came_with
+        self._verifier, self._earlier_chains = verifier, earlier_chains
         self._shown: dict[str, tuple[GrantChain, bytes, VerifiedGrant]] = {}
         self._by_actor: dict[
             ActorId, dict[VerifiedGrant, set[str]]
         ] = {}  # and the connections that show it
-        # What connections that are still there showed, and why it counts no more.
+        # What connections that are still open presented, and why it no longer counts.
         self._ended: dict[str, tuple[VerifiedGrant, HoldfastError]] = {}
 
     def show(self, connection: str, chain: GrantChain, key: bytes, now: float) -> VerifiedGrant:
-        """This connection, which has proven to have `key`, shows a chain, in place of an older one.
-        A chain that is refused leaves the older one as it is."""
+        """This connection, which has proven to have `key`, presents a chain, in place of an older
+        one. A chain that is refused leaves the older one as it is."""
         held = self._verifier.verify(chain, key, now)
         if connection not in self._shown and len(self._shown) >= OPERATORS_MAX:
-            raise LimitReached(f"already {OPERATORS_MAX} connections show grants")
+            raise LimitReached(f"already {OPERATORS_MAX} connections present grants")
         self.withdraw(connection)
         self._put(connection, chain, key, held)
         return held
 
     def withdraw(self, connection: str) -> VerifiedGrant | None:
-        """The connection ended. What nobody shows any more by that; None: nothing has changed."""
+        """The connection ended. Returns what no connection presents now; None: no change."""
         self._ended.pop(connection, None)
         return self._drop(connection)
 
-    def meet(self, actor: ActorId, session: SessionId, labels: Collection[str], now: float) -> Meet:
+    def allowed(
+        self, actor: ActorId, session: SessionId, labels: Collection[str], now: float
+    ) -> Intersection:
         """What the actor's chains come to in this session."""
         return _sum([held.envelope_in(session, labels) for held in self._held(actor, now)])
 
-    def standing(
+    def allowed_while_away(
         self, actor: ActorId, session: SessionId, labels: Collection[str], now: float
-    ) -> Meet:
-        """The same, for one that is away: what it could do when it comes back as it came before."""
+    ) -> Intersection:
+        """The same for an actor that is away: what it could do if it came back as before."""
         here = actor in self._by_actor
         if here or any(held.actor == actor for held, _ in self._ended.values()):
-            return self.meet(actor, session, labels, now)
+            return self.allowed(actor, session, labels, now)
         found = []
-        for chain in self._came_with(actor):
+        for chain in self._earlier_chains(actor):
             try:
                 held = self._verifier.verify(chain, chain.last.holder, now)
             except HoldfastError:
@@ -85,19 +87,21 @@ class PresentedGrants:
             found.append(held.envelope_in(session, labels))
         return _sum(found)
 
-    def throughout(self, actor: ActorId, scope: Scope, live: Collection[Live], now: float) -> Meet:
+    def throughout(
+        self, actor: ActorId, scope: Scope, live: Collection[Live], now: float
+    ) -> Intersection:
         """What the actor's chains come to in every session of a scope."""
         if scope.kind is ScopeKind.SESSION:
             for session, labels, _ in live:
                 if session == scope.name:
-                    return self.meet(actor, session, labels, now)
+                    return self.allowed(actor, session, labels, now)
         return _sum([held.envelope_throughout(scope) for held in self._held(actor, now)])
 
-    def why_not(
+    def reason_ended(
         self, actor: ActorId, session: SessionId, labels: Collection[str]
     ) -> HoldfastError | None:
-        """Why a chain with which the actor came in, and which reached this session, counts no more;
-        None: there is none such."""
+        """Why a chain that the actor presented, and that reached this session, no longer counts;
+        None: there is none."""
         for held, error in self._ended.values():
             if held.actor == actor and held.reach.is_met(held.host, session, labels):
                 return type(error)(error.message, hint=error.hint)
@@ -157,10 +161,10 @@ class PresentedGrants:
         of_actor[held].add(connection)
 
 
-def _sum(found: list[Envelope | None]) -> Meet:
+def _sum(found: list[Envelope | None]) -> Intersection:
     envelopes = [each for each in found if each is not None]
     if not envelopes:
         return NOTHING
-    together = meet(envelopes)
+    together = intersect(envelopes)
     rights = frozenset().union(*(each.rights for each in envelopes))
-    return Meet(rights, together.until, together.limits)
+    return Intersection(rights, together.until, together.limits)

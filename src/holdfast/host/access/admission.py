@@ -90,7 +90,7 @@ class Admission:
         self._verifier = Verifier(self._key.public, signing.check, barred=self._is_barred)
         if kept.revoked.version:
             self._verifier.take(kept.revoked.signed(self._key), kept.latest)
-        self.shown = PresentedGrants(self._verifier, self._came_with)
+        self.shown = PresentedGrants(self._verifier, self._earlier_chains)
         self._actors.authority.shown = self.shown
 
     # -- coming in ------------------------------------------------------------------------------
@@ -182,7 +182,7 @@ class Admission:
             free = f"{stem[:_NAME_ROOM]}-{count}"
         return self._actors.add(uid, free, ActorKind.DEVICE, key, "", "")
 
-    def _came_with(self, actor: ActorId) -> list[GrantChain]:
+    def _earlier_chains(self, actor: ActorId) -> list[GrantChain]:
         standing = (each for each in self.devices.of(actor) if each.revoked_at is None)
         return [decode_chain(each.chain) for each in standing]
 
