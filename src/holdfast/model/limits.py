@@ -71,7 +71,7 @@ INPUT_PENDING_BYTES = 256 << 10  # input accepted for a PTY that does not drain;
 # -- custody: the keeper imports nothing, so its limits are in holdfast.keeper ------------------
 
 # -- authority and turn -----------------------------------------------------------------------
-ACTORS_MAX = 4096  # known to one host, revoked ones too (they must stay known); then refused
+ACTORS_MAX = 4096  # known to one host, including revoked ones (they must stay known); then refused
 # On one host; then refused. Those of an ended session stay: what it left can still be read, and to
 # drop an envelope that narrows would widen.
 ENVELOPES_MAX = 16384

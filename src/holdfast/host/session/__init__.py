@@ -1,5 +1,9 @@
 """One live session: its input, output, record, turn, halt, lease and recovery.
 
+requests.py          requests to start, show, attach to and end sessions
+input_requests.py    requests that reach the terminal -> events
+turn_requests.py     requests about turn, seize, halt and resume -> events
+journal_requests.py  requests for what was recorded
 start.py             a `run` request -> a live session
 live_session.py      the parts of a session, and who is connected to it
 executor.py          the one ingest: an event in, its effects carried out in order
