@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import hashlib
 
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, precondition, rule
@@ -322,6 +323,7 @@ SessionRules.TestCase.settings = settings(
 TestSessionMachine = SessionRules.TestCase
 
 
+@pytest.mark.requirement("A9")
 def test_nothing_leads_out_of_an_end() -> None:
     for end in (Phase.ENDED, Phase.LOST):
         assert all(State(end).after(step) == State(end) for step in StateStep)

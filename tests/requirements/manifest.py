@@ -913,7 +913,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
             ),
             *_in(
                 "properties/test_session_core",
-                "test_nothing_leads_out_of_the_ended_phase",
+                "test_nothing_leads_out_of_an_end",
             ),
             *_in(
                 "process/test_cli",
