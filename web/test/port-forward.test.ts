@@ -233,7 +233,7 @@ describe('a page of a port', () => {
     expect(reset.streams.map(({ over }) => over)).toEqual(Array(MANY).fill(true))
   })
 
-  it('is told when a status is none that a browser could show', async () => {
+  it('gets an error when a browser cannot show the status', async () => {
     const stream = new Scripted('HTTP/1.1 999 Odd\r\n\r\n')
     await expect(ask(new HttpConnection(stream), GET)).rejects.toThrow('does not speak HTTP')
   })

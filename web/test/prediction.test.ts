@@ -55,7 +55,7 @@ describe('the vectors', () => {
 describe('a prediction', () => {
   const line = (text: string): Line => ({ row: 0, col: text.length, text: text.padEnd(400), plain: true })
 
-  it('does not follow who is too far ahead', () => {
+  it('stops predicting when the operator is too far ahead', () => {
     const guess = new Prediction()
     for (let seq = 1; seq <= KEYS_MAX + 1; seq++) guess.typed(seq, 'a', line('$ '))
     expect(guess.looks).toBe(false)

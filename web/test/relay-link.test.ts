@@ -58,7 +58,7 @@ class FakeSocket {
   }
 }
 
-/** What a relay says of who is at the other end, true unless it is told to lie. */
+/** What a relay says of who is at the other end, true unless it is set to lie. */
 async function opened(by = host, lie: object = {}): Promise<object> {
   const text = deviceText(by.public, agreement.public)
   return {
@@ -131,7 +131,7 @@ test('no more is sent than the relay has room for, and in order', async () => {
   expect(sizes()).toEqual([60, 50, 10])
 })
 
-test('a refusal is told to who asked, and the connection goes on', async () => {
+test('a refusal rejects its request, and the connection continues', async () => {
   const link = await connected()
   answering({ t: 'failed', code: 'host_down', message: 'not here' })
   expect(await code(link.open(host.public, null))).toBe('host_down')
@@ -139,7 +139,7 @@ test('a refusal is told to who asked, and the connection goes on', async () => {
   await link.open(host.public, null)
 })
 
-test('everything that is open is told when the connection is lost', async () => {
+test('everything that is open is notified when the connection is lost', async () => {
   const link = await connected()
   answering(await opened())
   const stream = await link.open(host.public, null)

@@ -1,4 +1,4 @@
-// What a device is told that it may do, and how a view that lost the right to type finds out that it has it again.
+// The rights of a device, and how a view that lost the right to type finds out that it has it again.
 
 import { signal } from '@preact/signals-core'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
@@ -15,7 +15,7 @@ function envelope(kind: string, name: string, rights: string[], expires_at: numb
 }
 
 describe('rights', () => {
-  test('are not known until the host has told them', () => {
+  test('are unknown until the host has reported them', () => {
     expect(rightsIn(INFO, null, GRANT, 0)).toBeNull()
     expect(rightsIn(null, null, GRANT, 0)).toBeNull()
   })
@@ -73,7 +73,7 @@ describe('a view that may only watch', () => {
     expect([regained(), looks()]).toEqual([1, 3])
   })
 
-  test('is not told by another look: a host that refuses what it seems to allow is not asked again and again', async () => {
+  test('is not found by asking again: a host that refuses what it seems to allow is not asked repeatedly', async () => {
     const { regained } = make(['input'], [['input'], ['input'], null, ['input']])
     await vi.advanceTimersByTimeAsync(30_000)
     expect(regained()).toBe(0)

@@ -124,7 +124,7 @@ describe('delivery', () => {
   const size = { cols: 80, rows: 24 }
   const bytes = (count: number) => new Uint8Array(count)
 
-  test('waits for who draws, and holds what comes meanwhile in order', async () => {
+  test('waits for the terminal, and keeps what comes meanwhile in order', async () => {
     const delivery = new OutputDelivery(() => undefined)
     const got: number[] = []
     let drawn: () => void = () => undefined
@@ -141,7 +141,7 @@ describe('delivery', () => {
     expect(delivery.next).toBe(2)
   })
 
-  test('drops what is too much, and asks for a screen once, when who draws has caught up', async () => {
+  test('drops what is too much, and asks for a screen once, when the terminal has caught up', async () => {
     let asked = 0
     const delivery = new OutputDelivery(() => asked++)
     let drawn: () => void = () => undefined

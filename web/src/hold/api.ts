@@ -1,5 +1,5 @@
-// What the screens code against: everything a page can know of machines and sessions, and everything it can do to
-// them. Types only. The objects behind them are made by `openHold` in hold.ts; tests of screens make their own.
+// The interface between the screens and the client: what a page can know about machines and sessions, and what it can
+// do with them. Types, and the named roles. The objects behind them are made by `openHold` in hold.ts; tests of screens make their own.
 //
 // Values of the protocol (SessionInfo, TurnInfo, Graph, ...) keep the field names of docs/protocol.md.
 // Text in them comes from programs and from other actors: show it as text, never as markup.
@@ -22,10 +22,10 @@ import type { PortForwarder } from './port-forward'
 export type * from '../wire/generated/values'
 export { ROLES } from '../wire/generated/values'
 
-/** How it stands with the way to a relay, or through it to a machine. */
+/** The state of the connection to a relay, or through it to a machine. */
 export type Link = 'connecting' | 'online' | 'offline'
 
-/** What can be shown of a failure. The class is HoldError in errors.ts; this is its shape. */
+/** The part of an error that can be shown. The class is HoldError in errors.ts; this is its shape. */
 export interface Trouble {
   code: string // of docs/errors.md, or one of the page's own: see errors.ts
   message: string // what happened
@@ -57,7 +57,7 @@ export interface SessionCard {
   seenAt: number // seconds since 1970 at which `info` was true, by this device's clock
 }
 
-/** What a link would give, before anything is sent anywhere. */
+/** What an invite link contains, before anything is sent. */
 export interface InvitePreview {
   relay: string // host and port
   hostKey: string
@@ -83,25 +83,25 @@ export type JoinOutcome =
 
 export interface Hold {
   readonly machines: ReadonlySignal<Machine[]>
-  /** Sessions of all machines, live ones by their events, ended ones as last told. */
+  /** Sessions of all machines, live ones by their events, ended ones as last reported. */
   readonly sessions: ReadonlySignal<SessionCard[]>
   /** False until the device store was read: show nothing rather than the empty state. */
   readonly ready: ReadonlySignal<boolean>
-  /** Which keys are used: 'webcrypto' (cannot be read out) or 'noble' (page is not a secure context). */
+  /** Which keys are used: 'webcrypto' (cannot be exported) or 'noble' (page is not a secure context). */
   readonly keys: 'webcrypto' | 'noble'
   /** Looks at a link without dialling. Throws HoldError bad_link. */
   preview(link: string): InvitePreview
-  /** Comes in by a link, as a device called `name` (letters, digits, . _ -). Never throws. */
+  /** Joins a machine by its link, as a device called `name` (letters, digits, . _ -). Never throws. */
   join(link: string, name: string): Promise<JoinOutcome>
-  /** A view on one session, with a channel of its own to the host; close it when its page goes. */
+  /** A view on one session, with a channel of its own to the host; close it when its page closes. */
   open(machine: string, session: string, options?: OpenOptions): SessionHandle
   /** Start a session on a machine. Not repeated by itself after a lost connection. */
   run(machine: string, options: RunOptions): Promise<SessionInfo>
-  /** Who is known on a machine: names, kinds, colours. */
+  /** The actors known on a machine: names, kinds, colours. */
   actors(machine: string): Promise<Actor[]>
   invites(machine: string): Promise<InviteInfo[]>
   revokeInvite(machine: string, invite: string, devices: boolean): Promise<void>
-  /** Ask now instead of at the next event or retry: the user pulled, or the page came back. */
+  /** Ask now instead of at the next event or retry: the user asked for it, or the page became visible. */
   refresh(): void
   forget(machine: string): Promise<void>
   rename(machine: string, name: string): Promise<void>
@@ -122,7 +122,7 @@ export interface OpenOptions {
   scrollback?: boolean // the first screen brings the lines above it; default true
 }
 
-/** Where a handle stands. Only `ended`, `refused` and `closed` are for good. */
+/** The state of a handle. Only `ended`, `refused` and `closed` are final. */
 export type LinkState =
   | { at: 'connecting'; why: string; since: number } // first time
   | { at: 'online' }
@@ -135,7 +135,7 @@ export type LinkState =
 export interface TurnState {
   turn: TurnInfo
   yours: boolean
-  waiting: boolean // this actor stands in the queue
+  waiting: boolean // this actor is in the queue
 }
 
 export interface Presence {
@@ -218,9 +218,9 @@ export interface SessionHandle {
   readonly info: ReadonlySignal<SessionInfo | null>
   readonly turn: ReadonlySignal<TurnState | null>
   readonly operators: ReadonlySignal<Presence | null>
-  readonly actors: ReadonlySignal<Actor[]> // known on the machine; [] until told
+  readonly actors: ReadonlySignal<Actor[]> // known on the machine; [] until loaded
   readonly me: ReadonlySignal<Actor | null> // this device there
-  readonly rights: ReadonlySignal<string[] | null> // what this device may do here; null: not told yet. The host decides at each input
+  readonly rights: ReadonlySignal<string[] | null> // what this device may do here; null: not loaded yet. The host decides at each input
   readonly observing: ReadonlySignal<boolean> // attached to watch only: by choice, or because more is not permitted
   readonly link: ReadonlySignal<LinkState>
   readonly inputPending: ReadonlySignal<number> // bytes sent or kept and not yet accepted
@@ -231,7 +231,7 @@ export interface SessionHandle {
   onNotice(listener: (notice: Notice) => void): () => void
   /** Each round trip as it was measured, in ms; `rtt` is for showing. */
   onRoundTrip(listener: (ms: number) => void): () => void
-  /** The page cannot keep up, or lost its place: begin again with a resync. */
+  /** The page cannot keep up, or lost its position: start again with a resync. */
   resync(): void
 
   /** Key presses, as a terminal sends them. Returns at once; a refusal is a notice. Kept and sent once while offline, if
@@ -265,7 +265,7 @@ export interface SessionHandle {
   graph(): Promise<Graph>
   screen(scrollback?: boolean): Promise<ScreenText>
   refresh(): Promise<SessionInfo>
-  /** Connections to ports of its programs; close it when they are not needed any more. */
+  /** Connections to ports of its programs; close it when they are no longer needed. */
   ports(): Promise<PortForwarder>
   signal(number: number): Promise<void>
   end(): Promise<SessionInfo>

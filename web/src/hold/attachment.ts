@@ -1,5 +1,5 @@
-// One attachment to a live session: the session's own channel, its output from the channel and from what the host sends
-// to all, and its events. It lives until the channel is lost; session.ts makes the next one.
+// One attachment to a live session: the session's own channel, its output from the channel and from the host's
+// broadcast, and its events. It lasts until the channel is lost; session-view.ts makes the next one.
 
 import { hex } from '../wire/bytes'
 import { asHoldError, type HoldError } from '../wire/errors'

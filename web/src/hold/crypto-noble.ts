@@ -1,6 +1,6 @@
 // The port's arithmetic by an audited JavaScript library, for pages that are not a secure context and browsers without
-// the algorithms. Everything is done at once. Keys are bytes in the page's memory and store: who can run script in this
-// origin can read them. That is why crypto-web.ts is preferred where it is to be had.
+// the algorithms. Everything is synchronous. Keys are bytes in the page's memory and store: any script in this
+// origin can read them. That is why crypto-web.ts is preferred where it is available.
 
 import { gcm } from '@noble/ciphers/aes.js'
 import { ed25519, x25519 } from '@noble/curves/ed25519.js'

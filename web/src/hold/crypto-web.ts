@@ -1,5 +1,5 @@
-// The port's arithmetic by the browser (WebCrypto), which needs a secure context. Keys of the device cannot be read out,
-// by anybody: what can run script in this origin can use them while it runs, and not take them away.
+// The port's arithmetic by the browser (WebCrypto), which needs a secure context. The device's keys cannot
+// be exported: a script in this origin can use them while it runs, but cannot copy them.
 
 import { sha256, type Aead, type Agreement, type Crypto, type Later, type Signer } from '../wire/crypto'
 import { handshakeFailed } from '../wire/errors'

@@ -13,7 +13,7 @@ import {
   webSigner,
 } from './crypto-web'
 
-/** As it lies in the device store. The browser stores its own keys without showing them. */
+/** As kept in the device store. The browser stores its own keys without showing them. */
 export type StoredKeys =
   | { kind: 'webcrypto'; signing: CryptoKeyPair; agreement: CryptoKeyPair }
   | { kind: 'noble'; seed: Uint8Array; secret: Uint8Array }

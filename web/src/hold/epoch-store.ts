@@ -1,4 +1,4 @@
-// The highest epoch of every session this device has seen, in memory for speed and in the store for ever.
+// The highest epoch of every session this device has seen, in memory for speed and in the store permanently.
 
 import { EpochFloor } from '../wire/epoch-floor'
 import type { Store } from './store'

@@ -202,7 +202,7 @@ class Page implements Hold {
     return name
   }
 
-  /** A page may talk to the relay it came from, and to no other. That one may know the host all the same. */
+  /** A page may connect only to the relay it was loaded from. That relay may be connected to the host as well. */
   private async throughOwn<T>(relay: string, doing: (url: string) => Promise<T>): Promise<T> {
     if (this.origin === null || this.origin === relay) return doing(relay)
     try {
@@ -246,7 +246,7 @@ function cards(link: MachineLink): SessionCard[] {
   })
 }
 
-/** The network came back, or somebody looks at the page again. */
+/** The network came back, or the page became visible again. */
 function listen(nudge: () => void): () => void {
   if (typeof window === 'undefined') return () => undefined
   const seen = () => document.visibilityState === 'visible' && nudge()

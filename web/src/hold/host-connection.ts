@@ -1,5 +1,5 @@
-// The protocol over one channel: `hello` first, then requests and their answers, and what comes unasked. Requests may be
-// sent before the host has greeted: they are taken up in order.
+// The protocol over one channel: `hello` first, then requests and their answers, and unsolicited messages. Requests may
+// be sent before the host's welcome: they are handled in order.
 
 import { RecordKind } from '../wire/generated/constants'
 import { HoldError } from '../wire/errors'
@@ -24,7 +24,7 @@ const CLIENT = 'holdfast web'
 type Waiting = (answer: HostMessage | HoldError) => void
 
 export class HostConnection {
-  /** What nobody asked for, and answers to what was said with `send`. */
+  /** Unsolicited messages, and answers to requests made with `send`. */
   onMessage: (message: HostMessage) => void | Promise<void> = () => undefined
   onKey: (body: Uint8Array) => void | Promise<void> = () => undefined
   onMark: (body: Uint8Array) => void = () => undefined
@@ -44,14 +44,14 @@ export class HostConnection {
     return this.channel.over
   }
 
-  /** Sends a request and does not wait. Gives its id. */
+  /** Sends a request and does not wait. Returns its id. */
   send<T extends RequestTag>(tag: T, fields: RequestFields<T>): number {
     const id = ++this.lastId
     this.channel.send(encodeRequest(tag, id, fields), mustBeSigned(tag))
     return id
   }
 
-  /** Sends a request; the answer, or what it was refused with. */
+  /** Sends a request; resolves with the answer, rejects with the refusal. */
   async ask<T extends RequestTag>(tag: T, fields: RequestFields<T>): Promise<AnswerTo<T>> {
     if (this.over) throw new HoldError('host_lost', 'the connection to the host was lost')
     const id = this.lastId + 1

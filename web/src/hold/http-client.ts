@@ -141,7 +141,7 @@ export function header(headers: Headers, wanted: string): string | null {
 
 type Read = () => Promise<Uint8Array | null>
 
-/** `bounded`: its end can be told from what follows it. */
+/** `bounded`: its end can be recognized without closing the connection. */
 function bodyOf(reader: ByteReader, headers: Headers): { read: Read; bounded: boolean } {
   const chunks = header(headers, 'transfer-encoding')?.toLowerCase().includes('chunked')
   if (chunks) return { read: chunked(reader), bounded: true }

@@ -1,5 +1,5 @@
-// A view that may only watch, and would type: it looks at times whether it may again, for no host tells a watcher that it
-// may do more. It tries when what it is told changes, never because it believes to know better than the host's refusal.
+// For a view that was reduced to watching and wants to type: checks from time to time whether it may type again, because a
+// host does not notify a watcher of new rights. It retries when the reported rights change, never against a refusal.
 
 import type { ReadonlySignal } from '@preact/signals-core'
 

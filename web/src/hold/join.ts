@@ -1,5 +1,5 @@
-// Coming in by an invite: a link becomes a machine that this device can reach. The code in the link is said to nobody: it
-// is what the handshake is made with, so only the host whose key stands in the link can answer.
+// Joining by an invite: a link becomes a machine that this device can reach. The code in the link is sent to nobody: the
+// handshake is keyed with it, so only the host whose key is in the link can answer.
 
 import type { JoinOutcome } from './api'
 import { asHoldError, HoldError } from '../wire/errors'
@@ -19,7 +19,7 @@ import { dial } from './secure-channel'
 const ANSWER_S = 20
 const LINGER_MS = 200
 
-/** The host's answer to a device that came by this link, through the relay at `url`. */
+/** The host's answer to a device that joins by this link, through the relay at `url`. */
 export async function joinBy(
   keys: DeviceKeys,
   link: InviteLink,
@@ -67,7 +67,7 @@ export async function joinBy(
   }
 }
 
-/** What it gives must be for this device, by this host: anything else would be refused later, without a reason. */
+/** The grant must be for this device, by this host: anything else would be refused later, without a reason. */
 function checkChain(chain: Uint8Array, keys: DeviceKeys, link: InviteLink): void {
   const links = decodeChain(chain)
   const first = links[0]?.grant

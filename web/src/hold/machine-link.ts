@@ -1,5 +1,5 @@
-// One machine: the way to its relay, the host's own channel through it, and what is known of its sessions. Comes back by
-// itself after every loss that can pass. Channels of sessions (session.ts) share its connection to the relay.
+// One machine: the connection to its relay, the host's own channel through it, and what is known of its sessions.
+// Reconnects after every temporary loss. Channels of sessions (session-view.ts) share its connection to the relay.
 
 import { computed, signal, type ReadonlySignal } from '@preact/signals-core'
 import type { Actor, Link, Trouble } from './api'
@@ -26,7 +26,7 @@ const PROBE_S = 2 // for an answer to one that was silent
 const TROUBLE_S = 60 // between looks whether something that does not pass has passed
 const ASK_S = 20 // for the way to be open before a question is given up
 
-/** What does not pass by trying again. */
+/** Errors that retrying does not fix. */
 export const LASTING = new Set<Code>([
   'actor_revoked',
   'grant_invalid',
@@ -51,7 +51,7 @@ export class MachineLink {
   readonly report = signal<LinkReport>({ link: 'connecting', why: '', trouble: null })
   readonly actors = signal<Actor[]>([])
   readonly me = signal<Actor | null>(null)
-  readonly envelopes = signal<Envelope[] | null>(null) // null until onHostMessage
+  readonly envelopes = signal<Envelope[] | null>(null) // null until loaded
   readonly sessions: SessionList
   readonly stored: ReadonlySignal<StoredMachine>
   readonly key: Uint8Array
@@ -92,7 +92,7 @@ export class MachineLink {
     return new Promise((resolve) => this.waiting.push(resolve))
   }
 
-  /** A channel broke: if nothing else comes through this connection either, it is dead. */
+  /** A channel broke: if this connection is silent as well, it is dead. */
   closeIfSilent(relay: RelayLink): void {
     if (now() - relay.lastReceivedAt > SILENT_S) relay.close()
   }
@@ -108,19 +108,19 @@ export class MachineLink {
     }
   }
 
-  /** A session's channel, or an answer, says that this device is not let in any more: then the host says so of itself. */
+  /** A session's channel or an answer says that this device has no access: reconnecting to the host reports why. */
   checkShutOut(error: HoldError): void {
     if (OUT.has(error.code)) this.host?.close()
   }
 
-  /** Try now: the network came back, or somebody looks again. */
+  /** Try now: the network came back, or the page became visible. */
   nudge(): void {
     if (this.relay && now() - this.relay.lastReceivedAt > BEAT_S) void this.probe(this.relay)
     this.pauses.relay.end()
     this.pauses.host.end()
   }
 
-  /** A page that slept does not know whether its connection did not survive, or only has not been heard yet. */
+  /** After sleep a page cannot know whether its connection is dead or only silent. */
   private async probe(relay: RelayLink): Promise<void> {
     const before = relay.lastReceivedAt
     this.host?.send('list', { ended: true })
@@ -192,7 +192,7 @@ export class MachineLink {
     }
   }
 
-  /** Until it ends; gives why. */
+  /** Runs until the connection ends; returns the reason. */
   private async connectOnce(relay: RelayLink, backoff: Backoff): Promise<HoldError> {
     const stream = await relay.open(this.key, null)
     const channel = await dial(this.keys, stream, {
@@ -212,7 +212,7 @@ export class MachineLink {
       ])
       this.sessions.listed(listed.sessions)
     } catch (error) {
-      // Why it ended says more than that it did.
+      // The reason it ended is more useful than the fact.
       if (host.over) return ended
       throw error
     }
@@ -229,7 +229,7 @@ export class MachineLink {
     this.actors.value = known.actors
   }
 
-  /** Somebody is named who was not known: ask who it is. */
+  /** An unknown actor was named: load the actors again. */
   async refreshActors(): Promise<void> {
     const host = this.host
     if (host) await this.loadActors(host).catch(() => undefined)

@@ -1,5 +1,5 @@
-// Everything a page can ask of a session it has open: one method per thing. What only looks is asked again once when the
-// connection was lost meanwhile; what changes something is not, but for inputs, whose numbers make that harmless.
+// Every request a page can make about an open session: one method each. Requests that change nothing are repeated when
+// the connection is lost meanwhile; others are not, except inputs, whose sequence numbers make repeating harmless.
 
 import type {
   Accepted,
@@ -67,7 +67,7 @@ export class OpenSession extends SessionView implements SessionHandle {
     }
   }
 
-  /** A program that does not read yet, or a limit on the rate, is waited for; anything else is the end of the paste. */
+  /** Waits for a program that does not read yet and for rate limits; any other error ends the paste. */
   private async pastePiece(part: string): Promise<void> {
     const deadline = now() + PATIENCE_S
     for (;;) {
@@ -185,7 +185,7 @@ export class OpenSession extends SessionView implements SessionHandle {
     return info
   }
 
-  /** A way to ports of the session's programs, over a channel of its own. */
+  /** Connections to ports of the session's programs, over a channel of their own. */
   ports(): Promise<PortForwarder> {
     const session = this.info.peek()?.id ?? this.session
     return PortForwarder.make(this.machineLink, this.epochs, session)
@@ -216,7 +216,7 @@ export class OpenSession extends SessionView implements SessionHandle {
     return { link: made.link, invite: made.invite }
   }
 
-  /** Through the session's own channel while there is one; what only looks, else through the host's. */
+  /** Through the session's own channel if there is one; requests that change nothing, otherwise through the host's. */
   private async request<T extends RequestTag>(tag: T, fields: About<T>): Promise<AnswerTo<T>> {
     const deadline = now() + BACK_S
     for (;;) {

@@ -1,4 +1,4 @@
-// Output on its way to whoever draws it: in order, one piece at a time, and never more than a few megabytes of it. A
+// Output on its way to the terminal: in order, one piece at a time, never more than a few megabytes. A
 // browser cannot stop reading a WebSocket, so a page that draws slower than a session prints is moved on with a new
 // screen instead of being given everything.
 

@@ -12,7 +12,7 @@ import type { EpochStore } from './epoch-store'
 import type { MachineLink } from './machine-link'
 import { dial } from './secure-channel'
 
-const ROOM_STEP_BYTES = FORWARD_WINDOW_BYTES / 4 // read here, before the host is onHostMessage that there is room
+const ROOM_STEP_BYTES = FORWARD_WINDOW_BYTES / 4 // read here, before the host is given more room
 
 type Word = ForwardMessage extends infer C
   ? C extends ForwardMessage
@@ -20,7 +20,7 @@ type Word = ForwardMessage extends infer C
     : never
   : never
 
-/** Something to say bytes to and to read bytes from. Tests have others. */
+/** A stream of bytes in both directions. Tests have others. */
 export interface ByteStream {
   /** Resolves when the other end has room for it; the order is kept. */
   write(data: Uint8Array): Promise<void>
@@ -28,9 +28,9 @@ export interface ByteStream {
   end(): void
   /** The next bytes; null: no more come. Rejects when it was cut off. */
   read(): Promise<Uint8Array | null>
-  /** It is not wanted any more. */
+  /** Cancels it. */
   abort(): void
-  /** Whether the other end has said its last, or it was cut off. */
+  /** Whether the other end has finished, or it was cut off. */
   readonly ended: boolean
 }
 

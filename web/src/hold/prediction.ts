@@ -1,4 +1,4 @@
-// What a key will show, guessed before its echo is here: for operators far away.
+// Predicts what a key will show before its echo arrives: for operators far away.
 //
 // The same machine as src/holdfast/sdk/prediction/machine.py, which says how it guesses and why a password is never
 // drawn; docs/prediction-vectors.json holds both to it. Pure: keys, the host's word that it has them, and the line
@@ -7,7 +7,7 @@
 
 export const GRACE_S = 0.25 // between the host's word that it has a key and its echo; then it is not echoed
 const PASTE_BYTES = 64 // more than this at once was not typed
-export const KEYS_MAX = 256 // in flight; who is that far ahead does not look at the screen
+export const KEYS_MAX = 256 // in flight; an operator that far ahead is not looking at the screen
 export const NO_GUESS = '\0' // in a line: a cell that holds anything but one narrow character
 
 const BACK = '\x7f'
@@ -126,7 +126,7 @@ export class Prediction {
     if (yes) this.reset()
   }
 
-  /** Something came in between: what is in flight is not known any more. */
+  /** Something came in between: what is in flight is unknown. */
   reset(): void {
     this.keys = []
     this.states = []

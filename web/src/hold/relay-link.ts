@@ -64,7 +64,7 @@ export class Stream {
 export class RelayLink {
   onLost: (why: HoldError) => void = () => undefined
   onLeave: () => void = () => undefined // the relay ends, and now is a good moment to go
-  lastReceivedAt = now() // when the relay last said anything
+  lastReceivedAt = now() // when the relay last sent anything
   readonly url: string
   private readonly crypto: Crypto
   private readonly socket: WebSocket
@@ -240,7 +240,7 @@ export class RelayLink {
     }
   }
 
-  /** The relay ends: to be left in time, when nothing is on its way, and dialled anew, as after any loss. */
+  /** The relay is stopping: disconnect in time, when nothing is in flight, and reconnect as after any loss. */
   private goingAway(withinS: number): void {
     const { first, latest } = leaveAfter(withinS)
     const by = now() + latest

@@ -1,10 +1,10 @@
-// What a device may do in a session, as far as it was told. The host decides at each input.
+// The rights of a device in a session, as far as reported. The host decides at each input.
 
 import type { SessionInfo } from './api'
 import type { Grant } from '../wire/grants'
 import type { Envelope } from '../wire/generated/values'
 
-/** What the host's envelopes say, else the grant. Null: the host has not said yet; nothing at all is []. */
+/** From the host's envelopes, else from the grant. Null: not reported yet; no rights at all is []. */
 export function rightsIn(
   info: SessionInfo | null,
   envelopes: readonly Envelope[] | null,

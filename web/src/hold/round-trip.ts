@@ -12,7 +12,7 @@ export class RoundTrip {
   private latest: number[] = []
   slow = false
 
-  /** `extra`: what is in every sample without being the way. */
+  /** `extra`: what every sample contains besides the network's time. */
   constructor(private readonly extra = 0) {}
 
   took(seconds: number): void {

@@ -1,5 +1,5 @@
-// One end-to-end channel to a host, over a stream through a relay: the operator's end, with its timers and the order of
-// everything that may take a moment. What is said in it is the caller's.
+// One end-to-end channel to a host, over a stream through a relay: the operator's end, with its timers and one queue per
+// direction for its asynchronous steps. The messages are the caller's.
 
 import { concat, hex } from '../wire/bytes'
 import { OperatorHandshake, type OperatorChannel } from '../wire/channel'
@@ -32,7 +32,7 @@ export class SecureChannel {
     this.floor = floor
     stream.onData = (record) => this.receiving.run(() => this.record(record))
     stream.onClosed = (why) =>
-      // Behind what came before it: the host's last words may be the reason.
+      // After what arrived before: the host's last message may be the reason.
       this.receiving.run(() => this.end(broken(`the connection to the host was lost: ${why}`)))
     this.beat()
   }
@@ -49,14 +49,14 @@ export class SecureChannel {
     })
   }
 
-  /** Nothing more comes from us. */
+  /** Sends nothing more. */
   close(): void {
     if (this.over) return
     this.sending.run(async () => {
       try {
         this.put(await this.channel.recordLayer.finish(now()))
       } catch {
-        // It was over already.
+        // It was already closed.
       }
       setTimeout(() => this.stream.close(), LAST_WORDS_MS)
     })
@@ -72,7 +72,7 @@ export class SecureChannel {
     const said = await this.channel.receive(record, now())
     if (said !== null) await this.onSaid(said)
     if (this.channel.recordLayer.peerFinished) throw broken('the host closed the channel')
-    // Timers of a page in the background are late by up to a minute; what comes in is not.
+    // Timers of a page in the background are late by up to a minute; received records are not.
     if (now() >= this.channel.recordLayer.wakeAt()) this.beat()
   }
 
@@ -83,7 +83,7 @@ export class SecureChannel {
       const { recordLayer } = this.channel
       this.put(await recordLayer.poll(now()))
       if (recordLayer.renewalDue(now())) {
-        // Its user comes back at once, through a channel with new secrets.
+        // The caller reconnects at once, through a channel with new keys.
         this.close()
         this.onEnd(broken('the channel is being renewed'))
         return

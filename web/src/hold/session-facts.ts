@@ -1,4 +1,4 @@
-// What is known of one open session, as its host tells it: signals for screens, and notices of what happened once.
+// What the host reports about one open session: signals for the screens, and notices of single events.
 
 import { computed, signal, type Signal } from '@preact/signals-core'
 import type { Notice, Presence, SessionInfo, Size, TurnState } from './api'

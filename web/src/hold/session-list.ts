@@ -1,11 +1,11 @@
-// What is known of one machine's sessions: as the host listed them, kept true by its events. The last line of each screen
-// is asked for only while somebody looks at the overview.
+// The sessions of one machine: as the host listed them, updated by its events. The last line of each screen is requested
+// only while the overview is visible.
 
 import { signal } from '@preact/signals-core'
 import type { SessionInfo } from './api'
 import type { AnswerTo, HostMessage, RequestFields, RequestTag } from '../wire/messages'
 
-const SOON_MS = 250 // several events come at once: one look tells of all of them
+const SOON_MS = 250 // several events come at once: one request covers all of them
 const LOOK_MS = 3000 // between two looks at what sessions print, while somebody watches
 const SCREENS_AT_ONCE = 24
 
@@ -47,7 +47,7 @@ export class SessionList {
     )
   }
 
-  /** All there are. */
+  /** The complete list. */
   listed(sessions: SessionInfo[]): void {
     const before = new Map(this.known.peek().map((each) => [each.info.id, each.lastLine]))
     const seenAt = Date.now() / 1000
@@ -97,7 +97,7 @@ export class SessionList {
       .map((each) => (each.info.id === session ? { ...each, info: to(each.info), seenAt } : each))
   }
 
-  /** Events tell the state; command, directory and title come with a look. */
+  /** Events carry the state; command, directory and title need a request. */
   private soon(session: string): void {
     if (this.due.has(session)) return
     const timer = setTimeout(async () => {
@@ -105,7 +105,7 @@ export class SessionList {
       try {
         this.shown((await this.ask('show', { session })).info)
       } catch {
-        // It went away meanwhile, or the way did.
+        // It ended meanwhile, or the connection did.
       }
     }, SOON_MS)
     this.due.set(session, timer)
@@ -139,7 +139,7 @@ export class SessionList {
         .peek()
         .map((each) => (each.info.id === info.id ? { ...each, lastLine: line } : each))
     } catch {
-      // The card goes without.
+      // The card has no last line then.
     }
   }
 }

@@ -1,6 +1,6 @@
-// A view on one session: what screens hold in their hands. It attaches, comes back after every loss that can pass, and
-// keeps what was typed in order and once. Pure state is in inputs.ts and delivery.ts, one connection in attachment.ts,
-// what can be asked in session-requests.ts.
+// A view on one session, for the screens. It attaches, reconnects after every temporary loss, and keeps what was typed
+// in order and exactly once. Pure state is in unacked-inputs.ts and output-delivery.ts, one connection in attachment.ts,
+// the requests in open-session.ts.
 
 import { signal, type Signal } from '@preact/signals-core'
 import type { LinkState, OpenOptions, OutputListener, Size } from './api'
@@ -50,7 +50,7 @@ export class SessionView extends SessionFacts {
   )
   private epoch = 0
   private withScrollback = false // whether the next resync brings the lines above the screen
-  private resyncWanted = false // a screen was asked for while there was nobody to ask
+  private resyncWanted = false // a screen was requested while disconnected
   private rttAt = 0
   private looking: ReturnType<typeof setTimeout> | undefined
   private since = Date.now() / 1000
@@ -146,7 +146,7 @@ export class SessionView extends SessionFacts {
     this.rtt.value = this.rtt.value === null ? ms : this.rtt.value * 0.7 + ms * 0.3
   }
 
-  // -- coming and coming back ---------------------------------------------------------------------
+  // -- connecting and reconnecting --------------------------------------------------------------------
 
   private async live(): Promise<void> {
     const backoff = new Backoff()
@@ -172,7 +172,7 @@ export class SessionView extends SessionFacts {
     }
   }
 
-  /** Attached until it is lost; gives why. */
+  /** Attached until the connection is lost; returns the reason. */
   private async attached(relay: Awaited<ReturnType<MachineLink['throughRelay']>>, backoff: Backoff) {
     const session = (this.id ??= (await this.machineLink.ask('show', { session: this.session })).info.id)
     let end: (why: HoldError) => void = () => undefined
@@ -212,7 +212,7 @@ export class SessionView extends SessionFacts {
       this.begin(attachment, found)
       backoff.reset()
     } catch (error) {
-      // Why the channel ended says more than that it did.
+      // The reason the channel ended is more useful than the fact.
       if (connection.over) return Promise.race([ended, Promise.reject(error)])
       throw error
     }
@@ -230,7 +230,7 @@ export class SessionView extends SessionFacts {
     for (const offer of again) this.send(attachment, offer)
   }
 
-  /** What an end means; gives how long to wait before the next try. */
+  /** What an end means; returns how long to wait before the next attempt. */
   private async judge(error: HoldError, backoff: Backoff): Promise<number> {
     if (error.code === 'session_ended' || error.code === 'no_such_session') return this.lookUp(error, backoff)
     if (error.code === 'fenced') return this.fenced(error)
@@ -255,7 +255,7 @@ export class SessionView extends SessionFacts {
     this.attachment?.close()
   }
 
-  /** The relay, or the host, does not have it: has it ended, or is it only not routed now? */
+  /** The relay or the host does not have it: has it ended, or is it only unreachable now? */
   private async lookUp(error: HoldError, backoff: Backoff): Promise<number> {
     try {
       const { info } = await this.machineLink.ask('show', { session: this.id ?? this.session })
@@ -288,7 +288,7 @@ export class SessionView extends SessionFacts {
   }
 
   private fenced(why: HoldError): number {
-    this.turn.value = null // nobody acts there now; who may, when it is back, is asked resyncWanted
+    this.turn.value = null // nobody acts there now; the turn is loaded again when it is back
     this.link.value = { at: 'fenced', trouble: troubleOf(why) }
     return FENCED_S
   }
@@ -391,7 +391,7 @@ export class SessionView extends SessionFacts {
       try {
         this.setInfo((await attachment.connection.ask('show', { session: id })).info)
       } catch {
-        // Lost meanwhile; coming back brings it.
+        // Lost meanwhile; reconnecting brings it.
       }
     }, LOOK_MS)
   }

@@ -1,4 +1,4 @@
-// What this device remembers: its keys, the machines it joined with their grants, and the highest epochs seen. In the
+// What this device stores: its keys, the machines it joined with their grants, and the highest epochs seen. In the
 // browser it is IndexedDB, for this origin only; where there is none (some private windows) it lasts as long as the page.
 
 import { HoldError } from '../wire/errors'

@@ -1,11 +1,11 @@
-// Work in the order in which it was asked for, one after the other. What is begun with nothing before it runs in the same
-// turn of the event loop: a key press is on its way before the browser does anything else.
+// Runs asynchronous work in order, one piece after the other. With an empty queue, work starts in the same turn of the
+// event loop: a key press is sent before the browser does anything else.
 
 export class TaskQueue {
   private last: Promise<void> = Promise.resolve()
   private readonly failed: (error: unknown) => void
 
-  /** `failed` is told what a piece of work threw; the next one runs all the same. */
+  /** `failed` receives what a piece of work threw; the next one runs anyway. */
   constructor(failed: (error: unknown) => void) {
     this.failed = failed
   }
@@ -20,7 +20,7 @@ export function now(): number {
   return performance.now() / 1000
 }
 
-/** By both clocks of a page: the first may stand still while the machine sleeps, the second may be set. In seconds. */
+/** By both clocks of a page: the first may stop while the machine sleeps, the second may be set. In seconds. */
 export interface Moment {
   readonly steady: number
   readonly wall: number

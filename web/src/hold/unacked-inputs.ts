@@ -1,6 +1,6 @@
-// What was typed and not yet taken: numbered, in order, sent again after a loss under the same numbers. The number makes
-// sending it again harmless, and only for a short while: what is old was meant for another prompt. Where nobody can know
-// any more whether something was taken, and of what is old, it is said and never sent again.
+// Inputs that the host has not acknowledged: numbered, in order, sent again after a loss under the same numbers. The
+// number makes a repeat harmless. Old input was meant for another prompt: it is reported and never sent again, and so is
+// input of which it cannot be known whether the host accepted it.
 
 import { signal } from '@preact/signals-core'
 import type { Accepted } from './api'
@@ -76,7 +76,7 @@ export class UnackedInputs {
     return offer
   }
 
-  /** The host has this one and all before it. Gives the one itself. */
+  /** The host has this one and all before it. Returns the input itself. */
   taken(seq: number, offset = 0, repeated = false): Offer | null {
     let found: Offer | null = null
     while (this.kept[0] && this.kept[0].seq <= seq) {
@@ -112,7 +112,7 @@ export class UnackedInputs {
     return { again: [...this.kept], unknown, late }
   }
 
-  /** There is no way back: what was sent is unknown, what was not was not typed. */
+  /** There is no reconnecting: what was sent is unknown, the rest was not typed. */
   giveUp(error: HoldError): Back {
     const unknown = this.kept.filter((offer) => offer.sentAt !== null)
     const late = this.kept.filter((offer) => offer.sentAt === null)

@@ -54,7 +54,7 @@ export function mount(hold: Hold, place: HTMLElement): void {
   render(<App hold={hold} />, place)
 }
 
-/** Tells outside the page what changed in any session, also those that are not open. */
+/** Notifies about changes in all sessions, including those that are not open. */
 function watch(hold: Hold): void {
   let before: readonly SessionCard[] = []
   hold.sessions.subscribe((after) => {

@@ -1,5 +1,4 @@
-// Where in the app one is. Three places; the address says which, so that a link, a reload and the
-// back button work.
+// Which page is shown. The address decides, so that a link, a reload and the back button work.
 
 import { signal } from '@preact/signals'
 

@@ -4,7 +4,7 @@
 //            then AES-256-GCM of [64 bytes signature], data; bound to session and header
 //
 // A frame that does not fit is refused and changes nothing. A real frame that comes too early means that others are
-// missing: then the reader is lost until the host says where to go on. Unsigned frames are provisional until the next
+// missing: then the reader is lost until the host says where to continue. Unsigned frames are provisional until the next
 // signed one, or a mark that comes over the operator's own channel. Calls must not overlap.
 
 import { concat, domain, equal, readU32, readU64, utf8 } from './bytes'
@@ -18,7 +18,7 @@ const CHAIN_DOMAIN = domain('holdfast output chain v1')
 const SIGNATURE_DOMAIN = domain('holdfast output signature v1')
 const HEADER_BYTES = 21
 const MARK_BYTES = 8 + 8 + 32
-const KEYS_MAX = 256 // announced ahead of frames on their way; more, and the reader asks anew
+const KEYS_MAX = 256 // announced ahead of frames on their way; with more, the reader starts over
 const SIGNED = 1
 
 interface OutputKey {
@@ -87,7 +87,7 @@ export class BroadcastListener {
     this.bound = concat(FRAME_DOMAIN, this.session)
   }
 
-  /** Whether the host has to say where to go on. */
+  /** Whether the host must say where to continue. */
   get lost(): boolean {
     return this.failure !== null
   }
@@ -153,14 +153,14 @@ export class BroadcastListener {
     return this.next(form === SIGNED, known.announced, header, plain, now)
   }
 
-  /** The host says over our own channel how far the output has fail. */
+  /** The host says over our own channel how far the output has gone. */
   mark(body: Uint8Array, now: number): void {
     const announced = decodeOutputMark(body)
     this.floor.check(announced.epoch)
     if (announced.epoch === this.epoch && !this.failure) this.applyMark(announced, now)
   }
 
-  /** output_gap when frames were held back; bad_signature when nobody vouches for some. */
+  /** output_gap when frames were held back; bad_signature when some were never signed. */
   poll(now: number): void {
     if (this.failure) return
     if (this.waitingMark && now >= this.waitingMark.since + CHANNEL_PATIENCE_S) {
@@ -171,9 +171,9 @@ export class BroadcastListener {
     }
   }
 
-  /** What was read is of no use: nothing fits until the host says where to go on. */
+  /** What was read is of no use: nothing fits until the host says where to continue. */
   giveUp(): void {
-    this.fail(gap('the output begins anew'))
+    this.fail(gap('the output starts over'))
   }
 
   private async keep(announced: OutputKey): Promise<void> {

@@ -15,7 +15,7 @@ const VERSION = 1
 const SECOND_BYTES = 1 + 8 + 1 + 8 + 32
 
 interface HandshakeSettings {
-  session: string // what inputs are signed for: the session, or what stands for the host
+  session: string // what inputs are signed for: the session, or the host's channel id
   stream: string // 32 hexadecimal digits, new for every channel
   signer: Signer
   me: Device
@@ -84,7 +84,7 @@ export class OperatorHandshake {
     floor.rise(epoch)
     const start = genesis(session, signer.public, stream)
     if (readU64(said, 10) !== 0 || !equal(said.subarray(18), start.head)) {
-      // Every channel has a stream of its own: a host that knows inputs of it knows somebody else's.
+      // Every channel has a stream of its own: a host that already has inputs of it has someone else's.
       throw new HoldError(
         'input_unknown',
         "the host's record of this client's inputs does not match",
@@ -115,12 +115,12 @@ export class OperatorChannel {
     return this.recordLayer.seal(RecordKind.INPUT, await this.chain.sign(payload), now)
   }
 
-  /** One message that only looks. */
+  /** One unsigned message. */
   async say(body: Uint8Array, now: number): Promise<Uint8Array[]> {
     return this.recordLayer.seal(RecordKind.MESSAGE, body, now)
   }
 
-  /** What the host said: a key, a mark, a message. What is for the channel itself is done. */
+  /** A key, a mark or a message of the host. Records for the channel itself are handled here. */
   async receive(record: Uint8Array, now: number): Promise<Opened | null> {
     const opened = await this.recordLayer.open(record, now)
     if (opened === null) return null

@@ -1,5 +1,5 @@
-// The highest epoch of a session that its host ever vouched for. Whatever is below it is refused for ever; so whoever
-// holds a floor keeps it where it outlives the page.
+// The highest epoch of a session that its host ever vouched for. Anything below it is refused permanently, so a floor is
+// stored where it outlives the page.
 
 import { HoldError } from './errors'
 

@@ -1,8 +1,8 @@
-// Errors as everybody meets them: a stable code of docs/errors.md, what happened, what to do, whether to try again.
+// Errors: a stable code of docs/errors.md, what happened, what to do next, whether to try again.
 
 import { type ErrorCode, RETRYABLE } from './generated/constants'
 
-/** Besides those of the protocol: not the link of an invite, a link to a relay this page cannot reach, a closed view. */
+/** Besides those of the protocol: not an invite link, a link for a relay this page cannot connect to, a closed view. */
 type PageCode = 'bad_link' | 'wrong_relay' | 'closed'
 export type Code = ErrorCode | PageCode
 
@@ -25,7 +25,7 @@ export class HoldError extends Error {
   }
 }
 
-/** Whatever was thrown, as one of ours. What is not ours is a fault of this program. */
+/** Anything thrown, as a HoldError. What is not one already is a bug of this program. */
 export function asHoldError(thrown: unknown): HoldError {
   if (thrown instanceof HoldError) return thrown
   const text = thrown instanceof Error ? thrown.message : String(thrown)

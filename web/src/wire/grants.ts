@@ -1,5 +1,5 @@
 // Grants as a holder reads them: what a chain allows, where and until when (docs/grants.md). Everything has exactly one
-// form: what is read is written again and compared. Whether a chain is worth anything is judged by hosts only.
+// form: what is read is written again and compared. Only hosts judge whether a chain is valid.
 
 import { concat, domain, equal } from './bytes'
 import { sha256, SIGNATURE_BYTES } from './crypto'

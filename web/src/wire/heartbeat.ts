@@ -1,5 +1,5 @@
-// Notices what somebody in between holds back: each side says every beat that it lives and how many records it has.
-// No clock: `now` comes in, in seconds of a clock that never goes back.
+// Detects records held back between the two ends: each side regularly sends a sign of life and how many records it has
+// received. No clock: `now` is an argument, in seconds of a monotonic clock.
 
 import { broken } from './errors'
 import { CHANNEL_BEAT_S, CHANNEL_PATIENCE_S } from './generated/constants'
@@ -34,7 +34,7 @@ export class Heartbeat {
     this.receivedAt = now
   }
 
-  /** The peer says that it has the first `count` of ours. */
+  /** The peer has received the first `count` of ours. */
   confirmed(count: number): void {
     if (count < this.confirmedCount || count > this.sentCount) {
       throw broken(
@@ -45,7 +45,7 @@ export class Heartbeat {
     while (this.waiting[0] && this.waiting[0].last <= count) this.waiting.shift()
   }
 
-  /** Whether it is time to say that we live; asking for it counts as saying it. */
+  /** Whether a sign of life is due; asking counts as sending it. */
   beatDue(now: number): boolean {
     if (now < this.beatAt) return false
     this.beatAt = now + this.beatS
@@ -64,7 +64,7 @@ export class Heartbeat {
     }
   }
 
-  /** When `beatDue` or `check` will next have something to say. */
+  /** When `beatDue` or `check` will next have something to do. */
   wakeAt(): number {
     const unconfirmed = this.waiting[0]?.since ?? this.receivedAt
     return Math.min(this.beatAt, Math.min(this.receivedAt, unconfirmed) + this.patienceS)

@@ -24,7 +24,7 @@ export function isSessionId(text: string): boolean {
   return text.length === LENGTH && [...text].every((digit) => ALPHABET.includes(digit))
 }
 
-/** The id that stands for a host where a channel needs a session's. */
+/** The id used for a host where a channel needs a session's. */
 export const hostChannelId = sessionIdOf
 /** A host has no incarnations. */
 export const HOST_EPOCH = 1

@@ -1,5 +1,5 @@
-// The link of an invite, and the secrets made from its code (docs/grants.md, *Invites*). All that is secret stands after
-// the `#`, which no browser sends anywhere; the code is never said to anybody.
+// Invite links, and the secrets derived from their code (docs/grants.md, *Invites*). Everything secret is after the `#`,
+// which browsers do not send; the code itself is never sent to anyone.
 
 import { concat, domain, fromBase64url } from './bytes'
 import { hmacSha256 } from './crypto'
@@ -22,7 +22,7 @@ export interface InviteLink {
 
 const bad = (message: string, hint = WHOLE) => new HoldError('bad_link', message, hint)
 
-/** What a link says, if it is one and whole; otherwise bad_link. */
+/** The parts of a link; throws bad_link unless it is complete. */
 export function parseLink(given: string): InviteLink {
   if (given.length > INVITE_LINK_MAX_CHARS)
     throw bad(`a link has at most ${INVITE_LINK_MAX_CHARS} characters`)
@@ -49,7 +49,7 @@ export function parseLink(given: string): InviteLink {
   return { relay, id, code, hostKey, pin }
 }
 
-/** All that the host keeps of a code. */
+/** The only form in which the host keeps a code. */
 export function proofOf(invite: Uint8Array, code: Uint8Array): Uint8Array {
   return hmacSha256(code, concat(PROOF_DOMAIN, invite))
 }

@@ -1,5 +1,5 @@
-// Messages between this client and a host, as bytes and back. What a host says is checked here, once; a message that is
-// not in the table is not for this client.
+// Messages between this client and a host, as bytes and back. Messages of a host are checked here, once; a message
+// that is not in the table is not for this client.
 
 import { PROTOCOL_VERSION } from './generated/constants'
 import { HOST_MESSAGES, LOOKING, LOOKING_BY_SESSION, type Requests } from './generated/messages'
@@ -27,7 +27,7 @@ export function encodeRequest<T extends RequestTag>(
   return pack({ t: tag, id, ...fields })
 }
 
-/** About an open connection to a port: said by both ends, not answered, and not signed, because its opening was. */
+/** About an open connection to a port: sent by both ends, not answered, and not signed, because its opening was. */
 export type ForwardMessage = HostMessage<'forward_data' | 'forward_room' | 'forward_end' | 'forward_closed'>
 
 export function encodeForwardMessage(message: ForwardMessage): Uint8Array {

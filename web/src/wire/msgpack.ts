@@ -11,7 +11,7 @@ export function pack(value: unknown): Uint8Array {
   return encoder.encode(value)
 }
 
-/** Bytes in it are views of what came in. */
+/** Bytes in it are views of the input. */
 export function unpack(body: Uint8Array): unknown {
   try {
     return decoder.decode(body)

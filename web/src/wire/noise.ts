@@ -1,7 +1,7 @@
 // The Noise handshake (revision 34 of its specification) with X25519, AES-256-GCM and SHA-256, for both roles:
 //   IK       the operator knows the host's static key
 //   IKpsk1   the same with a secret that both know: an invitation's code
-// Which keys to trust is not decided here. The ephemeral key comes in; it must be new for every handshake.
+// Which keys to trust is not decided here. The ephemeral key is an argument; it must be new for every handshake.
 
 import { concat, utf8 } from './bytes'
 import { hmacSha256, nonceOf, sha256, TAG_BYTES, KEY_BYTES } from './crypto'
@@ -59,7 +59,7 @@ export class Cipher {
     return plain
   }
 
-  /** A new key made from this one, which cannot be found again from the new one. Numbers go on. */
+  /** A new key made from this one, which cannot be derived from the new one. Numbers continue. */
   async rekey(): Promise<void> {
     const made = await this.aead.seal(LAST_NONCE, new Uint8Array(KEY_BYTES), NOTHING)
     this.aead = await this.crypto.aead(made.slice(0, KEY_BYTES))

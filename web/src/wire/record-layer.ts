@@ -2,8 +2,8 @@
 //
 //   record   AES-256-GCM of: 1 byte kind (top bit: the message goes on in the next record), body
 //
-// A record has no number on the wire: both ends count, and only the next one opens. Whatever else comes is the end of
-// the channel. Calls must not overlap: the caller keeps one queue for each direction.
+// A record has no number on the wire: both ends count, and only the next one opens. Anything else ends the
+// channel. Calls must not overlap: the caller keeps one queue for each direction.
 
 import { concat, readU64, u64 } from './bytes'
 import { TAG_BYTES } from './crypto'
@@ -30,7 +30,7 @@ export interface Opened {
   body: Uint8Array
 }
 
-/** After how much under one key the next one is taken. Both ends must have the same. */
+/** How much one key encrypts before the next one is used. Both ends must agree. */
 interface Rekeying {
   records: number
   bytes: number
@@ -114,7 +114,7 @@ export class RecordLayer {
     return records
   }
 
-  /** The record that says that nothing more comes from us. */
+  /** The record that closes our direction. */
   async finish(now: number): Promise<Uint8Array[]> {
     this.checkUsable()
     const records: Uint8Array[] = []
@@ -133,7 +133,7 @@ export class RecordLayer {
     }
   }
 
-  /** What is due by the clock. channel_broken when something was held back. */
+  /** What is due at this time. Throws channel_broken when records were held back. */
   async poll(now: number): Promise<Uint8Array[]> {
     if (this.failure) throw this.failure
     if (this.in.fin && this.out.fin) return []

@@ -2,7 +2,7 @@
 //
 // The channel begins like any other. When the host says from which offset on the output comes by what is sent to all,
 // frames from there take over, exactly there: what came early waits, what was here already is cut off. When frames are
-// missing, or turn out not to be the host's, the channel begins anew with a screen. Calls must not overlap.
+// missing, or turn out not to be the host's, the channel starts over with a screen. Calls must not overlap.
 
 import { readU64 } from './bytes'
 import type { Crypto } from './crypto'

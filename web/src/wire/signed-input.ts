@@ -1,6 +1,6 @@
 // Inputs as evidence: each is signed by the actor's key over where and when it was meant for, and over the input before
-// it. One chain belongs to one channel here: what is sent again after a loss is decided by who numbers the inputs
-// (`seq` of docs/protocol.md), so nothing is kept for the channel's sake.
+// it. One chain belongs to one channel here: what is sent again after a loss is decided where inputs are
+// numbered (`seq` of docs/protocol.md), so nothing is kept for the channel's sake.
 
 import { concat, domain, unhex, u64, utf8 } from './bytes'
 import { sha256, type Signer } from './crypto'

@@ -31,7 +31,7 @@ test('it acts once per press, however long it is held', () => {
   expect(run(['down', 0], ['tick', 1000], ['tick', 1500], ['down', 1600], ['tick', 4000])).toEqual([1000])
 })
 
-test('a key that repeats does not begin anew', () => {
+test('a key that repeats does not start over', () => {
   expect(run(['down', 0], ['down', 500], ['tick', 1000])).toEqual([1000])
 })
 

@@ -33,7 +33,7 @@ test('modifiers do nothing to what is longer than a character', () => {
   expect(modified('\x1b[A', CTRL)).toBe('\x1b[A')
 })
 
-test('mouse and focus reports are told from what was typed', () => {
+test('mouse and focus reports are distinguished from typed keys', () => {
   expect(['\x1b[I', '\x1b[O', '\x1b[<0;10;20M', '\x1b[<0;1;1m\x1b[<35;2;1M'].every(isReport)).toBe(true)
   expect(['a', '\x1b', '\x1b[A', '\x1b[Ix', '\x1b[200~\x1b[201~'].some(isReport)).toBe(false)
 })

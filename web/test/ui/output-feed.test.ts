@@ -110,7 +110,7 @@ test('output goes on after a screen that was asked for', () => {
   expect(sink.steps.slice(-2)).toEqual(['screen', 'more'])
 })
 
-test('a feed that is closed lets go of who waits for it', async () => {
+test('a feed that is closed releases its waiters', async () => {
   const { feed } = make()
   const held = feed.live(many(CALM_BYTES))
   feed.close()

@@ -8,7 +8,7 @@ const names = (cards: readonly SessionCard[]): string[] => cards.map((card) => c
 const shown = (text: string, labels: string[] = [], show: 'live' | 'needs' | 'ended' = 'live'): string[] =>
   names(CARDS.filter((card) => matches(card, { text, labels, show })))
 
-test('those that wait for somebody come first, the ended ones last', () => {
+test('sessions that wait for input come first, ended ones last', () => {
   const sorted = names(order(CARDS))
   expect(sorted.slice(0, 2)).toEqual(['db', 'deploy'])
   expect(sorted.at(-1)).toBe('migrate')
@@ -38,14 +38,14 @@ const card = (change: Parameters<typeof session>[1]): SessionCard => ({
 const told = (before: SessionCard[], after: SessionCard[]): string[] =>
   noticesFor(before, after, [MACHINE]).map((one) => one.title)
 
-test('it is told when a session begins to wait, once', () => {
+test('a session that begins to wait causes one notification', () => {
   const works = card({ state: 'working' })
   const waits = card({ state: 'input', waiting_line: 'Go on? ' })
   expect(told([works], [waits])).toEqual(['build on workbench waits for input'])
   expect(told([waits], [waits])).toEqual([])
 })
 
-test('it is told how a session ended', () => {
+test('the notification of an end says how the session ended', () => {
   const [notice] = noticesFor(
     [card({})],
     [card({ state: 'ended', ending: { code: 3, signal: null, lost: null } })],
@@ -54,7 +54,7 @@ test('it is told how a session ended', () => {
   expect([notice?.title, notice?.body]).toEqual(['build on workbench ended', 'exited with status 3'])
 })
 
-test('it is told who asks for one`s own turn, and not for that of others', () => {
+test('a request for the own turn causes a notification, one for the turn of others does not', () => {
   const mine = card({ holder: 'mara-laptop' })
   expect(told([mine], [card({ holder: 'mara-laptop', waiting: ['claude'] })])).toEqual([
     'claude asks for your turn',

@@ -54,7 +54,7 @@ test('names of devices are brought to the rule of the host', () => {
   ])
 })
 
-test('a process whose parent is hidden still stands in the tree', () => {
+test('a process whose parent is hidden is still in the tree', () => {
   const rows = processRows(GRAPH)
   expect(rows.map((row) => [row.process.pid, row.depth])).toEqual([
     [4100, 0],

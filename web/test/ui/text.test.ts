@@ -8,7 +8,7 @@ import { may, reachLine, rightsLine, roleOf } from '../../src/ui/text/rights'
 import { endingText, shownState } from '../../src/ui/text/session-state'
 import { HANDOFF } from './fixtures'
 
-test('a duration is told in its two largest units, as the command tells it', () => {
+test('a duration is shown in its two largest units, as the command line does', () => {
   expect([0, 59, 60, 3599, 3600, 7800, 86399, 86400, 356400].map(age)).toEqual([
     '0s',
     '59s',
@@ -23,12 +23,12 @@ test('a duration is told in its two largest units, as the command tells it', () 
   expect(age(-5)).toBe('0s')
 })
 
-test('what just happened is not told in seconds', () => {
+test('what just happened is not shown in seconds', () => {
   expect(ago(100, 103)).toBe('just now')
   expect(ago(100, 400)).toBe('5m ago')
 })
 
-test('how long a command took is told finely when it was short', () => {
+test('the duration of a short command is shown finely', () => {
   expect([0.0001, 0.02, 0.5, 9.94, 41, 200, 3725].map(took)).toEqual([
     '1 ms',
     '20 ms',
@@ -46,7 +46,7 @@ test('another day is named', () => {
   expect(clock(noon, noon + 86400)).toBe('2026-11-16 12:00:00')
 })
 
-test('a chosen length of time is told in the unit it was chosen in', () => {
+test('a chosen length of time is shown in the unit it was chosen in', () => {
   expect([60, 3600, 28800, 86400, 2592000].map(span)).toEqual([
     '1 minute',
     '1 hour',
@@ -70,7 +70,7 @@ describe('the state that is shown', () => {
   test('is ended for good', () => {
     expect(shownState('ended', { state: 'fenced' })).toBe('ended')
   })
-  test('an ending is told as it truly was', () => {
+  test('an ending is shown as it truly was', () => {
     expect(endingText({ code: 0, signal: null, lost: null })).toBe('exited with status 0')
     expect(endingText({ code: 7, signal: null, lost: null })).toBe('exited with status 7')
     expect(endingText({ code: null, signal: 9, lost: null })).toBe('killed by SIGKILL')
@@ -79,13 +79,13 @@ describe('the state that is shown', () => {
 })
 
 describe('rights', () => {
-  test('are told as the role they are', () => {
+  test('are shown as the role they are', () => {
     expect(roleOf(['observe'])).toBe('read')
     expect(roleOf(['observe', 'input', 'signal', 'resize', 'turn.request', 'turn.grant'])).toBe('execute')
     expect(roleOf(['observe', 'grant', 'seize', 'halt', 'end'])).toBe('admin')
     expect(roleOf(['observe', 'halt'])).toBeNull()
   })
-  test('are told in words', () => {
+  test('are shown as text', () => {
     expect(rightsLine(['observe'])).toBe('watch only')
     expect(rightsLine(['observe', 'halt'])).toBe('watch, halt and resume')
     expect(rightsLine([])).toBe('nothing')
@@ -96,7 +96,7 @@ describe('rights', () => {
     expect(may(['observe'], 'input')).toBe(false)
     expect(may([], 'input')).toBe(false)
   })
-  test('a reach is told in words', () => {
+  test('a reach is shown as text', () => {
     expect(reachLine('')).toBe('every session of this machine')
     expect(reachLine(`host:${'a'.repeat(64)}`)).toBe('every session of this machine')
     expect(reachLine('label:a/label:b')).toBe('sessions labelled a and b')
@@ -121,7 +121,7 @@ test('a change of PATH says what came first', () => {
   expect(changeLine(change)).toBe('PATH: added /tmp/x (first); removed /usr/bin')
 })
 
-test('somebody who was never here is not told of everything as news', () => {
+test('an operator that was never here gets no news of everything before', () => {
   expect(hasNews(HANDOFF)).toBe(true)
   expect(hasNews({ ...HANDOFF, since_at: null })).toBe(false)
   const nothing = { commands: [], moves: [], changes: [], refused: 0, blind_bytes: 0, unsubmitted: '' }
@@ -130,7 +130,7 @@ test('somebody who was never here is not told of everything as news', () => {
   expect(hasNews({ ...HANDOFF, ...nothing, unsubmitted_known: false })).toBe(true)
 })
 
-test('who only lost the connection is not told of what it did itself', () => {
+test('an operator that only lost the connection gets no news of its own actions', () => {
   const nothing = { ...HANDOFF, commands: [], moves: [], unsubmitted: 'half a line' }
   const command = { ...HANDOFF.commands[0]!, actor: 'mara' }
   const left = { at: 1, step: 'leave', before: 'mara', holder: '', reason: '' }

@@ -10,7 +10,7 @@ const entry = (kind: string, actor: string, fields: Record<string, unknown> = {}
   return { seq: last, at: 1000 + last, actor, kind, fields }
 }
 
-test('a command runs until it ends, and keeps who ran it', () => {
+test('a command runs until it ends, and keeps its actor', () => {
   const began = entry('command_began', 'a1', {
     number: 4,
     text: 'make',
@@ -32,7 +32,7 @@ test('a record that came already changes nothing', () => {
   expect(added(once, [began], NAMES)).toEqual(once)
 })
 
-test('the turn moves in words, and what was taken stands out', () => {
+test('moves of the turn are texts, and seizures are marked', () => {
   const moves = [
     entry('turn_moved', 'a1', { step: 'request', before: '', holder: 'a1' }),
     entry('turn_moved', 'b1', { step: 'seize', before: 'a1', holder: 'b1', reason: 'loops' }),
@@ -48,7 +48,7 @@ test('the turn moves in words, and what was taken stands out', () => {
   ])
 })
 
-test('whatever else happens is told with who did it', () => {
+test('other events name their actor', () => {
   const { events } = added(
     EMPTY,
     [

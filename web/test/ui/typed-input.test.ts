@@ -97,7 +97,7 @@ test('a watcher, a halted and an ended session take no keys and say why', () => 
   }
 })
 
-test('what is typed after the turn was told to be ours waits for what was typed first', async () => {
+test('keys typed after the turn event wait for those typed before it', async () => {
   const { typing, sent, way } = make(OTHER, MINE)
   typing.text('a')
   way.turn.value = MINE // told, and the answer is still on its way

@@ -1,4 +1,4 @@
-// An invite link was opened: what it gives, a name for this device, and in.
+// The page of an opened invite link: what it is for, a name for this device, and Join.
 //
 // The secret of the link is in the fragment, which browsers send to nobody; link.ts takes it out of the address.
 

@@ -28,7 +28,7 @@ export function matches(card: SessionCard, wanted: Wanted): boolean {
     .every((word) => text.includes(word))
 }
 
-/** Those that wait for somebody first, then by name: a list that moves at every output cannot be read. */
+/** Sessions that wait for input first, then by name: a list that moves at every output cannot be read. */
 export function order(cards: readonly SessionCard[]): SessionCard[] {
   const rank = (card: SessionCard): number => {
     const state = shownState(card.info.state, card.info.lease)
@@ -51,7 +51,7 @@ export function countOf(cards: readonly SessionCard[], show: Show): number {
   return cards.filter((card) => matches(card, { text: '', labels: [], show })).length
 }
 
-/** The one line under the name: what it waits with, what runs, or what it printed last. */
+/** The line under the name: the prompt it waits at, or the last line it printed. */
 export function lineOf(card: SessionCard): string {
   const state = shownState(card.info.state, card.info.lease)
   if (needsInput(state) && card.info.waiting_line) return card.info.waiting_line

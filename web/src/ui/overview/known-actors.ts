@@ -1,4 +1,4 @@
-// Who is known on each machine, asked once per machine while it is online: for names in their own colours.
+// The actors of each machine, loaded once per machine while it is online: for names in their colours.
 
 import { signal } from '@preact/signals'
 import type { Actor, Hold } from '../../hold/api'

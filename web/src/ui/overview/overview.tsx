@@ -1,4 +1,4 @@
-// All machines and sessions this device knows, those that wait for somebody first.
+// All machines and sessions this device knows; sessions that wait for input come first.
 
 import { useComputed, useSignal } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'

@@ -1,4 +1,4 @@
-// A whole page for what cannot go on: what happened, why, what to do.
+// A full page for an error that cannot be recovered from: what happened, why, what to do.
 
 import type { ComponentChildren } from 'preact'
 import { useEffect } from 'preact/hooks'

@@ -1,5 +1,5 @@
-// What went wrong, as a page: a title that says what happened, a sentence why, and what to do. One entry
-// per code; what the host or the protocol half said is shown below it.
+// Texts of error pages: what happened, why, and what to do. One entry per code; the original message is shown
+// below it.
 
 interface ErrorText {
   readonly code: string

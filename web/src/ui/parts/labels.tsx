@@ -1,5 +1,4 @@
-// Small labels: what a session does, who somebody is, how a link stands. Each has a word; the colour only
-// helps to find it.
+// Small labels for session state, actor and connection. Each has a word; the colour only helps to find it.
 
 import type { SessionInfo } from '../../hold/api'
 import { colourClass } from '../text/actor-colour'

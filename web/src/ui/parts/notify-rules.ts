@@ -1,5 +1,4 @@
-// What of a change in the sessions is worth telling somebody who looks elsewhere. Pure: two lists in,
-// notices out.
+// Which changes in the sessions deserve a notification. Pure: two lists in, notices out.
 
 import type { Machine, SessionCard } from '../../hold/api'
 import { path } from '../route'

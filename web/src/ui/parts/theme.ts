@@ -1,4 +1,4 @@
-// Light or dark: as the system says, unless this device was told otherwise.
+// Light or dark: as the system prefers, unless the user chose one on this device.
 
 import { computed, signal } from '@preact/signals'
 

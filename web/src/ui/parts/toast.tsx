@@ -42,7 +42,7 @@ function capital(text: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1)
 }
 
-/** Somebody types: what is merely good to know does not stand in the way. */
+/** The user types: informational toasts get out of the way. */
 export function clearToasts(): void {
   const kept = toasts.value.filter((toast) => toast.tone === 'danger' || toast.tone === 'attention')
   if (kept.length < toasts.value.length) toasts.value = kept

@@ -1,4 +1,4 @@
-// What stands in the top bar of every page.
+// The parts of the top bar that every page has.
 
 import { go } from '../route'
 import { Icon } from './icon'

@@ -1,5 +1,4 @@
-// How the way to the session stands, when it does not stand well. What is on the screen stays there: it is
-// the last that was true, and it is said so.
+// Shown when the connection to the session is not working. The screen keeps its last content, labelled as such.
 
 import { useEffect } from 'preact/hooks'
 import { useSignal } from '@preact/signals'

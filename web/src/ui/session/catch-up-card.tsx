@@ -1,5 +1,4 @@
-// What happened while one was away, before the first key: who did what, and what is different in the shell
-// one is about to type into.
+// Shown to a returning operator before the first key: what others did meanwhile, and what changed in the shell.
 
 import type { Handoff } from '../../hold/api'
 import { ActorName } from '../parts/labels'

@@ -1,5 +1,5 @@
-// A number that is shown only when it did not go down for a while, and at once when it is zero: what comes and goes
-// with each key is not worth a look, and what is shown costs a frame.
+// A number that is shown only after it has not decreased for a while, and hidden at once when it is zero: what changes
+// with each key is not worth showing, and each change costs a frame.
 
 export const LINGER_MS = 150
 

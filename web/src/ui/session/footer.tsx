@@ -1,4 +1,4 @@
-// The line under the terminal: its size, who is there, how far it is, and the lens it is looked at through.
+// The line under the terminal: its size, the operators, the round-trip time, and the zoom.
 
 import { useEffect } from 'preact/hooks'
 import { useSignal } from '@preact/signals'

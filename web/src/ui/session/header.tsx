@@ -1,4 +1,4 @@
-// The top line of a session: which one, where, how it stands.
+// The top line of a session: name, machine, state, menu.
 
 import { useSignal } from '@preact/signals'
 import type { Machine } from '../../hold/api'
@@ -93,7 +93,7 @@ function mayInvite(controller: SessionController): boolean {
   return controller.handle.rights.value?.includes('grant') ?? false
 }
 
-/** What is needed seldom, with a word about what it does. */
+/** Rarely needed actions, each with a short description. */
 function More({
   controller,
   onInvite,

@@ -1,4 +1,4 @@
-// What wants an answer of somebody here: requests for the turn.
+// Requests for the turn that need an answer.
 
 import { ActorName } from '../parts/labels'
 import { now } from '../parts/clock'

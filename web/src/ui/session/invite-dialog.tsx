@@ -1,4 +1,4 @@
-// A link for somebody else, or for one's own next device: what it gives, for how long, and as a QR code.
+// Creates an invite link: role, scope, duration; then the link and its QR code.
 
 import { useMemo } from 'preact/hooks'
 import { useSignal } from '@preact/signals'

@@ -1,17 +1,17 @@
-// Keeps the chronicle of one session up to date: a summary first, once, then the journal from there on, read
+// Keeps the timeline of one session up to date: a summary first, once, then the journal from there on, read
 // when something happened and not by the clock.
 
 import type { Signal } from '@preact/signals'
 import type { Handoff, SessionHandle } from '../../hold/api'
 import { added, seeded, type TimelineModel } from './timeline-model'
 
-const SOON_MS = 250 // several things happen at once; one read tells of all of them
+const SOON_MS = 250 // several things happen at once; one read covers all of them
 const PRINTED_MS = 1000 // output may come from a command so short that no state changed
 const FAILED_MS = 3000
 const PIECES_MAX = 8 // of one read; then others have their turn
 const ENDED_PIECES_MAX = 64 // of a session that has ended there is no next
 
-/** Gets what happened since this actor last looked; with `again`, since the way here was lost. */
+/** Gets what happened since this actor last looked; with `again`, since the connection was lost. */
 type Returned = (handoff: Handoff, again: boolean) => void
 
 export class JournalReader {
@@ -23,7 +23,7 @@ export class JournalReader {
   private begun = false
   private open = false
   private closed = false
-  private left = { at: 0, through: 0 } // when the way was lost, in seconds since 1970; and what had been read by then
+  private left = { at: 0, through: 0 } // when the connection was lost, in seconds since 1970; and what had been read by then
   private last: Promise<void> = Promise.resolve()
 
   constructor(
@@ -51,7 +51,7 @@ export class JournalReader {
     }
   }
 
-  /** Something happened that the journal tells of. */
+  /** Something happened that the journal records. */
   soon(): void {
     this.readWithin(SOON_MS)
   }
@@ -73,7 +73,7 @@ export class JournalReader {
     }, ms)
   }
 
-  /** One after the other: what is asked while the way is lost again waits until it is back. */
+  /** One after the other: requests made while the connection is lost wait until it is back. */
   private beginNext(returned: Returned): void {
     clearTimeout(this.trial)
     this.last = this.last.then(() => this.begin(returned))
@@ -127,7 +127,7 @@ export class JournalReader {
       }
       if (more && pieces === PIECES_MAX) this.again = true
     } catch {
-      if (this.open) this.readWithin(FAILED_MS) // otherwise when the way is back
+      if (this.open) this.readWithin(FAILED_MS) // otherwise when the connection is back
     } finally {
       this.reading = false
       if (this.again) {

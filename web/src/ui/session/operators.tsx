@@ -1,4 +1,4 @@
-// Who is here and who could be: attached now, and everybody known to the machine.
+// Operators attached now, and the other actors known on the machine.
 
 import { useEffect } from 'preact/hooks'
 import type { Actor, Attendee } from '../../hold/api'
@@ -10,7 +10,7 @@ import type { SessionController } from './session-controller'
 
 export function Operators({ controller }: { controller: SessionController }) {
   const presence = controller.handle.operators.value
-  // Somebody came or went: the host says who.
+  // An operator attached or detached: reload the list.
   useEffect(() => {
     controller.handle.refresh().catch(() => undefined)
   }, [controller, presence?.operators, presence?.observers])

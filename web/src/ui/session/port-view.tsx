@@ -1,5 +1,5 @@
-// A port on which a program of the session listens, looked at here: its page in a frame, where the relay offers another
-// origin for that; else the command that opens it on a computer.
+// A port that a program of the session listens on: its page in a frame, if the relay offers a separate origin for that;
+// otherwise the command that forwards it to a computer.
 
 import { useEffect, useMemo, useRef } from 'preact/hooks'
 import { signal, useSignal } from '@preact/signals'

@@ -14,7 +14,7 @@ export function processRows(graph: Graph): ProcessRow[] {
   const children = new Map<number, Process[]>()
   const tops: Process[] = []
   for (const process of graph.processes) {
-    // One whose parent is gone or hidden stands at the top: it must not vanish from the list.
+    // A process whose parent is gone or hidden is listed at the top level: it must not vanish.
     if (process.pid === graph.root || !known.has(process.ppid)) tops.push(process)
     else children.set(process.ppid, [...(children.get(process.ppid) ?? []), process])
   }

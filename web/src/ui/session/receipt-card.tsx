@@ -1,4 +1,4 @@
-// What a seizure or a halt found: a horizon, not a way back.
+// The receipt of a seizure or a halt: what had happened by then. It undoes nothing.
 
 import { Icon } from '../parts/icon'
 import { now } from '../parts/clock'

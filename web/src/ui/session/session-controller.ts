@@ -1,5 +1,5 @@
-// One open session on the page: the handle, what is typed, and what the parts of the page share. It owns
-// no element; the terminal hands itself in when it is there.
+// The state of one open session that the parts of the page share: its handle, typed input, notices. It owns no
+// element; the terminal registers itself when it is mounted.
 
 import { signal } from '@preact/signals'
 import type { Handoff, Notice, Receipt, SessionHandle } from '../../hold/api'
@@ -18,9 +18,9 @@ import { TypedInput } from './typed-input'
 export type Tab = 'timeline' | 'processes' | 'operators' | 'inbox'
 
 const HINT_MS = 8000
-const PASTE_ASK_CHARS = 100_000 // larger is likely a slip: it is asked about first
+const PASTE_ASK_CHARS = 100_000 // a larger paste is likely a slip: ask first
 const FLASH_MS = 2500
-const END_NOTICE_MS = 600 // that a session ended is onNotice right after what it took with it
+const END_NOTICE_MS = 600 // the notice that a session ended follows that of its lost inputs
 
 export class SessionController {
   readonly hint = signal('')
@@ -123,7 +123,7 @@ export class SessionController {
     }
   }
 
-  /** Does something about the turn or the tree, and says what came of it if that is a failure. */
+  /** Awaits an action and shows its error, if it fails. */
   async act<T>(what: Promise<T>): Promise<T | null> {
     try {
       return await what
@@ -146,7 +146,7 @@ export class SessionController {
     await this.act(this.handle.resume())
   }
 
-  /** To the first line a command printed. */
+  /** Scrolls to the first line a command printed. */
   async jump(command: number): Promise<void> {
     const screen = this.screen
     if (!screen) return
@@ -187,7 +187,7 @@ export class SessionController {
     }, FLASH_MS)
   }
 
-  /** `again`: this page was here before, and only its connection was away. */
+  /** `again`: this page only lost its connection. */
   private returned(handoff: Handoff, again: boolean): void {
     const news = again ? othersActed(handoff, this.handle.me.value?.name ?? '') : hasNews(handoff)
     if (news) this.catchUp.value = handoff
@@ -232,7 +232,7 @@ export class SessionController {
 
   private onTurnNotice(notice: Extract<Notice, { kind: 'turn' }>): void {
     const who = sanitize(notice.actor, 64)
-    // Who asks for it stands in the turn bar, with what can be done about it.
+    // A request is shown in the turn bar, with its buttons.
     if (notice.yours && notice.step !== 'request' && notice.step !== 'seize') {
       this.hint.value = ''
       toast('You have the turn', 'good')

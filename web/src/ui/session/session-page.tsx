@@ -1,4 +1,4 @@
-// One session: its terminal, whose turn it is, what happened, who is here.
+// The page of one session: terminal, turn bar, panels.
 
 import { useEffect, useMemo } from 'preact/hooks'
 import { useSignal } from '@preact/signals'

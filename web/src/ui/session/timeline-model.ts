@@ -1,5 +1,5 @@
-// What the journal tells, folded into what the panels show: commands with who ran them, changes of the
-// turn, who is here. Pure; entries come in order, and one that came already is ignored.
+// Journal entries folded into what the timeline shows: commands with their actors, changes of the turn. Pure;
+// entries come in order, and repeated ones are ignored.
 
 import type { Handoff, JournalEntry } from '../../hold/api'
 

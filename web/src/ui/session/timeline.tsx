@@ -1,5 +1,4 @@
-// What was done here, by whom: commands with status and duration, changes of the turn in between. The
-// newest stands first. A click on a command goes to its first line in the scrollback.
+// Commands with actor, status and duration, and changes of the turn, newest first. A click on a command goes to its first line in the scrollback.
 
 import type { Actor } from '../../hold/api'
 import { ActorName } from '../parts/labels'

@@ -1,4 +1,4 @@
-// Whose turn it is, and what can be done about it.
+// The turn holder, and the actions on the turn.
 
 import { useSignal } from '@preact/signals'
 import type { Actor, TurnInfo } from '../../hold/api'
@@ -139,7 +139,7 @@ function Holder({ turn, yours, actors }: { turn: TurnInfo; yours: boolean; actor
   )
 }
 
-/** Those who ask, in view of the one who can give. */
+/** Requests for the turn, shown to its holder. */
 function Queue({ controller, turn }: { controller: SessionController; turn: TurnInfo }) {
   const asks = turn.queue[0]!
   const more = turn.queue.length - 1

@@ -1,8 +1,8 @@
-// What is typed on its way to the session, and the turn in between.
+// Typed input on its way to the session, and the turn it needs.
 //
-// The first key of one who does not have the turn asks for it. If it can be had at once, the key goes
-// through as if nothing had been in the way; if not, it is said who has it, and what is typed meanwhile is
-// dropped: keys that arrive minutes later, at another prompt, would do harm.
+// Without the turn, the first key requests it. If the turn is granted at once, the key is sent; if not, a hint
+// names the holder and what is typed meanwhile is dropped: keys that arrive minutes later, at another prompt,
+// would do harm.
 
 import type { SessionHandle } from '../../hold/api'
 import { isReport } from '../terminal/keys'
@@ -43,8 +43,8 @@ export class TypedInput {
       this.hint(refusal)
       return
     }
-    // While it is asked for, all of it is held: that the turn is ours may be told before the answer is here, and what
-    // is typed then must not come before what was typed first.
+    // While it is asked for, all of it is held: the turn event may arrive before the answer, and what is typed
+    // then must not overtake what was typed first.
     if (this.asking) this.ask(data)
     else if (!turn || turn.yours || !turn.turn.holder) this.way.input(data)
     else if (turn.waiting) this.hint(this.waitingText())

@@ -1,5 +1,5 @@
 // Whether a graphics card draws. Without one, some browsers compute WebGL pixel by pixel on the processor:
-// it works, and takes several times as long as plain elements do. They say so only by the name of who draws.
+// it works, and takes several times as long as plain elements do. They reveal it only by the name of the renderer.
 
 const COMPUTED = /swiftshader|llvmpipe|softpipe|software|basic render/i
 

@@ -1,5 +1,5 @@
 // The lens: how a screen of a fixed number of columns and rows is looked at through a pane of any size.
-// The session's size belongs to whoever holds the turn; a small pane zooms and pans, it never asks the
+// The session's size belongs to the turn holder; a small pane zooms and pans, it never asks the
 // session to be smaller. Only numbers in here: pixels of the page, font sizes in pixels.
 
 export interface Extent {
@@ -12,7 +12,7 @@ export interface Grid {
   readonly rows: number
 }
 
-/** Where the top left corner of the screen stands, relative to the pane's; never positive. */
+/** The position of the top left corner of the screen, relative to the pane's; never positive. */
 export interface Offset {
   readonly x: number
   readonly y: number

@@ -181,7 +181,7 @@ export class LensView {
     this.draw()
   }
 
-  /** The picture was stretched while the fingers moved; now the text is drawn anew at that size. */
+  /** The picture was stretched while the fingers moved; now the text is redrawn at that size. */
   private pinched(): void {
     const font = stepFont(this.fontPx.value, this.zoom)
     this.zoom = 1

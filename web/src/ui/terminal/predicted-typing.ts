@@ -74,7 +74,7 @@ export class PredictedTyping {
     this.reset()
   }
 
-  /** The screen begins anew, the size changed, an input was refused. */
+  /** The screen starts over, the size changed, an input was refused. */
   reset(): void {
     this.guess.reset()
     this.show()

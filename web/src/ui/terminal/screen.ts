@@ -186,7 +186,7 @@ export class Screen {
     }
   }
 
-  /** OSC 52: a program may set the clipboard of the one who holds the turn. It may never read one. */
+  /** OSC 52: a program may set the clipboard of the turn holder. It may never read one. */
   private takeClipboard(): void {
     const take = (data: string): boolean => {
       const text = data.slice(data.indexOf(';') + 1)

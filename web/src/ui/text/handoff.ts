@@ -1,4 +1,4 @@
-// What is different in a shell, and what happened meanwhile, for people to read.
+// Changes in a shell and in the turn, as text.
 
 import type { Change, Handoff } from '../../hold/api'
 import { sanitize } from './sanitize'
@@ -39,7 +39,7 @@ function pathLine(before: string, after: string): string {
   return sanitize(said.filter(Boolean).join('; ') || `now in the order ${after}`, 300)
 }
 
-/** Whether others did something meanwhile: for a page that lost its connection and not its memory. */
+/** Whether others did something meanwhile: for a page that only lost its connection. */
 export function othersActed(handoff: Handoff, me: string): boolean {
   return (
     handoff.commands.some(({ actor }) => actor !== me) ||
@@ -47,7 +47,7 @@ export function othersActed(handoff: Handoff, me: string): boolean {
   )
 }
 
-/** Whether there is anything in it that somebody who comes back must know. */
+/** Whether there is anything in it that a returning operator must know. */
 export function hasNews(handoff: Handoff): boolean {
   return (
     handoff.since_at !== null &&

@@ -1,4 +1,4 @@
-// What a set of rights lets somebody do, as a person would say it.
+// A set of rights, and where it applies, as text.
 
 import { ROLES } from '../../hold/api'
 

@@ -1,6 +1,6 @@
-// Text that programs and other actors chose, made harmless to read in a page. The page never puts it
-// in as markup; what remains are characters that turn the direction of writing, hide, or take up
-// several lines, and so make a name or a command look like another.
+// Sanitizes text chosen by programs and other actors. The page never inserts it as markup; what remains are
+// characters that change the writing direction, are invisible, or take several lines, and so make a name or a
+// command look like another.
 
 const UNREADABLE =
   /[\u0000-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]/g // eslint-disable-line no-control-regex

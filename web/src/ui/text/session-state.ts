@@ -1,5 +1,5 @@
-// What a session does, in the words every surface uses. A state has a word and a tone; the tone picks
-// a colour, the word is always there, so that nothing is said by colour alone.
+// Session states as text, in the words every interface uses. A state has a word and a tone; the tone picks a
+// colour, the word is always there, so that nothing depends on colour alone.
 
 type Tone = 'calm' | 'busy' | 'attention' | 'danger' | 'quiet'
 
@@ -50,7 +50,7 @@ export function stateText(name: StateName): StateText {
   return WORDS[name]
 }
 
-/** Whether somebody is needed. */
+/** Whether it waits for someone to type. */
 export function needsInput(name: StateName): boolean {
   return name === 'input' || name === 'secret'
 }
