@@ -18,7 +18,8 @@ class Message(Record):
 
 
 class Request(Message):
-    """Base of every message that is answered."""
+    """Base of every message that is answered. The docstring of each says by what ("Answered by
+    Done."), and the schema has it from there."""
 
     id: int  # chosen by the operator, not 0; the answer has the same
 
