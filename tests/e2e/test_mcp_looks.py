@@ -20,9 +20,9 @@ from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
 from e2e.agents import PATIENCE_S, agent, host_of_otto, served
-from holdfast.mcp.agent_desk import Desk
+from holdfast.mcp.agent_desk import AgentDesk
 from holdfast.mcp.changes import Changes
-from holdfast.mcp.read_tools import Looking
+from holdfast.mcp.read_tools import ReadTools
 from holdfast.mcp.recorded import head
 from holdfast.mcp.resources import journal_lines
 from holdfast.model.shell_state import Change, ChangeKind, What
@@ -75,7 +75,7 @@ def test_however_much_happened_it_is_told_in_bounds(hold: Hold) -> None:
 
     async def work() -> None:
         with mock.patch.dict(os.environ, {"HOLDFAST_HOME": hold.home}):
-            desk = Desk(None, "otto", ())
+            desk = AgentDesk(None, "otto", ())
             async with desk.open():
                 told = await (await desk.session(session)).catch_up()
                 much = told.replace(
@@ -84,7 +84,7 @@ def test_however_much_happened_it_is_told_in_bounds(hold: Hold) -> None:
                     unsubmitted="x" * 20_000,
                 )
                 with mock.patch.object(Session, "catch_up", mock.AsyncMock(return_value=much)):
-                    answer = await Looking(desk).catch_up(session)
+                    answer = await ReadTools(desk).catch_up(session)
         assert (len(answer["changes"]), answer["changes_left_out"]) == (100, 150)
         assert (len(answer["jobs"]), answer["jobs_left_out"]) == (100, 30)
         assert max(map(len, answer["jobs"])) == 1000
@@ -103,12 +103,12 @@ def test_pages_of_output_lose_nothing_where_they_meet(hold: Hold, tmp_path: Path
 
     async def work() -> None:
         with mock.patch.dict(os.environ, {"HOLDFAST_HOME": hold.home}):
-            desk = Desk(None, "otto", ())
+            desk = AgentDesk(None, "otto", ())
             async with desk.open():
                 for begin in range(len(piece.encode())):  # the pages meet at each of its bytes
                     text, at, more = "", begin, True
                     while more:
-                        page = await Looking(desk).read_output(session, at)
+                        page = await ReadTools(desk).read_output(session, at)
                         assert not page["lost_bytes"]
                         text, at, more = text + page["text"], page["next"], page["more"]
                     whole = (piece * 8000).encode()
@@ -208,7 +208,7 @@ def test_nothing_is_kept_of_a_session_that_ended(hold: Hold) -> None:
 
     async def work() -> None:
         with mock.patch.dict(os.environ, {"HOLDFAST_HOME": hold.home}):
-            desk = Desk(None, "otto", ())
+            desk = AgentDesk(None, "otto", ())
             async with desk.open():
                 changes = Changes(desk)
                 await desk.screen(*await desk.found(ended))

@@ -17,7 +17,7 @@ from holdfast.journal.entries import DetachedEntry, Discontinued, EndedEntry, Se
 from holdfast.journal.framing import FRAME_BYTES, HEADER_BYTES, frame, header
 from holdfast.journal.signatures import Head
 from holdfast.journal.verdict import Break, VerdictKind
-from holdfast.journal.verify_blocks import Skim
+from holdfast.journal.verify_blocks import BlockVerifier
 from unit.journaling import (
     HOST,
     Journal,
@@ -391,7 +391,7 @@ def test_skimming_passes_every_seal_and_is_not_misled_by_input_that_looks_like_o
         if number % 4 == 3:
             journal.writer.seal(1000.0, 1)
     journal.sealed()
-    skim = Skim(journal.session, journal.reader.segment, journal.reader.head())
+    skim = BlockVerifier(journal.session, journal.reader.segment, journal.reader.head())
     skim.run()
     assert len(journal.segments()) > 2
     assert skim.point.seq - 1 == journal.writer.chain.sealed_seq == journal.writer.chain.seq

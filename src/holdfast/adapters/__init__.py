@@ -1,20 +1,20 @@
 """What touches the system, one technology per folder or file. An adapter decides nothing about
 sessions.
 
-    session_memory/  a session's memory in the keeper's custody: output, inputs taken, keys that
-                     are not in the journal's file yet
+    session_memory/  a session's memory in the keeper's custody: output, inputs taken, keys not
+                     yet in the journal
     journal_files/   the journal's files: reading, writing, the disk reserve
     launch/          starting a session's processes
-    halt/            a tree frozen, or stopped process by process
-    proc/            the kernel's word on what a session is and does
-    shell/           shells that report: how they are started, their reports, their state
+    halt/            freezing a tree, or stopping it process by process
+    proc/            what the kernel knows of a session's processes
+    shell/           shell integration: starting shells, their reports, their state
     ghostty/         screens, by libghostty-vt
     criu/            checkpoint and restore
     sqlite/, nats/   the coordination point, and the bus between relays; memory/ has their twins
     pty.py           terminals
-    signing.py       keys of ours
-    atomic_file.py   files replaced as a whole
+    signing.py       the host's Ed25519 keys
+    atomic_file.py   files replaced atomically
     compiled.py      the native programs, compiled on this machine
-    lan_address.py   the address by which others in the same network reach this machine
-    level.py         the best level here
+    lan_address.py   this machine's address in the local network
+    level.py         the best level of this machine
 """

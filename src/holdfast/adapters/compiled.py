@@ -1,4 +1,4 @@
-"""The compiled programs: where they live and how they come to be there.
+"""The compiled programs: where they are stored and how they are built.
 
 The C sources are part of the package; they are compiled on the machine they run on, once, into a
 cache whose file names carry a hash of source and flags: an upgrade builds beside the old file, a
@@ -49,7 +49,7 @@ def directory() -> Path:
 
 
 def built(name: str) -> Path | None:
-    """The compiled program, if it was built: for those who cannot wait for a compiler."""
+    """The compiled program if it was built, without compiling it."""
     program = _PROGRAMS[name]
     try:
         text = (_SOURCES / program.source).read_bytes()

@@ -122,7 +122,7 @@ def foreground_pgid(master: int) -> int | None:
 def _process_id(master: int, request: int) -> int | None:
     try:
         found: int = struct.unpack("i", fcntl.ioctl(master, request, bytes(4)))[0]
-    except OSError:  # no session has this terminal (yet, or any more)
+    except OSError:  # no session has this terminal (yet, or any longer)
         return None
     return found or None
 
@@ -143,7 +143,7 @@ def reads_secretly(master: int) -> bool:
 
 
 def reads_lines(master: int) -> bool:
-    """Whether it is in line mode: whoever reads gets what was typed when its Enter is."""
+    """Whether it is in line mode: readers get what was typed after Enter."""
     return bool(_local(master) & termios.ICANON)
 
 

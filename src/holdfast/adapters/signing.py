@@ -1,5 +1,5 @@
-"""Ed25519 keys that are ours to sign with. The library takes 20 ms to import, so it is imported
-when a key is first used. Checking signatures needs no key of ours: wire/ed25519.py.
+"""The host's Ed25519 keys. The library takes 20 ms to import, so it is imported when a key is first
+used. Checking signatures needs no private key: wire/ed25519.py.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ SIGNATURE_BYTES = 64
 
 
 class SigningKey:
-    """A private key: `public` names it, `sign` is what only its holder can do."""
+    """A private key, with its public half."""
 
     def __init__(self, private: bytes) -> None:
         """From the raw 32 bytes."""
@@ -35,8 +35,8 @@ class SigningKey:
 
     @classmethod
     def load_or_create(cls, path: str) -> SigningKey:
-        """The key kept in a file only its owner can read; made when it is not there yet. Two that
-        make it at once end up with the same one: whoever links first."""
+        """The key stored in a file that only its owner can read, created if missing. Two processes
+        that create it at once end up with the same key: the first to link wins."""
         with contextlib.suppress(FileNotFoundError):
             return cls._load(path)
         private = os.urandom(KEY_BYTES)
@@ -54,7 +54,7 @@ class SigningKey:
         except OSError as error:
             with contextlib.suppress(OSError):
                 os.unlink(beside)
-            raise StorageFailed(f"cannot keep a key: {error.strerror} ({path})") from error
+            raise StorageFailed(f"cannot store a key: {error.strerror} ({path})") from error
 
     @classmethod
     def _load(cls, path: str) -> SigningKey:

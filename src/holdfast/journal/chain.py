@@ -1,9 +1,9 @@
 """The links: what the next entry is linked to, and when the host must sign.
 
 A `Chain` is the memory of one journal: hash and number of its last record, the last number of each
-actor, and the running digest of the block since the last seal. `extend` gives an entry and its
-framed record; writing it is the caller's, and when that fails `retract` takes the entry back, so
-that the chain never runs ahead of the file.
+actor, and the running digest of the block since the last seal. `extend` returns an entry and its
+framed record; the caller writes it, and calls `retract` if that fails, so that the chain never runs
+ahead of the file.
 
 The first record is linked to a hash of the session's id: records of one session never fit another.
 """
@@ -37,12 +37,12 @@ _SETTLE_BYTES = 4096  # held back from the digest, and how closely the bounds of
 
 
 def genesis(session: str) -> bytes:
-    """What the first record of a session's journal is linked to."""
+    """The hash that the first record of a session's journal is linked to."""
     return sha256(_GENESIS + session.encode()).digest()
 
 
 class Chain:
-    """One journal's end, as far as extending it needs."""
+    """The state needed to extend one journal."""
 
     def __init__(
         self,
@@ -52,12 +52,12 @@ class Chain:
         head: bytes = b"",
         actors: Mapping[str, int] | None = None,
     ) -> None:
-        """A new chain, or one that goes on after the *seal* numbered `seq` with hash `head`."""
+        """A new chain, or one that continues after the *seal* numbered `seq` with hash `head`."""
         self.session = session
         self.seq = seq  # of the last record
         self.head = head or genesis(session)  # its hash
         self.actors = dict(actors or {})
-        self.closed_by = ""  # tag of the entry after which little or nothing may follow
+        self.closed_by = ""  # tag of the entry that closed the journal
         self._before: tuple[bytes, str, str, float, bool] | None = None
         self._begin_block()
 
@@ -73,14 +73,15 @@ class Chain:
     # -- extending ----------------------------------------------------------------------------
 
     def extend(self, at: float, epoch: int, actor: str, body: Body) -> tuple[Entry, bytes]:
-        """The next entry and its framed record. It counts from now on; see `retract`."""
+        """The next entry and its framed record. It is part of the chain from now on; see
+        `retract`."""
         parent = self.head
         framed = self.add(at, epoch, actor, body)
         return Entry(self.seq, float(at), epoch, actor, self.actors[actor], body, parent), framed
 
     def add(self, at: float, epoch: int, actor: str, body: Body) -> bytes:
-        """`extend` for who needs only the record. One plain piece of code, and less tidy than it
-        could be: every key press goes through it, and calls are what it would be made of."""
+        """`extend` for callers that need only the record. Written without helper calls, because
+        every key press goes through it."""
         tag, closed, parent, actors = body.tag, self.closed_by, self.head, self.actors
         if closed and tag not in MAY_FOLLOW[closed]:
             raise SessionEnded(f"the journal of {self.session} is closed: {closed}")
@@ -106,8 +107,8 @@ class Chain:
         return framed
 
     def _settle(self) -> None:
-        """Every few records: into the digest with them, but for the last, which may be taken back;
-        and is it time to sign? Once for many, because for each it would cost ten times as much."""
+        """Every few records: add them to the digest, except the last, which may be retracted; and
+        check whether to sign. Once for many, because for each it would cost ten times as much."""
         held = self._held
         last = held.pop()
         self._digest.update(b"".join(held))
@@ -125,7 +126,7 @@ class Chain:
             self.closed_by = tag
 
     def replay(self, entry: Entry, record: bytes, framed: bytes) -> None:
-        """Take in a record that is in the journal already. The caller has checked its link."""
+        """Add a record that is already in the journal. The caller has checked its link."""
         self._before = None
         self.head, self.seq = hash_of(record), entry.seq
         self._held.append(framed)
@@ -142,13 +143,13 @@ class Chain:
 
     @property
     def parent(self) -> bytes:
-        """What the entry made last is linked to."""
+        """The hash that the last entry is linked to."""
         assert self._before is not None
         return self._before[0]
 
     def retract(self) -> None:
-        """Take back the entry made last: it could not be written."""
-        assert self._before is not None, "only the last entry can be taken back, and once"
+        """Remove the last entry, which could not be written."""
+        assert self._before is not None, "only the last entry can be retracted, and once"
         self.head, actor, self.closed_by, self._since, self.seal_due = self._before
         self._before = None
         self.seq -= 1
@@ -159,13 +160,13 @@ class Chain:
 
     def is_seal_due(self, now: float) -> bool:
         """Whether the host must sign now: a lifecycle entry, or enough entries, bytes or time. A
-        clock set back counts as time: it must not put the seal off."""
+        clock set back counts as time: it must not delay the seal."""
         return self.seal_due or not (
             self._since == _NEVER or 0 <= now - self._since < JOURNAL_SEAL_S
         )
 
     def seal(self, at: float, epoch: int, sign: Sign) -> tuple[Entry, bytes]:
-        """The entry that signs the block. Once it is written, call `sealed`; else `retract`."""
+        """The entry that signs the block. Call `sealed` once it is written, or else `retract`."""
         digest = self._digest.copy()
         digest.update(b"".join(self._held))
         unsigned = SealEntry(self.sealed_seq + 1, digest.digest(), b"")
@@ -175,6 +176,6 @@ class Chain:
         return self.extend(at, epoch, HOST, signed)
 
     def sealed(self) -> None:
-        """The seal made last is written: a new block begins."""
+        """The last seal is written: begin a new block."""
         self._before = None
         self._begin_block()

@@ -1,9 +1,9 @@
-"""How an entry is written: one msgpack list, its record.
+"""How an entry is encoded: one msgpack list, its record.
 
     [seq, at, epoch, actor, actor_seq, tag, body, parent]
 
 The hash of an entry is that of its record. Entries of a newer version stay readable as `Unknown`:
-their links count, their meaning is not guessed.
+their links are checked, but not interpreted.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ def encode(
 
 
 def decode(record: bytes) -> Entry:
-    """The entry of a record. Malformed when it is none."""
+    """The entry of a record. Raises Malformed."""
     seq, at, epoch, actor, actor_seq, tag, body, parent = _fields(record)
     kinds = (type(at), type(epoch), type(actor), type(actor_seq), type(tag), type(body))
     if kinds != (float, int, str, int, str, dict):
-        raise Malformed("entry: fields of other kinds are expected")
+        raise Malformed("entry: a field has the wrong type")
     if type(parent) is not bytes or len(parent) != HASH_BYTES:
-        raise Malformed("entry: a link of another size is expected")
+        raise Malformed("entry: the link has the wrong size")
     kind = BY_TAG.get(tag)
     made: Body
     try:

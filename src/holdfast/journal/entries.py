@@ -1,7 +1,7 @@
 """What can be recorded. A new kind of entry is a new `Body` subclass with a tag, nothing else; each
-field has its one-line meaning beside it, because these lines outlive the program that wrote them.
+field has a one-line comment, because records outlive the program that wrote them.
 
-Not here: how an entry is written (encoding.py), when (host), links (chain.py).
+Not here: encoding (encoding.py), when to record (host), links (chain.py).
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ HOST = ""  # the actor of what the host does by itself
 
 
 class Body(Record):
-    """What happened. `tag` is its name in the journal; `lifecycle` ones are sealed at once, and
-    after one that is in MAY_FOLLOW only what stands there may come."""
+    """What happened. `tag` is its name in the journal. `lifecycle` entries are sealed at once;
+    after one that is in MAY_FOLLOW only the entries listed there may follow."""
 
     tag: ClassVar[str] = ""
     lifecycle: ClassVar[bool] = False
@@ -27,7 +27,7 @@ class UnknownEntry(Body):
     """An entry of a kind this version does not know, or in a form it does not know."""
 
     kind: str
-    packed: bytes  # the body as it stands in the journal
+    packed: bytes  # the body as stored in the journal
 
 
 # -- the life of a session --------------------------------------------------------------------
@@ -60,11 +60,11 @@ class CarriedOn(Body):
     tag = "carried_on"
     lifecycle = True
     daemon_pid: int
-    holder: str = ""  # who has the turn, as it was kept
+    holder: str = ""  # the turn holder, as it was saved
 
 
 class TailCut(Body):
-    """A torn tail was found at opening, and cut: so many bytes of records never completed."""
+    """A torn tail was cut at opening: so many bytes of incomplete records."""
 
     tag = "tail_cut"
     lifecycle = True
@@ -89,7 +89,7 @@ class EndedEntry(Body):
 
 
 class Discontinued(Body):
-    """The journal stops here for good, and not by the session's own end (N9)."""
+    """The journal ends here for good, although the session did not end (N9)."""
 
     tag = "discontinued"
     lifecycle = True
@@ -111,18 +111,18 @@ class SealEntry(Body):
 
 
 class AttachedEntry(Body):
-    """An operator came."""
+    """An operator attached."""
 
     tag = "attached"
     operator: str
-    client: str  # what kind of client, for people to read
+    client: str  # kind of client, for people to read
     observe: bool
     offset: int  # of the output at that moment
     gap_s: float = 0.0  # how long it had been away
 
 
 class DetachedEntry(Body):
-    """An operator went."""
+    """An operator detached."""
 
     tag = "detached"
     operator: str
@@ -160,7 +160,7 @@ class Voided(Body):
 
 
 class RefusedEntry(Body):
-    """Something an operator asked for and did not get; like ones in a row are one entry."""
+    """A refused request of an operator; repeated ones are one entry."""
 
     tag = "refused"
     operator: str
@@ -171,8 +171,8 @@ class RefusedEntry(Body):
 
 
 class Unrecorded(Body):
-    """What the actor did while there was no room to record it: so many entries of one kind that
-    were never written."""
+    """What the actor did while it could not be recorded: so many entries of one kind that were
+    never written."""
 
     tag = "unrecorded"
     what: str  # the kind of entry
@@ -211,7 +211,7 @@ class ForwardedEntry(Body):
 
 
 class Intended(Body):
-    """What the actor says its next command line is for. Its word, and nothing more."""
+    """The actor's own statement of what its next command line is for; not verified."""
 
     tag = "intended"
     text: str
@@ -248,14 +248,14 @@ class TurnAsked(Body):
 
 
 class TurnWithdrawn(Body):
-    """The actor waits for the turn no longer."""
+    """The actor stopped waiting for the turn."""
 
     tag = "turn_withdrawn"
     subject: str
 
 
 class PolicySet(Body):
-    """Who gets the next turn is decided so from now on."""
+    """The turn policy from now on."""
 
     tag = "policy_set"
     policy: str
@@ -272,21 +272,21 @@ class TurnMoved(Body):
 
 
 class BlindTurn(Body):
-    """From here on keystrokes are secret, or no longer."""
+    """A blind turn begins or ends: keystrokes are secret in it."""
 
     tag = "blind_turn"
     on: bool
 
 
 class EnvelopeSet(Body):
-    """What the subject may do, from now on."""
+    """The subject's rights from now on."""
 
     tag = "envelope_set"
     subject: str
     scope: str
     rights: tuple[str, ...]
     expires_at: float | None = None
-    inputs_per_s: float | None = None  # None: as many as it likes, or not recorded
+    inputs_per_s: float | None = None  # None: no limit, or not recorded
     bytes_per_s: float | None = None
 
 

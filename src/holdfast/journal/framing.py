@@ -4,8 +4,8 @@
     header    magic, session id, first seq, parent of the first record, crc32
     record    u32 length, u32 crc32, the bytes; the length's top bit marks a seal
 
-The checksum covers length and bytes. It finds accidents and says where; against intent it is the
-links and seals that stand. Seals are marked so that a verifier finds a block without reading it.
+The checksum covers length and bytes. It finds accidental damage and its place; links and seals
+protect against tampering. Seals are marked so that a verifier finds a block without reading it.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ length_at = struct.Struct(">I").unpack_from
 
 
 class SegmentHeader(Record):
-    """What a segment says of itself."""
+    """The header of a segment."""
 
     session: str
     first: int  # seq of its first record
@@ -39,7 +39,7 @@ class SegmentHeader(Record):
 
 
 class Whole(Record):
-    """A record that is all there."""
+    """A complete record."""
 
     record: bytes
     seal: bool
@@ -81,7 +81,7 @@ def read(data: bytes, at: int) -> Whole | None:
 
 
 def is_clean(data: bytes, at: int) -> bool:
-    """Whether nothing stands from here on but zeros."""
+    """Whether there are only zeros from here on."""
     return data.count(0, at) == len(data) - at
 
 
@@ -96,8 +96,8 @@ assert JOURNAL_ENTRY_MAX_BYTES < 4 << 16
 
 
 def record_after(data: bytes, at: int, seq: int) -> bool:
-    """Whether a whole record numbered `seq` or higher stands anywhere behind this offset. Then what
-    is wrong at the offset is no torn tail: a tail has nothing behind it."""
+    """Whether there is a complete record numbered `seq` or higher anywhere after this offset. If
+    so, the fault at the offset is not a torn tail, because nothing follows a tail."""
     for found in _BEGINNING.finditer(data, at + 1, at + written_after(data, at)):
         whole = read(data, found.start())
         if whole is not None:

@@ -1,5 +1,5 @@
-"""All that is said of a journal at once: the verdict on its bytes, its status (N8), how it was
-closed, and whom it says it follows (N9). The same words from a host and from a directory alone.
+"""The judgement of a journal: the verdict on its bytes, its status (N8), how it was closed, and
+which session it follows (N9). The same from a host and from a directory alone.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from holdfast.journal.signatures import Check
     from holdfast.journal.verdict import Verdict
 
-_TAIL_ENTRIES = 64  # looked at for how it was closed: the closing entry has little behind it
+_TAIL_ENTRIES = 64  # searched for the closing entry, which few entries can follow
 
 
 def judge(
@@ -29,7 +29,7 @@ def judge(
     thorough: bool = False,
     known_through: int = 0,
 ) -> Judgement:
-    """`known_through`: the last entry that somebody remembers from elsewhere."""
+    """`known_through`: the last entry known from another source."""
     verdict = reader.verify(session, check, thorough=thorough)
     known = _entries(reader, verdict)
     judged = status(verdict, known, known_through)
@@ -60,7 +60,7 @@ def judge(
 
 def _entries(reader: JournalReading, verdict: Verdict) -> list[Entry]:
     """The first entry and the last ones; all of them when the incarnation changed in between. Of a
-    damaged journal what stands before the damage, as far as it can be read."""
+    damaged journal, those before the damage, as far as it can be read."""
     last = verdict.trustworthy_through
     known: list[Entry] = []
     if last:
@@ -69,13 +69,13 @@ def _entries(reader: JournalReading, verdict: Verdict) -> list[Entry]:
             known += reader.entries(max(2, last - _TAIL_ENTRIES), last)
             if known and known[0].epoch != known[-1].epoch:
                 known = list(reader.entries(1, last))
-        except HoldfastError:  # said by the verdict already
+        except HoldfastError:  # already in the verdict
             return known[:1]
     return known
 
 
 def _discontinued(entry: Entry) -> Discontinued | None:
-    """What an entry says of it. A session that was lost did not end by itself either."""
+    """The discontinuity in an entry. A lost session did not end by itself either."""
     body = entry.body
     if isinstance(body, EndedEntry) and body.lost is not None:
         return Discontinued(body.lost, entry.seq - 1, entry.parent)
@@ -106,7 +106,7 @@ def _ending(
         return {"statement": "invalid"}
     if beside is None:
         return {}
-    # With the first entry gone nobody says which key it must be: then by the one it names.
+    # Without the first entry the expected key is unknown: use the one it names.
     if not beside.is_signed(check, verdict.host_key):
         return {"statement": "invalid"}
     return {

@@ -1,10 +1,9 @@
-"""Honest discontinuity (N9): how a history that cannot go on is ended, and what may follow it.
+"""Honest discontinuity (N9): how a history that cannot continue is closed, and what may follow it.
 
 A break yields a signed statement of why and how far the old journal can be trusted, and the old
 identity never runs again. If its journal is whole, the statement is its last entry. If it is
-damaged, nothing may be added to it (that would paper the break over), and the statement stands
-beside it as a `Discontinuity`. A successor is a new session that names its predecessor in its first
-entry.
+damaged, nothing may be added to it (that would hide the break), and the statement is stored beside
+it as a `Discontinuity`. A successor is a new session that names its predecessor in its first entry.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ class Discontinuity(Record):
         return self.replace(signature=sign(signed_message(_DISCONTINUITY, self)))
 
     def is_signed(self, check: Check, host_key: bytes = b"") -> bool:
-        """By the key it names; and by the one expected, when that is known."""
+        """Signed by the key it names, which must be the expected one if that is known."""
         return (not host_key or host_key == self.host_key) and check(
             self.host_key, signed_message(_DISCONTINUITY, self), self.signature
         )
@@ -82,7 +81,7 @@ def discontinuity(
 
 
 def follows(successor: Began, session: str, ending: Discontinued | Discontinuity) -> bool:
-    """Whether a session documents that it follows this discontinued one, at this very place."""
+    """Whether a session documents that it follows this discontinued one, after this entry."""
     return (
         successor.session != session
         and successor.predecessor == session

@@ -1,13 +1,13 @@
 """A range of a journal, proven without the rest (N7).
 
 A *witness* is 36 bytes: how many records, and one hash over the session, the range, the hash of the
-record before it and of its last record. Whoever holds the records of the range can recompute it
-from them alone; it fits no other range and no changed record. It is as good as the way it was got
-by: it bears no signature.
+record before it and of its last record. It can be recomputed from the records of the range alone;
+it fits no other range and no changed record. It has no signature, so it is only as trustworthy as
+its source.
 
 A *signed proof* is the full-strength form: the witness with what it was made of, signed by the host
-key, which the session's own key named. Given only a session's id it stands on its own, and it is
-the outside memory that gives a rolled-back journal away.
+key, which the session's own key named. It can be checked with only the session's id, and, kept
+elsewhere, it reveals a rolled-back journal.
 
 Checking costs what the range costs, however long the journal is.
 """
@@ -38,7 +38,7 @@ WITNESS_BYTES = _COUNT.size + HASH_BYTES
 
 
 class ProofLink(Record):
-    """What a run of records says of itself: its range, and the hashes at both ends."""
+    """The range of a run of records, and the hashes at both ends."""
 
     first: int
     last: int
@@ -48,7 +48,7 @@ class ProofLink(Record):
 
 class SignedProof(Record):
     """The full-strength form. The session's id, its key, the binding, the host key and the
-    signature hang together; nothing else needs to be believed."""
+    signature prove each other; nothing else has to be trusted."""
 
     session: str
     epoch: int
@@ -100,7 +100,7 @@ def witness(session: str, first: int, last: int, before: bytes, after: bytes) ->
 
 
 def prove(began: Began, epoch: int, records: Iterable[bytes], sign: Sign) -> SignedProof:
-    """A signed proof of a run of records. Refuses one that does not hang together."""
+    """A signed proof of a run of records. Refuses one that is not linked."""
     link = linked(records)
     if link is None:
         raise InvalidArgument("these records are not an unbroken range")

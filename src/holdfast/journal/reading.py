@@ -1,5 +1,5 @@
-"""A journal, read entry by entry from files somebody else opens: for the host, and for whoever
-checks a journal without one.
+"""Reading a journal entry by entry from files that the caller opens: for the host, and for checking
+a journal without one.
 
     journal-00000001.seg    header and records (framing.py), with zeros reserved ahead
     journal.head            the last seal known to be on disk, signed; replaced as a whole
@@ -63,7 +63,7 @@ def _is_number(name: str) -> bool:
 
 
 class FoundRecord(Record):
-    """An entry, and where it stands."""
+    """An entry and its place."""
 
     entry: Entry
     record: bytes
@@ -83,7 +83,7 @@ class JournalReading:
         self._read = read
 
     def segment(self, index: int) -> bytes | None:
-        """All bytes of one segment; None behind the last."""
+        """All bytes of one segment; None after the last."""
         return self._read(self.names[index], -1) if 0 <= index < len(self.names) else None
 
     def head(self) -> Head | None:
@@ -138,12 +138,12 @@ class JournalReading:
                 self._require_number(whole.record, expected)
                 yield whole.record, index, at
                 if expected == last:
-                    return  # what is behind it does not matter, be it damaged
+                    return  # what follows does not matter, even if damaged
                 expected, at = expected + 1, whole.end
             index += 1
             if not at or not is_clean(data, at):
                 if index < len(self.names) or record_after(data, at, expected):
-                    raise self._damaged(expected, "it is not whole, and records follow it")
+                    raise self._damaged(expected, "it is incomplete, and records follow it")
                 return
 
     def _require_number(self, record: bytes, expected: int) -> None:
@@ -152,7 +152,7 @@ class JournalReading:
         except Malformed as error:
             raise self._damaged(expected, str(error)) from error
         if seq != expected:
-            raise self._damaged(expected, f"entry {seq} stands in its place")
+            raise self._damaged(expected, f"entry {seq} is in its place")
 
     def hash_at(self, session: str, seq: int) -> bytes:
         """The hash of one record; of the session's id for 0."""
@@ -167,7 +167,8 @@ class JournalReading:
             try:
                 first = read_header(data).first
             except Malformed:
-                # The last one may just be in the making; any other is damage, which reading finds.
+                # The last one may be incomplete while it is created; any other is damage, which
+                # reading reports.
                 first = seq + 1
             low, high = (middle, high) if first <= seq else (low, middle)
         return low
@@ -192,7 +193,7 @@ class JournalReading:
     def _damaged(self, seq: int, detail: str) -> JournalDamaged:
         return JournalDamaged(
             f"the journal breaks at entry {seq}: {detail}",
-            hint="`hold verify` tells what still stands",
+            hint="`hold verify` shows what is still intact",
         )
 
 

@@ -1,5 +1,4 @@
-"""What is said of a journal that was looked at: whole or not, where it first breaks, what
-stands."""
+"""The verdict on a journal: intact or not, where it first breaks, what is still intact."""
 
 from __future__ import annotations
 
@@ -19,17 +18,17 @@ class Break(StrEnum):
 
     ALTERED = "altered"  # bytes are not the ones that were written
     MISSING = "missing"  # a record is not there, later ones are
-    REORDERED = "reordered"  # a record stands where another belongs
+    REORDERED = "reordered"  # a record is where another belongs
     FOREIGN = "foreign"  # a record of another session
     TRUNCATED = "truncated"  # the end is missing: the head knows of more
-    BAD_SIGNATURE = "bad_signature"  # a seal, or the first entry, is not by the key it must be by
+    BAD_SIGNATURE = "bad_signature"  # a seal, or the first entry, is not signed with the right key
     HEADLESS = "headless"  # no valid head: records cut off the end would not be noticed
     FORKED = "forked"  # the host signed another history too
     EXTENDED = "extended"  # something follows the entry that closed the journal
 
 
 class BreakPoint(Record):
-    """A place between two records, from which the rest can be walked: the beginning, or a seal."""
+    """A place between two records from which the rest can be verified: the beginning, or a seal."""
 
     segment: int  # index of the segment, from 0
     offset: int  # in it; 0 is before its header

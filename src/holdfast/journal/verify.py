@@ -1,19 +1,19 @@
-"""Is a journal whole? If not: where does it first break, in which way, and what still stands.
+"""Is a journal intact? If not: where does it first break, in which way, and what is still intact.
 
-Two gaits. *Skimming* goes from seal to seal: it hashes each block's bytes in one go and compares
-with the seal, which costs little more than hashing the file. One signature then vouches for
-everything: the last seal's digest covers its block, whose first record names the hash of the seal
-before, and so on down to the first. What skimming cannot pass, and the tail after the last seal, is
-*walked* record by record (walking.py), which finds the exact place. `thorough` walks everything.
+Two methods. *By block* (verify_blocks.py) hashes each block's bytes in one go and compares with its
+seal, which costs little more than hashing the file. One signature then vouches for everything: the
+last seal's digest covers its block, whose first record names the hash of the seal before, and so on
+down to the first. What does not match, and the tail after the last seal, is verified *by record*
+(verify_records.py), which finds the exact place. `thorough` verifies everything by record.
 
-What stands how firmly, in a verdict:
+What a verdict guarantees:
 - through `signed_through`: nobody without the host's key can have changed it;
 - through `trustworthy_through`: every link is right. After the last seal that rules out accidents,
   not somebody who can write the directory and makes new links.
 
-What nobody can see from the directory alone: that journal *and* head were both put back to an older
-state, and that records behind the last head were cut off at a record's boundary. Both need a
-witness kept elsewhere: a signed proof (proof.py) of a later record gives it away.
+What the directory alone cannot show: that journal *and* head were both put back to an older state,
+and that records after the last head were cut off at a record's boundary. Both need a witness kept
+elsewhere: a signed proof (proof.py) of a later record reveals it.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from holdfast.journal.entries import Began
 from holdfast.journal.framing import HEADER_BYTES, read
 from holdfast.journal.signatures import is_beginning_of
 from holdfast.journal.verdict import BreakPoint, Verdict
-from holdfast.journal.verify_blocks import Skim
-from holdfast.journal.verify_records import Walk
+from holdfast.journal.verify_blocks import BlockVerifier
+from holdfast.journal.verify_records import RecordVerifier
 from holdfast.model.record import Malformed
 
 TYPE_CHECKING = False
@@ -45,9 +45,9 @@ def verify(
     """Judge a journal. `head` is None when there is no readable one; `segments` gives the bytes of
     a segment by index, and is asked for each about once."""
     seen = _Seen(segments)
-    walk = Walk(session, seen.segment, head, check, BreakPoint(0, 0, 1, genesis(session)))
+    walk = RecordVerifier(session, seen.segment, head, check, BreakPoint(0, 0, 1, genesis(session)))
     if not thorough:
-        skim = Skim(session, seen.segment, head)
+        skim = BlockVerifier(session, seen.segment, head)
         skim.run()
         if skim.last is not None and skim.is_signed(check):
             walk.begin_behind(skim.point, skim.host_key, skim.at_head, skim.seals)
@@ -72,7 +72,7 @@ def verify_tail(
         or not check(began.host_key, head.message(), head.signature)
     ):
         return None
-    walk = Walk(session, segments, head, check, BreakPoint(0, 0, 1, genesis(session)))
+    walk = RecordVerifier(session, segments, head, check, BreakPoint(0, 0, 1, genesis(session)))
     behind = BreakPoint(head.segment, seal.end, head.seq + 1, head.hash, head.closed_by)
     walk.begin_behind(behind, began.host_key, head.hash)
     return walk.run()
@@ -89,7 +89,7 @@ def _beginning(data: bytes) -> Began | None:
 
 
 class _Seen:
-    """Keeps the segment read last, since the walk begins where the skimming stopped."""
+    """Caches the segment read last: verification by record begins where that by block stopped."""
 
     def __init__(self, segments: Segments) -> None:
         self._segments = segments

@@ -1,13 +1,12 @@
 """The fast half of `verify`: from seal to seal, each block's bytes hashed in one go.
 
 Seals are found by what their bytes look like, not by going from length to length, which in Python
-takes twice as long as the hashing. That is no weakness: what looks like a seal and is none fits no
-block, and what is not found is not passed. Input made to look like the next seal costs its journal
-the fast way, nothing else.
+takes twice as long as the hashing. This is safe: a false seal matches no block, and a block without
+a seal is not accepted. Input made to look like the next seal only makes verification slower.
 
-It finds no faults. Whatever is not as it should be makes it stop at the last good seal, and the
-walk (walking.py) goes on from there. An entry that closes the journal is seen here only when it
-stands right before its seal, where the host puts it; a walk sees it anywhere.
+It names no faults. At anything unexpected it stops at the last good seal, and verify_records.py
+continues from there. An entry that closes the journal is noticed here only right before its seal,
+where the host puts it; verify_records.py finds it anywhere.
 """
 
 from __future__ import annotations
@@ -38,8 +37,8 @@ if TYPE_CHECKING:
     from holdfast.journal.verify_records import Segments
 
 
-class Skim:
-    """How far all is well: `point` is behind the last good seal."""
+class BlockVerifier:
+    """Verifies as far as it can: `point` is after the last good seal."""
 
     def __init__(self, session: str, segments: Segments, head: Head | None) -> None:
         self._session, self._segments, self._head = session, segments, head
@@ -54,7 +53,8 @@ class Skim:
         self._last_record = b""  # of the block so far, when it began in an earlier segment
 
     def is_signed(self, check: Check) -> bool:
-        """Whether the last seal is by the host the session bound: it vouches for all before."""
+        """Whether the host that the session named signed the last seal, which vouches for all
+        before it."""
         began, entry = self._beginning, self.last
         assert entry is not None
         if began is None or not is_beginning_of(self._session, began, check):
@@ -88,14 +88,14 @@ class Skim:
         return (entry.seq, entry.parent, before) == (header.first, header.parent, header.parent)
 
     def _cross(self, index: int, data: bytes) -> bool:
-        """All of one segment. Whether the next may be looked at."""
+        """Verify one segment. Whether to continue with the next."""
         view = memoryview(data)
         start = tag = HEADER_BYTES
         while (tag := data.find(_TAG, tag)) >= 0:
             tag += len(_TAG)
             at, entry, end = self._seal_around(data, start, tag)
             if entry is None:
-                continue  # bytes that only look like a seal's, in somebody's input
+                continue  # input bytes that only look like a seal
             if at > start:
                 self._first_parent = self._first_parent or parent_of(_bytes_at(data, start))
             self._digest.update(view[start:at])
@@ -156,7 +156,7 @@ class Skim:
 
 def _is_closed(data: bytes, start: int, at: int) -> bool:
     """Whether the block seems to end with an entry that closes the journal. Rare, and once in a
-    journal: the walk judges it, and what may follow."""
+    journal: verify_records.py checks it, and what may follow."""
     return any(data.find(mark, max(start, at - _LOOKED_BACK), at) >= 0 for mark in _CLOSING)
 
 

@@ -1,7 +1,7 @@
 """The exact half of `verify`: every record's checksum, number and link, and every seal, in order.
 
-It stops at the first thing that is wrong and says what it is. To name it right it may look further
-(is the record that belongs here only misplaced?), which costs time only when something is wrong.
+It stops at the first fault and names it. To name it correctly it may search further (is the record
+that belongs here only misplaced?), which costs time only if there is a fault.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     Segments = Callable[[int], bytes | None]  # a segment's bytes by index; None: there are no more
 
 
-_UNNAMED = "its hash is not the one its successor names"
+_UNNAMED = "its successor names another hash"
 
 
 class _Broken(Exception):
@@ -41,8 +41,9 @@ class _Broken(Exception):
         self.kind, self.seq, self.detail = kind, seq, detail
 
 
-class Walk:
-    """From a point behind a good seal, or from the beginning, to the end or the first break."""
+class RecordVerifier:
+    """Verifies from a point after a good seal, or from the beginning, to the end or the first
+    break."""
 
     def __init__(
         self, session: str, segments: Segments, head: Head | None, check: Check, start: BreakPoint
@@ -70,7 +71,7 @@ class Walk:
             self._records()
             self._judge_head()
         except _Broken as broken:
-            # A seal that does not hold says nothing of where in its block the fault is.
+            # A bad seal does not say where in its block the fault is.
             doubtful = broken.kind in (Break.BAD_SIGNATURE, Break.FORKED)
             last = min(broken.seq, self._next) - 1
             return self._verdict(
@@ -167,7 +168,7 @@ class Walk:
             self._tail = BreakPoint(index, whole.end, self._next, self._parent, self._closed_by)
 
     def _judge_first(self, entry: Entry) -> None:
-        """The session's own key named the host whose seals are to be believed."""
+        """The session's own key must name the host that signs the seals."""
         began = entry.body
         if not isinstance(began, Began):
             raise _Broken(Break.ALTERED, 1, "the first entry does not say what began")
@@ -180,7 +181,7 @@ class Walk:
     def _seal(self, entry: Entry, whole: Whole) -> None:
         body = entry.body
         if not isinstance(body, SealEntry) or not whole.seal:
-            raise _Broken(Break.ALTERED, entry.seq, "its mark and its kind disagree")
+            raise _Broken(Break.ALTERED, entry.seq, "its seal bit and its kind disagree")
         fits = (body.from_seq, body.digest) == (self._tail.seq, self._digest.digest())
         message = seal_message(self._session, entry)
         if not fits or not self._check(self._host_key, message, body.signature):
@@ -192,7 +193,7 @@ class Walk:
     def _blamed(self, whole: Whole, after: Whole | None) -> int:
         """Record `next` does not name the hash of the one before it. Which of the two was altered?
         Not the one before, if a seal vouches for it. Not this one, if its successor names it as it
-        stands. Else it cannot be told, and the one before is the first that may be."""
+        stands. Otherwise it is not known, and the one before is the first that may be."""
         if self._next - 1 <= self._signed:
             return self._next
         if after is not None and after is not whole:
@@ -204,10 +205,10 @@ class Walk:
         kind = Break.REORDERED
         if entry.seq > self._next and not self._comes_later(index + 1, data, at):
             kind = Break.MISSING
-        raise _Broken(kind, self._next, f"entry {entry.seq} stands in its place")
+        raise _Broken(kind, self._next, f"entry {entry.seq} is in its place")
 
     def _comes_later(self, index: int, data: bytes = b"", at: int = 0) -> bool:
-        """Whether the record that belongs here stands further on."""
+        """Whether the record that belongs here comes later."""
         while data and (whole := read(data, at)) is not None:
             try:
                 if seq_of(whole.record) == self._next:
@@ -225,13 +226,13 @@ class Walk:
         return False
 
     def _judge_end(self, index: int, data: bytes, at: int) -> None:
-        """No whole record stands here, but something does: a torn tail, or damage?"""
+        """There is something here, but no complete record: a torn tail, or damage?"""
         seq = self._next
         if self._segments(index + 1) is not None or record_after(data, at, seq):
-            raise _Broken(Break.ALTERED, seq, "it is not whole, and records follow it")
+            raise _Broken(Break.ALTERED, seq, "it is incomplete, and records follow it")
         head = self._valid_head()
         if head is not None and head.seq >= seq:
-            raise _Broken(Break.TRUNCATED, seq, f"it is not whole; the head knows of {head.seq}")
+            raise _Broken(Break.TRUNCATED, seq, f"it is incomplete; the head knows of {head.seq}")
         self._torn = written_after(data, at)
 
     def _valid_head(self) -> Head | None:
@@ -241,7 +242,7 @@ class Walk:
         return head if self._check(self._host_key, head.message(), head.signature) else None
 
     def _judge_head(self) -> None:
-        """The signed note of how far the journal goes, held against how far it goes."""
+        """Compare the signed note of how far the journal goes with how far it goes."""
         head = self._valid_head()
         if head is None:
             raise _Broken(Break.HEADLESS, self._next, "no valid head says how far it went")

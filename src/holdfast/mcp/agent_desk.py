@@ -1,5 +1,5 @@
-"""The agent's place: one connection to one host, the sessions it may name, and the commands it has
-begun. A command outlives the call that began it and is asked for by its handle."""
+"""The agent's state: one connection to one host, the sessions it may use, and the commands it
+started. A command outlives the call that started it; `result` finds it by its handle."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from holdfast.sdk.aio.values import Screen
 
 WAIT_MAX_S = 55.0  # of one call: clients give up after a minute
 _FIND_S = 35.0  # for a session to be found: longer than a lost host is tried again
-_COMMANDS_MAX = 64  # handles remembered; the oldest that has ended goes first
+_COMMANDS_MAX = 64  # handles remembered; the oldest ended one is dropped first
 _COMMANDS_NAMED = 5  # to an agent that does not know its handle: the latest
 
 
-class Desk:
-    """Of one agent at one host."""
+class AgentDesk:
+    """One agent at one host."""
 
     def __init__(self, address: str | None, actor: str | None, only: Collection[str]) -> None:
         self._address, self._actor, self._only = address, actor, frozenset(only)
@@ -36,8 +36,8 @@ class Desk:
         self._commands: OrderedDict[str, AgentCommand] = OrderedDict()
 
     @asynccontextmanager
-    async def open(self) -> AsyncIterator[Desk]:
-        """For as long as the agent is here. The host need not be up yet."""
+    async def open(self) -> AsyncIterator[AgentDesk]:
+        """For as long as the agent is connected. The host need not be up yet."""
         try:
             yield self
         finally:
@@ -62,7 +62,7 @@ class Desk:
         return (await self.found(name))[0]
 
     async def found(self, name: str) -> tuple[Session, SessionInfo]:
-        """A session, and how it is at this moment."""
+        """A session and its current state."""
         try:
             async with asyncio.timeout(_FIND_S):
                 return await self._found(name)
@@ -73,7 +73,7 @@ class Desk:
         session = await (await self.hold()).session(name)
         info = session.found
         if not self._is_ours(info):
-            raise NoSuchSession(f"this agent was not given the session {session.name}")
+            raise NoSuchSession(f"this agent has no access to the session {session.name}")
         if session.id not in self._sessions or info.ending is not None:
             await self._forget_ended()
         if info.ending is not None:
@@ -81,15 +81,14 @@ class Desk:
         return self._sessions.setdefault(session.id, session), info
 
     async def _forget_ended(self) -> None:
-        """Done when one more is named: what is kept is kept of sessions that live."""
+        """Drop what is kept of ended sessions, whenever a new one is used."""
         live = {info.id for info in await (await self.hold()).sessions()}
         for kept in (self._sessions, self._screens, self.heads):
             for gone in kept.keys() - live:
                 del kept[gone]
 
     async def screen(self, session: Session, info: SessionInfo) -> Screen:
-        """The screen as it is at this moment. What was printed makes the screen, so the one that
-        was seen last is not fetched again before more is printed."""
+        """The current screen. It is fetched again only after something was printed."""
         seen, present = self._screens.get(session.id), (info.output_offset, info.size)
         if seen is None or info.ending or (seen.offset, seen.size) != present:
             seen = self._screens[session.id] = await session.screen()

@@ -20,7 +20,7 @@ from mcp.server.subscriptions import InMemorySubscriptionBus, ResourceUpdated
 from mcp_types import EmptyResult, SubscribeRequestParams, UnsubscribeRequestParams
 from pydantic import BaseModel
 
-from holdfast.mcp.agent_desk import Desk
+from holdfast.mcp.agent_desk import AgentDesk
 from holdfast.mcp.recorded import head
 from holdfast.mcp.resources import JOURNAL, parts_of
 from holdfast.model.errors import HoldfastError
@@ -39,7 +39,7 @@ Handled = BaseModel | dict[str, Any] | None
 class Changes:
     """The subscriptions of one server."""
 
-    def __init__(self, desk: Desk) -> None:
+    def __init__(self, desk: AgentDesk) -> None:
         self._desk = desk
         self.bus = InMemorySubscriptionBus()
         self._watches: dict[str, asyncio.Task[None]] = {}

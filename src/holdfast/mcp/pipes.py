@@ -1,5 +1,5 @@
-"""Standard input and output read and written by the event loop. The SDK's own way takes a thread
-for each line, which costs an agent's look at a screen more than the look."""
+"""Standard input and output on the event loop. The SDK's own streams use a thread for each line,
+which takes longer than reading a screen."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ _LINE_MAX_BYTES = 4 << 20
 async def standard_streams() -> AsyncIterator[
     tuple[anyio.AsyncFile[str] | None, anyio.AsyncFile[str] | None]
 ]:
-    """What `stdio_server` takes; None where this way is not to be had. What else is printed goes to
-    standard error meanwhile: it would be taken for an answer."""
+    """The streams for `stdio_server`; None if they are not pipes. Anything else printed meanwhile
+    goes to standard error: on standard output it would be taken for an answer."""
     if not (_carries(0) and _carries(1)):
         yield None, None
         return

@@ -1,4 +1,4 @@
-"""Tools that only look. None of them needs the turn, and none changes anything."""
+"""Tools that only read. None of them needs the turn, and none changes anything."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from holdfast.mcp.agent_desk import Desk, bounded_wait
+from holdfast.mcp.agent_desk import AgentDesk, bounded_wait
 from holdfast.mcp.bounding import ROWS_MAX, TEXT_MAX_CHARS, one_line, tail
 from holdfast.mcp.refusing import Answer, answering
 from holdfast.model.errors import InvalidArgument, TimedOut
@@ -23,10 +23,10 @@ Wait = Annotated[float, Field(description="seconds to wait at most; 55 is the li
 _PAGE_BYTES = 64 << 10
 
 
-class Looking:
+class ReadTools:
     """The tools, for one agent."""
 
-    def __init__(self, desk: Desk) -> None:
+    def __init__(self, desk: AgentDesk) -> None:
         self._desk = desk
         self.tools = [
             answering(tool)
@@ -62,7 +62,7 @@ class Looking:
     ) -> Answer:
         """Look at a session: its screen as text, its state and what it waits for, who holds the
         turn, and a cursor. With `since`, `changed` says whether anything was printed, and `printed`
-        is what was; an unchanged screen is not sent again. Looking disturbs nobody."""
+        is what was; an unchanged screen is not sent again. ReadTools disturbs nobody."""
         found, info = await self._desk.found(session)
         looking, yours = self._desk.screen(found, info), False
         if info.holder:
@@ -226,7 +226,8 @@ def _listed(info: SessionInfo) -> Answer:
 
 
 async def _is_ours(session: Session, info: SessionInfo) -> bool:
-    """Whether the turn is this agent's. The holder's name does not tell: another may bear it."""
+    """Whether this agent holds the turn. The holder's name is not enough: another actor may have
+    it."""
     return info.holder != "" and (await session.turn_state()).yours
 
 

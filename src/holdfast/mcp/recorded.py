@@ -1,5 +1,5 @@
-"""Where a session's journal ends. To ask for it leaves nothing behind. `catch_up` tells it too, but
-that is a look, and it asks the shell for what stands at its prompt, which makes it print."""
+"""Where a session's journal ends, found without side effects. `catch_up` reports it too, but it
+counts as a look and asks the shell for its prompt text, which makes the shell print."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from holdfast.sdk.aio.session import Session
 
 
 async def head(session: Session, known: int = 1) -> int:
-    """The number of the last record. `known`: one that is there. The journal is read from wherever
-    one asks, so it is found by steps that double, then halve."""
+    """The number of the last record. `known`: a number that exists. Found by steps that double,
+    then halve."""
     step = ROWS_MAX
     while await _has(session, known + step):
         known, step = known + step, 2 * step

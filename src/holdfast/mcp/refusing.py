@@ -1,5 +1,5 @@
-"""What the host refuses, as an answer an agent can act on: which rule it was, and what to do next.
-A refusal is an answer and not a failure of the tool: a model reads answers."""
+"""Refusals of the host as answers that an agent can act on: the reason, and what to do next. A
+refusal is an answer and not a failure of the tool, because models read answers."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ from holdfast.model.errors import HoldfastError, TimedOut
 P = ParamSpec("P")
 Answer = dict[str, Any]
 
-_CALL_S = 58.0  # of any call, whatever it waits for: clients give up after a minute
+_CALL_S = 58.0  # limit of any call: clients give up after a minute
 
-# What to do about it with the tools there are. The host's own hints name commands of people.
+# What to do, in terms of these tools. The host's own hints name commands for people.
 _NEXT = {
     "turn_held": "call request_turn with a message that says what you want to do, and wait",
-    "turn_lost": "somebody took the turn from you: stop, call catch_up, and ask before you go on",
+    "turn_lost": "the turn was taken from you: stop, call catch_up, and ask before you continue",
     "turn_not_held": "call request_turn first",
     "session_halted": "a person has frozen this session: stop, and wait until it runs again",
     "session_busy": "something runs in the foreground: observe, answer it, or wait for the prompt",
     "no_shell_integration": "use keys or answer, and observe what happens",
-    "session_ended": "it is over; list_sessions shows what there is",
-    "no_such_session": "list_sessions shows what there is",
-    "not_permitted": "you were not given this right; ask a person to do it or to grant it",
-    "actor_revoked": "your access was taken back; tell the person you work for",
+    "session_ended": "it has ended; list_sessions shows the live sessions",
+    "no_such_session": "list_sessions shows the sessions you may see",
+    "not_permitted": "you do not have this right; ask a person to do it or to grant it",
+    "actor_revoked": "your access was revoked; tell the person you work for",
     "envelope_expired": "your access has expired; ask a person to grant it again",
     "rate_limited": "wait a moment, then send less at a time",
     "input_unknown": "observe before you send it again: it may have been typed",
-    "host_lost": "the host is away; sessions go on; try again in a moment",
-    "timed_out": "it goes on; ask again later",
+    "host_lost": "the host cannot be reached; sessions continue; try again in a moment",
+    "timed_out": "it is still running; ask again later",
 }
 
 
@@ -47,7 +47,7 @@ def refused(error: HoldfastError) -> Answer:
 
 
 def answering(tool: Callable[P, Awaitable[Answer]]) -> Callable[P, Awaitable[Answer]]:
-    """The tool, with every error of ours as an answer, and never without an answer."""
+    """The tool, with every HoldfastError as an answer, and with a time limit."""
 
     @functools.wraps(tool)
     async def answered(*args: P.args, **kwargs: P.kwargs) -> Answer:

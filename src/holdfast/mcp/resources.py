@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from holdfast.mcp.agent_desk import Desk
+from holdfast.mcp.agent_desk import AgentDesk
 from holdfast.mcp.bounding import ROWS_MAX, tail
 from holdfast.mcp.recorded import head
 
@@ -24,12 +24,12 @@ def parts_of(uri: str) -> tuple[str, str] | None:
     return (words[1], words[2]) if words[2] in (SCREEN, JOURNAL) else None
 
 
-async def screen_text(desk: Desk, session: str) -> str:
+async def screen_text(desk: AgentDesk, session: str) -> str:
     screen = await (await desk.session(session)).screen()
     return tail(screen.text.rstrip())[0]
 
 
-async def journal_lines(desk: Desk, session: str) -> str:
+async def journal_lines(desk: AgentDesk, session: str) -> str:
     """The latest entries, one JSON object in a line. What was typed is not in it: that is for
     people who investigate (`hold log`)."""
     found = await desk.session(session)

@@ -1,4 +1,4 @@
-"""Which tools and resources there are, and how an agent is told to behave."""
+"""The tools and resources, and the instructions for the agent."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from mcp.server.mcpserver import MCPServer
 from mcp_types import SubscribeRequestParams, ToolAnnotations, UnsubscribeRequestParams
 
 from holdfast import __version__
-from holdfast.mcp.agent_desk import Desk
+from holdfast.mcp.agent_desk import AgentDesk
 from holdfast.mcp.changes import Changes
-from holdfast.mcp.read_tools import Looking
+from holdfast.mcp.read_tools import ReadTools
 from holdfast.mcp.resources import JOURNAL, SCREEN, journal_lines, screen_text, uri_of
 from holdfast.mcp.turn_tools import TurnTools
-from holdfast.mcp.write_tools import Acting
+from holdfast.mcp.write_tools import WriteTools
 
 INSTRUCTIONS = """\
 You work in live terminal sessions that you share with people and other agents. Nobody owns them;
@@ -34,7 +34,7 @@ _TURNS = ToolAnnotations(read_only_hint=False, destructive_hint=False, open_worl
 _WRITES = ToolAnnotations(read_only_hint=False, destructive_hint=True, open_world_hint=True)
 
 
-def build(desk: Desk) -> MCPServer[None]:
+def build(desk: AgentDesk) -> MCPServer[None]:
     """The server for one agent."""
     changes = Changes(desk)
 
@@ -57,14 +57,14 @@ def build(desk: Desk) -> MCPServer[None]:
         log_level="WARNING",
     )
     for tools, hints in (
-        (Looking(desk).tools, _LOOKS),
-        (Acting(desk).tools, _WRITES),
+        (ReadTools(desk).tools, _LOOKS),
+        (WriteTools(desk).tools, _WRITES),
         (TurnTools(desk).tools, _TURNS),
     ):
         for tool in tools:
             server.add_tool(tool, annotations=hints, structured_output=False)
     _add_resources(server, desk)
-    lowlevel = server._lowlevel_server  # subscriptions of older clients have no public place
+    lowlevel = server._lowlevel_server  # subscriptions of older clients have no public API
     lowlevel.add_request_handler("resources/subscribe", SubscribeRequestParams, changes.subscribe)
     lowlevel.add_request_handler(
         "resources/unsubscribe", UnsubscribeRequestParams, changes.unsubscribe
@@ -72,7 +72,7 @@ def build(desk: Desk) -> MCPServer[None]:
     return server
 
 
-def _add_resources(server: MCPServer[None], desk: Desk) -> None:
+def _add_resources(server: MCPServer[None], desk: AgentDesk) -> None:
     @server.resource(uri_of("{session}", SCREEN), mime_type="text/plain", title="Screen")
     async def screen(session: str) -> str:
         """A session's screen as text."""

@@ -1,8 +1,8 @@
 """The server, over standard input and output, or over HTTP.
 
-Over HTTP whoever reaches the port would act as this agent, so every request must bear the token
-that is printed at the start, and pages of other origins are refused (a page in a browser on the
-same machine can send requests to loopback)."""
+Over HTTP anybody who reaches the port could act as this agent, so every request must carry the
+token that is printed at the start, and pages of other origins are refused (a page in a browser on
+the same machine can send requests to loopback)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from typing import Any
 import anyio
 from mcp.server.stdio import stdio_server
 
-from holdfast.mcp.agent_desk import Desk
+from holdfast.mcp.agent_desk import AgentDesk
 from holdfast.mcp.pipes import standard_streams
 from holdfast.mcp.server import build
 from holdfast.model.errors import InvalidArgument
@@ -29,9 +29,9 @@ Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 
-def serve_stdio(desk: Desk) -> None:
+def serve_stdio(desk: AgentDesk) -> None:
     async def serve() -> None:
-        server = build(desk)._lowlevel_server  # whose public way makes streams of its own
+        server = build(desk)._lowlevel_server  # the public API would make its own streams
         async with (
             standard_streams() as (lines, out),
             stdio_server(lines, out) as (incoming, outgoing),
@@ -41,8 +41,8 @@ def serve_stdio(desk: Desk) -> None:
     anyio.run(serve, backend_options={"use_uvloop": True})
 
 
-def serve_http(desk: Desk, listen: str, token: str) -> None:
-    """Until it is told to end. `token`: empty makes one."""
+def serve_http(desk: AgentDesk, listen: str, token: str) -> None:
+    """Serve until stopped. `token`: empty makes one."""
     import uvicorn
 
     host, port = _place(listen)
@@ -70,7 +70,7 @@ async def _say_where(server: Any, host: str, token: str) -> None:
 
 
 def guarded(app: App, token: str) -> App:
-    """The same, for who bears the token."""
+    """The same app, for requests with the token."""
     wanted = f"Bearer {token}".encode()
 
     async def guard(scope: Scope, receive: Receive, send: Send) -> None:
@@ -96,7 +96,7 @@ def _place(listen: str) -> tuple[str, int]:
     if host not in _LOOPBACK:
         raise InvalidArgument(
             f"{host}: agents are served on loopback only",
-            hint="run `hold mcp` where the agent is: it reaches hosts elsewhere by itself (--on)",
+            hint="run `hold mcp` where the agent is: it reaches other hosts by itself (--on)",
         )
     if not port.isdecimal() or int(port) > 65535:
         raise InvalidArgument(f"not a port: {port[:20]!r}")

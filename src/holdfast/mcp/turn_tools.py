@@ -7,7 +7,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from holdfast.mcp.agent_desk import Desk, bounded_wait
+from holdfast.mcp.agent_desk import AgentDesk, bounded_wait
 from holdfast.mcp.read_tools import SessionName, Wait
 from holdfast.mcp.refusing import Answer, answering
 from holdfast.sdk.aio.session import Session
@@ -19,7 +19,7 @@ Message = Annotated[str, Field(description="for the others to read; at most 200 
 class TurnTools:
     """The tools, for one agent."""
 
-    def __init__(self, desk: Desk) -> None:
+    def __init__(self, desk: AgentDesk) -> None:
         self._desk = desk
         self.tools = [
             answering(tool) for tool in (self.request_turn, self.yield_turn, self.hand_to)

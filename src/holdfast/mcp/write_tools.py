@@ -1,5 +1,5 @@
-"""Tools that write. Each is judged by the host as any operator's input is: by the agent's envelope,
-and by who holds the turn. A free turn is taken by writing."""
+"""Tools that write. The host checks each like any operator's input: the agent's envelope, and the
+turn. Writing takes a free turn."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from holdfast.mcp.agent_desk import Desk, bounded_wait
+from holdfast.mcp.agent_desk import AgentDesk, bounded_wait
 from holdfast.mcp.bounding import tail
 from holdfast.mcp.command import AgentCommand
 from holdfast.mcp.read_tools import SessionName, Wait
@@ -19,13 +19,13 @@ from holdfast.model.errors import HoldfastError, InputUnknown, InvalidArgument
 from holdfast.model.state import SessionState
 from holdfast.sdk.aio.values import Result
 
-_TYPED_S = 10.0  # for the session to take an input: a program that reads takes it at once
+_TYPED_S = 10.0  # for the session to take an input: a program that reads does so at once
 
 
-class Acting:
+class WriteTools:
     """The tools, for one agent."""
 
-    def __init__(self, desk: Desk) -> None:
+    def __init__(self, desk: AgentDesk) -> None:
         self._desk = desk
         self.tools = [
             answering(tool) for tool in (self.submit, self.result, self.keys, self.answer)
@@ -84,13 +84,13 @@ class Acting:
         found, info = await self._desk.found(session)
         if info.state is SessionState.SECRET and not secret:
             raise InvalidArgument(
-                "the session waits for a secret, and an answer to it was not marked as one",
+                "the session waits for a secret, and this answer was not marked as one",
                 hint="hand_to a person, or say secret=true if you were given it for this purpose",
             )
         if secret and info.state is not SessionState.SECRET:
             raise InvalidArgument(
                 "no secret is asked for: it would be shown on the screen, and recorded",
-                hint="observe what the session waits for; an answer that is no secret needs none",
+                hint="observe what the session waits for; leave out secret=true otherwise",
             )
         return await _typed(found.type(text, enter=enter, secret=secret))
 
@@ -115,7 +115,7 @@ class Acting:
 
 
 async def _typed(typing: Awaitable[int]) -> Answer:
-    """A program that does not read may never take it; what waits for it may be taken later."""
+    """A program that does not read may take the input later, or never."""
     try:
         async with asyncio.timeout(_TYPED_S):
             offset = await typing

@@ -1,9 +1,9 @@
 """The line of the cursor in a terminal kept by libghostty-vt: for an operator's own terminal, over
 which guesses are drawn (`holdfast.sdk.prediction.machine`) and must leave no trace.
 
-It is fed what the operator's terminal is fed, at that terminal's size. It says what is on the line,
-whether a guess may be drawn there, and gives the text that puts cells and pen back as they were. It
-draws nothing and decides nothing about guesses. It keeps no scrollback."""
+It is fed the same output as the operator's terminal, at the same size. It reports what is on the
+line, whether a guess may be drawn there, and gives the text that puts cells and pen back as they
+were. It draws nothing and decides nothing about guesses. It keeps no scrollback."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ pictures and unknown modes:
 - protection of single characters (DECSCA), shell marks (OSC 133), pictures;
 - palette colours, left out on purpose: they are the operator's own.
 
-It does not decide who answers a program's questions: `feed` gives back what a terminal would say.
+It does not decide which terminal answers a query: `feed` returns what a terminal would answer.
 """
 
 from __future__ import annotations

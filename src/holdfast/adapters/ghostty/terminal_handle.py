@@ -23,7 +23,7 @@ _LINES_BEHIND = 4
 _UNLIMITED = 1 << 40
 UNFINISHED_MAX_BYTES = 64 << 10  # of a sequence that has begun and not ended; see `copy`
 
-# Nobody is attached when these are told to a program: ordinary, dark, and always the same.
+# Answers to colour queries while no terminal is attached: a plain dark scheme, always the same.
 _FOREGROUND, _BACKGROUND = (0xE5, 0xE5, 0xE5), (0, 0, 0)
 _CELL_PX = (8, 16)
 
@@ -52,7 +52,7 @@ class Replies:
         self.parts: list[bytes] = []
 
 
-# One callback for all terminals: each ffi.callback is a page of executable memory of its own.
+# One callback for all terminals: each ffi.callback takes a page of executable memory.
 @ffi.callback("GhosttyTerminalWritePtyFn")  # type: ignore[untyped-decorator]
 def _on_reply(_terminal: Any, userdata: Any, data: Any, length: int) -> None:
     ffi.from_handle(userdata).parts.append(bytes(ffi.buffer(data, length)))
@@ -158,7 +158,7 @@ class Native:
         return bytes(ffi.buffer(text.ptr, text.len)).decode(errors="replace") if text.len else ""
 
     def unfinished(self) -> bytes:
-        """The beginning of a sequence (or character) the rest of which has not come yet."""
+        """The beginning of an incomplete escape sequence or character."""
         data, length = ffi.new("uint8_t**"), ffi.new("size_t*")
         failed = lib.ghostty_terminal_continuation_alloc(self.pointer, ffi.NULL, data, length)
         return b"" if failed else _take(data, length)

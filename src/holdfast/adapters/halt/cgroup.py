@@ -176,7 +176,7 @@ def actor_in(membership: str, directory: str) -> str:
     own = next((line[3:] for line in membership.splitlines() if line.startswith("0::")), "")
     session = "/".join(["", *directory.rstrip("/").split("/")[-2:], _LEAF_PREFIX])
     _, found, rest = own.partition(session)
-    # A zombie may outlive its group, which the kernel then says after the path.
+    # A zombie may outlive its group; the kernel then marks the path as deleted.
     return rest.partition("/")[0].removesuffix(" (deleted)") if found else ""
 
 
@@ -210,7 +210,7 @@ def thaw(directory: str, timeout_s: float = FREEZE_TIMEOUT_S) -> bool:
 
 
 def kill(directory: str, timeout_s: float = KILL_TIMEOUT_S) -> bool:
-    """SIGKILL to the whole tree, frozen or not; True when nothing runs any more."""
+    """SIGKILL to the whole tree, frozen or not; True when no process is left running."""
     try:
         _write(f"{directory}/cgroup.kill", "1")
     except FileNotFoundError:  # a kernel before 5.14, or the group is gone

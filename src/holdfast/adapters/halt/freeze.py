@@ -67,7 +67,7 @@ def halt_group(directory: str, timeout_s: float = cgroup.FREEZE_TIMEOUT_S) -> Ha
 
 
 def kill(place: Place, session: str = "", timeout_s: float = cgroup.KILL_TIMEOUT_S) -> bool:
-    """SIGKILL to the whole tree, halted or not, of which nothing gets to run any more; True when
+    """SIGKILL to the whole tree, halted or not, without letting any process run first; True when
     only the init is left, and that ends by itself.
 
     At level plain `launcher.end` would not do after a halt: the kernel and the init would continue

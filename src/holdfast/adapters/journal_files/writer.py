@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 
 class Cut(Record):
-    """A torn tail that was cut at opening. To be recorded and told."""
+    """A torn tail that was cut at opening; to be recorded."""
 
     size: int  # bytes that were there
     after_seq: int  # the last whole entry
@@ -102,7 +102,7 @@ class JournalWriter:
         if verdict.outcome is VerdictKind.DAMAGED:
             raise JournalDamaged(
                 f"the journal of {session}: {verdict.text()}",
-                hint="it is not extended; `hold verify` tells what still stands",
+                hint="it is not extended; `hold verify` shows what is still intact",
             )
         chain = _chain(session, reader, verdict, head)
         index, end = _replay(chain, reader, verdict)
@@ -132,7 +132,7 @@ class JournalWriter:
             chain.retract()
             raise
         if chain.seal_due or self._rotated or chain.is_seal_due(at):
-            # Without its seal the entry stands all the same; the next one tries again.
+            # The entry is valid without its seal; the next one tries again.
             with contextlib.suppress(StorageFailed):
                 self.seal(at, epoch)
         return seq
@@ -196,7 +196,7 @@ class JournalWriter:
         self._allocated = wanted
 
     def _take_back(self) -> None:
-        """Whatever a failed write left must not stand behind the next record."""
+        """Remove what a failed write left, so that it does not follow the next record."""
         with contextlib.suppress(OSError):
             os.ftruncate(self._fd, self._end)
         self._allocated = self._end
@@ -266,7 +266,7 @@ class JournalWriter:
             self._retired = []
 
     def finish(self) -> None:
-        """The last entry is written and sealed: give the reserve back, and sync."""
+        """The last entry is written and sealed: release the reserve, and sync."""
         with contextlib.suppress(OSError):
             os.ftruncate(self._fd, self._end)
         self._allocated = self._end

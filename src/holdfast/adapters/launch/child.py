@@ -10,7 +10,7 @@ never hears of it.
 Reports go over a SEQPACKET socket: one byte of kind, then fields; the init's own reports are ints
 (see native/hold_init.c). End of file without a failure means that the program runs.
 
-Deliberately decides nothing: the spec is complete, and a failure is told, not worked around.
+Deliberately decides nothing: the spec is complete, and a failure is reported, not worked around.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ def _fail(status: socket.socket, stage: str, error: OSError) -> None:
     try:
         status.send(report)
     except OSError:
-        os._exit(70)  # nobody listens any more
+        os._exit(70)  # the launcher is gone
 
 
 def _first_process(order: LaunchOrder, status: socket.socket) -> NoReturn:

@@ -70,7 +70,7 @@ class Launcher:
                 await asyncio.to_thread(_clear_group, self._instance, spec)
                 why = "took too long" if isinstance(error, TimeoutError) else "died"
                 raise LaunchFailed(
-                    f"the launcher {why}", hint="try again; it is started anew"
+                    f"the launcher {why}", hint="try again; it is restarted"
                 ) from error
         return _launched(reply, fds)
 
@@ -126,7 +126,7 @@ class Launcher:
 
 
 def _clear_group(instance: str, spec: LaunchSpec) -> None:
-    """What a launcher that died could not clean up any more; its helper ended the processes."""
+    """Clean up after a launcher that died; its helper ended the processes."""
     home = cgroup.home(instance)
     if spec.level is not Level.PLAIN and home is not None:
         directory = f"{home}/{spec.session}"

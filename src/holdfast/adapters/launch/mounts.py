@@ -112,7 +112,7 @@ def _mount_at(path: str) -> int | None:
 
 def build_root(devpts: int, mounts: Iterable[str], skipped: Callable[[str, OSError], None]) -> None:
     """In a fresh mount namespace: make the session's tree and enter it. `skipped` hears of each
-    host mount that could not be bound; the session goes on without it."""
+    host mount that could not be bound; the session runs without it."""
     host_nodes = _host_nodes()
     syscalls.mount(None, "/", None, syscalls.MS_REC | syscalls.MS_PRIVATE)
     root = _ASSEMBLY

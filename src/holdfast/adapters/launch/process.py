@@ -45,14 +45,14 @@ from holdfast.model.state import Level
 
 LAUNCH_TIMEOUT_S = 10.0  # from fork to exec; a home directory on a dead server must not hold us
 REPLY_MAX_BYTES = 128 << 10  # place and mounts as JSON; a host with thousands of mounts fits
-UMASK = 0o022  # files of a session are readable by others unless it says otherwise
+UMASK = 0o022  # files of a session are readable by others unless it changes its umask
 INHERIT_MAX = 32  # descriptors one launch may hand into the session
 _REPORT_MAX_BYTES = 8192
 _CLOEXEC = socket.MSG_CMSG_CLOEXEC
 
 
 class Settings(Record):
-    """What the launcher is told once, at its start."""
+    """The launcher's settings, sent once at its start."""
 
     init: tuple[str, ...]
     init_is_ours: bool
@@ -273,7 +273,7 @@ def _problem(order: LaunchOrder, progress: _Progress) -> HoldfastError | None:
         told = progress.pid and (progress.program_pid or not order.init_is_ours)
         if told and progress.pidfd >= 0:
             return None
-        return LaunchFailed("the new process ended before it said anything")
+        return LaunchFailed("the new process ended before it reported anything")
     number, stage, text = progress.failure
     name = spec.argv[0]
     if number == errno.ETIMEDOUT and stage == "process":

@@ -22,8 +22,8 @@ async def connected(
     lost: Callable[[], Awaitable[None]] | None = None,
     found: Callable[[], Awaitable[None]] | None = None,
 ) -> Client:
-    """A client that comes back by itself, for ever. Raises one of FAILURES if no server is there.
-    A paused server is noticed by pings each second, not by the client's default of two minutes."""
+    """A client that reconnects by itself, forever. Raises one of FAILURES if no server answers. A
+    paused server is noticed by pings each second, not by the client's default of two minutes."""
     client = Client()
     try:
         await client.connect(
@@ -50,9 +50,9 @@ def shown(urls: Sequence[str]) -> str:
     return ", ".join(url.rpartition("@")[2].rpartition("://")[2] for url in urls)
 
 
-async def heedful(call: Awaitable[_T]) -> _T:
-    """nats-py lets a cancellation that comes while it writes to its socket go unnoticed; whoever
-    cancelled would wait for ever."""
+async def noticing_cancellation(call: Awaitable[_T]) -> _T:
+    """nats-py swallows a cancellation that arrives while it writes to its socket; the canceller
+    would wait forever."""
     try:
         return await call
     finally:
@@ -62,4 +62,4 @@ async def heedful(call: Awaitable[_T]) -> _T:
 
 
 async def _ignored(_error: Exception) -> None:
-    """What goes wrong is seen by each call, and by who listens as silence."""
+    """Ignored: each call reports its own errors, and listeners notice the silence."""

@@ -27,7 +27,7 @@ from nats.aio.subscription import Subscription
 from nats.js import JetStreamContext, api
 from nats.js.errors import APIError, NotFoundError
 
-from holdfast.adapters.nats.client import FAILURES, RETRY_S, connected, heedful, shown
+from holdfast.adapters.nats.client import FAILURES, RETRY_S, connected, noticing_cancellation, shown
 from holdfast.model.errors import CoordinationDown, StorageFailed, Unsupported
 from holdfast.model.limits import (
     COORDINATION_CALL_S,
@@ -109,7 +109,7 @@ class NatsCoordination:
         if gone_after_s is not None:
             headers[_TTL] = f"{gone_after_s}s"
         try:
-            answer = await heedful(
+            answer = await noticing_cancellation(
                 self._js.publish(
                     self._prefix + key, value, timeout=COORDINATION_CALL_S, headers=headers
                 )
@@ -131,7 +131,9 @@ class NatsCoordination:
         while True:
             try:
                 seen = await self._at_most_last(seen)
-                inbox = await heedful(self._client.subscribe(self._client.new_inbox()))
+                inbox = await noticing_cancellation(
+                    self._client.subscribe(self._client.new_inbox())
+                )
             except FAILURES:
                 await asyncio.sleep(RETRY_S)
                 continue
@@ -150,10 +152,10 @@ class NatsCoordination:
     # -- reading ----------------------------------------------------------------------------------
 
     async def _read(self, key: str) -> tuple[StoredValue, str]:
-        """What stands there, and the name of the write that put it there."""
+        """The current value, and the name of the write that stored it."""
         try:
             subject = self._prefix + key
-            message = await heedful(self._js.get_msg(self._stream, subject=subject))
+            message = await noticing_cancellation(self._js.get_msg(self._stream, subject=subject))
         except NotFoundError as error:
             if error.err_code == _NO_MESSAGE:
                 return StoredValue(key, 0, None), ""
@@ -200,7 +202,7 @@ class NatsCoordination:
             try:
                 found = await self._stream_config()
                 if found is None:
-                    await heedful(self._js.add_stream(wanted))
+                    await noticing_cancellation(self._js.add_stream(wanted))
                     return
                 _check_fit(found, least)
                 return
@@ -213,13 +215,14 @@ class NatsCoordination:
 
     async def _stream_config(self) -> api.StreamConfig | None:
         try:
-            return (await heedful(self._js.stream_info(self._stream))).config
+            return (await noticing_cancellation(self._js.stream_info(self._stream))).config
         except NotFoundError:
             return None
 
     async def _at_most_last(self, seen: int) -> int:
-        """Revisions begin again when a bucket is made anew; a watch must not wait for the old."""
-        last = (await heedful(self._js.stream_info(self._stream))).state.last_seq
+        """Revisions start again when a bucket is recreated; a watch must not wait for the old
+        ones."""
+        last = (await noticing_cancellation(self._js.stream_info(self._stream))).state.last_seq
         return seen if seen <= last else 0
 
     # -- one life of a watch ----------------------------------------------------------------------
@@ -238,10 +241,12 @@ class NatsCoordination:
                 mem_storage=True,
                 num_replicas=1,
             )
-            await heedful(self._js.add_consumer(self._stream, config))
+            await noticing_cancellation(self._js.add_consumer(self._stream, config))
             told = 0
             while True:
-                message = await heedful(inbox.next_msg(timeout=COORDINATION_HEARTBEAT_S * 3))
+                message = await noticing_cancellation(
+                    inbox.next_msg(timeout=COORDINATION_HEARTBEAT_S * 3)
+                )
                 headers = message.headers or {}
                 if "Status" in headers:
                     if headers.get("Nats-Last-Consumer", str(told)) != str(told):

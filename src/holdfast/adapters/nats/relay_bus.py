@@ -18,12 +18,12 @@ from collections.abc import Callable, Sequence
 from nats.aio.client import Client
 from nats.aio.msg import Msg
 
-from holdfast.adapters.nats.client import FAILURES, connected, heedful, shown
+from holdfast.adapters.nats.client import FAILURES, connected, noticing_cancellation, shown
 from holdfast.model.errors import CoordinationDown
 from holdfast.model.limits import COORDINATION_CALL_S
 from holdfast.ports.relay_bus import NAME_CHARS
 
-_BACKLOG_BYTES = 256 << 10  # on their way out before who sends is asked to wait
+_BACKLOG_BYTES = 256 << 10  # being sent before senders have to wait
 _BATCH_BYTES = 256 << 10  # handed to the client before the server is asked whether it has it
 _PENDING_BYTES = 64 << 20  # arrived and not looked at yet; beyond, the client drops packets
 _CLOSE_S = 1.0
@@ -117,13 +117,13 @@ class NatsBus:
             with contextlib.suppress(*FAILURES):
                 await self._batch(client)
                 if self._waiting:
-                    await heedful(client.flush(COORDINATION_CALL_S))  # type: ignore[arg-type]
+                    await noticing_cancellation(client.flush(COORDINATION_CALL_S))  # type: ignore[arg-type]
 
     async def _batch(self, client: Client) -> None:
         size = 0
         while self._waiting and size < _BATCH_BYTES:
             subject, packet = self._waiting[0]
-            await heedful(client.publish(subject, packet))
+            await noticing_cancellation(client.publish(subject, packet))
             self._waiting.popleft()
             size += len(packet)
             self._size -= len(packet)

@@ -43,12 +43,12 @@ def program() -> Path:
     said = subprocess.run([path, "--version"], capture_output=True, text=True, timeout=START_S)
     version = tuple(int(part) for part in re.findall(r"\d+", said.stdout)[:2])
     if version < OLDEST:
-        raise Unsupported(f"{said.stdout.strip()} is too old; 2.11 is the first that will do")
+        raise Unsupported(f"{said.stdout.strip()} is too old; 2.11 or newer is needed")
     return path
 
 
 def free_ports(count: int) -> list[int]:
-    """Ports nobody listens on now. Somebody may come first; then the start fails and says so."""
+    """Ports that are free now. If another process takes one first, the start fails."""
     sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
     ports = [one.getsockname()[1] for one in sockets]
     for one in sockets:
@@ -91,7 +91,7 @@ class NatsNode:
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
             text=True,
-            start_new_session=True,  # a key press for whoever started it is not for it
+            start_new_session=True,  # a ^C for its starter must not reach it
         )
         threading.Thread(target=self._read_log, args=(self.process,), daemon=True).start()
 

@@ -3,7 +3,7 @@ when a process of the session's own tree has it open, in whatever network namesp
 
 And the way to one of them: an address at which nobody else can be met. Another process may listen
 on the same port, at another address or beside ours (SO_REUSEPORT); then that address is not used.
-Who comes and goes between a look and a connection is noticed by `still`.
+`still` checks that nothing changed between a look and a connection.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from holdfast.adapters.proc import procfs, sock_diag
 from holdfast.adapters.proc.foreground import Foreground, front, shell_of
 from holdfast.adapters.proc.open_files import RawSocket
 from holdfast.adapters.proc.process import (
-    Around,
+    HostFacts,
     ObservedProcess,
     booted_at,
     look_at,
@@ -73,7 +73,7 @@ class ProcObservation:
     def graph(self, place: Place, master: int, *, shell_is_shell: bool) -> Graph:
         state = self._judge(self.evidence(place, master, shell_is_shell=shell_is_shell))
         terminal, tty = _terminal(place, master)
-        around = Around(tty, terminal.foreground_pgid, booted_at(), namespaces_of(place.pid))
+        around = HostFacts(tty, terminal.foreground_pgid, booted_at(), namespaces_of(place.pid))
         pids = procfs.members(place, PROCESSES_MAX + 1)
         if not place.cgroup:
             pids += procfs.same_session(pids, PROCESSES_MAX + 1)
@@ -134,7 +134,7 @@ def _terminal(place: Place, master: int) -> tuple[Terminal, Tty | None]:
         return no_terminal(place), None
 
 
-def _look(pids: list[int], around: Around) -> tuple[list[ObservedProcess], list[str]]:
+def _look(pids: list[int], around: HostFacts) -> tuple[list[ObservedProcess], list[str]]:
     """Every process that is still there, and what could not be shown of them."""
     seen: list[ObservedProcess] = []
     hidden: list[str] = []

@@ -21,7 +21,7 @@ from holdfast.model.limits import FORWARD_DIAL_S
 
 
 async def dial(way: PortRoute) -> socket.socket:
-    """Connected, non-blocking. Raises PortNotListening when it is not the session's any more."""
+    """Connected, non-blocking. Raises PortNotListening when it is no longer the session's."""
     where = (way.address, way.port.number)
     try:
         async with asyncio.timeout(FORWARD_DIAL_S):
@@ -91,7 +91,7 @@ async def _inside(way: PortRoute) -> socket.socket:
 
 
 def main(words: list[str]) -> None:
-    """In a process of its own: enter, connect, hand back."""
+    """In a separate process: enter the namespace, connect, pass the socket back."""
     back, pid, address, port = int(words[0]), words[1], words[2], int(words[3])
     answer = socket.socket(fileno=back)
     try:

@@ -18,7 +18,7 @@ _PAGE_BYTES = os.sysconf("SC_PAGESIZE")
 _CUT = "…"
 
 
-class Around(NamedTuple):
+class HostFacts(NamedTuple):
     """What is the same for every process of one look."""
 
     tty: Tty | None  # None when the terminal is gone
@@ -47,7 +47,7 @@ def booted_at() -> float:
     return time.time() - time.clock_gettime(time.CLOCK_BOOTTIME)
 
 
-def look_at(pid: int, around: Around, most_descriptors: int) -> ObservedProcess:
+def look_at(pid: int, around: HostFacts, most_descriptors: int) -> ObservedProcess:
     """Raises OSError when the process is gone."""
     stat = procfs.stat_of(pid)
     numbers, uid = _status(pid)

@@ -50,7 +50,7 @@ _KINDS = {1: "stream", 2: "dgram", 5: "seqpacket"}
 
 
 class SocketFound(NamedTuple):
-    """What the kernel says of one socket."""
+    """What the kernel reports of one socket."""
 
     family: str
     kind: str

@@ -3,9 +3,9 @@
 `integrate` turns a bare interactive bash, zsh or fish into one that sources our file (in
 `holdfast.shells`) besides the user's own, which are never edited. The shell then reports each
 command line over a FIFO, which it opens only for the moment of a report. Each report carries a
-nonce that the shell read at its start from an inherited pipe and never exports: a program the
-shell runs can write to the FIFO, but not what counts. `shell_reports` reads them. Before each
-report of a prompt the shell writes its own state to a file beside the FIFO (`shell_state`).
+nonce that the shell read at its start from an inherited pipe and never exports: a program the shell
+runs can write to the FIFO, but nothing that is believed. `reports.py` reads them. Before each
+report of a prompt the shell writes its own state to a file beside the FIFO (`state_file.py`).
 
 Deliberately absent: any defence against the user of the shell, who can read its variables. That
 is the doorbell's work.

@@ -10,11 +10,11 @@ and has `%` and newline written as `%25` and `%0A` (bash writes line by line):
     B SEQ PIECES FLAG CWD    a command line begins; FLAG whole | cut | unknown | unparsed
     E SEQ STATUS CWD         it has ended
     P SEQ STATUS CWD         about to read a line, which will be SEQ; STATUS is `$?` now
-    L SEQ PIECES FLAG POINT  asked with LINE_PROBE: what stands in the line editor, its text in T
+    L SEQ PIECES FLAG POINT  asked with LINE_PROBE: the text in the line editor, sent in T
                              before; FLAG whole | cut; POINT is the cursor, in characters
 
-Deliberately absent: any judgement of what a report means for the session, any waiting, any
-output marks (`core.marks`), and the shell's state, which is too big for a FIFO (`shell_state`).
+Deliberately absent: any judgement of what a report means for the session, any waiting, any output
+marks (`core.output_marks`), and the shell's state, which is too big for a FIFO (`state_file.py`).
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class CommandEnd(Record):
 
 
 class PromptShown(Record):
-    """About to read a line. Also says how the last one ended, should its end have been lost."""
+    """About to read a line. Also reports how the last one ended, in case its end was lost."""
 
     seq: int  # of the line to come; an empty line uses none up
     status: int
@@ -55,7 +55,7 @@ class PromptShown(Record):
 
 
 class LineShown(Record):
-    """What stands in the line editor, not submitted. Asked for with LINE_PROBE."""
+    """The text in the line editor, not entered yet. Requested with LINE_PROBE."""
 
     seq: int  # of the line that it will be
     point: int  # where the cursor is, in characters from the beginning
@@ -69,8 +69,9 @@ Report = CommandBegin | CommandEnd | PromptShown | LineShown
 class ReportReader:
     """Bytes of the FIFO in, reports out; what does not carry the nonce is dropped and counted.
 
-    Takes up a stream at any point. A daemon that was killed in the middle of a record leaves the
-    rest of it in the FIFO; that rest is refused, and the next prompt tells what was missed."""
+    It can start at any point of the stream. A daemon that was killed in the middle of a record
+    leaves the rest of it in the FIFO; that rest is refused, and the next prompt reports what was
+    missed."""
 
     def __init__(self, nonce: str) -> None:
         self.refused = 0  # records without the nonce, malformed, or out of order

@@ -1,7 +1,7 @@
 """Words as bash, zsh and fish print them for reading again, with the quoting undone.
 
 Only what their builtins print (`declare -p`, `alias -p`, `trap -p`, `set -x`): no expansions, no
-comments, no operators. Deliberately without errors: what is not understood is taken as it stands.
+comments, no operators. Deliberately without errors: what is not understood is taken literally.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The coordination point in one file: for a relay that stands alone.
+"""The coordination point in one file: for a single relay.
 
 WAL with synchronous=FULL, so what was acknowledged survives a killed process and a lost machine.
 Every call runs in a thread of its own, as SQLite blocks; that thread is the only user of the
@@ -80,11 +80,11 @@ class SqliteCoordination:
                     lambda c=counted, s=seen: self._since(key, below, c, s)  # type: ignore[misc]
                 )
             except HoldfastError:
-                entries = []  # looked at again below, for as long as somebody watches
+                entries = []  # read again below, while there are watchers
             for entry in entries:
                 seen = max(seen, entry.revision)
                 yield entry
-            # Not wait_for: in Python 3.11 it loses a cancellation that comes with the event.
+            # Not wait_for: in Python 3.11 it loses a cancellation that coincides with the event.
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(COORDINATION_POLL_S):
                     await changed.wait()

@@ -57,12 +57,12 @@ def run(options: argparse.Namespace) -> int:
         )
     try:
         from holdfast.mcp import serving
-        from holdfast.mcp.agent_desk import Desk
+        from holdfast.mcp.agent_desk import AgentDesk
     except ModuleNotFoundError as error:
         raise Unsupported(
             f"{error.name} is not installed", hint="pip install 'holdfast[mcp]'"
         ) from error
-    desk = Desk(None, actor, options.session)
+    desk = AgentDesk(None, actor, options.session)
     if options.http is not None:
         serving.serve_http(desk, options.http, os.environ.get(_TOKEN, ""))
     else:
