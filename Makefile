@@ -66,7 +66,7 @@ setup: ## set up again, whatever was done before
 durations: ## keep what the last test run measured: the longest files start first
 	cp build/durations.json tests/durations.json
 
-reference: $(VENV)/.ready-test ## rewrite the blocking SDK and the reference in docs/sdk.md
+reference: $(VENV)/.ready-test ## rewrite the reference in docs/sdk.md
 	$(BIN)/python scripts/api-reference
 
 schema: $(VENV)/.ready-test ## rewrite what is generated from the protocol's declarations: schema, web app's messages, reference

@@ -1911,7 +1911,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
             ),
         ),
         open="chat bots and plain HTTP; the command line, the web, Python, MCP and ssh are here",
-        files=("sdk/aio/session.py", "sdk/blocking.py"),
+        files=("sdk/aio/session.py", "sdk/blocking/__init__.py"),
     ),
     # -- G. Safe autonomy ---------------------------------------------------------------------
     Requirement(

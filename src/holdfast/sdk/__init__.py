@@ -3,8 +3,7 @@
 The public API is async, in `aio/`: its docstring has the files. Beside it:
 
     events.py      what is told of sessions without being asked
-    blocking.py    the same API for programs without async; written by scripts/api-reference
-    loop_thread.py the thread in which that runs
+    blocking/      the same API for programs without async, in front of the async one
 
 What every `hold` verb stands on is blocking and light, and imports nothing it does not need:
 

@@ -1,14 +1,14 @@
 """The thread behind the blocking face of the SDK: one event loop, in which the async calls run
 while the caller waits. One for each connection; it ends with it.
 
-Not here: what the calls are. `sdk/blocking.py` has them, written from the async ones.
+Not here: what the calls are (`__init__.py`).
 """
 
 from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import AsyncGenerator, Coroutine, Generator
+from collections.abc import AsyncGenerator, Callable, Coroutine, Generator
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -58,6 +58,11 @@ class LoopThread:
         finally:
             if not self._loop.is_closed():
                 self.wait(stream.aclose())
+
+    def call(self, work: Callable[[], None]) -> None:
+        """Do this there; it is not waited for."""
+        if not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(work)
 
     def close(self) -> None:
         if self._thread.is_alive():
