@@ -20,7 +20,8 @@ from faults.reached import ReachedHost
 from holdfast.model.errors import HoldfastError, HostLost
 from holdfast.sdk import identity
 from holdfast.sdk.client import Host
-from holdfast.sdk.connection import AWAY, NOT_SENT, Connection
+from holdfast.sdk.client_core.retry_policy import NOT_DELIVERED, RECONNECTABLE
+from holdfast.sdk.connection import Connection
 from holdfast.sdk.identity import Identity
 from holdfast.sdk.reach.machines import Machine
 from holdfast.wire.messages import session as m
@@ -29,7 +30,7 @@ _PROGRAMS = Path(__file__).with_name("programs")
 COME_BACK_S = 90.0  # with everything broken at once; a single fault costs far less
 _RETRY_S = 0.1
 _END = b"\nend\n"
-_NOT_SENT = {kind.code for kind in NOT_SENT}
+_NOT_DELIVERED = {kind.code for kind in NOT_DELIVERED}
 _VIEW = 3
 
 
@@ -52,7 +53,9 @@ class FarHand(Worker):
             try:
                 self.connection = Connection(self._machine, self.operator, "test")
             except HoldfastError as error:
-                assert isinstance(error, AWAY), f"{error.code} is nothing to wait for: {error}"
+                assert isinstance(error, RECONNECTABLE), (
+                    f"{error.code} is nothing to wait for: {error}"
+                )
                 assert time.monotonic() < deadline, f"{self.name} found no way back: {error}"
                 self.stop.wait(_RETRY_S)
         if self._lost_at:
@@ -62,7 +65,7 @@ class FarHand(Worker):
 
     def ask(self, op: Op, request: m.Request) -> m.Answer | None:
         answer = super().ask(op, request)
-        if op.code in _NOT_SENT:  # this time; what became of it before is not said
+        if op.code in _NOT_DELIVERED:  # this time; what became of it before is not said
             op.end, op.outcome, op.code = inf, UNKNOWN, ""
             self.leave()
         return answer
@@ -112,7 +115,7 @@ class FarFollower(Follower):
         while not self.held.endswith(_END) and not self.fault:
             try:
                 self._follow(self._client)
-            except AWAY:
+            except RECONNECTABLE:
                 self.reconnects += 1
                 self.fault = come_back(self._client)
             except HoldfastError as error:
@@ -137,7 +140,7 @@ class FarView(threading.Thread):
         while not self.stop.is_set() and not self.fault:
             try:
                 self._watch()
-            except AWAY:
+            except RECONNECTABLE:
                 self.reconnects += 1
                 self.fault = come_back(self._client)
             except HoldfastError as error:

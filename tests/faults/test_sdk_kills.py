@@ -19,8 +19,7 @@ from faults.crash_points import arm, crashing_host
 from faults.hosting import FaultHost
 from holdfast import Piece, Result, Session, connect, errors, events
 from holdfast.model.limits import KEYED_EXECS_REMEMBERED
-from holdfast.sdk.aio.carrier import AsyncDriver
-from holdfast.sdk.aio.link import HostLink
+from holdfast.sdk.aio.driver import AsyncDriver, HostLink
 from holdfast.sdk.connection import Connection
 from holdfast.wire.messages.session import Answer, Message, Request
 from holdfast.wire.messages.turn import CaughtUp

@@ -14,7 +14,7 @@ import pytest
 
 from holdfast import Piece, Result, errors, events
 from holdfast.model.limits import RELAY_DRAIN_S
-from holdfast.sdk.connection import place
+from holdfast.sdk.connection import target_host
 from holdfast.sdk.reach.machines import Machine
 from process.commanding import Hold
 from process.reaching import Faraway, pid_of_daemon
@@ -151,7 +151,7 @@ def test_a_machine_that_is_this_one_is_spoken_to_by_its_own_socket(faraway: Fara
 
     def found(home: str) -> str | Machine:
         with mock.patch.dict(os.environ, {"HOLDFAST_HOME": home, "HOLDFAST_ON": "box"}):
-            return place()
+            return target_host()
 
     assert found(faraway.host.home) == f"{faraway.host.home}/run/hold.sock"
     assert isinstance(found(faraway.client.home), Machine), "it has no host at all"

@@ -412,7 +412,7 @@ def test_a_blind_turn_keeps_what_is_typed_and_printed_nowhere(
         host_home.ok("ls")  # nothing of a blind turn can be waited for by its output
     host_home.ok("wait", "blinded", "--for", "prompt", "--timeout", "20")
     nowhere(host_home, "blinded", SECRET)
-    assert "kept again" in host_home.ok("turn", "blinded", "seen")
+    assert "kept again" in host_home.ok("turn", "blinded", "unblind")
     nowhere(host_home, "blinded", SECRET)
     told = host_home.json("catchup", "blinded", "--since", "1")
     assert [each["text"] for each in told["commands"]] == ["(typed blind, not kept)"]

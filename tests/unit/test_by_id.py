@@ -94,12 +94,12 @@ def test_nor_another_device_of_the_host() -> None:
 
 def test_an_address_is_a_whole_id_and_a_relay() -> None:
     pinned = f"https://relay.example:7443#sha256:{'0' * 64}"
-    assert machines.find(f"{SESSION}@{RELAY}") == by_id.sought(f"{SESSION}@{RELAY}")
-    found = by_id.sought(f"{SESSION}@{pinned}")
+    assert machines.find(f"{SESSION}@{RELAY}") == by_id.parse_address(f"{SESSION}@{RELAY}")
+    found = by_id.parse_address(f"{SESSION}@{pinned}")
     assert (found.session, found.relays, found.key) == (SESSION, (pinned,), b"")
     for text in (f"{SESSION[:8]}@{RELAY}", f"build@{RELAY}", f"{SESSION}@", f"{SESSION}@box"):
         with pytest.raises(InvalidArgument):
-            by_id.sought(text)
+            by_id.parse_address(text)
 
 
 @pytest.fixture
@@ -127,29 +127,29 @@ def test_the_key_is_the_one_asked_for_or_that_joined_or_the_devices(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     found_at(monkeypatch, HOST)
-    sought = by_id.sought(f"{SESSION}@{RELAY}")
+    sought = by_id.parse_address(f"{SESSION}@{RELAY}")
     with pytest.raises(NoSuchActor):
-        by_id.located(sought)
+        by_id.locate(sought)
     for name in ("device", "bot", "joiner"):
         identity.keep(identity.make(name))
-    assert by_id.located(sought).identity == "device"
+    assert by_id.locate(sought).identity == "device"
     machines.add(Machine("box", HOST.public.hex(), (RELAY,), "joiner"))
-    assert by_id.located(sought).identity == "joiner"
+    assert by_id.locate(sought).identity == "joiner"
     found_at(monkeypatch, OTHER)
-    assert by_id.located(sought).identity == "device", "that host was not joined"
+    assert by_id.locate(sought).identity == "device", "that host was not joined"
     monkeypatch.setenv("HOLDFAST_AS", "bot")
-    assert by_id.located(sought).identity == "bot"
+    assert by_id.locate(sought).identity == "bot"
 
 
 def test_a_session_that_was_found_is_asked_for_at_its_host_when_the_relay_forgot_it(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     identity.keep(identity.make("device"))
-    sought = by_id.sought(f"{SESSION}@{RELAY}")
+    sought = by_id.parse_address(f"{SESSION}@{RELAY}")
     found_at(monkeypatch, None)
     with pytest.raises(NoSuchSession):
-        by_id.located(sought)
+        by_id.locate(sought)
     found_at(monkeypatch, HOST)
-    by_id.located(sought)
+    by_id.locate(sought)
     found_at(monkeypatch, None)
-    assert by_id.located(sought).key == HOST.public
+    assert by_id.locate(sought).key == HOST.public

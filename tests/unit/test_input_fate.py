@@ -1,5 +1,5 @@
 """What a client is told of an input whose connection was lost: taken, or unknown; never refused
-when it may have been typed."""
+when it may have been typed. The client's own logic, its connection and clock played by a script."""
 
 from __future__ import annotations
 
@@ -15,86 +15,60 @@ from holdfast.model.errors import (
     RelayUnreachable,
     TurnHeld,
 )
-from holdfast.sdk.client import Host
+from holdfast.sdk.client_core.client_machine import finish, offer
+from holdfast.sdk.client_core.retry_policy import INPUT_ATTEMPTS
 from holdfast.wire.messages import session as m
+from unit.scripted_io import SESSION, ScriptedIo
+
+LOST, AWAY = HostLost("lost"), RelayUnreachable("no way")
+TAKEN = m.Accepted(0, 1, 0)
 
 
-class _Connection:
-    """Answers in turn with these."""
-
-    def __init__(self, outcomes: list[HoldfastError | None]) -> None:
-        self._outcomes = outcomes
-        self.asked: list[m.Request] = []
-
-    def next_id(self) -> int:
-        return len(self.asked) + 1
-
-    def ask(self, request: m.Request) -> m.Answer:
-        self.asked.append(request)
-        outcome = self._outcomes.pop(0)
-        if outcome is not None:
-            raise outcome
-        return m.Accepted(request.id, 1, 0)
-
-
-class _Client(Host):
-    """Without a host; `back` is what stands in the way of coming back."""
-
-    def __init__(self, *outcomes: HoldfastError | None, back: HoldfastError | None = None) -> None:
-        self._seqs = {}
-        self.connection = _Connection(list(outcomes))  # type: ignore[assignment]
-        self._back = back
-        self.came_back = 0
-
-    def reconnect(self, deadline_s: float = 0.0) -> None:
-        self.came_back += 1
-        if self._back is not None:
-            raise self._back
-
-
-def fate(client: _Client) -> str:
+def fate(io: ScriptedIo) -> str:
     try:
-        client.send("s", "x")
+        finish(offer(io, m.Submit(0, SESSION, 1, "x")))
         return "accepted"
     except HoldfastError as error:
         return error.code
 
 
-LOST, AWAY = HostLost("lost"), RelayUnreachable("no way")
-
-
 @pytest.mark.requirement("M6")
 @pytest.mark.parametrize(
-    ("client", "told"),
+    ("io", "told"),
     [
-        (_Client(None), "accepted"),
-        (_Client(LOST, None), "accepted"),
-        (_Client(TurnHeld("held")), "turn_held"),
-        (_Client(AWAY), "relay_unreachable"),  # it was never sent
-        (_Client(LOST, TurnHeld("held")), "turn_held"),  # the host knows that it has not taken it
-        (_Client(LOST, AWAY), "input_unknown"),
-        (_Client(LOST, LOST), "input_unknown"),
-        (_Client(LOST, HandshakeFailed("no")), "input_unknown"),
-        (_Client(LOST, back=AWAY), "input_unknown"),
-        (_Client(LOST, back=ActorRevoked("out")), "input_unknown"),
-        (_Client(LOST, back=RateLimited("slow")), "input_unknown"),
+        (ScriptedIo(TAKEN), "accepted"),
+        (ScriptedIo(LOST, TAKEN), "accepted"),
+        (ScriptedIo(LOST, TAKEN.replace(repeated=True)), "accepted"),
+        (ScriptedIo(TAKEN.replace(repeated=True)), "input_unknown"),  # another used its number
+        (ScriptedIo(TurnHeld("held")), "turn_held"),
+        (ScriptedIo(AWAY), "relay_unreachable"),  # it was never sent
+        (ScriptedIo(LOST, TurnHeld("held")), "turn_held"),  # the host knows it did not take it
+        (ScriptedIo(LOST, *[AWAY] * 3), "input_unknown"),
+        (ScriptedIo(LOST, AWAY, TAKEN), "accepted"),
+        (ScriptedIo(*[LOST] * INPUT_ATTEMPTS), "input_unknown"),
+        (ScriptedIo(LOST, *[HandshakeFailed("no")] * 3), "input_unknown"),
+        (ScriptedIo(LOST, back=AWAY), "input_unknown"),
+        (ScriptedIo(LOST, back=ActorRevoked("out")), "input_unknown"),
+        (ScriptedIo(LOST, back=RateLimited("slow")), "input_unknown"),
+        (ScriptedIo(back=AWAY, connected=False), "relay_unreachable"),  # it was never sent
     ],
 )
 def test_an_input_that_may_have_been_typed_is_never_called_refused(
-    client: _Client, told: str
+    io: ScriptedIo, told: str
 ) -> None:
-    assert fate(client) == told
+    assert fate(io) == told
 
 
 @pytest.mark.requirement("M6")
 def test_it_is_sent_again_under_the_same_number() -> None:
-    client = _Client(LOST, None)
-    assert fate(client) == "accepted"
-    first, second = client.connection.asked  # type: ignore[attr-defined]
-    assert first.seq == second.seq == 1 and client.came_back == 1
+    io = ScriptedIo(LOST, TAKEN)
+    assert fate(io) == "accepted"
+    first, second = io.asked
+    assert isinstance(first, m.Submit) and isinstance(second, m.Submit)
+    assert first.seq == second.seq == 1 and io.came_back == 1
 
 
 def test_unknown_names_what_to_do() -> None:
     with pytest.raises(InputUnknown) as caught:
-        _Client(LOST, LOST).send("s", "x")
+        finish(offer(ScriptedIo(*[LOST] * INPUT_ATTEMPTS), m.Submit(0, SESSION, 1, "x")))
     assert "look at the screen" in caught.value.hint

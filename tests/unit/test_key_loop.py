@@ -18,10 +18,10 @@ from hypothesis import strategies as st
 from holdfast.adapters import compiled
 from holdfast.cli.attach.native_loop import CHOSEN_BY, KeyLoop, find
 from holdfast.cli.attach.prefix_keys import PREFIX
-from holdfast.cli.untaken import UnackedInputs
 from holdfast.model.errors import ProtocolViolation
 from holdfast.model.native_builds import KEY_LOOP
 from holdfast.model.state import Ending
+from holdfast.sdk.client_core.unacked_inputs import UnackedInputs
 from holdfast.sdk.connection import Connection
 from holdfast.wire.frames import Decoder, encode, output_head, quiet_input
 from holdfast.wire.messages import session as m

@@ -16,9 +16,9 @@ from holdfast.model.errors import HostLost, InputUnknown, SessionBusy
 from holdfast.model.ids import SessionId
 from holdfast.model.size import Size
 from holdfast.sdk.aio.command_run import Running, _Kept
-from holdfast.sdk.aio.inputs import Inputs
-from holdfast.sdk.aio.link import HostLink
+from holdfast.sdk.aio.driver import HostLink
 from holdfast.sdk.aio.session import Session
+from holdfast.sdk.client_core.client_machine import offer
 from holdfast.wire.frames import Decoder, encode
 from holdfast.wire.messages import session as m
 
@@ -82,6 +82,11 @@ async def linked(
         server.close()
 
 
+async def typed(link: HostLink, data: bytes) -> m.Accepted:
+    async with link.inputs(SESSION).next() as seq:
+        return await offer(link, m.Input(0, SESSION, seq, data))
+
+
 def _accepts(request: m.Request) -> Iterable[m.Message]:
     if isinstance(request, m.Input):
         yield m.Accepted(request.id, request.seq, 0)
@@ -95,15 +100,14 @@ def test_a_hundred_cancelled_inputs_leave_whole_frames_in_order(tmp_path: Path) 
 
     async def work() -> FakeHost:
         async with linked(tmp_path, _accepts, read_bytes=3000) as (host, link):
-            inputs = Inputs(link, SESSION)
             for number in range(100):
                 data = bytes([number]) * dice.choice((1, 500, 60_000))
-                task = asyncio.create_task(inputs.offer(m.Input(0, SESSION, 0, data)))
+                task = asyncio.create_task(typed(link, data))
                 if number % 10:  # else before it has begun
                     await asyncio.sleep(dice.random() ** 3 * 0.03)
                 task.cancel()
                 await asyncio.wait((task,))
-            await inputs.offer(m.Input(0, SESSION, 0, b"last"))
+            await typed(link, b"last")
         await host.left.wait()
         return host
 
@@ -127,9 +131,9 @@ def test_an_input_whose_answer_was_lost_is_sent_again_under_its_number(tmp_path:
                 yield from _accepts(request)
 
         async with linked(tmp_path, answering) as (made, link):
-            host, inputs = made, Inputs(link, SESSION)
-            first = asyncio.create_task(inputs.offer(m.Input(0, SESSION, 0, b"one")))
-            second = asyncio.create_task(inputs.offer(m.Input(0, SESSION, 0, b"two")))
+            host = made
+            first = asyncio.create_task(typed(link, b"one"))
+            second = asyncio.create_task(typed(link, b"two"))
             await asyncio.gather(first, second)
             return [(each.seq, each.data) for each in host.inputs()]
 
@@ -147,7 +151,7 @@ def test_an_input_whose_host_is_lost_each_time_is_unknown_and_not_done(tmp_path:
         async with linked(tmp_path, answering) as (made, link):
             host = made
             with pytest.raises(InputUnknown):
-                await Inputs(link, SESSION).offer(m.Input(0, SESSION, 0, b"x"))
+                await typed(link, b"x")
             return len({each.seq for each in host.inputs()})
 
     assert asyncio.run(asyncio.wait_for(work(), 30)) == 1
@@ -163,11 +167,10 @@ def test_a_refused_input_is_raised_and_the_next_has_another_number(tmp_path: Pat
 
     async def work() -> int:
         async with linked(tmp_path, answering) as (_, link):
-            inputs = Inputs(link, SESSION)
             with pytest.raises(SessionBusy) as refused:
-                await inputs.offer(m.Input(0, SESSION, 0, b"x"))
+                await typed(link, b"x")
             assert (refused.value.hint, refused.value.retryable) == ("later", True)
-            return (await inputs.offer(m.Input(0, SESSION, 0, b"x"))).seq
+            return (await typed(link, b"x")).seq
 
     assert asyncio.run(asyncio.wait_for(work(), 30)) == 2
 
@@ -251,7 +254,7 @@ def test_a_long_command_is_followed_however_often_the_host_is_lost_meanwhile(
 
         async with linked(tmp_path, answering) as (made, link):
             host = made
-            running = Running(link, Inputs(link, SESSION), cast(Session, _Handle()), "make", "", "")
+            running = Running(link, link.inputs(SESSION), cast(Session, _Handle()), "make", "", "")
             result = await running.result()
             return result.output_bytes, {e.seq for e in host.heard if isinstance(e, m.Exec)}
 
@@ -270,7 +273,7 @@ def test_a_host_that_is_gone_for_good_is_told_once_and_soon(tmp_path: Path, begu
 
         async with linked(tmp_path, answering) as (made, link):
             host = made
-            running = Running(link, Inputs(link, SESSION), cast(Session, _Handle()), "make", "", "")
+            running = Running(link, link.inputs(SESSION), cast(Session, _Handle()), "make", "", "")
             with pytest.raises(HostLost if begun else InputUnknown):
                 await asyncio.wait_for(running.result(), PATIENCE_S / 2)
 

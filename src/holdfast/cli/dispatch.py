@@ -7,7 +7,7 @@ import sys
 from importlib import import_module
 
 from holdfast import __version__
-from holdfast.cli.session_address import name_there
+from holdfast.cli.session_address import select_machine
 from holdfast.model.errors import HoldfastError
 
 TYPE_CHECKING = False
@@ -61,7 +61,7 @@ def main(arguments: list[str] | None = None) -> int:
         verb = load(words[0])
         options = verb.parser().parse_args(words[1:])
         if isinstance(getattr(options, "session", None), str):
-            options.session = name_there(options.session)
+            options.session = select_machine(options.session)
         status: int = verb.run(options)
         sys.stdout.flush()
         return status
@@ -108,8 +108,8 @@ def _overview() -> str:
         "",
         "A session is named by its name, its id, or a unique beginning of its id; on a machine you",
         "have joined, by MACHINE/NAME; anywhere else by its whole id and a relay, ID@RELAY-URL.",
-        "--on, or HOLDFAST_ON, says the machine for any verb.",
-        "`hold VERB --help` tells more, with examples. HOLDFAST_HOME moves everything elsewhere;",
+        "--on, or HOLDFAST_ON, selects the machine for any verb.",
+        "`hold VERB --help` has details and examples. HOLDFAST_HOME is the folder of all state;",
         "--as, or HOLDFAST_AS, acts as another actor whose key you can read (`hold actor add`).",
     ]
     return "\n".join(lines)

@@ -9,8 +9,8 @@ import sys
 
 from holdfast.model.home import Home, home_of
 from holdfast.sdk.client import Host
-from holdfast.sdk.connection import place
-from holdfast.sdk.reach.host_relays import only_here, own_reached, relays
+from holdfast.sdk.connection import target_host
+from holdfast.sdk.reach.host_relays import only_here, relays, wait_until_reached
 from holdfast.wire.messages import admission as ad
 
 _REACHED_S = 10.0  # for the host's own relay to start and be dialled: it takes half a second
@@ -31,7 +31,7 @@ def say_how(home: Home) -> None:
 def show_link(home: Home) -> None:
     """For one device of whoever started this host, which may do what they may."""
     with Host(home.socket, client="hold up") as host:
-        found = own_reached(host, _REACHED_S)
+        found = wait_until_reached(host, _REACHED_S)
         if not found:
             return
         if not any(each.reached for each in found):
@@ -65,5 +65,5 @@ def say_if_only_here(link: str) -> None:
 def how_to_listen(where: str) -> str:
     """How a host that runs gets its own relay to listen elsewhere."""
     home = home_of(os.environ, os.getuid())
-    config = home.config if place() == home.socket else "its config.toml"
+    config = home.config if target_host() == home.socket else "its config.toml"
     return f'put `relay = "{where}"` into {config}, then `hold daemon restart` (sessions carry on)'

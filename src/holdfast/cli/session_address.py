@@ -1,12 +1,12 @@
-"""Sessions that are named with their place: MACHINE/NAME and ID@RELAY-URL."""
+"""Sessions addressed together with their machine: MACHINE/NAME and ID@RELAY-URL."""
 
 from __future__ import annotations
 
 import os
 
 
-def name_there(named: str) -> str:
-    """What the session is called where it is. From now on the whole command is about that place."""
+def select_machine(named: str) -> str:
+    """The name of the session on its machine. The whole command is for that machine from now on."""
     if "@" in named:
         os.environ["HOLDFAST_ON"] = named
         return named.partition("@")[0]
@@ -15,8 +15,8 @@ def name_there(named: str) -> str:
     return named
 
 
-def name_from_here(name: str) -> str:
-    """By which a session of that name is found again from here."""
+def address_from_here(name: str) -> str:
+    """The address by which that session is found from here."""
     where = os.environ.get("HOLDFAST_ON", "")
     if "@" in where:
         return where

@@ -20,12 +20,12 @@ def started_host(client: str) -> Host:
     import contextlib
 
     from holdfast.sdk.client import Host
-    from holdfast.sdk.connection import place
+    from holdfast.sdk.connection import target_host
 
     try:
         return Host(client=client)
     except HostDown:
-        if not isinstance(place(), str):
+        if not isinstance(target_host(), str):
             raise  # elsewhere: not ours to start
         with contextlib.suppress(AlreadyUp):  # somebody else started it meanwhile
             start_host()

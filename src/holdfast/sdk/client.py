@@ -4,48 +4,49 @@
         info = host.run(["make"], name="build")
         host.send(info.id, "yes")
 
-Inputs are numbered and sent once. When the connection is lost before the host acknowledged one, the
-client comes back, asks what was taken, and either knows or says so with InputUnknown; it never
-guesses and never types twice.
+What happens when the host is lost is in `client_core`; here is how it is carried out by a thread
+that blocks. It is what every `hold` verb stands on, so it is light: no asyncio, no typing.
 """
 
 from __future__ import annotations
 
 import time
 
-from holdfast.model.errors import HoldfastError, HostLost, InputUnknown
+from holdfast.model.errors import TimedOut
 from holdfast.model.graph import Graph
 from holdfast.model.info import HostInfo, SessionInfo
 from holdfast.model.limits import RECONNECT_DEADLINE_S
 from holdfast.model.size import Size
 from holdfast.model.state import Level
-from holdfast.sdk.connection import AWAY, NOT_SENT, Connection, new_operator, place
+from holdfast.sdk.client_core import client_machine
+from holdfast.sdk.client_core.client_machine import finish
+from holdfast.sdk.client_core.retry_policy import LOCAL, RELAY, ReconnectPolicy
+from holdfast.sdk.connection import Connection, new_operator, target_host
 from holdfast.wire.messages import session as m
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from typing import Self, TypeVar
 
     from holdfast.sdk.reach.machines import Machine
 
     A = TypeVar("A", bound=m.Answer)
-
-_RETRY_S = 0.02
-_REDIAL_S = 0.3  # of a relay, which others dial too
+    Inbox = Callable[[m.Message], bool]  # whether a message is for its reader
 
 
 class Host:
     """A blocking client of one host. What has no method of its own here is asked with `ask` and a
-    message of `wire.messages` or `wire.authority`."""
+    message of `wire.messages`; what is waited for, with `io` and `client_core`."""
 
     def __init__(self, path: str | Machine | None = None, client: str = "python") -> None:
-        """`path`: of a host's socket, or a machine of `sdk.machines`; None: as the environment
-        says, which is usually this user's own host."""
-        self.path = path or place()
+        """`path`: of a host's socket, or a machine of `sdk.reach.machines`; None: as the
+        environment says, which is usually this user's own host."""
+        self.path = path or target_host()
         self.client = client
         self.operator = new_operator()
         self._seqs: dict[str, int] = {}
+        self._last_channel = 0
         self.connection = Connection(self.path, self.operator, client)
 
     def __enter__(self) -> Self:
@@ -59,16 +60,27 @@ class Host:
 
     def reconnect(self, deadline_s: float = RECONNECT_DEADLINE_S) -> None:
         """Get back to a host whose daemon was replaced. The same operator as before."""
+        self._dial(self._policy.replace(patience_s=deadline_s, stopped_is_final=False))
+
+    def come_back(self) -> None:
+        """The same, if the connection was lost; but a host that was stopped is given up at once."""
+        if self.connection.lost:
+            self._dial(self._policy)
+
+    @property
+    def _policy(self) -> ReconnectPolicy:
+        return LOCAL if isinstance(self.path, str) else RELAY
+
+    def _dial(self, policy: ReconnectPolicy) -> None:
+        async def dial() -> Connection:
+            return Connection(self.path, self.operator, self.client)
+
         self.connection.close()
-        deadline = time.monotonic() + deadline_s
-        while True:
-            try:
-                self.connection = Connection(self.path, self.operator, self.client)
-                return
-            except AWAY:
-                if time.monotonic() >= deadline:
-                    raise
-                time.sleep(_RETRY_S if isinstance(self.path, str) else _REDIAL_S)
+        self.connection = finish(client_machine.reconnect(self.io(), dial, policy))
+
+    def io(self, deadline: float | None = None) -> BlockingIo:
+        """For the coroutines of `client_core`, run by `finish`; until a time.monotonic()."""
+        return BlockingIo(self, deadline)
 
     # -- asking -------------------------------------------------------------------------------
 
@@ -88,9 +100,8 @@ class Host:
         rehomeable: bool = False,
     ) -> SessionInfo:
         """Start a session. Not repeated when the connection is lost: it might start two."""
-        connection = self.connection
         request = m.Run(
-            connection.next_id(),
+            0,
             tuple(argv),
             name,
             cwd,
@@ -103,7 +114,7 @@ class Host:
             predecessor,
             rehomeable,
         )
-        return self._expect(connection.ask(request), m.Shown).info
+        return self.ask(request, m.Shown, once=True).info
 
     def sessions(self, *, ended: bool = False) -> tuple[SessionInfo, ...]:
         return self.ask(m.ListSessions(0, ended), m.Sessions).sessions
@@ -135,11 +146,18 @@ class Host:
         self.ask(m.Watch(0, session), m.Done)
 
     def restart_daemon(self) -> None:
-        self._expect(self.connection.ask(m.RestartDaemon(self.connection.next_id())), m.Done)
+        self.ask(m.RestartDaemon(0), m.Done, once=True)
 
     def shutdown(self, *, end_sessions: bool = False) -> None:
-        request = m.Shutdown(self.connection.next_id(), end_sessions)
-        self._expect(self.connection.ask(request), m.Done)
+        self.ask(m.Shutdown(0, end_sessions), m.Done, once=True)
+
+    def ask(self, request: m.Request, kind: type[A], *, once: bool = False) -> A:
+        """Ask, and ask again when the connection is lost; `once`: what must not be done twice."""
+        return finish(client_machine.ask(self.io(), request, kind, once=once))
+
+    def next_channel(self) -> int:
+        self._last_channel += 1
+        return self._last_channel
 
     # -- input --------------------------------------------------------------------------------
 
@@ -157,47 +175,69 @@ class Host:
         return self._seqs[session]
 
     def _offer(self, request: m.Submit | m.Keys | m.Input) -> m.Accepted:
-        seq, sent = self.next_seq(request.session), False
-        for _ in range(2):
-            request = request.replace(id=self.connection.next_id(), seq=seq)
+        numbered = request.replace(seq=self.next_seq(request.session))
+        return finish(client_machine.offer(self.io(), numbered))
+
+
+class BlockingIo:
+    """The ClientIo that blocks. One operation at a time: what comes meanwhile for nobody is
+    dropped, except answers to other requests while one is waited for."""
+
+    patience_s = RECONNECT_DEADLINE_S
+
+    def __init__(self, host: Host, deadline: float | None) -> None:
+        self._host, self._deadline = host, deadline
+
+    def now(self) -> float:
+        return time.monotonic()
+
+    def _left(self) -> float | None:
+        return None if self._deadline is None else max(0.0, self._deadline - time.monotonic())
+
+    async def sleep(self, seconds: float) -> None:
+        left = self._left()
+        if left is not None and left <= seconds:
+            time.sleep(left)
+            raise TimedOut("the host did not answer in time")
+        time.sleep(seconds)
+
+    async def connect(self) -> None:
+        self._host.come_back()
+
+    async def exchange(self, request: m.Request) -> m.Answer:
+        connection = self._host.connection
+        return connection.ask(request.replace(id=connection.next_id()), self._left())
+
+    async def send(self, request: m.Request) -> Inbox:
+        connection = self._host.connection
+        number = connection.next_id()
+        connection.send(request.replace(id=number))
+        return lambda message: isinstance(message, m.Answer) and message.id == number
+
+    async def attach(self, request: m.Attach) -> tuple[m.Attached, Inbox]:
+        number = self._host.next_channel()
+        answer = await self.exchange(request.replace(channel=number))
+        attached = client_machine.expect(answer, m.Attached)
+        return attached, lambda message: getattr(message, "channel", -1) == number
+
+    async def watch(self, session: str) -> Inbox:
+        await self.exchange(m.Watch(0, session))
+        return lambda message: not isinstance(message, m.Answer)
+
+    async def next(self, inbox: Inbox, pause_s: float | None = None) -> m.Message | None:
+        paused = None if pause_s is None else time.monotonic() + pause_s
+        while True:
+            left = self._left()
+            if paused is not None and (left is None or paused < time.monotonic() + left):
+                left = max(0.0, paused - time.monotonic())
             try:
-                return self._expect(self.connection.ask(request), m.Accepted)
-            except NOT_SENT:
-                if not sent:
-                    raise
-            except HostLost:
-                sent = True
-            # The number makes sending it again harmless: if it was taken, we are told so.
-            self._come_back()
-        raise InputUnknown(
-            "the host was lost twice before it said whether it took the input",
-            hint="look at the screen before you type it again",
-        )
+                message = self._host.connection.receive(left)
+            except TimedOut:
+                if paused is not None and time.monotonic() >= paused:
+                    return None
+                raise
+            if inbox(message):
+                return message
 
-    def _come_back(self) -> None:
-        try:
-            self.reconnect()
-        except HoldfastError as error:  # also when we are not let in again: it may be typed
-            raise InputUnknown(
-                "the host was lost before it said whether it took the input",
-                hint="look at the screen before you type it again",
-            ) from error
-
-    # -- answers ------------------------------------------------------------------------------
-
-    def ask(self, request: m.Request, kind: type[A]) -> A:
-        """Ask something that may be asked twice: once more if the daemon is replaced meanwhile."""
-        for attempt in range(2):
-            try:
-                numbered = request.replace(id=self.connection.next_id())
-                return self._expect(self.connection.ask(numbered), kind)
-            except HostLost:
-                if attempt:
-                    raise
-                self.reconnect()
-        raise AssertionError("unreachable")
-
-    def _expect(self, answer: m.Answer, kind: type[A]) -> A:
-        if not isinstance(answer, kind):
-            raise HostLost(f"the host answered {answer.tag} instead of {kind.tag}")
-        return answer
+    def release(self, inbox: Inbox) -> None:
+        """Nothing is kept for it here; the host notices when this program leaves."""

@@ -14,18 +14,12 @@ import time
 from collections import deque
 
 from holdfast.model.errors import (
-    ChannelBroken,
-    CoordinationDown,
-    HandshakeFailed,
     HoldfastError,
     HostDown,
     HostLost,
     InvalidArgument,
-    LimitReached,
     NotPermitted,
     ProtocolViolation,
-    RateLimited,
-    RelayUnreachable,
     TimedOut,
     from_code,
 )
@@ -53,15 +47,6 @@ _READ_BYTES = 96 << 10  # below malloc's limit for mapping memory anew at each r
 GREETING_TIMEOUT_S = 10.0  # a daemon that is being restarted answers well within this
 
 
-# What a client that had a connection gets over by trying again for a while.
-AWAY = (
-    *(HostDown, HostLost, RelayUnreachable, ChannelBroken, HandshakeFailed),
-    *(TimedOut, CoordinationDown, RateLimited, LimitReached),
-)
-# Of these, what a request is answered with that did not even get on its way.
-NOT_SENT = (RelayUnreachable, HandshakeFailed, CoordinationDown)
-
-
 def socket_path() -> str:
     """Where this user's host listens: their own, else the system's if it runs."""
     own: Home = home_of(os.environ, os.getuid())
@@ -70,8 +55,8 @@ def socket_path() -> str:
     return SYSTEM.socket if os.path.exists(SYSTEM.socket) else own.socket
 
 
-def place() -> str | Machine:
-    """Where the host is that this program means: another machine, if it was told so, else here."""
+def target_host() -> str | Machine:
+    """The host this program means: the machine of HOLDFAST_ON, else the one here."""
     if not os.environ.get("HOLDFAST_ON"):
         return socket_path()
     from holdfast.sdk.reach import machines
@@ -113,6 +98,7 @@ class Connection:
         self._received: deque[Message] = deque()
         self.decoder = Decoder(SNAPSHOT_MAX_BYTES)  # goes with the socket to whoever reads it on
         self.last_id = 0  # of the requests so far
+        self.lost = False  # it is of no more use
         remote = not isinstance(path, str)
         self.sock = _connect(path) if isinstance(path, str) else _dial(path, acting)
         try:
@@ -153,6 +139,7 @@ class Connection:
         try:
             self.sock.sendall(frame)
         except OSError as error:
+            self.lost = True
             raise HostLost("the connection to the host was lost") from error
 
     def ask(self, request: Request, timeout: float | None = None) -> Answer:
@@ -205,8 +192,10 @@ class Connection:
         try:
             data = self.sock.recv(_READ_BYTES)
         except OSError as error:
+            self.lost = True
             raise HostLost("the connection to the host was lost") from error
         if not data:
+            self.lost = True
             raise HostLost("the host closed the connection")
         return data
 

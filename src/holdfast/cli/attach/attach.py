@@ -8,7 +8,7 @@ from holdfast.cli.attach.attach_exit import AttachDetached, AttachEnded
 from holdfast.cli.attach.predicted_typing import chosen
 from holdfast.cli.attach.raw_terminal import RawTerminal
 from holdfast.cli.attach.terminal_client import TerminalClient
-from holdfast.cli.session_address import name_from_here
+from holdfast.cli.session_address import address_from_here
 from holdfast.model.errors import InvalidArgument, NotPermitted
 from holdfast.model.state import Ending
 
@@ -30,9 +30,8 @@ def attach_terminal(session: str, *, observe: bool = False, predict: str | None 
             finally:
                 client.wipe_line()
     except AttachDetached as left:
-        print(
-            f"\r\n[detached from {name}{left.why}; `hold attach {name_from_here(name)}` comes back]"
-        )
+        again = f"`hold attach {address_from_here(name)}`"
+        print(f"\r\n[detached from {name}{left.why}; {again} comes back]")
         return 0
     except AttachEnded as end:
         print(f"\r\n[{name} ended: {end.ending}]")

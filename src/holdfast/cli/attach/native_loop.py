@@ -21,7 +21,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from holdfast.cli.untaken import UnackedInputs
+    from holdfast.sdk.client_core.unacked_inputs import UnackedInputs
     from holdfast.sdk.connection import Connection
 
 CHOSEN_BY = "HOLDFAST_KEY_LOOP"  # "python" keeps the loop in C out of the way

@@ -22,13 +22,15 @@ from holdfast.cli.attach.prefix_keys import HELP, HINT, PREFIX, PrefixCommand, P
 from holdfast.cli.attach.raw_terminal import RawTerminal, signals_as_bytes, terminal_size, write_all
 from holdfast.cli.attach.status_line import SHOWN_S, StatusLine
 from holdfast.cli.attach.turn_prompts import TurnPrompts
-from holdfast.cli.untaken import UnackedInputs
 from holdfast.model.errors import Fenced, HostLost, InvalidArgument, SessionEnded, TurnHeld
-from holdfast.model.limits import ECHO_BACK_S, RECONNECT_DEADLINE_S
+from holdfast.model.limits import ECHO_BACK_S
 from holdfast.model.patience import EchoPatience
 from holdfast.model.size import Size
 from holdfast.model.state import Ending
-from holdfast.sdk.connection import AWAY, Connection, new_operator, place
+from holdfast.sdk.client_core.client_machine import finish, reconnect
+from holdfast.sdk.client_core.retry_policy import ATTACH, RECONNECTABLE
+from holdfast.sdk.client_core.unacked_inputs import UnackedInputs
+from holdfast.sdk.connection import Connection, new_operator, target_host
 from holdfast.wire.frames import quiet_input
 from holdfast.wire.messages import session as m
 from holdfast.wire.terminal_queries import strip_queries
@@ -39,7 +41,6 @@ if TYPE_CHECKING:
 
 _READ_BYTES = 16 << 10
 _WINDOW_BYTES = 64 << 10  # keys sent and not yet taken; beyond it we stop reading the keyboard
-_RETRY_S = 0.05
 _SAY_AFTER_S = 1.0  # a reconnect shorter than this needs no words
 
 
@@ -56,11 +57,12 @@ class TerminalClient:
         self._offset: int | None = None  # of the next output byte to show
         self._live_from = 0  # output before this was printed before we came: its queries are old
         self._answers = False
-        self._untaken = UnackedInputs()
+        self._unacked = UnackedInputs()
         self._prefix = PrefixKeys()
         self._painted = False
         self._line = StatusLine()
-        self._away = False  # the connection is lost and not back yet
+        self._away_since: float | None = None  # when the connection was lost that is not back yet
+        self._said_away = False
         self._attach_id = 0  # of the latest Attach sent without waiting for its answer
         self._patience = EchoPatience()
         self._key_loop = KeyLoop(PREFIX, _WINDOW_BYTES)
@@ -73,7 +75,7 @@ class TerminalClient:
 
     def connect(self) -> None:
         """Connect and open the channel, from where we were if we were."""
-        where = place()
+        where = target_host()
         self._connection = Connection(where, self._operator, "hold attach")
         asked = time.monotonic()
         attached = self._open(self._offset)
@@ -81,8 +83,8 @@ class TerminalClient:
         if os.environ.get("HOLDFAST_SESSION") == self._session:
             raise InvalidArgument("this terminal is inside that very session")
         self._ahead.connected(not isinstance(where, str), time.monotonic() - asked)
-        self._untaken.taken(attached.input_seq)
-        for seq, data in self._untaken.all():
+        self._unacked.taken(attached.input_seq)
+        for seq, data in self._unacked.all():
             self._send_input(seq, data)
 
     def _open(self, since: int | None) -> m.Attached:
@@ -102,44 +104,43 @@ class TerminalClient:
         self._live_from = answer.info.output_offset
         return answer
 
-    def _come_back(self, terminal: RawTerminal) -> None:
+    def _come_back(self) -> None:
         """The connection is gone; the session most likely is not."""
         self._connection.close()
-        self._away = True
         self._turn.lost()
-        started = time.monotonic()
-        said = False
-        while True:
-            try:
-                self.connect()
-                self._away = False
-                if said:
-                    self._repaint()
-                return
-            except SessionEnded:
-                raise AttachEnded(self._ending()) from None
-            except AWAY as error:
-                waited = time.monotonic() - started
-                if waited > RECONNECT_DEADLINE_S:
-                    raise AttachDetached(f": {error.message}") from error
-                if waited > _SAY_AFTER_S and not said:
-                    said = True
-                    self._say("the host is away (`hold up -d` starts one); C-\\ d detaches")
-                self._wait_away()
+        self._away_since, self._said_away = time.monotonic(), False
+        try:
+            finish(reconnect(self, self._dial, ATTACH))
+        except SessionEnded:
+            raise AttachEnded(self._ending()) from None
+        except RECONNECTABLE as error:
+            raise AttachDetached(f": {error.message}") from error
+        self._away_since = None
+        if self._said_away:
+            self._repaint()
+
+    async def _dial(self) -> None:
+        self.connect()
+
+    def now(self) -> float:
+        return time.monotonic()
+
+    async def sleep(self, seconds: float) -> None:
+        """While the host is away keys are kept in order, up to the window."""
+        assert self._away_since is not None
+        if time.monotonic() - self._away_since > _SAY_AFTER_S and not self._said_away:
+            self._said_away = True
+            self._say("the host is away (`hold up -d` starts one); C-\\ d detaches")
+        if self._unacked.bytes >= _WINDOW_BYTES:
+            time.sleep(seconds)
+        elif select.select([0], [], [], seconds)[0]:
+            self._on_keys()
 
     def _ending(self) -> Ending:
         """How the session ended while we were away."""
         answer = self._connection.ask(m.Show(self._connection.next_id(), self._session))
         ending = answer.info.ending if isinstance(answer, m.Shown) else None
         return ending or Ending(lost="unknown")
-
-    def _wait_away(self) -> None:
-        """Keys while the host is away are kept in order, up to the window."""
-        if select.select([0], [], [], _RETRY_S)[0]:
-            if self._untaken.bytes < _WINDOW_BYTES:
-                self._on_keys()
-            else:
-                time.sleep(_RETRY_S)
 
     # -- the loop -----------------------------------------------------------------------------
 
@@ -152,7 +153,7 @@ class TerminalClient:
             try:
                 self._serve_connection(terminal, woken)
             except HostLost:
-                self._come_back(terminal)
+                self._come_back()
 
     def _serve_connection(self, terminal: RawTerminal, woken: socket.socket) -> None:
         connection = self._connection
@@ -170,7 +171,7 @@ class TerminalClient:
                 self._repaint()
             if self._usual() and self._serve_usual(connection, woken):
                 continue
-            wanted = self._untaken.bytes < _WINDOW_BYTES
+            wanted = self._unacked.bytes < _WINDOW_BYTES
             if wanted != reading_keys:
                 poll.register(0, select.POLLIN) if wanted else poll.unregister(0)
                 reading_keys = wanted
@@ -194,7 +195,7 @@ class TerminalClient:
             and self._answers
             and not (self._observe or self._prefix.waiting or self._line.shown or self._ahead.on)
             and not self._turn.asks
-            and self._untaken.bytes < _WINDOW_BYTES
+            and self._unacked.bytes < _WINDOW_BYTES
             and self._connection.between_frames
         )
 
@@ -204,7 +205,7 @@ class TerminalClient:
             return False
         loop = self._key_loop
         went_well = loop.serve(
-            connection, woken.fileno(), self._untaken, self._session, self._channel, self._offset
+            connection, woken.fileno(), self._unacked, self._session, self._channel, self._offset
         )
         self._offset = loop.offset
         if loop.keys:
@@ -232,7 +233,7 @@ class TerminalClient:
             if message.channel == self._channel:
                 self._show(message.offset, message.data)
         elif isinstance(message, m.Accepted):
-            self._untaken.taken(message.seq)
+            self._unacked.taken(message.seq)
         elif isinstance(message, m.Resync):
             if message.channel == self._channel:
                 self._on_resync(message)
@@ -244,7 +245,7 @@ class TerminalClient:
         elif isinstance(message, m.Dismissed):
             fenced = message.code == Fenced.code
             raise AttachDetached(
-                ": its host lost its lease" if fenced else ": you may not be here any more"
+                ": its host lost its lease" if fenced else ": you may no longer attach to it"
             )
         elif isinstance(message, m.Failed):
             self._on_failure(message)
@@ -254,7 +255,7 @@ class TerminalClient:
     def _on_failure(self, failed: m.Failed) -> None:
         if failed.id == self._attach_id and failed.code == SessionEnded.code:
             raise AttachEnded(self._ending())
-        refused = self._untaken.refused(failed.id)
+        refused = self._unacked.refused(failed.id)
         if failed.code == TurnHeld.code and refused:
             self._turn.refused(refused)
             return
@@ -304,7 +305,7 @@ class TerminalClient:
     def _type(self, data: bytes) -> None:
         if self._turn.holds(data):
             return
-        seq = self._untaken.add(data)  # first of all: whatever happens, it is not lost
+        seq = self._unacked.add(data)  # first of all: whatever happens, it is not lost
         if self._line.shown:
             self._repaint()  # before the program turns to another screen: the line stays on this
         self._send_input(seq, data)
@@ -315,14 +316,14 @@ class TerminalClient:
     def _send_input(self, seq: int, data: bytes) -> None:
         connection = self._connection
         request = connection.next_id()
-        self._untaken.sent(request, seq)
+        self._unacked.sent(request, seq)
         try:
             if self._ahead.on:
                 connection.send(m.Input(request, self._session, seq, data))  # answered at once
             else:
                 connection.send_frame(quiet_input(request, self._session, seq, data))
         except HostLost:
-            return  # noticed by the loop; the input waits in `_untaken` and goes again
+            return  # noticed by the loop; the input waits in `_unacked` and goes again
 
     def _obey(self, command: PrefixCommand) -> None:
         if command is PrefixCommand.DETACH:
@@ -355,7 +356,7 @@ class TerminalClient:
     def _repaint(self) -> None:
         """Ask for the whole screen again, on a new channel; the old one is closed."""
         self._line.hide()
-        if self._away:
+        if self._away_since is not None:
             return  # coming back brings it
         old, self._channel = self._channel, self._channel + 1
         self._offset = None
@@ -385,7 +386,7 @@ class TerminalClient:
                 terminal.make_raw()
                 self._repaint()
             elif number == signal.SIGALRM:
-                self._ahead.measure(self._untaken.last)
+                self._ahead.measure(self._unacked.last)
             else:
                 raise AttachDetached(f": {signal.Signals(number).name}")
 

@@ -9,7 +9,7 @@ prompt, would do harm. Requests of others are shown to the holder, with the key 
 from __future__ import annotations
 
 from holdfast.cli.attach.prefix_keys import PrefixCommand
-from holdfast.cli.text.sanitize import harmless
+from holdfast.cli.text.sanitize import sanitize
 from holdfast.wire.messages import session as m
 from holdfast.wire.messages import turn as turn_messages
 
@@ -85,9 +85,9 @@ class TurnPrompts:
         elif isinstance(message, turn_messages.TurnMessage):
             self._told(message)
         elif isinstance(message, turn_messages.TurnLostMessage):
-            why = f": {harmless(message.reason)}" if message.reason else ""
+            why = f": {sanitize(message.reason)}" if message.reason else ""
             why = " that you left idle" if message.reason == "idle" else why
-            self._say(f"{harmless(message.by)} took the turn{why}; C-\\ s takes it back", NEWS_S)
+            self._say(f"{sanitize(message.by)} took the turn{why}; C-\\ s takes it back", NEWS_S)
         elif isinstance(message, turn_messages.HandedOver):
             self._since = handoff_line(message.handoff)
             if self._since:
@@ -122,11 +122,11 @@ class TurnPrompts:
             self._say(_GAINED if shown.yours else turn_line(shown.turn), NEWS_S)
 
     def _told(self, event: turn_messages.TurnMessage) -> None:
-        who = harmless(event.actor)
+        who = sanitize(event.actor)
         if event.step == "request" and event.yours and event.turn.queue:
             asks = event.turn.queue[-1]
-            words = f": {harmless(asks.message)}" if asks.message else ""
-            self._say(f"{harmless(asks.name)} asks for the turn{words}; C-\\ g grants it", NEWS_S)
+            words = f": {sanitize(asks.message)}" if asks.message else ""
+            self._say(f"{sanitize(asks.name)} asks for the turn{words}; C-\\ g grants it", NEWS_S)
         elif event.yours and event.step != "request":
             self._gained, self._since = _GAINED, ""
             self._say_gained()
@@ -154,8 +154,8 @@ def turn_line(turn: TurnInfo) -> str:
         return "nobody has the turn: type to take it"
     how = " by seizure" if turn.seized else ""
     blind = ", blind" if turn.blind else ""
-    waiting = ", ".join(harmless(one.name) for one in turn.queue)
-    return f"{harmless(turn.holder_name)} has the turn{how}{blind}" + (
+    waiting = ", ".join(sanitize(one.name) for one in turn.queue)
+    return f"{sanitize(turn.holder_name)} has the turn{how}{blind}" + (
         f"; waiting: {waiting}" if waiting else ""
     )
 
@@ -165,13 +165,13 @@ def handoff_line(handoff: Handoff) -> str:
     parts = []
     if handoff.commands:
         count = len(handoff.commands) + handoff.commands_left_out
-        by = sorted({harmless(each.actor) for each in handoff.commands if each.actor})
+        by = sorted({sanitize(each.actor) for each in handoff.commands if each.actor})
         parts.append(f"{count} command{'s' * (count > 1)} by {', '.join(by) or 'nobody'}")
     kinds = sorted({str(change.kind) for change in handoff.changes})
     if kinds:
         parts.append(f"changed: {', '.join(kinds)}")
     if handoff.unsubmitted:
-        parts.append(f"text left at the prompt: {harmless(handoff.unsubmitted)[:40]}")
+        parts.append(f"text left at the prompt: {sanitize(handoff.unsubmitted)[:40]}")
     if not handoff.unsubmitted_known:
         parts.append("perhaps text left at the prompt")
     if handoff.halted:
@@ -179,11 +179,11 @@ def handoff_line(handoff: Handoff) -> str:
     if not parts:
         return ""
     when = "so far" if handoff.since_at is None else "since you last had it"
-    return f"{when}: {'; '.join(parts)} (`hold catchup` tells all)"
+    return f"{when}: {'; '.join(parts)} (`hold catchup` has the details)"
 
 
 def _receipt_text(receipt: Receipt) -> str:
-    before = f" from {harmless(receipt.before)}" if receipt.before else ""
+    before = f" from {sanitize(receipt.before)}" if receipt.before else ""
     before += "; NOT recorded" if receipt.unrecorded else ""
     if not receipt.scope:
         return f"{_GAINED}{before}"

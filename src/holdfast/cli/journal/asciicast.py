@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 
-from holdfast.cli.text.sanitize import harmless
+from holdfast.cli.text.sanitize import sanitize
 from holdfast.journal import entries as e
 from holdfast.model.info import SessionInfo
 from holdfast.model.record import Record
@@ -124,7 +124,7 @@ def _happened(
     body: e.Body, name: str, at: float, with_input: bool
 ) -> Iterator[tuple[float, str, str]]:
     if isinstance(body, e.CommandBegan):
-        yield at, "m", f"{harmless(name)}: {harmless(body.text)}"
+        yield at, "m", f"{sanitize(name)}: {sanitize(body.text)}"
     elif isinstance(body, e.Resized):
         yield at, "r", f"{body.cols}x{body.rows}"
     elif isinstance(body, e.InputEntry) and with_input:

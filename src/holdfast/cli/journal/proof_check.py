@@ -43,7 +43,7 @@ def valid_proof(path: str, session: str) -> SignedProof:
         raise InvalidArgument(f"not a signed proof: {path}", hint="a witness is not enough here")
     if proof.session != session or not check_signed(proof, check):
         raise InvalidArgument(
-            f"not a valid proof about {session}: {path}", hint="`hold proof check` tells more"
+            f"not a valid proof about {session}: {path}", hint="see `hold proof check`"
         )
     return proof
 
@@ -108,7 +108,7 @@ def _check_witness(
     if records is None or session is None:
         raise InvalidArgument(
             "a witness is checked against the records and the session's id",
-            hint="give --records FILE and --session ID; a signed proof stands alone",
+            hint="give --records FILE and --session ID; a signed proof needs neither",
         )
     link = linked(records)
     if link is None:

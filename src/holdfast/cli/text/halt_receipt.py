@@ -5,8 +5,8 @@ from __future__ import annotations
 import sys
 import time
 
-from holdfast.cli.session_address import name_from_here
-from holdfast.cli.text.sanitize import harmless
+from holdfast.cli.session_address import address_from_here
+from holdfast.cli.text.sanitize import sanitize
 from holdfast.cli.text.table import ago, counted
 from holdfast.model.errors import HaltFailed
 
@@ -30,9 +30,10 @@ def tell(receipt: Receipt, session: str, *, seized: bool, as_json: bool) -> None
             print(line)
     tell_unrecorded(receipt.unrecorded)
     if receipt.scope and not receipt.frozen:
+        again = f"`hold halt {address_from_here(session)}`"
         raise HaltFailed(
             f"the kernel did not confirm that {session} is frozen",
-            hint=f"input is refused all the same; `hold halt {name_from_here(session)}` asks again",
+            hint=f"input is refused all the same; {again} asks again",
         )
 
 
@@ -40,12 +41,12 @@ def tell_unrecorded(why: str) -> None:
     """It was done all the same; said on stderr, where no program takes it for the answer."""
     if why:
         print(
-            f"hold: done, but the journal does not have all of it: {harmless(why)}", file=sys.stderr
+            f"hold: done, but the journal does not have all of it: {sanitize(why)}", file=sys.stderr
         )
 
 
 def _lines(receipt: Receipt, session: str, seized: bool) -> Iterator[str]:
-    before = harmless(receipt.before)
+    before = sanitize(receipt.before)
     if seized:
         yield f"the turn is yours; {f'{before} had it' if before else 'nobody had it'}"
     else:
@@ -60,9 +61,9 @@ def _lines(receipt: Receipt, session: str, seized: bool) -> Iterator[str]:
         if receipt.running:
             yield f"could not be stopped: {_pids(receipt.running)}"
         yield f"note: {receipt.caveat}"
-        yield f"`hold resume {name_from_here(session)}` lets it run on"
+        yield f"`hold resume {address_from_here(session)}` lets it run on"
     if seized:
-        giving_up = f"hold turn {name_from_here(session)} yield"
+        giving_up = f"hold turn {address_from_here(session)} yield"
         yield f"`{giving_up}` gives the turn up; no policy moves it meanwhile"
 
 
@@ -70,7 +71,7 @@ def _last_input(receipt: Receipt) -> str:
     if receipt.last_input_at is None:
         return "none that this daemon saw"
     at = time.strftime("%H:%M:%S", time.localtime(receipt.last_input_at))
-    by = harmless(receipt.last_input_by) or "the host"
+    by = sanitize(receipt.last_input_by) or "the host"
     return f"by {by} at {at}, {ago(receipt.at - receipt.last_input_at)} before"
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import time
 
-from holdfast.cli.text.sanitize import harmless
+from holdfast.cli.text.sanitize import sanitize
 from holdfast.cli.text.table import ago, clock
 from holdfast.model.change_text import text as change_text
 
@@ -23,10 +23,10 @@ def lines(handoff: Handoff, now: float) -> Iterator[str]:
     yield _since(handoff, now)
     if handoff.halted:
         yield "HALTED: everything in it is frozen; `hold resume` lets it run on"
-    yield f"directory: {harmless(handoff.cwd)}"
+    yield f"directory: {sanitize(handoff.cwd)}"
     if handoff.unsubmitted or not handoff.unsubmitted_known:
-        by = ", ".join(map(harmless, handoff.unsubmitted_by)) or "somebody"
-        text = harmless(handoff.unsubmitted)
+        by = ", ".join(map(sanitize, handoff.unsubmitted_by)) or "somebody"
+        text = sanitize(handoff.unsubmitted)
         if not handoff.unsubmitted_known:
             text = "not known; the shell did not say, or was not asked"
         yield f"at the prompt, not submitted, typed by {by}: {text}"
@@ -39,7 +39,7 @@ def lines(handoff: Handoff, now: float) -> Iterator[str]:
         yield "what changed in the shell: not known, there is no earlier look to compare with"
     elif not handoff.changes:
         yield "changed in the shell: nothing"
-    yield from _section("background jobs", [harmless(job) for job in handoff.jobs])
+    yield from _section("background jobs", [sanitize(job) for job in handoff.jobs])
     if handoff.refused:
         yield f"refused: {_count(handoff.refused, 'write')}"
     if handoff.blind_bytes:
@@ -62,11 +62,11 @@ def _section(title: str, found: list[str]) -> Iterator[str]:
 
 
 def _command(command: CommandRecord) -> str:
-    others = [harmless(name) for name in command.authors if name != command.actor]
-    by = harmless(command.actor) or "the host"
+    others = [sanitize(name) for name in command.authors if name != command.actor]
+    by = sanitize(command.actor) or "the host"
     if others:
         by += f" with {', '.join(others)}"
-    return f"{_time(command.began_at)}  {by}  {harmless(command.text)}  ({_status(command)})"
+    return f"{_time(command.began_at)}  {by}  {sanitize(command.text)}  ({_status(command)})"
 
 
 def _status(command: CommandRecord) -> str:
@@ -76,8 +76,8 @@ def _status(command: CommandRecord) -> str:
 
 
 def _move(move: TurnMove) -> str:
-    before, holder = harmless(move.before) or "nobody", harmless(move.holder) or "nobody"
-    reason = f": {harmless(move.reason)}" if move.reason else ""
+    before, holder = sanitize(move.before) or "nobody", sanitize(move.holder) or "nobody"
+    reason = f": {sanitize(move.reason)}" if move.reason else ""
     return f"{_time(move.at)}  {before} -> {holder} ({move.step}{reason})"
 
 

@@ -3,7 +3,7 @@ from the entry alone; whose id has which name is handed in."""
 
 from __future__ import annotations
 
-from holdfast.cli.text.sanitize import harmless, quoted
+from holdfast.cli.text.sanitize import quoted, sanitize
 from holdfast.cli.text.table import clock, counted
 from holdfast.journal import entries as e
 from holdfast.model.state import signal_name
@@ -27,7 +27,7 @@ def kind_of(body: e.Body) -> str:
 def what(body: e.Body, name: Name) -> str:
     """What happened, in a few words."""
     say = _WORDS.get(type(body))
-    return say(body, name) if say is not None else f"{harmless(kind_of(body))} (not known here)"
+    return say(body, name) if say is not None else f"{sanitize(kind_of(body))} (not known here)"
 
 
 def fields(kept: NumberedEntry, name: Name) -> dict[str, Any]:
@@ -56,12 +56,12 @@ def _plain_value(value: object) -> object:
 
 def _began(body: e.Began, name: Name) -> str:
     after = f", following {body.predecessor[:8]}" if body.predecessor else ""
-    return f"began {harmless(body.name)}: {harmless(' '.join(body.argv))}{after}"
+    return f"began {sanitize(body.name)}: {sanitize(' '.join(body.argv))}{after}"
 
 
 def _ended(body: e.EndedEntry, name: Name) -> str:
     if body.lost is not None:
-        return f"the session was lost: {harmless(body.lost)}"
+        return f"the session was lost: {sanitize(body.lost)}"
     how = f"signal {signal_name(body.signal)}" if body.signal is not None else f"status {body.code}"
     return f"the session ended: {how}"
 
@@ -69,7 +69,7 @@ def _ended(body: e.EndedEntry, name: Name) -> str:
 def _attached(body: e.AttachedEntry, name: Name) -> str:
     how = "to watch" if body.observe else "to write"
     away = f", after {body.gap_s:.0f} s away" if body.gap_s else ""
-    return f"attached {how} ({harmless(body.client) or 'unnamed client'}{away})"
+    return f"attached {how} ({sanitize(body.client) or 'unnamed client'}{away})"
 
 
 def _input(body: e.InputEntry, name: Name) -> str:
@@ -82,42 +82,42 @@ def _input(body: e.InputEntry, name: Name) -> str:
 def _command_began(body: e.CommandBegan, name: Name) -> str:
     others = [name(author) for author in body.authors[:-1]]
     made = f"  [with input of {', '.join(others)}]" if others else ""
-    return f"command {body.number} began: {harmless(body.text)}  (in {harmless(body.cwd)}){made}"
+    return f"command {body.number} began: {sanitize(body.text)}  (in {sanitize(body.cwd)}){made}"
 
 
 def _refused(body: e.RefusedEntry, name: Name) -> str:
     times = f" {body.count} times" if body.count > 1 else ""
     size = f", {counted(body.size, 'byte')}" if body.size else ""
-    return f"was refused{times}: {harmless(body.what)} ({harmless(body.code)}{size})"
+    return f"was refused{times}: {sanitize(body.what)} ({sanitize(body.code)}{size})"
 
 
 def _unrecorded(body: e.Unrecorded, _: Name) -> str:
-    return f"{body.count} entries ({harmless(body.what)}) are missing: there was no room for them"
+    return f"{body.count} entries ({sanitize(body.what)}) are missing: there was no room for them"
 
 
 def _intended(body: e.Intended, _: Name) -> str:
-    return f"says what comes next is for: {harmless(body.text)}"
+    return f"says what comes next is for: {sanitize(body.text)}"
 
 
 def _forwarded(body: e.ForwardedEntry, name: Name) -> str:
     many = "a connection" if body.count == 1 else f"{body.count} more connections"
-    return f"opened {many} to port {body.port} ({harmless(body.process)})"
+    return f"opened {many} to port {body.port} ({sanitize(body.process)})"
 
 
 def _turn_moved(body: e.TurnMoved, name: Name) -> str:
     before = name(body.before) if body.before else "nobody"
     holder = name(body.holder) if body.holder else "nobody"
-    why = f": {harmless(body.reason)}" if body.reason else ""
-    return f"the turn went from {before} to {holder} ({harmless(body.step)}){why}"
+    why = f": {sanitize(body.reason)}" if body.reason else ""
+    return f"the turn went from {before} to {holder} ({sanitize(body.step)}){why}"
 
 
 def _envelope_set(body: e.EnvelopeSet, name: Name) -> str:
-    rights = " ".join(harmless(right) for right in body.rights) or "nothing"
+    rights = " ".join(sanitize(right) for right in body.rights) or "nothing"
     rates = ((body.inputs_per_s, "inputs/s"), (body.bytes_per_s, "bytes/s"))
     bounds = [f"at most {rate:g} {unit}" for rate, unit in rates if rate is not None]
     if body.expires_at is not None:
         bounds.append(f"until {clock(body.expires_at)}")
-    where = f"in {harmless(body.scope)}"
+    where = f"in {sanitize(body.scope)}"
     return f"{name(body.subject)} may {', '.join([rights, where, *bounds])}"
 
 
@@ -128,7 +128,7 @@ def _halted(body: e.HaltedEntry, name: Name) -> str:
 
 def _halt_asked(body: e.HaltAskedEntry, name: Name) -> str:
     of = "the session" if body.scope == "session" else f"what {name(body.scope)} started"
-    return f"asked to halt {of}" + (f": {harmless(body.reason)}" if body.reason else "")
+    return f"asked to halt {of}" + (f": {sanitize(body.reason)}" if body.reason else "")
 
 
 def _carried_on(body: e.CarriedOn, name: Name) -> str:
@@ -136,19 +136,19 @@ def _carried_on(body: e.CarriedOn, name: Name) -> str:
 
 
 def _discontinued(body: e.Discontinued, name: Name) -> str:
-    return f"discontinued after entry {body.last_seq}: {harmless(body.reason)}"
+    return f"discontinued after entry {body.last_seq}: {sanitize(body.reason)}"
 
 
 def _leased(body: e.Leased, name: Name) -> str:
     again = f" again, after epoch {body.before}" if body.before else ""
-    forced = f", by force: {harmless(body.reason)}" if body.reason else ""
+    forced = f", by force: {sanitize(body.reason)}" if body.reason else ""
     return f"the host holds the session's lease{again} ({body.length_s:g} s){forced}"
 
 
 def _fenced(body: e.FencedEntry, name: Name) -> str:
     if body.later_epoch:
         return f"the session lives elsewhere, in epoch {body.later_epoch}"
-    return f"the host lost the session's lease ({harmless(body.cause)}); everything stands still"
+    return f"the host lost the session's lease ({sanitize(body.cause)}); everything is frozen"
 
 
 _WORDS: dict[type[e.Body], Callable[[Any, Name], str]] = {
@@ -174,7 +174,7 @@ _WORDS: dict[type[e.Body], Callable[[Any, Name], str]] = {
     e.CommandEnded: lambda body, name: f"command {body.number} ended: status {body.status}",
     e.TurnAsked: lambda body, name: "asked for the turn",
     e.TurnWithdrawn: lambda body, name: f"{name(body.subject)} waits for the turn no longer",
-    e.PolicySet: lambda body, name: f"set the turn policy to {harmless(body.policy)}",
+    e.PolicySet: lambda body, name: f"set the turn policy to {sanitize(body.policy)}",
     e.TurnMoved: _turn_moved,
     e.BlindTurn: lambda body, name: f"{'began' if body.on else 'ended'} a blind turn",
     e.EnvelopeSet: _envelope_set,

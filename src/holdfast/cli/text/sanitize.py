@@ -6,7 +6,7 @@ from __future__ import annotations
 _NAMED = {"\r": "\\r", "\n": "\\n", "\t": "\\t", "\x1b": "\\e", "\\": "\\\\", '"': '\\"'}
 
 
-def harmless(text: str, limit: int = 200) -> str:
+def sanitize(text: str, limit: int = 200) -> str:
     """On one line, each character that is not for reading as a dot."""
     return "".join(c if c.isprintable() else "·" for c in text[:limit])
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from holdfast.cli.text.sanitize import harmless
+from holdfast.cli.text.sanitize import sanitize
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -13,11 +13,11 @@ if TYPE_CHECKING:
 _MEANING = {
     "altered": "bytes are not the ones that were written",
     "missing": "an entry is not there, and later ones are",
-    "reordered": "an entry stands where another belongs",
+    "reordered": "an entry is where another belongs",
     "foreign": "it is of another session",
     "truncated": "the end is cut off; the signed head knows of more",
     "bad_signature": "it is not signed by the key it must be signed by",
-    "headless": "no valid head stands beside it, so that a missing end would not be noticed",
+    "headless": "there is no valid head file beside it, so a missing end would not be noticed",
     "forked": "the host signed another history too",
     "extended": "something follows the entry that closed the journal",
 }
@@ -36,9 +36,9 @@ def verdict_lines(of: Judgement) -> Iterator[str]:
         yield f"damaged: the first broken link is at entry {of.broken_at}"
         kind = of.problem.replace("_", " ")
         yield f"  {kind}: {_MEANING.get(of.problem, 'of a kind not known here')}"
-        yield f"  {harmless(of.detail)}"
+        yield f"  {sanitize(of.detail)}"
     if of.verdict != "damaged" and of.status in ("unverifiable", "forked"):
-        yield f"but {of.status}: {harmless(of.detail)}"
+        yield f"but {of.status}: {sanitize(of.detail)}"
     yield from _trust(of)
     yield from _statement(of)
 
@@ -79,7 +79,7 @@ def status_lines(of: Judgement) -> Iterator[str]:
         gap = f"the gap is entry {of.gap_from}"
         if of.gap_to != of.gap_from:
             gap = f"the gap goes from entry {of.gap_from} to {through}"
-        yield f"unverifiable: {gap} ({harmless(of.detail)})"
+        yield f"unverifiable: {gap} ({sanitize(of.detail)})"
     if of.verdict == "torn_tail":
         yield f"torn tail: {of.torn_bytes} bytes behind entry {of.records} were never completed"
     if of.closed_by == "ended" and not of.discontinued:
@@ -97,10 +97,10 @@ def _agrees(of: Judgement) -> str:
 
 def _statement(of: Judgement) -> Iterator[str]:
     if of.statement == "invalid":
-        yield "beside it stands a statement of discontinuity that this host's key did not sign"
+        yield "beside it is a statement of discontinuity that this host's key did not sign"
     elif of.discontinued:
         where = "its last entry" if of.statement == "entry" else "a signed statement beside it"
         yield (
-            f"discontinued: {harmless(of.reason)}; said by {where}; "
+            f"discontinued: {sanitize(of.reason)}; said by {where}; "
             f"trustworthy through entry {of.discontinued_after}"
         )

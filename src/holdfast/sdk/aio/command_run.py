@@ -1,9 +1,6 @@
-"""A command line on its way: sent once, followed to its end, across lost connections.
-
-The host remembers what became of the commands it was asked to run: by the key its asker gave it, or
-without one by operator and number. Asking the same again joins that command, running or ended, and
-never runs another. That is how this side comes back by itself; and, with a key, how a program that
-crashed asks for what it had begun.
+"""A command line on its way: its output as it comes, and its result. How it is followed across lost
+connections: `client_core/exec_reader.py`. With a key, a program that crashed asks in the same way
+for what it had begun.
 """
 
 from __future__ import annotations
@@ -14,12 +11,10 @@ from collections.abc import AsyncGenerator, Generator
 from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING, Any
 
-from holdfast.model.errors import HoldfastError, HostLost, TimedOut, from_code
-from holdfast.sdk.aio.carrier import AsyncDriver
-from holdfast.sdk.aio.inputs import Inputs, unknown
-from holdfast.sdk.aio.link import HostLink
+from holdfast.model.errors import TimedOut
+from holdfast.sdk.aio.driver import HostLink, InputCounter
 from holdfast.sdk.aio.values import Piece, Result
-from holdfast.sdk.connection import NOT_SENT
+from holdfast.sdk.client_core.exec_reader import ExecReader
 from holdfast.sdk.plain_text import plain
 from holdfast.wire.messages import session as m
 
@@ -35,7 +30,7 @@ class Running:
     def __init__(
         self,
         link: HostLink,
-        inputs: Inputs,
+        inputs: InputCounter,
         session: Session,
         command: str,
         key: str,
@@ -48,8 +43,6 @@ class Running:
         self.output_offset: int | None = None  # session output offset at which it began
         self.seq = 0  # journal sequence of its beginning
         self._output = _Kept()
-        self._patience = link.patience
-        self._sent = False
         self._began: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._task = asyncio.create_task(self._follow())
         self._task.add_done_callback(self._ended)
@@ -118,58 +111,23 @@ class Running:
     async def _follow(self) -> Result:
         """Others' inputs wait until the host has said something about it."""
         async with AsyncExitStack() as others_wait:
-            seq = await others_wait.enter_async_context(self._inputs.turn())
-            while True:
-                try:
-                    carrier = await self._link.carrier()
-                except HoldfastError as error:
-                    if not self._sent:
-                        raise
-                    raise self._out_of_reach() from error
-                try:
-                    return await self._ask(carrier, seq, others_wait)
-                except HostLost as lost:
-                    if self._link.closed or self._patience.over:
-                        raise self._out_of_reach() from lost
-                    self._patience.lost()
-                except NOT_SENT:
-                    await self._patience.not_yet()
-        raise AssertionError("unreachable")
-
-    async def _ask(self, carrier: AsyncDriver, seq: int, others_wait: AsyncExitStack) -> Result:
-        await carrier.ready()
-        heard: asyncio.Queue[m.Message | None] = asyncio.Queue()
-        request = m.Exec(0, self._session.id, seq, self.command, self.key, self.intent)
-        number = carrier.send(request, heard.put_nowait)
-        self._sent = True
-        fresh = not self._output.count
-        try:
-            while (message := await heard.get()) is not None:
-                if isinstance(message, m.Failed):
-                    raise from_code(message.code, message.message, message.hint)
-                self._patience = self._link.patience  # it is there: the next loss is another
-                if isinstance(message, m.ExecBegan):
-                    self.seq = message.journal_seq
-                    self.output_offset = message.offset
-                    await others_wait.aclose()
-                    if not self._began.done():
-                        self._began.set_result(None)
-                elif isinstance(message, m.ExecOutput):
-                    self._output.add(message.offset, message.data)
-                elif isinstance(message, m.ExecEnded):
-                    return self._result(message, message.lost_bytes if fresh else 0)
-        finally:
-            carrier.forget(number)
-        raise HostLost("the host was lost while the command ran")
-
-    def _out_of_reach(self) -> HoldfastError:
-        """The host is lost, and did not come back."""
-        if not self._began.done():
-            return unknown()
-        return HostLost(
-            "the host was lost while the command ran; it goes on there",
-            hint="with a key its result can be asked for again",
-        )
+            seq = await others_wait.enter_async_context(self._inputs.next())
+            request = m.Exec(0, self._session.id, seq, self.command, self.key, self.intent)
+            reader = ExecReader(self._link, request)
+            try:
+                while True:
+                    answer = await reader.next()
+                    if isinstance(answer, m.ExecBegan):
+                        self.seq, self.output_offset = answer.journal_seq, answer.offset
+                        await others_wait.aclose()
+                        if not self._began.done():
+                            self._began.set_result(None)
+                    elif isinstance(answer, m.ExecOutput):
+                        self._output.add(answer.offset, answer.data)
+                    elif isinstance(answer, m.ExecEnded):
+                        return self._result(answer, 0 if reader.joined else answer.lost_bytes)
+            finally:
+                reader.close()
 
     def _result(self, ended: m.ExecEnded, missed: int) -> Result:
         """`missed`: what the host says that this reading did not get."""

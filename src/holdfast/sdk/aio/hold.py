@@ -17,11 +17,11 @@ from holdfast.model.size import Size
 from holdfast.model.state import Level
 from holdfast.sdk import events as ev
 from holdfast.sdk import identity
-from holdfast.sdk.aio.link import HostLink
+from holdfast.sdk.aio.driver import HostLink
 from holdfast.sdk.aio.session import Session, size_of
 from holdfast.sdk.aio.values import HostPeer
 from holdfast.sdk.aio.watch import EventStream
-from holdfast.sdk.connection import place
+from holdfast.sdk.connection import target_host
 from holdfast.sdk.reach import machines
 from holdfast.sdk.reach.machines import Machine
 from holdfast.wire.messages import session as m
@@ -121,7 +121,7 @@ class connect:  # noqa: N801 - it is called like a function, and used with `asyn
 
     async def _connected(self) -> Hold:
         acting = identity.load(self._actor) if self._actor else None
-        link = HostLink(_place_of(self._address), self._client, acting, self._patience)
+        link = HostLink(_target_of(self._address), self._client, acting, self._patience)
         try:
             welcome = (await link.carrier()).welcome
         except BaseException:
@@ -143,11 +143,11 @@ class connect:  # noqa: N801 - it is called like a function, and used with `asyn
             await self._hold.close()
 
 
-def _place_of(address: str | None) -> str | Machine:
+def _target_of(address: str | None) -> str | Machine:
     if not address:
-        return place()
+        return target_host()
     if "@" in address:
-        from holdfast.sdk.reach.locate_session import sought
+        from holdfast.sdk.reach.locate_session import parse_address
 
-        return sought(address)
+        return parse_address(address)
     return address if "/" in address else machines.find(address)

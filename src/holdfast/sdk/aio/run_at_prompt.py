@@ -12,21 +12,20 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from holdfast.model.errors import SessionBusy, TimedOut
-from holdfast.model.info import SessionInfo
 from holdfast.model.state import SessionState
 from holdfast.sdk.aio.command_run import Running
-from holdfast.sdk.aio.inputs import Inputs
-from holdfast.sdk.aio.link import HostLink
+from holdfast.sdk.aio.driver import HostLink, InputCounter
+from holdfast.sdk.client_core.event_reader import about_to_prompt
+from holdfast.sdk.client_core.retry_policy import PROMPT_S
 
 if TYPE_CHECKING:
     from holdfast.sdk.aio.session import Session
 
-_PROMPT_S = 5.0  # a shell with heavy startup files is still within this
 _PAUSES_S = (0.02, 0.2)  # when it is at its prompt already, and the host has yet to hear of it
 
 
 async def run_at_prompt(
-    session: Session, link: HostLink, inputs: Inputs, command: str, key: str, intent: str
+    session: Session, link: HostLink, inputs: InputCounter, command: str, key: str, intent: str
 ) -> Running:
     """The command, begun. Raises SessionBusy and whatever else the host refuses it with."""
     for pause in (*_PAUSES_S, None):
@@ -36,7 +35,7 @@ async def run_at_prompt(
             return running
         except SessionBusy:
             info = await session.info()
-            if pause is None or not _about_to_prompt(info):
+            if pause is None or not about_to_prompt(info):
                 raise
         except asyncio.CancelledError:
             running.forget()
@@ -44,14 +43,5 @@ async def run_at_prompt(
         with suppress(TimedOut):  # the next refusal says what is the matter
             if info.state is SessionState.PROMPT:
                 await asyncio.sleep(pause)
-            await session.wait_for(state=SessionState.PROMPT, timeout=_PROMPT_S)
+            await session.wait_for(state=SessionState.PROMPT, timeout=PROMPT_S)
     raise AssertionError("unreachable")
-
-
-def _about_to_prompt(info: SessionInfo) -> bool:
-    """Whether the shell runs nothing, by its own reports."""
-    last = info.last_command
-    between = last is None or last.status is not None
-    return (
-        bool(info.shell) and between and info.state in (SessionState.WORKING, SessionState.PROMPT)
-    )

@@ -26,14 +26,16 @@ from holdfast.model.size import Size
 from holdfast.model.state import Ending, SessionState
 from holdfast.model.turn_info import Handoff, Receipt
 from holdfast.sdk import events as ev
-from holdfast.sdk.aio import output, waiting
+from holdfast.sdk.aio import waiting
 from holdfast.sdk.aio.command_run import Running
-from holdfast.sdk.aio.inputs import Inputs
-from holdfast.sdk.aio.link import HostLink
+from holdfast.sdk.aio.driver import HostLink
 from holdfast.sdk.aio.run_at_prompt import run_at_prompt
-from holdfast.sdk.aio.turn import Blocks, Turn
+from holdfast.sdk.aio.turn import HeldTurns, Turn
 from holdfast.sdk.aio.values import Cursor, LiveGraph, Piece, Refusal, Result, Screen, TurnState
 from holdfast.sdk.aio.watch import EventStream
+from holdfast.sdk.client_core import client_machine, text_wait
+from holdfast.sdk.client_core.event_reader import wait_for_state
+from holdfast.sdk.client_core.output_reader import OutputReader
 from holdfast.wire.messages import journal as journal_messages
 from holdfast.wire.messages import session as m
 from holdfast.wire.messages import turn as turn_messages
@@ -49,8 +51,8 @@ class Session:
 
     def __init__(self, link: HostLink, info: SessionInfo) -> None:
         self._link = link
-        self._inputs = Inputs(link, info.id)
-        self._blocks = Blocks(self)  # in which this handle holds the turn
+        self._inputs = link.inputs(info.id)
+        self._held_turns = HeldTurns(self)  # the blocks in which this handle holds the turn
         self.id = info.id
         self.name = info.name
         self.found = info  # how it was when this handle was made
@@ -102,7 +104,7 @@ class Session:
     async def start(self, command: str, *, key: str = "", intent: str = "") -> Running:
         """Begin one command line, as `submit`, and give a handle on it as soon as the shell has
         begun it. Its output can be read as it comes."""
-        async with self._blocks.writing():
+        async with self._held_turns.writing():
             return await run_at_prompt(self, self._link, self._inputs, command, key, intent)
 
     # -- input ----------------------------------------------------------------------------------
@@ -137,11 +139,16 @@ class Session:
         cursor = Cursor(shown.cursor_col, shown.cursor_row)
         return Screen(shown.text, cursor, shown.size, shown.title, shown.offset, shown.alternate)
 
-    def output(self, since: int | None = None) -> AsyncGenerator[Piece, None]:
+    async def output(self, since: int | None = None) -> AsyncGenerator[Piece, None]:
         """Every byte it prints, from an offset on (of a Screen, a Piece, or 0), or from now on;
         until it ends. Goes on by itself after a lost connection, without a hole or a repeat; what
         is no longer held shows as `Piece.gap`."""
-        return output.pieces(self._link, self.id, since)
+        reader = OutputReader(self._link, self.id, since, observe=False)
+        try:
+            while isinstance(piece := await reader.next(), Piece):
+                yield piece
+        finally:
+            reader.close()
 
     def events(self) -> AsyncGenerator[ev.Event, None]:
         """What happens to it (see `holdfast.events`), its present state first; until it ends."""
@@ -182,29 +189,28 @@ class Session:
         Raises TimedOut after `timeout` seconds, and SessionEnded when it ends before that."""
         if [bool(state), bool(text), bool(port), ended].count(True) != 1:
             raise InvalidArgument("wait for one of state, text, port, ended=True")
-        name = self.name
         if text:
-            wanted = waiting.pattern(text)
-            found = waiting.text(self, wanted, since)
-            return await waiting.within(found, timeout, f"{wanted.pattern!r} in {name}")
+            wanted = text_wait.pattern(text) if isinstance(text, str) else text
+            found = text_wait.wait_for_text(self._link, self.id, wanted, since, observe=False)
+            return await waiting.within(found, timeout, f"{wanted.pattern!r} in {self.name}")
         if port:
-            return await waiting.within(
-                waiting.port(self, port), timeout, f"a process of {name} that listens on {port}"
-            )
-        if ended:
-            return await waiting.within(waiting.ended(self), timeout, f"the end of {name}")
-        states = _states(state)
-        words = " or ".join(sorted(states))
-        return await waiting.within(
-            waiting.state(self, states), timeout, f"the state {words} of {name}"
-        )
+            listening = waiting.port(self, port)
+            what = f"a process of {self.name} that listens on {port}"
+            return await waiting.within(listening, timeout, what)
+        states = frozenset({SessionState.ENDED}) if ended else _states(state)
+        what = "the end" if ended else f"the state {' or '.join(sorted(states))}"
+        told = wait_for_state(self._link, self.id, states)
+        event = await waiting.within(told, timeout, f"{what} of {self.name}")
+        if event.state not in states:
+            raise SessionEnded(f"{self.name} ended before that: {event.ending}")
+        return event.ending if ended and event.ending is not None else event.state
 
     # -- the turn -------------------------------------------------------------------------------
 
     def turn(self, message: str = "", timeout: float | None = None) -> Turn:
         """Hold the turn while a block runs: `async with session.turn(): ...`. It is asked for with
         the message and waited for, at most so many seconds, and given back at the end."""
-        return Turn(self, self._blocks, message, timeout)
+        return Turn(self, self._link, self._held_turns, message, timeout)
 
     async def turn_state(self) -> TurnState:
         """Who holds the turn, and who waits for it."""
@@ -220,17 +226,17 @@ class Session:
 
     async def yield_turn(self) -> TurnState:
         """Give the turn up; the session's policy says who is next."""
-        with self._blocks.giving():
+        with self._held_turns.giving():
             return await self._turn(turn_messages.YieldTurn(0, self.id))
 
     async def hand_off(self, to: str, message: str = "") -> TurnState:
         """Give the turn to this actor, waiting for it or not."""
-        with self._blocks.giving():
+        with self._held_turns.giving():
             return await self._turn(turn_messages.HandOffTurn(0, self.id, to, message))
 
     async def grant_turn(self, to: str = "") -> TurnState:
         """Give the turn to one who waits for it; "" is the first of them."""
-        with self._blocks.giving():
+        with self._held_turns.giving():
             return await self._turn(turn_messages.GrantTurn(0, self.id, to))
 
     async def seize(self, *, halt: bool = False, only_actor: str = "", reason: str = "") -> Receipt:
@@ -311,12 +317,12 @@ class Session:
         return TurnState(shown.turn, shown.yours)
 
     async def _offer(self, request: m.Submit | m.Input | m.Keys) -> int:
-        async with self._blocks.writing():
-            return (await self._inputs.offer(request)).offset
+        async with self._held_turns.writing(), self._inputs.next() as seq:
+            return (await client_machine.offer(self._link, request.replace(seq=seq))).offset
 
     async def _write(self, request: m.Request, kind: builtins.type[A], *, once: bool = False) -> A:
         """A write that is no input: it is not numbered, so `once` is never sent twice."""
-        async with self._blocks.writing():
+        async with self._held_turns.writing():
             try:
                 return await self._ask(request, kind, once=once)
             except HostLost as error:

@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Self
 
 from holdfast.model.errors import (
     HoldfastError,
-    InvalidArgument,
     NoSuchSession,
     SessionBusy,
     SessionEnded,
@@ -29,7 +28,10 @@ from holdfast.model.errors import (
     TurnNotHeld,
 )
 from holdfast.sdk import events as ev
+from holdfast.sdk.aio.driver import HostLink
 from holdfast.sdk.aio.values import TurnState
+from holdfast.sdk.client_core import turn_wait
+from holdfast.wire.messages import turn as turn_messages
 
 if TYPE_CHECKING:
     from holdfast.sdk.aio.session import Session
@@ -41,16 +43,15 @@ class Turn:
     """Holding a session's turn. `lost` is set when it was taken away."""
 
     def __init__(
-        self, session: Session, blocks: Blocks, message: str, timeout: float | None
+        self, session: Session, link: HostLink, held: HeldTurns, message: str, timeout: float | None
     ) -> None:
-        self._session, self._blocks = session, blocks
+        self._session, self._link, self._held = session, link, held
         self._message, self._timeout = message, timeout
         self.lost = asyncio.Event()
         self.lost_to = ""  # who took it, by name
         self.reason = ""  # and why, if they said
         self._ours_to_give = False  # it was taken here, and not given on since
         self.given = False  # on by this program itself
-        self._ours = asyncio.Event()
         self._watching: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> Self:
@@ -59,19 +60,18 @@ class Turn:
         self._watching = asyncio.create_task(self._watch(listening))
         try:
             await self._until(listening)
-            if not (await self._session.request_turn(self._message)).yours:
-                await self._wait()
+            await self._wait()
         except BaseException:
             await self._stop()
             raise
-        self._ours_to_give = not before.yours or self._blocks.hold_by_writing(before)
-        self._blocks.entered(self)
+        self._ours_to_give = not before.yours or self._held.hold_by_writing(before)
+        self._held.entered(self)
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None
     ) -> None:
-        self._blocks.left(self)
+        self._held.left(self)
         await self._stop()
         if self._ours_to_give and not self.lost.is_set() and not self.given:
             with suppress(TurnNotHeld, SessionEnded, NoSuchSession):
@@ -92,12 +92,14 @@ class Turn:
     # -- waiting for it -------------------------------------------------------------------------
 
     async def _wait(self) -> None:
-        """Until it comes. A turn that comes to somebody who went away keeps the others waiting, so
-        giving up is said."""
+        """Ask for it, until it comes or it is waited for no longer."""
+        link, session = self._link, self._session.id
+        request = turn_messages.RequestTurn(0, session, self._message)
         try:
-            await asyncio.wait_for(self._until(self._ours), self._timeout)
+            await asyncio.wait_for(turn_wait.wait_for_turn(link, request), self._timeout)
         except (TimeoutError, asyncio.CancelledError) as given_up:
-            shown = await asyncio.shield(asyncio.ensure_future(self._withdraw()))
+            withdrawn = asyncio.ensure_future(turn_wait.withdraw(link, session))
+            shown = await asyncio.shield(withdrawn)
             if isinstance(given_up, asyncio.CancelledError):
                 if shown.yours:
                     await self._session.yield_turn()
@@ -108,13 +110,6 @@ class Turn:
                     f"{shown.turn.holder_name or 'nobody'} holds it",
                     hint="wait longer, ask its holder, or seize it if you may",
                 ) from None
-
-    async def _withdraw(self) -> TurnState:
-        """Wait no longer; it may have come at this very moment."""
-        try:
-            return await self._session.withdraw_turn()
-        except InvalidArgument:
-            return await self._session.turn_state()
 
     async def _until(self, event: asyncio.Event) -> None:
         """Until it is set; what ends the watching (the session's end) is raised here."""
@@ -143,9 +138,7 @@ class Turn:
                 listening.set()
 
     def _changed(self, yours: bool, by: str, reason: str) -> None:
-        if yours:
-            self._ours.set()
-        elif self in self._blocks:
+        if not yours and self in self._held:
             self.lose(by, reason)
 
     def lose(self, by: str, reason: str) -> None:
@@ -161,7 +154,7 @@ class Turn:
                 self._watching.exception()  # looked at: the session's own calls tell of it
 
 
-class Blocks:
+class HeldTurns:
     """The blocks in which one handle holds the turn, one inside the other, and what is written
     through it meanwhile."""
 

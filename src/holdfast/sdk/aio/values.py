@@ -6,6 +6,7 @@ from holdfast.model.graph import Graph, Process
 from holdfast.model.record import Record
 from holdfast.model.size import Size
 from holdfast.model.turn_info import TurnInfo
+from holdfast.sdk.client_core.output_reader import Piece as Piece
 from holdfast.sdk.plain_text import plain
 
 
@@ -83,19 +84,6 @@ class Screen(Record):
     @property
     def lines(self) -> tuple[str, ...]:
         return tuple(self.text.split("\n"))
-
-
-class Piece(Record):
-    """A piece of a session's output."""
-
-    offset: int  # of its first byte, counted over the whole life of the session
-    data: bytes
-    gap: int = 0  # bytes right before it that nobody holds any more
-
-    @property
-    def end(self) -> int:
-        """The offset to go on from."""
-        return self.offset + len(self.data)
 
 
 class LiveGraph(Graph):

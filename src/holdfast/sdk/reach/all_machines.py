@@ -1,5 +1,5 @@
 """The same question to every machine this user knows, at once. A machine that cannot be reached is
-part of the answer, and holds up nobody."""
+part of the answer, and delays nobody."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from holdfast.sdk.reach.machines import Machine
 
 A = TypeVar("A")
 
-HERE = ""  # what stands for this machine
+HERE = ""  # the name of this machine
 _AT_ONCE = 16
 
 
-def ask(question: Callable[[Host], A], client: str) -> list[tuple[str, A | HoldfastError]]:
+def ask_all(question: Callable[[Host], A], client: str) -> list[tuple[str, A | HoldfastError]]:
     """Of this machine, if a host runs here, and of all others, in the order they were joined."""
     places: list[tuple[str, str | Machine]] = [(HERE, socket_path())]
     places += [(machine.name, machine) for machine in machines.machines()]

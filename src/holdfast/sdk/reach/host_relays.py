@@ -1,4 +1,4 @@
-"""Whether a host can be reached from elsewhere: what has become of its relays."""
+"""Whether a host can be reached from other machines: the state of its relays."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def settled(host: Host, within_s: float) -> Relays:
     return _await(host, enough, within_s)
 
 
-def own_reached(host: Host, within_s: float) -> Relays:
+def wait_until_reached(host: Host, within_s: float) -> Relays:
     """Its relays, once one of them is reached: its own, if it runs one."""
 
     def enough(found: Relays) -> bool:

@@ -28,7 +28,7 @@ _LAST_WORDS_S = 0.2
 _last: dict[SessionId, bytes] = {}
 
 
-def sought(text: str) -> Machine:
+def parse_address(text: str) -> Machine:
     """What `ID@RELAY-URL` means: a machine whose key is not known yet. Nobody is asked yet."""
     session, _, relay = text.partition(AT)
     try:
@@ -42,7 +42,7 @@ def sought(text: str) -> Machine:
     return Machine(text, "", (relay,), "", session=wanted)
 
 
-def located(machine: Machine, acting: Identity | None = None) -> Machine:
+def locate(machine: Machine, acting: Identity | None = None) -> Machine:
     """The same with the key of the host that has the session now, and with what we come there
     with; `acting`: as whom, if that is settled. Raises NoSuchSession, Fenced, or what is the matter
     with the relay."""

@@ -60,9 +60,9 @@ def machines() -> tuple[Machine, ...]:
 def find(name: str) -> Machine:
     """By its name here; or ID@RELAY-URL: whichever has that session."""
     if "@" in name:
-        from holdfast.sdk.reach.locate_session import sought
+        from holdfast.sdk.reach.locate_session import parse_address
 
-        return sought(name)
+        return parse_address(name)
     for machine in machines():
         if machine.name == name:
             return machine

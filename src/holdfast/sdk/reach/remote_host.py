@@ -26,7 +26,7 @@ from holdfast.model.ids import SessionId
 from holdfast.model.limits import FRAME_MAX_BYTES
 from holdfast.sdk import identity
 from holdfast.sdk.reach import machines
-from holdfast.sdk.reach.locate_session import located
+from holdfast.sdk.reach.locate_session import locate
 from holdfast.sdk.reach.machines import Machine
 from holdfast.sdk.reach.relay_connection import RelayLink
 from holdfast.sdk.reach.relay_thread import wait_for
@@ -49,7 +49,7 @@ _OWN_IDS = 1 << 40  # requests of the bridge itself: above all that its user mak
 def connect(machine: Machine, acting: identity.Identity | None = None) -> socket.socket:
     """A socket on which that machine's host speaks. Raises what stands in the way. `acting`: whose
     hand this is; None: as the environment says, or as this user is known there."""
-    machine = located(machine, acting) if machine.session else machine
+    machine = locate(machine, acting) if machine.session else machine
     acting = acting or identity.chosen() or identity.load(machine.identity)
     seed = bytes.fromhex(acting.private)
     ours, theirs = socket.socketpair()

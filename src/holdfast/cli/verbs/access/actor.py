@@ -11,7 +11,7 @@ import sys
 import time
 
 from holdfast.cli.arguments import MixedParser, Parser, add_json, utf8, verb_parser
-from holdfast.cli.text.sanitize import harmless
+from holdfast.cli.text.sanitize import sanitize
 from holdfast.cli.text.table import ago, clock, table
 from holdfast.model.actor import ActorKind, Colour, check_name
 from holdfast.model.errors import HoldfastError, InvalidArgument, NoSuchActor
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from holdfast.model.admission import DeviceInfo
     from holdfast.sdk.identity import Identity
 
-SUMMARY = "make, list, show and revoke identities"
+SUMMARY = "create, list, show and revoke actors"
 
 _CARD_MAX_BYTES = 4096  # of what `export` prints
 _KEY_DIGITS = 64
@@ -40,10 +40,10 @@ def parser() -> Parser:
         "actor",
         "An actor is an identity with a key of its own: a human, an agent, a service or a device. "
         "`add` makes one that may do nothing yet (see `hold grant`); its private key stays here, "
-        "and `hold --as NAME` acts as it. `ls` lists them, `show` tells of one (default: of "
+        "and `hold --as NAME` acts as it. `ls` lists them, `show` shows one (default: "
         "yourself), `revoke` ends one at once and for ever, `export` prints what another host "
         "needs to know it: never the private key. `key` needs no host: it makes a key here, if "
-        "there is none of that name, and prints the public half, for who is to let it in.",
+        "there is none of that name, and prints the public half, for whoever is to admit it.",
         "  hold actor add bot --kind agent --colour cyan\n"
         "  hold grant bot execute build && hold --as bot send build --enter make\n"
         "  hold actor export bot | ssh there hold actor add bot --public-key -\n"
@@ -81,7 +81,7 @@ def _check(options: argparse.Namespace) -> None:
         if any(value is not None for value in given):
             raise InvalidArgument(f"`hold actor {options.action}` takes no options but --json")
     if options.action == "ls" and options.actor:
-        raise InvalidArgument("`hold actor ls` lists all", hint="`hold actor show NAME` tells one")
+        raise InvalidArgument("`hold actor ls` lists all", hint="`hold actor show NAME` shows one")
     if options.action in ("add", "revoke", "export", "key") and not options.actor:
         raise InvalidArgument(f"which actor? write `hold actor {options.action} NAME`")
 
@@ -212,7 +212,7 @@ def _row(actor: Actor) -> tuple[str, ...]:
     if actor.revoked_at is not None:
         since = f"revoked {ago(now - actor.revoked_at)} ago"
     kind = f"{actor.kind}, local" if actor.local else str(actor.kind)
-    return (actor.name, actor.id[:8], kind, str(actor.colour), since, harmless(actor.display))
+    return (actor.name, actor.id[:8], kind, str(actor.colour), since, sanitize(actor.display))
 
 
 def _show(host: Host, options: argparse.Namespace) -> int:
@@ -233,7 +233,7 @@ def _show(host: Host, options: argparse.Namespace) -> int:
         ("name", actor.name),
         ("id", actor.id),
         ("kind", f"{actor.kind}{local}"),
-        ("shown as", f"{harmless(actor.display)}, in {actor.colour}"),
+        ("shown as", f"{sanitize(actor.display)}, in {actor.colour}"),
         ("key", actor.key.hex()),
         ("since", f"{clock(actor.created_at)}, {ago(now - actor.created_at)} ago"),
     ]
@@ -278,7 +278,7 @@ def _revoke(host: Host, options: argparse.Namespace) -> int:
     if options.json:
         _print_json(_fields(actor))
     else:
-        print(f"{actor.name} ({actor.id[:8]}) is revoked: it may do nothing any more, for ever")
+        print(f"{actor.name} ({actor.id[:8]}) is revoked for good: it may do nothing")
     return 0
 
 

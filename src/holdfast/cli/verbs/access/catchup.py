@@ -13,13 +13,13 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     import argparse
 
-SUMMARY = "tell what happened since you last looked"
+SUMMARY = "show what happened since you last looked"
 
 
 def parser() -> Parser:
     parser = verb_parser(
         "catchup",
-        "Tell what happened in the session since you last looked: commands with "
+        "Show what happened in the session since you last looked: commands with "
         "who ran them and their statuses, changes of the turn, what changed in the shell (PATH, "
         "variables, aliases, functions, traps), background jobs, text left at the prompt and who "
         "typed it, refused writes. Having looked counts: the next catchup begins here.",

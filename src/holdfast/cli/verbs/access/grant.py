@@ -7,7 +7,7 @@ import time
 from holdfast.cli.arguments import MixedParser, Parser, add_json, seconds, utf8, verb_parser
 from holdfast.cli.scope_options import Named, add_scope, bounds_text, envelope_fields, rights_text
 from holdfast.cli.scope_options import scope_text as _scope_text
-from holdfast.cli.session_address import name_there
+from holdfast.cli.session_address import select_machine
 from holdfast.model.errors import InvalidArgument
 from holdfast.sdk.client import Host
 from holdfast.wire.messages import access as access_messages
@@ -18,14 +18,15 @@ if TYPE_CHECKING:
 
     from holdfast.model.envelope import Envelope
 
-SUMMARY = "say what an actor may do, where, and how long"
+SUMMARY = "set what an actor may do, where, and for how long"
 
 
 def parser() -> Parser:
     parser = verb_parser(
         "grant",
         "Set what an actor may do in one session, in all with a label, or everywhere. It replaces "
-        "what was said of that actor there before, and counts at once, also for who is connected. "
+        "what that actor was granted there before, and takes effect at once, also for connections "
+        "that are open. "
         "The narrowest that fits a session counts alone: session, then label, then all. Roles: "
         "read, execute, approve, admin. Rights: observe input signal resize turn.request "
         "turn.grant seize halt approve fork checkpoint move grant end.",
@@ -53,7 +54,9 @@ def parser() -> Parser:
 def run(options: argparse.Namespace) -> int:
     if options.ls:
         return _list(options)
-    session = "" if _elsewhere(options) or not options.rights else name_there(options.rights.pop())
+    session = (
+        "" if _elsewhere(options) or not options.rights else select_machine(options.rights.pop())
+    )
     scope = _scope_text(options, session)
     if not (options.actor and options.rights and scope):
         raise InvalidArgument(
@@ -95,7 +98,7 @@ def _say(host: Host, answer: access_messages.Envelopes, as_json: bool) -> None:
 def _list(options: argparse.Namespace) -> int:
     if options.rights or _elsewhere(options):
         raise InvalidArgument("--ls takes a session's name or nothing")
-    session = name_there(options.actor)
+    session = select_machine(options.actor)
     with Host(client="hold grant") as host:
         answer = host.ask(access_messages.ListEnvelopes(0, session), access_messages.Envelopes)
         named = Named(host)

@@ -11,7 +11,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     import argparse
 
-SUMMARY = "freeze everything in it until resumed"
+SUMMARY = "freeze everything in a session until it is resumed"
 
 
 def parser() -> Parser:

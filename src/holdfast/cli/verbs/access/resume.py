@@ -12,7 +12,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     import argparse
 
-SUMMARY = "let a halted session run on"
+SUMMARY = "resume a halted session"
 
 
 def parser() -> Parser:

@@ -12,7 +12,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     import argparse
 
-SUMMARY = "leave an actor no rights in a session, or anywhere"
+SUMMARY = "take an actor's rights away, in one session or everywhere"
 
 
 def parser() -> Parser:

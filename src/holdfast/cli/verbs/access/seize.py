@@ -11,7 +11,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     import argparse
 
-SUMMARY = "take the turn at once, and halt what runs if asked"
+SUMMARY = "take the turn now, and optionally halt what runs"
 
 
 def parser() -> Parser:

@@ -13,9 +13,9 @@ from holdfast.cli.arguments import (
     utf8,
     verb_parser,
 )
-from holdfast.cli.text.sanitize import harmless
+from holdfast.cli.text.sanitize import sanitize
 from holdfast.cli.text.table import ago, clock
-from holdfast.model.errors import InvalidArgument
+from holdfast.model.errors import InvalidArgument, TimedOut
 from holdfast.sdk.client import Host
 from holdfast.wire.messages import session as m
 from holdfast.wire.messages import turn as turn_messages
@@ -27,12 +27,13 @@ if TYPE_CHECKING:
 
     from holdfast.model.turn_info import TurnInfo, WaitingInfo
 
-SUMMARY = "ask for the turn, give it, or show who has it"
+SUMMARY = "ask for the turn, give it up, or show who holds it"
 
 ACTIONS = (
     *("show", "request", "withdraw", "grant", "yield", "handoff", "revoke"),
-    *("policy", "blind", "seen"),
+    *("policy", "blind", "unblind"),
 )
+_OLD_WORDS = {"seen": "unblind"}
 _SAYING = ("request", "handoff", "revoke")  # what takes --message
 _NAMING = ("grant", "handoff", "policy")  # what takes a third word
 
@@ -46,7 +47,7 @@ def parser() -> Parser:
         "anybody. "
         "`revoke` takes it from the holder without taking it (right: seize). `policy` says who is "
         "next: queue, ask-holder, free-when-idle. `blind` keeps what is typed and printed out of "
-        "every record and view until `seen`, or until the turn moves.",
+        "every record and view until `unblind`, or until the turn moves.",
         "  hold turn build\n"
         '  hold turn build request --message "one fix" --wait 60 && hold exec build -- make\n'
         "  hold turn build grant                   to the first who waits\n"
@@ -55,7 +56,7 @@ def parser() -> Parser:
         kind=MixedParser,
         usage="hold turn NAME [show | request [--message M] [--wait S] | withdraw |\n"
         "                       grant [ACTOR] | yield | handoff ACTOR [--message M] |\n"
-        "                       revoke [--message M] | policy POLICY | blind | seen]",
+        "                       revoke [--message M] | policy POLICY | blind | unblind]",
     )
     parser.add_argument(
         "--message", type=utf8, metavar="M", help="for the others to read, and for the record"
@@ -68,7 +69,14 @@ def parser() -> Parser:
     )
     add_json(parser)
     add_session(parser)
-    parser.add_argument("action", nargs="?", choices=ACTIONS, default="show", help="default: show")
+    parser.add_argument(
+        "action",
+        nargs="?",
+        type=lambda word: _OLD_WORDS.get(word, word),
+        choices=ACTIONS,
+        default="show",
+        help="default: show",
+    )
     parser.add_argument(
         "to", nargs="?", default="", type=utf8, metavar="ACTOR", help="or the policy"
     )
@@ -110,9 +118,7 @@ def _done(host: Host, options: argparse.Namespace) -> turn_messages.TurnShown:
         case "request":
             request: m.Request = turn_messages.RequestTurn(0, session, said)
             if options.wait is not None:
-                from holdfast.cli.await_turn import await_turn
-
-                return await_turn(host, turn_messages.RequestTurn(0, session, said), options.wait)
+                return _wait(host, turn_messages.RequestTurn(0, session, said), options.wait)
         case "withdraw":
             request = turn_messages.WithdrawTurn(0, session)
         case "grant":
@@ -125,11 +131,32 @@ def _done(host: Host, options: argparse.Namespace) -> turn_messages.TurnShown:
             request = turn_messages.RevokeTurn(0, session, said)
         case "policy":
             request = turn_messages.SetTurnPolicy(0, session, options.to)
-        case "blind" | "seen":
+        case "blind" | "unblind":
             request = turn_messages.SetBlind(0, session, options.action == "blind")
         case _:
             request = turn_messages.GetTurn(0, session)
     return host.ask(request, turn_messages.TurnShown)
+
+
+def _wait(host: Host, request: turn_messages.RequestTurn, wait_s: float) -> turn_messages.TurnShown:
+    from holdfast.sdk.client_core.client_machine import finish
+    from holdfast.sdk.client_core.turn_wait import wait_for_turn, withdraw
+
+    info = host.show(request.session)
+    request = request.replace(session=info.id)  # the name may be another session's later
+    try:
+        return finish(wait_for_turn(host.io(time.monotonic() + wait_s), request))
+    except (TimedOut, KeyboardInterrupt) as error:
+        shown = finish(withdraw(host.io(), info.id))
+        if shown.yours:
+            return shown
+        if isinstance(error, KeyboardInterrupt):
+            raise
+        raise TimedOut(
+            f"the turn of {info.name} did not come within {wait_s:g} s; "
+            f"{shown.turn.holder_name or 'nobody'} holds it",
+            hint=f"`hold seize {info.name}` takes it, if you may",
+        ) from None
 
 
 def _sentence(shown: turn_messages.TurnShown, options: argparse.Namespace) -> str:
@@ -137,15 +164,15 @@ def _sentence(shown: turn_messages.TurnShown, options: argparse.Namespace) -> st
     turn, session = shown.turn, options.session
     if options.action == "policy":
         return f"the turn of {session} goes by {turn.policy} from now on"
-    if options.action in ("blind", "seen"):
+    if options.action in ("blind", "unblind"):
         return (
             f"blind: what is typed and printed in {session} is kept nowhere, until "
-            f"`hold turn {session} seen`"
+            f"`hold turn {session} unblind`"
             if turn.blind
             else f"what is typed and printed in {session} is kept again"
         )
     if options.action == "request" and shown.yours:
-        return f"the turn is yours; `hold catchup {session}` tells what happened meanwhile"
+        return f"the turn is yours; `hold catchup {session}` shows what happened meanwhile"
     if options.action == "request":
         return f"asked; {turn.holder_name} holds the turn, and {_count(len(turn.queue))} for it"
     if shown.yours:
@@ -175,5 +202,5 @@ def _sheet(turn: TurnInfo, yours: bool) -> Iterator[tuple[str, str]]:
 
 
 def _waiting(one: WaitingInfo, now: float) -> str:
-    said = f": {harmless(one.message)}" if one.message else ""
+    said = f": {sanitize(one.message)}" if one.message else ""
     return f"{one.name}, for {ago(now - one.since)}{said}"

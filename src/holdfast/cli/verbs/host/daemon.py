@@ -15,7 +15,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     import argparse
 
-SUMMARY = "replace the daemon without disturbing sessions, or show it"
+SUMMARY = "restart the daemon without disturbing sessions, or show its status"
 
 
 def parser() -> Parser:
@@ -23,7 +23,7 @@ def parser() -> Parser:
         "daemon",
         "The daemon can be replaced at any time: the keeper holds every session meanwhile. "
         "`restart` does so (a hot upgrade: the new one runs the code that is installed now) and "
-        "returns when the new one answers. `status` tells which one runs.",
+        "returns when the new one answers. `status` shows which one runs.",
         "  hold daemon restart\n  hold daemon status --json",
     )
     parser.add_argument("action", choices=("restart", "status"), help="what to do")

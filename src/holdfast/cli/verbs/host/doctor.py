@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from holdfast.model.info import Finding, HostInfo
 
-SUMMARY = "tell what this host can do, and what is missing"
+SUMMARY = "show what this host can do, and what is missing"
 
 EXIT_UNWELL = 1
 # Without these, sessions cannot be started or kept. The other findings say how much more a host
@@ -27,9 +27,9 @@ ESSENTIAL = ("host", "python", "init", "state", "socket", "descriptors")
 def parser() -> Parser:
     parser = verb_parser(
         "doctor",
-        "Tell what this host can do: `ok` for what is there, `--` for what is not available, with "
+        "Show what this host can do: `ok` for what is there, `--` for what is not available, with "
         "what to do about it, and `!!` for what is wrong. Exits with 1 if something is wrong or no "
-        "host runs; then it tells what can be known without one.",
+        "host runs; then it shows what can be known without one.",
         "  hold doctor\n  hold doctor --json | jq '.findings[] | select(.ok | not)'",
     )
     add_json(parser)

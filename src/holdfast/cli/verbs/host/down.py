@@ -56,4 +56,4 @@ def _pidfd_of_keeper(host: Host) -> int:
 
 def _await_end(keeper: int) -> None:
     if keeper >= 0 and not select.select([keeper], [], [], _GONE_TIMEOUT_S)[0]:
-        raise TimedOut("the host was told to stop and is still there", hint="see `hold doctor`")
+        raise TimedOut("the host was asked to stop and is still running", hint="see `hold doctor`")

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from holdfast.model.info import RelayState
 
-SUMMARY = "say at which relays this host can be met, or show them"
+SUMMARY = "set or show the relays through which this host is reached"
 
 EXIT_UNREACHED = 1
 _WAIT_S = 10.0
@@ -25,7 +25,7 @@ _WAIT_S = 10.0
 def parser() -> Parser:
     parser = verb_parser(
         "host",
-        "Show the relays this host has dialled, from where it was told of each, and whether it is "
+        "Show the relays this host has dialled, where each was configured, and whether it is "
         "reached. It is at all of them at once, so losing one loses nobody's way in; it opens no "
         "port for them. --relay adds one, --no-relay leaves one: at once, and kept. A host is "
         "started if none runs. Exits with 1 when one that was set is not reached; the host goes on "

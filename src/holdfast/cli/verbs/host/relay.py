@@ -12,13 +12,13 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     import argparse
 
-SUMMARY = "run a relay: where hosts and operators that cannot reach each other meet"
+SUMMARY = "run a relay, through which operators reach hosts they cannot reach directly"
 
 
 def parser() -> Parser:
     parser = verb_parser(
         "relay",
-        "Run a relay until it is told to end. Hosts and operators dial it; it passes on what they "
+        "Run a relay until it is stopped. Hosts and operators dial it; it passes on what they "
         "say to each other, which it cannot read. It keeps nothing but epochs, if asked to, and "
         "another one can take its place at any time. SIGTERM or ^C sends everybody elsewhere "
         "first; a second one does not wait.",

@@ -7,7 +7,7 @@ import sys
 import time
 
 from holdfast.cli.arguments import MixedParser, Parser, add_json, utf8, verb_parser
-from holdfast.cli.text.sanitize import harmless
+from holdfast.cli.text.sanitize import sanitize
 from holdfast.cli.text.table import ago, table
 from holdfast.model.errors import InvalidArgument
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from holdfast.ssh.authorized import Authorized
 
-SUMMARY = "let any ssh client attach: run a gateway, and say whose keys it lets in"
+SUMMARY = "run an ssh gateway to sessions, and choose which keys it admits"
 
 _FINGERPRINT = "SHA256:"
 
@@ -26,7 +26,7 @@ _FINGERPRINT = "SHA256:"
 def parser() -> Parser:
     parser = verb_parser(
         "sshd",
-        "Run an ssh gateway until it is told to end: `ssh SESSION@gateway` attaches any ssh client "
+        "Run an ssh gateway until it is stopped: `ssh SESSION@gateway` attaches any ssh client "
         "to that session, `ssh SESSION@gateway -- CMD` runs like `hold exec`. An ssh key acts as "
         "one actor, whose own key must be on this machine: `authorize` lets a key in, `ls` lists "
         "those that are, `remove` puts one out, at once. End-to-end protection ends at the "
@@ -113,8 +113,8 @@ def _ls(options: argparse.Namespace) -> int:
 
 def _row(entry: Authorized) -> tuple[str, ...]:
     since = ago(time.time() - entry.since) + " ago"
-    acts = f"{harmless(entry.acting)} ({entry.actor[:8]})"
-    return (entry.fingerprint, acts, entry.kind, since, harmless(entry.comment))
+    acts = f"{sanitize(entry.acting)} ({entry.actor[:8]})"
+    return (entry.fingerprint, acts, entry.kind, since, sanitize(entry.comment))
 
 
 def _remove(options: argparse.Namespace) -> int:
@@ -126,7 +126,7 @@ def _remove(options: argparse.Namespace) -> int:
     if options.json:
         _print_json(_fields(entry))
     else:
-        print(f"{entry.fingerprint} is not let in any more, and where it is, it is put out")
+        print(f"{entry.fingerprint} is no longer admitted; its connections are closed")
     return 0
 
 

@@ -7,12 +7,13 @@ import sys
 import time
 
 from holdfast.cli.arguments import Parser, add_session, seconds, utf8, verb_parser
-from holdfast.cli.awaiting import await_state
-from holdfast.cli.resuming import come_back
 from holdfast.cli.text import raw_stdout
 from holdfast.model.errors import HoldfastError, HostDown, HostLost, InputUnknown, TimedOut
 from holdfast.model.state import SessionState
 from holdfast.sdk.client import Host
+from holdfast.sdk.client_core.client_machine import expect, finish
+from holdfast.sdk.client_core.event_reader import about_to_prompt, wait_for_state
+from holdfast.sdk.client_core.retry_policy import PROMPT_S
 from holdfast.wire.messages import session as m
 
 TYPE_CHECKING = False
@@ -23,11 +24,9 @@ if TYPE_CHECKING:
 
     from holdfast.model.info import SessionInfo
 
-SUMMARY = "run one command line in its shell, with output and status"
+SUMMARY = "run one command line in a session's shell; print its output, exit with its status"
 
 EXIT_INTERRUPTED = 130
-_STATUS_CHANNEL = 1
-_PROMPT_S = 5.0  # a shell with heavy startup files is still within this
 
 
 class _ExecParser(Parser):
@@ -76,7 +75,7 @@ def run(options: argparse.Namespace) -> int:
     with Host(client="hold exec") as host:
         # By id from here on: the name may be another session's when we have to come back.
         info = host.show(options.session)
-        if _about_to_prompt(info):
+        if info.state is SessionState.WORKING and about_to_prompt(info):
             _await_prompt(info, options.timeout)
         command = _Command(host, info, _line(options.command))
         try:
@@ -94,19 +93,11 @@ def _line(words: list[str]) -> str:
     return shlex.join(words)
 
 
-def _about_to_prompt(info: SessionInfo) -> bool:
-    """Whether the shell runs nothing, by its own reports, and yet is not at its prompt: it is
-    starting, or between the end of a command and the prompt. Not worth a `session_busy`."""
-    last = info.last_command
-    between = last is None or last.status is not None
-    return bool(info.shell) and info.state is SessionState.WORKING and between
-
-
 def _await_prompt(info: SessionInfo, timeout: float | None) -> None:
     """By a connection of its own: events would pile up beside the command's output."""
-    patience = _PROMPT_S if timeout is None else min(_PROMPT_S, timeout)
+    deadline = time.monotonic() + (PROMPT_S if timeout is None else min(PROMPT_S, timeout))
     with Host(client="hold exec") as watcher, contextlib.suppress(TimedOut):
-        await_state(watcher, info.id, SessionState.PROMPT, time.monotonic() + patience)
+        finish(wait_for_state(watcher.io(deadline), info.id, (SessionState.PROMPT,)))
 
 
 class _Command:
@@ -134,7 +125,7 @@ class _Command:
                     f"the command did not end within {timeout:g} s; {self.whereabouts()}",
                     hint=f"follow it: `hold tail -f {self._info.name}`",
                 ) from None
-        raise InputUnknown("the host was lost twice", hint="`hold daemon status` tells about it")
+        raise InputUnknown("the host was lost twice", hint="see `hold daemon status`")
 
     def whereabouts(self) -> str:
         if not self._began:
@@ -180,8 +171,8 @@ class _Command:
         stream of its output, though, ended with the old daemon."""
         self._flush()
         try:
-            come_back(self._host)
-            taken = self._taken()
+            self._host.come_back()
+            taken = finish(self._taken())
             info = self._host.show(self._info.id)
         except (HostDown, HostLost) as error:
             raise InputUnknown(
@@ -190,14 +181,13 @@ class _Command:
         if taken:
             raise self._interrupted(info) from lost
 
-    def _taken(self) -> bool:
-        connection = self._host.connection
-        attach = m.Attach(
-            connection.next_id(), self._info.id, _STATUS_CHANNEL, observe=True, raw=True
-        )
-        attached = connection.ask(attach)
-        connection.ask(m.Detach(connection.next_id(), _STATUS_CHANNEL))
-        return isinstance(attached, m.Attached) and attached.input_seq >= self._seq
+    async def _taken(self) -> bool:
+        io = self._host.io()
+        channel = self._host.next_channel()
+        attach = m.Attach(0, self._info.id, channel, observe=True, raw=True)
+        attached = expect(await io.exchange(attach), m.Attached)
+        await io.exchange(m.Detach(0, channel))
+        return attached.input_seq >= self._seq
 
     def _interrupted(self, info: SessionInfo) -> HoldfastError:
         name, last = info.name, info.last_command

@@ -7,17 +7,16 @@ import contextlib
 import sys
 
 from holdfast.cli.arguments import MixedParser, Parser, add_session, verb_parser
-from holdfast.cli.text.sanitize import harmless
+from holdfast.cli.text.sanitize import sanitize
 from holdfast.model.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from holdfast.model.graph import Graph
     from holdfast.model.state import Ending
-    from holdfast.sdk.forward_way import ForwardEvent
-    from holdfast.sdk.forwarding import Forwarder
+    from holdfast.sdk.forward import Forwarder, ForwardEvent
 
-SUMMARY = "open a port of its programs on this machine"
+SUMMARY = "forward a port of a session's programs to this machine"
 
 _PORT_MAX = (1 << 16) - 1
 _LOOPBACK = ("127.", "::1")
@@ -41,7 +40,7 @@ def parser() -> Parser:
         "closed and new ones wait.",
         "  hold forward build 3000             http://127.0.0.1:3000 is the session's port 3000\n"
         "  hold forward laptop/build 5173:8080 8000\n"
-        "  hold forward build 3000 -v          tell of each connection",
+        "  hold forward build 3000 -v          report each connection",
         kind=MixedParser,
     )
     parser.add_argument(
@@ -52,7 +51,7 @@ def parser() -> Parser:
         help="where to listen; default 127.0.0.1. Whoever gets there acts as you",
     )
     parser.add_argument(
-        "-v", "--verbose", action="store_true", help="tell of each connection on standard error"
+        "-v", "--verbose", action="store_true", help="report each connection on standard error"
     )
     add_session(parser)
     parser.add_argument(
@@ -95,7 +94,7 @@ def run(options: argparse.Namespace) -> int:
 
 async def _forward(options: argparse.Namespace) -> Ending:
     from holdfast.sdk.client import Host
-    from holdfast.sdk.forwarding import Forwarder
+    from holdfast.sdk.forward import Forwarder
 
     with Host(client="hold forward") as host:
         graph = host.graph(options.session)
@@ -111,7 +110,7 @@ async def _forward(options: argparse.Namespace) -> Ending:
 async def _listen(forwarder: Forwarder, options: argparse.Namespace, graph: Graph) -> None:
     if not options.listen.startswith(_LOOPBACK):
         _say(f"whoever reaches {options.listen} talks to the session's programs as you")
-    name = harmless(forwarder.info.name)
+    name = sanitize(forwarder.info.name)
     for one in options.ports:
         address, port = await forwarder.listen(one.port, one.local, options.listen)
         shown = f"[{address}]" if ":" in address else address
@@ -124,7 +123,7 @@ def _listener(graph: Graph, port: int) -> str:
     for process in graph.processes:
         for socket in process.sockets:
             if socket.state == "listen" and socket.local.endswith(f":{port}"):
-                return f" ({harmless(process.name)}, pid {process.pid})"
+                return f" ({sanitize(process.name)}, pid {process.pid})"
     return ", where nothing listens yet"
 
 
@@ -136,25 +135,25 @@ class _Teller:
         self._refused: tuple[int, str] | None = None  # told last, and not once more
 
     def __call__(self, told: ForwardEvent) -> None:
-        from holdfast.sdk import forward_way as f
+        from holdfast.sdk import forward as f
 
         if isinstance(told, f.ForwardRefused):
             if (told.port, told.code) != self._refused or self._verbose:
                 hint = f"; {told.hint}" if told.hint else ""
-                _say(f"{harmless(told.message)} ({told.code}){hint}")
+                _say(f"{sanitize(told.message)} ({told.code}){hint}")
             self._refused = (told.port, told.code)
         elif isinstance(told, f.ForwardLost):
             cut = f"; {_many(told.connections)} closed" if told.connections else ""
-            _say(f"{harmless(told.message)}{cut}; looking for it again")
+            _say(f"{sanitize(told.message)}{cut}; looking for it again")
         elif isinstance(told, f.ForwardReconnected):
             _say("the host is back; new connections go through")
         elif isinstance(told, f.ConnectionOpened):
             self._refused = None
             if self._verbose:
-                process = f"{harmless(told.process)}, pid {told.pid}"
+                process = f"{sanitize(told.process)}, pid {told.pid}"
                 _say(f"{told.number} opened: {told.peer} to {told.address} ({process})")
         elif isinstance(told, f.ConnectionClosed) and (self._verbose or told.code):
-            why = f", {harmless(told.message)} ({told.code})" if told.code else ""
+            why = f", {sanitize(told.message)} ({told.code})" if told.code else ""
             _say(
                 f"{told.number} closed: {told.sent_bytes} bytes sent, "
                 f"{told.received_bytes} received{why}"

@@ -9,7 +9,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     import argparse
 
-SUMMARY = "set the size of its terminal"
+SUMMARY = "set the size of a session's terminal"
 
 
 def parser() -> Parser:

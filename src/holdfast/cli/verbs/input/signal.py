@@ -9,7 +9,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     import argparse
 
-SUMMARY = "signal what runs in its foreground"
+SUMMARY = "send a signal to the foreground job"
 
 
 def parser() -> Parser:

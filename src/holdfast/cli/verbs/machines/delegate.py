@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from holdfast.model.grant import Grant, GrantChain, Reach
 
-SUMMARY = "hand a part of your grant on, to an agent, for minutes"
+SUMMARY = "delegate part of your grant to an agent, for a short time"
 
 _LASTS_S = 15 * 60.0
 _KEY_DIGITS = 64
@@ -123,7 +123,7 @@ def _grant(options: argparse.Namespace, chain: GrantChain, holder: identity.Iden
 
     own, now = chain.last, int(time.time())
     if own.expires <= now:
-        raise InvalidArgument("your own grant has expired", hint="have it made anew")
+        raise InvalidArgument("your own grant has expired", hint="ask the issuer for a new one")
     expires = now + int(options.lasts)
     if expires > own.expires:
         raise InvalidArgument(

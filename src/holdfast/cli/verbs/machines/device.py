@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 
     from holdfast.model.admission import DeviceInfo
 
-SUMMARY = "list who came in by an invite or a grant, and shut out"
+SUMMARY = "list devices that joined by an invite or a grant, or revoke one"
 
 
 def parser() -> Parser:
     parser = verb_parser(
         "device",
-        "`ls` lists who came in by an invite, or with a grant that somebody handed on: what it may "
+        "`ls` lists devices that joined by an invite, or with a delegated grant: what each may "
         "do, where, since when, when it was last seen, and until when. `revoke` shuts one out, at "
         "once and for ever, with everything it handed on and every invite it made. Who handed "
         "something on can take that back the same way; the actor itself stays then.",
@@ -82,7 +82,7 @@ def _revoke(host: Host, options: argparse.Namespace) -> int:
         _print_json([each.pack() for each in answer.devices])
         return 0
     gone = list(dict.fromkeys(each.name or each.actor[:8] for each in answer.devices))
-    print(f"{gone[0] if gone else options.actor} may do nothing any more by what it came in with")
+    print(f"{gone[0] if gone else options.actor}'s access is revoked")
     if len(gone) > 1:
         print(f"nor may who had it from there: {', '.join(gone[1:])}")
     return 0

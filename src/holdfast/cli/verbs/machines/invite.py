@@ -16,7 +16,7 @@ from holdfast.cli.text.table import ago, clock, lasting, table
 from holdfast.model.envelope import ROLES
 from holdfast.model.errors import InvalidArgument, NotPermitted
 from holdfast.sdk.client import Host
-from holdfast.sdk.reach.host_relays import own_reached
+from holdfast.sdk.reach.host_relays import wait_until_reached
 from holdfast.wire.messages import admission as ad
 
 TYPE_CHECKING = False
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from holdfast.model.admission import InviteInfo
 
-SUMMARY = "make a link by which another device comes in"
+SUMMARY = "create an invite link for another device"
 
 _RELAY_S = 5.0  # for a host that was started a moment ago, and its relay with it
 _EXPIRES_S = 8 * 3600.0
@@ -40,7 +40,7 @@ def parser() -> Parser:
         "join` or in a browser, may do what its role says, where and for as long as you said. "
         "Nobody invites to more than it may do itself. The relay in the link never learns the "
         "code. `ls` lists invites that can be used (--ended: also the others), `revoke` takes one "
-        "back; who came in by it stays, unless --devices says otherwise.",
+        "back; devices that joined by it stay, unless --devices is given.",
         "  hold invite --all --role admin     one more device of your own\n"
         "  hold invite --session build --role read\n"
         "  hold invite --label ci --role execute --uses 3 --for 7d\n"
@@ -56,7 +56,7 @@ def parser() -> Parser:
         "--label", type=utf8, metavar="L", help="to every session with this label, now and later"
     )
     where.add_argument("--all", action="store_true", help="to every session, now and later")
-    parser.add_argument("--role", choices=tuple(ROLES), help="what who comes in may do")
+    parser.add_argument("--role", choices=tuple(ROLES), help="the role granted to whoever joins")
     parser.add_argument(
         "--expires", type=seconds, metavar="T", help="how long the link is good (default: 8h)"
     )
@@ -79,7 +79,9 @@ def parser() -> Parser:
     parser.add_argument("--no-qr", action="store_true", help="print no QR code")
     parser.add_argument("--ended", action="store_true", help="with ls: also those that ended")
     parser.add_argument(
-        "--devices", action="store_true", help="with revoke: also shut out who came in by it"
+        "--devices",
+        action="store_true",
+        help="with revoke: also revoke the devices that joined by it",
     )
     add_json(parser)
     parser.add_argument("action", nargs="?", choices=("ls", "revoke"), help="instead of making one")
@@ -136,7 +138,7 @@ def _make(host: Host, options: argparse.Namespace) -> int:
         options.bytes_per_s,
     )
     with contextlib.suppress(NotPermitted):  # to ask about relays; they may be there all the same
-        own_reached(host, _RELAY_S)
+        wait_until_reached(host, _RELAY_S)
     made = host.ask(request, ad.InviteMade)
     if options.json:
         _print_json({**made.invite.pack(), "link": made.link})
@@ -216,7 +218,7 @@ def _revoke(host: Host, options: argparse.Namespace) -> int:
     if options.json:
         _print_json(invite.pack())
         return 0
-    print(f"nobody comes in by {invite.invite[:8]} any more")
+    print(f"the invite {invite.invite[:8]} is revoked")
     if invite.joined:
         came = ", ".join(names_of(invite.joined, answer.names))
         what = "may do nothing by it any more" if options.devices else "stays; --devices ends that"

@@ -8,7 +8,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     import argparse
 
-SUMMARY = "come in to a machine by the link of an invite"
+SUMMARY = "join a machine with an invite link"
 
 
 def parser() -> Parser:

@@ -6,7 +6,7 @@ import json
 import time
 
 from holdfast.cli.arguments import MixedParser, Parser, add_json, utf8, verb_parser
-from holdfast.cli.text.sanitize import harmless
+from holdfast.cli.text.sanitize import sanitize
 from holdfast.cli.text.table import ago, table
 from holdfast.model.errors import HoldfastError, InvalidArgument
 from holdfast.sdk.reach import machines
@@ -64,7 +64,7 @@ def run(options: argparse.Namespace) -> int:
         found = reached[each.name]
         state = f"{found} session{'' if found == 1 else 's'}" if isinstance(found, int) else found
         lines.append(
-            (each.name, harmless(each.host), state, ago(now - each.joined_at), each.relays[0])
+            (each.name, sanitize(each.host), state, ago(now - each.joined_at), each.relays[0])
         )
     print(table(("NAME", "HOST", "STATE", "JOINED", "RELAY"), lines))
     return 0
@@ -72,9 +72,9 @@ def run(options: argparse.Namespace) -> int:
 
 def _reached() -> dict[str, int | str]:
     """How many sessions each has, or why that is not known."""
-    from holdfast.sdk.reach.all_machines import ask
+    from holdfast.sdk.reach.all_machines import ask_all
 
-    answers = ask(lambda host: len(host.sessions()), "hold machines")
+    answers = ask_all(lambda host: len(host.sessions()), "hold machines")
     return {
         name: f"not reached: {found.message}" if isinstance(found, HoldfastError) else found
         for name, found in answers

@@ -11,7 +11,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     import argparse
 
-SUMMARY = "show its processes, files, sockets and terminal"
+SUMMARY = "show a session's processes, files, sockets and terminal"
 
 _WIDTH_WITHOUT_TERMINAL = 10_000  # a file or pipe has no edge to cut lines at
 

@@ -9,7 +9,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     import argparse
 
-SUMMARY = "print what its terminal shows now"
+SUMMARY = "print a session's screen as it is now"
 
 
 def parser() -> Parser:

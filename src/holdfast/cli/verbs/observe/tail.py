@@ -5,17 +5,17 @@ from __future__ import annotations
 import sys
 
 from holdfast.cli.arguments import Parser, add_session, count, verb_parser
-from holdfast.cli.raw_output import RawOutput
 from holdfast.cli.text import raw_stdout
 from holdfast.sdk.client import Host
-from holdfast.wire.messages import session as m
+from holdfast.sdk.client_core.client_machine import finish
+from holdfast.sdk.client_core.output_reader import OutputReader, Piece
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable
 
-SUMMARY = "print what it printed, and follow"
+SUMMARY = "print a session's output, and follow it"
 
 EXIT_INTERRUPTED = 130
 
@@ -24,10 +24,10 @@ def parser() -> Parser:
     parser = verb_parser(
         "tail",
         "Print the output the session still holds, byte for byte as the program wrote it, escape "
-        "sequences included. Output that has rolled off is told on standard error.",
+        "sequences included. Output that has rolled off is reported on standard error.",
         "  hold tail build -n 20\n"
         "  hold tail -f build            until the session ends; survives a daemon restart\n"
-        "  hold tail build --since 4096  from this offset on (`hold show` tells offsets)\n"
+        "  hold tail build --since 4096  from this offset on (`hold show` has offsets)\n"
         "  hold tail build --plain | grep error",
     )
     parser.add_argument("-f", "--follow", action="store_true", help="go on until the session ends")
@@ -41,43 +41,36 @@ def parser() -> Parser:
 def run(options: argparse.Namespace) -> int:
     with Host(client="hold tail") as host:
         # From offset 0: the host answers with a Gap up to what it still holds.
-        output = RawOutput(host, options.session, options.since or 0)
+        output = OutputReader(host.io(), options.session, options.since or 0)
+        head = finish(output.open()).info.output_offset
         try:
-            _print(output, options)
+            _print(output, head, options)
         except KeyboardInterrupt:
-            again = f"`hold tail -f {output.info.name} --since {output.offset}`"
+            again = f"`hold tail -f {output.name} --since {output.offset}`"
             print(f"hold: stopped; {again} goes on from here", file=sys.stderr)
             return EXIT_INTERRUPTED
     return 0
 
 
-def _print(output: RawOutput, options: argparse.Namespace) -> None:
+def _print(output: OutputReader, head: int, options: argparse.Namespace) -> None:
     write = _plain_writer() if options.plain else _byte_writer()
-    head = output.info.output_offset
     last = _LastLines(options.lines) if options.lines is not None else None
     while options.follow or output.offset < head:
         if last is not None and output.offset >= head:
             write(last.held)
             last = None
-        message = output.next()
-        if isinstance(message, m.Closed):
+        piece = finish(output.next())
+        if not isinstance(piece, Piece):
             break
-        if isinstance(message, m.Gap):
-            _tell(message)
-            continue
-        data = message.data
-        if not options.follow and output.offset > head:
-            data = data[: len(data) - (output.offset - head)]
+        if piece.gap:
+            print(
+                f"hold: {piece.gap} bytes before offset {piece.offset} are no longer held",
+                file=sys.stderr,
+            )
+        data = piece.data if options.follow else piece.data[: max(0, head - piece.offset)]
         (last.add if last is not None else write)(data)
     if last is not None:
         write(last.held)
-
-
-def _tell(gap: m.Gap) -> None:
-    print(
-        f"hold: {gap.skipped} bytes before offset {gap.offset} are no longer held",
-        file=sys.stderr,
-    )
 
 
 def _byte_writer() -> Callable[[bytes], None]:

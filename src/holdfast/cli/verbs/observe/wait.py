@@ -5,20 +5,22 @@ from __future__ import annotations
 import time
 
 from holdfast.cli.arguments import Parser, add_session, count, seconds, utf8, verb_parser
-from holdfast.cli.awaiting import await_state
 from holdfast.model.errors import InvalidArgument, SessionEnded, TimedOut
 from holdfast.model.state import SessionState
 from holdfast.sdk.client import Host
+from holdfast.sdk.client_core.client_machine import finish
+from holdfast.sdk.client_core.event_reader import wait_for_state
 from holdfast.wire.messages import session as m
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import argparse
+    import re
     from collections.abc import Callable
 
     Wait = Callable[[Host, argparse.Namespace, "float | None"], int]
 
-SUMMARY = "wait for its prompt, a question, a text or its end"
+SUMMARY = "wait for a prompt, a question, a text or the end of a session"
 
 STATES = {
     "prompt": SessionState.PROMPT,
@@ -70,19 +72,18 @@ def run(options: argparse.Namespace) -> int:
             return wait(host, options, deadline)
         except TimedOut:
             raise TimedOut(
-                f"{options.session} did not come to {options.wanted!r} within "
-                f"{options.timeout:g} s",
-                hint=f"`hold show {options.session}` tells what it does",
+                f"{options.session} did not reach {options.wanted!r} within {options.timeout:g} s",
+                hint=f"`hold show {options.session}` shows what it does",
             ) from None
 
 
 def _chosen(options: argparse.Namespace) -> Wait:
     """What to wait with. A mistake in it is told before anything is waited for."""
     if options.wanted.startswith("text:"):
-        from holdfast.cli.wait_text import TextPattern
+        from holdfast.sdk.client_core.text_wait import pattern
 
-        pattern = TextPattern(options.wanted[5:])
-        return lambda host, opts, deadline: pattern.wait(host, opts.session, opts.since, deadline)
+        regex = pattern(options.wanted[5:])
+        return lambda host, opts, deadline: _for_text(host, opts, regex, deadline)
     if options.wanted not in STATES:
         raise InvalidArgument(
             f"cannot wait for {options.wanted[:40]!r}",
@@ -91,9 +92,21 @@ def _chosen(options: argparse.Namespace) -> Wait:
     return _for_state
 
 
+def _for_text(
+    host: Host, options: argparse.Namespace, regex: re.Pattern[str], deadline: float | None
+) -> int:
+    from holdfast.sdk.client_core.text_wait import wait_for_text
+
+    info = host.show(options.session)
+    if info.ending is not None:
+        raise SessionEnded(f"{info.name} has ended: {info.ending}")
+    finish(wait_for_text(host.io(deadline), info.id, regex, options.since))
+    return 0
+
+
 def _for_state(host: Host, options: argparse.Namespace, deadline: float | None) -> int:
     wanted = STATES[options.wanted]
-    event = await_state(host, options.session, wanted, deadline)
+    event = finish(wait_for_state(host.io(deadline), options.session, (wanted,)))
     if event.state is not wanted:
         raise SessionEnded(f"{event.name} ended before that: {event.ending}")
     return _ending(event, options.status) if event.ending is not None else 0

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from holdfast.model.info import BlameLine
 
-SUMMARY = "trace every line to the command and actor behind it"
+SUMMARY = "show which command and actor produced each line"
 
 _COMMAND_CHARS = 24
 _LINE_CHARS = 1000
@@ -75,15 +75,15 @@ def _lines(host: Host, session: str, first: int, last: int | None) -> Iterator[B
 
 
 def _print(lines: list[BlameLine]) -> None:
-    from holdfast.cli.text.sanitize import harmless
+    from holdfast.cli.text.sanitize import sanitize
     from holdfast.cli.text.table import clock
 
     rows = [
         (
-            harmless(line.actor) or "-",
+            sanitize(line.actor) or "-",
             f"#{line.command}" if line.command is not None else "-",
             clock(line.at) if line.at is not None else "-",
-            harmless(line.command_text, _COMMAND_CHARS) or "-",
+            sanitize(line.command_text, _COMMAND_CHARS) or "-",
             str(line.number),
         )
         for line in lines
@@ -91,4 +91,4 @@ def _print(lines: list[BlameLine]) -> None:
     widths = [max((len(row[column]) for row in rows), default=0) for column in range(5)]
     for row, line in zip(rows, lines, strict=True):
         left = "  ".join(cell.ljust(width) for cell, width in zip(row[:4], widths, strict=False))
-        print(f"{left}  {row[4]:>{widths[4]}}) {harmless(line.text, _LINE_CHARS)}".rstrip())
+        print(f"{left}  {row[4]:>{widths[4]}}) {sanitize(line.text, _LINE_CHARS)}".rstrip())

@@ -14,14 +14,14 @@ if TYPE_CHECKING:
     from holdfast.cli.journal.pages import NumberedEntry, Pages
     from holdfast.model.info import SessionInfo
 
-SUMMARY = "write its output as a cast, with its provenance"
+SUMMARY = "export a session's output as an asciicast, with provenance"
 
 
 def parser() -> Parser:
     parser = verb_parser(
         "export",
         "Write the output that is held as an asciicast v3 file, with resizes, a marker at each "
-        "command, and the exit status; and beside it FILE.provenance.json, which tells whose each "
+        "command, and the exit status; and beside it FILE.provenance.json, which says whose each "
         "range, command and input is, by journal entries with their hashes and a signed proof, "
         "and what is missing. Output is timed only as far as the journal knows; in between the "
         "times are interpolated.",
@@ -77,23 +77,19 @@ def run(options: argparse.Namespace) -> int:
 
 def _output(host: Host, session: str) -> tuple[SessionInfo, int, bytes]:
     """What is held now, and from which offset on."""
-    from holdfast.cli.raw_output import RawOutput
-    from holdfast.wire.messages import session as m
+    from holdfast.sdk.client_core.client_machine import finish
+    from holdfast.sdk.client_core.output_reader import OutputReader, Piece
 
-    output = RawOutput(host, session, 0)
-    end = output.info.output_offset
+    output = OutputReader(host.io(), session, 0)
+    info = finish(output.open()).info
     pieces: list[bytes] = []
     held_from = output.offset
-    while output.offset < end:
-        message = output.next()
-        if isinstance(message, m.Closed):
-            break
-        if isinstance(message, m.Gap):  # what came before it is not next to what comes
-            pieces, held_from = [], message.offset
-        else:
-            pieces.append(message.data)
-    held = b"".join(pieces)[: max(0, end - held_from)]
-    return output.info, held_from, held
+    while output.offset < info.output_offset and isinstance(piece := finish(output.next()), Piece):
+        if piece.gap:  # what came before it is not next to what comes
+            pieces, held_from = [], piece.offset
+        pieces.append(piece.data)
+    held = b"".join(pieces)[: max(0, info.output_offset - held_from)]
+    return info, held_from, held
 
 
 def _journal(pages: Pages) -> tuple[list[NumberedEntry], str]:

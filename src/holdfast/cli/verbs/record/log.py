@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from holdfast.cli.journal.pages import NumberedEntry, Pages
 
-SUMMARY = "tell what was done to a session, and by whom"
+SUMMARY = "show what was done to a session, and by whom"
 
 _FOLLOW_S = 0.5  # between looks for new entries
 _UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
@@ -68,7 +68,7 @@ def run(options: argparse.Namespace) -> int:
     if pages.unlinked:
         print(
             f"hold: entry {pages.unlinked} is not linked to the one before it; "
-            f"`hold verify {pages.session[:8]}` tells more",
+            f"see `hold verify {pages.session[:8]}`",
             file=sys.stderr,
         )
     return 0
@@ -197,11 +197,11 @@ class _Lines:
 
     def _line(self, kept: NumberedEntry, through: int) -> None:
         from holdfast.cli.text.journal_entry import what
-        from holdfast.cli.text.sanitize import harmless
+        from holdfast.cli.text.sanitize import sanitize
         from holdfast.cli.text.table import clock
 
         assert self._pages is not None
         entry, name = kept.entry, self._pages.name
         number = str(entry.seq) if through == entry.seq else f"{entry.seq}-{through}"
         when = clock(entry.at)
-        print(f"{number:>7}  {when}  {harmless(name(entry.actor)):<10} {what(entry.body, name)}")
+        print(f"{number:>7}  {when}  {sanitize(name(entry.actor)):<10} {what(entry.body, name)}")

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from holdfast.wire.messages.journal import Proven
 
-SUMMARY = "prove a range of a journal, or check such a proof"
+SUMMARY = "make or check a proof of a range of the journal"
 
 EXIT_INVALID = 1
 

@@ -10,13 +10,13 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     import argparse
 
-SUMMARY = "tell whether its history is one and unbroken"
+SUMMARY = "show whether a session's history is continuous"
 
 
 def parser() -> Parser:
     parser = verb_parser(
         "status",
-        "Tell in one word what a session's history is: continuous, forked, unverifiable (with the "
+        "Show in one word what a session's history is: continuous, forked, unverifiable (with the "
         "gap) or migrated (with the point). Then how it was closed, if it was discontinued and "
         "why, and which session it follows. Exits with 0 whatever the word is; `hold verify` "
         "exits by it.",

@@ -10,7 +10,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     import argparse
 
-SUMMARY = "end it, and tell how it ended"
+SUMMARY = "end a session, and print how it ended"
 
 
 def parser() -> Parser:

@@ -8,7 +8,7 @@ import sys
 import time
 
 from holdfast.cli.arguments import Parser, add_json, utf8, verb_parser
-from holdfast.cli.text.sanitize import harmless
+from holdfast.cli.text.sanitize import sanitize
 from holdfast.cli.text.table import ago, table
 from holdfast.model.errors import HoldfastError
 from holdfast.model.home import machines_of
@@ -28,7 +28,7 @@ _COMMAND_CHARS = 60
 def parser() -> Parser:
     parser = verb_parser(
         "ls",
-        "List your sessions, here and on the machines you have joined: what each is doing, told by "
+        "List your sessions, here and on the machines you have joined: what each does, as seen by "
         "the kernel. A machine that cannot be reached is named, and the others are listed.",
         "  hold ls\n  hold ls --all      the recently ended too\n"
         "  hold ls --label prod\n  hold --on build ls      one machine only\n"
@@ -59,12 +59,12 @@ def run(options: argparse.Namespace) -> int:
         "NAME": [f"{where}/{info.name}" if where else info.name for where, info in found],
         "ID": [info.id[:8] for info in sessions],
         "STATE": [_state(info) for info in sessions],
-        "TURN": [harmless(info.holder) for info in sessions],
+        "TURN": [sanitize(info.holder) for info in sessions],
         "AGE": [ago(now - info.created_at) for info in sessions],
         "OPERATORS": [str(info.operators) for info in sessions],
         "LAST OUTPUT": [_last_output(info, now) for info in sessions],
         "LABELS": [",".join(info.labels) for info in sessions],
-        "COMMAND": [harmless(" ".join(info.argv), _COMMAND_CHARS) for info in sessions],
+        "COMMAND": [sanitize(" ".join(info.argv), _COMMAND_CHARS) for info in sessions],
     }
     # Who has the turn, and labels, only where there are any.
     shown = {title: cells for title, cells in columns.items() if any(cells)}
@@ -77,9 +77,9 @@ def _found(ended: bool) -> tuple[list[tuple[str, SessionInfo]], dict[str, Holdfa
     if os.environ.get("HOLDFAST_ON") or not os.path.exists(machines_of(os.environ)):
         with Host(client="hold ls") as host:
             return [("", info) for info in host.sessions(ended=ended)], {}
-    from holdfast.sdk.reach.all_machines import ask
+    from holdfast.sdk.reach.all_machines import ask_all
 
-    answers = ask(lambda host: host.sessions(ended=ended), "hold ls")
+    answers = ask_all(lambda host: host.sessions(ended=ended), "hold ls")
     found = [
         (where, info)
         for where, answer in answers
@@ -98,7 +98,7 @@ def _say_unreached(unreached: dict[str, HoldfastError]) -> int:
 def _state(info: SessionInfo) -> str:
     if info.ending is not None:
         return f"ended: {info.ending}"
-    return f"{info.state}: {harmless(info.waiting_line, 40)}" if info.waiting_line else info.state
+    return f"{info.state}: {sanitize(info.waiting_line, 40)}" if info.waiting_line else info.state
 
 
 def _last_output(info: SessionInfo, now: float) -> str:

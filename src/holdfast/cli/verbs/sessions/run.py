@@ -59,7 +59,7 @@ def parser() -> Parser:
     parser.add_argument(
         "--rehomeable",
         action="store_true",
-        help="another host may take it over; it stands still where this one cannot renew its lease",
+        help="another host may take it over; it is frozen while this one cannot renew its lease",
     )
     parser.add_argument("--ring", type=int, default=0, metavar="BYTES", help="output to hold")
     parser.add_argument("command", nargs="*", metavar="CMD", help="the program and its arguments")
@@ -96,18 +96,19 @@ def run(options: argparse.Namespace) -> int:
 def _show_ended(session: str) -> int:
     """A command so short that it ended before we were attached: its output, and how it ended."""
     from holdfast.cli.attach.attach import exit_status
-    from holdfast.cli.raw_output import RawOutput
     from holdfast.cli.text import raw_stdout
-    from holdfast.wire.messages.session import Closed, Output
+    from holdfast.sdk.client_core.client_machine import finish
+    from holdfast.sdk.client_core.output_reader import OutputReader
+    from holdfast.wire.messages.session import Closed
     from holdfast.wire.terminal_queries import strip_queries
 
     with Host(client="hold run") as host:
-        output = RawOutput(host, session, 0)
-        while not isinstance(message := output.next(), Closed):
-            if isinstance(message, Output):
-                raw_stdout.write(strip_queries(message.data))
-    print(f"[{output.info.name} ended: {message.ending}]")
-    return exit_status(message.ending)
+        output = OutputReader(host.io(), session, 0)
+        while not isinstance(piece := finish(output.next()), Closed):
+            if piece is not None:
+                raw_stdout.write(strip_queries(piece.data))
+    print(f"[{output.name} ended: {piece.ending}]")
+    return exit_status(piece.ending)
 
 
 def _directory(options: argparse.Namespace) -> str:

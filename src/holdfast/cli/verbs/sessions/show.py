@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 from holdfast.cli.arguments import Parser, add_json, add_session, verb_parser
-from holdfast.cli.text.sanitize import harmless as _plain
+from holdfast.cli.text.sanitize import sanitize as _plain
 from holdfast.cli.text.table import ago, clock
 from holdfast.sdk.client import Host
 
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 
     from holdfast.model.info import CommandRecord, SessionInfo
 
-SUMMARY = "tell all about one session"
+SUMMARY = "show one session in detail"
 
 
 def parser() -> Parser:
     parser = verb_parser(
         "show",
-        "Tell what is known of one session, live or ended: who it is, what it does or waits for, "
+        "Show one session, live or ended, in detail: its identity, what it does or waits for, "
         "what output is held, the last command its shell ran, how it ended.",
         "  hold show build\n  hold show build --json | jq .last_command.status",
     )
@@ -90,7 +90,7 @@ def _lease(info: SessionInfo) -> str:
         return f"re-homeable, taken: it lives elsewhere, in epoch {lease.later_epoch}"
     if lease.why:
         return f"re-homeable, fenced: the lease is held, but {_plain(lease.why)}"
-    return "re-homeable, fenced: it stands still until this host has its lease again"
+    return "re-homeable, fenced: it is frozen until this host has its lease again"
 
 
 def _operators(info: SessionInfo) -> str:

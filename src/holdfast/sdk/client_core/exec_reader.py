@@ -1,0 +1,77 @@
+"""One command line, sent once and followed to its end, across lost connections.
+
+The host remembers what became of the commands it was asked to run: by the key its asker gave it, or
+without one by operator and number. The same request again joins that command, running or ended, and
+never runs another.
+"""
+
+from __future__ import annotations
+
+from holdfast.model.errors import HoldfastError, HostLost, from_code
+from holdfast.sdk.client_core.client_machine import input_unknown
+from holdfast.sdk.client_core.retry_policy import RETRIED, Retry
+from holdfast.wire.messages import session as m
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from holdfast.sdk.client_core.client_io import ClientIo
+
+
+class ExecReader:
+    """The answers to one Exec. After a loss those that came before come again."""
+
+    def __init__(self, io: ClientIo, request: m.Exec) -> None:
+        self._io, self._request = io, request
+        self._inbox: Any = None
+        self._retry = Retry(io)
+        self._sent = self._printed = False
+        self.began = False
+        self.joined = False  # some of its output had come before the connection was lost
+
+    async def next(self) -> m.Message:
+        """The next answer; a Failed is raised as the error it names."""
+        while True:
+            try:
+                await self._io.connect()
+            except HoldfastError as error:
+                if not self._sent:
+                    raise
+                raise self._out_of_reach() from error
+            try:
+                return await self._answer()
+            except RETRIED as error:
+                self.close()
+                self.joined = self._printed
+                try:
+                    await self._retry.caught(error)
+                except HostLost as lost:
+                    raise self._out_of_reach() from lost
+
+    async def _answer(self) -> m.Message:
+        if self._inbox is None:
+            self._inbox = await self._io.send(self._request)
+            self._sent = True
+        message = await self._io.next(self._inbox)
+        assert message is not None
+        if isinstance(message, m.Failed):
+            raise from_code(message.code, message.message, message.hint)
+        self._retry = Retry(self._io)  # it is there: the next loss is another
+        self.began = self.began or isinstance(message, m.ExecBegan)
+        self._printed = self._printed or isinstance(message, m.ExecOutput)
+        return message
+
+    def _out_of_reach(self) -> HoldfastError:
+        """The host is lost, and did not come back."""
+        if not self.began:
+            return input_unknown()
+        return HostLost(
+            "the host was lost while the command ran; it goes on there",
+            hint="with a key its result can be asked for again",
+        )
+
+    def close(self) -> None:
+        if self._inbox is not None:
+            self._io.release(self._inbox)
+            self._inbox = None
