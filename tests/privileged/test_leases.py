@@ -438,7 +438,7 @@ def test_what_another_host_took_over_never_runs_here_again(host: LeasedHost) -> 
     assert host.lease("r")["state"] == "taken"
     assert size(counter) == before
     host.fails("fenced", "tail", "r")
-    assert "the session lives elsewhere, in epoch 2" in host.ok("log", "r")
+    assert "the session lives on another host, in epoch 2" in host.ok("log", "r")
     host.ok("end", "r")
     assert size(counter) == before
 

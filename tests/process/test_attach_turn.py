@@ -151,4 +151,4 @@ def test_one_who_may_only_watch_watches(host_home: Hold, open_terminal: Open) ->
     watcher.until_shown("keys are not sent")
     host_home.ok("revoke", "watcher", "watched")
     assert watcher.wait() == 0
-    assert b"may not be here any more" in watcher.seen
+    assert b"may no longer attach to it" in watcher.seen

@@ -219,7 +219,7 @@ def test_a_port_that_was_asked_for_is_that_one_or_none(host: Relayed) -> None:
 
 def test_without_a_relay_nothing_listens_and_no_link_is_made(host: Relayed) -> None:
     host.ok("up", "-d", "--no-relay")
-    assert host.ok("host") == "this host is at no relay: nobody can reach it from elsewhere\n"
+    assert host.ok("host") == "this host is at no relay: it cannot be reached from other machines\n"
     assert host.relay_pid() == 0
     assert "hold host --relay" in host.fails(
         "invalid_argument", "invite", "--all", "--role", "read"

@@ -61,7 +61,7 @@ def queue_of(hold: Hold, session: str, length: int) -> None:
 def test_a_turn_is_asked_for_granted_handed_off_and_yielded(host_home: Hold) -> None:
     cat(host_home, "passed")
     assert host_home.json("turn", "passed").keys() == {*TurnInfo._fields, "yours"}
-    assert "nobody: the first who writes has it" in host_home.ok("turn", "passed")
+    assert "nobody: the first to write takes it" in host_home.ok("turn", "passed")
     host_home.ok("turn", "passed", "policy", "queue")  # which no slow machine can outwait
     assert "the turn is yours" in host_home.ok("--as", "ann", "turn", "passed", "request")
     asked = host_home.ok("--as", "bob", "turn", "passed", "request", "--message", "one \x1b[2Jfix")

@@ -24,7 +24,7 @@ class Parser(argparse.ArgumentParser):
 
 
 class MixedParser(Parser):
-    """For verbs with optional words: options may stand anywhere between them, where argparse would
+    """For verbs with optional words: options may be anywhere between them, where argparse would
     take the words before the first option for all there are."""
 
     def parse_args(  # type: ignore[override]

@@ -63,7 +63,7 @@ def say_if_only_here(link: str) -> None:
 
 
 def how_to_listen(where: str) -> str:
-    """How a host that runs gets its own relay to listen elsewhere."""
+    """How a host that runs gets its own relay to listen at another address."""
     home = home_of(os.environ, os.getuid())
     config = home.config if target_host() == home.socket else "its config.toml"
     return f'put `relay = "{where}"` into {config}, then `hold daemon restart` (sessions carry on)'

@@ -26,7 +26,7 @@ def started_host(client: str) -> Host:
         return Host(client=client)
     except HostDown:
         if not isinstance(target_host(), str):
-            raise  # elsewhere: not ours to start
+            raise  # on another machine: not ours to start
         with contextlib.suppress(AlreadyUp):  # somebody else started it meanwhile
             start_host()
         return Host(client=client)

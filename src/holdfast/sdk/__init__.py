@@ -2,11 +2,11 @@
 
 The public API is async, in `aio/`: its docstring has the files. Beside it:
 
-    events.py      what is told of sessions without being asked
+    events.py      what happens to sessions, as events
     blocking/      the same API for programs without async, in front of the async one
 
 What a client does when its host is lost, and how it waits, is written once, in `client_core/`.
-Every `hold` verb stands on these, which import nothing they do not need:
+Every `hold` verb is built on these, which import nothing they do not need:
 
     client.py      a host as a program sees it: one method per thing that can be asked
     connection.py  connect, greet, ask, listen: one connection

@@ -5,7 +5,7 @@
         host.send(info.id, "yes")
 
 What happens when the host is lost is in `client_core`; here is how it is carried out by a thread
-that blocks. It is what every `hold` verb stands on, so it is light: no asyncio, no typing.
+that blocks. Every `hold` verb is built on it, so it is light: no asyncio, no typing.
 """
 
 from __future__ import annotations

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from holdfast.sdk.identity import Identity
     from holdfast.sdk.reach.machines import Machine
 
-_READ_BYTES = 96 << 10  # below malloc's limit for mapping memory anew at each read
+_READ_BYTES = 96 << 10  # below malloc's limit for mapping fresh memory at each read
 GREETING_TIMEOUT_S = 10.0  # a daemon that is being restarted answers well within this
 
 
@@ -92,7 +92,7 @@ class Connection:
         client: str,
         acting: Identity | None = None,
     ) -> None:
-        """`path`: of a host's socket; or a machine somewhere else. `acting`: whose hand this is;
+        """`path`: of a host's socket; or another machine. `acting`: the actor to act as;
         None: as the environment says."""
         self.operator = operator
         self._received: deque[Message] = deque()
@@ -235,7 +235,7 @@ class Connection:
 
 def _dial(machine: Machine, acting: Identity | None) -> socket.socket:
     from holdfast.sdk.reach import (
-        remote_host as remote,  # it takes a moment, and only who is elsewhere pays
+        remote_host as remote,  # slow to import: only remote clients pay
     )
 
     return remote.connect(machine, acting)

@@ -1,7 +1,7 @@
-"""What is told of sessions without being asked: the events of `Hold.events` and `Session.events`.
+"""What happens to sessions, without being asked: the events of `Hold.events` and `Session.events`.
 
 Each names its session by id and says when it happened by the host's clock. After a lost connection
-the present state is told again where it changed, behind a `Dropped` that says so.
+the present state comes again where it changed, behind a `Dropped` that says so.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ class Event(Record):
 
 
 class StateChanged(Event):
-    """What a session does now: also told of each session at the beginning."""
+    """What a session does now: also given for each session at the beginning."""
 
     name: str
     state: SessionState
@@ -65,7 +65,7 @@ class TurnLost(Event):
 
 
 class TurnHandedOver(Event):
-    """You hold the turn now, and this changed since you last did. Told to who is attached."""
+    """You hold the turn now, and this changed since you last did. Given to attached operators."""
 
     handoff: Handoff
 

@@ -250,7 +250,7 @@ class Forwarder:
     # -- life -----------------------------------------------------------------------------------
 
     async def start(self) -> SessionInfo:
-        """To the host; raises what stands in the way, or that there is no such live session."""
+        """To the host; raises what prevents it, or that there is no such live session."""
         self._transport = await self._reach()
         return self.info
 
@@ -376,7 +376,7 @@ async def _in_thread(work: Callable[[], T]) -> T:
             outcome: tuple[T | None, BaseException | None] = work(), None
         except BaseException as error:
             outcome = None, error
-        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody wants it any more
+        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits for it
             loop.call_soon_threadsafe(settle, *outcome)
 
     threading.Thread(target=run, daemon=True).start()

@@ -124,7 +124,7 @@ def load(name: str) -> Identity:
 
 
 def set_aside(name: str) -> None:
-    """A key that is worth nothing any more gives way to a new one of that name."""
+    """A key that is revoked is replaced by a new one of that name."""
     path = key_path(name)
     try:
         os.rename(path, f"{path}.revoked")

@@ -21,7 +21,7 @@ _UNFINISHED_MAX_CHARS = 4096  # a longer "sequence" has no end: it is passed on 
 
 
 class PlainText:
-    """Feed it bytes as they come; it gives text. A lone carriage return begins a line anew, so it
+    """Feed it bytes as they come; it gives text. A lone carriage return restarts the line, so it
     is given as a newline: each state of a progress line can be matched by `^` and `$`."""
 
     def __init__(self) -> None:
@@ -40,7 +40,7 @@ class PlainText:
         return _lines(text)
 
     def rest(self) -> str:
-        """What was held back, when nothing more comes: a line that was begun anew and left."""
+        """What was held back, when nothing more comes: a line that was begun again and left."""
         text, self._held = self._held, ""
         return "\n" if text.startswith("\r") else ""
 

@@ -125,7 +125,7 @@ class PredictedTyping:
     # -- from the host --------------------------------------------------------------------------
 
     def paint(self, data: bytes, size: Size | None) -> None:
-        """The whole screen anew, by this."""
+        """Paint the whole screen again, from this."""
         if size is not None and (self.on or (self.measures and self._way.doubtful)):
             self._begin(size)
         self.show(data)
@@ -234,7 +234,7 @@ class PredictedTyping:
         self._watch()
 
     def _watch(self) -> None:
-        """Be told when a secret is asked for, and whether the turn is blind."""
+        """Watch for when a secret is asked for, and whether the turn is blind."""
         if not self._told:
             self._told = True
             self._ask(m.Watch, {})

@@ -1,6 +1,6 @@
 """The turn, as an operator at a terminal meets it.
 
-The first key of one who does not have the turn asks for it. If it can be had at once, the key goes
+The first key of an operator without the turn asks for it. If it comes at once, the key goes
 through as if nothing had been in the way; if not, the status line says who has it, and what can be
 done. What is typed meanwhile is dropped, and said to be: keys that arrive minutes later, at another
 prompt, would do harm. Requests of others are shown to the holder, with the key that grants them.
@@ -38,7 +38,7 @@ class TurnPrompts:
         self._asked = 0  # the request whose answer decides about `_held`
         self._held = b""
         self._commands: set[int] = set()  # requests whose answer is to be shown
-        # Having the turn is told in up to three messages, in no fixed order. The line keeps what
+        # That we have the turn comes in up to three messages, in any order. The line keeps what
         # each said: the last must not hide that tasks are not frozen, or that the turn is ours.
         self._gained = _GAINED
         self._since = ""
@@ -83,7 +83,7 @@ class TurnPrompts:
             self._gained = _receipt_text(message.receipt)
             self._say_gained()
         elif isinstance(message, turn_messages.TurnMessage):
-            self._told(message)
+            self._on_turn_event(message)
         elif isinstance(message, turn_messages.TurnLostMessage):
             why = f": {sanitize(message.reason)}" if message.reason else ""
             why = " that you left idle" if message.reason == "idle" else why
@@ -97,7 +97,7 @@ class TurnPrompts:
         return True
 
     def failed(self, request: int) -> None:
-        """The request for the turn was refused; the reason is said elsewhere."""
+        """The request for the turn was refused; the caller shows the reason."""
         if request == self._asked:
             self._asked, self._held = 0, b""
 
@@ -121,7 +121,7 @@ class TurnPrompts:
             self._commands.discard(shown.id)
             self._say(_GAINED if shown.yours else turn_line(shown.turn), NEWS_S)
 
-    def _told(self, event: turn_messages.TurnMessage) -> None:
+    def _on_turn_event(self, event: turn_messages.TurnMessage) -> None:
         who = sanitize(event.actor)
         if event.step == "request" and event.yours and event.turn.queue:
             asks = event.turn.queue[-1]

@@ -95,7 +95,7 @@ def _commands(kept: Sequence[NumberedEntry], pages: Pages) -> Iterator[dict[str,
 
 
 def _ranges(commands: list[dict[str, Any]], start: int, end: int) -> Iterator[dict[str, Any]]:
-    """All of the held output, in order: what a command printed is its actor's. In between stand
+    """All of the held output, in order: what a command printed is its actor's. In between are
     prompts and what was typed at them, which no command printed."""
     at = start
     for command in commands:

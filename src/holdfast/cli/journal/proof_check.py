@@ -57,7 +57,7 @@ def _witness(text: str) -> bytes:
 
 
 def _read(path: str) -> bytes | SignedProof:
-    """The signed proof in a file is what counts, also when it stands behind a witness, as `hold
+    """The signed proof in a file is what counts, also when it is behind a witness, as `hold
     proof` prints them, or inside a provenance file."""
     import json
 

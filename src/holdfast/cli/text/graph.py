@@ -1,6 +1,6 @@
 """The live graph as text for a human: the process tree, and under each process what it holds.
 
-Under a process stand its sockets, its pipes with who is at the other end, and its files with
+Under a process are its sockets, its pipes with who is at the other end, and its files with
 offset and locks. Left out is what says nothing: the terminal itself, /dev/null, directories, and a
 pipe a process only has with itself. Everything a program can choose (arguments, paths, names) is
 made harmless first: it must not be able to send control sequences to the reader's terminal.

@@ -147,7 +147,7 @@ def _leased(body: e.Leased, name: Name) -> str:
 
 def _fenced(body: e.FencedEntry, name: Name) -> str:
     if body.later_epoch:
-        return f"the session lives elsewhere, in epoch {body.later_epoch}"
+        return f"the session lives on another host, in epoch {body.later_epoch}"
     return f"the host lost the session's lease ({sanitize(body.cause)}); everything is frozen"
 
 

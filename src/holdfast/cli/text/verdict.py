@@ -24,12 +24,12 @@ _MEANING = {
 
 
 def verdict_lines(of: Judgement) -> Iterator[str]:
-    """Is it whole; if not, where does it first break, how, and what still stands."""
+    """Is it whole; if not, where does it first break, how, and what remains valid."""
     if of.verdict == "intact":
         yield f"intact: all {of.records} entries are whole and linked{_closed(of)}"
     elif of.verdict == "torn_tail":
         yield (
-            f"torn tail: after entry {of.records} stand {of.torn_bytes} bytes of an entry that "
+            f"torn tail: after entry {of.records} there are {of.torn_bytes} bytes of an entry that "
             f"was never completed, as a sudden death leaves them"
         )
     else:

@@ -97,7 +97,7 @@ class Running:
     # -- following ------------------------------------------------------------------------------
 
     def _ended(self, task: asyncio.Task[Result]) -> None:
-        error = None if task.cancelled() else task.exception()  # looked at: it is told below
+        error = None if task.cancelled() else task.exception()  # retrieved: it is raised below
         if not self._began.done():
             if error is not None:
                 self._began.set_exception(error)

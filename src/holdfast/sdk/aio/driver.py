@@ -31,7 +31,7 @@ A = TypeVar("A", bound=m.Answer)
 _OF_A_CHANNEL = m.Output | m.Gap | m.Resync | m.Closed | m.Dismissed | m.Answering
 _UNREAD_MAX_BYTES = 256 << 10  # of the transport's buffer; then requests wait to be sent
 _BEHIND_BYTES = 1 << 20  # of a channel, held for a reader; then the host is to hold the rest
-_EVENTS_MAX = 1024  # for a reader that is slow; then the oldest go, and it is told
+_EVENTS_MAX = 1024  # for a reader that is slow; then the oldest go, and it learns how many
 
 
 class Inbox:
@@ -339,7 +339,7 @@ class HostLink:
     def _connected(self, task: asyncio.Task[AsyncDriver]) -> None:
         self._connecting = None
         if task.cancelled() or task.exception() is not None:
-            return  # whoever waits is told; nobody waiting is no mistake
+            return  # raised to whoever waits; nobody waiting is no mistake
         if self._closed:
             task.result().close()
 

@@ -102,8 +102,8 @@ class connect:  # noqa: N801 - it is called like a function, and used with `asyn
 
     `address`: None is this user's own host, or what HOLDFAST_ON says; a machine of `hold machines`;
     the path of a host's socket; or ID@RELAY-URL, the host that has this session now.
-    `actor`: whose hand this program is, by the name of a key that `hold actor add` made or by the
-    path of a key file; None: HOLDFAST_AS, else the unix user's own actor.
+    `actor`: the actor to act as, by the name of a key that `hold actor add` made or by the path of
+    a key file; None: HOLDFAST_AS, else the unix user's own actor.
     `client`: what kind of client this is, for people to read in the journal.
     `patience`: seconds to try to get back to a host that was lost."""
 

@@ -177,7 +177,7 @@ class HeldTurns:
         """The turn is given on by this program itself: that is no loss. Not so if it is refused."""
         giving = [turn for turn in self._turns if not turn.given]
         for turn in giving:
-            turn.given = True  # before: that it is another's may be told before the answer
+            turn.given = True  # before: the event may come before the answer
         try:
             yield
         except HoldfastError:
@@ -192,7 +192,7 @@ class HeldTurns:
     @asynccontextmanager
     async def writing(self) -> AsyncIterator[None]:
         """Nothing is sent once the turn was taken away; and what is refused because it was taken
-        at this moment is told as that."""
+        at this moment is raised as that."""
         for turn in self._turns:
             turn.check()
         try:
@@ -202,7 +202,7 @@ class HeldTurns:
             if not self._turns or (await self._session.turn_state()).yours:
                 raise
             turn = self._turns[-1]
-            with suppress(TimeoutError):  # who took it, and why, is told behind the refusal
+            with suppress(TimeoutError):  # who took it, and why, comes after the refusal
                 await asyncio.wait_for(turn.lost.wait(), _TOLD_S)
             turn.lose("somebody", error.message)
             if not turn.lost.is_set():  # it was given on

@@ -61,7 +61,7 @@ class HostPeer(Record):
     name: str
     key: bytes  # it signs the journals of its sessions
     daemon_pid: int
-    actor: str  # whose hand this program is there, by name
+    actor: str  # the actor this program acts as there, by name
 
 
 class Cursor(Record):

@@ -75,7 +75,7 @@ class EventStream:
     def _new(
         self, what: str, told: turn_messages.TurnMessage | turn_messages.TurnLostMessage
     ) -> bool:
-        """Through a relay one connection of ours is several to the host, each told by itself."""
+        """Through a relay one connection of ours is several to the host, each with its events."""
         key = (what, told.session, told.at, getattr(told, "actor", ""))
         if key in self._told:
             return False

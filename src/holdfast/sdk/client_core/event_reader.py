@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from holdfast.model.info import SessionInfo
     from holdfast.sdk.client_core.client_io import ClientIo
 
-_ENDS_REMEMBERED = 64  # to know one that is told a second time
+_ENDS_REMEMBERED = 64  # to recognize one that comes a second time
 
 MISSED = m.EventsDropped(0)  # the connection was lost meanwhile; how many are missing is not known
 
@@ -36,7 +36,7 @@ class EventReader:
         self._inbox: Any = None
         self._began = False
         self._retry = Retry(io)
-        self._states: dict[str, m.StateEvent] = {}  # last told, by session
+        self._states: dict[str, m.StateEvent] = {}  # the last event of each session
         self._ended: deque[str] = deque(maxlen=_ENDS_REMEMBERED)
         self._found: deque[m.Message] = deque()  # to be given next
 
@@ -63,7 +63,7 @@ class EventReader:
         self._retry = Retry(self._io)
         if self._began:
             self._found.append(MISSED)
-            if not self._session:  # one that is watched alone is told of, also when it has ended
+            if not self._session:  # a watch of one session tells that it has ended
                 self._found.extend(await self._ended_meanwhile())
         self._began = True
 

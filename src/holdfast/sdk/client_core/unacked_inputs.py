@@ -28,7 +28,7 @@ class UnackedInputs:
         return self._seq
 
     def sent_already(self, seq: int, request: int, data: bytes) -> None:
-        """An input that was numbered and sent elsewhere (see cli.key_loop)."""
+        """An input that was numbered and sent by other code (cli/attach/native_loop.py)."""
         self._inputs.append((seq, data))
         self.bytes += len(data)
         self.sent(request, seq)

@@ -25,7 +25,7 @@ from holdfast.model.record import Record
 
 GRACE_S = 0.25  # between the host's word that it has a key and its echo; then it is not echoed
 PASTE_BYTES = 64  # more than this at once was not typed
-KEYS_MAX = 256  # in flight; who is that far ahead does not look at the screen
+KEYS_MAX = 256  # in flight; a typist that far ahead does not look at the screen
 
 BACK, LEFT, RIGHT = "\x7f", "\x1b[D", "\x1b[C"
 OTHER = ""  # whatever else: its effect cannot be foreseen
@@ -151,7 +151,7 @@ class Prediction:
             self.reset()
 
     def reset(self) -> None:
-        """Something came in between: what is in flight is not known any more."""
+        """Something came in between: what is in flight is unknown now."""
         self._keys.clear()
         self._states.clear()
         self._trusted = False

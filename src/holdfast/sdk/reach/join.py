@@ -1,7 +1,7 @@
 """Coming in by an invite: a link becomes a machine that this user can reach.
 
 The code in the link is never sent to anybody: it is what the handshake is made with, so only the
-host whose key stands in the link can answer, and only to somebody who has the link.
+host whose key is in the link can answer, and only to somebody who has the link.
 """
 
 from __future__ import annotations

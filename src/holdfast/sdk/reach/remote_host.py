@@ -47,8 +47,8 @@ _OWN_IDS = 1 << 40  # requests of the bridge itself: above all that its user mak
 
 
 def connect(machine: Machine, acting: identity.Identity | None = None) -> socket.socket:
-    """A socket on which that machine's host speaks. Raises what stands in the way. `acting`: whose
-    hand this is; None: as the environment says, or as this user is known there."""
+    """A socket on which that machine's host speaks. Raises what prevents it. `acting`: the
+    actor to act as; None: as the environment says, or as this user is known there."""
     machine = locate(machine, acting) if machine.session else machine
     acting = acting or identity.chosen() or identity.load(machine.identity)
     seed = bytes.fromhex(acting.private)
@@ -189,7 +189,7 @@ class _Bridge:
         return channel
 
     def _attaching(self, fields: dict[str, Any], session: str, channel: RemoteChannel) -> None:
-        """A view is read with all others as soon as it stands."""
+        """A view shares its output with all others as soon as it is attached."""
         number = fields.get("channel", -1)
         self._outputs[number] = channel
         if channel is not self._host and not fields.get("raw"):
@@ -246,7 +246,7 @@ class _Bridge:
             stream = await self.link.open(self._machine.key, session)
         except HoldfastError as error:  # the relay's own reasons say nothing of the session
             if self.link.ends:
-                self._end()  # it opens nothing any more; another one does
+                self._end()  # it opens nothing now; another one does
             why = f"the relay does not lead to this session now: {error.message}"
             raise RelayUnreachable(why, hint="try again") from error
         channel = await dial(

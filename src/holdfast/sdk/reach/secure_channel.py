@@ -36,7 +36,7 @@ class DeviceKeys:
 
 class RemoteChannel:
     """Made by `dial`. Each channel has a stream of inputs of its own: what is sent again after a
-    loss, and under which number, is decided by who numbers the inputs (sdk.client)."""
+    loss, and under which number, is decided by whoever numbers the inputs (sdk/client_core)."""
 
     def __init__(
         self,
@@ -68,7 +68,7 @@ class RemoteChannel:
             self.stream.send(record)
 
     def close(self, why: HoldfastError | None = None) -> None:
-        """Nothing more comes from us. `why`: it is told as an end."""
+        """Nothing more comes from us. `why`: reported as the reason of the end."""
         if self.over:
             return
         self._stop()
@@ -109,7 +109,7 @@ class RemoteChannel:
             return
         if sealed.renewal_due(self._loop.time()):
             # Its user comes back at once, through a channel with new secrets.
-            self.close(ChannelBroken("the channel was old, and is made anew"))
+            self.close(ChannelBroken("the channel was too old; a new one is made"))
             return
         self._beat = self._loop.call_at(sealed.wake_at(), self._watch)
 
@@ -137,7 +137,7 @@ async def dial(
     before: bytes = b"",
 ) -> RemoteChannel:
     """The channel over this stream, made with the host that the stream leads to. `session` is what
-    inputs are signed for: the session, or what stands for the host."""
+    inputs are signed for: the session, or what represents the host."""
     answered: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
 
     def said(data: bytes) -> None:

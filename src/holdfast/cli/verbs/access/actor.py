@@ -59,7 +59,7 @@ def parser() -> Parser:
         "--public-key",
         type=utf8,
         metavar="HEX",
-        help="of an actor whose private key is elsewhere; - reads what `export` printed",
+        help="of an actor whose private key is on another machine; - reads what `export` printed",
     )
     add_json(parser)
     parser.add_argument("action", choices=(*_ACTIONS, "key"), help="what to do")
@@ -106,7 +106,7 @@ def _add(host: Host, options: argparse.Namespace) -> int:
     try:
         path = identity.keep(made)
     except HoldfastError:
-        # Nobody can ever act as it: what the host was told must not stand.
+        # Nobody can ever act as it: take back what the host was told.
         host.ask(access_messages.RevokeActor(0, shown.actor.id), access_messages.ActorShown)
         raise
     return _added(shown.actor, f"its key is {path}", options.json)
@@ -114,7 +114,7 @@ def _add(host: Host, options: argparse.Namespace) -> int:
 
 def _own_key(host: Host, name: str) -> Identity | None:
     """A key of that name that is here already: made for another host, it is the same actor there
-    and here. One that this host has revoked is worth nothing any more and gives way."""
+    and here. One that this host has revoked is replaced."""
     from holdfast.sdk import identity
 
     path = identity.key_path(name)
@@ -178,7 +178,7 @@ def _added(actor: Actor, where: str, as_json: bool) -> int:
 
 
 def _key_here(options: argparse.Namespace) -> int:
-    """What another's host can be told, or a grant be made for, before anybody knows of it."""
+    """The public key, for another host to add or a grant to name, before anybody knows of it."""
     from holdfast.sdk import identity
 
     name = check_name(options.actor, "actor")
@@ -245,7 +245,7 @@ def _show(host: Host, options: argparse.Namespace) -> int:
         may = f"{rights_text(each)} in {named.place(each.scope)}"
         lines.append(("may", f"{may}; {bounds}" if bounds else may))
     lines += [("came with", _grant_text(each, came.names, named, now)) for each in grants]
-    if not envelopes and not any(_stands(each, now) for each in grants):
+    if not envelopes and not any(_is_valid(each, now) for each in grants):
         lines.append(("may", "nothing"))
     for name, value in lines:
         print(f"{name:<10}{value}")
@@ -259,7 +259,7 @@ def _grant_text(grant: DeviceInfo, names: dict[str, str], named: Named, now: flo
     giver = names.get(grant.given_by, grant.given_by[:8] or "the host")
     if grant.revoked_at is not None:
         end = f"revoked {ago(now - grant.revoked_at)} ago"
-    elif _stands(grant, now):
+    elif _is_valid(grant, now):
         end = f"until {clock(grant.until)}, {ago(grant.until - now)} from now"
     else:
         end = f"expired {ago(now - grant.until)} ago"
@@ -267,7 +267,7 @@ def _grant_text(grant: DeviceInfo, names: dict[str, str], named: Named, now: flo
     return f"{may}; from {giver}{f', invite {grant.invite[:8]}' if grant.invite else ''}; {end}"
 
 
-def _stands(grant: DeviceInfo, now: float) -> bool:
+def _is_valid(grant: DeviceInfo, now: float) -> bool:
     return grant.revoked_at is None and now < grant.until
 
 

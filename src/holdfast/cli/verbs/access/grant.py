@@ -55,7 +55,9 @@ def run(options: argparse.Namespace) -> int:
     if options.ls:
         return _list(options)
     session = (
-        "" if _elsewhere(options) or not options.rights else select_machine(options.rights.pop())
+        ""
+        if _beyond_one_session(options) or not options.rights
+        else select_machine(options.rights.pop())
     )
     scope = _scope_text(options, session)
     if not (options.actor and options.rights and scope):
@@ -78,7 +80,7 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _elsewhere(options: argparse.Namespace) -> bool:
+def _beyond_one_session(options: argparse.Namespace) -> bool:
     return options.all or options.label is not None
 
 
@@ -96,7 +98,7 @@ def _say(host: Host, answer: access_messages.Envelopes, as_json: bool) -> None:
 
 
 def _list(options: argparse.Namespace) -> int:
-    if options.rights or _elsewhere(options):
+    if options.rights or _beyond_one_session(options):
         raise InvalidArgument("--ls takes a session's name or nothing")
     session = select_machine(options.actor)
     with Host(client="hold grant") as host:

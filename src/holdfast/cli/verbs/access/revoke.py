@@ -52,5 +52,5 @@ def run(options: argparse.Namespace) -> int:
 
             print(json.dumps(envelope_fields(envelope, name), indent=1))
         else:
-            print(f"{name} may do nothing in {Named(host).place(envelope.scope)} any more")
+            print(f"{name} has no rights in {Named(host).place(envelope.scope)} now")
     return 0

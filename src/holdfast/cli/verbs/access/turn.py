@@ -43,14 +43,14 @@ def parser() -> Parser:
         "turn",
         "The turn is the right to write now; one actor holds it at a time. A free one is taken by "
         "simply writing. `request` asks for it (with --wait until it is yours), `withdraw` waits "
-        "no longer; its holder can `grant` it to one who waits, `yield` it, or hand it off to "
+        "no longer; its holder can `grant` it to a waiting actor, `yield` it, or hand it off to "
         "anybody. "
         "`revoke` takes it from the holder without taking it (right: seize). `policy` says who is "
         "next: queue, ask-holder, free-when-idle. `blind` keeps what is typed and printed out of "
         "every record and view until `unblind`, or until the turn moves.",
         "  hold turn build\n"
         '  hold turn build request --message "one fix" --wait 60 && hold exec build -- make\n'
-        "  hold turn build grant                   to the first who waits\n"
+        "  hold turn build grant                   to the first in the queue\n"
         "  hold turn build handoff bot --message 'please go on'\n"
         "  hold turn build policy ask-holder",
         kind=MixedParser,
@@ -191,7 +191,7 @@ def _sheet(turn: TurnInfo, yours: bool) -> Iterator[tuple[str, str]]:
         yield "holder", f"{turn.holder_name} ({turn.holder_kind}){you}"
         yield "since", f"{clock(turn.since)}, {ago(now - turn.since)} ago"
     else:
-        yield "holder", "nobody: the first who writes has it"
+        yield "holder", "nobody: the first to write takes it"
     if turn.seized:
         yield "seized", "yes: only its holder, or another seizure, moves it"
     if turn.blind:

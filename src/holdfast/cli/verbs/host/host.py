@@ -60,7 +60,7 @@ def run(options: argparse.Namespace) -> int:
         if options.relay or options.no_relay:
             request = reach.SetRelays(0, tuple(options.relay), tuple(options.no_relay))
             host.ask(request, reach.Relays)
-        # Only who has just said something waits for what becomes of it.
+        # Only after a change is it worth waiting for its outcome.
         relays = settled(host, _WAIT_S if options.relay else 0.0)
     _show(relays, as_json=options.json)
     unreached = [each for each in relays if each.source == "set" and not each.reached]
@@ -81,4 +81,4 @@ def _show(relays: tuple[RelayState, ...], *, as_json: bool) -> None:
         rows = [(url, each.source, each.said) for url, each in zip(urls, relays, strict=True)]
         print(table(("RELAY", "FROM", "STATE"), rows))
     else:
-        print("this host is at no relay: nobody can reach it from elsewhere")
+        print("this host is at no relay: it cannot be reached from other machines")

@@ -20,7 +20,7 @@ def parser() -> Parser:
         "relay",
         "Run a relay until it is stopped. Hosts and operators dial it; it passes on what they "
         "say to each other, which it cannot read. It keeps nothing but epochs, if asked to, and "
-        "another one can take its place at any time. SIGTERM or ^C sends everybody elsewhere "
+        "another one can take its place at any time. SIGTERM or ^C sends everybody to another one "
         "first; a second one does not wait.",
         "  hold relay                                        on this machine only\n"
         "  hold relay --listen 0.0.0.0:7420 --self-signed    for a LAN; prints a fingerprint\n"

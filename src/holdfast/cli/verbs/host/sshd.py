@@ -71,7 +71,7 @@ def _check(options: argparse.Namespace) -> None:
         raise InvalidArgument("--listen is for running the gateway")
     if action != "authorize" and options.actor is not None:
         raise InvalidArgument(
-            "--as is for `hold sshd authorize`", hint="a gateway acts as who connects to it"
+            "--as is for `hold sshd authorize`", hint="a gateway acts as whoever connects to it"
         )
     if action == "serve" and options.json:
         raise InvalidArgument("a running gateway prints no JSON")

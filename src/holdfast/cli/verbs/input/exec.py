@@ -31,7 +31,7 @@ EXIT_INTERRUPTED = 130
 
 class _ExecParser(Parser):
     """Everything after `--` is the command, also what looks like our own options. argparse would
-    take `NAME` for both positionals as soon as an option stands between them."""
+    take `NAME` for both positionals as soon as an option is between them."""
 
     def parse_args(  # type: ignore[override]
         self, args: Sequence[str] | None = None, namespace: Any = None

@@ -128,11 +128,11 @@ def _listener(graph: Graph, port: int) -> str:
 
 
 class _Teller:
-    """What happens, as people read it. Refusals and losses are always told."""
+    """What happens, as people read it. Refusals and losses are always reported."""
 
     def __init__(self, verbose: bool) -> None:
         self._verbose = verbose
-        self._refused: tuple[int, str] | None = None  # told last, and not once more
+        self._refused: tuple[int, str] | None = None  # reported last; not repeated
 
     def __call__(self, told: ForwardEvent) -> None:
         from holdfast.sdk import forward as f

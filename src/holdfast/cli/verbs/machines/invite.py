@@ -221,8 +221,8 @@ def _revoke(host: Host, options: argparse.Namespace) -> int:
     print(f"the invite {invite.invite[:8]} is revoked")
     if invite.joined:
         came = ", ".join(names_of(invite.joined, answer.names))
-        what = "may do nothing by it any more" if options.devices else "stays; --devices ends that"
-        print(f"who came in by it {what}: {came}")
+        what = "are revoked" if options.devices else "stay; --devices revokes them"
+        print(f"devices that joined by it {what}: {came}")
     return 0
 
 

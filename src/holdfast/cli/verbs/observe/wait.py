@@ -78,7 +78,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _chosen(options: argparse.Namespace) -> Wait:
-    """What to wait with. A mistake in it is told before anything is waited for."""
+    """What to wait with. A mistake in it is reported before anything is waited for."""
     if options.wanted.startswith("text:"):
         from holdfast.sdk.client_core.text_wait import pattern
 

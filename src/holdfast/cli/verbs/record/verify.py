@@ -24,7 +24,7 @@ def parser() -> Parser:
         "Check a session's journal, live or ended: every link, seal and signature, and its end "
         "against the signed head. Says intact, torn tail, or damaged with the first broken link, "
         "its kind, and what can still be trusted. Exits with 0 only when it is intact. With --dir "
-        "no host is needed; the id must be one you know from elsewhere. With --proof it must also "
+        "no host is needed; the id must come from another source. With --proof it must also "
         "go as far as a proof that you kept, and agree with it.",
         "  hold verify build\n"
         "  hold verify build --thorough --json | jq .signed_through\n"

@@ -87,7 +87,7 @@ def _lease(info: SessionInfo) -> str:
     if lease.state == "held":
         return f"re-homeable, held: {lease.left_s:.1f} s left of {lease.length_s:g} s"
     if lease.state == "taken":
-        return f"re-homeable, taken: it lives elsewhere, in epoch {lease.later_epoch}"
+        return f"re-homeable, taken: it lives on another host, in epoch {lease.later_epoch}"
     if lease.why:
         return f"re-homeable, fenced: the lease is held, but {_plain(lease.why)}"
     return "re-homeable, fenced: it is frozen until this host has its lease again"
