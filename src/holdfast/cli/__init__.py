@@ -13,8 +13,7 @@ and is imported only when it is used, because start-up time is part of every com
     session_address.py   MACHINE/NAME and ID@RELAY-URL
     scope_options.py     where an envelope counts
     first_link.py        what `hold up` prints when the host is up
-    start_host.py, awaiting.py, await_turn.py, resuming.py, raw_output.py, untaken.py, wait_text.py,
-    local_doctor.py      pieces that several verbs share
+    start_host.py, local_doctor.py   pieces that several verbs share
 """
 
 from __future__ import annotations

@@ -103,7 +103,7 @@ class KeyLoop:
         self,
         connection: Connection,
         woken: int,
-        untaken: UnackedInputs,
+        unacked: UnackedInputs,
         session: str,
         channel: int,
         offset: int,
@@ -118,14 +118,14 @@ class KeyLoop:
             self._memory, 0,
             self._keys_fd, self._screen_fd, connection.fileno(), woken,
             channel, self._window_bytes, self._prefix, len(name), name,
-            connection.last_id, untaken.last, 0, untaken.bytes, offset,
+            connection.last_id, unacked.last, 0, unacked.bytes, offset,
             0, 0, 0, 0, 0,
         )  # fmt: skip
         handed_over = self._run() != _LOOK
-        self._take_back(connection, untaken)
+        self._take_back(connection, unacked)
         return handed_over
 
-    def _take_back(self, connection: Connection, untaken: UnackedInputs) -> None:
+    def _take_back(self, connection: Connection, unacked: UnackedInputs) -> None:
         memory = self._memory
         (
             connection.last_id, seq, taken, _, self.offset,
@@ -134,9 +134,9 @@ class KeyLoop:
         for index in range(notes):
             number, request, at, size = _NOTE.unpack_from(memory, _NOTES_AT + index * _NOTE.size)
             at += _NOTED_AT
-            untaken.sent_already(number, request, bytes(memory[at : at + size]))
-        untaken.numbered_to(seq)
-        untaken.taken(taken)
+            unacked.sent_already(number, request, bytes(memory[at : at + size]))
+        unacked.numbered_to(seq)
+        unacked.taken(taken)
         noted += _NOTED_AT
         self.keys = bytes(memory[noted : noted + keys])
         rest_at += _RECEIVED_AT
