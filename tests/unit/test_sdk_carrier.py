@@ -15,12 +15,15 @@ import pytest
 from holdfast.model.errors import HostLost, InputUnknown, SessionBusy
 from holdfast.model.ids import SessionId
 from holdfast.model.size import Size
+from holdfast.model.state import Ending
 from holdfast.sdk.aio.command_run import Running, _Kept
 from holdfast.sdk.aio.driver import HostLink
 from holdfast.sdk.aio.session import Session
 from holdfast.sdk.client_core.client_machine import offer
+from holdfast.sdk.client_core.output_reader import Piece
 from holdfast.wire.frames import Decoder, encode
 from holdfast.wire.messages import session as m
+from unit.scripted_io import INFO
 
 SESSION = SessionId("0" * 26)
 _SEED = 7
@@ -296,3 +299,22 @@ def test_output_that_comes_a_second_time_is_kept_once() -> None:
         return kept.all(), kept.gaps
 
     assert asyncio.run(work()) == (b"abcdex", 5)
+
+
+def test_a_gap_in_the_output_is_told_with_the_piece_behind_it_or_at_the_end(tmp_path: Path) -> None:
+    def answering(request: m.Request) -> Iterable[m.Message]:
+        if isinstance(request, m.Attach):
+            channel = request.channel
+            yield m.Attached(request.id, channel, INFO, 0, 0)
+            yield m.Gap(channel, 10, 10)
+            yield m.Output(channel, 10, b"abc")
+            yield m.Output(channel, 13, b"def")
+            yield m.Gap(channel, 20, 4)
+            yield m.Closed(channel, Ending(code=0))
+
+    async def work() -> list[Piece]:
+        async with linked(tmp_path, answering) as (_, link):
+            return [piece async for piece in Session(link, INFO).output(0)]
+
+    pieces = asyncio.run(asyncio.wait_for(work(), 30))
+    assert pieces == [Piece(10, b"abc", 10), Piece(13, b"def"), Piece(20, b"", 4)]

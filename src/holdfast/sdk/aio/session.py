@@ -145,8 +145,14 @@ class Session:
         is no longer held shows as `Piece.gap`."""
         reader = OutputReader(self._link, self.id, since, observe=False)
         try:
+            gap = 0  # told with the piece behind it, or at the end
             while isinstance(piece := await reader.next(), Piece):
-                yield piece
+                gap += piece.gap
+                if piece.data:
+                    yield piece.replace(gap=gap)
+                    gap = 0
+            if gap:
+                yield Piece(reader.offset, b"", gap)
         finally:
             reader.close()
 

@@ -22,7 +22,7 @@ class Piece(Record):
     """A piece of a session's output."""
 
     offset: int  # of its first byte, counted over the whole life of the session
-    data: bytes  # empty in one that only tells of a gap
+    data: bytes  # empty in one that only reports a gap, at the end
     gap: int = 0  # bytes right before it that nobody holds now
 
     @property
@@ -86,7 +86,8 @@ class OutputReader:
         return attached
 
     async def next(self, pause_s: float | None = None) -> Piece | m.Closed | None:
-        """What comes next, Closed at the session's end; None: nothing came for so long."""
+        """What comes next: a piece, without data for a gap, or Closed at the session's end. None:
+        nothing came for so long."""
         while self._closed is None:
             if self._inbox is None:
                 await self.open()
