@@ -4,6 +4,7 @@ from __future__ import annotations
 
 # Crockford's base 32 in lower case: no i, l, o, u, so an id can be read over a phone.
 _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
+_LETTERS = frozenset(_ALPHABET)
 _ID_LENGTH = 26  # 130 bits of the digest: no collisions, and prefixes stay short
 
 
@@ -20,7 +21,7 @@ def _of_key(domain: bytes, public_key: bytes) -> str:
 
 
 def _is_id(text: str) -> bool:
-    return len(text) == _ID_LENGTH and set(text) <= set(_ALPHABET)
+    return len(text) == _ID_LENGTH and _LETTERS.issuperset(text)
 
 
 class SessionId(str):
