@@ -84,7 +84,7 @@ def _revoke(host: Host, options: argparse.Namespace) -> int:
     gone = list(dict.fromkeys(each.name or each.actor[:8] for each in answer.devices))
     print(f"{gone[0] if gone else options.actor}'s access is revoked")
     if len(gone) > 1:
-        print(f"nor may who had it from there: {', '.join(gone[1:])}")
+        print(f"revoked with it, because they had it from there: {', '.join(gone[1:])}")
     return 0
 
 

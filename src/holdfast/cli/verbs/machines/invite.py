@@ -168,7 +168,7 @@ def _explain(host: Host, invite: InviteInfo) -> None:
     where = Named(host).reach(invite.reach)
     each = "" if invite.uses == 1 else " each"
     print(f"with {role_or_rights(invite.rights)} in {where}, for {lasting(invite.lasts_s)}{each}")
-    print("whoever has this link first comes in: give it to nobody else")
+    print("the first to open this link joins: give it to nobody else")
     print(f"`hold invite revoke {invite.invite[:8]}` takes it back")
 
 
