@@ -8,8 +8,7 @@ Deliberately does not ship binaries, and does not fail an installation without a
 `init_command` then falls back to `dumb-init` from PATH. That init gives the main process's exit
 status as it is and 128+n for a signal, so *exit 137* and *SIGKILL* cannot be told apart; nor does
 it say that the program could not be executed, or end what is left of a tree at level plain. An
-attached client without its key loop does the same work in Python, and so does the daemon without
-its key press.
+attached client without its key loop does the same work in Python.
 """
 
 from __future__ import annotations

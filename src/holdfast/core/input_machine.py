@@ -8,7 +8,7 @@
     taking       -> in custody: recorded, and held by the keeper; it survives every process
                  -> refused: it could not be recorded, so it was not taken
 
-A rule that holds an input for approval belongs into `waiting`: what is held keeps its place.
+A rule that holds an input for approval goes into `next`: what is held keeps its place.
 
 Every operator numbers its inputs to a session from 1 upwards. A number not above the last one taken
 is a repeat (the answer was lost, not the input).

@@ -5,7 +5,7 @@ envelope_book.py     the envelopes that were granted, by scope
 presented_grants.py  chains of grants that actors presented
 grant_verifier.py    whether a chain of grants counts
 invites.py           invites: made, redeemed, expired
-rate_limits.py       how much an actor may write per minute
+rate_limits.py       how much an actor may write per second
 visibility.py        which sessions exist for an actor
 host_rules.py        what each request needs: one row per request
 """

@@ -1,11 +1,11 @@
 """The journal of one live session: what is recorded, before its effect, and when it is on disk.
 
-Keys are gathered for a moment in shared memory (adapters.burst) and recorded as one entry; all else
+Keys are gathered for a moment in shared memory (burst_page.py) and recorded as one entry; all else
 is written at once. Written means: it survives this daemon. On disk, to survive the machine, it
 is within 50 ms, or before the answer where that matters (`on_disk`). When the disk is full, what
 actors ask for is refused before anything happens; what happened anyway is written into the reserve.
 Stopping, seizing and ending are never refused for the disk's sake: when even the reserve is used
-up or the disk broken, they happen, are said to be unrecorded, and wait in backlog.py.
+up or the disk broken, they happen, are said to be unrecorded, and wait in record_backlog.py.
 """
 
 from __future__ import annotations
