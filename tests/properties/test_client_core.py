@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -115,6 +116,7 @@ class Flaky:
         inbox.clear()
 
 
+@pytest.mark.requirement("M6")
 @given(FATES, st.lists(st.booleans(), max_size=6), st.integers(1, 8))
 def test_inputs_are_typed_in_order_once_or_their_fate_is_named(
     fates: list[str], comes_back: list[bool], count: int
@@ -172,6 +174,7 @@ def test_a_state_that_did_not_change_is_told_once_however_often_the_connection_i
     assert states == [SessionState.WORKING, SessionState.PROMPT]
 
 
+@pytest.mark.requirement("M6")
 @given(
     st.lists(
         st.one_of(

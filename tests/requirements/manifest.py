@@ -1049,6 +1049,11 @@ REQUIREMENTS: tuple[Requirement, ...] = (
                 "test_inputs_reach_the_terminal_in_order_and_are_remembered",
             ),
             *_in(
+                "properties/test_client_core",
+                "test_inputs_are_typed_in_order_once_or_their_fate_is_named",
+                "test_keys_in_flight_are_sent_again_after_a_loss_and_typed_once_in_order",
+            ),
+            *_in(
                 "faults/test_crash_points",
                 "test_an_input_cut_off_by_a_kill_is_typed_once_or_known_not_to_be",
             ),
@@ -1120,7 +1125,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
             "adapters/session_memory/input_ledger.py",
             "core/input_machine.py",
             "host/session/record.py",
-            "sdk/client.py",
+            "sdk/client_core/client_machine.py",
         ),
     ),
     Requirement(
