@@ -39,10 +39,10 @@ machine._HANDLERS[events.WroteStep] = lambda self, event: []
     "accepted before it is taken": """
 from holdfast.host.session import input_custody
 really = input_custody.InputCustody.take_inputs
-def later(self):
-    for waiting in self._live.core.inputs._queue:
-        self._live.executor.settled(waiting, self._live.ring.head)
-    self._loop.call_later(0.05, really, self)
+def later(self, answers):
+    for waiting in self._inputs._queue:
+        answers.settled(waiting, self._ring.head)
+    self._loop.call_later(0.05, really, self, answers)
 input_custody.InputCustody.take_inputs = later
 """,
     "one form is not recorded": """

@@ -24,8 +24,8 @@ def test_the_first_is_told_at_once_and_those_like_it_as_one() -> None:
         RefusedEntry(SEAT, "input", "turn_held", 1, 3),
     )
     assert [refusals.take(offered(ANN, 5), "turn_held") for _ in range(4)] == [None] * 4
-    assert refusals.told() == [(ANN, RefusedEntry(SEAT, "input", "turn_held", 4, 20))]
-    assert refusals.told() == []
+    assert refusals.drain() == [(ANN, RefusedEntry(SEAT, "input", "turn_held", 4, 20))]
+    assert refusals.drain() == []
     assert refusals.take(offered(ANN), "turn_held") is not None, "a first again"
 
 
@@ -33,7 +33,7 @@ def test_two_who_are_refused_by_turns_make_no_more_entries_than_one_alone() -> N
     refusals = Refusals()
     entries = [refusals.take(offered(who), "turn_held") for _ in range(100) for who in (ANN, BOB)]
     assert len([entry for entry in entries if entry is not None]) == 2
-    assert [(actor, body.count) for actor, body in refusals.told()] == [(ANN, 99), (BOB, 99)]
+    assert [(actor, body.count) for actor, body in refusals.drain()] == [(ANN, 99), (BOB, 99)]
 
 
 def test_what_was_asked_is_told_in_the_words_of_the_protocol() -> None:

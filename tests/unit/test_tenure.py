@@ -11,7 +11,7 @@ from holdfast.adapters.memory.coordination import MemoryCoordination
 from holdfast.core.lease.machine import Lease
 from holdfast.core.lease.table import LeaseStep
 from holdfast.host.coordination_point import nats_urls, terms_of
-from holdfast.host.session.lease_runner import LeaseRunner, SavedLeaseRun, newborn
+from holdfast.host.session.lease_runner import LeaseRunner, SavedLeaseRun, first_lease
 from holdfast.model.errors import CoordinationDown, InvalidArgument
 from holdfast.model.ids import SessionId
 from holdfast.model.lease import CLUSTER, EMBEDDED, LeaseRecord
@@ -78,7 +78,9 @@ class Host:
         self.tenure: LeaseRunner
 
     def newborn(self) -> Host:
-        self.tenure = LeaseRunner(newborn(SESSION, self.name, TERMS), self.wire, self.clock, self)
+        self.tenure = LeaseRunner(
+            first_lease(SESSION, self.name, TERMS), self.wire, self.clock, self
+        )
         return self
 
     def challenger(self) -> Host:
@@ -112,7 +114,7 @@ class Host:
         self._tell(f"epoch {epoch}")
 
     def renewed(self, until: float) -> None:
-        self.moved()
+        self.save()
 
     def lost(self, step: LeaseStep) -> None:
         self._tell(step)
@@ -120,11 +122,11 @@ class Host:
     def taken(self, by: LeaseRecord) -> None:
         self._tell(f"taken by {by.owner}")
 
-    def moved(self) -> None:
+    def save(self) -> None:
         self.saved = self.tenure.kept()
 
     def _tell(self, word: str) -> None:
-        self.moved()
+        self.save()
         self.story.append((str(word), self.clock.now()))
         self.changed.set()
 

@@ -7,7 +7,7 @@ import time
 import pytest
 
 from holdfast.core.line_authors import TypedLines
-from holdfast.host.session.typed_before import TypedBefore, after_interrupt
+from holdfast.host.session.line_attribution import TypedBefore, after_interrupt
 from holdfast.journal import entries
 from holdfast.model.limits import TYPED_AHEAD_LINES
 
@@ -152,8 +152,12 @@ ENDED = "", entries.CommandEnded(1, 0, "/", 0)
 def test_text_typed_before_is_of_who_typed_it() -> None:
     before = replayed(keys("ann", b"ls\r"), BEGAN, ENDED, keys("bob", b"ec"), keys("ann", b"ho"))
     before.lines.left(0)
-    assert (before.lines.authors(), before.last_by, before.last_at) == (("bob", "ann"), "ann", 5.0)
-    assert not before.running and before.last_data == b"ho"
+    assert (before.lines.authors(), before.last.actor, before.last.at) == (
+        ("bob", "ann"),
+        "ann",
+        5.0,
+    )
+    assert not before.running and before.last.data == b"ho"
 
 
 def test_a_command_that_ended_left_nothing() -> None:
@@ -165,7 +169,7 @@ def test_a_command_that_ended_left_nothing() -> None:
 def test_what_was_voided_was_not_typed() -> None:
     voided = "", entries.Voided("ann", 3, 3)
     before = replayed(keys("bob", b"x"), keys("ann", b"ls", 3), voided)
-    assert before.lines.authors() == ("bob",) and before.last_by == "bob"
+    assert before.lines.authors() == ("bob",) and before.last.actor == "bob"
 
 
 def test_blind_keys_typed_ahead_before_stay_blind() -> None:

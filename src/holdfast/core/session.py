@@ -189,6 +189,10 @@ class SessionMachine:
             self.authority.charge(ActorId(actor), self.id, allowance.limits, size, now)
         return self._turn(turn.WroteStep(ActorId(actor), now), actor)
 
+    def may_type(self, actor: str, now: float) -> bool:
+        """Whether the host may type on this actor's behalf, to ask the shell something."""
+        return Right.INPUT in self.authority.rights(ActorId(actor), self.id, self.labels, now)
+
     def check_not_halted(self, actor: str) -> None:
         """Raise if what this actor writes would only be read when a halt is over."""
         halted = self.state.is_halted

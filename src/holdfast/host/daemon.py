@@ -30,6 +30,7 @@ from holdfast.host.connection.forwarding import Forwarding
 from holdfast.host.connection.host_requests import HostRequests
 from holdfast.host.connection.operators import Operators
 from holdfast.host.connection.request_table import RequestTable, handlers
+from holdfast.host.coordination_point import CoordinationPoint, terms_of
 from holdfast.host.keeper_link import KeeperLink
 from holdfast.host.reach.relay_list import RelayList
 from holdfast.host.reach.relay_presence import RelayPresence
@@ -79,7 +80,14 @@ class Daemon:
         # One name per home, the same for every daemon of it: it names our cgroup directory.
         self.instance = f"{os.getuid()}-{zlib.crc32(home.state.encode()):08x}"
         self.launcher: Launch = Launcher(self.instance, nofile=nofile)
-        self.leases = HostLeases(self)
+        self.leases = HostLeases(
+            terms_of(self.config.coordination, self.config.lease_s),
+            CoordinationPoint(self.config.coordination, f"{home.state}/registry.sqlite"),
+            home,
+            self.store.host_key.public,
+            self.instance,
+            keeper.lease,
+        )
         self.uid = os.getuid()
         host_key = self.store.host_key
         self.admission = Admission(

@@ -31,7 +31,7 @@ class AnnouncedSession(BroadcastSource, Protocol):
     fanout: Fanout | None
 
     @property
-    def fenced(self) -> bool: ...
+    def is_fenced(self) -> bool: ...
 
 
 class RelayPresence:
@@ -117,7 +117,7 @@ class RelayPresence:
 
     def _announcement(self, live: AnnouncedSession) -> r.Announced | None:
         session, epoch = live.spec.id, live.spec.epoch
-        if live.fenced:  # it may not be routed to, and `announce` follows when it may
+        if live.is_fenced:  # it may not be routed to, and `announce` follows when it may
             return None
         made = self._vouched.get((session, epoch))
         if made is None:

@@ -247,7 +247,7 @@ class RemoteStream:
         assert self._guest is not None
         try:
             live = self._host.sessions.find_live(self._guest, session)
-            return live is not None and not live.fenced
+            return live is not None and not live.is_fenced
         except HoldfastError:
             return False
 

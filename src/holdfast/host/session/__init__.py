@@ -5,10 +5,11 @@ input_requests.py    requests that reach the terminal -> events
 turn_requests.py     requests about turn, seize, halt and resume -> events
 journal_requests.py  requests for what was recorded
 start.py             a `run` request -> a live session
-live_session.py      the parts of a session, and who is connected to it
+live_session.py      the parts of a session, and which of them carries out which effect
 executor.py          the one ingest: an event in, its effects carried out in order
 recovery.py          a deposit -> a live session, step by step
 parcel.py            what a new daemon needs to carry it on
+host_input.py        input that no operator sent
 input_custody.py     an input that was allowed -> journal -> custody -> PTY
 output.py            PTY -> ring -> readers; nowhere in a blind turn
 screen_view.py       the lazily fed screen, and its checkpoint
@@ -17,15 +18,15 @@ record_backlog.py    what happened and could not be recorded yet
 journal_repair.py    what the daemon before left undone in its journal
 refusal_counts.py    refused inputs, recorded once for many
 turn_notices.py      changes of the turn: recorded, saved, announced
+tick_timer.py        wakes the session when time alone would change something
 halt_control.py      stopping the tree, or what one actor started in it
-lease.py             a re-homeable session's lease, and what follows when it is lost
+lease.py             a re-homeable session's lease: acquired, renewed, lost, held again, released
 lease_runner.py      that lease, run: a clock and a coordination point for core.lease
 fencing_token.py     the fencing token, for the session's programs
 signals.py           signals for the processes of a session
 handoff.py           what a new turn holder must know, since which point
 shell_commands.py    what the session's shell reports
-line_attribution.py  whose text the shell's line editor holds
-typed_before.py      the same for what was typed before this daemon started
+line_attribution.py  who typed the line that the shell reads
 exec_runs.py         `exec`: command lines that somebody waits for, remembered by key
 state_watch.py       a watched session's state, announced on change
 describe.py          the session in the words of model.info

@@ -1,28 +1,45 @@
-"""A live session in the words of `model.info`: what `ls`, `show` and every attach are told."""
+"""A live session in the words of `model.info`: what `ls`, `show` and every attach report."""
 
 from __future__ import annotations
 
 import os
 import time
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping
 
+from holdfast.adapters.session_memory.output_ring import Ring
 from holdfast.core.activity import judge
-from holdfast.model.info import Attendee, SessionInfo
+from holdfast.core.attachments import Attachments
+from holdfast.core.session import SessionMachine
+from holdfast.core.session_state import State
+from holdfast.host.session.parcel import SessionSpec
+from holdfast.host.session.screen_view import View
+from holdfast.model.graph import Evidence
+from holdfast.model.ids import OperatorId
+from holdfast.model.info import Attendee, CommandRecord, LeaseInfo, SessionInfo
 from holdfast.model.limits import ATTENDEES_NAMED
 from holdfast.model.state import SessionState
-
-if TYPE_CHECKING:
-    from holdfast.host.session.live_session import LiveSession
 
 _LINE_CHARS = 200
 
 
-def info(live: LiveSession) -> SessionInfo:
-    """Everything, as of now."""
-    state = live.state()
+def info(
+    spec: SessionSpec,
+    core: SessionMachine,
+    ring: Ring,
+    view: View,
+    *,
+    state: SessionState,
+    waiting_line: str,
+    last_output_at: float | None,
+    last_command: CommandRecord | None,
+    lease: LeaseInfo | None,
+    clients: Mapping[OperatorId | None, str],
+    unrecorded: str,
+    name: Callable[[str | None], str],
+) -> SessionInfo:
+    """Everything, as of now. `clients`: the programs by which operators are attached."""
     ended = state is SessionState.ENDED
-    spec, seats = live.spec, live.core.attachments
-    turn, name = live.core.turn, live.daemon.actors.name
+    seats, turn = core.attachments, core.turn
     return SessionInfo(
         id=spec.id,
         name=spec.name,
@@ -31,33 +48,35 @@ def info(live: LiveSession) -> SessionInfo:
         epoch=spec.epoch,
         user=spec.user,
         argv=spec.argv,
-        cwd=spec.cwd if ended else _cwd(live),
-        size=live.core.size,
+        cwd=spec.cwd if ended else cwd(spec),
+        size=core.size,
         created_at=spec.created_at,
         pid=0 if ended else spec.place.shell_pid or spec.place.pid,
         operators=seats.count(),
         observers=seats.observers(),
-        output_offset=live.ring.head,
-        held_from=live.ring.tail,
-        last_output_at=live.output.last_at,
-        title=live.view.title,
-        waiting_line=waiting_line(live, state),
+        output_offset=ring.head,
+        held_from=ring.tail,
+        last_output_at=last_output_at,
+        title=view.title,
+        waiting_line=waiting_line,
         shell=spec.shell,
-        last_command=live.commands.last,
-        ending=live.core.ending,
+        last_command=last_command,
+        ending=core.ending,
         ended_at=time.time() if ended else None,
         labels=spec.labels,
         holder=name(turn.holder),
         waiting=tuple(name(one.actor) for one in turn.queue),
-        lease=live.leasing.info() if live.leasing is not None else None,
-        present=() if ended else _present(live),
-        unrecorded=live.journal.unrecorded(),
+        lease=lease,
+        present=() if ended else _present(seats, clients, name),
+        unrecorded=unrecorded,
     )
 
 
-def _present(live: LiveSession) -> tuple[Attendee, ...]:
-    clients = {operator.id: operator.client for operator in live.audience}
-    seats, name = live.core.attachments, live.daemon.actors.name
+def _present(
+    seats: Attachments,
+    clients: Mapping[OperatorId | None, str],
+    name: Callable[[str | None], str],
+) -> tuple[Attendee, ...]:
     return tuple(
         Attendee(
             actor=seat.actor,
@@ -70,35 +89,26 @@ def _present(live: LiveSession) -> tuple[Attendee, ...]:
     )
 
 
-def state(live: LiveSession) -> SessionState:
-    """From kernel evidence, taken now."""
-    if live.core.ending is not None:
+def state(decided: State, evidence: Callable[[], Evidence]) -> SessionState:
+    """What the session is doing, from kernel evidence where the session machine does not say."""
+    if decided.is_over:
         return SessionState.ENDED
-    if live.core.state.shows_halted:
+    if decided.shows_halted:
         return SessionState.HALTED
-    spec = live.spec
-    evidence = live.daemon.observation.evidence(
-        spec.place, live.fds.master, shell_is_shell=spec.is_shell
-    )
-    found = judge(evidence)
-    # Gone, but not reaped yet: it is told as ended in a moment, with its true status.
+    found = judge(evidence())
+    # Gone, but not reaped yet: it is reported as ended in a moment, with its true status.
     return SessionState.WORKING if found is SessionState.ENDED else found
 
 
-def waiting_line(live: LiveSession, state: SessionState) -> str:
-    """The line the cursor is on, when a program waits there."""
-    if state not in (SessionState.INPUT, SessionState.SECRET):
-        return ""
-    if live.lease_allows():
-        live.output.drain()  # the prompt may be printed and not taken yet
-    _, row = live.view.cursor()
-    lines = live.view.text().split("\n")
+def cursor_line(view: View) -> str:
+    """The line the cursor is on."""
+    _, row = view.cursor()
+    lines = view.text().split("\n")
     return lines[row].strip()[:_LINE_CHARS] if row < len(lines) else ""
 
 
-def _cwd(live: LiveSession) -> str:
-    place = live.spec.place
+def cwd(spec: SessionSpec) -> str:
     try:
-        return os.readlink(f"/proc/{place.shell_pid or place.pid}/cwd")
+        return os.readlink(f"/proc/{spec.place.shell_pid or spec.place.pid}/cwd")
     except OSError:
-        return live.spec.cwd
+        return spec.cwd

@@ -5,7 +5,7 @@ follows it is a new session that names it."""
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from holdfast.adapters.journal_files.segments import JournalReader, exists, state_discontinuity
 from holdfast.adapters.journal_files.writer import JournalWriter
@@ -17,12 +17,8 @@ from holdfast.journal import lineage
 from holdfast.journal.entries import HOST, Began, Discontinued, TailCut
 from holdfast.journal.signatures import binding_message
 from holdfast.journal.verdict import VerdictKind
-from holdfast.model.actor import Actor
-from holdfast.model.errors import HoldfastError, InvalidArgument
+from holdfast.model.errors import HoldfastError
 from holdfast.model.ids import SessionId
-
-if TYPE_CHECKING:
-    from holdfast.host.daemon import Daemon
 
 log = logging.getLogger(__name__)
 
@@ -65,7 +61,7 @@ def discontinue(store: SessionStore, session: SessionId, epoch: int, reason: str
         log.error("discontinuity of %s: %s", session, error)
 
 
-def succeed(
+def continue_as_successor(
     store: SessionStore, kept: StateBlob, reason: str
 ) -> tuple[StateBlob, JournalWriter, Stored | None]:
     """What runs goes on under a new identity that names the old one. Nobody holds its turn: it was
@@ -122,18 +118,9 @@ def begin_journal(
     return journal
 
 
-def lineage_of(daemon: Daemon, actor: Actor, predecessor: str) -> dict[str, Any]:
-    """What a new session says of the one it follows, for its first entry."""
-    if not predecessor:
-        return {}
-    found = daemon.registry.find(actor, predecessor)
-    if not isinstance(found, Stored):
-        raise InvalidArgument(
-            f"{found.spec.name} lives; a session follows one that has ended",
-            hint=f"`hold attach {found.spec.name}` joins it",
-        )
-    session = found.info.id
-    reader = JournalReader(daemon.store.directory(session))
+def lineage_of(store: SessionStore, session: SessionId) -> dict[str, Any]:
+    """What a new session says of the ended one that it follows, for its first entry."""
+    reader = JournalReader(store.directory(session))
     statement = reader.discontinuity()
     if statement is not None:
         seq, head = statement.last_seq, statement.last_hash

@@ -10,22 +10,18 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import signal
 from collections import deque
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
-from holdfast.adapters import pty
 from holdfast.core import effects as do
 from holdfast.core import events as ev
 from holdfast.core.input_machine import QueuedInput
+from holdfast.core.session import SessionMachine
 from holdfast.host.clock import now
-from holdfast.host.session import signals
-from holdfast.journal import entries
+from holdfast.host.session.input_custody import InputCustody
+from holdfast.host.session.record import SessionRecord
 from holdfast.model.errors import HoldfastError
 from holdfast.model.ids import OperatorId
-
-if TYPE_CHECKING:
-    from holdfast.host.session.live_session import LiveSession
 
 log = logging.getLogger(__name__)
 
@@ -35,8 +31,20 @@ REPEATED = -1  # in place of an offset: the input was taken before
 class Executor:
     """Of one session."""
 
-    def __init__(self, live: LiveSession) -> None:
-        self._live = live
+    def __init__(
+        self,
+        core: SessionMachine,
+        record: SessionRecord,
+        custody: InputCustody,
+        *,
+        lease_allows: Callable[[], bool],
+        carry_out: Callable[[str, do.Effect], None],
+        changed: Callable[[], None],
+    ) -> None:
+        """`carry_out`: an effect of what this actor did, unless it is about inputs; `changed`: the
+        state of the session may be another."""
+        self._core, self._journal, self._custody = core, record, custody
+        self._lease_allows, self._carry_out, self._changed = lease_allows, carry_out, changed
         self._running = False
         self._later: deque[ev.SessionEvent] = deque()
         # Answers to inputs that wait for custody, and of the one that is being handled.
@@ -50,7 +58,7 @@ class Executor:
         if self._running:
             self._later.append(event)
             return None
-        self._live.lease_allows()  # if it does not, LeaseLost is handled first
+        self._lease_allows()  # if it does not, LeaseLost is handled first
         try:
             return self._handle(event)
         finally:
@@ -61,28 +69,37 @@ class Executor:
         try:
             self._handle(event)
         except HoldfastError as refusal:
-            log.info(
-                "session %s: %s refused: %s", self._live.spec.id, type(event).__name__, refusal
-            )
+            kind = type(event).__name__
+            log.info("session %s: %s refused: %s", self._core.id, kind, refusal)
 
     def _handle(self, event: ev.SessionEvent) -> int | asyncio.Future[int] | None:
-        live = self._live
         try:
-            live.journal.check_writable(event)
-            effects = live.core.handle(event)
+            self._journal.check_writable(event)
+            effects = self._core.handle(event)
         except HoldfastError as refusal:
-            live.journal.refused(event, refusal.code)
+            self._journal.refused(event, refusal.code)
             raise
         offered = (event.operator, event.seq) if isinstance(event, ev.InputOffered) else None
         self._offered, self._outcome, self._running = offered, None, True
         try:
             for effect in effects:
-                self._carry_out(event, effect)
+                self._execute(event.actor, effect)
         finally:
             self._running = False
-        if live.watching.watched:
-            live.watching.look_soon()
+        self._changed()
         return self._answer(offered) if offered is not None else None
+
+    def _execute(self, actor: str, effect: do.Effect) -> None:
+        match effect:
+            case do.TakeInputs():
+                self._custody.take_inputs(self)
+            case do.Repeat(operator=operator, seq=seq):
+                if (operator, seq) not in self._waiting:
+                    self._outcome = REPEATED
+            case do.RefuseInputs(inputs=inputs, error=error):
+                self.refuse(inputs, error)
+            case _:
+                self._carry_out(actor, effect)
 
     # -- answers --------------------------------------------------------------------------------
 
@@ -113,7 +130,7 @@ class Executor:
             event = ev.InputOffered(
                 each.actor, now(), each.operator, each.seq, each.data, each.form
             )
-            self._live.journal.refused(event, error.code)
+            self._journal.refused(event, error.code)
             self.settled(each, error)
 
     def stop(self) -> None:
@@ -121,71 +138,3 @@ class Executor:
         for answer in self._waiting.values():
             answer.cancel()
         self._waiting.clear()
-
-    # -- effects --------------------------------------------------------------------------------
-
-    def _carry_out(self, event: ev.SessionEvent, effect: do.Effect) -> None:
-        live, actor = self._live, event.actor
-        match effect:
-            case do.TakeInputs():
-                live.custody.take_inputs()
-            case do.Repeat(operator=operator, seq=seq):
-                if (operator, seq) not in self._waiting:
-                    self._outcome = REPEATED
-            case do.RefuseInputs(inputs=inputs, error=error):
-                self.refuse(inputs, error)
-            case do.RecordTurn(outcome=outcome, by=by):
-                live.turning.record(outcome, by)
-            case do.NoteTurnGivenUp(actor=before):
-                live.handoffs.turn_given_up(before)
-            case do.NotifyTurn(outcome=outcome, by=by):
-                live.turning.notify(outcome, by)
-            case do.RecordPolicy(policy=policy):
-                live.journal.happened(actor, entries.PolicySet(policy))
-            case do.SaveParcel():
-                live.save_parcel()
-            case do.ScheduleTick():
-                live.turning.schedule()
-            case do.SetSize(size=size):
-                size_entry = entries.Resized(size.cols, size.rows, live.ring.head)
-                live.journal.note(actor, size_entry)
-                pty.set_size(live.fds.master, size)
-                live.view.resize(size)
-                live.save_parcel()
-            case do.SetAnswerer(seat=seat):
-                live.daemon.operators.tell_answerer(live, seat)
-            case do.AnnounceOperators():
-                live.daemon.operators.announce(live)
-            case do.SendSignal(signal=number):
-                live.journal.record(actor, entries.Signalled(number))
-                signals.signal_foreground(live, number)
-            case do.Repaint():
-                signals.signal_foreground(live, signal.SIGWINCH)
-            case do.SetBlindOutput(blind=blind):
-                live.output.set_blind(blind)
-            case do.RecordHalt(only=only, reason=reason):
-                live.halts.record_asked(actor, only, reason)
-            case do.Freeze(only=only):
-                live.halts.freeze(actor, only)
-            case do.Thaw():
-                live.halts.thaw(actor)
-            case do.Fence() if live.leasing is not None:
-                live.leasing.fence()
-            case do.RecordFence(cause=cause) if live.leasing is not None:
-                live.leasing.record_fence(cause)
-            case do.Unfence(epoch=epoch) if live.leasing is not None:
-                live.leasing.unfence(epoch)
-            case do.CheckFollowers():
-                if live.commands.exec is not None:
-                    live.commands.exec.wake()
-            case do.DismissOperator(operator=who, channel=channel):
-                live.daemon.operators.dismiss(live, who, channel)
-            case do.CutForward():
-                live.daemon.forwarding.cut(live, effect)
-            case do.EndTree():
-                live.journal.happened(actor, entries.EndAskedEntry(), forced=True)
-                live.end_tree()
-            case do.CloseEnded(ending=ending):
-                live.close_ended(ending)
-            case _:
-                raise AssertionError(f"no way to carry out {effect}")

@@ -1,8 +1,8 @@
-"""What an actor must know that takes the turn, or comes back: what others did meanwhile (A6).
+"""What others did while an actor was away: for one that takes the turn, or comes back (A6).
 
 Each actor has two points in the session's record: where it last held the turn, and where it last
-looked. What happened since is read from the journal; what the shell's own state became is the
-difference between its snapshots then and now. They are on disk, for a daemon that comes after.
+looked. What happened since is read from the journal; how the shell's own state changed is the
+difference between its snapshots then and now. The points are on disk, for the next daemon.
 """
 
 from __future__ import annotations
@@ -11,16 +11,14 @@ import asyncio
 import contextlib
 import json
 from collections import deque
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable
 
 from holdfast.adapters import atomic_file
 from holdfast.adapters.journal_files.segments import JournalReader
-from holdfast.adapters.shell.integration import state_path
-from holdfast.adapters.shell.state_file import read_state
 from holdfast.core.shell_changes import changes
 from holdfast.host.clock import now
-from holdfast.host.levels import bell_path
-from holdfast.host.session.shell_commands import TYPED_BLIND
+from holdfast.host.session.record import SessionRecord
+from holdfast.host.session.shell_commands import TYPED_BLIND, ShellCommands
 from holdfast.journal import entries
 from holdfast.model.info import CommandRecord
 from holdfast.model.limits import (
@@ -33,15 +31,9 @@ from holdfast.model.record import Malformed, Record
 from holdfast.model.shell_state import ShellState
 from holdfast.model.turn_info import Handoff, TurnMove
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from holdfast.host.connection.operator_connection import OperatorConnection
-    from holdfast.host.session.live_session import LiveSession
-
 
 class SeenPoint(Record):
-    """Where an actor stood: the last journal record then, and the shell's state."""
+    """How much an actor has seen: the last journal record then, and the shell's state."""
 
     seq: int
     at: float
@@ -49,7 +41,7 @@ class SeenPoint(Record):
 
 
 class KeyedLook(Record):
-    """An actor's last look that had a key, and where it stood before: the answer may be lost."""
+    """An actor's last look that had a key, and its point before: the answer may be lost."""
 
     key: str
     before: SeenPoint | None = None
@@ -64,9 +56,21 @@ class _Points(Record):
 class Handoffs:
     """The points of one session's actors, and what happened since."""
 
-    def __init__(self, live: LiveSession) -> None:
-        self._live = live
-        self._path = f"{live.daemon.store.directory(live.spec.id)}/seen.json"
+    def __init__(
+        self,
+        directory: str,
+        record: SessionRecord,
+        commands: ShellCommands,
+        *,
+        shell_state: Callable[[], ShellState | None],
+        cwd: Callable[[], str],
+        is_halted: Callable[[], bool],
+        name: Callable[[str], str],
+    ) -> None:
+        self._directory, self._journal, self._commands = directory, record, commands
+        self._shell_state, self._cwd, self._is_halted = shell_state, cwd, is_halted
+        self._name = name
+        self._path = f"{directory}/seen.json"
         self._points = self._load()
 
     # -- points -------------------------------------------------------------------------------
@@ -74,31 +78,20 @@ class Handoffs:
     def turn_given_up(self, actor: str) -> None:
         """This actor held the turn until now. That is no look: who only sends a line has seen
         nothing of what others did. But who never looked has at least a point to begin at."""
-        self._points.held[actor] = here = self._here()
+        self._points.held[actor] = here = self._point_now()
         self._points.looked.setdefault(actor, here)
         self._keep()
 
-    def left(self, operator: OperatorConnection, channel: int) -> None:
-        """This channel is about to close. Its operator looked until now, if that was its last one
-        with a terminal. To read bytes is no look: programs poll like that, and show nobody."""
-        seats = self._live.core.attachments.seats()
-        shown = [seat.channel for seat in seats if seat.operator == operator.id and not seat.raw]
-        if shown == [channel] and not self._live.is_over:
-            self._looked(operator.actor.id, self._here())
+    def looked(self, actor: str) -> None:
+        """This actor looked until now."""
+        self._looked(actor, self._point_now())
 
     def _looked(self, actor: str, until: SeenPoint) -> None:
         self._points.looked[actor] = until
         self._keep()
 
-    def _here(self) -> SeenPoint:
-        return SeenPoint(self._live.journal.seq, now(), self._shell())
-
-    def _shell(self) -> ShellState | None:
-        live = self._live
-        if not live.spec.shell:
-            return None
-        path = state_path(bell_path(live.daemon.home, live.spec.mark))
-        return read_state(path, live.spec.nonce, live.spec.uid)
+    def _point_now(self) -> SeenPoint:
+        return SeenPoint(self._journal.seq, now(), self._shell_state())
 
     def _load(self) -> _Points:
         unreadable = (OSError, ValueError, TypeError, Malformed)
@@ -128,18 +121,16 @@ class Handoffs:
         if look and key and last is not None and last.key == key:
             point = last.before
         first = max(1, (point.seq if point else 0) + 1 if since_seq is None else since_seq)
-        live = self._live
-        live.journal.flush()
-        came = live.journal.seq
-        # One who took the turn by typing knows what that was.
-        own = not look and live.commands.typed.authors() == (actor,)
+        self._journal.flush()
+        came = self._journal.seq
+        # Whoever took the turn by typing knows what that was.
+        own = not look and self._commands.typed.authors() == (actor,)
         unsubmitted, authors = await self._unsubmitted(actor, own=own)
-        live.journal.flush()
-        here = self._here()  # what is recorded from now on is for the next one
+        self._journal.flush()
+        here = self._point_now()  # what is recorded from now on is for the next one
         if not look:
             here = here.replace(seq=came)  # since then it is its own
-        directory = live.daemon.store.directory(live.spec.id)
-        found = await asyncio.to_thread(_gathered, directory, first, here.seq)
+        found = await asyncio.to_thread(_gathered, self._directory, first, here.seq)
         handoff = self._made(found, point, here)
         if look and since_seq is None:
             if key:
@@ -151,8 +142,7 @@ class Handoffs:
         )
 
     def _made(self, found: _Gathered, point: SeenPoint | None, here: SeenPoint) -> Handoff:
-        live, name = self._live, self._live.daemon.actors.name
-        shell = here.shell
+        name, shell = self._name, here.shell
         before = point.shell if point else None
         commands = [
             record.replace(actor=name(record.actor), authors=tuple(map(name, record.authors)))
@@ -170,32 +160,31 @@ class Handoffs:
             moves=tuple(moves),
             refused=found.refused,
             blind_bytes=found.blind_bytes,
-            cwd=shell.cwd if shell else live.info().cwd,
+            cwd=shell.cwd if shell else self._cwd(),
             changes=changes(before, shell) if shell else (),
             changes_known=before is not None and shell is not None,
             jobs=tuple(shell.jobs.values()) if shell else (),
-            halted=live.core.state.is_halted,
+            halted=self._is_halted(),
         )
 
     async def _unsubmitted(self, actor: str, *, own: bool) -> tuple[str | None, tuple[str, ...]]:
-        """The text that stands at the prompt without its Enter, and who typed there; None when
-        there may be one and the shell does not say, or is not asked because this actor may not
-        write. `own`: what may stand there it typed itself, and is not told. Being asked, the shell
-        tells its whole state too, with the bodies of its functions."""
-        live, commands = self._live, self._live.commands
-        shell = self._shell()
+        """The text at the prompt without its Enter, and who typed there; None when there may be one
+        and the shell does not say, or is not asked because this actor may not write. `own`: this
+        actor typed what may be there itself, and needs no telling. Being asked, the shell reports
+        its whole state too, with the bodies of its functions."""
+        commands, shell = self._commands, self._shell_state()
         names_only = shell is not None and "" in shell.functions.values()
         if not (names_only or (commands.typed.prompt_may_have_text and not own)):
             return "", ()
         if commands.may_ask(actor):
-            text = await commands.line()
+            text = await commands.read_prompt_line()
         else:
-            text = None if live.spec.shell and commands.typed.at_prompt else ""
+            text = None if commands.typed.at_prompt else ""
         if own or text == "" or not (text or commands.typed.prompt_may_have_text):
             return "", ()
         if text and commands.typed.blind:
             text = TYPED_BLIND
-        return text, tuple(live.daemon.actors.name(author) for author in commands.typed.authors())
+        return text, tuple(map(self._name, commands.typed.authors()))
 
 
 def _gathered(directory: str, first: int, last: int) -> _Gathered:

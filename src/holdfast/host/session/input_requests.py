@@ -136,7 +136,7 @@ class InputRequests:
         execution = live.commands.executions.find(actor, who, request)
         if execution is None and live.commands.typed.prompt_text_unknown and not asked:
             again = partial(self.exec, operator, request, live, asked=True)
-            return live.commands.cleared_up(actor, who, request.seq, again)
+            return live.commands.after_prompt_check(actor, who, request.seq, again)
         if execution is None:
             execution = self._begin_exec(live, operator, request)
         live.note_connection(operator)

@@ -8,15 +8,12 @@ which the journal says nothing. The next one records it, from what is in force.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Set
 
+from holdfast.core.access.authority import Authority
 from holdfast.journal import entries
 from holdfast.model.actor import Actor
-from holdfast.model.envelope import Envelope
-
-if TYPE_CHECKING:
-    from holdfast.host.session.live_session import LiveSession
+from holdfast.model.envelope import Envelope, Scope
 
 
 def change_of(subject: Actor, envelope: Envelope | None) -> entries.Body:
@@ -31,10 +28,10 @@ def _envelope_set(envelope: Envelope) -> entries.EnvelopeSet:
 
 
 def missed_changes(
-    live: LiveSession, recent: list[entries.Entry]
+    authority: Authority, uid: int, scopes: Set[Scope], recent: list[entries.Entry]
 ) -> Iterator[tuple[str, entries.Body]]:
-    """By whom, and what, since the last entry of the journal."""
-    authority = live.daemon.actors.authority
+    """Who changed what, since the last entry of the journal; of what concerns a session of this
+    unix user in these scopes."""
     since = recent[-1].at if recent else 0.0
     known = {
         (entry.body.subject, entry.body.scope): entry.body
@@ -43,11 +40,11 @@ def missed_changes(
     }
     told = {e.body.subject for e in recent if isinstance(e.body, entries.ActorRevokedEntry)}
     for actor in authority.actors():
-        if not actor.may_touch(live.spec.uid):
+        if not actor.may_touch(uid):
             continue
         for envelope in authority.envelopes(actor.id):
             body = _envelope_set(envelope)
-            if envelope.granted_at < since or envelope.scope not in live.scopes():
+            if envelope.granted_at < since or envelope.scope not in scopes:
                 continue
             if known.get((body.subject, body.scope)) != body:
                 yield envelope.granted_by, body

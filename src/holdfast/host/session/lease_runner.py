@@ -1,12 +1,12 @@
 """One session's lease, run: the machine of core.lease with a clock and a coordination point.
 
-Whatever the machine says is carried out, and the answer given back. One thing is decided here, for
-it is about more than one machine: a fenced incarnation's tree stands still but is not gone, so this
-host may take the lease again, with the next epoch, and let it run on. It attests that its own
-incarnation is over, which saves it the wait. But once another's record was seen the session lives,
-or lived, elsewhere: what stands still here never runs again.
+Whatever the machine asks for is carried out, and the answer given back. One thing is decided here,
+because it is about more than one machine: a fenced incarnation's tree is stopped but not gone, so
+this host may acquire the lease again, with the next epoch, and let it run on. It attests that its
+own incarnation is over, which saves it the wait. But once another's record was seen the session
+lives, or lived, elsewhere: what is stopped here never runs again.
 
-Not here: what it means for a session that its lease is lost (leasing.py), or any other clock than
+Not here: what it means for a session that its lease is lost (lease.py), or any other clock than
 the one handed in.
 """
 
@@ -82,7 +82,7 @@ class LeaseStore(Protocol):
 
 
 class LeaseListener(Protocol):
-    """Who acts on what becomes of the lease."""
+    """Acts on what happens to the lease."""
 
     def acquired(self, epoch: int, until: float) -> None: ...
 
@@ -92,12 +92,12 @@ class LeaseListener(Protocol):
 
     def taken(self, by: LeaseRecord) -> None: ...
 
-    def moved(self) -> None:
-        """What is kept of it has changed."""
+    def save(self) -> None:
+        """What is saved of it has changed."""
 
 
 class SavedLeaseRun(Record):
-    """All of it, over a daemon's restart."""
+    """What survives a daemon's restart."""
 
     lease: SavedLease
     epoch: int  # the last that was held here
@@ -108,7 +108,9 @@ class SavedLeaseRun(Record):
 class LeaseRunner:
     """How this host holds one session."""
 
-    def __init__(self, lease: Lease, store: LeaseStore, clock: Clock, told: LeaseListener) -> None:
+    def __init__(
+        self, lease: Lease, store: LeaseStore, clock: Clock, listener: LeaseListener
+    ) -> None:
         self.lease = lease
         self.epoch = lease.epoch
         self.taken: LeaseRecord | None = None  # a later incarnation, of another host
@@ -116,7 +118,7 @@ class LeaseRunner:
         self._before = ""
         self._seen: LeaseRecord | None = None
         self._held = asyncio.Event()
-        self._store, self._clock, self._told = store, clock, told
+        self._store, self._clock, self._listener = store, clock, listener
         self._key = lease_key(lease.session)
         self._alarm: AlarmPort | None = None
         self._tasks: set[asyncio.Task[None]] = set()
@@ -125,10 +127,10 @@ class LeaseRunner:
 
     @classmethod
     def of(
-        cls, kept: SavedLeaseRun, store: LeaseStore, clock: Clock, told: LeaseListener
+        cls, kept: SavedLeaseRun, store: LeaseStore, clock: Clock, listener: LeaseListener
     ) -> LeaseRunner:
         """The one that another daemon kept. Nothing is done before `carry_on`."""
-        tenure = cls(restored(kept.lease, clock.boot_id), store, clock, told)
+        tenure = cls(restored(kept.lease, clock.boot_id), store, clock, listener)
         tenure.epoch, tenure._before, tenure.taken = kept.epoch, kept.before, kept.taken
         return tenure
 
@@ -163,7 +165,7 @@ class LeaseRunner:
 
     async def force(self, by: str, reason: str, within_s: float) -> bool:
         """Somebody attests that the session lives nowhere else, where no record says so: the store
-        was lost and made anew, and absence alone proves nothing. False: not held in time. The
+        was lost and created again, and absence alone proves nothing. False: not held in time. The
         record is still written over nothing but that absence."""
         lease = self.lease
         if self.taken is not None or self.usable():
@@ -182,7 +184,7 @@ class LeaseRunner:
                 hint="wait; `hold show` says how it stands",
             )
         self._give(Force(self._clock.now(), by, reason, 0))
-        self._told.moved()
+        self._listener.save()
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(within_s):
                 await self._held.wait()
@@ -191,7 +193,7 @@ class LeaseRunner:
     def carry_on(self) -> None:
         """After a restart of the daemon, or when a new listener is there."""
         if self.taken is None and self.lease.state is FENCED:
-            self._again()
+            self._reacquire()
         self._rang()
 
     def release(self) -> None:
@@ -239,14 +241,14 @@ class LeaseRunner:
                 self._begin(self._look(self.lease))
             case Write():
                 if self.lease.state is not HELD:  # of a renewal, a look at the record tells
-                    self._told.moved()  # first: a new daemon must know what may be under way
+                    self._listener.save()  # first: a new daemon must know what may be under way
                 self._begin(self._write(self.lease, outcome))
             case Acquired(epoch=epoch, until=until):
                 self.epoch = epoch
                 self._held.set()
-                self._told.acquired(epoch, until)
+                self._listener.acquired(epoch, until)
             case Renewed(until=until):
-                self._told.renewed(until)
+                self._listener.renewed(until)
             case LeaseFenced(step=step):
                 self._fenced(step)
             case Released():
@@ -255,15 +257,15 @@ class LeaseRunner:
     def _fenced(self, step: LeaseStep) -> None:
         self._before = self.lease.incarnation
         self._held.clear()
-        self._told.lost(step)
+        self._listener.lost(step)
         if self._seen is not None:
             self._taken(self._seen)
         elif self._leaving:
             self.settled.set()
         else:
-            self._again()
+            self._reacquire()
 
-    def _again(self) -> None:
+    def _reacquire(self) -> None:
         """As the next incarnation, whatever this one's record says; not over another's."""
         old, now = self.lease, self._clock.now()
         self._before = old.incarnation
@@ -272,13 +274,13 @@ class LeaseRunner:
         )
         self._give(Acquire(now))
         self._give(Force(now, HOST_ACTOR, _SAME_TREE, self.epoch))
-        self._told.moved()  # before the look is answered, so before anything is written
+        self._listener.save()  # before the look is answered, so before anything is written
 
     def _taken(self, by: LeaseRecord) -> None:
         self.taken = by
         self._wake_at(None)
         self.settled.set()
-        self._told.taken(by)
+        self._listener.taken(by)
 
     # -- the coordination point -----------------------------------------------------------------
 
@@ -342,6 +344,6 @@ def new_incarnation() -> str:
     return secrets.token_hex(16)
 
 
-def newborn(session: SessionId, owner: str, terms: LeaseTerms) -> Lease:
+def first_lease(session: SessionId, owner: str, terms: LeaseTerms) -> Lease:
     """For a session whose key was made just now."""
     return Lease(session, owner, new_incarnation(), terms, born=True)

@@ -1,23 +1,33 @@
-"""Whose the line is that the session's shell reads: core.typed_lines, fed with what is typed and
-with what the terminal says. What an earlier daemon saw typed is in the journal (typed_before.py).
+"""Who typed the line that the session's shell reads: core.line_authors, fed with what is typed and
+with what the terminal says.
+
+What an earlier daemon saw typed is read from the end of the journal, where every input has its
+actor, so that no key costs another write: the latest entries, back to the last end of a command, at
+most JOURNAL_TYPED_ENTRIES. Where they do not say, the worse is assumed: there may be text at the
+prompt, and it was typed blind.
 """
 
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable
+from typing import NamedTuple, Protocol
 
 from holdfast.adapters import pty
+from holdfast.adapters.journal_files.segments import JournalReader
 from holdfast.adapters.session_memory import output_ring
-from holdfast.core.line_authors import TypedLines
-from holdfast.host.session.typed_before import INTERRUPTS, after_interrupt, typed_before
+from holdfast.adapters.session_memory.input_ledger import InputLedger
+from holdfast.core.line_authors import TypedLine, TypedLines
+from holdfast.core.turn.machine import TurnMachine
+from holdfast.host.clock import now
+from holdfast.journal import entries
+from holdfast.model.errors import HoldfastError
 from holdfast.model.ids import HOST_ACTOR
+from holdfast.model.limits import JOURNAL_TAIL_ENTRIES, JOURNAL_TYPED_ENTRIES
 from holdfast.model.state import SessionState
 
-if TYPE_CHECKING:
-    from holdfast.core.line_authors import TypedLine
-    from holdfast.host.session.live_session import LiveSession
-
+_INTERRUPTS = frozenset(b"\x03\x1a\x1c")  # ^C, ^Z and ^\: by default keys for signals
+_UNKNOWN_KEYS = b"\x1b"  # as after half a key: nothing is asked of the shell then
 # A shell that read a whole line has said by then what it made of it, or wants more of it.
 BEGIN_WAIT_S = 1.0
 
@@ -37,34 +47,59 @@ class ShellSight(NamedTuple):
     ahead: bool  # not at a prompt: it comes to it later
 
 
-_NOT_LOOKED = ShellSight(False, False)
+class LastInput(NamedTuple):
+    """The last input that an actor gave."""
+
+    actor: str = HOST_ACTOR
+    at: float = 0.0
+    data: bytes = b""
+
+
+class Leaves(Protocol):
+    """The cgroups by which one actor's processes are told from another's."""
+
+    def move_shell_to_leaf(self, actor: str) -> None: ...
+
+    def follow_to_leaf(self, actor: str) -> None: ...
 
 
 class LineAttribution:
     """What was typed into one session."""
 
-    def __init__(self, live: LiveSession, *, running: bool) -> None:
-        """`running`: a command, as far as the parcel says."""
-        self._live = live
+    def __init__(
+        self,
+        master: int,
+        report_fifo: int,
+        ledger: InputLedger,
+        turn: TurnMachine,
+        leaves: Leaves,
+        activity: Callable[[], SessionState],
+        *,
+        running: bool,
+    ) -> None:
+        """`report_fifo`: -1 if the session's program reports no commands. `running`: a command, as
+        far as the parcel says."""
+        self._master, self._report_fifo, self._ledger = master, report_fifo, ledger
+        self._turn, self._leaves, self._activity = turn, leaves, activity
+        self.last = LastInput()
         self._loop = asyncio.get_running_loop()
         self._lines = TypedLines()
         self._running = running  # a command has begun and not ended
         self._prompted_at = 0.0
         self.prompt_text_unknown = False  # only the shell knows whether its prompt has text
 
-    def recover(self) -> None:
-        """What an earlier daemon saw typed is in the journal."""
-        live, custody = self._live, self._live.custody
-        before = typed_before(live, self.unread(), running=self._running)
-        self._lines, self._running = before.lines, before.running
+    def recover(self, journal: str, seq: int) -> None:
+        """What an earlier daemon saw typed, from the journal of this directory, up to `seq`."""
+        if self._report_fifo < 0 or not self._ledger.operators():  # nobody has typed yet
+            return
+        before = typed_before(journal, seq, self.unread(), running=self._running)
+        self._lines, self._running, self.last = before.lines, before.running, before.last
         self.prompt_text_unknown = before.in_doubt
-        custody.last_actor, custody.last_input_at = before.last_by, before.last_at
-        custody.last_bytes = before.last_data
 
     def unread(self) -> int | None:
         """Bytes typed that nobody has read; None when the terminal is gone."""
-        unread = pty.unread_input(self._live.fds.master)
-        return None if unread is None else unread + self._live.custody.ledger.untyped
+        unread = pty.unread_input(self._master)
+        return None if unread is None else unread + self._ledger.untyped
 
     # -- what may stand at the prompt -------------------------------------------------------------
 
@@ -81,15 +116,15 @@ class LineAttribution:
     @property
     def blind(self) -> bool:
         """Whether it was, at least in part, typed blind."""
-        return self._live.core.turn.blind or self._lines.blind
+        return self._turn.blind or self._lines.blind
 
     def authors(self) -> tuple[str, ...]:
         """Who typed it, the latest last."""
         return self._lines.authors()
 
-    def told(self, stands: bool) -> None:
+    def prompt_told(self, has_text: bool) -> None:
         """The shell said whether there is any."""
-        if self.prompt_text_unknown and not stands:
+        if self.prompt_text_unknown and not has_text:
             self._lines.clear()
         self.prompt_text_unknown = False
 
@@ -99,16 +134,9 @@ class LineAttribution:
 
     # -- typing -----------------------------------------------------------------------------------
 
-    def look_at_shell(self, actor: str, data: bytes) -> ShellSight:
-        """Before an input is recorded: what the shell reported and read until now. A line editor
-        reads keys, not lines, and it begins after the shell has said so: heard first, this key is
-        typed at that prompt. In line mode a key stands until its Enter is typed."""
-        live, lines = self._live, self._lines
-        if not live.spec.shell or actor == HOST_ACTOR:
-            return _NOT_LOOKED
-        hidden = pty.reads_lines(live.fds.master)
-        if not hidden and output_ring.unread(live.fds.bell):
-            live.commands.read_reports()
+    def sight(self, data: bytes, *, hidden: bool) -> ShellSight:
+        """Before an input is recorded, with all reports read: how the shell will read it."""
+        lines = self._lines
         if not self._running and (lines.past is not None or lines.is_ahead):
             self._settle()
         ahead = self._running or lines.is_ahead
@@ -119,33 +147,34 @@ class LineAttribution:
     def attribute(self, actor: str, data: bytes, sight: ShellSight, *, blind: bool) -> None:
         """An input is recorded and about to be taken. What the shell starts from here on is its
         actor's, unless it is typed ahead: then from when the shell comes to it."""
-        live, lines = self._live, self._lines
-        if not live.spec.shell:
-            if actor != HOST_ACTOR:
-                live.halts.move_shell_to_leaf(actor)
-            return
+        lines = self._lines
         if actor == HOST_ACTOR:
-            lines.typed(actor, data)
+            if self._report_fifo >= 0:
+                lines.typed(actor, data)
             return
-        if not INTERRUPTS.isdisjoint(data) and pty.forgets_on_signals(live.fds.master):
+        self.last = LastInput(actor, now(), data)
+        if self._report_fifo < 0:
+            self._leaves.move_shell_to_leaf(actor)
+            return
+        if not _INTERRUPTS.isdisjoint(data) and pty.forgets_on_signals(self._master):
             lines.interrupted()
             data = after_interrupt(data)
         lines.typed(actor, data, blind=blind, hidden=sight.hidden)
         if not sight.ahead:
-            live.halts.move_shell_to_leaf(actor)
+            self._leaves.move_shell_to_leaf(actor)
 
     def _look_who_read(self) -> None:
         """What was read while a command runs, that command read."""
         unread = self.unread()
-        if self._running and not output_ring.unread(self._live.fds.bell):
+        if self._running and not output_ring.unread(self._report_fifo):
             self._lines.program_read(unread)
 
     def _settle(self) -> None:
         """A shell that read a whole line says what it made of it before it waits for keys again:
         if it waits and has said nothing, what was read before the prompt was a program's."""
         waited = self._loop.time() - self._prompted_at > BEGIN_WAIT_S
-        waits = waited or self._live.state() is SessionState.PROMPT
-        if waits and not output_ring.unread(self._live.fds.bell):
+        waits = waited or self._activity() is SessionState.PROMPT
+        if waits and not output_ring.unread(self._report_fifo):
             self._lines.settled(self.unread())
 
     # -- what the shell reports -------------------------------------------------------------------
@@ -158,7 +187,7 @@ class LineAttribution:
             self._settle()
         self.prompt_text_unknown = self._lines.waits
         if by := self._lines.next_author():
-            self._enter_leaf_of(by)
+            self._leaves.follow_to_leaf(by)
 
     def began(self, later: ReportContext) -> TypedLine:
         """A command, and the line that it is. One of which nothing is known is of whoever typed
@@ -166,20 +195,92 @@ class LineAttribution:
         self._running = True
         line = self._lines.began(later.unread, later.begun, prompted_since=later.prompted)
         if not line.authors:
-            line.by(self._live.custody.last_actor)
-        line.blind |= self._live.core.turn.blind
-        if line.authors:
-            self._enter_leaf_of(
-                line.authors[-1]
-            )  # as at its prompt, should that have been too late
+            line.by(self.last.actor)
+        line.blind |= self._turn.blind
+        if line.authors:  # as at its prompt, should that have been too late
+            self._leaves.follow_to_leaf(line.authors[-1])
         return line
 
     def ended(self) -> None:
         """The command."""
         self._running = False
 
-    def _enter_leaf_of(self, actor: str) -> None:
-        """The shell comes to this actor's line. One that is halted was halted after it typed that;
-        the shell does not follow it there."""
-        if actor not in self._live.core.halted_actors:
-            self._live.halts.move_shell_to_leaf(actor)
+
+class TypedBefore:
+    """What the journal says of what was typed."""
+
+    def __init__(self, *, running: bool = False) -> None:
+        self.lines = TypedLines()
+        self.in_doubt = False  # something may stand at the prompt, only the shell knows
+        self.running = running  # a command has begun and not ended
+        self.last = LastInput()
+
+    def replay(self, found: list[entries.Entry]) -> None:
+        """These entries, in order."""
+        voided = {
+            (entry.body.operator, entry.body.last_seq)
+            for entry in found
+            if isinstance(entry.body, entries.Voided)
+        }
+        for entry in found:
+            match entry.body:
+                case entries.InputEntry() | entries.BlindInput() as body:
+                    if (body.operator, body.last_seq) not in voided:
+                        self._typed(entry, body)
+                case entries.CommandBegan():
+                    self.running = True
+                    self.lines.submitted()
+                case entries.CommandEnded():
+                    self.running, self.last = False, self.last._replace(data=b"")
+
+    def _typed(self, entry: entries.Entry, body: entries.InputEntry | entries.BlindInput) -> None:
+        data = body.data if isinstance(body, entries.InputEntry) else None
+        if entry.actor != HOST_ACTOR:
+            self.last = LastInput(entry.actor, entry.at, _UNKNOWN_KEYS if data is None else data)
+        if isinstance(body, entries.BlindInput):
+            self.lines.typed_unseen(entry.actor, body.size)
+        else:
+            rest = after_interrupt(body.data)
+            if rest != body.data:
+                self.lines.interrupted()
+            self.lines.typed(entry.actor, rest)
+
+    def nothing_known(self) -> None:
+        """The entries do not reach back to the end of a command."""
+        self.lines.past = TypedLine(blind=True)
+
+
+def after_interrupt(data: bytes) -> bytes:
+    """What follows the last key for a signal; all of it when there is none."""
+    cut = max((at + 1 for at, byte in enumerate(data) if byte in _INTERRUPTS), default=0)
+    return data[cut:]
+
+
+def typed_before(journal: str, seq: int, unread: int | None, *, running: bool) -> TypedBefore:
+    """Of a session that is carried on; `unread`: the bytes that nobody has read now. `running`: a
+    command, if the journal does not say."""
+    before = TypedBefore(running=running)
+    found: list[entries.Entry] = []
+    for count in (JOURNAL_TAIL_ENTRIES, JOURNAL_TYPED_ENTRIES):
+        found = _latest(journal, seq, count)
+        if any(isinstance(entry.body, entries.CommandEnded) for entry in found):
+            break
+    before.replay(found)
+    whole = any(
+        isinstance(entry.body, entries.CommandEnded)
+        or (isinstance(entry.body, entries.Began) and not entry.body.predecessor)
+        for entry in found
+    )
+    if not before.running:
+        before.lines.left(unread)
+    if not whole:
+        before.nothing_known()
+    before.in_doubt = before.lines.waits or before.lines.past is not None
+    return before
+
+
+def _latest(journal: str, seq: int, count: int) -> list[entries.Entry]:
+    try:
+        return list(JournalReader(journal).entries(max(1, seq - count + 1), seq))
+    except HoldfastError:  # whoever writes the journal next will report it
+        return []

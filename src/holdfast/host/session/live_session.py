@@ -1,5 +1,6 @@
-"""One live session: the holder of its parts. It decides nothing: core.session judges, executor.py
-carries out. Construction repairs nothing and starts nothing: recovery.py and `start` do.
+"""One live session: it makes the parts, gives each what it needs, and says which part carries out
+which effect. It decides nothing: core.session judges, executor.py keeps the order. Construction
+repairs nothing and starts nothing: recovery.py and `start` do.
 """
 
 from __future__ import annotations
@@ -7,41 +8,54 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import signal
 import time
 from collections.abc import Coroutine
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from holdfast.adapters import pty
 from holdfast.adapters.halt import cgroup, freeze
 from holdfast.adapters.journal_files.writer import JournalWriter
 from holdfast.adapters.launch.client import end as end_processes
 from holdfast.adapters.session_memory.input_ledger import InputLedger
 from holdfast.adapters.session_memory.output_ring import Ring
+from holdfast.adapters.shell.integration import state_path
+from holdfast.adapters.shell.state_file import read_state
+from holdfast.core import effects as do
 from holdfast.core import events as ev
 from holdfast.core.session import SessionMachine
 from holdfast.core.session_state import carried_on
 from holdfast.core.turn.machine import TurnMachine
 from holdfast.host.clock import now
+from holdfast.host.levels import bell_path
 from holdfast.host.session import describe, signals
 from holdfast.host.session.executor import Executor
 from holdfast.host.session.halt_control import HaltControl
 from holdfast.host.session.handoff import Handoffs
+from holdfast.host.session.host_input import HostInput
 from holdfast.host.session.input_custody import InputCustody
 from holdfast.host.session.journal_repair import change_of
-from holdfast.host.session.lease import SessionLease
+from holdfast.host.session.lease import SessionLease, fenced_error
+from holdfast.host.session.line_attribution import LineAttribution
 from holdfast.host.session.output import OutputPump
 from holdfast.host.session.parcel import SessionFds, StateBlob
 from holdfast.host.session.record import SessionRecord
 from holdfast.host.session.screen_view import View
 from holdfast.host.session.shell_commands import ShellCommands
 from holdfast.host.session.state_watch import StateWatch
+from holdfast.host.session.tick_timer import TickTimer
 from holdfast.host.session.turn_notices import TurnNotices
+from holdfast.host.session_store import Stored
 from holdfast.journal import entries
 from holdfast.model.actor import Actor
 from holdfast.model.envelope import ALL, Envelope, Scope
-from holdfast.model.graph import Graph
-from holdfast.model.ids import HOST_ACTOR, ActorId, OperatorId
+from holdfast.model.errors import HoldfastError, StorageFailed
+from holdfast.model.graph import Evidence, Graph
+from holdfast.model.ids import HOST_ACTOR, HOST_OPERATOR, ActorId, OperatorId
 from holdfast.model.info import SessionInfo
 from holdfast.model.limits import END_GRACE_S, INTAKE_OPERATORS
+from holdfast.model.shell_state import ShellState
 from holdfast.model.size import Size
 from holdfast.model.state import Ending, SessionState
 from holdfast.wire.epochs import Incarnation
@@ -51,7 +65,6 @@ if TYPE_CHECKING:
     from holdfast.host.connection.operator_connection import OperatorConnection
     from holdfast.host.daemon import Daemon
     from holdfast.host.reach.output_fanout import Fanout
-    from holdfast.host.session_store import Stored
 
     T = TypeVar("T")
 
@@ -60,8 +73,6 @@ log = logging.getLogger(__name__)
 # Of the command records, so many and so much of each are in the state blob, which is small.
 _COMMANDS_KEPT, _TEXT_KEPT_CHARS = 10, 500
 _NONE: frozenset[str] = frozenset()
-# After these another moment may be the next at which time alone changes something.
-_MAY_WAKE = (ev.ChannelOpened, ev.AuthorityChanged, ev.PolicyAsked, ev.ForwardAsked)
 
 
 class LiveSession:
@@ -77,7 +88,7 @@ class LiveSession:
         writer: JournalWriter,
         leasing: SessionLease | None,
     ) -> None:
-        self.daemon = daemon
+        self._daemon = daemon
         self.spec = spec = parcel.spec
         self.leasing = leasing  # None: it is pinned
         self.fds = fds
@@ -91,52 +102,151 @@ class LiveSession:
         self.ended_event = asyncio.Event()  # set before the tombstone is written
         self._tasks: set[asyncio.Task[Any]] = set()
         self._closed = False
-        held = self._turn(parcel)
-        self.core = SessionMachine(
+        self.core = self._machine(parcel, ledger)
+        self.incarnation = Incarnation(spec.id, spec.epoch)
+        self.incarnation.fenced = self.is_fenced
+        self._make_parts(parcel, ledger, writer)
+
+    def _machine(self, parcel: StateBlob, ledger: InputLedger) -> SessionMachine:
+        spec, actors = parcel.spec, self._daemon.actors
+        if parcel.turn is None:
+            policy = self._daemon.config.turn_policy
+            held = TurnMachine(policy, names=actors.name, session=spec.name)
+        else:
+            held = TurnMachine.of(parcel.turn, names=actors.name, session=spec.name)
+        return SessionMachine(
             spec.id,
             spec.labels,
             parcel.size,
-            daemon.actors.authority,
+            actors.authority,
             held,
             ledger.operators(),
             state=carried_on(
                 halted=parcel.halt is not None,
                 confirmed=parcel.halt is not None and parcel.halt.confirmed,
-                fenced=leasing is not None and not leasing.covers(spec.epoch),
+                fenced=self.leasing is not None and not self.leasing.valid_for(spec.epoch),
             ),
             halted_actors=cgroup.frozen_leaves(spec.place.cgroup) if spec.place.cgroup else _NONE,
         )
-        self.incarnation = Incarnation(spec.id, spec.epoch)
-        self.incarnation.fenced = self.core.state.is_fenced
-        self.executor = Executor(self)
-        self.custody = InputCustody(self, ledger, parcel.layer_seq)
-        self.view = View(ring, parcel.size, daemon.make_screen)
-        self.journal = SessionRecord(self, writer)
-        self.commands = ShellCommands(self, parcel.commands, parcel.executions)
-        self.watching = StateWatch(self)
-        self.turning = TurnNotices(self)
-        self.handoffs = Handoffs(self)
-        self.halts = HaltControl(self, parcel.halt)
-        self.output = OutputPump(self, parcel.last_output_at, held.blind)
 
-    def _turn(self, parcel: StateBlob) -> TurnMachine:
-        names, session = self.daemon.actors.name, parcel.spec.name
-        if parcel.turn is None:
-            return TurnMachine(self.daemon.config.turn_policy, names=names, session=session)
-        return TurnMachine.of(parcel.turn, names=names, session=session)
+    def _make_parts(self, parcel: StateBlob, ledger: InputLedger, writer: JournalWriter) -> None:
+        daemon, spec, core, ring = self._daemon, parcel.spec, self.core, self.ring
+        master, report_fifo = self.fds.master, self.fds.bell
+        name, directory = daemon.actors.name, daemon.store.directory(spec.id)
+        self.view = View(ring, parcel.size, daemon.make_screen)
+        self.journal = SessionRecord(spec.id, lambda: self.spec.epoch, ring, writer, self.spawn)
+        self.watching = StateWatch(self.state, partial(daemon.operators.state_changed, self))
+        changed = self.watching.look_soon
+        last_host_seq = max(parcel.layer_seq, ledger.last_seq(HOST_OPERATOR))
+        self.host_input = HostInput(last_host_seq, lambda: core.state, self.handle)
+        self.output = OutputPump(
+            spec.id,
+            master,
+            ring,
+            self.view,
+            core.attachments,
+            last_at=parcel.last_output_at,
+            blind=core.turn.blind,
+            lease_allows=self.lease_allows,
+            may_read=lambda: not self.is_over and not self.is_fenced,
+            answer=self.host_input.type,
+            deliver=self._pump_readers,
+            changed=changed,
+        )
+        self.halts = HaltControl(
+            spec.place,
+            spec.mark,
+            core,
+            self.journal,
+            parcel.halt,
+            report=self.handle,
+            save=self.save_parcel,
+            spawn=self.spawn,
+            is_closed=lambda: self.is_over,
+            fence_holds=self._fence_holds,
+        )
+        attribution = LineAttribution(
+            master,
+            report_fifo,
+            ledger,
+            core.turn,
+            self.halts,
+            self.state,
+            running=bool(parcel.commands and parcel.commands[-1].status is None),
+        )
+        self.commands = ShellCommands(
+            spec,
+            master,
+            report_fifo,
+            ring,
+            attribution,
+            core.inputs,
+            self.journal,
+            parcel.commands,
+            parcel.executions,
+            type_as_host=self.host_input.type,
+            activity=self.state,
+            may_type=lambda actor: core.may_type(actor, now()),
+            drain_output=self.output.drain,
+            save=self.save_parcel,
+            changed=changed,
+            name=name,
+        )
+        self.custody = InputCustody(
+            master,
+            ring,
+            ledger,
+            core.inputs,
+            core.turn,
+            self.journal,
+            self.commands,
+            on_room=lambda: self.handle(ev.RoomMade(HOST_ACTOR, now())),
+        )
+        self.handoffs = Handoffs(
+            directory,
+            self.journal,
+            self.commands,
+            shell_state=self._shell_state,
+            cwd=partial(describe.cwd, spec),
+            is_halted=lambda: core.state.is_halted,
+            name=name,
+        )
+        self.turning = TurnNotices(
+            spec.id,
+            core.turn,
+            daemon.actors,
+            self.journal,
+            ring,
+            last_input=lambda: attribution.last,
+            recipients=self.recipients,
+            attached=lambda: self.audience,
+            handoff=self.handoffs.for_actor,
+            spawn=self.spawn,
+        )
+        self._ticks = TickTimer(
+            core.wakes_at, lambda: self.handle(ev.TimePassed(HOST_ACTOR, now()))
+        )
+        self.executor = Executor(
+            core,
+            self.journal,
+            self.custody,
+            lease_allows=self.lease_allows,
+            carry_out=self._carry_out,
+            changed=changed,
+        )
 
     def start(self) -> None:
         """Of a session that begins, or that was carried on: reports, output and what is in custody
         begin to flow; then what time, a halt or the lease ask for."""
         self.commands.start()
-        if not self.core.state.is_fenced:
+        if not self.is_fenced:
             self.output.read(True)
             self.custody.flush_to_pty()
-        self.turning.start()
-        self.turning.schedule()
+        self._ticks.start()
         self._loop.call_soon(self.halts.finish_interrupted)
         if self.leasing is not None:
             self.leasing.begin(self)
+            self.halts.reconcile()
 
     # -- events in, effects out ---------------------------------------------------------------
 
@@ -144,9 +254,134 @@ class LiveSession:
         """The only way in; see executor.py."""
         return self.executor.handle(event)
 
+    def _carry_out(self, actor: str, effect: do.Effect) -> None:
+        """Called by the executor, in the order that the session machine gave: who does what."""
+        match effect:
+            case do.RecordTurn(outcome=outcome, by=by):
+                self.turning.record(outcome, by)
+            case do.NoteTurnGivenUp(actor=before):
+                self.handoffs.turn_given_up(before)
+            case do.NotifyTurn(outcome=outcome, by=by):
+                self.turning.notify(outcome, by)
+            case do.RecordPolicy(policy=policy):
+                self.journal.happened(actor, entries.PolicySet(policy))
+            case do.SaveParcel():
+                self.save_parcel()
+            case do.ScheduleTick():
+                self._ticks.schedule()
+            case do.SetSize(size=size):
+                resized = entries.Resized(size.cols, size.rows, self.ring.head)
+                self.journal.record_best_effort(actor, resized)
+                pty.set_size(self.fds.master, size)
+                self.view.resize(size)
+                self.save_parcel()
+            case do.SetAnswerer(seat=seat):
+                self._daemon.operators.tell_answerer(self, seat)
+            case do.AnnounceOperators():
+                self._daemon.operators.announce(self)
+            case do.SendSignal(signal=number):
+                self.journal.record(actor, entries.Signalled(number))
+                signals.signal_foreground(self.fds.master, number)
+            case do.Repaint():
+                signals.signal_foreground(self.fds.master, signal.SIGWINCH)
+            case do.SetBlindOutput(blind=blind):
+                self.output.set_blind(blind)
+            case do.RecordHalt(only=only, reason=reason):
+                self.halts.record_asked(actor, only, reason)
+            case do.Freeze(only=only):
+                self.halts.freeze(actor, only)
+            case do.Thaw():
+                self.halts.thaw(actor)
+            case do.Fence():
+                self._fence()
+            case do.RecordFence(cause=cause):
+                self._record_fence(cause)
+            case do.Unfence(epoch=epoch):
+                self._unfence(epoch)
+            case do.CheckFollowers():
+                if self.commands.exec is not None:
+                    self.commands.exec.wake()
+            case do.DismissOperator(operator=who, channel=channel):
+                self._daemon.operators.dismiss(self, who, channel)
+            case do.CutForward():
+                self._daemon.forwarding.cut(self, effect)
+            case do.EndTree():
+                self.journal.happened(actor, entries.EndAskedEntry(), forced=True)
+                self._end_tree()
+            case do.CloseEnded(ending=ending):
+                self._close_ended(ending)
+            case _:
+                raise AssertionError(f"no way to carry out {effect}")
+
+    def _pump_readers(self) -> None:
+        if self.fanout is not None:
+            self.fanout.pump()
+        for operator in tuple(self.audience):
+            operator.pump()
+
+    def _shell_state(self) -> ShellState | None:
+        if not self.spec.shell:
+            return None
+        path = state_path(bell_path(self._daemon.home, self.spec.mark))
+        return read_state(path, self.spec.nonce, self.spec.uid)
+
+    # -- its lease ----------------------------------------------------------------------------
+
     def lease_allows(self) -> bool:
         """Whether this incarnation may take, type or show anything at this very moment (F2)."""
-        return self.leasing is None or self.leasing.judge()
+        return self.leasing is None or self.leasing.is_held_now()
+
+    def _fence(self) -> None:
+        """First the tree, then everybody."""
+        self.incarnation.fence()
+        self.halts.fence()
+        self.output.read(False)
+        self.custody.pause()
+        self._dismiss_all(fenced_error())
+
+    def _record_fence(self, cause: str) -> None:
+        self.journal.happened(HOST_ACTOR, entries.FencedEntry(cause), forced=True)
+        self._daemon.reach.withdraw(self.spec.id)
+        log.warning("session %s is fenced (%s), epoch %d", self.spec.id, cause, self.spec.epoch)
+
+    def fence_again(self, cause: str) -> None:
+        """A new daemon finds it fenced, which was not known before."""
+        self._fence()
+        self._record_fence(cause)
+        self.save_parcel()
+
+    def _fence_holds(self) -> None:
+        if self.leasing is not None:
+            self.leasing.freeze_confirmed()
+
+    def _unfence(self, epoch: int) -> None:
+        """Everything says the new epoch before anything of the tree runs; the token does so now."""
+        assert self.leasing is not None
+        before, self.spec = self.spec.epoch, self.spec.replace(epoch=epoch)
+        self.incarnation, self.fanout = Incarnation(self.spec.id, epoch), None
+        self.journal.happened(*self.leasing.held_again(before), forced=True)
+        self.save_parcel()
+        try:
+            self._daemon.store.save_spec(Stored(self.info(), self.spec.uid))
+        except StorageFailed as error:
+            log.error("epoch %d of %s: %s", epoch, self.spec.id, error)
+        self.halts.reconcile()
+        self.output.read(True)
+        self.custody.flush_to_pty()
+        self._daemon.reach.announce(self)
+        log.warning("session %s runs on in epoch %d", self.spec.id, epoch)
+
+    def _dismiss_all(self, why: HoldfastError) -> None:
+        """Close every channel here, and say why."""
+        for operator in tuple(self.audience):
+            for channel in tuple(operator.channels.values()):
+                if channel.live is not self:
+                    continue
+                if channel.number >= 0:
+                    operator.event(m.Dismissed(channel.number, why.code))
+                else:
+                    operator.fail(-1 - channel.number, why)
+                self._daemon.operators.close_channel(operator, channel)
 
     # -- who is here --------------------------------------------------------------------------
 
@@ -164,7 +399,7 @@ class LiveSession:
             return
         gap = max(0.0, now() - self._left_at.pop(operator.id, now()))
         body = entries.AttachedEntry(operator.id, operator.client, observe, offset, gap)
-        self.journal.note(operator.actor.id, body)
+        self.journal.record_best_effort(operator.actor.id, body)
 
     def record_detach(self, operator: OperatorConnection, channel: int) -> None:
         """A channel is closed."""
@@ -172,11 +407,17 @@ class LiveSession:
         seats = self.core.attachments
         last = seats.has(operator.id, channel) and seats.seats_of(operator.id) == 1
         if last and not self.is_over:
-            self.journal.note(operator.actor.id, entries.DetachedEntry(operator.id))
+            self.journal.record_best_effort(operator.actor.id, entries.DetachedEntry(operator.id))
             self._left_at[operator.id] = now()
             if len(self._left_at) > INTAKE_OPERATORS:
                 del self._left_at[next(iter(self._left_at))]
-        self.handoffs.left(operator, channel)
+        # Its operator looked until now, if this was its last channel with a terminal. To read bytes
+        # is no look: programs poll like that, and show nobody.
+        shown = [
+            seat.channel for seat in seats.seats() if seat.operator == operator.id and not seat.raw
+        ]
+        if shown == [channel] and not self.is_over:
+            self.handoffs.looked(operator.actor.id)
         self.handle(ev.ChannelClosed(operator.actor.id, now(), operator.id, channel))
 
     def connection_closed(self, operator: OperatorConnection) -> None:
@@ -188,9 +429,9 @@ class LiveSession:
 
     def recipients(self) -> set[OperatorConnection]:
         """Who is to be told what happens here."""
-        may_see = self.daemon.registry.may_see
+        may_see = self._daemon.registry.may_see
         acted = (operator for operator in self._present if may_see(operator.actor, self))
-        return {*self.audience, *acted, *self.daemon.operators.watchers(self)}
+        return {*self.audience, *acted, *self._daemon.operators.watchers(self)}
 
     def authority_changed(self, by: Actor, subject: Actor, envelope: Envelope | None) -> None:
         """What the subject may do has changed; None: it is revoked."""
@@ -204,13 +445,13 @@ class LiveSession:
 
     # -- signals and the end ------------------------------------------------------------------
 
-    def end_tree(self) -> None:
+    def _end_tree(self) -> None:
         """Hang up, as a terminal that is closed would; then kill what did not go."""
         self._loop.call_later(END_GRACE_S, self.kill)
         if self.core.state.is_stopped:
             self.kill()
         else:
-            signals.hang_up(self)
+            signals.hang_up(self.spec.place, self.fds.master)
 
     def kill(self) -> None:
         """End the tree now, whatever it does. The end is told by the keeper."""
@@ -228,18 +469,18 @@ class LiveSession:
         self.output.drain()
         self.handle(ev.MainEnded(HOST_ACTOR, now(), ending))
 
-    def close_ended(self, ending: Ending) -> None:
+    def _close_ended(self, ending: Ending) -> None:
         self.output.read(False)
         self.custody.pause()
         self.executor.stop()
-        self.turning.stop()
+        self._ticks.stop()
         self.commands.session_ended(ending)
         self.watching.stop()
-        self.daemon.forwarding.over(self)
+        self._daemon.forwarding.over(self)
         self.journal.ended(ending)
         if self.leasing is not None:
-            self.leasing.over()
-        self.daemon.bury(self)
+            self.leasing.release()
+        self._daemon.bury(self)
         self.ended_event.set()
 
     def close_when_read(self) -> None:
@@ -256,15 +497,15 @@ class LiveSession:
         if keep:
             self.save_parcel()
         if self.leasing is not None:
-            self.leasing.close() if keep else self.leasing.over()
+            self.leasing.close() if keep else self.leasing.release()
         self.output.read(False)
         self.custody.pause()
         self.executor.stop()
-        self.turning.stop()
+        self._ticks.stop()
         self.watching.stop()
         self.commands.close()
         self.view.close(keep=keep)
-        self.daemon.forwarding.over(self)
+        self._daemon.forwarding.over(self)
         self.journal.close()
         self.custody.ledger.close()
         self.ring.close()
@@ -295,12 +536,12 @@ class LiveSession:
         return self.core.ending is not None or self._closed
 
     @property
-    def size(self) -> Size:
-        return self.core.size
+    def is_fenced(self) -> bool:
+        return self.core.state.is_fenced
 
     @property
-    def fenced(self) -> bool:
-        return self.core.state.is_fenced
+    def size(self) -> Size:
+        return self.core.size
 
     def check_may_observe(self, actor: ActorId) -> None:
         self.core.check_may_observe(actor, now())
@@ -309,20 +550,49 @@ class LiveSession:
         self.core.check_not_halted(actor)
 
     def state(self) -> SessionState:
-        return describe.state(self)
+        """What it is doing, as the kernel shows it now."""
+        return describe.state(self.core.state, self._evidence)
+
+    def _evidence(self) -> Evidence:
+        spec = self.spec
+        return self._daemon.observation.evidence(
+            spec.place, self.fds.master, shell_is_shell=spec.is_shell
+        )
+
+    def state_event(self, state: SessionState) -> m.StateEvent:
+        line = self._waiting_line(state)
+        return m.StateEvent(self.spec.id, self.spec.name, state, time.time(), line, self.ending)
+
+    def _waiting_line(self, state: SessionState) -> str:
+        """The line the cursor is on, when a program waits there."""
+        if state not in (SessionState.INPUT, SessionState.SECRET):
+            return ""
+        if self.lease_allows():
+            self.output.drain()  # the prompt may be printed and not read yet
+        return describe.cursor_line(self.view)
 
     def graph(self, master: int) -> Graph:
         """By a descriptor of the caller's: it runs in a thread, and ours may be closed by then."""
-        return self.daemon.observation.graph(
+        return self._daemon.observation.graph(
             self.spec.place, master, shell_is_shell=self.spec.is_shell
         )
 
     def info(self) -> SessionInfo:
-        return describe.info(self)
-
-    def state_event(self, state: SessionState) -> m.StateEvent:
-        line = describe.waiting_line(self, state)
-        return m.StateEvent(self.spec.id, self.spec.name, state, time.time(), line, self.ending)
+        state = self.state()
+        return describe.info(
+            self.spec,
+            self.core,
+            self.ring,
+            self.view,
+            state=state,
+            waiting_line=self._waiting_line(state),
+            last_output_at=self.output.last_at,
+            last_command=self.commands.last,
+            lease=self.leasing.info() if self.leasing is not None else None,
+            clients={operator.id: operator.client for operator in self.audience},
+            unrecorded=self.journal.unrecorded(),
+            name=self._daemon.actors.name,
+        )
 
     # -- custody ------------------------------------------------------------------------------
 
@@ -331,7 +601,7 @@ class LiveSession:
             self.spec,
             self.core.size,
             self.commands.recent(_COMMANDS_KEPT, text_chars=_TEXT_KEPT_CHARS),
-            self.custody.host_input_seq,
+            self.host_input.last_seq,
             self.output.last_at,
             self.core.turn.kept(),
             self.halts.kept(),
@@ -341,5 +611,5 @@ class LiveSession:
         return kept.blob()
 
     def save_parcel(self) -> None:
-        """What the keeper holds is brought up to date."""
-        self.daemon.keeper.update(self.spec.id, self.parcel_bytes())
+        """Bring what the keeper holds up to date."""
+        self._daemon.keeper.update(self.spec.id, self.parcel_bytes())

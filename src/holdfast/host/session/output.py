@@ -12,15 +12,15 @@ import errno
 import logging
 import os
 import time
+from collections.abc import Callable
 from time import perf_counter
-from typing import TYPE_CHECKING
 
-from holdfast.adapters.session_memory.output_ring import Hangup
+from holdfast.adapters.session_memory.output_ring import Hangup, Ring
+from holdfast.core.attachments import Attachments
+from holdfast.host.session.screen_view import View
+from holdfast.model.ids import SessionId
 from holdfast.model.limits import ECHO_DUE_S
 from holdfast.model.patience import EchoPatience
-
-if TYPE_CHECKING:
-    from holdfast.host.session.live_session import LiveSession
 
 log = logging.getLogger(__name__)
 
@@ -32,8 +32,28 @@ _UNKEPT_READ_BYTES = 64 << 10
 class OutputPump:
     """Reads one PTY."""
 
-    def __init__(self, live: LiveSession, last_at: float | None, blind: bool) -> None:
-        self._live = live
+    def __init__(
+        self,
+        session: SessionId,
+        master: int,
+        ring: Ring,
+        view: View,
+        attachments: Attachments,
+        *,
+        last_at: float | None,
+        blind: bool,
+        lease_allows: Callable[[], bool],
+        may_read: Callable[[], bool],
+        answer: Callable[[bytes], None],
+        deliver: Callable[[], None],
+        changed: Callable[[], None],
+    ) -> None:
+        """`answer`: types an emulator's answer when no terminal does; `deliver`: there is more for
+        the readers; `changed`: the state of the session may be another."""
+        self._session, self._master, self._ring, self._view = session, master, ring, view
+        self._attachments = attachments
+        self._lease_allows, self._may_read = lease_allows, may_read
+        self._answer, self._deliver, self._changed = answer, deliver, changed
         self._loop = asyncio.get_running_loop()
         self._patience = EchoPatience()
         self._reading = False
@@ -43,9 +63,9 @@ class OutputPump:
 
     def read(self, wanted: bool) -> None:
         if wanted and not self._reading:
-            self._loop.add_reader(self._live.fds.master, self._on_output)
+            self._loop.add_reader(self._master, self._on_output)
         elif not wanted and self._reading:
-            self._loop.remove_reader(self._live.fds.master)
+            self._loop.remove_reader(self._master)
         self._reading = wanted
 
     def look_for_echo(self, size: int) -> None:
@@ -58,49 +78,48 @@ class OutputPump:
                 pass
         self._patience.answered(moved > 0)
         if moved:
-            self._came()
+            self._on_arrival()
 
     def drain(self) -> None:
         """Take all the output there is now."""
         with contextlib.suppress(Hangup, OSError):
             while self._pump():
-                self._came()
+                self._on_arrival()
 
     def set_blind(self, blind: bool) -> None:
         """From now on output is kept nowhere, or is kept again."""
         self.drain()
         self._blind = blind
         if not blind:
-            self._live.ring.append_notice(
+            self._ring.append_notice(
                 b"\r\n[holdfast: a blind turn ended; %d bytes of output were not kept]\r\n"
                 % self._unkept
             )
             self._unkept = 0
-            self._came()
+            self._on_arrival()
 
     def _on_output(self) -> None:
-        if not self._live.lease_allows():
+        if not self._lease_allows():
             return
         try:
             moved = self._pump()
         except (Hangup, OSError) as error:
             if not isinstance(error, Hangup):
-                log.exception("output of %s", self._live.spec.id)
+                log.exception("output of %s", self._session)
             self.read(False)
             self._loop.call_later(_REOPEN_CHECK_S, self._reopened)
             return
         if moved:
-            self._came()
+            self._on_arrival()
 
     def _pump(self) -> int:
-        live = self._live
         if self._blind:
             return self._drop()
-        return live.ring.pump(live.fds.master, min(_PUMP_BUDGET_BYTES, live.view.room()))
+        return self._ring.pump(self._master, min(_PUMP_BUDGET_BYTES, self._view.room()))
 
     def _drop(self) -> int:
         try:
-            dropped = len(os.read(self._live.fds.master, _UNKEPT_READ_BYTES))
+            dropped = len(os.read(self._master, _UNKEPT_READ_BYTES))
         except BlockingIOError:
             return 0
         except OSError as error:
@@ -113,23 +132,19 @@ class OutputPump:
         return dropped
 
     def _reopened(self) -> None:
-        if not self._live.is_over and not self._live.core.state.is_fenced:
+        if self._may_read():
             self.read(True)
 
-    def _came(self) -> None:
-        live = self._live
+    def _on_arrival(self) -> None:
         self.last_at = time.time()
         if self._blind:
             return
-        if live.ring.head - live.view.offset > live.view.lag_max:
-            live.view.make_room()
-        if live.core.attachments.answerer is None:
-            answers = live.view.answer_queries()
+        view = self._view
+        if self._ring.head - view.offset > view.lag_max:
+            view.make_room()
+        if self._attachments.answerer is None:
+            answers = view.answer_queries()
             if answers:
-                live.custody.type_as_host(answers)
-        if live.fanout is not None:
-            live.fanout.pump()
-        for operator in tuple(live.audience):
-            operator.pump()
-        if live.watching.watched:
-            live.watching.look_soon()
+                self._answer(answers)
+        self._deliver()
+        self._changed()

@@ -1,11 +1,12 @@
 """The journal of one live session: what is recorded, before its effect, and when it is on disk.
 
-Keys are gathered for a moment in shared memory (burst_page.py) and recorded as one entry; all else
-is written at once. Written means: it survives this daemon. On disk, to survive the machine, it
-is within 50 ms, or before the answer where that matters (`on_disk`). When the disk is full, what
-actors ask for is refused before anything happens; what happened anyway is written into the reserve.
-Stopping, seizing and ending are never refused for the disk's sake: when even the reserve is used
-up or the disk broken, they happen, are said to be unrecorded, and wait in record_backlog.py.
+Keys are gathered for a moment in shared memory (burst_page.py) and recorded as one entry;
+everything else is written at once. What is written survives this daemon. It is on disk, and
+survives the machine, within 50 ms, or before the answer where that matters (`sync`). When the disk
+is full, what actors ask for is refused before anything happens; what happened anyway is written
+into the reserve. Stopping, seizing and ending are never refused because of the disk: when even the
+reserve is used up or the disk is broken, they happen, are reported as unrecorded, and wait in
+record_backlog.py.
 """
 
 from __future__ import annotations
@@ -40,7 +41,11 @@ from holdfast.model.limits import (
 from holdfast.model.state import Ending
 
 if TYPE_CHECKING:
-    from holdfast.host.session.live_session import LiveSession
+    from collections.abc import Callable, Coroutine
+    from typing import Any
+
+    from holdfast.adapters.session_memory.output_ring import Ring
+    from holdfast.model.ids import SessionId
 
 log = logging.getLogger(__name__)
 
@@ -54,18 +59,25 @@ _NEVER_REFUSED = (
 class SessionRecord:
     """Records one session."""
 
-    def __init__(self, live: LiveSession, writer: JournalWriter) -> None:
-        self._live = live
+    def __init__(
+        self,
+        session: SessionId,
+        epoch: Callable[[], int],
+        ring: Ring,
+        writer: JournalWriter,
+        spawn: Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]],
+    ) -> None:
+        self._session, self._epoch, self._spawn = session, epoch, spawn
         self._loop = asyncio.get_running_loop()
-        self.burst = BurstPage(live.ring)
+        self.burst = BurstPage(ring)
         self._prepared = -1  # size of the burst with the key that is being taken
         self._refusals = Refusals()
         self._refusals_at: asyncio.TimerHandle | None = None
         self._keys_at: asyncio.TimerHandle | None = None
         self._seal_at: asyncio.TimerHandle | None = None
-        self._sync: asyncio.Task[None] | None = None
+        self._syncing: asyncio.Task[None] | None = None
         self._unsynced = False
-        self._lost = ""  # why nothing can be recorded for sure any more
+        self._lost = ""  # why nothing is known to be recorded from then on
         self._backlog = Backlog()
         self._retry_at: asyncio.TimerHandle | None = None
         self._closed = False
@@ -77,9 +89,9 @@ class SessionRecord:
         """Another daemon wrote it until now. What that one left undone is settled, and recorded."""
         writer, last = self._writer, last_input(recent)
         if writer.cut is not None:
-            session = self._live.spec.id
-            log.error("journal of %s: %d bytes of torn tail were cut", session, writer.cut.size)
-            self._happened(HOST_ACTOR, entries.TailCut(writer.cut.size))
+            size = writer.cut.size
+            log.error("journal of %s: %d bytes of torn tail were cut", self._session, size)
+            self._happened(HOST_ACTOR, entries.TailCut(size))
         self.burst.settle(ledger.operators())
         self._recover_keys(last)
         if last is not None and ledger.last_seq(OperatorId(last.operator)) < last.last_seq:
@@ -114,7 +126,7 @@ class SessionRecord:
         return self._write(now(), actor, body, forced=forced, fact=False)
 
     def _happened(self, actor: str, body: Body, *, forced: bool = False) -> None:
-        """Something that happened and cannot be refused any more."""
+        """Something that can no longer be refused."""
         at = now()
         try:
             self._catch_up(counts=False)
@@ -122,17 +134,17 @@ class SessionRecord:
         except StorageFailed as error:
             self._backlog.hold(at, actor, body, error.message)
             self._retry_later()
-            log.critical("journal of %s: %s; its input is refused", self._live.spec.id, error)
+            log.critical("journal of %s: %s; its input is refused", self._session, error)
         except SessionEnded:
             # Its end is recorded, but not buried yet: nothing that happens since is part of it.
-            log.info("journal of %s: %s after its end", self._live.spec.id, body.tag)
+            log.info("journal of %s: %s after its end", self._session, body.tag)
 
     def happened(self, actor: str, body: Body, *, forced: bool = False) -> None:
         """Something that happened, whether or not there is room to write it down."""
         self._record_keys()
         self._happened(actor, body, forced=forced)
 
-    def note(self, actor: str, body: Body) -> None:
+    def record_best_effort(self, actor: str, body: Body) -> None:
         """Something that happened of which anybody may make any amount, and which nobody is kept
         from: not out of the reserve, which halting and ending need. Without room it is counted."""
         self._record_keys()
@@ -144,10 +156,10 @@ class SessionRecord:
             self._backlog.count(at, actor, body, error.message)
             self._retry_later()
         except SessionEnded:
-            log.info("journal of %s: %s after its end", self._live.spec.id, body.tag)
+            log.info("journal of %s: %s after its end", self._session, body.tag)
 
     def _write(self, at: float, actor: str, body: Body, *, forced: bool, fact: bool) -> int:
-        seq = self._writer.record(at, self._live.spec.epoch, actor, body, spend_reserve=fact)
+        seq = self._writer.record(at, self._epoch(), actor, body, spend_reserve=fact)
         self._sync_soon(forced)
         self._seal_later()
         return seq
@@ -281,7 +293,7 @@ class SessionRecord:
             self._refusals_at.cancel()
             self._refusals_at = None
         if not self._closed:
-            for actor, body in self._refusals.told():
+            for actor, body in self._refusals.drain():
                 self._record_refusal(actor, body)
 
     def _record_refusal(self, actor: str, body: entries.RefusedEntry) -> None:
@@ -291,14 +303,14 @@ class SessionRecord:
             self._catch_up()
             self._write(now(), actor, body, forced=False, fact=False)
         except StorageFailed as error:
-            log.warning("journal of %s: a refusal is not recorded: %s", self._live.spec.id, error)
+            log.warning("journal of %s: a refusal is not recorded: %s", self._session, error)
 
     # -- disk -----------------------------------------------------------------------------------
 
     def _sync_soon(self, forced: bool) -> None:
         self._unsynced = True
-        if self._sync is None or self._sync.done():
-            self._sync = self._live.spawn(self._synced(0 if forced else JOURNAL_SYNC_S))
+        if self._syncing is None or self._syncing.done():
+            self._syncing = self._spawn(self._synced(0 if forced else JOURNAL_SYNC_S))
 
     def _seal_later(self) -> None:
         """What is recorded is signed within the interval, also when nothing follows it."""
@@ -312,9 +324,9 @@ class SessionRecord:
         self._record_keys()
         try:
             self._catch_up(counts=False)
-            self._writer.seal(now(), self._live.spec.epoch)
+            self._writer.seal(now(), self._epoch())
         except StorageFailed as error:
-            log.error("journal of %s: %s", self._live.spec.id, error)
+            log.error("journal of %s: %s", self._session, error)
             return
         self._sync_soon(forced=False)
 
@@ -327,11 +339,11 @@ class SessionRecord:
                 await asyncio.to_thread(self._writer.sync)
             except StorageFailed as error:
                 self._lost = error.message
-                log.critical("journal of %s: %s", self._live.spec.id, error)
+                log.critical("journal of %s: %s", self._session, error)
                 return
 
-    async def on_disk(self) -> str:
-        """Everything done until now would survive the machine; or why it might not."""
+    async def sync(self) -> str:
+        """Write everything to disk. Returns why that failed, or \"\"."""
         self.flush()
         if not self._closed:
             try:
@@ -362,7 +374,7 @@ class SessionRecord:
             self._writer.finish()
         except StorageFailed as error:
             self._lost = error.message
-            log.error("journal of %s: %s", self._live.spec.id, error)
+            log.error("journal of %s: %s", self._session, error)
         return True
 
     def close(self) -> None:
@@ -370,7 +382,7 @@ class SessionRecord:
             return
         self.flush()
         if lost := self.unrecorded():
-            log.critical("journal of %s: not all is recorded: %s", self._live.spec.id, lost)
+            log.critical("journal of %s: not all is recorded: %s", self._session, lost)
         self._closed = True
         for timer in (self._seal_at, self._retry_at):
             if timer is not None:

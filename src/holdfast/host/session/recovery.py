@@ -15,7 +15,7 @@ from holdfast.adapters.session_memory.input_ledger import InputLedger
 from holdfast.adapters.session_memory.output_ring import Ring
 from holdfast.adapters.signing import check
 from holdfast.host import clock
-from holdfast.host.session.discontinuity import succeed
+from holdfast.host.session.discontinuity import continue_as_successor
 from holdfast.host.session.journal_repair import missed_changes
 from holdfast.host.session.live_session import LiveSession
 from holdfast.host.session.parcel import SessionFds, StateBlob
@@ -44,11 +44,13 @@ def recover(daemon: Daemon, deposit: Collected) -> LiveSession:
     lease = None
     if parcel.lease is not None:
         spec = parcel.spec
-        lease = daemon.leases.carry_on(spec.id, spec.place.cgroup, parcel.lease)
+        lease = daemon.leases.carry_on(spec.id, spec.mark, spec.place.cgroup, parcel.lease)
     live = LiveSession(daemon, parcel, fds, ring, ledger, writer, lease)
     live.journal.settle_inputs(ledger, recent)
-    live.journal.carried_on(live.core.turn.holder or HOST_ACTOR, missed_changes(live, recent))
-    live.commands.recover()
+    authority, scopes = daemon.actors.authority, live.scopes()
+    missed = missed_changes(authority, parcel.spec.uid, scopes, recent)
+    live.journal.carried_on(live.core.turn.holder or HOST_ACTOR, missed)
+    live.commands.recover(daemon.store.directory(parcel.spec.id), ledger.last_seq)
     return live
 
 
@@ -84,12 +86,12 @@ def _recover_as_successor(
 ) -> LiveSession:
     """Its memory serves the successor; its turn, its lease and its journal do not."""
     old = parcel.spec.id
-    parcel, writer, ended = succeed(daemon.store, parcel, damage)
+    parcel, writer, ended = continue_as_successor(daemon.store, parcel, damage)
     if ended is not None:
         daemon.registry.remember(ended)
     daemon.keeper.deposit(parcel.spec.id, parcel.spec.place.pid, fds.named(), parcel.blob())
     daemon.keeper.release(old)
     live = LiveSession(daemon, parcel, fds, ring, ledger, writer, None)
-    live.commands.recover()
+    live.commands.recover(daemon.store.directory(parcel.spec.id), ledger.last_seq)
     live.save_parcel()
     return live

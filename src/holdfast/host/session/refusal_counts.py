@@ -50,7 +50,7 @@ class Refusals:
         self._counted[kind] = count + 1, size + _size(event)
         return None
 
-    def told(self) -> list[tuple[str, RefusedEntry]]:
+    def drain(self) -> list[tuple[str, RefusedEntry]]:
         """Entries for what was counted; from here on each kind has a first again."""
         counted, self._counted = self._counted, {}
         return [

@@ -233,6 +233,6 @@ class SessionRequests:
             return m.Done(watch.id)
         lives = self._registry.seen_live(operator.actor) if found is None else [found]
         for live in lives:
-            operator.event(live.state_event(live.watching.told()))
+            operator.event(live.state_event(live.watching.current_state()))
         self._audience.watch(operator, "" if found is None else found.spec.id)
         return m.Done(watch.id)

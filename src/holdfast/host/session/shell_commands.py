@@ -1,5 +1,4 @@
-"""What the session's own shell reports of the commands it runs. `exec` stands on it: see
-host.executing."""
+"""What the session's own shell reports of the commands it runs; `exec` needs it (exec_runs.py)."""
 
 from __future__ import annotations
 
@@ -8,9 +7,11 @@ import contextlib
 import os
 import time
 from collections import deque
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 from holdfast.adapters import pty
+from holdfast.adapters.session_memory import output_ring
+from holdfast.adapters.session_memory.output_ring import Ring
 from holdfast.adapters.shell.integration import (
     LINE_PROBE,
     CommandBegin,
@@ -21,12 +22,18 @@ from holdfast.adapters.shell.integration import (
     ReportReader,
     may_probe,
 )
-from holdfast.host.clock import now
+from holdfast.core.input_machine import InputMachine
+from holdfast.core.line_authors import TypedLine
 from holdfast.host.session.exec_runs import Execution, Executions
-from holdfast.host.session.line_attribution import BEGIN_WAIT_S, LineAttribution, ReportContext
-from holdfast.host.session.parcel import SavedExec
+from holdfast.host.session.line_attribution import (
+    BEGIN_WAIT_S,
+    LineAttribution,
+    ReportContext,
+    ShellSight,
+)
+from holdfast.host.session.parcel import SavedExec, SessionSpec
+from holdfast.host.session.record import SessionRecord
 from holdfast.journal import entries
-from holdfast.model.envelope import Right
 from holdfast.model.errors import (
     HoldfastError,
     InputUnknown,
@@ -35,24 +42,21 @@ from holdfast.model.errors import (
     SessionBusy,
     SessionEnded,
 )
-from holdfast.model.ids import HOST_ACTOR, ActorId, OperatorId
+from holdfast.model.ids import HOST_ACTOR, OperatorId
 from holdfast.model.info import CommandRecord
 from holdfast.model.limits import COMMANDS_REMEMBERED
 from holdfast.model.state import Ending, SessionState
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from holdfast.core.line_authors import TypedLine
-    from holdfast.host.session.live_session import LiveSession
-
 TYPED_BLIND = "(typed blind, not kept)"  # in place of a command line that is a secret
-_BELL_READ_BYTES = 64 << 10
-_BELL_READS = 16  # in one go; a shell that says more is heard in the next
+_FIFO_READ_BYTES = 64 << 10
+_FIFO_READS = 16  # in one go; a shell that says more is heard in the next
 _CLEAR_LINE = b"\x03"
 _PROBE_CONTEXT_BYTES = 16  # typed last: after some keys a shell takes the next one as text
 _LINE_WAIT_S = 0.5  # a shell at its prompt answers in a millisecond
 _READS_ON_S = 0.005  # and reads on in another
+
+
+_NOT_LOOKED = ShellSight(hidden=False, ahead=False)
 
 
 class ShellCommands:
@@ -60,30 +64,49 @@ class ShellCommands:
 
     def __init__(
         self,
-        live: LiveSession,
+        spec: SessionSpec,
+        master: int,
+        report_fifo: int,
+        ring: Ring,
+        typed: LineAttribution,
+        inputs: InputMachine,
+        record: SessionRecord,
         known: tuple[CommandRecord, ...],
-        executions: tuple[SavedExec, ...] = (),
+        executions: tuple[SavedExec, ...],
+        *,
+        type_as_host: Callable[[bytes], None],
+        activity: Callable[[], SessionState],
+        may_type: Callable[[str], bool],
+        drain_output: Callable[[], None],
+        save: Callable[[], None],
+        changed: Callable[[], None],
+        name: Callable[[str], str],
     ) -> None:
-        self._live = live
+        """`may_type`: whether the host may type on behalf of this actor; `changed`: the state of
+        the session may be another."""
+        self._spec, self._master, self._report_fifo, self._ring = spec, master, report_fifo, ring
+        self.typed, self._inputs, self._journal = typed, inputs, record
+        self._type_as_host = type_as_host
+        self._activity, self.may_ask, self._drain_output = activity, may_type, drain_output
+        self._save, self._changed, self._name = save, changed, name
         self._records: deque[CommandRecord] = deque(known, maxlen=COMMANDS_REMEMBERED)
-        self._reader = ReportReader(live.spec.nonce)
+        self._reader = ReportReader(spec.nonce)
         self._loop = asyncio.get_running_loop()
         self._entered_at = 0.0  # an Enter was typed; what the shell makes of it, it reports
         self._reported = asyncio.Event()
-        self.typed = LineAttribution(live, running=bool(known and known[-1].status is None))
         self.executions = Executions(executions)
         self.exec: Execution | None = None  # the one that runs
-        self._line: asyncio.Future[str | None] | None = None  # what stands at the prompt, asked for
+        self._line: asyncio.Future[str | None] | None = None  # the text at the prompt, asked for
         self._line_at = 0.0  # when somebody had typed last by then
 
-    def recover(self) -> None:
-        """Another daemon served the session until now."""
-        self.typed.recover()
-        self.exec = self.executions.unfinished(self._live.custody.ledger.last_seq)
+    def recover(self, journal: str, last_taken: Callable[[OperatorId], int]) -> None:
+        """Another daemon served the session until now. `last_taken`: by the ledger."""
+        self.typed.recover(journal, self._journal.seq)
+        self.exec = self.executions.unfinished(last_taken)
 
     def start(self) -> None:
-        if self._live.fds.bell >= 0:
-            self._loop.add_reader(self._live.fds.bell, self.read_reports)
+        if self._report_fifo >= 0:
+            self._loop.add_reader(self._report_fifo, self.read_reports)
         if self.exec is not None:
             self._loop.call_later(BEGIN_WAIT_S, self._check_reported, self.exec)
 
@@ -98,10 +121,10 @@ class ShellCommands:
 
     def check_can_run(self) -> None:
         """Raise unless the shell can take a command line now."""
-        live, name = self._live, self._live.spec.name
-        if not live.spec.shell:
+        name = self._spec.name
+        if not self._spec.shell:
             raise NoShellIntegration(
-                f"the session runs {live.spec.argv[0]}, which does not report its commands",
+                f"the session runs {self._spec.argv[0]}, which does not report its commands",
                 hint="type with `hold send` and look with `hold wait` and `hold screen`",
             )
         self.read_reports()  # what was reported and not yet read counts
@@ -110,7 +133,7 @@ class ShellCommands:
                 "another exec is running in this session",
                 hint=f"wait for it: `hold wait {name} --for prompt`",
             )
-        state = live.state()
+        state = self._activity()
         if state is not SessionState.PROMPT:
             raise SessionBusy(
                 f"the session's shell is not at its prompt; the session is {state}",
@@ -124,33 +147,33 @@ class ShellCommands:
 
     def read_reports(self) -> None:
         """Take up what the shell has reported."""
-        data, unread = self._rung()
+        data, unread = self._read_fifo()
         if not data:
             return
-        # The shell wrote its output before it rang: take that first. But when we are late, what
+        # The shell wrote its output before it reported: take that first. But when we are late, what
         # began may have printed already: what is taken now is counted as its own.
-        before = self._live.ring.head
-        self._live.output.drain()
+        before = self._ring.head
+        self._drain_output()
         reports = self._reader.feed(data)
         for index, report in enumerate(reports):
             self._on_report(report, before, _later(unread, reports[index + 1 :]))
-            before = self._live.ring.head
+            before = self._ring.head
 
-    def _rung(self) -> tuple[bytes, int | None]:
+    def _read_fifo(self) -> tuple[bytes, int | None]:
         """All that is reported, and the bytes that nobody had read before the last look for more:
         so whatever was read by then and is reported, is reported here."""
         data, unread = b"", None
-        for _ in range(_BELL_READS):
+        for _ in range(_FIFO_READS):
             try:
-                data += os.read(self._live.fds.bell, _BELL_READ_BYTES)
+                data += os.read(self._report_fifo, _FIFO_READ_BYTES)
             except BlockingIOError:
                 break
             unread = self.typed.unread()
         return data, unread
 
     def _on_report(self, report: Report, before: int, later: ReportContext) -> None:
-        at, head = time.time(), self._live.ring.head
-        if isinstance(report, PromptShown) and (later.unread or not self._live.custody.is_idle):
+        at, head = time.time(), self._ring.head
+        if isinstance(report, PromptShown) and (later.unread or not self._inputs.is_empty):
             self.enter_typed()  # typed ahead of the prompt, and perhaps with an Enter
         elif isinstance(report, CommandBegin | PromptShown):
             self._reported.set()
@@ -164,7 +187,7 @@ class ShellCommands:
                         status=report.status, ended_at=at, ended_offset=head
                     )
                     ended = entries.CommandEnded(report.seq, report.status, report.cwd, head)
-                    self._live.journal.happened(HOST_ACTOR, ended)
+                    self._journal.happened(HOST_ACTOR, ended)
         elif isinstance(report, PromptShown):
             self.typed.prompted(later)
         elif isinstance(report, LineShown):
@@ -174,25 +197,25 @@ class ShellCommands:
         execution = self.exec
         if execution is not None:
             self._tell_exec(execution, report, head)
-        self._live.save_parcel()
+        self._save()
         if execution is not None:
             execution.wake()
-        self._live.watching.look_soon()
+        self._changed()
 
     def _tell_exec(self, execution: Execution, report: Report, head: int) -> None:
         """What a report means for the command line that somebody waits for. Of one that an earlier
         daemon left, a report may have died with that daemon: the next one tells as much."""
         command, restored = execution.record.command, execution.restored
         if isinstance(report, CommandBegin) and command is None:
-            execution.begins(report.seq, self._live.journal.seq, parsed=report.parsed)
+            execution.begins(report.seq, self._journal.seq, parsed=report.parsed)
         elif isinstance(report, CommandEnd) and (
             command == report.seq or (command is None and restored)
         ):
             if command is None:
                 execution.begins(report.seq, 0)
             self._end_exec(execution, report.status, report.cwd, head)
-            if not execution.record.parsed and self._live.spec.shell == "fish":
-                self._live.custody.type_as_host(_CLEAR_LINE)  # fish leaves a refused line standing
+            if not execution.record.parsed and self._spec.shell == "fish":
+                self._type_as_host(_CLEAR_LINE)  # fish leaves a refused line at its prompt
                 self.typed.cleared()
         elif isinstance(report, PromptShown) and (command is None or restored):
             # Back at the prompt and nothing began: the shell took the line for no command.
@@ -204,11 +227,11 @@ class ShellCommands:
 
     def _began(self, report: CommandBegin, at: float, head: int, line: TypedLine) -> None:
         """Whoever typed last of its line pressed Enter; whoever typed of it had a part in it."""
-        live, authors = self._live, tuple(line.authors)
+        authors, name = tuple(line.authors), self._name
         by = authors[-1] if authors else HOST_ACTOR
         text = TYPED_BLIND if line.blind else report.text
-        live.journal.happened(by, entries.CommandBegan(report.seq, text, report.cwd, head, authors))
-        name = live.daemon.actors.name
+        began = entries.CommandBegan(report.seq, text, report.cwd, head, authors)
+        self._journal.happened(by, began)
         self._records.append(
             CommandRecord(
                 report.seq,
@@ -221,25 +244,24 @@ class ShellCommands:
             )
         )
 
-    async def line(self) -> str | None:
-        """The text that stands at the prompt without its Enter, as the shell's line editor has it;
-        "" also while a command runs, None when the shell does not say, or cannot be asked."""
-        live = self._live
-        if not live.spec.shell:
+    async def read_prompt_line(self) -> str | None:
+        """The text at the prompt without its Enter, as the shell's line editor has it; "" also
+        while a command runs, None when the shell does not say, or cannot be asked."""
+        if not self._spec.shell:
             return ""
         await self._settled()  # for a moment after an Enter a shell is at no prompt
         if self._line is None:  # else the shell is being asked, and at work on its answer
-            if live.state() is not SessionState.PROMPT:
+            if self._activity() is not SessionState.PROMPT:
                 return None if self.typed.at_prompt else ""
-            if not may_probe(live.custody.last_bytes[-_PROBE_CONTEXT_BYTES:]):
+            if not may_probe(self.typed.last.data[-_PROBE_CONTEXT_BYTES:]):
                 return None
-            self._line, self._line_at = self._loop.create_future(), live.custody.last_input_at
-            live.custody.type_as_host(LINE_PROBE)
+            self._line, self._line_at = self._loop.create_future(), self.typed.last.at
+            self._type_as_host(LINE_PROBE)
         asked, asked_at = self._line, self._line_at
         try:
             text = await asyncio.wait_for(asyncio.shield(asked), _LINE_WAIT_S)
-            if text is not None and live.custody.last_input_at == asked_at:
-                self.typed.told(bool(text))
+            if text is not None and self.typed.last.at == asked_at:
+                self.typed.prompt_told(bool(text))
             return text
         except TimeoutError:
             return None
@@ -247,23 +269,32 @@ class ShellCommands:
             if self._line is asked:
                 self._line = None
 
-    def may_ask(self, actor: str) -> bool:
-        """Whether the shell is asked on this actor's behalf: that types something."""
-        spec, rights = self._live.spec, self._live.core.authority.rights
-        return Right.INPUT in rights(ActorId(actor), spec.id, spec.labels, now())
-
-    async def cleared_up(
-        self, actor: str, who: OperatorId, seq: int, then: Callable[[], object]
+    async def after_prompt_check(
+        self, actor: str, operator: OperatorId, seq: int, then: Callable[[], object]
     ) -> None:
-        """Do this after the shell was asked whether anything stands at its prompt; `seq`: as the
+        """Do this after the shell was asked whether there is text at its prompt; `seq`: as the
         operator's input of this number."""
-        if self.may_ask(actor) and await self.line() is not None:
+        if self.may_ask(actor) and await self.read_prompt_line() is not None:
             until = self._loop.time() + _LINE_WAIT_S  # it answers before it reads on
-            while self._live.state() is SessionState.WORKING and self._loop.time() < until:
+            while self._activity() is SessionState.WORKING and self._loop.time() < until:
                 await asyncio.sleep(_READS_ON_S)
-        if 0 < seq <= self._live.core.inputs.last(who):
+        if 0 < seq <= self._inputs.last(operator):
             raise SessionBusy("an input sent after this command line was typed before it")
         then()
+
+    def look_at_shell(self, actor: str, data: bytes) -> ShellSight:
+        """Before an input is recorded: what the shell reported and read until now. A line editor
+        reads keys, not lines, and it begins after the shell has reported its prompt: with that
+        report read, this key is typed at that prompt. In line mode a key waits for its Enter."""
+        if self._report_fifo < 0 or actor == HOST_ACTOR:
+            return _NOT_LOOKED
+        hidden = pty.reads_lines(self._master)
+        if not hidden and output_ring.unread(self._report_fifo):
+            self.read_reports()
+        return self.typed.sight(data, hidden=hidden)
+
+    def attribute(self, actor: str, data: bytes, sight: ShellSight, *, blind: bool) -> None:
+        self.typed.attribute(actor, data, sight, blind=blind)
 
     def enter_typed(self) -> None:
         """An Enter was typed: the shell looks as if it were at its prompt until it has read it, and
@@ -275,7 +306,7 @@ class ShellCommands:
 
     def _unread(self) -> bool:
         """Whether something was typed that the shell has not read."""
-        return not self._live.custody.is_idle or bool(pty.unread_input(self._live.fds.master))
+        return not self._inputs.is_empty or bool(self.typed.unread())
 
     async def _settled(self) -> None:
         """Until the shell has said what it made of the last Enter; one that says nothing for so
@@ -295,9 +326,9 @@ class ShellCommands:
         if self.exec is not execution or execution.record.command is not None:
             return
         # In this order: before a shell has read its Enter it looks as if it asked for more.
-        wants_more = not self._unread() and self._live.state() is SessionState.PROMPT
-        if self._live.ending is None and wants_more:
-            self._live.custody.type_as_host(_CLEAR_LINE)
+        wants_more = not self._unread() and self._activity() is SessionState.PROMPT
+        if wants_more:
+            self._type_as_host(_CLEAR_LINE)
             why = InvalidArgument(
                 "the shell waits for the rest of the command line: it is not complete",
                 hint="close its quotes, brackets and blocks; the line was cleared",
@@ -309,10 +340,10 @@ class ShellCommands:
     def _check_reported(self, execution: Execution) -> None:
         """One that an earlier daemon left. That one may have died with a report in its hands: then
         the shell is at its prompt, and nobody will ever say how the command ended."""
-        if self.exec is not execution or self._live.is_over:
+        if self.exec is not execution:
             return
         self.read_reports()
-        if self.exec is execution and self._live.state() is SessionState.PROMPT:
+        if self.exec is execution and self._activity() is SessionState.PROMPT:
             why = InputUnknown(
                 "the daemon was replaced in the moment in which the shell reported; the line was "
                 "typed, and how it ended is not known",
@@ -325,7 +356,7 @@ class ShellCommands:
     def _give_up(self, execution: Execution, why: HoldfastError) -> None:
         self.exec = None
         execution.fails(why)
-        self._live.save_parcel()
+        self._save()
         execution.wake()
 
     def session_ended(self, ending: Ending) -> None:
@@ -335,10 +366,11 @@ class ShellCommands:
             self.exec = None
 
     def close(self) -> None:
-        if self._live.fds.bell >= 0:
-            self._loop.remove_reader(self._live.fds.bell)
+        self.exec = None  # another daemon, or nobody, follows it from here
+        if self._report_fifo >= 0:
+            self._loop.remove_reader(self._report_fifo)
             with contextlib.suppress(OSError):
-                os.close(self._live.fds.bell)
+                os.close(self._report_fifo)
 
 
 def _later(unread: int | None, reports: list[Report]) -> ReportContext:

@@ -8,7 +8,7 @@ import os
 import pwd
 import secrets
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from holdfast.adapters.halt import cgroup
 from holdfast.adapters.launch.client import end as end_tree
@@ -54,10 +54,10 @@ async def start(daemon: Daemon, actor: Actor, run: Run) -> LiveSession:
     """Start what was asked for, as the unix user whose actor asked."""
     if len(daemon.registry.live) >= SESSIONS_MAX:
         raise LimitReached(f"this host has its limit of {SESSIONS_MAX} sessions")
-    user = _user(daemon, actor, run.user)
-    argv = run.argv or (_default_shell(daemon, user, run),)
+    user = _user(actor, run.user, daemon.uid)
+    argv = run.argv or (_default_shell(daemon.config.shell, user, run),)
     _check(run, argv)
-    level = _level(daemon, run.level, await daemon.highest_level())
+    level = _level(daemon.config.level, run.level, await daemon.highest_level())
     if run.rehomeable and not level.reaches(Level.CONTAINED):
         raise LevelUnavailable(
             f"at level {level} a re-homeable session could not be stopped for sure",
@@ -87,7 +87,7 @@ async def _start(
         undo.callback(daemon.store.forget, session)
         leasing = await daemon.leases.acquire(session) if run.rehomeable else None
         if leasing is not None:
-            undo.callback(leasing.over)
+            undo.callback(leasing.release)
         epoch = leasing.tenure.epoch if leasing is not None else _FIRST_EPOCH
         fencing_token.write(daemon.home, session, epoch)
         undo.callback(fencing_token.remove, daemon.home, session)
@@ -119,7 +119,7 @@ async def _start(
             labels=run.labels,
             cols=size.cols,
             rows=size.rows,
-            **lineage_of(daemon, actor, run.predecessor),
+            **_lineage(daemon, actor, run.predecessor),
         )
         ours.callback(journal.close)
         await asyncio.to_thread(journal.sync)  # before anything runs that it tells of
@@ -184,6 +184,18 @@ async def _start(
     return live
 
 
+def _lineage(daemon: Daemon, actor: Actor, predecessor: str) -> dict[str, Any]:
+    if not predecessor:
+        return {}
+    found = daemon.registry.find(actor, predecessor)
+    if not isinstance(found, Stored):
+        raise InvalidArgument(
+            f"{found.spec.name} lives; a session follows one that has ended",
+            hint=f"`hold attach {found.spec.name}` joins it",
+        )
+    return lineage_of(daemon.store, found.info.id)
+
+
 def _end_launched(place: Place) -> None:
     """The start failed after the launch: the tree must not outlive it."""
     end_tree(place)
@@ -192,18 +204,18 @@ def _end_launched(place: Place) -> None:
         cgroup.remove(place.cgroup)
 
 
-def _user(daemon: Daemon, actor: Actor, wanted: str) -> pwd.struct_passwd:
+def _user(actor: Actor, wanted: str, host_uid: int) -> pwd.struct_passwd:
     try:
         user = pwd.getpwnam(wanted) if wanted else pwd.getpwuid(actor.uid)
     except KeyError:
         raise InvalidArgument(f"there is no unix user {wanted or actor.uid!r}") from None
-    check_may_run_as(actor, user.pw_uid, user.pw_name, daemon.uid)
+    check_may_run_as(actor, user.pw_uid, user.pw_name, host_uid)
     return user
 
 
-def _default_shell(daemon: Daemon, user: pwd.struct_passwd, run: Run) -> str:
+def _default_shell(configured: str, user: pwd.struct_passwd, run: Run) -> str:
     own = run.env.get("SHELL", "") if not run.user else ""
-    return daemon.config.shell or own or user.pw_shell or "/bin/sh"
+    return configured or own or user.pw_shell or "/bin/sh"
 
 
 def _check(run: Run, argv: tuple[str, ...]) -> None:
@@ -226,9 +238,9 @@ def _check(run: Run, argv: tuple[str, ...]) -> None:
         raise InvalidArgument("the working directory must be an absolute path")
 
 
-def _level(daemon: Daemon, wanted: Level | None, highest: Level) -> Level:
-    if daemon.config.level is not None and highest.reaches(daemon.config.level):
-        highest = daemon.config.level
+def _level(configured: Level | None, wanted: Level | None, highest: Level) -> Level:
+    if configured is not None and highest.reaches(configured):
+        highest = configured
     if wanted is not None and not highest.reaches(wanted):
         raise LevelUnavailable(
             f"this host cannot start a session at level {wanted}; its highest is {highest}",

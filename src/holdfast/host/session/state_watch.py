@@ -1,4 +1,4 @@
-"""A session's state, told to those who watch it when it changes.
+"""Tells those who watch a session when its state changes.
 
 Nothing is looked at unless somebody watches. Then: a short while after output settles or input
 goes in, and, because a program may begin to wait without printing anything, again at growing
@@ -8,20 +8,19 @@ intervals up to one second. The kernel offers no event for "now blocked reading 
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 from holdfast.model.limits import STATE_RECHECK_MAX_S, STATE_RECHECK_MIN_S, STATE_SETTLE_S
 from holdfast.model.state import SessionState
 
-if TYPE_CHECKING:
-    from holdfast.host.session.live_session import LiveSession
-
 
 class StateWatch:
-    """Looks while anybody watches, and tells the daemon of each change."""
+    """Looks while anybody watches, and reports each change."""
 
-    def __init__(self, live: LiveSession) -> None:
-        self._live = live
+    def __init__(
+        self, look: Callable[[], SessionState], on_change: Callable[[SessionState], None]
+    ) -> None:
+        self._look, self._on_change = look, on_change
         self.watched = False
         self._known: SessionState | None = None
         self._interval = STATE_RECHECK_MIN_S
@@ -33,17 +32,17 @@ class StateWatch:
         self.watched = watched
         if watched:
             self._known = None
-            self._look()
+            self._check()
         else:
             self.stop()
 
-    def told(self) -> SessionState:
-        """The state as it is told to somebody new at this moment. What the others were told last
-        is brought up to it: a change back from here would otherwise be no change to anybody."""
-        state = self._live.state()
+    def current_state(self) -> SessionState:
+        """For somebody who begins to watch. The others hear of it too if it is news: a change back
+        would otherwise be no change to them."""
+        state = self._look()
         if self.watched and state is not self._known:
             self._known = state
-            self._live.daemon.operators.state_changed(self._live, state)
+            self._on_change(state)
             self.look_soon()
         return state
 
@@ -60,15 +59,15 @@ class StateWatch:
 
     def _arm(self, delay: float) -> None:
         self.stop()
-        self._timer = asyncio.get_running_loop().call_later(delay, self._look)
+        self._timer = asyncio.get_running_loop().call_later(delay, self._check)
 
-    def _look(self) -> None:
-        if self._live.ending is not None:
+    def _check(self) -> None:
+        state = self._look()
+        if state is SessionState.ENDED:
             return
-        state = self._live.state()
         if state is not self._known:
             self._known = state
             self._interval = STATE_RECHECK_MIN_S
-            self._live.daemon.operators.state_changed(self._live, state)
+            self._on_change(state)
         self._arm(self._interval)
         self._interval = min(self._interval * 2, STATE_RECHECK_MAX_S)

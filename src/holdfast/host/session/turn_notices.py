@@ -1,22 +1,26 @@
-"""A session's turn as others see it: every step recorded, kept, and told; time passing noticed."""
+"""A session's turn as others see it: every step is recorded, and everybody is notified."""
 
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from collections.abc import Awaitable, Callable, Coroutine, Iterable
+from typing import TYPE_CHECKING, Any, Protocol
 
-from holdfast.core import events as ev
+from holdfast.adapters.session_memory.output_ring import Ring
 from holdfast.core.turn import events as turn
+from holdfast.core.turn.machine import TurnMachine
 from holdfast.core.turn.table import TurnStepKind
 from holdfast.host.clock import now
+from holdfast.host.session.line_attribution import LastInput
+from holdfast.host.session.record import SessionRecord
 from holdfast.journal import entries
-from holdfast.model.ids import HOST_ACTOR
-from holdfast.model.turn_info import Receipt, TurnInfo, WaitingInfo
+from holdfast.model.actor import Actor
+from holdfast.model.ids import HOST_ACTOR, SessionId
+from holdfast.model.turn_info import Handoff, Receipt, TurnInfo, WaitingInfo
 from holdfast.wire.messages import turn as turn_messages
 
 if TYPE_CHECKING:
     from holdfast.host.connection.operator_connection import OperatorConnection
-    from holdfast.host.session.live_session import LiveSession
 
 # The turn was taken from them; they did not give it. A request or a write takes it from an idle
 # holder.
@@ -26,17 +30,40 @@ _SYSTEM_CALL = (
 )
 
 
-class TurnNotices:
-    """Tells what becomes of one session's turn."""
+class Names(Protocol):
+    """Who an actor is."""
 
-    def __init__(self, live: LiveSession) -> None:
-        self._live = live
-        self._loop = asyncio.get_running_loop()
-        self._timer: asyncio.TimerHandle | None = None
-        self._awaited: float | None = None  # when the timer is to go off
+    def name(self, actor: str | None) -> str: ...
+
+    def get(self, actor: str) -> Actor | None: ...
+
+
+class TurnNotices:
+    """Records and reports what happens to one session's turn."""
+
+    def __init__(
+        self,
+        session: SessionId,
+        held: TurnMachine,
+        actors: Names,
+        record: SessionRecord,
+        ring: Ring,
+        *,
+        last_input: Callable[[], LastInput],
+        recipients: Callable[[], Iterable[OperatorConnection]],
+        attached: Callable[[], Iterable[OperatorConnection]],
+        handoff: Callable[[str], Awaitable[Handoff]],
+        spawn: Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]],
+    ) -> None:
+        """`recipients`: everybody who hears what happens here; `attached`: of these, who has a
+        channel; `handoff`: what an actor missed."""
+        self._session, self._turn, self._actors, self._journal = session, held, actors, record
+        self._ring, self._last_input = ring, last_input
+        self._recipients, self._attached = recipients, attached
+        self._handoff, self._spawn = handoff, spawn
 
     def info(self) -> TurnInfo:
-        held, actors = self._live.core.turn, self._live.daemon.actors
+        held, actors = self._turn, self._actors
         holder = actors.get(held.holder or HOST_ACTOR)
         return TurnInfo(
             holder=str.__str__(held.holder or ""),
@@ -55,41 +82,39 @@ class TurnNotices:
     def receipt(self, scope: str) -> Receipt:
         """Where things stand at this moment: to be taken before a seizure, and completed after.
         `scope` is what will be halted: "session", an actor's id, or ""."""
-        live, actors = self._live, self._live.daemon.actors
-        live.journal.flush()
-        last = live.custody
+        name, last = self._actors.name, self._last_input()
+        self._journal.flush()
         return Receipt(
             at=now(),
-            before=actors.name(live.core.turn.holder),
-            scope=scope if scope in ("", "session") else f"actor {actors.name(scope)}",
+            before=name(self._turn.holder),
+            scope=scope if scope in ("", "session") else f"actor {name(scope)}",
             frozen=False,
-            journal_seq=live.journal.seq,
-            last_input_by=actors.name(last.last_actor),
-            last_input_at=last.last_input_at or None,
-            output_offset=live.ring.head,
+            journal_seq=self._journal.seq,
+            last_input_by=name(last.actor),
+            last_input_at=last.at or None,
+            output_offset=self._ring.head,
             caveat=_SYSTEM_CALL,
         )
 
     # -- what happened --------------------------------------------------------------------------
 
     def record(self, outcome: turn.TurnOutcome, by: str) -> None:
-        """Before it is kept or told."""
-        live = self._live
+        """Before it is saved or anybody hears of it."""
+        journal = self._journal
         if isinstance(outcome, turn.Moved):
             body = entries.TurnMoved(
                 outcome.step, outcome.before or "", outcome.holder or "", outcome.reason
             )
-            live.journal.happened(outcome.by, body, forced=True)
+            journal.happened(outcome.by, body, forced=True)
         elif isinstance(outcome, turn.Asked):
-            live.journal.happened(outcome.actor, entries.TurnAsked())
+            journal.happened(outcome.actor, entries.TurnAsked())
         elif isinstance(outcome, turn.Blinded):
-            live.journal.happened(outcome.holder, entries.BlindTurn(outcome.blind))
+            journal.happened(outcome.holder, entries.BlindTurn(outcome.blind))
         elif isinstance(outcome, turn.Withdrawn):
-            live.journal.happened(by, entries.TurnWithdrawn(outcome.actor))
+            journal.happened(by, entries.TurnWithdrawn(outcome.actor))
 
     def notify(self, outcome: turn.TurnOutcome, by: str) -> None:
-        """To everybody who is here or watches."""
-        live, actors = self._live, self._live.daemon.actors
+        """Everybody who is here or watches."""
         at, step, reason = now(), "withdraw", ""
         if isinstance(outcome, turn.Moved):
             at, step, reason, by = outcome.at, outcome.step, outcome.reason, outcome.by
@@ -97,67 +122,33 @@ class TurnNotices:
             step, reason, by = "request", outcome.message, outcome.actor
         elif isinstance(outcome, turn.Blinded):
             step, by = "blind" if outcome.blind else "not blind", outcome.holder
-        info, name = self.info(), actors.name(by)
-        for operator in live.recipients():
+        info, name = self.info(), self._actors.name(by)
+        for operator in self._recipients():
             yours = info.holder == operator.actor.id
             operator.event(
-                turn_messages.TurnMessage(live.spec.id, step, at, name, info, yours, reason)
+                turn_messages.TurnMessage(self._session, step, at, name, info, yours, reason)
             )
         if isinstance(outcome, turn.Moved):
-            self._tell_those_concerned(outcome, name)
+            self._notify_parties(outcome, name)
 
-    def _tell_those_concerned(self, moved: turn.Moved, by: str) -> None:
-        live = self._live
+    def _notify_parties(self, moved: turn.Moved, by: str) -> None:
+        """Who lost the turn, and who has it now."""
         lost = moved.step in _INVOLUNTARY and moved.holder != moved.before
         if moved.step is TurnStepKind.REQUEST:  # also one that waited until the holder was idle
-            by = live.daemon.actors.name(moved.holder)
-        for operator in live.recipients():
+            by = self._actors.name(moved.holder)
+        for operator in self._recipients():
             if lost and operator.actor.id == moved.before:
                 operator.event(
                     turn_messages.TurnLostMessage(
-                        live.spec.id, by or "the host", moved.at, moved.reason
+                        self._session, by or "the host", moved.at, moved.reason
                     )
                 )
         if moved.holder is not None and moved.holder != moved.before:
-            heirs = [o for o in live.audience if o.actor.id == moved.holder]
+            heirs = [o for o in self._attached() if o.actor.id == moved.holder]
             if heirs:
-                live.spawn(self._hand_over(moved.holder, heirs))
+                self._spawn(self._hand_over(moved.holder, heirs))
 
     async def _hand_over(self, holder: str, heirs: list[OperatorConnection]) -> None:
-        handoff = await self._live.handoffs.for_actor(holder)
+        handoff = await self._handoff(holder)
         for operator in heirs:
-            operator.event(turn_messages.HandedOver(self._live.spec.id, handoff))
-
-    # -- time -----------------------------------------------------------------------------------
-
-    def start(self) -> None:
-        """Once at the beginning: rights may have gone while no daemon was there to act on it."""
-        self._loop.call_soon(self._due)
-
-    def schedule(self) -> None:
-        """Wake when time alone would change something. The holder's keys only put that off.
-
-        A moment once waited for is not let go before it was acted on: asked a little later, when it
-        has just passed, the session names only what comes after it."""
-        due = self._live.core.wakes_at(now())
-        if self._awaited is not None and (due is None or self._awaited < due):
-            due = self._awaited
-        self._awaited = due
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
-        if due is not None and self._live.core.ending is None:
-            self._timer = self._loop.call_later(max(0.05, due - now()), self._due)
-
-    def _due(self) -> None:
-        self._timer, awaited = None, self._awaited
-        if self._live.is_over:
-            return
-        if awaited is not None and awaited <= now():  # timers go by another clock: it may be early
-            self._awaited = None
-        self._live.handle(ev.TimePassed(HOST_ACTOR, now()))
-
-    def stop(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
+            operator.event(turn_messages.HandedOver(self._session, handoff))
