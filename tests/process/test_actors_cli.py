@@ -399,7 +399,7 @@ def test_a_revoked_actor_can_do_nothing_also_while_connected(host_home: Hold) ->
     add_actor(host_home, "gone", "admin", "--all")
     with connected(host_home, "gone") as host:
         host.send(session, "before", enter=False)
-        assert "for ever" in host_home.ok("actor", "revoke", "gone")
+        assert "for good" in host_home.ok("actor", "revoke", "gone")
         for request in (
             *(m.Show(0, session), m.ListSessions(0), m.Run(0, ("cat",)), m.End(0, session)),
             *(
