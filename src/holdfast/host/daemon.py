@@ -36,7 +36,7 @@ from holdfast.host.reach.relay_list import RelayList
 from holdfast.host.reach.relay_presence import RelayPresence
 from holdfast.host.reach.remote_stream import StreamHost
 from holdfast.host.reach.requests import ReachRequests
-from holdfast.host.session import fencing_token
+from holdfast.host.session import closing, fencing_token
 from holdfast.host.session.input_requests import InputRequests
 from holdfast.host.session.journal_requests import JournalRequests
 from holdfast.host.session.lease import HostLeases
@@ -46,7 +46,6 @@ from holdfast.host.session.start import start
 from holdfast.host.session.turn_requests import TurnRequests
 from holdfast.host.session_registry import Registry
 from holdfast.host.session_store import SessionStore, Stored
-from holdfast.model.errors import StorageFailed
 from holdfast.model.home import Home
 from holdfast.model.ids import HOST_ACTOR, SessionId
 from holdfast.model.info import Finding, HostInfo
@@ -57,9 +56,6 @@ from holdfast.ports.observation import Observation
 from holdfast.ports.screen import ScreenPort
 
 log = logging.getLogger(__name__)
-
-_LINGER_S = 30.0  # an ended session's output waits this long for a slow reader
-_BURY_RETRY_S = 5.0  # a tombstone that could not be written is tried again
 
 
 class Daemon:
@@ -187,7 +183,7 @@ class Daemon:
             live.handle(ev.EndAsked(HOST_ACTOR, now()))
         if lives:
             await asyncio.wait(
-                [live.tombstone_written for live in lives], timeout=2 * _BURY_RETRY_S
+                [live.closing.tombstone for live in lives], timeout=2 * closing.RETRY_S
             )
         levels.remove_cgroup_home(self.instance)
         self.keeper.stop()
@@ -235,18 +231,8 @@ class Daemon:
         if live is not None:
             live.main_ended(ending)
 
-    def bury(self, live: LiveSession) -> None:
-        """Journal and tombstone first; only then is the custody given up."""
-        stored = Stored(live.info().replace(operators=0, observers=0), live.spec.uid)
-        output, screen = live.ring.copy(live.ring.tail, live.ring.head), live.view.text()
-        try:
-            if not live.journal.complete():
-                raise StorageFailed(live.journal.unrecorded())
-            self.store.bury(stored, output, screen)
-        except StorageFailed as error:
-            log.error("tombstone of %s: %s; trying again", live.spec.id, error)
-            asyncio.get_running_loop().call_later(_BURY_RETRY_S, self.bury, live)
-            return
+    def release_ended(self, live: LiveSession, stored: Stored) -> None:
+        """Its tombstone is written: the custody is given up, and what the host has of it goes."""
         self.registry.ended(live, stored)
         self.reach.ended(live.spec.id)
         self.keeper.release(live.spec.id)
@@ -255,20 +241,6 @@ class Daemon:
         levels.remove_bell(self.home, live.spec.mark)
         fencing_token.remove(self.home, live.spec.mark)
         self.operators.state_changed(live, SessionState.ENDED)
-        if not live.tombstone_written.done():
-            live.tombstone_written.set_result(stored)
-        for operator in tuple(live.audience):
-            operator.pump()
-        if not live.audience:
-            live.close_when_read()
-        else:
-            asyncio.get_running_loop().call_later(_LINGER_S, self._drop_slow_readers, live)
-
-    def _drop_slow_readers(self, live: LiveSession) -> None:
-        """Readers too slow for an ended session: their connection ends, so that they notice. The
-        rest of the output is on disk; whoever comes back gets it from there."""
-        for operator in tuple(live.audience):
-            operator.close()
 
     # -- what it is ---------------------------------------------------------------------------
 

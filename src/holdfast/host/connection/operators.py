@@ -17,7 +17,7 @@ from holdfast.host.connection.forwarding import Forwarding
 from holdfast.host.connection.operator_connection import OperatorConnection
 from holdfast.host.connection.output_channels import OutputChannel, OutputSource
 from holdfast.model.actor import Actor
-from holdfast.model.errors import LimitReached
+from holdfast.model.errors import HoldfastError, LimitReached
 from holdfast.model.ids import OperatorId, SessionId
 from holdfast.model.limits import OPERATORS_MAX
 from holdfast.model.state import SessionState
@@ -149,8 +149,7 @@ class Operators:
         operator.channels[channel.number] = channel
         live = channel.live
         if live is not None:
-            live.audience[operator] = live.audience.get(operator, 0) + 1
-            live.note_connection(operator)
+            live.presence.channel_opened(operator)
 
     def close_channel(self, operator: OperatorConnection, channel: OutputChannel) -> None:
         """A channel ended, by either side."""
@@ -161,13 +160,11 @@ class Operators:
             return
         if operator.remote is not None and live.ending is None:  # else it still reads the rest
             operator.remote.left(channel.number)
-        live.audience[operator] -= 1
-        if not live.audience[operator]:
-            del live.audience[operator]
+        live.presence.channel_closed(operator)
         if operator.id is not None and not any(_having(live, operator.id, channel.number)):
-            live.record_detach(operator, channel.number)
-        if live.ending is not None and not live.audience:
-            live.close_when_read()
+            live.presence.record_detach(operator, channel.number)
+        if live.ending is not None and not live.presence.attached():
+            live.closing.close_when_read()
 
     def dismiss(self, live: AttendedSession, who: OperatorId, channel: int) -> None:
         """This operator lost the right to observe: its channel is closed, and it learns why."""
@@ -177,8 +174,20 @@ class Operators:
             if operator.remote is not None:
                 operator.remote.judge()
 
+    def dismiss_all(self, live: AttendedSession, why: HoldfastError) -> None:
+        """Close every channel of this session, and say why."""
+        for operator in live.presence.attached():
+            for channel in tuple(operator.channels.values()):
+                if channel.live is not live:
+                    continue
+                if channel.number >= 0:
+                    operator.event(m.Dismissed(channel.number, why.code))
+                else:
+                    operator.fail(-1 - channel.number, why)
+                self.close_channel(operator, channel)
+
     def tell_answerer(self, live: AttendedSession, seat: Seat | None) -> None:
-        for operator in tuple(live.audience):
+        for operator in live.presence.attached():
             for channel in tuple(operator.channels.values()):  # a broken one may leave meanwhile
                 if channel.live is live and channel.number >= 0:
                     here = operator.id, channel.number
@@ -189,7 +198,7 @@ class Operators:
         """How many are attached, and the size."""
         seats = live.core.attachments
         event = m.OperatorEvent(live.spec.id, seats.count(), seats.observers(), live.size)
-        for operator in tuple({*live.audience, *self.watchers(live)}):
+        for operator in {*live.presence.attached(), *self.watchers(live)}:
             operator.event(event)
 
     # -- watchers -----------------------------------------------------------------------------
@@ -221,7 +230,7 @@ def _having(
 ) -> Iterator[tuple[OperatorConnection, OutputChannel]]:
     """The connections by which this operator has this channel: one that came back may still have
     its old one, and its seat stays until the last of them closes it."""
-    for operator in live.audience:
+    for operator in live.presence.attached():
         found = operator.channels.get(channel)
         if operator.id == who and found is not None and found.live is live:
             yield operator, found

@@ -14,7 +14,8 @@ from holdfast.wire.messages import session as m
 
 if TYPE_CHECKING:
     from holdfast.adapters.session_memory.output_ring import Ring
-    from holdfast.host.connection.operator_connection import OperatorConnection
+    from holdfast.host.session.closing import Closing
+    from holdfast.host.session.presence import Presence
     from holdfast.host.session.screen_view import View
     from holdfast.model.info import SessionInfo
 
@@ -26,7 +27,8 @@ class OutputSource(Protocol):
 
     ring: Ring
     view: View
-    audience: dict[OperatorConnection, int]  # who has channels here, and how many
+    presence: Presence
+    closing: Closing
 
     @property
     def size(self) -> Size: ...
@@ -35,12 +37,6 @@ class OutputSource(Protocol):
     def ending(self) -> Ending | None: ...
 
     def lease_allows(self) -> bool: ...
-
-    def note_connection(self, operator: OperatorConnection) -> None: ...
-
-    def record_detach(self, operator: OperatorConnection, channel: int) -> None: ...
-
-    def close_when_read(self) -> None: ...
 
 
 class OutputChannel(Protocol):

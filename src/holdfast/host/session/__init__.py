@@ -23,6 +23,8 @@ halt_control.py      stopping the tree, or what one actor started in it
 lease.py             a re-homeable session's lease: acquired, renewed, lost, held again, released
 lease_runner.py      that lease, run: a clock and a coordination point for core.lease
 fencing_token.py     the fencing token, for the session's programs
+presence.py          who is attached, who used it, and who hears of what happens
+closing.py           the end: tombstone, slow readers, giving back
 signals.py           signals for the processes of a session
 handoff.py           what a new turn holder must know, since which point
 shell_commands.py    what the session's shell reports

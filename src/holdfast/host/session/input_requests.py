@@ -93,7 +93,7 @@ class InputRequests:
         live: InputTarget,
         data: bytes,
     ) -> m.Answer | Awaitable[m.Answer] | None:
-        live.note_connection(operator)
+        live.presence.note_connection(operator)
         form = "paste" if isinstance(request, m.Submit) and not request.enter else request.tag
         offered = ev.InputOffered(
             operator.actor.id,
@@ -139,7 +139,7 @@ class InputRequests:
             return live.commands.after_prompt_check(actor, who, request.seq, again)
         if execution is None:
             execution = self._begin_exec(live, operator, request)
-        live.note_connection(operator)
+        live.presence.note_connection(operator)
         channel = ExecChannel(live, actor, -1 - request.id, request.id, execution)
         channel.wake = operator.pump
         self._open_channel(operator, channel)
@@ -158,7 +158,7 @@ class InputRequests:
         live.commands.check_can_run()
         data = command_bytes(request.command, bracketed=live.view.mode(_BRACKETED_PASTE))
         live.output.drain()
-        live.note_connection(operator)
+        live.presence.note_connection(operator)
         who, actor = operator.identity, operator.actor.id
         execution = live.commands.executions.begin(actor, who, request, live.ring.head)
         live.save_parcel()
@@ -181,7 +181,7 @@ class InputRequests:
         """With a channel it needs no right of its own: the operator says how large its terminal is,
         which counts only while its actor holds the turn, or nobody does; and whoever has a seat
         with a size was let in to write. Without one it sets the size outright: RESIZE."""
-        live.note_connection(operator)
+        live.presence.note_connection(operator)
         live.handle(
             ev.SizeAsked(operator.actor.id, now(), operator.identity, request.size, request.channel)
         )
@@ -192,7 +192,7 @@ class InputRequests:
     ) -> m.Answer:
         if request.signal not in _SIGNALS:
             raise InvalidArgument(f"not a signal: {request.signal}")
-        live.note_connection(operator)
+        live.presence.note_connection(operator)
         live.handle(ev.SignalAsked(operator.actor.id, now(), operator.identity, request.signal))
         return m.Done(request.id)
 

@@ -30,6 +30,7 @@ from holdfast.core.turn.machine import TurnMachine
 from holdfast.host.clock import now
 from holdfast.host.levels import bell_path
 from holdfast.host.session import describe, signals
+from holdfast.host.session.closing import Closing
 from holdfast.host.session.executor import Executor
 from holdfast.host.session.halt_control import HaltControl
 from holdfast.host.session.handoff import Handoffs
@@ -40,6 +41,7 @@ from holdfast.host.session.lease import SessionLease, fenced_error
 from holdfast.host.session.line_attribution import LineAttribution
 from holdfast.host.session.output import OutputPump
 from holdfast.host.session.parcel import SessionFds, StateBlob
+from holdfast.host.session.presence import Presence
 from holdfast.host.session.record import SessionRecord
 from holdfast.host.session.screen_view import View
 from holdfast.host.session.shell_commands import ShellCommands
@@ -50,11 +52,11 @@ from holdfast.host.session_store import Stored
 from holdfast.journal import entries
 from holdfast.model.actor import Actor
 from holdfast.model.envelope import ALL, Envelope, Scope
-from holdfast.model.errors import HoldfastError, StorageFailed
+from holdfast.model.errors import StorageFailed
 from holdfast.model.graph import Evidence, Graph
-from holdfast.model.ids import HOST_ACTOR, HOST_OPERATOR, ActorId, OperatorId
+from holdfast.model.ids import HOST_ACTOR, HOST_OPERATOR, ActorId
 from holdfast.model.info import SessionInfo
-from holdfast.model.limits import END_GRACE_S, INTAKE_OPERATORS
+from holdfast.model.limits import END_GRACE_S
 from holdfast.model.shell_state import ShellState
 from holdfast.model.size import Size
 from holdfast.model.state import Ending, SessionState
@@ -62,7 +64,6 @@ from holdfast.wire.epochs import Incarnation
 from holdfast.wire.messages import session as m
 
 if TYPE_CHECKING:
-    from holdfast.host.connection.operator_connection import OperatorConnection
     from holdfast.host.daemon import Daemon
     from holdfast.host.reach.output_fanout import Fanout
 
@@ -93,13 +94,8 @@ class LiveSession:
         self.leasing = leasing  # None: it is pinned
         self.fds = fds
         self.ring = ring
-        self.audience: dict[OperatorConnection, int] = {}  # who has channels here, and how many
         self.fanout: Fanout | None = None  # for those who came through relays
-        self._left_at: dict[OperatorId, float] = {}
-        self._present: set[OperatorConnection] = set()  # who used it and is still connected
         self._loop = asyncio.get_running_loop()
-        self.tombstone_written: asyncio.Future[Stored] = self._loop.create_future()
-        self.ended_event = asyncio.Event()  # set before the tombstone is written
         self._tasks: set[asyncio.Task[Any]] = set()
         self._closed = False
         self.core = self._machine(parcel, ledger)
@@ -211,6 +207,24 @@ class LiveSession:
             is_halted=lambda: core.state.is_halted,
             name=name,
         )
+        self.presence = Presence(
+            core.attachments,
+            self.journal,
+            handle=self.handle,
+            looked=self.handoffs.looked,
+            is_closed=lambda: self.is_over,
+            may_see=lambda actor: daemon.registry.may_see(actor, self),
+            watchers=partial(daemon.operators.watchers, self),
+        )
+        self.closing = Closing(
+            spec.id,
+            self.journal,
+            self.presence,
+            daemon.store,
+            last_state=self._last_state,
+            release=partial(daemon.release_ended, self),
+            close=partial(self.close, keep=False),
+        )
         self.turning = TurnNotices(
             spec.id,
             core.turn,
@@ -218,8 +232,8 @@ class LiveSession:
             self.journal,
             ring,
             last_input=lambda: attribution.last,
-            recipients=self.recipients,
-            attached=lambda: self.audience,
+            recipients=self.presence.recipients,
+            attached=self.presence.attached,
             handoff=self.handoffs.for_actor,
             spawn=self.spawn,
         )
@@ -316,8 +330,7 @@ class LiveSession:
     def _pump_readers(self) -> None:
         if self.fanout is not None:
             self.fanout.pump()
-        for operator in tuple(self.audience):
-            operator.pump()
+        self.presence.pump()
 
     def _shell_state(self) -> ShellState | None:
         if not self.spec.shell:
@@ -337,7 +350,7 @@ class LiveSession:
         self.halts.fence()
         self.output.read(False)
         self.custody.pause()
-        self._dismiss_all(fenced_error())
+        self._daemon.operators.dismiss_all(self, fenced_error())
 
     def _record_fence(self, cause: str) -> None:
         self.journal.happened(HOST_ACTOR, entries.FencedEntry(cause), forced=True)
@@ -371,67 +384,7 @@ class LiveSession:
         self._daemon.reach.announce(self)
         log.warning("session %s runs on in epoch %d", self.spec.id, epoch)
 
-    def _dismiss_all(self, why: HoldfastError) -> None:
-        """Close every channel here, and say why."""
-        for operator in tuple(self.audience):
-            for channel in tuple(operator.channels.values()):
-                if channel.live is not self:
-                    continue
-                if channel.number >= 0:
-                    operator.event(m.Dismissed(channel.number, why.code))
-                else:
-                    operator.fail(-1 - channel.number, why)
-                self._daemon.operators.close_channel(operator, channel)
-
-    # -- who is here --------------------------------------------------------------------------
-
-    def note_connection(self, operator: OperatorConnection) -> None:
-        """This connection has to do with the session: when its actor's last one goes, the turn
-        is free."""
-        self._present.add(operator)
-        operator.sessions_used.add(self)
-
-    def record_attach(self, operator: OperatorConnection, observe: bool, offset: int) -> None:
-        """A channel is open: recorded with how long its operator had been away (M1). One that
-        paints anew opens another channel; it had not been away at all."""
-        assert operator.id is not None
-        if self.core.attachments.seats_of(operator.id) > 1:
-            return
-        gap = max(0.0, now() - self._left_at.pop(operator.id, now()))
-        body = entries.AttachedEntry(operator.id, operator.client, observe, offset, gap)
-        self.journal.record_best_effort(operator.actor.id, body)
-
-    def record_detach(self, operator: OperatorConnection, channel: int) -> None:
-        """A channel is closed."""
-        assert operator.id is not None
-        seats = self.core.attachments
-        last = seats.has(operator.id, channel) and seats.seats_of(operator.id) == 1
-        if last and not self.is_over:
-            self.journal.record_best_effort(operator.actor.id, entries.DetachedEntry(operator.id))
-            self._left_at[operator.id] = now()
-            if len(self._left_at) > INTAKE_OPERATORS:
-                del self._left_at[next(iter(self._left_at))]
-        # Its operator looked until now, if this was its last channel with a terminal. To read bytes
-        # is no look: programs poll like that, and show nobody.
-        shown = [
-            seat.channel for seat in seats.seats() if seat.operator == operator.id and not seat.raw
-        ]
-        if shown == [channel] and not self.is_over:
-            self.handoffs.looked(operator.actor.id)
-        self.handle(ev.ChannelClosed(operator.actor.id, now(), operator.id, channel))
-
-    def connection_closed(self, operator: OperatorConnection) -> None:
-        self._present.discard(operator)
-        actor = operator.actor.id
-        if self.is_over or any(other.actor.id == actor for other in self._present):
-            return
-        self.handle(ev.ActorDisconnected(actor, now()))
-
-    def recipients(self) -> set[OperatorConnection]:
-        """Who is to be told what happens here."""
-        may_see = self._daemon.registry.may_see
-        acted = (operator for operator in self._present if may_see(operator.actor, self))
-        return {*self.audience, *acted, *self._daemon.operators.watchers(self)}
+    # -- rights -------------------------------------------------------------------------------
 
     def authority_changed(self, by: Actor, subject: Actor, envelope: Envelope | None) -> None:
         """What the subject may do has changed; None: it is revoked."""
@@ -454,7 +407,7 @@ class LiveSession:
             signals.hang_up(self.spec.place, self.fds.master)
 
     def kill(self) -> None:
-        """End the tree now, whatever it does. The end is told by the keeper."""
+        """End the tree now, whatever it does. The keeper reports the end."""
         if self.is_over:
             return
         if self.core.state.is_stopped:  # what is stopped must not get to run on the way out
@@ -480,13 +433,11 @@ class LiveSession:
         self.journal.ended(ending)
         if self.leasing is not None:
             self.leasing.release()
-        self._daemon.bury(self)
-        self.ended_event.set()
+        self.closing.begin()
 
-    def close_when_read(self) -> None:
-        """It ended and nobody reads it: give back what it holds once its tombstone is written."""
-        if self.tombstone_written.done():
-            self.close(keep=False)
+    def _last_state(self) -> tuple[Stored, bytes, str]:
+        stored = Stored(self.info().replace(operators=0, observers=0), self.spec.uid)
+        return stored, self.ring.copy(self.ring.tail, self.ring.head), self.view.text()
 
     def close(self, *, keep: bool) -> None:
         """Give back what this daemon holds, once: a descriptor closed twice may be another's by
@@ -589,7 +540,7 @@ class LiveSession:
             last_output_at=self.output.last_at,
             last_command=self.commands.last,
             lease=self.leasing.info() if self.leasing is not None else None,
-            clients={operator.id: operator.client for operator in self.audience},
+            clients={operator.id: operator.client for operator in self.presence.attached()},
             unrecorded=self.journal.unrecorded(),
             name=self._daemon.actors.name,
         )

@@ -19,9 +19,10 @@ from holdfast.host.session.discontinuity import continue_as_successor
 from holdfast.host.session.journal_repair import missed_changes
 from holdfast.host.session.live_session import LiveSession
 from holdfast.host.session.parcel import SessionFds, StateBlob
+from holdfast.host.session_store import SessionStore
 from holdfast.journal import entries
 from holdfast.model.errors import JournalDamaged
-from holdfast.model.ids import HOST_ACTOR
+from holdfast.model.ids import HOST_ACTOR, SessionId
 from holdfast.model.limits import JOURNAL_TAIL_ENTRIES
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ def recover(daemon: Daemon, deposit: Collected) -> LiveSession:
     parcel, fds = StateBlob.of_blob(deposit.blob), SessionFds(**deposit.fds)
     ring, ledger = _open_memory(fds)
     try:
-        writer, recent = _open_journal(daemon, parcel)
+        writer, recent = _open_journal(daemon.store, parcel.spec.id)
     except JournalDamaged as damage:
         # Its record is broken, so its identity cannot go on; what runs does, as another.
         log.error("%s; its identity ends here", damage.message)
@@ -63,11 +64,12 @@ def _open_memory(fds: SessionFds) -> tuple[Ring, InputLedger]:
     return ring, ledger
 
 
-def _open_journal(daemon: Daemon, parcel: StateBlob) -> tuple[JournalWriter, list[entries.Entry]]:
+def _open_journal(
+    store: SessionStore, session: SessionId
+) -> tuple[JournalWriter, list[entries.Entry]]:
     """Its writer, behind a torn tail if there is one, and its last entries. The host's clock is set
     no earlier than these. Raises JournalDamaged."""
-    session = parcel.spec.id
-    directory, sign = daemon.store.directory(session), daemon.store.host_key.sign
+    directory, sign = store.directory(session), store.host_key.sign
     writer = JournalWriter.open(directory, session, sign, check, whole=False)
     seq = writer.chain.seq
     recent = list(JournalReader(directory).entries(max(1, seq - JOURNAL_TAIL_ENTRIES), seq))

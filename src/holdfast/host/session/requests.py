@@ -57,8 +57,6 @@ class SessionTarget(OutputSource, AnnouncedSession, Protocol):
     fds: SessionFds
     custody: InputCustody
     watching: StateWatch
-    ended_event: asyncio.Event
-    tombstone_written: asyncio.Future[Stored]
 
     def info(self) -> SessionInfo: ...
 
@@ -67,8 +65,6 @@ class SessionTarget(OutputSource, AnnouncedSession, Protocol):
     def state_event(self, state: SessionState) -> m.StateEvent: ...
 
     def handle(self, event: ev.SessionEvent) -> object: ...
-
-    def record_attach(self, operator: OperatorConnection, observe: bool, offset: int) -> None: ...
 
 
 class SeenSessions(Protocol):
@@ -143,8 +139,8 @@ class SessionRequests:
         found.handle(ev.EndAsked(operator.actor.id, now()))
 
         async def ended() -> m.Answer:
-            await found.ended_event.wait()
-            written = found.tombstone_written
+            await found.closing.ended.wait()
+            written = found.closing.tombstone
             # A full disk has no room for a tombstone: then as it is known.
             return m.Shown(request.id, written.result().info if written.done() else found.info())
 
@@ -181,7 +177,7 @@ class SessionRequests:
         seat = Seat(who, attach.channel, attach.observe, attach.raw, actor, time.time())
         # First: it may be refused, and the screen sent below must be one of this size.
         live.handle(ev.ChannelOpened(actor, now(), seat, None if attach.observe else attach.size))
-        live.record_attach(operator, attach.observe, offset)
+        live.presence.record_attach(operator, attach.observe, offset)
         # Queued before anything of the channel can be sent; sent with what follows.
         input_seq = live.custody.ledger.last_seq(who)
         operator.queue(m.Attached(attach.id, attach.channel, live.info(), offset, input_seq))

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from holdfast.host.connection.operator_connection import OperatorConnection
     from holdfast.host.session.halt_control import HaltControl
     from holdfast.host.session.lease import SessionLease
+    from holdfast.host.session.presence import Presence
     from holdfast.host.session.turn_notices import TurnNotices
 
 
@@ -29,11 +30,10 @@ class TurnTarget(Protocol):
     core: SessionMachine
     turning: TurnNotices
     halts: HaltControl
+    presence: Presence
     leasing: SessionLease | None  # None: it is pinned to its host
 
     def handle(self, event: ev.SessionEvent) -> object: ...
-
-    def note_connection(self, operator: OperatorConnection) -> None: ...
 
 
 class TurnRequests:
@@ -54,7 +54,7 @@ class TurnRequests:
     ) -> m.Answer:
         """One row for every request that is one step of the turn machine."""
         step = self._step_of(operator, request)
-        live.note_connection(operator)
+        live.presence.note_connection(operator)
         live.handle(TurnStep(operator.actor.id, now(), step))
         return self._shown(request.id, operator, live)
 
@@ -105,7 +105,7 @@ class TurnRequests:
     ) -> Awaitable[m.Answer]:
         actor = operator.actor.id
         only = self._only(operator, live, request.only_actor)
-        live.note_connection(operator)
+        live.presence.note_connection(operator)
         receipt = live.turning.receipt(only or ("session" if request.halt else ""))
         live.handle(ev.SeizeAsked(actor, now(), request.reason, request.halt, only))
 
