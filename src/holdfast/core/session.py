@@ -447,7 +447,7 @@ _TAKE = do.TakeInputs()
 def _fenced() -> Fenced:
     return Fenced(
         "this host lost the session's lease; what runs here is frozen",
-        hint="`hold show` says how it stands; it may live on another host",
+        hint="`hold show` tells the state of the lease; it may live on another host",
     )
 
 

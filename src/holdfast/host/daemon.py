@@ -192,7 +192,7 @@ class Daemon:
     def _froze(self, session: SessionId) -> None:
         """The keeper had no word of a lease in time. Ours may have been on its way."""
         live = self.registry.live.get(session)
-        if live is None or live.is_over or not live.lease_allows():
+        if live is None or live.is_closed or not live.lease_allows():
             return  # or it is fenced by now
         live.halts.reconcile()
 
@@ -238,8 +238,8 @@ class Daemon:
         self.keeper.release(live.spec.id)
         if live.spec.place.cgroup:
             cgroup.remove(live.spec.place.cgroup)
-        levels.remove_bell(self.home, live.spec.mark)
-        fencing_token.remove(self.home, live.spec.mark)
+        levels.remove_bell(self.home, live.spec.process_tag)
+        fencing_token.remove(self.home, live.spec.process_tag)
         self.operators.state_changed(live, SessionState.ENDED)
 
     # -- what it is ---------------------------------------------------------------------------

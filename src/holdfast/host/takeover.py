@@ -64,7 +64,7 @@ def _bury_the_lost(daemon: Daemon, uncarried: set[SessionId]) -> None:
             daemon.store.bury(Stored(info, stored.uid), b"", "")
         daemon.registry.remember(Stored(info, stored.uid))
         log.warning("session %s (%s) was lost with its host", info.id, info.name)
-    living = {live.spec.mark for live in daemon.registry.live.values()}
+    living = {live.spec.process_tag for live in daemon.registry.live.values()}
     levels.clear_leftovers(daemon.instance, daemon.home, living | uncarried)
     _end_strays(strays, list(_STRAYS_AGAIN_S))
 

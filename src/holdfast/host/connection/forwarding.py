@@ -57,7 +57,7 @@ class ForwardTarget(Protocol):
     journal: SessionRecord
 
     @property
-    def is_over(self) -> bool: ...
+    def is_closed(self) -> bool: ...
 
     def handle(self, event: ev.ForwardAsked | ev.ForwardLeft) -> object: ...
 
@@ -234,7 +234,7 @@ class Forwarding:
 
     def _leave(self, operator: OperatorConnection, connection: ForwardedConnection) -> None:
         left = ev.ForwardLeft(connection.actor, now(), operator.identity, connection.number)
-        if not connection.live.is_over:
+        if not connection.live.is_closed:
             connection.live.handle(left)
 
     # -- the record -----------------------------------------------------------------------------

@@ -88,7 +88,7 @@ def continue_as_successor(
     )
     journal.sync()
     ended = store.bury_discontinued(old.id, fresh, reason)
-    spec = old.replace(id=fresh, born_as=old.mark)
+    spec = old.replace(id=fresh, born_as=old.process_tag)
     fresh_start = kept.replace(spec=spec, turn=None, lease=None)
     if kept.lease is not None and kept.halt is None:
         # A lease is for one identity, and who held this one's is not known from a damaged record:

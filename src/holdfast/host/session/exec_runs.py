@@ -1,9 +1,9 @@
 """`exec`: command lines that somebody waits for, and what is remembered of them.
 
 An execution belongs to the session, not to the connection that asked for it: whoever asks the same
-again (by key, or by operator and number) joins it. It is kept before its line is typed and survives
-the daemon, so that no asking again can run a command twice. What its shell reports comes from
-host.commands; its output is in the ring, like all output.
+again (by key, or by operator and number) joins it. It is saved before its line is typed and
+survives the daemon, so that asking again never runs a command twice. What its shell reports comes
+from shell_commands.py; its output is in the ring, like all output.
 """
 
 from __future__ import annotations

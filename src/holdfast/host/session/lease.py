@@ -107,7 +107,7 @@ class HostLeases:
         if not held:
             leasing.release()
             raise CoordinationDown(
-                f"no lease was to be had within {LEASE_ACQUIRE_S:.0f} s: the coordination point "
+                f"could not acquire a lease within {LEASE_ACQUIRE_S:.0f} s: the coordination point "
                 "does not answer",
                 hint="a pinned session, without --rehomeable, needs none",
             )
@@ -162,7 +162,7 @@ class LeasedSession(Protocol):
     def journal(self) -> SessionRecord: ...
 
     @property
-    def is_over(self) -> bool: ...
+    def is_closed(self) -> bool: ...
 
     @property
     def is_fenced(self) -> bool: ...
@@ -228,8 +228,8 @@ class SessionLease:
         """Take the lease although no record says that it is free: on this actor's word."""
         if not await self.tenure.force(by, reason, LEASE_ACQUIRE_S):
             raise CoordinationDown(
-                f"the lease was not to be had within {LEASE_ACQUIRE_S:.0f} s",
-                hint="it is tried further on your word; `hold show` says how it stands",
+                f"could not acquire the lease within {LEASE_ACQUIRE_S:.0f} s",
+                hint="it is still being tried; `hold show` tells the state of the lease",
             )
 
     def release(self) -> None:
@@ -263,12 +263,12 @@ class SessionLease:
         self._resume_if_held()
 
     def _resume_if_held(self) -> None:
-        """What was fenced runs on, if it may and its token file says the epoch; else that is tried
-        again."""
+        """A fenced session runs on if its lease is held and its token file has the epoch; until
+        that can be written, it is tried again."""
         live, epoch = self._live, self.tenure.epoch
         if self._again is not None:
             self._again.cancel()
-        if live is None or self._released or live.is_over:
+        if live is None or self._released or live.is_closed:
             return
         if not (live.is_fenced and self.tenure.usable()):
             return
@@ -292,7 +292,7 @@ class SessionLease:
     def lost(self, step: LeaseStep) -> None:
         live, never_ran = self._live, bool(self._token_error)
         self._token_error = ""
-        if live is None or live.is_over or never_ran:
+        if live is None or live.is_closed or never_ran:
             return
         if live.is_fenced:
             live.fence_again(step)
@@ -302,13 +302,13 @@ class SessionLease:
     def taken(self, by: LeaseRecord) -> None:
         log.warning("session %s lives elsewhere, in epoch %d", self._session, by.epoch)
         live = self._live
-        if live is not None and not live.is_over:
+        if live is not None and not live.is_closed:
             body = entries.FencedEntry("taken", by.epoch, by.owner)
             live.journal.happened(HOST_ACTOR, body, forced=True)
         self.save()
 
     def save(self) -> None:
-        if self._live is not None and not self._live.is_over:
+        if self._live is not None and not self._live.is_closed:
             self._live.save_parcel()
 
     def _extend_deadline(self) -> None:
@@ -327,5 +327,5 @@ class SessionLease:
 def fenced_error() -> Fenced:
     return Fenced(
         "this host lost the session's lease; what runs here is frozen until it has it again",
-        hint="`hold show` says how it stands; the session may live on another host",
+        hint="`hold show` tells the state of the lease; the session may live on another host",
     )

@@ -181,7 +181,7 @@ class LeaseRunner:
         if lease.record is not None:
             raise InvalidArgument(
                 "there is a record of the lease, which is being taken",
-                hint="wait; `hold show` says how it stands",
+                hint="wait; `hold show` tells the state of the lease",
             )
         self._give(Force(self._clock.now(), by, reason, 0))
         self._listener.save()

@@ -144,21 +144,21 @@ class LiveSession:
             last_at=parcel.last_output_at,
             blind=core.turn.blind,
             lease_allows=self.lease_allows,
-            may_read=lambda: not self.is_over and not self.is_fenced,
+            may_read=lambda: not self.is_closed and not self.is_fenced,
             answer=self.host_input.type,
             deliver=self._pump_readers,
             changed=changed,
         )
         self.halts = HaltControl(
             spec.place,
-            spec.mark,
+            spec.process_tag,
             core,
             self.journal,
             parcel.halt,
             report=self.handle,
             save=self.save_parcel,
             spawn=self.spawn,
-            is_closed=lambda: self.is_over,
+            is_closed=lambda: self.is_closed,
             fence_holds=self._fence_holds,
         )
         attribution = LineAttribution(
@@ -212,7 +212,7 @@ class LiveSession:
             self.journal,
             handle=self.handle,
             looked=self.handoffs.looked,
-            is_closed=lambda: self.is_over,
+            is_closed=lambda: self.is_closed,
             may_see=lambda actor: daemon.registry.may_see(actor, self),
             watchers=partial(daemon.operators.watchers, self),
         )
@@ -335,7 +335,7 @@ class LiveSession:
     def _shell_state(self) -> ShellState | None:
         if not self.spec.shell:
             return None
-        path = state_path(bell_path(self._daemon.home, self.spec.mark))
+        path = state_path(bell_path(self._daemon.home, self.spec.process_tag))
         return read_state(path, self.spec.nonce, self.spec.uid)
 
     # -- its lease ----------------------------------------------------------------------------
@@ -408,10 +408,10 @@ class LiveSession:
 
     def kill(self) -> None:
         """End the tree now, whatever it does. The keeper reports the end."""
-        if self.is_over:
+        if self.is_closed:
             return
         if self.core.state.is_stopped:  # what is stopped must not get to run on the way out
-            self.spawn(asyncio.to_thread(freeze.kill, self.spec.place, self.spec.mark))
+            self.spawn(asyncio.to_thread(freeze.kill, self.spec.place, self.spec.process_tag))
         else:
             end_processes(self.spec.place)
 
@@ -482,7 +482,7 @@ class LiveSession:
         return self.core.ending
 
     @property
-    def is_over(self) -> bool:
+    def is_closed(self) -> bool:
         """Ended, or no longer this daemon's."""
         return self.core.ending is not None or self._closed
 

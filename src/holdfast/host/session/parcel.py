@@ -1,6 +1,6 @@
 """What the keeper holds of a session, so that a new daemon can carry it on: a small state blob and
 descriptors. What changes with every byte is not here but in the session's shared memory
-(adapters.ring, adapters.ledger)."""
+(adapters/session_memory). Names of fields are a format: an old daemon's deposit has them."""
 
 from __future__ import annotations
 
@@ -18,8 +18,7 @@ from holdfast.ports.halt import Stopped
 
 
 class SessionSpec(Record):
-    """What does not change while an incarnation lives; with `kept`, all a new daemon needs to
-    carry on."""
+    """What does not change while an incarnation lives."""
 
     id: SessionId
     name: str
@@ -38,23 +37,23 @@ class SessionSpec(Record):
     born_as: str = ""  # the identity its processes were started under, when that is another
 
     @property
-    def mark(self) -> SessionId:
-        """What its processes have in their environment, and what its cgroup and FIFO are called."""
+    def process_tag(self) -> SessionId:
+        """What its processes have in their environment, and the name of its cgroup and FIFO."""
         return SessionId(self.born_as) if self.born_as else self.id
 
 
 class SavedHalt(Record):
     """A halt in force: what has to be known to end it."""
 
-    confirmed: bool  # the kernel said that everything stands still
+    confirmed: bool  # the kernel said that everything has stopped
     stopped: tuple[Stopped, ...] = ()  # at level plain: the processes to continue
-    standing: tuple[Stopped, ...] | None = None  # and those that stood still before it
+    standing: tuple[Stopped, ...] | None = None  # and those that had stopped before it
 
 
 class SavedExec(Record):
     """One command line that somebody waits for, or may ask for again."""
 
-    name: str  # by which it is known again (host.executing)
+    name: str  # by which it is known again (exec_runs.py)
     keyed: bool  # its asker gave it a key of its own
     operator: OperatorId  # who typed it, and as which input
     seq: int

@@ -1,10 +1,10 @@
-"""What happened to a session and could not be written down yet.
+"""What happened to a session and could not be recorded yet.
 
-A disk that is full or broken keeps nobody from halting, seizing or ending. What came of it waits
-here in order, and is written with its own time once it can be. Of who came and went only the number
-is told then: there may be any amount of it, and nothing of the reserve is spent on it.
+A full or broken disk keeps nobody from halting, seizing or ending. What follows from that waits
+here in order, and is written with its own time once it can be. Attaching and detaching is only
+counted: there may be any amount of it, and nothing of the reserve is spent on it.
 
-In memory only: a daemon that dies before it could write takes this along.
+In memory only: it is lost with a daemon that dies before it could write.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Backlog:
         self.why = why
 
     def count(self, at: float, actor: str, body: Body, why: str) -> None:
-        """This happened, and its number is all that will be told."""
+        """This happened; only how often is recorded."""
         self.why = why
         key = actor, body.tag
         if key not in self._counted and len(self._counted) >= JOURNAL_BACKLOG_ENTRIES:

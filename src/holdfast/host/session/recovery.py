@@ -45,7 +45,7 @@ def recover(daemon: Daemon, deposit: Collected) -> LiveSession:
     lease = None
     if parcel.lease is not None:
         spec = parcel.spec
-        lease = daemon.leases.carry_on(spec.id, spec.mark, spec.place.cgroup, parcel.lease)
+        lease = daemon.leases.carry_on(spec.id, spec.process_tag, spec.place.cgroup, parcel.lease)
     live = LiveSession(daemon, parcel, fds, ring, ledger, writer, lease)
     live.journal.settle_inputs(ledger, recent)
     authority, scopes = daemon.actors.authority, live.scopes()

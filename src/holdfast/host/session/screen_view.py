@@ -2,8 +2,8 @@
 
 Output is not parsed as it comes: the ring holds it, and the screen catches up when somebody needs
 a view, or when much of it waits. A session that prints little never has a screen at all, and a
-flood of plain lines is mostly skipped (see core.flood): what scrolled by cannot be seen any more.
-The screen always stands between escape sequences, so a snapshot plus the bytes that follow its
+flood of plain lines is mostly skipped (core/scroll_skip.py): what scrolled by is out of sight.
+The screen is always between escape sequences, so a snapshot plus the bytes that follow its
 offset is the whole truth.
 
 A screen is daemon memory, so it dies with the daemon. Its state is therefore checkpointed into the
