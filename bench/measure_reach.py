@@ -88,7 +88,7 @@ def _echo(stage: Stage, far: Far, attached: contextlib.ExitStack) -> list[Row]:
 
 def _ssh(stage: Stage, attached: contextlib.ExitStack) -> dict[str, Terminal]:
     """The content script by ssh to an sshd of our own on loopback, directly and through a jump host
-    (the same sshd), which like a relay only passes on what it cannot read. Empty without an sshd."""
+    (the same sshd), which like a relay only passes on what it cannot read. {} without an sshd."""
     sshd = "/usr/sbin/sshd"
     if not os.path.exists(sshd):
         return {}
