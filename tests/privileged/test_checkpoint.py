@@ -160,12 +160,12 @@ import os, sys
 sys.path.insert(0, sys.argv[1])
 from holdfast.adapters.criu import checkpoint
 from holdfast.adapters.launch import syscalls
-linux.unshare(linux.CLONE_NEWNS)
-linux.mount(None, "/", None, linux.MS_REC | linux.MS_PRIVATE)
-linux.mount("tmpfs", "/run", "tmpfs")
-linux.mount("tmpfs", "/mnt", "tmpfs")
+syscalls.unshare(syscalls.CLONE_NEWNS)
+syscalls.mount(None, "/", None, syscalls.MS_REC | syscalls.MS_PRIVATE)
+syscalls.mount("tmpfs", "/run", "tmpfs")
+syscalls.mount("tmpfs", "/mnt", "tmpfs")
 open("/mnt/file", "w").close()
-linux.mount("/etc/hostname", "/mnt/file", None, linux.MS_BIND)
+syscalls.mount("/etc/hostname", "/mnt/file", None, syscalls.MS_BIND)
 from process.launching import Sessions
 from holdfast.model.ids import SessionId
 from holdfast.model.state import Level
@@ -173,10 +173,10 @@ with Sessions(Level.MOVABLE) as sessions:
     before = sessions.launch("bash", "--norc", "--noprofile", "-i", cwd="/mnt")
     before.ask("exec 5>/run/log; echo one >&5")
     assert set(before.place.mounts) >= {"/run", "/mnt", "/mnt/file"}, before.place
-    criu.dump(before.place, before.master, sys.argv[2])
+    checkpoint.dump(before.place, before.master, sys.argv[2])
     before.finish()
     session = SessionId.of_key(os.urandom(32))
-    after = sessions.adopt(criu.restore(sys.argv[2], session, sessions.instance))
+    after = sessions.adopt(checkpoint.restore(sys.argv[2], session, sessions.instance))
     after.ask("echo two >&5")
     assert after.ask("pwd; cat file") == "/mnt\\n" + open("/etc/hostname").read().strip()
     assert open("/run/log").read() == "one\\ntwo\\n"

@@ -160,16 +160,16 @@ from holdfast.adapters.halt import cgroup
 from holdfast.adapters.launch import syscalls
 from holdfast.adapters.launch import mounts
 from holdfast.model.state import Ending, Level
-linux.unshare(linux.CLONE_NEWNS)
-linux.mount(None, "/", None, linux.MS_REC | linux.MS_PRIVATE)
-linux.mount("tmpfs", "/mnt", "tmpfs")
+syscalls.unshare(syscalls.CLONE_NEWNS)
+syscalls.mount(None, "/", None, syscalls.MS_REC | syscalls.MS_PRIVATE)
+syscalls.mount("tmpfs", "/mnt", "tmpfs")
 os.makedirs("/mnt/deep")
-linux.mount("tmpfs", "/mnt/deep", "tmpfs")
+syscalls.mount("tmpfs", "/mnt/deep", "tmpfs")
 os.makedirs("/mnt/bound")
-linux.mount("/etc", "/mnt/bound", None, linux.MS_BIND)
+syscalls.mount("/etc", "/mnt/bound", None, syscalls.MS_BIND)
 for name in ("/mnt/here", "/mnt/deep/there"):
     open(name, "w").close()
-linux.mount("cgroup2", "/sys/fs/cgroup", "cgroup2")
+syscalls.mount("cgroup2", "/sys/fs/cgroup", "cgroup2")
 from process.launching import Sessions
 from process.waiting import read_all
 with Sessions(Level.CONTAINED) as sessions:

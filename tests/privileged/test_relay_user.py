@@ -114,7 +114,7 @@ def test_where_its_program_is_closed_to_others_it_stays_and_says_so() -> None:
         host.up()
         users, log = users_of(host.relay_pid()), Path(host.home, "host.log").read_text()
         if not all(each.stat().st_mode & 1 for each in Path(sys.base_prefix).parents):
-            assert users == {0} and "is not readable for nobody" in log
+            assert users == {0} and "cannot be read by nobody" in log
         else:
             assert users == {NOBODY}
     finally:

@@ -79,4 +79,4 @@ def test_every_state_of_the_machine_is_met() -> None:
 
     Checker(Rules(Met, states_max=12_000)).check()
     assert met >= {"waiting", "asking", "held", "released", "fenced"}
-    assert met >= {"Look", "Write", "Acquired", "Renewed", "Fenced", "Released"}
+    assert met >= {"ReadRecord", "Write", "Acquired", "Renewed", "LeaseFenced", "Released"}
