@@ -131,11 +131,11 @@ def test_a_read_only_state_directory_refuses_new_sessions_and_spares_the_living(
 
 _SPEC_FAILS_ONCE = """
 import holdfast.host.session_store as store
-whole = store.Store.save_spec
+whole = store.SessionStore.save_spec
 def save_spec(self, stored):
-    store.Store.save_spec = whole
+    store.SessionStore.save_spec = whole
     raise store.StorageFailed("no room")
-store.Store.save_spec = save_spec
+store.SessionStore.save_spec = save_spec
 """
 
 
