@@ -441,6 +441,10 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "Every input of every actor comes through one ingest: one order, one attribution.",
         tests=(
             *_in(
+                "unit/test_one_ingest",
+                "test_nothing_is_judged_recorded_or_typed_past_the_executor",
+            ),
+            *_in(
                 "faults/test_linearizable",
                 "test_one_order_explains_what_twenty_actors_did_while_the_daemon_was_killed",
             ),

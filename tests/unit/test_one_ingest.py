@@ -47,6 +47,7 @@ def trespasses(source: str, file: str) -> Iterator[str]:
                 yield f"{file}:{node.lineno} {on}.{node.attr}"
 
 
+@pytest.mark.requirement("A1")
 def test_nothing_is_judged_recorded_or_typed_past_the_executor() -> None:
     files = sorted(HOST.rglob("*.py"))
     assert len(files) > 50
