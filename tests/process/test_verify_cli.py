@@ -247,7 +247,7 @@ def test_a_torn_tail_after_host_death_is_reported_cut_and_recorded(lost: tuple[H
     status, judged = verified(hold, directory, session)
     assert (status, judged["verdict"], judged["torn_bytes"]) == (1, "torn_tail", 8)
     done = hold("verify", "--dir", str(directory), "--session", session)
-    assert done.stdout.startswith(f"torn tail: after entry {judged['records']} stand 8 bytes")
+    assert done.stdout.startswith(f"torn tail: after entry {judged['records']} there are 8 bytes")
     hold.ok("up", "-d")
     assert hold.ok("verify", session).startswith("intact")
     told = [each for each in log(hold, session) if each["kind"] == "tail_cut"]
