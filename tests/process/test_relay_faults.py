@@ -688,10 +688,10 @@ def test_a_renewed_certificate_is_read_on_sighup_and_a_bad_one_leaves_the_old(
         async with Dialler(relay, _pinned(first)) as dialler:
             host = await dialler.host()
             used[0].write_text("no certificate")
-            await hung_up(relay, "the old certificate stays")
+            await hung_up(relay, "keeping the old certificate")
             operator = await dialler.operator()
             put(second)
-            await hung_up(relay, "the certificate was read again")
+            await hung_up(relay, "the certificate was reloaded")
             await operator.open(host.key.public)  # who is there stays
             with pytest.raises(aiohttp.ServerFingerprintMismatch):
                 await dialler.operator()
