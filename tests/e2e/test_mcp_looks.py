@@ -23,8 +23,7 @@ from e2e.agents import PATIENCE_S, agent, host_of_otto, served
 from holdfast.mcp.agent_desk import AgentDesk
 from holdfast.mcp.changes import Changes
 from holdfast.mcp.read_tools import ReadTools
-from holdfast.mcp.recorded import head
-from holdfast.mcp.resources import journal_lines
+from holdfast.mcp.resources import head, journal_lines
 from holdfast.model.shell_state import Change, ChangeKind, What
 from holdfast.model.size import Size
 from holdfast.sdk.aio.session import Session

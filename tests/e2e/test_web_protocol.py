@@ -188,7 +188,7 @@ def test_what_is_known_of_a_session_can_be_asked(page: Probe, box: Faraway) -> N
     assert page.ask("catchUp", 0)["through_seq"] > 0
     assert page("me") in page("actors")
     assert page("lastLine", "asked", "$")
-    made = page.ask("invite", {"rights": ["read"], "expiresS": 600, "lastsS": 3600})
+    made = page.ask("invite", {"rights": ["read"], "expires_s": 600, "lasts_s": 3600})
     assert "/i#" in made["link"]
     assert page("preview", made["link"]) == box.relay.url.partition("//")[2]
     assert page("machines")[0]["key"] == machine

@@ -48,8 +48,9 @@ input_custody.InputCustody.take_inputs = later
     "one form is not recorded": """
 from holdfast.host.session import input_custody
 really_stage = input_custody.InputCustody._stage
-def stage(self, first):
-    return first.form != "submit" and really_stage(self, first)
+def stage(self, first, secret):
+    if first.form != "submit":
+        really_stage(self, first, secret)
 input_custody.InputCustody._stage = stage
 """,
     "rights are judged once": """
@@ -66,7 +67,7 @@ authority.Authority._rights_of = rights_of
     "a repeat is typed again": """
 from holdfast.core import input_machine
 assert input_machine.InputMachine.is_new
-input_machine.InputMachine.is_new = lambda self, operator, seq, size: True
+input_machine.InputMachine.is_new = lambda self, offered: True
 """,
     "gathered keys die with the daemon": """
 from holdfast.adapters.session_memory import burst_page

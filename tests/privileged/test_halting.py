@@ -8,11 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.adapters.criu import checkpoint
 from holdfast.adapters.halt import cgroup, freeze
 from holdfast.adapters.proc import procfs
 from holdfast.host.session.halt_control import thaw_all
-from holdfast.model.ids import SessionId
 from holdfast.model.state import Ending, Level
 from process import halt_scenes as scenes
 from process.launching import Running, Sessions
@@ -83,7 +81,7 @@ def test_a_halted_tree_can_be_killed(sessions: Sessions) -> None:
     running = scenes.started(sessions, scenes.BUSY)
     assert freeze.halt(running.place).frozen
     assert freeze.kill(running.place)
-    assert not cgroup.populated(running.place.cgroup)
+    assert not cgroup.processes(running.place.cgroup)
     running.finish()
 
 
@@ -217,28 +215,3 @@ def test_the_actor_is_read_below_this_session_only() -> None:
     nested = "0::/holdfast-x/s1/actor-ann/holdfast-y/s9/actor-bob\n"
     assert cgroup.actor_in(nested, mine) == "ann"
     assert cgroup.actor_in(nested, "/sys/fs/cgroup/a/holdfast-y/s9") == "bob"
-
-
-@pytest.mark.parametrize("frozen", [False, True])
-def test_a_session_with_leaves_is_dumped_and_comes_back_without_them(
-    sessions: Sessions, tmp_path: Path, frozen: bool
-) -> None:
-    """The kernel's image has no place for them: whoever restores puts the processes back."""
-    found = checkpoint.find()
-    if isinstance(found, str):
-        pytest.skip(f"needs CRIU: {found}")
-    before = scenes.shell(sessions)
-    _counting(before, "ann", tmp_path)
-    cgroup.enter(cgroup.leaf(before.place.cgroup, "bob"), before.place.shell_pid)
-    image = tmp_path / "image"
-    if frozen:
-        assert freeze.halt(before.place).frozen
-    checkpoint.dump(before.place, before.master, str(image))
-    before.finish()
-    restored = checkpoint.restore(str(image), SessionId.of_key(os.urandom(32)), sessions.instance)
-    after = sessions.adopt(restored)
-    inside = cgroup.processes(after.place.cgroup)
-    assert {cgroup.actor_of(after.place.cgroup, pid) for pid in inside} == {""}
-    assert "Running" in after.ask("jobs")
-    cgroup.enter(cgroup.leaf(after.place.cgroup, "bob"), after.place.shell_pid)
-    assert cgroup.actor_of(after.place.cgroup, after.place.shell_pid) == "bob"

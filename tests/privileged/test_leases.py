@@ -164,7 +164,7 @@ def test_a_session_whose_lease_nobody_remembers_runs_on_by_an_attributed_force(
     host.ok("actor", "add", "bot")
     host.ok("grant", "bot", "execute", "r")
     host.fails("not_permitted", "--as", "bot", "resume", "r", "--force-lease", "I want to")
-    assert "runs on" in host.ok("resume", "r", "--force-lease", "the file was lost")
+    assert "is resumed" in host.ok("resume", "r", "--force-lease", "the file was lost")
     counts(counter)
     assert host.epoch("r") == 2 and host.lease("r")["state"] == "held"
     (forced,) = (line for line in host.ok("log", "r").splitlines() if "by force" in line)

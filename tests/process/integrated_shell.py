@@ -34,7 +34,7 @@ from holdfast.adapters.shell.integration import (
     state_path,
 )
 from holdfast.adapters.shell.state_file import read_state
-from holdfast.core import output_marks, shell_changes
+from holdfast.core import command_output, shell_changes
 from holdfast.model.shell_state import Change, ShellState
 
 DEADLINE_S = 8.0
@@ -144,8 +144,8 @@ class Shell:
     def shown(self, seq: int) -> str:
         """The output of command `seq`, once its end mark has come through the terminal."""
         begin, end = (
-            output_marks.mark(output_marks.BEGIN, seq),
-            output_marks.mark(output_marks.END, seq),
+            command_output.mark(command_output.BEGIN, seq),
+            command_output.mark(command_output.END, seq),
         )
         self.until(lambda: bool(begin.search(self.output) and end.search(self.output)))
         first, last = begin.search(self.output), list(end.finditer(self.output))[-1]

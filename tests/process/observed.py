@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.adapters.proc.observation import ProcObservation
-from holdfast.adapters.proc.terminal import TIOCGPTN
+from holdfast.adapters.pty import TIOCGPTN
 from holdfast.core.activity import judge, why
 from holdfast.model.graph import Evidence, Graph, Process
 from holdfast.model.spec import Place

@@ -121,16 +121,19 @@ def test_interrupting_exec_leaves_the_command_running(host_home: Hold) -> None:
     host_home.ok("wait", "sturdy", "--for", "input", "--timeout", "20")
 
 
-def test_exec_tells_the_truth_when_the_daemon_is_replaced(host_home: Hold) -> None:
+def test_exec_follows_its_command_across_a_new_daemon(host_home: Hold) -> None:
     host_home.shell("torn")
-    process = host_home.start("exec", "torn", "--", "echo begun; read answer")
+    process = host_home.start(
+        "exec", "torn", "--", "echo begun; read answer; echo $answer; (exit 7)"
+    )
     assert process.stdout is not None
     assert process.stdout.readline() == b"begun\n"
     host_home.ok("daemon", "restart")
-    _, said = process.communicate(timeout=30)
-    assert process.returncode == 69, said
-    assert b"it is still running (host_lost); `hold wait torn --for prompt`" in said
     host_home.ok("wait", "torn", "--for", "input", "--timeout", "20")
+    host_home.ok("send", "torn", "--enter", "carried on")
+    printed, said = process.communicate(timeout=30)
+    assert (process.returncode, said) == (7, b"")
+    assert printed.endswith(b"carried on\n") and b"begun" not in printed
 
 
 def test_send_types_text_and_presses_enter_only_when_asked(host_home: Hold) -> None:

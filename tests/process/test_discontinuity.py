@@ -12,7 +12,6 @@ import pytest
 from holdfast.adapters.journal_files.segments import JournalReader
 from holdfast.adapters.signing import check
 from holdfast.journal import entries
-from holdfast.journal.lineage import follows
 from process.commanding import Hold, keepers_end
 from process.terminals import Terminal
 
@@ -53,7 +52,8 @@ def test_a_damaged_journal_ends_the_identity_and_what_runs_goes_on_as_a_successo
     assert statement.is_signed(check)
     began = next(_reader(fresh_home, new).entries(1, 1)).body
     assert isinstance(began, entries.Began)
-    assert follows(began, old, statement)
+    named = (began.predecessor, began.predecessor_seq, began.predecessor_hash)
+    assert named == (old, statement.last_seq, statement.last_hash)
 
     fresh_home.ok("daemon", "restart")
     assert fresh_home.json("show", "work")["id"] == new, "and it stays the successor"

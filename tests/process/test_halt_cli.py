@@ -84,7 +84,7 @@ def test_what_does_not_listen_is_frozen_all_the_same(
     assert "a system call that was under way may still complete" in said
     assert f"hold resume {name}" in said
     assert host_home.json("show", name)["state"] == "halted"
-    assert f"{name} runs on" in host_home.ok("resume", name)
+    assert f"{name} is resumed" in host_home.ok("resume", name)
     soon_grows(counter)
     receipt = host_home.json("halt", name)
     assert set(receipt) == set(Receipt._fields)

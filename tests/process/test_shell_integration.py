@@ -15,7 +15,7 @@ from holdfast.adapters.shell.integration import (
     PromptShown,
     integrate,
 )
-from holdfast.core import output_marks
+from holdfast.core import command_output
 from holdfast.core.command_output import CommandOutput
 from process.integrated_shell import NONCE_FD, Start, starter
 
@@ -92,12 +92,12 @@ def test_a_line_that_does_not_parse_begins_and_ends_without_running(
         if kind == "fish":  # which keeps the line for correction
             shell.type(b"\x15")
     if kind != "fish":
-        ended = output_marks.mark(output_marks.END, end.seq)
+        ended = command_output.mark(command_output.END, end.seq)
         shell.until(lambda: bool(ended.search(shell.output)))
         refusal = CommandOutput(end.seq, parsed=False)
         complaint = refusal.feed(shell.output) + refusal.end_reported()
         assert b"error near" in complaint
-        assert not output_marks.mark(output_marks.BEGIN, end.seq).search(shell.output)
+        assert not command_output.mark(command_output.BEGIN, end.seq).search(shell.output)
     assert shell.run("true")[1].status == 0
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from holdfast.adapters.shell import integration as shell_adapter
 from holdfast.adapters.shell.state_file import read_state
-from holdfast.core.output_marks import mark
+from holdfast.core.command_output import mark
 from holdfast.core.shell_changes import changes
 from holdfast.model.change_text import text
 from process.integrated_shell import Shell, Start, starter

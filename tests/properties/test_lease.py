@@ -30,7 +30,6 @@ from holdfast.core.lease.events import (
     WriteUnknown,
 )
 from holdfast.core.lease.machine import Lease
-from holdfast.core.lease.snapshot import kept, restored
 from holdfast.core.lease.table import FENCED, HELD, RELEASED
 from holdfast.model.ids import SessionId
 from holdfast.model.lease import LeaseRecord, LeaseTerms
@@ -178,7 +177,7 @@ class World:
 
 def _again(host: Host) -> Lease:
     """The same machine after its daemon's restart, as the kind under test."""
-    lease = restored(kept(host.lease, "boot"), "boot")
+    lease = Lease.of(host.lease.kept("boot"), "boot")
     lease.__class__ = host.kind
     return lease
 

@@ -1067,7 +1067,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
             ),
             *_in(
                 "process/test_cli",
-                "test_exec_tells_the_truth_when_the_daemon_is_replaced",
+                "test_exec_follows_its_command_across_a_new_daemon",
             ),
             *_in(
                 "faults/test_mutants",
@@ -1209,7 +1209,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
             "core/session.py",
             "host/session/record.py",
             "adapters/session_memory/burst_page.py",
-            "wire/actor_claim.py",
+            "wire/messages/access.py",
         ),
     ),
     Requirement(
@@ -1563,7 +1563,6 @@ REQUIREMENTS: tuple[Requirement, ...] = (
                 "unit/test_journal_proof",
                 "test_a_whole_journal_is_discontinued_by_its_last_entry_and_never_extended",
                 "test_a_damaged_journal_is_not_extended_and_its_end_is_stated_beside_it",
-                "test_a_successor_names_its_predecessor_at_the_place_it_ended",
             ),
             *_in(
                 "privileged/test_leases",

@@ -25,7 +25,7 @@ from holdfast.sdk.reach import machines
 from holdfast.sdk.reach.machines import Machine
 from holdfast.sdk.reach.relay_connection import HostStream, RelayLink
 from holdfast.wire import relay_messages as r
-from holdfast.wire.device_keys import channel_key, device_of
+from holdfast.wire.key_agreement import channel_key, device_of
 from holdfast.wire.messages.base import Message, Request
 
 SESSION_KEY, HOST, OTHER = (SigningKey(bytes([number]) * 32) for number in (1, 2, 3))

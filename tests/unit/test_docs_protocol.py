@@ -18,11 +18,11 @@ from holdfast.journal.verdict import Break, VerdictKind
 from holdfast.model import actor, envelope, limits, shell_state, state
 from holdfast.model.errors import ProtocolViolation
 from holdfast.model.ids import ActorId, OperatorId
-from holdfast.wire.actor_claim import claim_text
 from holdfast.wire.frames import Decoder, encode, output_head
 from holdfast.wire.messages import BY_TAG, access, journal, turn
 from holdfast.wire.messages import admission as wire_admission
 from holdfast.wire.messages import session as m
+from holdfast.wire.messages.access import claim_text
 from unit import documented
 from unit.scripts import script
 

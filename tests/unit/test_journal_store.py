@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.adapters.journal_files.segments import JournalReader, state_discontinuity
-from holdfast.adapters.journal_files.writer import Cut, JournalWriter
+from holdfast.adapters.journal_files.writer import JournalWriter
 from holdfast.adapters.signing import SigningKey, check
 from holdfast.journal.entries import CarriedOn, EndedEntry, InputEntry
 from holdfast.journal.lineage import Discontinuity
@@ -73,7 +73,7 @@ def test_a_torn_tail_is_cut_at_opening_and_told(tmp_path: Path, room: int, whole
     path.write_bytes(data[:last] + torn + bytes(room))
     assert journal.verdict().outcome is VerdictKind.TORN_TAIL
     journal.reopened(whole)
-    assert journal.writer.cut == Cut(len(torn), 6)
+    assert journal.writer.cut == len(torn)
     assert journal.type(1, actor="bob").verdict().outcome is VerdictKind.INTACT
     assert journal.verdict().last_seq == 7
     assert torn not in path.read_bytes()
@@ -84,7 +84,7 @@ def test_a_segment_that_never_got_its_header_is_part_of_the_torn_tail(tmp_path: 
     journal = Journal(tmp_path).type(2).sealed().type(1)
     (tmp_path / "journal-00000002.seg").write_bytes(bytes(100))
     assert journal.verdict().outcome is VerdictKind.TORN_TAIL
-    assert journal.reopened().writer.cut == Cut(0, 6)
+    assert journal.reopened().writer.cut == 0
     assert len(journal.segments()) == 1
     assert journal.type(1).verdict().outcome is VerdictKind.INTACT
 

@@ -25,8 +25,7 @@ from holdfast.core.lease.events import (
     WriteLost,
     WriteUnknown,
 )
-from holdfast.core.lease.machine import Lease
-from holdfast.core.lease.snapshot import SavedLease, kept, restored
+from holdfast.core.lease.machine import Lease, SavedLease
 from holdfast.core.lease.table import (
     ASKING,
     FENCED,
@@ -373,10 +372,10 @@ def test_what_is_not_in_the_table_is_refused_and_changes_nothing(
     if (state, step) in TRANSITIONS or (state is FENCED and step is LeaseStep.RELEASE):
         lease.handle(event)
         return
-    before = kept(lease, "boot")
+    before = lease.kept("boot")
     with pytest.raises(InvalidArgument):
         lease.handle(event)
-    assert kept(lease, "boot") == before
+    assert lease.kept("boot") == before
 
 
 def _in_state(state: LeaseState) -> Lease:
@@ -402,7 +401,7 @@ def _in_state(state: LeaseState) -> Lease:
 def test_a_lease_outlives_its_daemon_and_looks_first() -> None:
     lease = held()
     lease.handle(LeaseTick(102.0))  # a renewal is under way; its answer will not be heard
-    again = restored(SavedLease.unpack(kept(lease, "boot 1").pack()), "boot 1")
+    again = Lease.of(SavedLease.unpack(lease.kept("boot 1").pack()), "boot 1")
     assert again.usable(107.9)
     assert not again.usable(108.0)
     assert again.handle(LeaseTick(103.0)) == [ReadRecord()]
@@ -410,19 +409,19 @@ def test_a_lease_outlives_its_daemon_and_looks_first() -> None:
 
 
 def test_a_claim_under_way_outlives_its_daemon_as_one_without_an_answer() -> None:
-    again = restored(kept(_in_state(ASKING), "boot 1"), "boot 1")
+    again = Lease.of(_in_state(ASKING).kept("boot 1"), "boot 1")
     assert again.state is WAITING
     assert again.handle(LeaseTick(103.0)) == [ReadRecord()]
     assert writes(again.handle(RecordSeen(103.0, 8, mine(5))))
 
 
 def test_a_pinned_lease_outlives_its_daemon_without_a_date_in_it() -> None:
-    again = restored(SavedLease.unpack(kept(held(PINNED), "boot 1").pack()), "boot 1")
+    again = Lease.of(SavedLease.unpack(held(PINNED).kept("boot 1").pack()), "boot 1")
     assert again.usable(1e12)
 
 
 def test_no_lease_outlives_the_boot_its_times_are_of() -> None:
-    again = restored(kept(held(), "boot 1"), "boot 2")
+    again = Lease.of(held().kept("boot 1"), "boot 2")
     assert again.state is FENCED
     assert not again.usable(100.5)
 

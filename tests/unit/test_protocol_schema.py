@@ -20,10 +20,8 @@ def test_the_web_apps_messages_are_written_from_the_schema() -> None:
 
 
 def test_a_request_that_does_not_name_its_answer_is_an_error_not_a_gap() -> None:
-    class Unanswered(Request):
+    class Unanswered(Request, tag="unanswered"):
         """Nothing is said of an answer."""
-
-        tag = "unanswered"
 
     with pytest.raises(SystemExit, match="Unanswered"):
         script("protocol-schema").Schema().request(Unanswered)

@@ -18,10 +18,9 @@ from holdfast.sdk.reach import secure_channel as remote_channel
 from holdfast.sdk.reach.machines import Machine
 from holdfast.sdk.reach.secure_channel import DeviceKeys, RemoteChannel, dial
 from holdfast.wire.channel import HostChannel, HostHandshake
-from holdfast.wire.device_keys import channel_key, device_of
 from holdfast.wire.epochs import EpochFloor, Incarnation
 from holdfast.wire.input_chain import InputBook
-from holdfast.wire.key_agreement import KeyPair
+from holdfast.wire.key_agreement import KeyPair, channel_key, device_of
 from holdfast.wire.record_layer import OpenedRecord, RecordKind
 from holdfast.wire.signed_input import SignedInput
 from holdfast.wire.stream_opening import Opening, read_opening
@@ -170,7 +169,7 @@ def test_a_way_that_ends_before_it_is_used_is_closed(monkeypatch: pytest.MonkeyP
         machine = Machine("box", HOST.public.hex(), (), "me")
         bridge = remote._Bridge(machine, device, link)  # type: ignore[arg-type]
         opening, floor = Opening(SESSION), EpochFloor()
-        bridge._host = await dial(wire, opening, SESSION, device, floor, bridge._ended)  # type: ignore[arg-type]
+        bridge._host = await dial(wire, opening, SESSION, device, floor, bridge._end)  # type: ignore[arg-type]
         link.on_leave()
         ours, theirs = socket.socketpair()
         with theirs:

@@ -20,10 +20,9 @@ from holdfast.model.limits import CHANNEL_OVERDUE_S, CHANNEL_RENEW_S
 from holdfast.sdk.reach.secure_channel import DeviceKeys
 from holdfast.wire import relay_messages as r
 from holdfast.wire.channel import OperatorChannel, OperatorHandshake
-from holdfast.wire.device_keys import channel_key, device_of
 from holdfast.wire.epochs import EpochFloor, Incarnation
 from holdfast.wire.input_chain import InputBook, InputStream
-from holdfast.wire.key_agreement import KeyPair
+from holdfast.wire.key_agreement import KeyPair, channel_key, device_of
 from holdfast.wire.messages.base import Message
 from holdfast.wire.record_layer import RecordKind
 from holdfast.wire.request_classes import body_of

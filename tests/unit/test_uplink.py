@@ -17,8 +17,8 @@ from holdfast.host.reach.uplink import Uplink
 from holdfast.model.errors import RelayUnreachable
 from holdfast.model.ids import SessionId
 from holdfast.wire import relay_messages as r
-from holdfast.wire.device_keys import channel_key, device_of
 from holdfast.wire.ed25519 import check
+from holdfast.wire.key_agreement import channel_key, device_of
 from holdfast.wire.messages.base import Message
 from unit.virtual_time import run
 

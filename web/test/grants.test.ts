@@ -104,7 +104,7 @@ test('records of a journal are read, and must follow one another', () => {
   const bytes: Uint8Array[] = records.map((each: Json) => unhex(each.record))
   const read = readRecords(bytes)
   expect(read.map(({ kind }) => kind)).toEqual(records.map((each: Json) => each.kind))
-  expect(read[0]?.body).toEqual(plain(records[0].body))
+  expect(read[0]?.fields).toEqual(plain(records[0].body))
   expect(() => readRecords([bytes[0]!, bytes[2]!])).toThrow(refusedAs('journal_damaged'))
   const altered = bytes.map((each) => each.slice())
   altered[1]![20]! ^= 1

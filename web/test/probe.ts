@@ -4,7 +4,7 @@
 import { createInterface } from 'node:readline'
 import { WebSocket as NodeWebSocket } from 'ws'
 import type { Hold, Notice, SessionHandle } from '../src/hold/api'
-import { asHoldError } from '../src/hold/errors'
+import { asHoldError } from '../src/wire/errors'
 import { openHold } from '../src/hold/hold'
 import { MemoryStore } from '../src/hold/store'
 

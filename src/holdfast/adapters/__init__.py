@@ -9,12 +9,11 @@ sessions.
     proc/            what the kernel knows of a session's processes
     shell/           shell integration: starting shells, their reports, their state
     ghostty/         screens, by libghostty-vt
-    criu/            checkpoint and restore
+    criu/            finding or installing a CRIU that works here
     sqlite/, nats/   the coordination point, and the bus between relays; memory/ has their twins
     pty.py           terminals
     signing.py       the host's Ed25519 keys
     atomic_file.py   files replaced atomically
     compiled.py      the native programs, compiled on this machine
     lan_address.py   this machine's address in the local network
-    level.py         the best level of this machine
 """

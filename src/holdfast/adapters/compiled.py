@@ -47,18 +47,6 @@ def directory() -> Path:
     return Path(beside if os.access(os.path.dirname(beside), os.W_OK) else cache)
 
 
-def built(name: str) -> Path | None:
-    """The compiled program if it was built, without compiling it."""
-    program = _PROGRAMS[name]
-    try:
-        text = (_SOURCES / program.source).read_bytes()
-    except OSError:
-        return None
-    name = program.file_name(text, os.uname().machine)
-    places = kept_in(sys.prefix, os.environ, os.path.expanduser("~"))
-    return next((Path(p, name) for p in places if os.access(f"{p}/{name}", os.X_OK)), None)
-
-
 def build(name: str, into: Path | None = None) -> Path | str:
     """The compiled program, built now if it was not yet; or the reason why there is none."""
     program = _PROGRAMS[name]

@@ -9,7 +9,6 @@ Deliberately does no reading or writing of what is typed or shown.
 
 from __future__ import annotations
 
-import array
 import fcntl
 import os
 import struct
@@ -22,6 +21,7 @@ from holdfast.model.size import Size
 TIOCGPTPEER = 0x5441
 TIOCSPTLCK = 0x4004_5431
 TIOCGPTN = 0x8004_5430
+TIOCGSID = 0x5429  # kernel session of the terminal; a master answers for its slave
 _IUTF8 = 0x4000  # termios does not name it
 _TTY_GID_USUAL = 5
 
@@ -33,11 +33,6 @@ class PtyPair(Record):
     slave: int
     path: str  # of the slave, as its users see it
     devpts: int = -1  # the private instance, mounted nowhere yet
-
-    def close(self) -> None:
-        for fd in (self.master, self.slave, self.devpts):
-            if fd >= 0:
-                os.close(fd)
 
 
 def open_plain(size: Size, uid: int) -> PtyPair:
@@ -62,7 +57,7 @@ def open_private(size: Size, uid: int) -> PtyPair:
 def _prepared(master: int, devpts: int, size: Size, uid: int) -> PtyPair:
     try:
         fcntl.ioctl(master, TIOCSPTLCK, struct.pack("i", 0))
-        index = struct.unpack("i", fcntl.ioctl(master, TIOCGPTN, bytes(4)))[0]
+        index = ask(master, TIOCGPTN)
         slave = open_slave(master)
         try:
             set_size(master, size)
@@ -114,17 +109,26 @@ def size(master: int) -> Size:
     return Size(cols, rows)
 
 
-def foreground_pgid(master: int) -> int | None:
-    """Process group in the foreground, in the caller's numbering; None when there is none."""
+def foreground_pgid(master: int) -> int:
+    """Process group in the foreground, in the caller's numbering; 0 when there is none."""
     return _process_id(master, termios.TIOCGPGRP)
 
 
-def _process_id(master: int, request: int) -> int | None:
+def kernel_session(master: int) -> int:
+    """The kernel session that has the terminal; 0 when there is none."""
+    return _process_id(master, TIOCGSID)
+
+
+def _process_id(master: int, request: int) -> int:
     try:
-        found: int = struct.unpack("i", fcntl.ioctl(master, request, bytes(4)))[0]
+        return ask(master, request)
     except OSError:  # no session has this terminal (yet, or any longer)
-        return None
-    return found or None
+        return 0
+
+
+def ask(fd: int, request: int) -> int:
+    """The answer to a request whose answer is one number."""
+    return int(struct.unpack("i", fcntl.ioctl(fd, request, bytes(4)))[0])
 
 
 def settings(master: int) -> list[int | list[bytes | int]]:
@@ -136,23 +140,25 @@ _termios = bytearray(64)  # the kernel's structure, with room to spare
 _local_flags = memoryview(_termios)[12:16].cast("I")
 
 
-def reads_secretly(master: int) -> bool:
-    """Whether a program reads lines with echo off: what is typed now is a secret. Asked at every
-    key press, so it reads the one word it needs. A line editor has echo off too, and no lines."""
-    return _local(master) & (termios.ICANON | termios.ECHO) == termios.ICANON
+def reads_secretly(local: int) -> bool:
+    """Whether a program reads lines with echo off: what is typed now is a secret. A line editor has
+    echo off too, and no lines."""
+    return local & (termios.ICANON | termios.ECHO) == termios.ICANON
 
 
-def reads_lines(master: int) -> bool:
+def reads_lines(local: int) -> bool:
     """Whether it is in line mode: readers get what was typed after Enter."""
-    return bool(_local(master) & termios.ICANON)
+    return bool(local & termios.ICANON)
 
 
-def forgets_on_signals(master: int) -> bool:
+def forgets_on_signals(local: int) -> bool:
     """Whether a key for a signal also takes away what was typed and nobody has read."""
-    return _local(master) & (termios.ISIG | termios.NOFLSH) == termios.ISIG
+    return local & (termios.ISIG | termios.NOFLSH) == termios.ISIG
 
 
-def _local(master: int) -> int:
+def local_modes(master: int) -> int:
+    """How the terminal treats what is typed (`c_lflag`). Asked at every key press, so it reads the
+    one word that is needed."""
     try:
         fcntl.ioctl(master, termios.TCGETS, _termios)
     except OSError:
@@ -169,12 +175,6 @@ def unread_input(master: int) -> int | None:
     except OSError:
         return None
     try:
-        return _count(slave)
+        return ask(slave, termios.FIONREAD)
     finally:
         os.close(slave)
-
-
-def _count(fd: int) -> int:
-    count = array.array("i", [0])
-    fcntl.ioctl(fd, termios.FIONREAD, count)
-    return count[0]

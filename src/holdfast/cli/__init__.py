@@ -2,7 +2,7 @@
 
     SUMMARY                  one line for the list of verbs
     def parser()             its options and help (cli.arguments makes them alike)
-    def run(options) -> int  what it does; gives the exit status
+    def run(options)         what it does; gives the exit status, None being 0
 
 and is imported only when it is used, because start-up time is part of every command. Beside them:
 
@@ -13,7 +13,7 @@ and is imported only when it is used, because start-up time is part of every com
     session_address.py   MACHINE/NAME and ID@RELAY-URL
     scope_options.py     where an envelope counts
     first_link.py        what `hold up` prints when the host is up
-    start_host.py, local_doctor.py   pieces that several verbs share
+    start_host.py        a host, started if none runs
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""Option parsing, alike for every verb: examples in the help, errors as our own one line."""
+"""What every verb has: option parsing with examples in the help and errors as our own one line, and
+`--json`."""
 
 from __future__ import annotations
 
@@ -8,9 +9,11 @@ import sys
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import NoReturn
+    from typing import Any, NoReturn
 
     from holdfast.model.size import Size
+
+Options = argparse.Namespace  # what a verb's `run` gets
 
 EXIT_USAGE = 64
 
@@ -21,6 +24,23 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         print(f"{self.prog}: {message} (usage); see `{self.prog} --help`", file=sys.stderr)
         sys.exit(EXIT_USAGE)
+
+    def add_flag(self, *names: str, help: str) -> None:
+        self.add_argument(*names, action="store_true", help=help)
+
+    def add_value(self, name: str, metavar: str, help: str, **more: Any) -> None:
+        """An option with a value, or a word: text, unless `more` has another type."""
+        self.add_argument(name, metavar=metavar, help=help, **{"type": utf8, **more})
+
+    def add_values(self, name: str, metavar: str, help: str, **more: Any) -> None:
+        """An option that may be repeated."""
+        self.add_value(name, metavar, help, action="append", default=[], **more)
+
+    def add_session(self) -> None:
+        self.add_value("session", "NAME", "a session's name, id or start of its id")
+
+    def add_json(self) -> None:
+        self.add_flag("--json", help="print JSON with stable fields")
 
 
 class MixedParser(Parser):
@@ -47,14 +67,11 @@ def verb_parser(
     )
 
 
-def add_session(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "session", metavar="NAME", type=utf8, help="a session's name, id or start of its id"
-    )
+def print_json(value: object) -> None:
+    """The answer to `--json`."""
+    import json
 
-
-def add_json(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--json", action="store_true", help="print JSON with stable fields")
+    print(json.dumps(value, indent=1))
 
 
 def utf8(text: str) -> str:

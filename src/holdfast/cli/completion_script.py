@@ -8,7 +8,7 @@ times is completed the same way each time.
 from __future__ import annotations
 
 import argparse
-import shlex
+from shlex import quote
 
 from holdfast.cli.dispatch import VERBS, load
 from holdfast.model.record import Record
@@ -125,8 +125,8 @@ complete -F _hold hold
 
 def _bash_case(verb: _Verb) -> str:
     flags = " ".join(flag for option in verb.options for flag in option.flags)
-    places = " ".join(shlex.quote(place) for place in verb.places)
-    setting = f"options='{flags}'; places=({places}); rest={shlex.quote(verb.rest)}"
+    places = " ".join(quote(place) for place in verb.places)
+    setting = f"options='{flags}'; places=({places}); rest={quote(verb.rest)}"
     lines = [f"        {verb.name})", f"            {setting}"]
     taking = [option for option in verb.options if option.value]
     if taking:
@@ -143,7 +143,7 @@ def _bash_case(verb: _Verb) -> str:
 
 
 def _zsh(verbs: list[_Verb]) -> str:
-    summaries = "\n".join(f"        {_q(f'{verb.name}:{verb.summary}')}" for verb in verbs)
+    summaries = "\n".join(f"        {quote(f'{verb.name}:{verb.summary}')}" for verb in verbs)
     cases = "\n".join(_zsh_case(verb) for verb in verbs)
     return f"""\
 #compdef hold
@@ -190,28 +190,22 @@ def _zsh_case(verb: _Verb) -> str:
     specs = []
     for option in verb.options:
         value = f":value:{_zsh_values(option.value)}" if option.value else ""
-        specs += [_q(f"{flag}[{_zsh_help(option.help)}]{value}") for flag in option.flags]
+        specs += [quote(f"{flag}[{_zsh_help(option.help)}]{value}") for flag in option.flags]
     specs += [
-        _q(f"{place}:argument:{_zsh_values(values)}") for place, values in enumerate(verb.places, 1)
+        quote(f"{place}:argument:{_zsh_values(values)}")
+        for place, values in enumerate(verb.places, 1)
     ]
-    specs.append(_q(f"*:argument:{_zsh_values(verb.rest)}"))
+    specs.append(quote(f"*:argument:{_zsh_values(verb.rest)}"))
     return f"        {verb.name}) _arguments {' '.join(specs)} ;;"
 
 
 def _zsh_values(values: str) -> str:
-    if values == _SESSIONS:
-        return "_hold_sessions"
-    if values == _ACTORS:
-        return "_hold_actors"
-    return "_files" if values == _FILES else f"({values.replace(':', chr(92) + ':')})"
+    known = {_SESSIONS: "_hold_sessions", _ACTORS: "_hold_actors", _FILES: "_files"}
+    return known.get(values) or f"({values.replace(':', chr(92) + ':')})"
 
 
 def _zsh_help(text: str) -> str:
     return "".join(f"\\{c}" if c in "[]:\\" else c for c in text)
-
-
-def _q(text: str) -> str:
-    return shlex.quote(text)
 
 
 # -- fish -------------------------------------------------------------------------------------
@@ -261,11 +255,8 @@ def _fish_option(verb: str, option: _Option) -> str:
 
 
 def _fish_values(values: str) -> str:
-    if values == _SESSIONS:
-        return "-a '(__hold_sessions)'"
-    if values == _ACTORS:
-        return "-a '(__hold_actors)'"
-    return "-F" if values == _FILES else f"-a {_fish_q(values)}"
+    known = {_SESSIONS: "-a '(__hold_sessions)'", _ACTORS: "-a '(__hold_actors)'", _FILES: "-F"}
+    return known.get(values) or f"-a {_fish_q(values)}"
 
 
 def _fish_q(text: str) -> str:

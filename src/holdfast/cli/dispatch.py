@@ -5,14 +5,11 @@ from __future__ import annotations
 import os
 import sys
 from importlib import import_module
+from types import ModuleType
 
 from holdfast import __version__
 from holdfast.cli.session_address import select_machine
 from holdfast.model.errors import HoldfastError
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from types import ModuleType
 
 # In the order of `hold --help`. A verb's file is its name; `import` keywords would need another.
 # A group is a folder of `cli/verbs`.
@@ -62,9 +59,9 @@ def main(arguments: list[str] | None = None) -> int:
         options = verb.parser().parse_args(words[1:])
         if isinstance(getattr(options, "session", None), str):
             options.session = select_machine(options.session)
-        status: int = verb.run(options)
+        status: int | None = verb.run(options)
         sys.stdout.flush()
-        return status
+        return status or 0
     except HoldfastError as error:
         return _say(error, error.exit_status)
     except KeyboardInterrupt:

@@ -1,12 +1,12 @@
-"""What `hold up` says once the host serves: a link by which another device of the same person
-comes in. And what there is to say about a link that no other device can open."""
+"""What `hold up` says once the host serves: a link with which another device of the same
+person joins. And what there is to say about a link that no other device can open."""
 
 from __future__ import annotations
 
 import os
-import shutil
 import sys
 
+from holdfast.cli.text.qr_code import print_code
 from holdfast.model.home import Home, home_of
 from holdfast.sdk.client import Host
 from holdfast.sdk.connection import target_host
@@ -22,7 +22,7 @@ OWN_DEVICE = "hold invite --all --role admin"
 
 
 def say_how(home: Home) -> None:
-    """One line, for who did not stay to read more."""
+    """One line, for a caller that does not stay."""
     with Host(home.socket, client="hold up") as host:
         if relays(host):
             print(f"the host is up; `{OWN_DEVICE}` makes a link to it")
@@ -46,9 +46,7 @@ def show_link(home: Home) -> None:
     )
     print(f"  hold join '{made.link}'\n", flush=True)
     if sys.stdout.isatty():
-        from holdfast.cli.text.qr_code import drawn
-
-        print(drawn(made.link, shutil.get_terminal_size().columns), flush=True)
+        print_code(made.link)
     print(
         f"`hold invite revoke {made.invite.invite[:8]}` takes it back; `{OWN_DEVICE}` makes another"
     )

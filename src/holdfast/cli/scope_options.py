@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from holdfast.cli.arguments import utf8
+from collections.abc import Sequence
+
+from holdfast.cli.arguments import Options, Parser, utf8
+from holdfast.cli.text.table import ago, clock
 from holdfast.model.actor import check_name
-from holdfast.model.envelope import ROLES, Scope, ScopeKind
+from holdfast.model.envelope import ROLES, Envelope, Scope, ScopeKind
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import argparse
-    from collections.abc import Sequence
-
-    from holdfast.model.envelope import Envelope
     from holdfast.sdk.client import Host
 
 
-def add_scope(parser: argparse.ArgumentParser) -> None:
+def add_scope(parser: Parser) -> None:
     """The two that are not a session's name."""
     where = parser.add_mutually_exclusive_group()
     where.add_argument(
@@ -24,7 +23,7 @@ def add_scope(parser: argparse.ArgumentParser) -> None:
     where.add_argument("--all", action="store_true", help="in every session, now and later")
 
 
-def scope_text(options: argparse.Namespace, session: str) -> str:
+def scope_text(options: Options, session: str) -> str:
     """As the host reads it; "" when none is given."""
     if options.all:
         return "all"
@@ -65,28 +64,35 @@ def envelope_fields(envelope: Envelope, name: str) -> dict[str, object]:
     return {**fields, "actor_name": name, "role": envelope.role}
 
 
-def rights_text(envelope: Envelope) -> str:
-    return role_or_rights(envelope.rights)
-
-
 def role_or_rights(rights: Sequence[str]) -> str:
     """The role with exactly these rights, or all of them."""
     role = next((name for name, held in ROLES.items() if held == frozenset(rights)), "")
     return role or ", ".join(rights) or "nothing"
 
 
+def envelope_text(envelope: Envelope, named: Named, now: float) -> str:
+    """What, where, and within which bounds."""
+    bounds = bounds_text(envelope, now)
+    may = f"{role_or_rights(envelope.rights)} in {named.place(envelope.scope)}"
+    return f"{may}; {bounds}" if bounds else may
+
+
+def until_text(until: float, now: float) -> str:
+    return f"until {clock(until)}, {ago(until - now)} from now"
+
+
+def ended_text(until: float, revoked_at: float | None, now: float) -> str:
+    """Why it counts no longer; "" while it does."""
+    if revoked_at is not None:
+        return f"revoked {ago(now - revoked_at)} ago"
+    return f"expired {ago(now - until)} ago" if until <= now else ""
+
+
 def bounds_text(envelope: Envelope, now: float) -> str:
     """Until when, and how fast; "" when there is no bound."""
-    from holdfast.cli.text.table import ago, clock
-
     bounds = []
-    if envelope.expires_at is not None:
-        left = envelope.expires_at - now
-        bounds.append(
-            f"until {clock(envelope.expires_at)}, {ago(left)} from now"
-            if left > 0
-            else f"expired {ago(-left)} ago"
-        )
+    if (until := envelope.expires_at) is not None:
+        bounds.append(ended_text(until, None, now) or until_text(until, now))
     if envelope.inputs_per_s is not None:
         bounds.append(f"{envelope.inputs_per_s:g} inputs a second")
     if envelope.bytes_per_s is not None:

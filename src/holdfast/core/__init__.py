@@ -13,7 +13,6 @@ forwards.py        who may have a connection to a port of its programs
 activity.py        kernel evidence -> what the session is doing
 line_authors.py    whose the lines are that a shell reads
 key_names.py       key names -> bytes, by the terminal's modes
-output_marks.py    where a command's output begins and ends in the stream
 command_output.py  a command's output as a stream, without the marks
 shell_changes.py   two states of a shell -> what changed, for a new turn holder
 scroll_skip.py     what of a flood of lines the screen need not be shown

@@ -1,19 +1,22 @@
 """A command's output as a stream: what lies between its begin mark and its end mark.
 
-The marks travel in the output itself (see core.marks), so a command can print a false one. The
-first begin mark after the command line was typed is the true one: nothing of the command runs
-before it. Of the end marks the *last* one there when the shell has reported the end out of band
-counts. So output is passed on up to anything that looks like an end mark, and that is held back
-until more is known. The mark may arrive a moment after the report: terminal and report channel are
-two ways.
+The shell integration prints FinalTerm marks (OSC 133) with a parameter of ours, `hold=<seq>`:
+`A` before the prompt, `B` after it, `C` before a command's output, `D;<status>` after it. They only
+say *where*; *that* a command began or ended, and how, is said by the authenticated reports
+(`adapters.shell`). No conclusion is drawn from a mark alone: marks travel in the output itself, so
+a command can print a false one. The first begin mark after the command line was typed is the true
+one: nothing of the command runs before it. Of the end marks the *last* one there when the shell has
+reported the end out of band counts. So output is passed on up to anything that looks like an end
+mark, and that is held back until more is known. The shell prints the mark before it reports, but it
+may arrive a moment later: terminal and report channel are two ways.
 """
 
 from __future__ import annotations
 
 import re
 
-from holdfast.core import output_marks
-
+BEGIN, END = b"C", b"D"
+MARK_MAX_BYTES = 64  # a mark of ours is shorter
 _HELD_MAX = 64 << 10  # a "mark" followed by this much output, and no report, was not the end
 # What fish writes after its begin mark, and any shell before a complaint: leave bracketed paste,
 # set the title, reset the colours. It is not the command's. The second matches its beginnings.
@@ -34,8 +37,8 @@ class CommandOutput:
     ) -> None:
         """`at`: the stream's offset at which the feeding begins."""
         # A line the shell refused to parse has no begin mark: its complaint follows the echo.
-        self._begin = output_marks.mark(output_marks.BEGIN, seq) if parsed else re.compile(rb"\n")
-        self._end = output_marks.mark(output_marks.END, seq)
+        self._begin = mark(BEGIN, seq) if parsed else re.compile(rb"\n")
+        self._end = mark(END, seq)
         self._begun = False
         self._preamble = preamble or not parsed  # still to be taken off
         self._reported = False
@@ -98,7 +101,23 @@ class CommandOutput:
         elif found and len(self._held) - found[0].start() <= _HELD_MAX:
             cut = found[0].start()
         else:
-            cut = output_marks.may_begin(self._held, output_marks.END)
+            cut = may_begin(self._held, END)
         passed = self._held[:cut]
         self._drop(cut)
         return passed
+
+
+def mark(kind: bytes, seq: int) -> re.Pattern[bytes]:
+    """Finds the marks of one kind of one command. BEL or ST ends an OSC; no control character is
+    inside one of ours, so a torn or unterminated mark never swallows what follows it."""
+    return re.compile(rb"\x1b\]133;%s;[^\x00-\x1f\x7f]*?hold=%d(?:\x07|\x1b\\)" % (kind, seq))
+
+
+def may_begin(data: bytes, kind: bytes) -> int:
+    """Where a mark of this kind may be beginning at the very end of `data`; its length when none
+    is."""
+    at = data.rfind(b"\x1b", max(0, len(data) - MARK_MAX_BYTES))
+    if at < 0:
+        return len(data)
+    begun, whole = data[at:], b"\x1b]133;" + kind + b";"
+    return at if begun.startswith(whole[: len(begun)]) else len(data)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from holdfast.core.attachments import Seat
-from holdfast.core.input_machine import QueuedInput
+from holdfast.core.events import InputOffered
 from holdfast.core.turn.events import TurnOutcome
 from holdfast.model.errors import HoldfastError
 from holdfast.model.ids import OperatorId
@@ -43,7 +43,7 @@ class Repaint(Effect):
 class RefuseInputs(Effect):
     """These waited for custody and may not be taken now. Nobody was told that they were taken."""
 
-    inputs: tuple[QueuedInput, ...]
+    inputs: tuple[InputOffered, ...]
     error: HoldfastError
 
 

@@ -19,21 +19,10 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 
+from holdfast.core.events import InputOffered
 from holdfast.model.errors import InvalidArgument, LimitReached
 from holdfast.model.ids import OperatorId
 from holdfast.model.limits import INPUT_MAX_BYTES, INPUT_PENDING_BYTES, INTAKE_OPERATORS
-from holdfast.model.record import Record
-
-
-class QueuedInput(Record):
-    """An input that was judged and allowed."""
-
-    actor: str
-    operator: OperatorId
-    seq: int
-    data: bytes
-    form: str  # how it was given: keys, paste, submit, exec, answer
-    intent: str = ""  # what its actor says it is for
 
 
 class InputMachine:
@@ -42,7 +31,7 @@ class InputMachine:
     def __init__(self, in_custody: dict[OperatorId, int]) -> None:
         self._offered = dict(in_custody)  # the last number that was not refused
         self._in_custody = dict(in_custody)  # the last number that was taken
-        self._queue: deque[QueuedInput] = deque()
+        self._queue: deque[InputOffered] = deque()
         self._pending_bytes = 0
 
     def last(self, operator: OperatorId) -> int:
@@ -56,9 +45,10 @@ class InputMachine:
     def waits(self, operator: OperatorId, seq: int) -> bool:
         return any(each.operator == operator and each.seq == seq for each in self._queue)
 
-    def is_new(self, operator: OperatorId, seq: int, size: int) -> bool:
+    def is_new(self, offered: InputOffered) -> bool:
         """Whether this input was not offered before. Raises if it can be taken at no time, or not
         now."""
+        seq, size = offered.seq, len(offered.data)
         if seq < 1:
             raise InvalidArgument("input sequence numbers start at 1")
         if size > INPUT_MAX_BYTES:
@@ -66,7 +56,7 @@ class InputMachine:
                 f"an input of {size} bytes is over the limit of {INPUT_MAX_BYTES}",
                 hint="send it in pieces",
             )
-        if seq <= self._offered.get(operator, 0):
+        if seq <= self._offered.get(offered.operator, 0):
             return False
         if self._pending_bytes + size > INPUT_PENDING_BYTES:
             raise LimitReached(
@@ -75,37 +65,35 @@ class InputMachine:
             )
         return True
 
-    def offer(self, offered: QueuedInput) -> None:
+    def offer(self, offered: InputOffered) -> None:
         """A new input, judged and allowed, behind all others."""
         self._queue.append(offered)
         self._pending_bytes += len(offered.data)
-        self._remember(offered.operator, offered.seq)
-
-    def _remember(self, operator: OperatorId, seq: int) -> None:
-        """The latest last; the longest silent operator goes when there are too many."""
-        if self._offered.pop(operator, None) is None and len(self._offered) >= INTAKE_OPERATORS:
+        # The latest operator is last; the longest silent one goes when there are too many.
+        last = self._offered.pop(offered.operator, None)
+        if last is None and len(self._offered) >= INTAKE_OPERATORS:
             silent = next(iter(self._offered))
             del self._offered[silent]
             self._in_custody.pop(silent, None)
-        self._offered[operator] = seq
+        self._offered[offered.operator] = offered.seq
 
-    def next(self, room: int) -> QueuedInput | None:
+    def next(self, room: int) -> InputOffered | None:
         """The first that waits, if the conduit has room for all of it. `taken` or `not_recorded`
         follows."""
         return self._queue[0] if self._queue and len(self._queue[0].data) <= room else None
 
-    def taken(self, first: QueuedInput) -> None:
+    def taken(self, first: InputOffered) -> None:
         """It is in custody."""
         self._queue.popleft()
         self._pending_bytes -= len(first.data)
         self._in_custody[first.operator] = first.seq
 
-    def not_recorded(self, first: QueuedInput) -> tuple[QueuedInput, ...]:
+    def not_recorded(self, first: InputOffered) -> tuple[InputOffered, ...]:
         """It could not be recorded, so it was not taken. Refused with it is what its operator sent
         behind it, which would otherwise overtake it."""
         return self.refuse(lambda waiting: waiting.operator == first.operator)
 
-    def refuse(self, which: Callable[[QueuedInput], bool]) -> tuple[QueuedInput, ...]:
+    def refuse(self, which: Callable[[InputOffered], bool]) -> tuple[InputOffered, ...]:
         """Take these out of the queue. Their numbers may be used again."""
         refused = tuple(filter(which, self._queue))
         if not refused:

@@ -17,7 +17,7 @@ from holdfast.core.access.authority import Authority
 from holdfast.core.attachments import Attachments, Seat
 from holdfast.core.events import TurnStep as TurnStep
 from holdfast.core.forwards import Forwards
-from holdfast.core.input_machine import InputMachine, QueuedInput
+from holdfast.core.input_machine import InputMachine
 from holdfast.core.session_state import RUNNING, State, StateStep
 from holdfast.core.turn import events as turn
 from holdfast.core.turn.machine import TurnMachine
@@ -114,13 +114,12 @@ class SessionMachine:
     # -- input ----------------------------------------------------------------------------------
 
     def _offered(self, event: ev.InputOffered) -> list[do.Effect]:
-        actor, operator, seq, data = event.actor, event.operator, event.seq, event.data
         if self.state.is_fenced:
             raise _fenced()
-        if not self.inputs.is_new(operator, seq, len(data)):
-            return [do.Repeat(operator, seq)]
+        if not self.inputs.is_new(event):
+            return [do.Repeat(event.operator, event.seq)]
         took = self._judged(event)
-        self.inputs.offer(QueuedInput(actor, operator, seq, data, event.form, event.intent))
+        self.inputs.offer(event)
         took.append(_TAKE)
         return took
 
@@ -227,7 +226,7 @@ class SessionMachine:
         ]
 
     def _refused(
-        self, which: Callable[[QueuedInput], bool], error: HoldfastError
+        self, which: Callable[[ev.InputOffered], bool], error: HoldfastError
     ) -> list[do.Effect]:
         refused = self.inputs.refuse(which)
         return [do.RefuseInputs(refused, error)] if refused else []

@@ -1,7 +1,7 @@
 """Sockets whose bytes are multiplexed over one shared transport: the same code at both ends.
 
-    socket  ── read when the way takes more ──▶  words, in turns  ──▶  the way
-    socket  ◀── as it takes them ──  what came, within the window  ◀──  the way
+    socket  ── read when the transport takes more ──▶  words, in turns  ──▶  transport
+    socket  ◀── as it takes them ──  what came, within the window  ◀──  transport
 
 A socket is read only when the transport accepts another piece and the other end has room, so
 nothing that was read is buffered here. Data for a socket waits until the socket takes it; that is

@@ -18,7 +18,6 @@ And what belongs to the whole host:
     session_store.py       what is on disk: keys, specs, tombstones, last output
     json_file.py           a record kept as one JSON file
     clock.py               the host's time, which never goes back
-    orphans.py             processes of sessions that nobody holds
     levels.py              what this host can do, for launch and `hold doctor`
     config.py              config.toml
     coordination_point.py  where leases are kept

@@ -10,11 +10,10 @@ import platform
 import resource
 import shutil
 
-from holdfast.adapters import compiled, level
-from holdfast.adapters.criu import checkpoint
+from holdfast.adapters import compiled
+from holdfast.adapters.criu import find as criu
 from holdfast.adapters.halt import cgroup
 from holdfast.adapters.shell import integration
-from holdfast.host.session import fencing_token
 from holdfast.model.home import Home
 from holdfast.model.ids import SessionId
 from holdfast.model.info import Finding
@@ -25,7 +24,9 @@ from holdfast.model.state import Level
 def highest() -> Level:
     """The best level a session can be started at here. Asking CRIU takes a moment, so the daemon
     asks once, off its loop, when it starts."""
-    return level.best()[0]
+    if os.geteuid() != 0 or cgroup.unavailable():
+        return Level.PLAIN
+    return Level.CONTAINED if isinstance(criu.find(), str) else Level.MOVABLE
 
 
 def findings(home: Home) -> list[Finding]:
@@ -62,20 +63,20 @@ def remove_cgroup_home(instance: str) -> None:
 
 
 def clear_leftovers(instance: str, home: Home, living: set[SessionId]) -> None:
-    """What hosts that died left behind: FIFOs, and trees in our cgroup that nobody holds."""
-    os.makedirs(f"{home.run}/bells", mode=0o711, exist_ok=True)
-    os.chmod(f"{home.run}/bells", 0o711)  # whatever the umask; users reach their own, list nothing
-    for name in os.listdir(f"{home.run}/bells"):
-        if name.partition(".")[0] not in living:
-            with contextlib.suppress(OSError):
-                os.unlink(f"{home.run}/bells/{name}")
-    fencing_token.clear(home, {*living})
-    directory = cgroup.home(instance)
-    if os.getuid() == 0 and directory is not None and os.path.isdir(directory):
-        for name in cgroup.leftovers(directory):
+    """What dead hosts left behind: FIFOs, tokens, and trees in our cgroup that nobody holds."""
+    for directory in (f"{home.run}/bells", f"{home.run}/tokens"):
+        os.makedirs(directory, mode=0o711, exist_ok=True)
+        os.chmod(directory, 0o711)  # whatever the umask; users reach their own, list nothing
+        for name in os.listdir(directory):
+            if name.partition(".")[0] not in living:
+                with contextlib.suppress(OSError):
+                    os.unlink(f"{directory}/{name}")
+    own = cgroup.home(instance)
+    if os.getuid() == 0 and own is not None and os.path.isdir(own):
+        for name in cgroup.leftovers(own):
             if name not in living:
-                cgroup.kill(f"{directory}/{name}")
-                cgroup.remove(f"{directory}/{name}")
+                cgroup.kill(f"{own}/{name}")
+                cgroup.remove(f"{own}/{name}")
 
 
 def _init_finding() -> Finding:
@@ -113,7 +114,7 @@ def _root_finding() -> Finding:
 
 
 def _criu_finding() -> Finding:
-    found = checkpoint.find() if os.getuid() == 0 else "needs root"
+    found = criu.find() if os.getuid() == 0 else "needs root"
     if isinstance(found, str):
         return Finding("movable sessions", False, found, "python -m holdfast.adapters.criu.install")
     return Finding("movable sessions", True, f"CRIU {found.version()}")

@@ -141,7 +141,7 @@ class Registry(Generic[S]):
 
     def find_running(self, actor: Actor, text: str) -> S:
         """A live session; an ended one is refused as ended."""
-        found = self.find(actor, text)
+        found = self.find_live(actor, text) or self.find(actor, text)
         if isinstance(found, Stored):
             raise has_ended(found)
         return found

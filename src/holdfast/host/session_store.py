@@ -35,6 +35,11 @@ class Stored(Record):
     info: SessionInfo
     uid: int
 
+    def lost(self, why: str) -> Stored:
+        """As of now, when nobody can know how it ended."""
+        gone = {"state": SessionState.ENDED, "pid": 0, "ended_at": time.time()}
+        return self.replace(info=self.info.replace(**gone, ending=Ending(lost=why)))
+
 
 class SessionStore:
     """The state directory of one host."""
@@ -53,7 +58,7 @@ class SessionStore:
         private = os.urandom(signing.KEY_BYTES)
         session = SessionId.of_key(signing.SigningKey(private).public)
         try:
-            os.mkdir(self._dir(session), 0o700)
+            os.mkdir(self.directory(session), 0o700)
             self._write(session, "session.key", private)
         except OSError as error:
             self.forget(session)
@@ -66,7 +71,7 @@ class SessionStore:
 
     def forget(self, session: SessionId) -> None:
         """A session that never began leaves nothing behind."""
-        shutil.rmtree(self._dir(session), ignore_errors=True)
+        shutil.rmtree(self.directory(session), ignore_errors=True)
 
     def save_spec(self, stored: Stored) -> None:
         try:
@@ -78,7 +83,7 @@ class SessionStore:
         """The tombstone, last; with it the identity is dead for ever."""
         session = stored.info.id
         try:
-            os.makedirs(self._dir(session), mode=0o700, exist_ok=True)
+            os.makedirs(self.directory(session), mode=0o700, exist_ok=True)
             with contextlib.suppress(OSError):  # the end itself matters more than its last words
                 self._write(session, "output", output)
                 self._write(session, "screen", screen.encode())
@@ -93,21 +98,15 @@ class SessionStore:
         stored = self._read(session, "spec.json")
         if stored is None:
             return None
-        info = stored.info.replace(
-            state=SessionState.ENDED,
-            pid=0,
-            ending=Ending(lost=f"{reason}; what ran goes on as {successor}"),
-            ended_at=time.time(),
-        )
-        self.save_spec(Stored(stored.info.replace(id=successor), stored.uid))
-        ended = Stored(info, stored.uid)
+        self.save_spec(stored.replace(info=stored.info.replace(id=successor)))
+        ended = stored.lost(f"{reason}; what ran goes on as {successor}")
         self.bury(ended, b"", "")
         return ended
 
     def unburied(self) -> Iterator[Stored]:
         """Sessions begun and never ended: alive in custody, or lost with the host."""
         for session in self._sessions():
-            if not os.path.exists(f"{self._dir(session)}/tombstone.json"):
+            if not os.path.exists(f"{self.directory(session)}/tombstone.json"):
                 stored = self._read(session, "spec.json")
                 if stored is not None:
                     yield stored
@@ -117,8 +116,8 @@ class SessionStore:
         cut_off = [
             session
             for session in self._sessions()
-            if not os.path.exists(f"{self._dir(session)}/spec.json")
-            and not os.path.exists(f"{self._dir(session)}/tombstone.json")
+            if not os.path.exists(f"{self.directory(session)}/spec.json")
+            and not os.path.exists(f"{self.directory(session)}/tombstone.json")
         ]
         for session in cut_off:
             self.forget(session)
@@ -129,7 +128,7 @@ class SessionStore:
         dated = []
         for session in self._sessions():
             with contextlib.suppress(OSError):
-                path = f"{self._dir(session)}/tombstone.json"
+                path = f"{self.directory(session)}/tombstone.json"
                 dated.append((os.stat(path).st_mtime, session))
         dated.sort(reverse=True)
         found = (self._read(session, "tombstone.json") for _, session in dated[:limit])
@@ -138,7 +137,7 @@ class SessionStore:
     def open_output(self, session: SessionId) -> BinaryIO:
         """To be read in pieces: it may be as large as a ring."""
         try:
-            return open(f"{self._dir(session)}/output", "rb")
+            return open(f"{self.directory(session)}/output", "rb")
         except OSError:
             return io.BytesIO()
 
@@ -149,9 +148,6 @@ class SessionStore:
 
     def directory(self, session: SessionId) -> str:
         """Where everything about it is; the journal's place too."""
-        return self._dir(session)
-
-    def _dir(self, session: SessionId) -> str:
         return f"{self._root}/{session}"
 
     def _sessions(self) -> list[SessionId]:
@@ -163,7 +159,7 @@ class SessionStore:
 
     def _bytes(self, session: SessionId, name: str) -> bytes:
         try:
-            with open(f"{self._dir(session)}/{name}", "rb") as file:
+            with open(f"{self.directory(session)}/{name}", "rb") as file:
                 return file.read()
         except FileNotFoundError:
             return b""
@@ -178,7 +174,7 @@ class SessionStore:
         self._write(session, name, json.dumps(value.pack(), indent=1).encode())
 
     def _write(self, session: SessionId, name: str, data: bytes) -> None:
-        atomic_file.replace(f"{self._dir(session)}/{name}", data)
+        atomic_file.replace(f"{self.directory(session)}/{name}", data)
 
 
 def storage_failed(error: OSError) -> StorageFailed:

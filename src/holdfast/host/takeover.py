@@ -1,28 +1,32 @@
 """What a new daemon finds: sessions in the keeper's custody, which it carries on, and sessions on
-disk that nobody holds any more, which it buries, with what is left of their processes."""
+disk that nobody holds, which it buries.
+
+A daemon that dies between launching a session and depositing it, or a host that dies whole, leaves
+processes which no session owns. In a cgroup they are found there; at level plain by the session id
+every process of a session has in its environment. They are ended, so that what is buried is dead.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
 import logging
-import time
+import os
+import signal
 from typing import TYPE_CHECKING
 
 from holdfast.host import levels
-from holdfast.host.orphans import end_strays
 from holdfast.host.session.discontinuity import discontinue
 from holdfast.host.session.recovery import recover
-from holdfast.host.session_store import Stored
 from holdfast.model.errors import StorageFailed
 from holdfast.model.ids import SessionId
-from holdfast.model.state import Ending, SessionState
 
 if TYPE_CHECKING:
     from holdfast.host.daemon import Daemon
 
 log = logging.getLogger(__name__)
 
+_INIT = "hold-init"
 _STRAYS_AGAIN_S = (0.5, 2.0, 15.0)  # the last is beyond a launch's own time limit
 
 
@@ -52,17 +56,12 @@ def _bury_the_lost(daemon: Daemon, uncarried: set[SessionId]) -> None:
     for stored in daemon.store.unburied():
         if stored.info.id in daemon.registry.live or stored.info.id in uncarried:
             continue
-        strays.append(stored.info.id)
-        info = stored.info.replace(
-            state=SessionState.ENDED,
-            pid=0,
-            ending=Ending(lost="its host died"),
-            ended_at=time.time(),
-        )
+        info, lost = stored.info, stored.lost("its host died")
+        strays.append(info.id)
         discontinue(daemon.store, info.id, info.epoch, "its host died")
         with contextlib.suppress(StorageFailed):
-            daemon.store.bury(Stored(info, stored.uid), b"", "")
-        daemon.registry.remember(Stored(info, stored.uid))
+            daemon.store.bury(lost, b"", "")
+        daemon.registry.remember(lost)
         log.warning("session %s (%s) was lost with its host", info.id, info.name)
     living = {live.spec.process_tag for live in daemon.registry.live.values()}
     levels.clear_leftovers(daemon.instance, daemon.home, living | uncarried)
@@ -70,12 +69,40 @@ def _bury_the_lost(daemon: Daemon, uncarried: set[SessionId]) -> None:
 
 
 def _end_strays(sessions: list[SessionId], again: list[float]) -> None:
-    """Now, and again later: the launcher of a daemon that died finishes what it had begun."""
+    """Now, and again later: the launcher of a daemon that died finishes what it had begun.
+
+    The init of a plain session is left to find that its program has ended: it then ends the rest
+    of its tree, also what has cleared its environment."""
     if not sessions:
         return
-    found = end_strays(sessions)
+    marks = {f"HOLDFAST_SESSION={session}".encode() for session in sessions}
+    found = 0
+    for name in os.listdir("/proc"):
+        if name.isdecimal() and int(name) != os.getpid() and _is_marked(name, marks):
+            found += 1
+            if not _is_plain_init(name):
+                with contextlib.suppress(ProcessLookupError, PermissionError):
+                    os.kill(int(name), signal.SIGKILL)
     if found:
         log.warning("ended %d processes of sessions that nobody holds", found)
     if again:
         delay = again.pop(0)
         asyncio.get_running_loop().call_later(delay, _end_strays, sessions, again)
+
+
+def _is_marked(pid: str, marks: set[bytes]) -> bool:
+    try:
+        with open(f"/proc/{pid}/environ", "rb") as file:
+            return not marks.isdisjoint(file.read().split(b"\0"))
+    except OSError:
+        return False
+
+
+def _is_plain_init(pid: str) -> bool:
+    """Ours, and not the first process of a pid namespace, with which the kernel ends the rest."""
+    try:
+        with open(f"/proc/{pid}/status", encoding="utf-8") as file:
+            fields = dict(line.split(":", 1) for line in file.read().splitlines() if ":" in line)
+    except OSError:
+        return False
+    return fields["Name"].strip() == _INIT and len(fields.get("NSpid", "1").split()) == 1

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from typing import ClassVar
 
 HOST = ""  # the actor of what the host does by itself
+BY_TAG: dict[str, type[Body]] = {}  # every kind of entry this version knows
 
 
 class Body(Record):
@@ -21,6 +22,11 @@ class Body(Record):
 
     tag: ClassVar[str] = ""
     lifecycle: ClassVar[bool] = False
+
+    def __init_subclass__(cls, *, tag: str = "", lifecycle: bool = False) -> None:
+        cls.tag, cls.lifecycle = tag, lifecycle
+        if tag:
+            BY_TAG[tag] = cls
 
 
 class UnknownEntry(Body):
@@ -33,11 +39,9 @@ class UnknownEntry(Body):
 # -- the life of a session --------------------------------------------------------------------
 
 
-class Began(Body):
+class Began(Body, tag="began", lifecycle=True):
     """The first entry: which session this is, and which host writes its journal."""
 
-    tag = "began"
-    lifecycle = True
     session: str
     session_key: bytes  # public; the id is derived from it
     host_key: bytes  # public; it signs the seals
@@ -54,54 +58,42 @@ class Began(Body):
     rows: int = 0
 
 
-class CarriedOn(Body):
+class CarriedOn(Body, tag="carried_on", lifecycle=True):
     """A new daemon took over; the incarnation is the same."""
 
-    tag = "carried_on"
-    lifecycle = True
     daemon_pid: int
     holder: str = ""  # the turn holder, as it was saved
 
 
-class TailCut(Body):
+class TailCut(Body, tag="tail_cut", lifecycle=True):
     """A torn tail was cut at opening: so many bytes of incomplete records."""
 
-    tag = "tail_cut"
-    lifecycle = True
     size: int
 
 
-class EndAskedEntry(Body):
+class EndAskedEntry(Body, tag="end_asked", lifecycle=True):
     """The actor asked for the session to end."""
 
-    tag = "end_asked"
-    lifecycle = True
 
-
-class EndedEntry(Body):
+class EndedEntry(Body, tag="ended", lifecycle=True):
     """The main process ended: by exit `code`, by `signal`, or `lost` says how it was lost."""
 
-    tag = "ended"
-    lifecycle = True
     code: int | None = None
     signal: int | None = None
     lost: str | None = None
 
 
-class Discontinued(Body):
+class Discontinued(Body, tag="discontinued", lifecycle=True):
     """The journal ends here for good, although the session did not end (N9)."""
 
-    tag = "discontinued"
-    lifecycle = True
     reason: str
     last_seq: int  # the last trustworthy entry
     last_hash: bytes  # and its hash
 
 
-class SealEntry(Body):
+class SealEntry(Body, tag="sealed"):
     """The host vouches for all records from `from_seq` up to this one."""
 
-    tag = "sealed"
     from_seq: int
     digest: bytes  # SHA-256 over those records as they are framed on disk
     signature: bytes  # by the host key, over this entry with the signature left empty
@@ -110,10 +102,9 @@ class SealEntry(Body):
 # -- operators --------------------------------------------------------------------------------
 
 
-class AttachedEntry(Body):
+class AttachedEntry(Body, tag="attached"):
     """An operator attached."""
 
-    tag = "attached"
     operator: str
     client: str  # kind of client, for people to read
     observe: bool
@@ -121,17 +112,15 @@ class AttachedEntry(Body):
     gap_s: float = 0.0  # how long it had been away
 
 
-class DetachedEntry(Body):
+class DetachedEntry(Body, tag="detached"):
     """An operator detached."""
 
-    tag = "detached"
     operator: str
 
 
-class InputEntry(Body):
+class InputEntry(Body, tag="input"):
     """Bytes for the terminal. One entry may hold several inputs of one operator, in order."""
 
-    tag = "input"
     operator: str
     seq: int  # the operator's own number of the first input in here
     last_seq: int  # and of the last
@@ -140,29 +129,26 @@ class InputEntry(Body):
     offset: int  # of the output at that moment
 
 
-class BlindInput(Body):
+class BlindInput(Body, tag="blind_input"):
     """Secret keystrokes: how many, and nothing else."""
 
-    tag = "blind_input"
     operator: str
     seq: int
     last_seq: int
     size: int
 
 
-class Voided(Body):
+class Voided(Body, tag="voided"):
     """Inputs recorded before, which never reached the terminal: the daemon died in between."""
 
-    tag = "voided"
     operator: str
     seq: int
     last_seq: int
 
 
-class RefusedEntry(Body):
+class RefusedEntry(Body, tag="refused"):
     """A refused request of an operator; repeated ones are one entry."""
 
-    tag = "refused"
     operator: str
     what: str  # the kind of request
     code: str  # of the error it got
@@ -170,37 +156,33 @@ class RefusedEntry(Body):
     size: int = 0  # bytes refused in all
 
 
-class Unrecorded(Body):
+class Unrecorded(Body, tag="unrecorded"):
     """What the actor did while it could not be recorded: so many entries of one kind that were
     never written."""
 
-    tag = "unrecorded"
     what: str  # the kind of entry
     count: int
     since: float  # when the first of them would have been
 
 
-class Resized(Body):
+class Resized(Body, tag="resized"):
     """The canonical size changed."""
 
-    tag = "resized"
     cols: int
     rows: int
     offset: int | None = None  # of the output at that moment
 
 
-class Signalled(Body):
+class Signalled(Body, tag="signalled"):
     """A signal for the foreground process group."""
 
-    tag = "signalled"
     signal: int
 
 
-class ForwardedEntry(Body):
+class ForwardedEntry(Body, tag="forwarded"):
     """Connections to a port of the session's programs were opened: one, or so many since the entry
     before it of this actor and port."""
 
-    tag = "forwarded"
     operator: str  # of the first of them
     port: int
     process: str  # the name of the process that listened there
@@ -210,17 +192,15 @@ class ForwardedEntry(Body):
 # -- commands ---------------------------------------------------------------------------------
 
 
-class Intended(Body):
+class Intended(Body, tag="intended"):
     """The actor's own statement of what its next command line is for; not verified."""
 
-    tag = "intended"
     text: str
 
 
-class CommandBegan(Body):
+class CommandBegan(Body, tag="command_began"):
     """The session's shell began a command."""
 
-    tag = "command_began"
     number: int
     text: str
     cwd: str
@@ -228,10 +208,9 @@ class CommandBegan(Body):
     authors: tuple[str, ...]  # actors whose input the command line was made of
 
 
-class CommandEnded(Body):
+class CommandEnded(Body, tag="command_ended"):
     """The session's shell reported how it ended."""
 
-    tag = "command_ended"
     number: int
     status: int
     cwd: str
@@ -241,47 +220,40 @@ class CommandEnded(Body):
 # -- authority --------------------------------------------------------------------------------
 
 
-class TurnAsked(Body):
+class TurnAsked(Body, tag="turn_asked"):
     """The actor asked for the turn."""
 
-    tag = "turn_asked"
 
-
-class TurnWithdrawn(Body):
+class TurnWithdrawn(Body, tag="turn_withdrawn"):
     """The actor stopped waiting for the turn."""
 
-    tag = "turn_withdrawn"
     subject: str
 
 
-class PolicySet(Body):
+class PolicySet(Body, tag="policy_set"):
     """The turn policy from now on."""
 
-    tag = "policy_set"
     policy: str
 
 
-class TurnMoved(Body):
+class TurnMoved(Body, tag="turn_moved"):
     """The turn changed hands; an empty holder is nobody."""
 
-    tag = "turn_moved"
     step: str  # how: request, grant, yield, hand off, revoke, expire, seize, leave
     before: str
     holder: str
     reason: str = ""
 
 
-class BlindTurn(Body):
+class BlindTurn(Body, tag="blind_turn"):
     """A blind turn begins or ends: keystrokes are secret in it."""
 
-    tag = "blind_turn"
     on: bool
 
 
-class EnvelopeSet(Body):
+class EnvelopeSet(Body, tag="envelope_set"):
     """The subject's rights from now on."""
 
-    tag = "envelope_set"
     subject: str
     scope: str
     rights: tuple[str, ...]
@@ -290,69 +262,51 @@ class EnvelopeSet(Body):
     bytes_per_s: float | None = None
 
 
-class ActorRevokedEntry(Body):
-    """The subject may do nothing any more."""
+class ActorRevokedEntry(Body, tag="actor_revoked"):
+    """The subject's access was revoked."""
 
-    tag = "actor_revoked"
     subject: str
 
 
-class HaltAskedEntry(Body):
+class HaltAskedEntry(Body, tag="halt_asked"):
     """Somebody asked for a halt; what the kernel says follows as Halted."""
 
-    tag = "halt_asked"
     scope: str  # the session, or whose commands
     reason: str = ""
 
 
-class HaltedEntry(Body):
+class HaltedEntry(Body, tag="halted", lifecycle=True):
     """The tree, or a part, was stopped."""
 
-    tag = "halted"
-    lifecycle = True
     scope: str  # the session, or whose commands
     tasks: int  # how many were stopped
     seconds: float  # how long it took until they were
     frozen: bool  # proven by the kernel
 
 
-class ResumedEntry(Body):
+class ResumedEntry(Body, tag="resumed", lifecycle=True):
     """The tree runs again."""
-
-    tag = "resumed"
-    lifecycle = True
 
 
 # -- leases -----------------------------------------------------------------------------------
 
 
-class Leased(Body):
+class Leased(Body, tag="leased", lifecycle=True):
     """The host holds the session's lease in this entry's epoch: a re-homeable session begins, or
     one that was fenced goes on."""
 
-    tag = "leased"
-    lifecycle = True
     length_s: float
     before: int = 0  # the epoch that ended; 0: it begins
     reason: str = ""  # of a force, on the word of this entry's actor; "": it was not forced
 
 
-class FencedEntry(Body):
-    """The host does not hold it any more: the tree is stopped, nothing is taken or shown."""
+class FencedEntry(Body, tag="fenced", lifecycle=True):
+    """The host lost the lease: the tree is stopped, nothing is taken or shown."""
 
-    tag = "fenced"
-    lifecycle = True
     cause: str  # lapse, refused, ousted; or taken: for good, by another host
     later_epoch: int = 0  # taken: which
     later_owner: str = ""  # and by whom
 
-
-def _leaves(kind: type[Body]) -> list[type[Body]]:
-    own = [kind] if kind.tag else []
-    return own + [leaf for sub in kind.__subclasses__() for leaf in _leaves(sub)]
-
-
-BY_TAG = {kind.tag: kind for kind in _leaves(Body)}
 
 # What may be recorded after the session ended: the leaving, and what comes to light late. After a
 # discontinuity nothing but its seal may (lineage.py).

@@ -8,13 +8,11 @@ it as a `Discontinuity`. A successor is a new session that names its predecessor
 
 from __future__ import annotations
 
-import json
-
-from holdfast.journal.entries import Began, Discontinued
-from holdfast.journal.signatures import signed_message
+from holdfast.journal.entries import Discontinued
+from holdfast.journal.signatures import as_text, of_text, signed_message
 from holdfast.journal.verdict import Verdict, VerdictKind
 from holdfast.model.errors import JournalDamaged
-from holdfast.model.record import Malformed, Record
+from holdfast.model.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -44,22 +42,11 @@ class Discontinuity(Record):
         )
 
     def text(self) -> str:
-        fields = self.pack()
-        for name in ("last_hash", "host_key", "signature"):
-            fields[name] = fields[name].hex()
-        return json.dumps({"holdfast": "discontinuity v1", **fields}, indent=1)
+        return as_text("discontinuity", self)
 
     @classmethod
     def of_text(cls, text: str) -> Discontinuity:
-        try:
-            fields = json.loads(text)
-            if type(fields) is not dict or fields.pop("holdfast", "") != "discontinuity v1":
-                raise Malformed("discontinuity: not one of ours")
-            for name in ("last_hash", "host_key", "signature"):
-                fields[name] = bytes.fromhex(fields[name])
-        except (ValueError, TypeError, KeyError, RecursionError) as error:
-            raise Malformed(f"discontinuity: {error}") from error
-        return cls.unpack(fields, "discontinuity")
+        return of_text("discontinuity", cls, text)
 
 
 def discontinued(verdict: Verdict, reason: str) -> Discontinued:
@@ -78,13 +65,3 @@ def discontinuity(
     """The statement beside a damaged journal, to be signed. `last_hash` is the hash of the last
     trustworthy entry, which the caller reads."""
     return Discontinuity(session, reason, verdict.trustworthy_through, last_hash, at, host_key)
-
-
-def follows(successor: Began, session: str, ending: Discontinued | Discontinuity) -> bool:
-    """Whether a session documents that it follows this discontinued one, after this entry."""
-    return (
-        successor.session != session
-        and successor.predecessor == session
-        and successor.predecessor_seq == ending.last_seq
-        and successor.predecessor_hash == ending.last_hash
-    )

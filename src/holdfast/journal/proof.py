@@ -15,11 +15,10 @@ Checking costs what the range costs, however long the journal is.
 from __future__ import annotations
 
 import hashlib
-import json
 import struct
 
 from holdfast.journal.encoding import HASH_BYTES, hash_of, parent_of, seq_of
-from holdfast.journal.signatures import is_bound, signed_message
+from holdfast.journal.signatures import as_text, is_bound, of_text, signed_message
 from holdfast.model.errors import InvalidArgument
 from holdfast.model.record import Malformed, Record
 
@@ -63,29 +62,11 @@ class SignedProof(Record):
     signature: bytes = b""
 
     def text(self) -> str:
-        """As JSON, bytes in hexadecimal: for a file or a mail."""
-        fields = {
-            name: value.hex() if isinstance(value, bytes) else value
-            for name, value in self.pack().items()
-        }
-        return json.dumps({"holdfast": "proof v1", **fields}, indent=1)
+        return as_text("proof", self)
 
     @classmethod
     def of_text(cls, text: str) -> SignedProof:
-        try:
-            fields = json.loads(text)
-            if type(fields) is not dict or fields.pop("holdfast", "") != "proof v1":
-                raise Malformed("proof: not a holdfast proof")
-            for name in _BYTES & fields.keys():
-                fields[name] = bytes.fromhex(fields[name])
-        except (ValueError, TypeError, RecursionError) as error:
-            raise Malformed(f"proof: {error}") from error
-        return cls.unpack(fields, "proof")
-
-
-_BYTES = {
-    "before", "after", "witness", "session_key", "host_key", "binding", "signature"
-}  # fmt: skip
+        return of_text("proof", cls, text)
 
 
 # -- making -----------------------------------------------------------------------------------

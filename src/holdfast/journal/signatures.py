@@ -11,6 +11,8 @@ callables.
 
 from __future__ import annotations
 
+import json
+
 import msgpack
 
 from holdfast.journal.encoding import encode
@@ -21,8 +23,9 @@ from holdfast.model.record import Malformed, Record
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any
+    from typing import Any, TypeVar
 
+    R = TypeVar("R", bound=Record)
     Sign = Callable[[bytes], bytes]  # message -> signature, by a key the caller knows
     Check = Callable[[bytes, bytes, bytes], bool]  # public key, message, signature -> is it right
 
@@ -86,7 +89,10 @@ class Head(Record):
 
     @classmethod
     def decode(cls, data: bytes) -> Head:
-        head = cls.unpack(unpacked(data, "head"), "head")
+        try:
+            head = cls.unpack(msgpack.unpackb(data, strict_map_key=True), "head")
+        except (ValueError, msgpack.UnpackException, RecursionError) as error:
+            raise Malformed(f"head: {error}") from error
         if head.encoded() != data:  # a field under another name is no field of ours
             raise Malformed("head: not in the form it is written in")
         return head
@@ -100,9 +106,23 @@ def signed_message(domain: bytes, record: Record) -> bytes:
     return domain + packed
 
 
-def unpacked(data: bytes, what: str) -> object:
+def as_text(what: str, record: Record) -> str:
+    """A signed record as JSON, bytes in hexadecimal: for a file or a mail."""
+    fields = {
+        name: value.hex() if isinstance(value, bytes) else value
+        for name, value in record.pack().items()
+    }
+    return json.dumps({"holdfast": f"{what} v1", **fields}, indent=1)
+
+
+def of_text(what: str, kind: type[R], text: str) -> R:
+    """And back. Raises Malformed."""
     try:
-        value: object = msgpack.unpackb(data, strict_map_key=True)
-    except (ValueError, msgpack.UnpackException, RecursionError) as error:
+        fields = json.loads(text)
+        if type(fields) is not dict or fields.pop("holdfast", "") != f"{what} v1":
+            raise Malformed(f"not a {what} of holdfast")
+        for name in fields.keys() & {n for n, of in kind.__annotations__.items() if of == "bytes"}:
+            fields[name] = bytes.fromhex(fields[name])
+    except (ValueError, TypeError, RecursionError) as error:
         raise Malformed(f"{what}: {error}") from error
-    return value
+    return kind.unpack(fields, what)

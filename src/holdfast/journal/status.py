@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-from holdfast.journal.entries import Began, Discontinued
+from holdfast.journal.entries import Began
 from holdfast.journal.verdict import Break, Verdict, VerdictKind
 from holdfast.model.record import Record
 
@@ -33,8 +33,7 @@ class Status(Record):
     gap_to: int = 0  # the last one known to be missing or altered; 0: the end is not known
     point: int = 0  # the first entry of the latest incarnation; 0: there was none before it
     epoch: int = 0  # of the latest incarnation seen
-    discontinued: bool = False  # ended by a signed discontinuity (N9)
-    reason: str = ""
+    reason: str = ""  # why it is forked or unverifiable
 
 
 def status(verdict: Verdict, entries: Iterable[Entry], known_through: int = 0) -> Status:
@@ -42,7 +41,6 @@ def status(verdict: Verdict, entries: Iterable[Entry], known_through: int = 0) -
     the last entry that the head, a proof or a predecessor's record knows of."""
     epoch = point = 0
     hosts: set[bytes] = set()
-    ended: Discontinued | None = None
     for entry in entries:
         if entry.seq > verdict.trustworthy_through:
             break
@@ -51,8 +49,7 @@ def status(verdict: Verdict, entries: Iterable[Entry], known_through: int = 0) -
         epoch = max(epoch, entry.epoch)
         if isinstance(entry.body, Began):
             hosts.add(entry.body.host_key)
-        if isinstance(entry.body, Discontinued):
-            ended = entry.body
+    reason = ""
     if verdict.kind is Break.FORKED:
         word, reason = Continuity.FORKED, verdict.detail
     elif verdict.outcome is VerdictKind.DAMAGED:
@@ -62,7 +59,6 @@ def status(verdict: Verdict, entries: Iterable[Entry], known_through: int = 0) -
     else:
         # A lease that lapsed and was held again is a new epoch, and nothing moved.
         word = Continuity.MIGRATED if len(hosts) > 1 else Continuity.CONTINUOUS
-        reason = ended.reason if ended else ""
     whole = word in (Continuity.CONTINUOUS, Continuity.MIGRATED)
     return Status(
         word,
@@ -70,6 +66,5 @@ def status(verdict: Verdict, entries: Iterable[Entry], known_through: int = 0) -
         gap_to=0 if whole else max(known_through, verdict.broken_seq),
         point=point,
         epoch=epoch,
-        discontinued=ended is not None,
         reason=reason,
     )

@@ -6,12 +6,10 @@ holds the turn, and gets a readable answer when it may not. Nothing here grants 
     agent_desk.py  the agent's state: its connection, the sessions it may use, its commands
     read_tools.py  tools that only read
     write_tools.py tools that write
-    command.py     a command line that was submitted
     turn_tools.py  tools about the turn
     refusing.py    refusals of the host, as answers an agent can act on
     bounding.py    text cut to what a model can read
     resources.py   screen and journal as resources
-    recorded.py    where a session's journal ends
     changes.py     notifying subscribers of changes
     serving.py     over standard input and output (pipes.py), or HTTP
 """

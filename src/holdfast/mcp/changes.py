@@ -21,8 +21,7 @@ from mcp_types import EmptyResult, SubscribeRequestParams, UnsubscribeRequestPar
 from pydantic import BaseModel
 
 from holdfast.mcp.agent_desk import AgentDesk
-from holdfast.mcp.recorded import head
-from holdfast.mcp.resources import JOURNAL, parts_of
+from holdfast.mcp.resources import JOURNAL, head, parts_of
 from holdfast.model.errors import HoldfastError
 
 log = logging.getLogger(__name__)

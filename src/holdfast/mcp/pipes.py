@@ -39,7 +39,7 @@ async def standard_streams() -> AsyncIterator[
     writer = asyncio.StreamWriter(writing, protocol, None, loop)
     try:
         yield (
-            cast("anyio.AsyncFile[str]", _Lines(reader)),
+            cast("anyio.AsyncFile[str]", _lines(reader)),
             cast("anyio.AsyncFile[str]", _Out(writer)),
         )
     finally:
@@ -54,18 +54,9 @@ def _carries(descriptor: int) -> bool:
     return stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)
 
 
-class _Lines:
-    def __init__(self, reader: asyncio.StreamReader) -> None:
-        self._reader = reader
-
-    def __aiter__(self) -> _Lines:
-        return self
-
-    async def __anext__(self) -> str:
-        line = await self._reader.readline()
-        if not line:
-            raise StopAsyncIteration
-        return line.decode(errors="replace")
+async def _lines(reader: asyncio.StreamReader) -> AsyncIterator[str]:
+    async for line in reader:
+        yield line.decode(errors="replace")
 
 
 class _Out:

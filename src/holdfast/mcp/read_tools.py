@@ -10,7 +10,7 @@ from pydantic import Field
 
 from holdfast.mcp.agent_desk import AgentDesk, bounded_wait
 from holdfast.mcp.bounding import ROWS_MAX, TEXT_MAX_CHARS, one_line, tail
-from holdfast.mcp.refusing import Answer, answering
+from holdfast.mcp.refusing import Answer
 from holdfast.model.errors import InvalidArgument, TimedOut
 from holdfast.model.graph import Process
 from holdfast.model.info import CommandRecord, SessionInfo
@@ -24,21 +24,10 @@ _PAGE_BYTES = 64 << 10
 
 
 class ReadTools:
-    """The tools, for one agent."""
+    """The public methods are the tools, for one agent."""
 
     def __init__(self, desk: AgentDesk) -> None:
         self._desk = desk
-        self.tools = [
-            answering(tool)
-            for tool in (
-                self.list_sessions,
-                self.observe,
-                self.read_output,
-                self.graph,
-                self.catch_up,
-                self.wait,
-            )
-        ]
 
     async def list_sessions(
         self,
@@ -62,7 +51,7 @@ class ReadTools:
     ) -> Answer:
         """Look at a session: its screen as text, its state and what it waits for, who holds the
         turn, and a cursor. With `since`, `changed` says whether anything was printed, and `printed`
-        is what was; an unchanged screen is not sent again. ReadTools disturbs nobody."""
+        is what was; an unchanged screen is not sent again. This disturbs nobody."""
         found, info = await self._desk.found(session)
         looking, yours = self._desk.screen(found, info), False
         if info.holder:

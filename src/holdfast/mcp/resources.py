@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+from contextlib import aclosing
 
 from holdfast.mcp.agent_desk import AgentDesk
 from holdfast.mcp.bounding import ROWS_MAX, tail
-from holdfast.mcp.recorded import head
+from holdfast.sdk.aio.session import Session
 
 SCREEN, JOURNAL = "screen", "journal"
 
@@ -48,3 +49,26 @@ async def journal_lines(desk: AgentDesk, session: str) -> str:
         )
         del latest[:-ROWS_MAX]
     return "\n".join(latest)
+
+
+async def head(session: Session, known: int = 1) -> int:
+    """The number of a journal's last record. `known`: a number that exists. Found by steps that
+    double, then halve. `catch_up` reports it too, but it counts as a look and asks the shell for
+    its prompt text, which makes the shell print."""
+    step = ROWS_MAX
+    while await _has(session, known + step):
+        known, step = known + step, 2 * step
+    while step > ROWS_MAX:
+        step //= 2
+        if await _has(session, known + step):
+            known += step
+    async for entry in session.journal(since=known):
+        known = entry.seq
+    return known
+
+
+async def _has(session: Session, seq: int) -> bool:
+    async with aclosing(session.journal(since=seq)) as found:
+        async for _ in found:
+            return True
+    return False

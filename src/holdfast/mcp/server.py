@@ -12,6 +12,7 @@ from holdfast import __version__
 from holdfast.mcp.agent_desk import AgentDesk
 from holdfast.mcp.changes import Changes
 from holdfast.mcp.read_tools import ReadTools
+from holdfast.mcp.refusing import answering
 from holdfast.mcp.resources import JOURNAL, SCREEN, journal_lines, screen_text, uri_of
 from holdfast.mcp.turn_tools import TurnTools
 from holdfast.mcp.write_tools import WriteTools
@@ -56,12 +57,10 @@ def build(desk: AgentDesk) -> MCPServer[None]:
         middleware=[changes.middleware],
         log_level="WARNING",
     )
-    for tools, hints in (
-        (ReadTools(desk).tools, _LOOKS),
-        (WriteTools(desk).tools, _WRITES),
-        (TurnTools(desk).tools, _TURNS),
-    ):
-        for tool in tools:
+    for kind, hints in ((ReadTools, _LOOKS), (WriteTools, _WRITES), (TurnTools, _TURNS)):
+        tools = kind(desk)
+        for name in (name for name in vars(kind) if not name.startswith("_")):
+            tool = answering(getattr(tools, name))
             server.add_tool(tool, annotations=hints, structured_output=False)
     _add_resources(server, desk)
     lowlevel = server._lowlevel_server  # subscriptions of older clients have no public API

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from holdfast.mcp.agent_desk import AgentDesk, bounded_wait
 from holdfast.mcp.read_tools import SessionName, Wait
-from holdfast.mcp.refusing import Answer, answering
+from holdfast.mcp.refusing import Answer
 from holdfast.sdk.aio.session import Session
 from holdfast.sdk.aio.values import TurnState
 
@@ -17,13 +17,10 @@ Message = Annotated[str, Field(description="for the others to read; at most 200 
 
 
 class TurnTools:
-    """The tools, for one agent."""
+    """The public methods are the tools, for one agent."""
 
     def __init__(self, desk: AgentDesk) -> None:
         self._desk = desk
-        self.tools = [
-            answering(tool) for tool in (self.request_turn, self.yield_turn, self.hand_to)
-        ]
 
     async def request_turn(
         self, session: SessionName, message: Message, seconds: Wait = 20.0

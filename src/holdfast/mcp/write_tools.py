@@ -10,11 +10,10 @@ from typing import Annotated
 
 from pydantic import Field
 
-from holdfast.mcp.agent_desk import AgentDesk, bounded_wait
+from holdfast.mcp.agent_desk import AgentCommand, AgentDesk, bounded_wait
 from holdfast.mcp.bounding import tail
-from holdfast.mcp.command import AgentCommand
 from holdfast.mcp.read_tools import SessionName, Wait
-from holdfast.mcp.refusing import Answer, answering
+from holdfast.mcp.refusing import Answer
 from holdfast.model.errors import HoldfastError, InputUnknown, InvalidArgument
 from holdfast.model.state import SessionState
 from holdfast.sdk.aio.values import Result
@@ -23,13 +22,10 @@ _TYPED_S = 10.0  # for the session to take an input: a program that reads does s
 
 
 class WriteTools:
-    """The tools, for one agent."""
+    """The public methods are the tools, for one agent."""
 
     def __init__(self, desk: AgentDesk) -> None:
         self._desk = desk
-        self.tools = [
-            answering(tool) for tool in (self.submit, self.result, self.keys, self.answer)
-        ]
 
     async def submit(
         self,

@@ -19,34 +19,26 @@ class RelayBus(Protocol):
     @property
     def name(self) -> str:
         """The name of this relay, new at each start."""
-        ...
 
     @property
     def up(self) -> bool:
         """Whether the others can be reached, as far as is known."""
-        ...
 
     async def listen(self, heard: Callable[[bytes], None]) -> None:
         """From now on `heard` gets each packet for this relay or for all, except its own. With
         several servers this may take a moment: packets sent before are lost."""
-        ...
 
     def send(self, to: str, packet: bytes) -> None:
         """To one relay. Never waits; call `ready` first for much data."""
-        ...
 
     def send_all(self, packet: bytes) -> None:
         """To every other relay."""
-        ...
 
     def ready(self, size: int) -> bool:
         """Whether so many more bytes can be sent without piling up here."""
-        ...
 
     async def drain(self) -> None:
         """Wait until it is ready for more."""
-        ...
 
     async def close(self) -> None:
         """Flush if possible, then close."""
-        ...

@@ -46,7 +46,7 @@ class Host:
         self.client = client
         self.operator = new_operator()
         self._seqs: dict[str, int] = {}
-        self._last_channel = 0
+        self.last_channel = 0
         self.connection = Connection(self.path, self.operator, client)
 
     def __enter__(self) -> Self:
@@ -141,10 +141,6 @@ class Host:
     def signal(self, session: str, number: int) -> None:
         self.ask(m.Signal(0, session, number), m.Done)
 
-    def watch(self, session: str = "") -> None:
-        """From now on `connection.receive` gives StateEvents, the present state first."""
-        self.ask(m.Watch(0, session), m.Done)
-
     def restart_daemon(self) -> None:
         self.ask(m.RestartDaemon(0), m.Done, once=True)
 
@@ -154,10 +150,6 @@ class Host:
     def ask(self, request: m.Request, kind: type[A], *, once: bool = False) -> A:
         """Ask, and ask again when the connection is lost; `once`: what must not be done twice."""
         return finish(client_machine.ask(self.io(), request, kind, once=once))
-
-    def next_channel(self) -> int:
-        self._last_channel += 1
-        return self._last_channel
 
     # -- input --------------------------------------------------------------------------------
 
@@ -215,7 +207,7 @@ class BlockingIo:
         return lambda message: isinstance(message, m.Answer) and message.id == number
 
     async def attach(self, request: m.Attach) -> tuple[m.Attached, Inbox]:
-        number = self._host.next_channel()
+        number = self._host.last_channel = self._host.last_channel + 1
         answer = await self.exchange(request.replace(channel=number))
         attached = client_machine.expect(answer, m.Attached)
         return attached, lambda message: getattr(message, "channel", -1) == number

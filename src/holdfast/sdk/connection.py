@@ -98,7 +98,7 @@ class Connection:
         self._received: deque[Message] = deque()
         self.decoder = Decoder(SNAPSHOT_MAX_BYTES)  # goes with the socket to whoever reads it on
         self.last_id = 0  # of the requests so far
-        self.lost = False  # it is of no more use
+        self.lost = False  # it cannot be used any longer
         remote = not isinstance(path, str)
         self.sock = _connect(path) if isinstance(path, str) else _dial(path, acting)
         try:
@@ -139,8 +139,7 @@ class Connection:
         try:
             self.sock.sendall(frame)
         except OSError as error:
-            self.lost = True
-            raise HostLost("the connection to the host was lost") from error
+            raise self._lost("the connection to the host was lost") from error
 
     def ask(self, request: Request, timeout: float | None = None) -> Answer:
         """Send and wait for the answer. A Failed is raised as the error it names."""
@@ -192,17 +191,14 @@ class Connection:
         try:
             data = self.sock.recv(_READ_BYTES)
         except OSError as error:
-            self.lost = True
-            raise HostLost("the connection to the host was lost") from error
+            raise self._lost("the connection to the host was lost") from error
         if not data:
-            self.lost = True
-            raise HostLost("the host closed the connection")
+            raise self._lost("the host closed the connection")
         return data
 
-    @property
-    def between_frames(self) -> bool:
-        """Whether what comes next from the socket is the beginning of a frame."""
-        return self.decoder.between_frames
+    def _lost(self, why: str) -> HostLost:
+        self.lost = True
+        return HostLost(why)
 
     def take_in(self, data: bytes) -> None:
         """What somebody else read from the socket; `take` then gives it."""
@@ -234,29 +230,24 @@ class Connection:
 
 
 def _dial(machine: Machine, acting: Identity | None) -> socket.socket:
-    from holdfast.sdk.reach import (
-        remote_host as remote,  # slow to import: only remote clients pay
-    )
+    from holdfast.sdk.reach import remote_host  # slow to import: only remote clients pay
 
-    return remote.connect(machine, acting)
+    return remote_host.connect(machine, acting)
 
 
 def _connect(path: str) -> socket.socket:
     sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
         sock.connect(path)
-    except (FileNotFoundError, ConnectionRefusedError) as error:
-        sock.close()
-        raise HostDown("no host is running here", hint="start one with `hold up -d`") from error
-    except PermissionError as error:
-        sock.close()
-        raise NotPermitted(
-            f"a host is at {path}, but this user may not reach it",
-            hint="start your own with `hold up -d` and no HOLDFAST_HOME",
-        ) from error
     except OSError as error:
         sock.close()
-        raise HostDown(
-            f"cannot reach the host at {path}: {error.strerror}", hint="start one with `hold up -d`"
-        ) from error
+        if isinstance(error, PermissionError):
+            raise NotPermitted(
+                f"a host is at {path}, but this user may not reach it",
+                hint="start your own with `hold up -d` and no HOLDFAST_HOME",
+            ) from error
+        why = f"cannot reach the host at {path}: {error.strerror}"
+        if isinstance(error, FileNotFoundError | ConnectionRefusedError):
+            why = "no host is running here"
+        raise HostDown(why, hint="start one with `hold up -d`") from error
     return sock

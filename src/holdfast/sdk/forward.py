@@ -14,12 +14,12 @@ wait for it meanwhile. Who may do this is the host's to say, at each connection.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import errno
 import socket
 import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import Future
 from typing import TypeVar
 
 from holdfast.dial.carried_socket import CarriedSocket, Carrier
@@ -42,13 +42,10 @@ from holdfast.sdk.aio.driver import AsyncDriver, Inbox, answer_in
 from holdfast.sdk.client_core.client_machine import expect, reconnect
 from holdfast.sdk.client_core.retry_policy import FORWARD, RECONNECTABLE
 from holdfast.sdk.connection import Connection, new_operator, target_host
+from holdfast.sdk.reach.machines import Machine
 from holdfast.wire.frames import encode
 from holdfast.wire.messages import forward as f
 from holdfast.wire.messages import session as m
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from holdfast.sdk.reach.machines import Machine
 
 T = TypeVar("T")
 
@@ -360,24 +357,14 @@ def _listening(address: str, port: int) -> socket.socket:
 async def _in_thread(work: Callable[[], T]) -> T:
     """Something that blocks. Not in the loop's own threads: those are waited for at the end, and
     a relay that does not answer takes its time."""
-    loop = asyncio.get_running_loop()
-    done: asyncio.Future[T] = loop.create_future()
-
-    def settle(result: T | None, error: BaseException | None) -> None:
-        if done.cancelled():
-            return
-        if error is not None:
-            done.set_exception(error)
-        else:
-            done.set_result(result)  # type: ignore[arg-type]
+    done: Future[T] = Future()
+    done.set_running_or_notify_cancel()  # from here on it cannot be cancelled half-way
 
     def run() -> None:
         try:
-            outcome: tuple[T | None, BaseException | None] = work(), None
+            done.set_result(work())
         except BaseException as error:
-            outcome = None, error
-        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits for it
-            loop.call_soon_threadsafe(settle, *outcome)
+            done.set_exception(error)
 
     threading.Thread(target=run, daemon=True).start()
-    return await done
+    return await asyncio.wrap_future(done)

@@ -1,4 +1,4 @@
-"""Whose hand this program is: the unix user's own actor, or another one whose key it can read.
+"""Which actor this program acts as: the unix user's own, or another one whose key it can read.
 
     HOLDFAST_AS=NAME            a key made by `hold actor add NAME`
     HOLDFAST_AS=/path/to.key    a key file from anywhere
@@ -18,7 +18,7 @@ from holdfast.model.errors import InvalidArgument, NoSuchActor, StorageFailed
 from holdfast.model.home import keys_of
 from holdfast.model.ids import ActorId, OperatorId
 from holdfast.model.record import Malformed, Record
-from holdfast.wire.actor_claim import claim_text
+from holdfast.wire.messages.access import claim_text
 
 VARIABLE = "HOLDFAST_AS"
 GRANT_VARIABLE = "HOLDFAST_GRANT"

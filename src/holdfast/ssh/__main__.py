@@ -10,12 +10,7 @@ import signal
 import sys
 
 from holdfast.model.errors import HoldfastError, InvalidArgument, Unsupported
-from holdfast.model.limits import (
-    SSH_BEAT_S,
-    SSH_BEATS_MISSED,
-    SSH_HANDSHAKE_S,
-    SSH_WINDOW_BYTES,
-)
+from holdfast.model.limits import SSH_BEAT_S, SSH_BEATS_MISSED, SSH_HANDSHAKE_S, SSH_WINDOW_BYTES
 from holdfast.ssh import authorized
 
 DEFAULT_LISTEN = "127.0.0.1:7422"

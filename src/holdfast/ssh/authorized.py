@@ -14,16 +14,13 @@ import contextlib
 import hashlib
 import json
 import os
+from collections.abc import Iterator
 
 from holdfast.model.errors import InvalidArgument, LimitReached, NotPermitted, StorageFailed
 from holdfast.model.home import keys_of
 from holdfast.model.limits import SSH_AUTHORIZED_MAX
 from holdfast.model.record import Malformed, Record
 from holdfast.sdk import identity
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 _FORM = "ssh authorized v1"
 _FILE_MAX_BYTES = 4 << 20  # far more than that many keys need
@@ -51,22 +48,17 @@ class SshKey(Record):
 
     @property
     def fingerprint(self) -> str:
-        return fingerprint_of(self.blob)
+        """As `ssh-keygen -l` shows it."""
+        digest = hashlib.sha256(base64.b64decode(self.blob)).digest()
+        return "SHA256:" + base64.b64encode(digest).decode().rstrip("=")
 
 
-class Authorized(Record):
+class Authorized(SshKey):
     """One authorized key, and the actor it acts as."""
 
-    kind: str
-    blob: str
-    comment: str
     acting: str  # as for HOLDFAST_AS: a name, or the path of a key file
     actor: str  # the actor's id when the key was authorized
     since: float
-
-    @property
-    def fingerprint(self) -> str:
-        return fingerprint_of(self.blob)
 
 
 def config_directory() -> str:
@@ -76,12 +68,6 @@ def config_directory() -> str:
 
 def path() -> str:
     return f"{config_directory()}/ssh_authorized"
-
-
-def fingerprint_of(blob: str) -> str:
-    """As `ssh-keygen -l` shows it."""
-    digest = hashlib.sha256(base64.b64decode(blob)).digest()
-    return "SHA256:" + base64.b64encode(digest).decode().rstrip("=")
 
 
 # -- the file -----------------------------------------------------------------------------------
@@ -227,7 +213,7 @@ def parse_key(line: str) -> SshKey:
     if kind not in _KINDS:
         raise InvalidArgument(
             f"not a supported public key: {kind[:60]!r}",
-            hint=f"it must begin with one of {_listed()}",
+            hint=f"it must begin with one of {', '.join(_KINDS)}",
         )
     text, _, comment = rest.strip().partition(" ")
     try:
@@ -253,7 +239,3 @@ def _fields(blob: bytes) -> list[bytes]:
         fields.append(blob[at + 4 : end])
         at = end
     return fields
-
-
-def _listed() -> str:
-    return ", ".join(_KINDS)

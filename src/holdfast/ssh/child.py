@@ -62,10 +62,6 @@ class Child:
         self._closed = False
         loop.add_reader(self._handle, self._ended)
 
-    @property
-    def pid(self) -> int:
-        return self._process.pid
-
     def when_ended(self, tell: Callable[[int], None]) -> None:
         """Call `tell` once with the exit status."""
         self._on_end.append(tell)

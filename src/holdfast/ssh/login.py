@@ -13,12 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import asyncssh
 
-from holdfast.model.limits import (
-    SSH_CHANNELS_MAX,
-    SSH_KEYS_TRIED,
-    SSH_LEAVE_S,
-    SSH_SOCKET_BYTES,
-)
+from holdfast.model.limits import SSH_CHANNELS_MAX, SSH_KEYS_TRIED, SSH_LEAVE_S, SSH_SOCKET_BYTES
 from holdfast.ssh.channel import SshChannel
 
 if TYPE_CHECKING:

@@ -9,15 +9,13 @@ Messages:
     request_classes.py      which requests must be signed, and which are about a session
     terminal_queries.py     queries in the output, which only one terminal may answer
     ed25519.py              checks signatures; loads the library when first used
-    actor_claim.py          how an actor proves its identity on a local connection
     coordination.py         values at the coordination point: lease records
     relay_messages.py       between hosts, operators and a relay (docs/relay.md)
     relay_peer_messages.py  between the relays of one cluster
 
 The channel, from the bottom up. It needs that library at once, so nothing above imports it:
 
-    key_agreement.py        X25519 and AES-GCM
-    device_keys.py          a device's two keys from one secret
+    key_agreement.py        X25519 and AES-GCM, and a device's two keys from one secret
     noise.py                the handshake: IK, IKpsk1
     heartbeat.py            detects records that are held back
     record_layer.py         sealed records in strict order, with new keys, ends and heartbeats

@@ -55,7 +55,8 @@ def decode(body: bytes | bytearray | memoryview) -> Message:
         data = msgpack.unpackb(body, strict_map_key=True)
     except (ValueError, msgpack.UnpackException, RecursionError) as error:
         raise ProtocolViolation(f"not a message: {error}") from error
-    kind = BY_TAG.get(str(data.get("t"))) if type(data) is dict else None
+    tag = data.get("t") if type(data) is dict else None
+    kind = BY_TAG.get(tag) if type(tag) is str else None
     if kind is None:
         raise ProtocolViolation("not a known message")
     try:
@@ -88,23 +89,27 @@ class Decoder:
             return None  # the ordinary path reports what is wrong
         return fields if type(fields) is dict else None
 
-    def feed(self, data: bytes | memoryview) -> list[Message]:
+    def feed(self, data: bytes) -> list[Message]:
         """Messages completed by `data`, in order."""
         held = self._held
-        held += data
+        if held:  # most often nothing is, and a frame comes whole
+            held += data
+        found = held or data
         messages = []
-        start = 0
-        while len(held) - start >= 4:
-            (size,) = _LENGTH.unpack_from(held, start)
+        start, whole = 0, len(found)
+        while whole - start >= 4:
+            (size,) = _LENGTH.unpack_from(found, start)
             if size > self._limit:
                 raise ProtocolViolation(
                     f"a frame of {size} bytes is over the limit of {self._limit}"
                 )
-            if len(held) - start - 4 < size:
+            end = start + 4 + size
+            if end > whole:
                 break
-            with memoryview(held) as view, view[start + 4 : start + 4 + size] as body:
-                messages.append(decode(body))
-            start += 4 + size
-        if start:
+            messages.append(decode(found[start + 4 : end]))
+            start = end
+        if held:
             del held[:start]
+        elif start < whole:
+            held += data[start:]
         return messages

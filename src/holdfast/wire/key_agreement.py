@@ -1,17 +1,19 @@
-"""Cryptography of the channel: X25519 agreement and AES-GCM (Ed25519 is in ed25519.py). The
-cryptography library takes 20 ms to import: nothing that every verb needs may import this module, or
-one that imports it.
+"""Cryptography of the channel: X25519 agreement, AES-GCM, and the two keys of a device (Ed25519 is
+in ed25519.py). The cryptography library takes 20 ms to import: nothing that every verb needs may
+import this module, or one that imports it.
 
 No key is generated or read here: the caller passes private bytes.
 """
 
 from __future__ import annotations
 
+import hashlib
+
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-from holdfast.model.device import KEY_BYTES, Device
+from holdfast.model.device import KEY_BYTES, Device, device_text
 from holdfast.model.errors import BadSignature, HandshakeFailed
 from holdfast.wire.ed25519 import check
 
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     Sign = Callable[[bytes], bytes]  # an Ed25519 signature; the caller keeps the key
 
 TAG_BYTES = 16
+_DOMAIN = b"holdfast channel key v1\0"
 
 
 class KeyPair:
@@ -67,3 +70,14 @@ def check_device(device: Device) -> Device:
     if not check(device.checked().key, device.text(), device.signature):
         raise BadSignature("a device's channel key is not signed with the actor's key")
     return device
+
+
+def channel_key(seed: bytes) -> KeyPair:
+    """The X25519 key made from the seed of an Ed25519 key, so that a program that keeps one secret
+    has both. (A browser keeps two secrets; peers see no difference.)"""
+    return KeyPair(hashlib.sha256(_DOMAIN + seed).digest())
+
+
+def device_of(key: bytes, static: KeyPair, sign: Sign) -> Device:
+    """The public half of a device, signed."""
+    return Device(key, static.public, sign(device_text(key, static.public)))

@@ -19,10 +19,6 @@ from holdfast.model.ids import SessionId
 from holdfast.model.record import Malformed, Record
 from holdfast.wire.messages.base import Answer, Message, Request
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import ClassVar
-
 RELAY_VERSION = 1
 CHALLENGE_BYTES = 32
 NUMBER_MAX = (1 << 63) - 1  # of a stream, a sequence, an epoch
@@ -59,18 +55,16 @@ class Why(StrEnum):
 # -- greeting ---------------------------------------------------------------------------------
 
 
-class Challenge(Message):
+class Challenge(Message, tag="challenge"):
     """The relay's first message to a host."""
 
-    tag: ClassVar[str] = "challenge"
     versions: tuple[int, ...]
     challenge: bytes  # 32 random bytes, good for this connection
 
 
-class ProveHost(Message):
+class ProveHost(Message, tag="prove"):
     """The host's first message."""
 
-    tag: ClassVar[str] = "prove"
     version: int
     key: bytes  # Ed25519: which host it is
     relay: str  # the host and port it dialled, as in its URL
@@ -79,17 +73,15 @@ class ProveHost(Message):
     binding: bytes  # the device's signature (docs/channel.md), by `key`. Operators check it
 
 
-class Greet(Message):
+class Greet(Message, tag="greet"):
     """An operator's first message. Only the host learns which actor it is."""
 
-    tag: ClassVar[str] = "greet"
     versions: tuple[int, ...]
 
 
-class Greeted(Message):
+class Greeted(Message, tag="greeted"):
     """The relay's answer to `prove` and `greet`: its limits."""
 
-    tag: ClassVar[str] = "greeted"
     version: int
     frame_max_bytes: int
     stream_window_bytes: int
@@ -107,10 +99,9 @@ class Announced(Record):
     signature: bytes  # by the session's key
 
 
-class Announce(Request):
+class Announce(Request, tag="announce"):
     """A host has these sessions."""
 
-    tag: ClassVar[str] = "announce"
     sessions: tuple[Announced, ...]
 
 
@@ -122,25 +113,22 @@ class AnnounceRefusal(Record):
     epoch: int  # the highest epoch known, if that is why
 
 
-class Registered(Answer):
+class Registered(Answer, tag="registered"):
     """From now on all but the refused ones are routed to this connection."""
 
-    tag: ClassVar[str] = "registered"
     refused: tuple[AnnounceRefusal, ...] = ()
 
 
-class WithdrawSession(Message):
+class WithdrawSession(Message, tag="withdraw"):
     """The host no longer has this session."""
 
-    tag: ClassVar[str] = "withdraw"
     session: SessionId
 
 
-class Superseded(Message):
+class Superseded(Message, tag="superseded"):
     """To a host: a later incarnation was announced by another connection. This one is no longer
     routed."""
 
-    tag: ClassVar[str] = "superseded"
     session: SessionId
     epoch: int
 
@@ -148,20 +136,18 @@ class Superseded(Message):
 # -- streams ----------------------------------------------------------------------------------
 
 
-class Open(Request):
+class Open(Request, tag="open"):
     """An operator wants a stream to a host, by its key or by a session it has."""
 
-    tag: ClassVar[str] = "open"
     host: bytes = b""
     session: SessionId | None = None
 
 
-class StreamOpened(Answer):
+class StreamOpened(Answer, tag="opened"):
     """The stream is open; data may be sent at once. The operator must check the rest, which is only
     the relay's word: which host it is (`host`, `static`, `binding`), and that it has the session
     (`session_key`, `epoch`, `vouched`, as the host announced them)."""
 
-    tag: ClassVar[str] = "opened"
     stream: int
     host: bytes
     epoch: int  # of the session; 0 when opened by host key
@@ -171,41 +157,36 @@ class StreamOpened(Answer):
     vouched: bytes = b""
 
 
-class Incoming(Message):
+class Incoming(Message, tag="incoming"):
     """To a host: an operator opened a stream."""
 
-    tag: ClassVar[str] = "incoming"
     stream: int
     session: SessionId | None
 
 
-class StreamData(Message):
+class StreamData(Message, tag="data"):
     """Bytes through a stream, in order, or the stream closes."""
 
-    tag: ClassVar[str] = "data"
     stream: int
     data: bytes
 
 
-class Credit(Message):
+class Credit(Message, tag="credit"):
     """To the sender: so many bytes have left the relay; as many more may be sent."""
 
-    tag: ClassVar[str] = "credit"
     stream: int
     size: int
 
 
-class Close(Message):
+class Close(Message, tag="close"):
     """From either end: close the stream."""
 
-    tag: ClassVar[str] = "close"
     stream: int
 
 
-class StreamClosed(Message):
+class StreamClosed(Message, tag="closed"):
     """A stream is closed; what was on its way may be lost."""
 
-    tag: ClassVar[str] = "closed"
     stream: int
     why: Why
 
@@ -213,74 +194,65 @@ class StreamClosed(Message):
 # -- one to many ------------------------------------------------------------------------------
 
 
-class Admit(Message):
+class Admit(Message, tag="admit"):
     """From a host: the operator at the other end of this stream may subscribe to this session, for
     as long as the stream is open."""
 
-    tag: ClassVar[str] = "admit"
     stream: int
     session: SessionId
 
 
-class Subscribe(Request):
+class Subscribe(Request, tag="subscribe"):
     """From an operator: send me what the host broadcasts of this session."""
 
-    tag: ClassVar[str] = "subscribe"
     session: SessionId
 
 
-class Subscribed(Answer):
+class Subscribed(Answer, tag="subscribed"):
     """From now on every broadcast is sent, or a gap."""
 
-    tag: ClassVar[str] = "subscribed"
     epoch: int
 
 
-class Unsubscribe(Message):
+class Unsubscribe(Message, tag="unsubscribe"):
     """End a subscription."""
 
-    tag: ClassVar[str] = "unsubscribe"
     session: SessionId
 
 
-class SubscribersWanted(Message):
+class SubscribersWanted(Message, tag="wanted"):
     """To a host: whether there are subscribers, whenever that changes. At first there are none."""
 
-    tag: ClassVar[str] = "wanted"
     session: SessionId
     wanted: bool
 
 
-class Broadcast(Message):
+class Broadcast(Message, tag="broadcast"):
     """From a host, sent once; the relay sends it to every subscriber."""
 
-    tag: ClassVar[str] = "broadcast"
     session: SessionId
     seq: int  # rises by one, within an incarnation
     data: bytes
 
 
-class Taken(Message):
+class Taken(Message, tag="taken"):
     """To a host: the fastest subscriber has been sent everything up to here."""
 
-    tag: ClassVar[str] = "taken"
     session: SessionId
     seq: int
 
 
-class BroadcastGap(Message):
+class BroadcastGap(Message, tag="gap"):
     """To an operator that reads too slowly: these broadcasts were dropped."""
 
-    tag: ClassVar[str] = "gap"
     session: SessionId
     first: int
     last: int
 
 
-class SessionGone(Message):
+class SessionGone(Message, tag="gone"):
     """To a subscriber: the subscription has ended."""
 
-    tag: ClassVar[str] = "gone"
     session: SessionId
     why: Why
 
@@ -288,41 +260,26 @@ class SessionGone(Message):
 # -- ends -------------------------------------------------------------------------------------
 
 
-class RelayFailed(Answer):
+class RelayFailed(Answer, tag="failed"):
     """A request failed, or (id 0) the connection ends. The codes are in docs/errors.md."""
 
-    tag: ClassVar[str] = "failed"
     code: str
     message: str
     hint: str = ""
     retry_after_s: float = 0.0
 
 
-class GoingAway(Message):
+class GoingAway(Message, tag="going_away"):
     """The relay is stopping: use another one. Open streams stay open for this long."""
 
-    tag: ClassVar[str] = "going_away"
     within_s: float
 
 
-_KINDS: tuple[type[Message], ...] = (
-    *(Challenge, ProveHost, Greet, Greeted),
-    *(Announce, Registered, WithdrawSession, Superseded),
-    *(Open, StreamOpened, Incoming, StreamData, Credit, Close, StreamClosed),
-    *(
-        Admit,
-        Subscribe,
-        Subscribed,
-        Unsubscribe,
-        SubscribersWanted,
-        Broadcast,
-        Taken,
-        BroadcastGap,
-        SessionGone,
-    ),
-    *(RelayFailed, GoingAway),
-)
-BY_TAG: dict[str, type[Message]] = {kind.tag: kind for kind in _KINDS}
+BY_TAG: dict[str, type[Message]] = {
+    each.tag: each
+    for each in list(globals().values())
+    if isinstance(each, type) and issubclass(each, Message) and each.tag
+}
 
 _pack = msgpack.Packer(use_bin_type=True).pack
 

@@ -16,10 +16,6 @@ from holdfast.model.ids import SessionId
 from holdfast.wire import relay_messages as r
 from holdfast.wire.messages.base import Answer, Message, Request
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import ClassVar
-
 LINK_VERSION = 1
 _NAME = frozenset(b"0123456789abcdef")
 _HEAD = struct.Struct(">BB16sQQ")  # version, kind, sender, link, number
@@ -59,27 +55,24 @@ def unpack(packet: bytes) -> tuple[PeerKind, str, int, int, bytes]:
 # -- to all -----------------------------------------------------------------------------------
 
 
-class Beat(Message):
+class Beat(Message, tag="beat"):
     """This relay is alive."""
 
-    tag: ClassVar[str] = "beat"
     leaving: bool = False  # it is stopping
     new: bool = False  # just started: answer with a beat
 
 
-class Find(Message):
+class Find(Message, tag="find"):
     """Which relay has this host, or this session?"""
 
-    tag: ClassVar[str] = "find"
     number: int
     host: bytes = b""
     session: SessionId | None = None
 
 
-class SessionFound(Message):
+class SessionFound(Message, tag="found"):
     """To the relay that asked."""
 
-    tag: ClassVar[str] = "found"
     number: int
     here: bool
     epoch: int = 0  # of the session
@@ -88,19 +81,17 @@ class SessionFound(Message):
 # -- on a link --------------------------------------------------------------------------------
 
 
-class PeerReach(Request):
+class PeerReach(Request, tag="reach"):
     """An operator of the maker wants a stream to a host of the server."""
 
-    tag: ClassVar[str] = "reach"
     host: bytes
     session: SessionId | None
     window: int  # bytes that operator may have in flight, as it was told
 
 
-class Reached(Answer):
+class Reached(Answer, tag="reached"):
     """The stream is open; the other fields are those of `opened`."""
 
-    tag: ClassVar[str] = "reached"
     stream: int
     window: int  # bytes the host may have in flight
     host: bytes
@@ -111,25 +102,22 @@ class Reached(Answer):
     vouched: bytes
 
 
-class PeerJoin(Request):
+class PeerJoin(Request, tag="join"):
     """The first operator of the maker subscribes."""
 
-    tag: ClassVar[str] = "join"
     session: SessionId
     host: bytes  # which admitted it
 
 
-class PeerJoined(Answer):
+class PeerJoined(Answer, tag="joined"):
     """From now on every broadcast is sent, once for all of the maker's operators."""
 
-    tag: ClassVar[str] = "joined"
     epoch: int
 
 
-class PeerLeave(Message):
+class PeerLeave(Message, tag="leave"):
     """The last operator of the maker unsubscribed."""
 
-    tag: ClassVar[str] = "leave"
     session: SessionId
 
 

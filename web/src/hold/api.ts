@@ -11,23 +11,25 @@ import type {
   Ending,
   Graph,
   Handoff,
-  InviteInfo,
   Receipt,
   SessionInfo,
   Size,
   TurnInfo,
 } from '../wire/generated/values'
+import type { JournalEntry } from '../wire/journal'
+import type { HostMessage, RequestFields } from '../wire/messages'
 import type { PortForwarder } from './port-forward'
 
 export type * from '../wire/generated/values'
 export { ROLES } from '../wire/generated/values'
+export type { JournalEntry } from '../wire/journal'
 
 /** The state of the connection to a relay, or through it to a machine. */
 export type Link = 'connecting' | 'online' | 'offline'
 
-/** The part of an error that can be shown. The class is HoldError in errors.ts; this is its shape. */
+/** The part of an error that can be shown; a HoldError of wire/errors.ts has it. */
 export interface Trouble {
-  code: string // of docs/errors.md, or one of the page's own: see errors.ts
+  code: string // of docs/errors.md, or one of the page's own: see there
   message: string // what happened
   hint: string // what to do next; may be empty
   retryable: boolean // the same may succeed later
@@ -96,24 +98,14 @@ export interface Hold {
   /** A view on one session, with a channel of its own to the host; close it when its page closes. */
   open(machine: string, session: string, options?: OpenOptions): SessionHandle
   /** Start a session on a machine. Not repeated by itself after a lost connection. */
-  run(machine: string, options: RunOptions): Promise<SessionInfo>
+  run(machine: string, options: RequestFields<'run'>): Promise<SessionInfo>
   /** The actors known on a machine: names, kinds, colours. */
   actors(machine: string): Promise<Actor[]>
-  invites(machine: string): Promise<InviteInfo[]>
-  revokeInvite(machine: string, invite: string, devices: boolean): Promise<void>
   /** Ask now instead of at the next event or retry: the user asked for it, or the page became visible. */
   refresh(): void
   forget(machine: string): Promise<void>
   rename(machine: string, name: string): Promise<void>
   close(): void
-}
-
-export interface RunOptions {
-  argv?: string[]
-  name?: string
-  cwd?: string
-  size?: Size
-  labels?: string[]
 }
 
 export interface OpenOptions {
@@ -138,17 +130,8 @@ export interface TurnState {
   waiting: boolean // this actor is in the queue
 }
 
-export interface Presence {
-  operators: number // attached now
-  observers: number // of these, those that only watch
-  size: Size // canonical
-}
-
-export interface Accepted {
-  seq: number
-  offset: number // output offset at which it was taken
-  repeated: boolean
-}
+export type Presence = Pick<SessionInfo, 'operators' | 'observers' | 'size'>
+export type Accepted = Pick<HostMessage<'accepted'>, 'seq' | 'offset' | 'repeated'>
 
 /** Something that happened once, for notices. */
 export type Notice =
@@ -175,42 +158,16 @@ export type OutputListener = (
   more: { offset: number; keepScrollback: boolean },
 ) => void | Promise<void>
 
-export interface JournalEntry {
-  seq: number
-  at: number // seconds since 1970
-  actor: string // id; '' is the host
-  kind: string // as in docs/journal.md
-  fields: Record<string, unknown>
-}
-
 export interface JournalPiece {
   entries: JournalEntry[]
   more: boolean
   names: Record<string, string> // of actors, by id
 }
 
-export interface ScreenText {
-  text: string
-  cursor_col: number
-  cursor_row: number
-  size: Size
-  title: string
-  offset: number
-}
-
-export interface InviteAsk {
-  reach?: string[] // steps as in docs/grants.md; left out: this session
-  rights: string[] // rights and roles, mixed
-  expiresS: number // how long the link is good
-  lastsS: number // how long a device may do so
-  uses?: number // 1
-  delegations?: number // 0
-}
-
-export interface InviteMade {
-  link: string
-  invite: InviteInfo
-}
+export type ScreenText = Omit<HostMessage<'screen_shown'>, 't' | 'id'>
+/** Without a reach, for this session. */
+export type InviteAsk = Omit<RequestFields<'make_invite'>, 'reach'> & { reach?: string[] }
+export type InviteMade = Pick<HostMessage<'invite_made'>, 'link' | 'invite'>
 
 export interface SessionHandle {
   readonly machine: string
@@ -243,8 +200,6 @@ export interface SessionHandle {
   /** Text as one paste: the host brackets it if the program asked for that. Large ones go in pieces, no faster than taken. */
   paste(text: string, progress?: (sent: number, total: number) => void): Promise<void>
   submit(text: string, enter?: boolean): Promise<Accepted>
-  /** Named keys (Enter, Esc, C-c, Up, F5 ...), translated by the host by the terminal's modes. */
-  keys(names: string[]): Promise<Accepted>
   /** This page's terminal size: becomes canonical while this actor holds the turn, or nobody does. */
   resize(size: Size): void
 
@@ -252,11 +207,10 @@ export interface SessionHandle {
   withdrawTurn(): Promise<TurnState>
   grantTurn(to?: string): Promise<TurnState>
   yieldTurn(): Promise<TurnState>
-  handOffTurn(to: string, message?: string): Promise<TurnState>
-  revokeTurn(reason?: string): Promise<TurnState>
+  handOffTurn(to: string): Promise<TurnState>
   setBlind(blind: boolean): Promise<TurnState>
-  seize(options?: { halt?: boolean; onlyActor?: string; reason?: string }): Promise<Receipt>
-  halt(options?: { onlyActor?: string; reason?: string }): Promise<Receipt>
+  seize(fields: Omit<RequestFields<'seize'>, 'session'>): Promise<Receipt>
+  halt(): Promise<Receipt>
   resume(): Promise<void>
 
   catchUp(sinceSeq?: number): Promise<Handoff>
@@ -267,7 +221,6 @@ export interface SessionHandle {
   refresh(): Promise<SessionInfo>
   /** Connections to ports of its programs; close it when they are no longer needed. */
   ports(): Promise<PortForwarder>
-  signal(number: number): Promise<void>
   end(): Promise<SessionInfo>
   invite(ask: InviteAsk): Promise<InviteMade>
 

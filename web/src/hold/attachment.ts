@@ -29,10 +29,7 @@ export interface AttachOptions {
 const CHANNEL = 1
 
 export class Attachment {
-  readonly connection: HostConnection
   readonly epoch: number
-  private readonly relay: RelayLink
-  private readonly options: AttachOptions
   private readonly shared: SharedOutput
   private readonly queue = new TaskQueue((error) => this.fail(asHoldError(error)))
   private readonly onFrame = (frame: Uint8Array | null) => this.queue.run(() => this.frame(frame))
@@ -40,15 +37,12 @@ export class Attachment {
 
   private constructor(
     machine: MachineLink,
-    relay: RelayLink,
-    connection: HostConnection,
-    options: AttachOptions,
+    private readonly relay: RelayLink,
+    readonly connection: HostConnection,
+    private readonly options: AttachOptions,
   ) {
     const { channel } = connection
-    this.relay = relay
-    this.connection = connection
     this.epoch = channel.epoch
-    this.options = options
     this.shared = new SharedOutput({
       crypto: machine.keys.crypto,
       session: options.session,

@@ -8,11 +8,8 @@ const GIVEN_MOST_S = 60
 
 export class Backoff {
   private nextS = FIRST_S
-  private readonly chance: () => number
 
-  constructor(chance: () => number = Math.random) {
-    this.chance = chance
-  }
+  constructor(private readonly chance: () => number = Math.random) {}
 
   /** Seconds to wait now. */
   next(): number {

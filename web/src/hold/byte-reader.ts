@@ -9,11 +9,8 @@ export const spoilt = (what: string) => new HoldError('connection_reset', `the p
 
 export class ByteReader {
   private held: Uint8Array = NOTHING
-  private readonly stream: ByteStream
 
-  constructor(stream: ByteStream) {
-    this.stream = stream
-  }
+  constructor(private readonly stream: ByteStream) {}
 
   /** What there is, at most so much; null: no more comes. */
   async some(most: number): Promise<Uint8Array | null> {

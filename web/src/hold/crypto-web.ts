@@ -15,13 +15,10 @@ const SEAL_AWAY_BYTES = 2 << 10
 const own = (bytes: Uint8Array) => bytes as Uint8Array<ArrayBuffer>
 
 class WebAead implements Aead {
-  private readonly key: CryptoKey
-  private readonly small: Aead
-
-  constructor(key: CryptoKey, small: Aead) {
-    this.key = key
-    this.small = small
-  }
+  constructor(
+    private readonly key: CryptoKey,
+    private readonly small: Aead,
+  ) {}
 
   seal(nonce: Uint8Array, plain: Uint8Array, bound: Uint8Array): Later<Uint8Array> {
     return plain.length < SEAL_AWAY_BYTES

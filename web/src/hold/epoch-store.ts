@@ -4,13 +4,10 @@ import { EpochFloor } from '../wire/epoch-floor'
 import type { Store } from './store'
 
 export class EpochStore {
-  private readonly store: Store
-  private readonly known: Map<string, number>
-
-  constructor(store: Store, known: Map<string, number>) {
-    this.store = store
-    this.known = known
-  }
+  constructor(
+    private readonly store: Store,
+    private readonly known: Map<string, number>,
+  ) {}
 
   floor(session: string): EpochFloor {
     return new EpochFloor(this.known.get(session) ?? 0)

@@ -5,21 +5,20 @@ import { computed, signal } from '@preact/signals-core'
 import type {
   Actor,
   Hold,
-  InviteInfo,
   InvitePreview,
   JoinOutcome,
   Machine,
   OpenOptions,
-  RunOptions,
   SessionCard,
   SessionHandle,
   SessionInfo,
 } from './api'
 import { asHoldError, HoldError } from '../wire/errors'
 import { hex } from '../wire/bytes'
-import { decodeChain } from '../wire/grants'
+import { decodeChain, type Grant } from '../wire/grants'
 import { actorIdOf } from '../wire/ids'
 import { parseLink } from '../wire/invites'
+import type { RequestFields } from '../wire/messages'
 import { type DeviceKeys, makeKeys, useKeys } from './device-keys'
 import { EpochStore } from './epoch-store'
 import { joinBy, outcomeOf } from './join'
@@ -62,14 +61,15 @@ class Page implements Hold {
   private readonly links = signal<Map<string, MachineLink>>(new Map())
   private readonly loading: Promise<Loaded>
   private loaded: Loaded | null = null
-  private readonly origin: string | null
   private readonly unlisten: () => void
 
   readonly machines = computed(() => [...this.links.value.values()].map((link) => this.machine(link)))
   readonly sessions = computed(() => [...this.links.value.values()].flatMap((link) => cards(link)))
 
-  constructor(store: Store | null, origin: string | null) {
-    this.origin = origin
+  constructor(
+    store: Store | null,
+    private readonly origin: string | null,
+  ) {
     this.unlisten = listen(() => this.nudge())
     // A store that cannot be used is worse than one that forgets.
     this.loading = load(store)
@@ -112,7 +112,7 @@ class Page implements Hold {
       }
       await store.keepMachine(machine)
       this.add(machine)
-      const { rights, reach, expires } = (decodeChain(machine.grant).at(-1) as { grant: GrantRead }).grant
+      const { rights, reach, expires } = (decodeChain(machine.grant).at(-1) as { grant: Grant }).grant
       const session = reach.find((step) => step.startsWith('session:'))?.slice('session:'.length) ?? null
       return {
         ok: true,
@@ -127,7 +127,7 @@ class Page implements Hold {
     return new OpenSession(this.link(machine), (this.loaded as Loaded).epochs, session, options)
   }
 
-  async run(machine: string, options: RunOptions): Promise<SessionInfo> {
+  async run(machine: string, options: RequestFields<'run'>): Promise<SessionInfo> {
     const link = this.link(machine)
     const { info } = await link.ask('run', options)
     link.sessions.shown(info)
@@ -136,14 +136,6 @@ class Page implements Hold {
 
   async actors(machine: string): Promise<Actor[]> {
     return (await this.link(machine).ask('list_actors', {})).actors
-  }
-
-  async invites(machine: string): Promise<InviteInfo[]> {
-    return (await this.link(machine).ask('list_invites', {})).invites
-  }
-
-  async revokeInvite(machine: string, invite: string, devices: boolean): Promise<void> {
-    await this.link(machine).ask('revoke_invite', { invite, devices })
   }
 
   refresh(): void {
@@ -235,8 +227,6 @@ class Page implements Hold {
     }
   }
 }
-
-type GrantRead = { rights: string[]; reach: string[]; expires: number }
 
 function cards(link: MachineLink): SessionCard[] {
   const { key, name } = link.stored.value

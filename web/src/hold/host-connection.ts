@@ -29,12 +29,13 @@ export class HostConnection {
   onKey: (body: Uint8Array) => void | Promise<void> = () => undefined
   onMark: (body: Uint8Array) => void = () => undefined
   onEnd: (why: HoldError) => void = () => undefined
-  readonly channel: SecureChannel
   private readonly waiting = new Map<number, Waiting>()
   private lastId = 0
 
-  constructor(channel: SecureChannel, operator: string) {
-    this.channel = channel
+  constructor(
+    readonly channel: SecureChannel,
+    operator: string,
+  ) {
     channel.onSaid = (said) => this.said(said)
     channel.onEnd = (why) => this.end(why)
     channel.send(encodeHello(operator, CLIENT), false)

@@ -44,13 +44,11 @@ const OURS = new Set([
 
 /** A connection that is asked one thing after another. */
 export class HttpConnection {
-  readonly stream: ByteStream
   readonly reader: ByteReader
   /** It was asked before: a server may have closed it by the time it is asked again. */
   used = false
 
-  constructor(stream: ByteStream) {
-    this.stream = stream
+  constructor(readonly stream: ByteStream) {
     this.reader = new ByteReader(stream)
   }
 }

@@ -6,22 +6,15 @@ import type { ReadonlySignal } from '@preact/signals-core'
 const LOOK_S = 5
 
 export class InputRightsRetry {
-  private readonly rights: ReadonlySignal<readonly string[] | null>
-  private readonly look: () => Promise<void>
-  private readonly regained: () => void
   private timer: ReturnType<typeof setInterval> | undefined
   private unsubscribe: () => void = () => undefined
 
   /** `look`: asks the host, which changes `rights`. `regained` is called once for each `start`, if ever. */
   constructor(
-    rights: ReadonlySignal<readonly string[] | null>,
-    look: () => Promise<void>,
-    regained: () => void,
-  ) {
-    this.rights = rights
-    this.look = look
-    this.regained = regained
-  }
+    private readonly rights: ReadonlySignal<readonly string[] | null>,
+    private readonly look: () => Promise<void>,
+    private readonly regained: () => void,
+  ) {}
 
   /** Typing was just refused. */
   start(): void {

@@ -12,7 +12,6 @@ import { type InviteLink, invitePrologue, proofOf, pskOf } from '../wire/invites
 import { decodeHostMessage, encodeRequest, type HostMessage } from '../wire/messages'
 import { within } from './backoff'
 import type { DeviceKeys } from './device-keys'
-import { troubleOf } from './errors'
 import { RelayLink } from './relay-link'
 import { dial } from './secure-channel'
 
@@ -81,7 +80,7 @@ function checkChain(chain: Uint8Array, keys: DeviceKeys, link: InviteLink): void
 }
 
 export function outcomeOf(error: unknown): JoinOutcome {
-  const trouble = troubleOf(error)
+  const trouble = asHoldError(error)
   const reasons = {
     bad_link: 'bad_link',
     wrong_relay: 'wrong_relay',

@@ -13,7 +13,6 @@ import type { Envelope } from '../wire/generated/values'
 import { Backoff, Pause, within } from './backoff'
 import { HostConnection } from './host-connection'
 import { type DeviceKeys, random } from './device-keys'
-import { troubleOf } from './errors'
 import { now } from './task-queue'
 import { RelayLink } from './relay-link'
 import { dial } from './secure-channel'
@@ -55,22 +54,22 @@ export class MachineLink {
   readonly sessions: SessionList
   readonly stored: ReadonlySignal<StoredMachine>
   readonly key: Uint8Array
-  readonly keys: DeviceKeys
   readonly grant: ReadonlySignal<Grant>
   private readonly kept
-  private readonly urls: (machine: StoredMachine) => string[]
   private relay: RelayLink | null = null
   private waiting: ((relay: RelayLink) => void)[] = []
   private host: HostConnection | null = null
   private readonly pauses = { relay: new Pause(), host: new Pause() }
   private closed = false
 
-  constructor(keys: DeviceKeys, stored: StoredMachine, urls: (machine: StoredMachine) => string[]) {
-    this.keys = keys
+  constructor(
+    readonly keys: DeviceKeys,
+    stored: StoredMachine,
+    private readonly urls: (machine: StoredMachine) => string[],
+  ) {
     this.kept = signal(stored)
     this.stored = this.kept
     this.key = unhex(stored.key)
-    this.urls = urls
     this.grant = computed(() => (decodeChain(this.kept.value.grant).at(-1) as { grant: Grant }).grant)
     this.sessions = new SessionList((tag, fields) => this.ask(tag, fields))
     void this.dialRelays()
@@ -259,7 +258,7 @@ export class MachineLink {
 
   private down(error: HoldError): void {
     if (this.closed) return
-    const trouble = LASTING.has(error.code) ? troubleOf(error) : null
+    const trouble = LASTING.has(error.code) ? error : null
     this.report.value = { link: 'offline', why: error.message, trouble: trouble ?? this.report.value.trouble }
   }
 }

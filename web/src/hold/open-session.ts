@@ -51,10 +51,6 @@ export class OpenSession extends SessionView implements SessionHandle {
     return this.settled('submit', { text, enter: true, secret: true }, utf8(text).length + 1, true)
   }
 
-  keys(names: string[]): Promise<Accepted> {
-    return this.settled('keys', { keys: names }, names.length)
-  }
-
   async paste(text: string, progress?: (sent: number, total: number) => void): Promise<void> {
     // As terminals do it: the end of a line is what the Enter key sends.
     const parts = pieces(text.replace(/\r?\n/g, '\r'))
@@ -100,7 +96,8 @@ export class OpenSession extends SessionView implements SessionHandle {
   // -- the turn ----------------------------------------------------------------------------------
 
   requestTurn(message = ''): Promise<TurnState> {
-    return this.aboutTurn('request_turn', { message: cut(message) })
+    const cut = [...message].slice(0, TURN_TEXT_MAX_CHARS).join('')
+    return this.aboutTurn('request_turn', { message: cut })
   }
   withdrawTurn(): Promise<TurnState> {
     return this.aboutTurn('withdraw_turn', {})
@@ -111,39 +108,26 @@ export class OpenSession extends SessionView implements SessionHandle {
   yieldTurn(): Promise<TurnState> {
     return this.aboutTurn('yield_turn', {})
   }
-  handOffTurn(to: string, message = ''): Promise<TurnState> {
-    return this.aboutTurn('hand_off_turn', { to, message: cut(message) })
-  }
-  revokeTurn(reason = ''): Promise<TurnState> {
-    return this.aboutTurn('revoke_turn', { reason: cut(reason) })
+  handOffTurn(to: string): Promise<TurnState> {
+    return this.aboutTurn('hand_off_turn', { to })
   }
   setBlind(blind: boolean): Promise<TurnState> {
     return this.aboutTurn('set_blind', { blind })
   }
 
   private async aboutTurn<
-    T extends
-      | 'request_turn'
-      | 'withdraw_turn'
-      | 'grant_turn'
-      | 'yield_turn'
-      | 'hand_off_turn'
-      | 'revoke_turn'
-      | 'set_blind',
+    T extends 'request_turn' | 'withdraw_turn' | 'grant_turn' | 'yield_turn' | 'hand_off_turn' | 'set_blind',
   >(tag: T, fields: About<T>): Promise<TurnState> {
     const shown = (await this.request(tag, fields)) as HostMessage<'turn_shown'>
     return this.setTurn(shown.turn, shown.yours)
   }
 
-  async seize(options: { halt?: boolean; onlyActor?: string; reason?: string } = {}): Promise<Receipt> {
-    const { halt = false, onlyActor = '', reason = '' } = options
-    const { receipt } = await this.request('seize', { halt, only_actor: onlyActor, reason: cut(reason) })
-    return receipt
+  async seize(fields: About<'seize'>): Promise<Receipt> {
+    return (await this.request('seize', fields)).receipt
   }
 
-  async halt(options: { onlyActor?: string; reason?: string } = {}): Promise<Receipt> {
-    const { onlyActor = '', reason = '' } = options
-    return (await this.request('halt', { only_actor: onlyActor, reason: cut(reason) })).receipt
+  async halt(): Promise<Receipt> {
+    return (await this.request('halt', {})).receipt
   }
 
   async resume(): Promise<void> {
@@ -159,24 +143,19 @@ export class OpenSession extends SessionView implements SessionHandle {
 
   async journal(sinceSeq = 1, maxBytes = 262144): Promise<JournalPiece> {
     const shown = await this.request('journal', { since_seq: Math.max(1, sinceSeq), max_bytes: maxBytes })
-    const entries = readRecords(shown.records).map(({ seq, at, actor, kind, body }) => {
-      return { seq, at, actor, kind, fields: body }
-    })
-    return { entries, more: shown.more, names: shown.names }
+    return { entries: readRecords(shown.records), more: shown.more, names: shown.names }
   }
 
-  async blame(first = 1, last?: number): Promise<{ lines: BlameLine[]; total: number }> {
-    const { lines, total } = await this.request('blame', { first, ...(last === undefined ? {} : { last }) })
-    return { lines, total }
+  blame(first = 1, last?: number): Promise<{ lines: BlameLine[]; total: number }> {
+    return this.request('blame', { first, ...(last === undefined ? {} : { last }) })
   }
 
   async graph(): Promise<Graph> {
     return (await this.request('graph', {})).graph
   }
 
-  async screen(scrollback = false): Promise<ScreenText> {
-    const { text, cursor_col, cursor_row, size, title, offset } = await this.request('screen', { scrollback })
-    return { text, cursor_col, cursor_row, size, title, offset }
+  screen(scrollback = false): Promise<ScreenText> {
+    return this.request('screen', { scrollback })
   }
 
   async refresh(): Promise<SessionInfo> {
@@ -187,15 +166,10 @@ export class OpenSession extends SessionView implements SessionHandle {
 
   /** Connections to ports of the session's programs, over a channel of their own. */
   ports(): Promise<PortForwarder> {
-    const session = this.info.peek()?.id ?? this.session
-    return PortForwarder.make(this.machineLink, this.epochs, session)
+    return PortForwarder.make(this.machineLink, this.epochs, this.bestName)
   }
 
   // -- the rest ----------------------------------------------------------------------------------
-
-  async signal(number: number): Promise<void> {
-    await this.request('signal', { signal: number })
-  }
 
   async end(): Promise<SessionInfo> {
     const { info } = await this.request('end', {})
@@ -203,27 +177,20 @@ export class OpenSession extends SessionView implements SessionHandle {
     return info
   }
 
-  async invite(ask: InviteAsk): Promise<InviteMade> {
-    const named = this.info.peek()?.id ?? this.session
-    const made = await this.machineLink.ask('make_invite', {
-      reach: ask.reach ?? [`session:${named}`],
-      rights: ask.rights,
-      expires_s: ask.expiresS,
-      lasts_s: ask.lastsS,
-      uses: ask.uses ?? 1,
-      delegations: ask.delegations ?? 0,
-    })
-    return { link: made.link, invite: made.invite }
+  invite(ask: InviteAsk): Promise<InviteMade> {
+    return this.machineLink.ask('make_invite', { reach: [`session:${this.bestName}`], ...ask })
+  }
+
+  /** The id if it is known, which names it whatever others are called. */
+  private get bestName(): string {
+    return this.info.peek()?.id ?? this.session
   }
 
   /** Through the session's own channel if there is one; requests that change nothing, otherwise through the host's. */
   private async request<T extends RequestTag>(tag: T, fields: About<T>): Promise<AnswerTo<T>> {
     const deadline = now() + BACK_S
     for (;;) {
-      const about = {
-        ...fields,
-        session: this.info.peek()?.id ?? this.session,
-      } as unknown as RequestFields<T>
+      const about = { ...fields, session: this.bestName } as unknown as RequestFields<T>
       const at = this.link.peek().at
       try {
         if (this.attachment) return await this.attachment.connection.ask(tag, about)
@@ -241,8 +208,4 @@ export class OpenSession extends SessionView implements SessionHandle {
       await new Promise((resolve) => setTimeout(resolve, STEP_S * 1000))
     }
   }
-}
-
-function cut(text: string): string {
-  return [...text].slice(0, TURN_TEXT_MAX_CHARS).join('')
 }

@@ -23,12 +23,9 @@ export class OutputDelivery {
   private owed = false // a new screen, as soon as there is somebody to draw it
   private busy = false
   private readonly listeners = new Set<OutputListener>()
-  private readonly overflowed: () => void
 
   /** `overflowed`: something was dropped, and there is room again: a resync has to come. */
-  constructor(overflowed: () => void) {
-    this.overflowed = overflowed
-  }
+  constructor(private readonly overflowed: () => void) {}
 
   listen(listener: OutputListener): () => void {
     this.listeners.add(listener)

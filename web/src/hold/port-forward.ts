@@ -37,13 +37,12 @@ export interface ByteStream {
 export class PortForwarder {
   onEnd: (why: HoldError) => void = () => undefined
   private readonly open = new Map<number, PortConnection>()
-  private readonly connection: HostConnection
-  private readonly session: string
   private lastNumber = 0
 
-  constructor(connection: HostConnection, session: string) {
-    this.connection = connection
-    this.session = session
+  constructor(
+    private readonly connection: HostConnection,
+    private readonly session: string,
+  ) {
     connection.onMessage = (message) => this.onHostMessage(message)
     connection.onEnd = (why) => {
       for (const each of this.open.values()) each.cut(new HoldError('host_lost', why.message, why.hint, true))
@@ -101,8 +100,6 @@ export class PortForwarder {
 }
 
 export class PortConnection implements ByteStream {
-  private readonly say: (word: Word) => void
-  private readonly forget: () => void
   private readonly pieces: Uint8Array[] = []
   private room = FORWARD_WINDOW_BYTES
   private unsaid = 0 // bytes read here that the host does not know of
@@ -113,10 +110,10 @@ export class PortConnection implements ByteStream {
   private writers: (() => void)[] = []
   private writing: Promise<void> = Promise.resolve()
 
-  constructor(say: (word: Word) => void, forget: () => void) {
-    this.say = say
-    this.forget = forget
-  }
+  constructor(
+    private readonly say: (word: Word) => void,
+    private readonly forget: () => void,
+  ) {}
 
   get ended(): boolean {
     return this.heardEnd || this.failure !== null

@@ -49,9 +49,6 @@ type FromSocket = { t: 'send'; data: string | ArrayBuffer } | { t: 'close'; code
 export class PortPage {
   onReplaced: () => void = () => undefined
   private readonly jar = new CookieJar()
-  private readonly way: () => Promise<PortForwarder>
-  private readonly port: number
-  private readonly origin: string
   private made: Promise<PortForwarder> | null = null
   private busy = 0
   private waiting: (() => void)[] = []
@@ -59,11 +56,11 @@ export class PortPage {
   private closed = false
 
   /** `way`: makes one; asked for again when the last was lost. `origin`: of the shell. */
-  constructor(way: () => Promise<PortForwarder>, port: number, origin: string) {
-    this.way = way
-    this.port = port
-    this.origin = origin
-  }
+  constructor(
+    private readonly way: () => Promise<PortForwarder>,
+    private readonly port: number,
+    private readonly origin: string,
+  ) {}
 
   /** From now on the shell asks through this. */
   serve(shell: MessagePort): void {

@@ -26,16 +26,15 @@ const unreachable = (message: string) =>
 export class Stream {
   onData: (data: Uint8Array) => void = () => undefined
   onClosed: (why: string) => void = () => undefined
-  readonly number: number
-  readonly host: Device
-  private readonly link: RelayLink
   private credit: number
   private waiting: Uint8Array[] = []
 
-  constructor(link: RelayLink, number: number, host: Device, window: number) {
-    this.link = link
-    this.number = number
-    this.host = host
+  constructor(
+    private readonly link: RelayLink,
+    readonly number: number,
+    readonly host: Device,
+    window: number,
+  ) {
     this.credit = window
   }
 
@@ -65,8 +64,6 @@ export class RelayLink {
   onLost: (why: HoldError) => void = () => undefined
   onLeave: () => void = () => undefined // the relay ends, and now is a good moment to go
   lastReceivedAt = now() // when the relay last sent anything
-  readonly url: string
-  private readonly crypto: Crypto
   private readonly socket: WebSocket
   private readonly answers = new Map<number, (answer: RelayMessage | HoldError) => void>()
   private readonly streams = new Map<number, Stream>()
@@ -77,9 +74,10 @@ export class RelayLink {
   private over = false
   private carriedAt = 0
 
-  private constructor(crypto: Crypto, url: string) {
-    this.crypto = crypto
-    this.url = url
+  private constructor(
+    private readonly crypto: Crypto,
+    readonly url: string,
+  ) {
     try {
       this.socket = new WebSocket(`${url.replace(/^http/, 'ws')}/v1/operator`)
     } catch (error) {

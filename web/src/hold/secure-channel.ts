@@ -19,17 +19,15 @@ export class SecureChannel {
   onSaid: (said: Opened) => void | Promise<void> = () => undefined
   onEnd: (why: HoldError) => void = () => undefined
   over = false
-  readonly stream: Stream
-  readonly floor: EpochFloor
-  private readonly channel: OperatorChannel
   private readonly sending = new TaskQueue((error) => this.end(asHoldError(error)))
   private readonly receiving = new TaskQueue((error) => this.end(asHoldError(error)))
   private timer: ReturnType<typeof setTimeout> | undefined
 
-  constructor(stream: Stream, channel: OperatorChannel, floor: EpochFloor) {
-    this.stream = stream
-    this.channel = channel
-    this.floor = floor
+  constructor(
+    readonly stream: Stream,
+    private readonly channel: OperatorChannel,
+    readonly floor: EpochFloor,
+  ) {
     stream.onData = (record) => this.receiving.run(() => this.record(record))
     stream.onClosed = (why) =>
       // After what arrived before: the host's last message may be the reason.

@@ -28,15 +28,12 @@ export class SessionList {
       clearTimeout(this.looking)
     },
   })
-  private readonly ask: Ask
   private readonly due = new Map<string, ReturnType<typeof setTimeout>>()
   private readonly screens = new Map<string, number>() // output offset at which a last line was taken
   private isWatched = false
   private looking: ReturnType<typeof setTimeout> | undefined
 
-  constructor(ask: Ask) {
-    this.ask = ask
-  }
+  constructor(private readonly ask: Ask) {}
 
   find(named: string): SessionInfo | null {
     const all = this.known.peek().map(({ info }) => info)

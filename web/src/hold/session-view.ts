@@ -3,7 +3,7 @@
 // the requests in open-session.ts.
 
 import { signal, type Signal } from '@preact/signals-core'
-import type { LinkState, OpenOptions, OutputListener, Size } from './api'
+import type { LinkState, OpenOptions, OutputListener, Size, Trouble } from './api'
 import { hex } from '../wire/bytes'
 import { asHoldError, HoldError } from '../wire/errors'
 import { isSessionId } from '../wire/ids'
@@ -15,7 +15,6 @@ import { Backoff, Pause } from './backoff'
 import { OutputDelivery } from './output-delivery'
 import { random } from './device-keys'
 import type { EpochStore } from './epoch-store'
-import { troubleOf } from './errors'
 import { UnackedInputs, type InputTag, type Offer } from './unacked-inputs'
 import { LASTING, type MachineLink } from './machine-link'
 import { moment, now } from './task-queue'
@@ -32,11 +31,8 @@ export class SessionView extends SessionFacts {
   readonly rtt: Signal<number | null> = signal(null)
   readonly inputs = new UnackedInputs()
   readonly machine: string
-  readonly session: string
   protected attachment: Attachment | null = null // that is attached
   private making: Attachment | null = null
-  protected readonly epochs: EpochStore
-  private readonly options: OpenOptions
   private readonly operator = hex(random(16))
   private readonly delivery = new OutputDelivery(() => this.resync())
   private readonly pause = new Pause()
@@ -56,12 +52,14 @@ export class SessionView extends SessionFacts {
   private since = Date.now() / 1000
   private done = false
 
-  constructor(link: MachineLink, epochs: EpochStore, session: string, options: OpenOptions) {
+  constructor(
+    link: MachineLink,
+    protected readonly epochs: EpochStore,
+    readonly session: string,
+    private readonly options: OpenOptions,
+  ) {
     super(link)
-    this.epochs = epochs
     this.machine = hex(link.key)
-    this.session = session
-    this.options = options
     this.observing = signal(options.observe ?? false)
     this.size = options.size ?? null
     this.link = signal<LinkState>({ at: 'connecting', why: '', since: this.since })
@@ -97,7 +95,7 @@ export class SessionView extends SessionFacts {
         const why = this.done
           ? new HoldError('session_ended', 'this view of the session is closed: input is disabled')
           : new HoldError('limit_reached', 'too much input is waiting to be accepted by the session')
-        this.notify({ kind: 'refused', trouble: troubleOf(why), seq: 0 })
+        this.notify({ kind: 'refused', trouble: why, seq: 0 })
         return
       }
       this.offer('input', { data }, data.length, null)
@@ -242,7 +240,7 @@ export class SessionView extends SessionFacts {
     }
     if (LASTING.has(error.code)) {
       this.machineLink.checkShutOut(error)
-      this.finish({ at: 'refused', trouble: troubleOf(error) }, error)
+      this.finish({ at: 'refused', trouble: error }, error)
       return 0
     }
     const wait = backoff.next()
@@ -278,7 +276,7 @@ export class SessionView extends SessionFacts {
     } catch (thrown) {
       const why = asHoldError(thrown)
       if (why.code === 'no_such_session' || why.code === 'ambiguous_name' || LASTING.has(why.code)) {
-        this.finish({ at: 'refused', trouble: troubleOf(why) }, why)
+        this.finish({ at: 'refused', trouble: why }, why)
         return 0
       }
     }
@@ -289,11 +287,11 @@ export class SessionView extends SessionFacts {
 
   private fenced(why: HoldError): number {
     this.turn.value = null // nobody acts there now; the turn is loaded again when it is back
-    this.link.value = { at: 'fenced', trouble: troubleOf(why) }
+    this.link.value = { at: 'fenced', trouble: why }
     return FENCED_S
   }
 
-  private away(why: string, trouble: ReturnType<typeof troubleOf> | null, retryAt: number | null): void {
+  private away(why: string, trouble: Trouble | null, retryAt: number | null): void {
     const before = this.link.peek()
     if (before.at === 'online' || before.at === 'fenced') this.since = Date.now() / 1000
     this.link.value = { at: 'offline', why, since: this.since, retryAt, trouble }
@@ -324,7 +322,7 @@ export class SessionView extends SessionFacts {
       'the connection was lost before the host acknowledged what you typed',
       'check the screen before you type it again',
     )
-    if (unknown.length) this.notify({ kind: 'input_unknown', bytes: bytes(unknown), trouble: troubleOf(why) })
+    if (unknown.length) this.notify({ kind: 'input_unknown', bytes: bytes(unknown), trouble: why })
     if (late.length) this.notify({ kind: 'not_sent', bytes: bytes(late) })
   }
 
@@ -369,7 +367,7 @@ export class SessionView extends SessionFacts {
         const error = HoldError.reported(message)
         const offer = this.inputs.refused(message.id, error)
         if (offer && !offer.settle) {
-          this.notify({ kind: 'refused', trouble: troubleOf(error), seq: offer.seq })
+          this.notify({ kind: 'refused', trouble: error, seq: offer.seq })
         }
         return
       }

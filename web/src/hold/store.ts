@@ -74,11 +74,7 @@ function done<T>(request: IDBRequest<T>): Promise<T> {
 }
 
 class IndexedStore implements Store {
-  private readonly base: IDBDatabase
-
-  constructor(base: IDBDatabase) {
-    this.base = base
-  }
+  constructor(private readonly base: IDBDatabase) {}
 
   async keys(): Promise<StoredKeys | null> {
     return ((await done(this.read(DEVICE).get('keys'))) as StoredKeys | undefined) ?? null

@@ -3,12 +3,9 @@
 
 export class TaskQueue {
   private last: Promise<void> = Promise.resolve()
-  private readonly failed: (error: unknown) => void
 
   /** `failed` receives what a piece of work threw; the next one runs anyway. */
-  constructor(failed: (error: unknown) => void) {
-    this.failed = failed
-  }
+  constructor(private readonly failed: (error: unknown) => void) {}
 
   run(work: () => Promise<void> | void): void {
     this.last = this.last.then(work).catch(this.failed)

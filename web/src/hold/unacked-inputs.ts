@@ -8,7 +8,7 @@ import { HoldError } from '../wire/errors'
 import type { RequestFields } from '../wire/messages'
 import { between, type Moment } from './task-queue'
 
-export type InputTag = 'input' | 'submit' | 'keys'
+export type InputTag = 'input' | 'submit'
 /** Without session and number, which are added when it is sent. */
 type Content<T extends InputTag> = Omit<RequestFields<T>, 'session' | 'seq'>
 

@@ -25,16 +25,13 @@ interface SocketEnd {
 }
 
 export class SocketClient {
-  readonly protocol: string
-  private readonly stream: ByteStream
-  private readonly reader: ByteReader
   private closing = false
 
-  private constructor(stream: ByteStream, reader: ByteReader, protocol: string) {
-    this.stream = stream
-    this.reader = reader
-    this.protocol = protocol
-  }
+  private constructor(
+    private readonly stream: ByteStream,
+    private readonly reader: ByteReader,
+    readonly protocol: string,
+  ) {}
 
   static async open(
     stream: ByteStream,

@@ -74,16 +74,15 @@ export class BroadcastListener {
   private waitingMark: { announced: OutputMark; since: number } | null = null
   private failure: HoldError | null = gap('the host has not said where to begin')
   private readonly bound: Uint8Array
-  private readonly crypto: Crypto
   private readonly session: Uint8Array
-  private readonly hostKey: Uint8Array
-  private readonly floor: EpochFloor
 
-  constructor(crypto: Crypto, session: string, hostKey: Uint8Array, floor: EpochFloor) {
-    this.crypto = crypto
+  constructor(
+    private readonly crypto: Crypto,
+    session: string,
+    private readonly hostKey: Uint8Array,
+    private readonly floor: EpochFloor,
+  ) {
     this.session = utf8(session)
-    this.hostKey = hostKey
-    this.floor = floor
     this.bound = concat(FRAME_DOMAIN, this.session)
   }
 

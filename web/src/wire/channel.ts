@@ -34,10 +34,11 @@ export function channelPrologue(session: string): Uint8Array {
 
 export class OperatorHandshake {
   private readonly noise: Handshake
-  private readonly options: HandshakeSettings
 
-  private constructor(crypto: Crypto, options: HandshakeSettings) {
-    this.options = options
+  private constructor(
+    crypto: Crypto,
+    private readonly options: HandshakeSettings,
+  ) {
     this.noise = new Handshake(crypto, options.psk ? IK_PSK1 : IK, {
       initiator: true,
       static: options.static,
@@ -100,15 +101,11 @@ export class OperatorHandshake {
 
 /** The operator's end. `write`, `say` and `poll` share one queue of the caller's, `receive` has another. */
 export class OperatorChannel {
-  readonly epoch: number
-  readonly recordLayer: RecordLayer
-  private readonly chain: InputChain
-
-  constructor(epoch: number, recordLayer: RecordLayer, chain: InputChain) {
-    this.epoch = epoch
-    this.recordLayer = recordLayer
-    this.chain = chain
-  }
+  constructor(
+    readonly epoch: number,
+    readonly recordLayer: RecordLayer,
+    private readonly chain: InputChain,
+  ) {}
 
   /** One input, signed, as records. */
   async write(payload: Uint8Array, now: number): Promise<Uint8Array[]> {

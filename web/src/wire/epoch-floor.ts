@@ -4,11 +4,7 @@
 import { HoldError } from './errors'
 
 export class EpochFloor {
-  highest: number
-
-  constructor(highest = 0) {
-    this.highest = highest
-  }
+  constructor(public highest = 0) {}
 
   check(epoch: number): void {
     if (epoch < this.highest) {

@@ -7,16 +7,14 @@ type PageCode = 'bad_link' | 'wrong_relay' | 'closed'
 export type Code = ErrorCode | PageCode
 
 export class HoldError extends Error {
-  readonly code: Code
-  readonly hint: string
-  readonly retryable: boolean
-
-  constructor(code: Code, message: string, hint = '', retryable = RETRYABLE.has(code)) {
+  constructor(
+    readonly code: Code,
+    message: string,
+    readonly hint = '',
+    readonly retryable = RETRYABLE.has(code),
+  ) {
     super(message)
     this.name = 'HoldError'
-    this.code = code
-    this.hint = hint
-    this.retryable = retryable
   }
 
   /** As a host or relay reported it. A later version may have codes that this one does not know. */

@@ -13,14 +13,15 @@ export class Heartbeat {
   private sentCount = 0
   private confirmedCount = 0
   private readonly waiting: { last: number; since: number }[] = []
-  private readonly beatS: number
-  private readonly patienceS: number
 
-  constructor(now: number, speaksFirst: boolean, beatS = CHANNEL_BEAT_S, patienceS = CHANNEL_PATIENCE_S) {
+  constructor(
+    now: number,
+    speaksFirst: boolean,
+    private readonly beatS = CHANNEL_BEAT_S,
+    private readonly patienceS = CHANNEL_PATIENCE_S,
+  ) {
     this.receivedAt = now
     this.beatAt = speaksFirst ? now : now + beatS
-    this.beatS = beatS
-    this.patienceS = patienceS
   }
 
   sent(now: number): void {

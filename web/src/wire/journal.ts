@@ -6,20 +6,19 @@ import { sha256 } from './crypto'
 import { HoldError } from './errors'
 import { unpack } from './msgpack'
 
-interface JournalRecord {
+export interface JournalEntry {
   seq: number
-  at: number
-  epoch: number
-  actor: string
-  kind: string
-  body: Record<string, unknown>
+  at: number // seconds since 1970
+  actor: string // id; '' is the host
+  kind: string // as in docs/journal.md
+  fields: Record<string, unknown>
 }
 
 const damaged = (message: string) => new HoldError('journal_damaged', message)
 
 /** These records, if their numbers and links are unbroken. */
-export function readRecords(records: Uint8Array[]): JournalRecord[] {
-  const read: JournalRecord[] = []
+export function readRecords(records: Uint8Array[]): JournalEntry[] {
+  const read: JournalEntry[] = []
   let before: { seq: number; hash: Uint8Array } | null = null
   for (const bytes of records) {
     const [record, parent] = decode(bytes)
@@ -32,10 +31,10 @@ export function readRecords(records: Uint8Array[]): JournalRecord[] {
   return read
 }
 
-function decode(bytes: Uint8Array): [JournalRecord, Uint8Array] {
-  const fields = unpack(bytes)
-  if (!Array.isArray(fields) || fields.length !== 8) throw damaged('not a record of a journal')
-  const [seq, at, epoch, actor, , kind, body, parent] = fields as unknown[]
+function decode(bytes: Uint8Array): [JournalEntry, Uint8Array] {
+  const record = unpack(bytes)
+  if (!Array.isArray(record) || record.length !== 8) throw damaged('not a record of a journal')
+  const [seq, at, epoch, actor, , kind, body, parent] = record as unknown[]
   const good =
     Number.isSafeInteger(seq) &&
     typeof at === 'number' &&
@@ -46,6 +45,5 @@ function decode(bytes: Uint8Array): [JournalRecord, Uint8Array] {
     body !== null &&
     parent instanceof Uint8Array
   if (!good) throw damaged('not a record of a journal')
-  const record = { seq, at, epoch, actor, kind, body } as JournalRecord
-  return [record, parent as Uint8Array]
+  return [{ seq, at, actor, kind, fields: body } as JournalEntry, parent as Uint8Array]
 }

@@ -36,13 +36,11 @@ export const IK_PSK1: Pattern = {
 /** One direction: a key and the number of the next message under it. */
 export class Cipher {
   number = 0
-  private aead: Aead
-  private readonly crypto: Crypto
 
-  private constructor(crypto: Crypto, aead: Aead) {
-    this.crypto = crypto
-    this.aead = aead
-  }
+  private constructor(
+    private readonly crypto: Crypto,
+    private aead: Aead,
+  ) {}
 
   static async of(crypto: Crypto, key: Uint8Array): Promise<Cipher> {
     return new Cipher(crypto, await crypto.aead(key))
@@ -83,11 +81,12 @@ export class Handshake {
   private cipher: Cipher | null = null
   private remoteEphemeral: Uint8Array = NOTHING
   private next = 0
-  private readonly crypto: Crypto
-  private readonly pattern: Pattern
-  private readonly options: HandshakeOptions
 
-  constructor(crypto: Crypto, pattern: Pattern, options: HandshakeOptions) {
+  constructor(
+    private readonly crypto: Crypto,
+    private readonly pattern: Pattern,
+    private readonly options: HandshakeOptions,
+  ) {
     const wanted = pattern.messages.flat().includes('psk')
     if (wanted !== (options.psk !== undefined) || (options.psk && options.psk.length !== KEY_BYTES)) {
       throw handshakeFailed('wrong number or size of pre-shared keys for this handshake')
@@ -95,9 +94,6 @@ export class Handshake {
     const name = utf8(`Noise_${pattern.name}_25519_AESGCM_SHA256`)
     this.hash = name.length <= 32 ? concat(name, new Uint8Array(32 - name.length)) : sha256(name)
     this.chaining = this.hash
-    this.crypto = crypto
-    this.pattern = pattern
-    this.options = options
     this.remoteStatic = options.remoteStatic ?? NOTHING
     this.mixHash(options.prologue)
     this.mixHash(options.initiator ? this.remoteStatic : options.static.public)

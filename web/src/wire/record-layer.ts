@@ -44,13 +44,11 @@ class Direction {
   fin = false
   private records = 0
   private bytes = 0
-  readonly cipher: Cipher
-  private readonly limits: Rekeying
 
-  constructor(cipher: Cipher, limits: Rekeying) {
-    this.cipher = cipher
-    this.limits = limits
-  }
+  constructor(
+    readonly cipher: Cipher,
+    private readonly limits: Rekeying,
+  ) {}
 
   get usedUp(): boolean {
     return this.records >= this.limits.records || this.bytes >= this.limits.bytes
@@ -77,7 +75,6 @@ interface RecordLayerOptions {
 
 /** One end of a channel. `hash` names the channel: both ends have the same, nobody else has. */
 export class RecordLayer {
-  readonly hash: Uint8Array
   private readonly out: Direction
   private readonly in: Direction
   private readonly live: Heartbeat
@@ -88,8 +85,12 @@ export class RecordLayer {
   private partKind = -1
   private failure: HoldError | null = null
 
-  constructor(ciphers: [Cipher, Cipher], hash: Uint8Array, now: number, options: RecordLayerOptions) {
-    this.hash = hash
+  constructor(
+    ciphers: [Cipher, Cipher],
+    readonly hash: Uint8Array,
+    now: number,
+    options: RecordLayerOptions,
+  ) {
     this.out = new Direction(ciphers[0], options.rekeying ?? REKEYING)
     this.in = new Direction(ciphers[1], options.rekeying ?? REKEYING)
     this.live = new Heartbeat(now, options.speaksFirst)

@@ -36,10 +36,8 @@ export class SharedOutput {
   private earlyBytes = 0
   private alone = false // the host was asked to start over: nothing is shared for now
   private spoiled = false // and since then something was missed again
-  private readonly options: SharedOutputOptions
 
-  constructor(options: SharedOutputOptions) {
-    this.options = options
+  constructor(private readonly options: SharedOutputOptions) {
     this.shown = options.since
     this.listener = new BroadcastListener(options.crypto, options.session, options.hostKey, options.floor)
   }

@@ -45,12 +45,11 @@ export function genesis(session: string, key: Uint8Array, stream: string): Mark 
 export class InputChain {
   mark: Mark
   private acceptedSeq = 0
-  private readonly signer: Signer
-  private readonly place: Place
 
-  constructor(signer: Signer, place: Place) {
-    this.signer = signer
-    this.place = place
+  constructor(
+    private readonly signer: Signer,
+    private readonly place: Place,
+  ) {
     this.mark = genesis(place.session, signer.public, place.stream)
   }
 

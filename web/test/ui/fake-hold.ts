@@ -5,7 +5,6 @@ import { signal } from '@preact/signals'
 import type {
   Actor,
   Hold,
-  InviteInfo,
   InvitePreview,
   JoinOutcome,
   Machine,
@@ -84,10 +83,6 @@ export class FakeHold implements Hold {
   async actors(): Promise<Actor[]> {
     return ACTORS
   }
-  async invites(): Promise<InviteInfo[]> {
-    return []
-  }
-  async revokeInvite(): Promise<void> {}
   refresh(): void {}
   async forget(machine: string): Promise<void> {
     this.machines.value = this.machines.value.filter((one) => one.key !== machine)

@@ -158,10 +158,6 @@ export class FakeSession implements SessionHandle {
     this.done.push('secret')
     return ACCEPTED
   }
-  async keys(names: string[]): Promise<Accepted> {
-    this.done.push(`keys ${names.join(' ')}`)
-    return ACCEPTED
-  }
   resize(size: Size): void {
     this.done.push(`resize ${size.cols}x${size.rows}`)
   }
@@ -182,9 +178,6 @@ export class FakeSession implements SessionHandle {
   }
   async handOffTurn(): Promise<TurnState> {
     return this.grantTurn()
-  }
-  async revokeTurn(): Promise<TurnState> {
-    return this.turn.value!
   }
   async setBlind(blind: boolean): Promise<TurnState> {
     const state = this.turn.value!
@@ -236,7 +229,8 @@ export class FakeSession implements SessionHandle {
   }
   async screen(): Promise<ScreenText> {
     const text = 'migrating 00041_runs.sql\nerror: relation "tide_runs" already exists\nrolled back'
-    return { text, cursor_col: 0, cursor_row: 0, size: { cols: 80, rows: 24 }, title: '', offset: 0 }
+    const size = { cols: 80, rows: 24 }
+    return { text, cursor_col: 0, cursor_row: 0, size, alternate: false, title: '', offset: 0 }
   }
   async refresh(): Promise<SessionInfo> {
     return this.info.value!
@@ -244,7 +238,6 @@ export class FakeSession implements SessionHandle {
   ports(): Promise<PortForwarder> {
     return Promise.reject(new Error('there are no ports here'))
   }
-  async signal(): Promise<void> {}
   async end(): Promise<SessionInfo> {
     return this.info.value!
   }

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { Change } from '../../src/hold/api'
 import { age, ago, clock, span, took } from '../../src/ui/text/durations'
-import { defaultColour, colourClass } from '../../src/ui/text/actor-colour'
+import { defaultColour, hueOf } from '../../src/ui/text/actor-colour'
 import { changeLine, hasNews, othersActed } from '../../src/ui/text/handoff'
 import { sanitize } from '../../src/ui/text/sanitize'
 import { may, reachLine, rightsLine, roleOf } from '../../src/ui/text/rights'
@@ -106,8 +106,8 @@ describe('rights', () => {
 
 test('an actor has the colour its host would choose, and no class name comes from outside', () => {
   expect(defaultColour('a')).toBe(['red', 'green', 'yellow', 'blue', 'magenta', 'cyan'][97 % 6])
-  expect(colourClass('green', 'x')).toBe('hue-green')
-  expect(colourClass('green } body {', 'a')).toBe(`hue-${defaultColour('a')}`)
+  expect(hueOf('green', 'x')).toBe('var(--hue-green)')
+  expect(hueOf('green } body {', 'a')).toBe(`var(--hue-${defaultColour('a')})`)
 })
 
 test('a change of PATH says what came first', () => {

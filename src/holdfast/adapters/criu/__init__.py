@@ -1,1 +1,1 @@
-"""CRIU: finding or installing one that works, dump and restore."""
+"""CRIU: finding one that works here, or installing one."""

@@ -19,7 +19,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from holdfast.adapters.criu import checkpoint
+from holdfast.adapters.criu.find import Criu, find, prefix
 
 DEFAULT_SUITE = "sid"
 COMMAND_TIMEOUT_S = 300.0  # one apt or dpkg call; a slow mirror is waited for, a dead one is not
@@ -38,26 +38,26 @@ class UnavailableError(Exception):
     """Why this machine gets no CRIU from here; a plain sentence."""
 
 
-def install(*, suite: str = DEFAULT_SUITE, directory: Path | None = None) -> str:
+def install(suite: str) -> str:
     """Make a working CRIU present; gives a sentence saying what there is now."""
     if os.geteuid() != 0:
         raise UnavailableError("CRIU needs root, and this is not root")
-    found = checkpoint.find()
-    if isinstance(found, checkpoint.Criu):
+    found = find()
+    if isinstance(found, Criu):
         return f"CRIU {found.version()} works already ({found.program})"
     for tool in ("apt-get", "apt-cache", "dpkg-deb"):
         if shutil.which(tool) is None:
             raise UnavailableError(f"{found}; and there is no {tool} to get another with")
-    target = directory or checkpoint.prefix()
+    target = prefix()
     target.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".installing-", dir=target.parent) as work:
         unpacked = _fetch(Path(work), suite)
         if target.exists():
             shutil.rmtree(target)
         unpacked.rename(target)
-    checkpoint.find.cache_clear()
-    now = checkpoint.find()
-    if isinstance(now, checkpoint.Criu):
+    find.cache_clear()
+    now = find()
+    if isinstance(now, Criu):
         return f"CRIU {now.version()} unpacked into {target}"
     raise UnavailableError(f"CRIU was unpacked into {target}, but: {now}")
 
@@ -137,9 +137,7 @@ def _codename() -> str:
     facts = _os_release()
     if facts.get("ID") != "debian":
         name = facts.get("PRETTY_NAME", "this system")
-        raise UnavailableError(
-            f"a newer CRIU is only known how to get on Debian, and this is {name}"
-        )
+        raise UnavailableError(f"a newer CRIU is fetched on Debian only, and this is {name}")
     return facts.get("VERSION_CODENAME", "")
 
 
@@ -206,7 +204,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--require", action="store_true", help="fail when there is no CRIU after")
     options = parser.parse_args(arguments)
     try:
-        print(install(suite=options.suite))
+        print(install(options.suite))
     except (UnavailableError, OSError) as why:
         print(f"no CRIU: {why}")
         print("without it sessions cannot be checkpointed, moved or forked; all else works")

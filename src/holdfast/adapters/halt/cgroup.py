@@ -103,24 +103,20 @@ def create(home: str, session: str) -> str:
 
 def processes(directory: str) -> list[int]:
     """Pids in the group and the groups below it, in the caller's numbering."""
-    found = []
-    for where, _, _ in os.walk(directory):
-        try:
-            found += [int(pid) for pid in _read(f"{where}/cgroup.procs").split()]
-        except (FileNotFoundError, OSError):
-            continue  # removed while we looked
-    return found
+    return _listed(directory, "cgroup.procs")
 
 
 def task_count(directory: str) -> int:
     """Threads in the group and the groups below it."""
-    counted = 0
+    return len(_listed(directory, "cgroup.threads"))
+
+
+def _listed(directory: str, file: str) -> list[int]:
+    found = []
     for where, _, _ in os.walk(directory):
-        try:
-            counted += _read(f"{where}/cgroup.threads").count("\n")
-        except OSError:
-            continue  # removed while we looked
-    return counted
+        with contextlib.suppress(OSError):  # removed while we looked
+            found += [int(number) for number in _read(f"{where}/{file}").split()]
+    return found
 
 
 def leaf(directory: str, actor: str) -> str:
@@ -182,10 +178,6 @@ def actor_in(membership: str, directory: str) -> str:
 
 def frozen(directory: str) -> bool:
     return _event(_read(f"{directory}/cgroup.events"), "frozen")
-
-
-def populated(directory: str) -> bool:
-    return _event(_read(f"{directory}/cgroup.events"), "populated")
 
 
 def freeze(directory: str, timeout_s: float = FREEZE_TIMEOUT_S) -> bool:

@@ -11,7 +11,6 @@ terminal still takes bytes, so the host has to refuse them.
 
 from __future__ import annotations
 
-import os
 import signal
 import time
 
@@ -90,10 +89,6 @@ def kill(place: Place, session: str = "", timeout_s: float = cgroup.KILL_TIMEOUT
 def _runs(pid: int) -> bool:
     """A frozen task sleeps interruptibly; one that is not frozen yet runs, or is in the kernel."""
     try:
-        states = [
-            procfs.read(f"/proc/{pid}/task/{tid}/stat").rpartition(b") ")[2][:1]
-            for tid in os.listdir(f"/proc/{pid}/task")
-        ]
+        return any(procfs.task_state(pid, tid) in "RD" for tid in procfs.tasks(pid))
     except OSError:
         return False
-    return any(state in b"RD" for state in states)

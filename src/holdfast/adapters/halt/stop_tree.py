@@ -57,7 +57,7 @@ class Tree:
         self._sids: set[int] = set()
         parent = os.getppid()
         self._spared = {0, init, os.getpid(), parent}
-        self._spared_sids = {0, os.getsid(0), _sid(parent)}
+        self._spared_sids = {0, os.getsid(0), procfs.sid_of(parent)}
         self.stopped: dict[Stopped, None] = {}  # in the order in which they were stopped
         self.refused: set[Stopped] = set()  # not ours to signal
 
@@ -160,8 +160,7 @@ class Tree:
         with contextlib.suppress(OSError):
             pidfd = os.pidfd_open(pid)
             try:
-                before = procfs.read(f"/proc/{pid}/stat").rpartition(b") ")[2][:1]
-                if before in b"TtZX":
+                if procfs.task_state(pid, pid) in "TtZX":
                     return  # stopped by its own shell, or ended
                 signal.pidfd_send_signal(pidfd, signal.SIGSTOP)
                 # Read while the descriptor holds it: the signal arrived, so it is the same.
@@ -266,10 +265,9 @@ def is_still(pid: int, stat: Stat) -> bool:
 
 def _task_is_still(pid: int, tid: int) -> bool:
     try:
-        line = procfs.read(f"/proc/{pid}/task/{tid}/stat")
+        state = procfs.task_state(pid, tid)
     except OSError:
         return True
-    state = line[line.rindex(b")") + 2 : line.rindex(b")") + 3].decode()
     return state in _STILL or (state == "D" and _held_by_vfork(pid, tid))
 
 
@@ -314,10 +312,3 @@ def _all_processes() -> Found:
             with contextlib.suppress(OSError):
                 found[int(name)] = procfs.stat_of(int(name))
     return found
-
-
-def _sid(pid: int) -> int:
-    try:
-        return os.getsid(pid)
-    except OSError:
-        return 0

@@ -1,5 +1,5 @@
 """A journal on disk: append-only segments and a head beside them, in the session's directory. The
-files and how they are read: journal/reading.py. Writing is in journal_writer.py.
+files and how they are read: journal/reading.py. Writing is in writer.py.
 
 Order of things: disk is reserved before an entry is made, the entry is written before its effect
 happens, data is on disk before a head that speaks of it is. So a full disk is found while nothing
@@ -18,17 +18,7 @@ import os
 
 from holdfast.adapters import atomic_file
 from holdfast.journal.lineage import Discontinuity
-from holdfast.journal.reading import (
-    DISCONTINUED_NAME,
-    JournalReading,
-    segment_names,
-)
-from holdfast.journal.reading import (
-    HEAD_NAME as HEAD_NAME,
-)
-from holdfast.journal.reading import (
-    segment_name as segment_name,
-)
+from holdfast.journal.reading import DISCONTINUED_NAME, JournalReading, segment_name, segment_names
 from holdfast.model.errors import InvalidArgument, StorageFailed
 
 
@@ -70,7 +60,7 @@ def state_discontinuity(directory: str, statement: Discontinuity) -> None:
     if os.path.exists(path):
         raise InvalidArgument("the discontinuity of this journal is stated already")
     try:
-        atomic_file.replace(f"{directory}/{DISCONTINUED_NAME}", statement.text().encode())
+        atomic_file.replace(path, statement.text().encode())
         atomic_file.sync_directory(directory)
     except OSError as error:
         raise storage_failed(error) from error

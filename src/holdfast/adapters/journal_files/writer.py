@@ -17,34 +17,22 @@ import os
 import threading
 
 from holdfast.adapters import atomic_file
-from holdfast.adapters.journal_files.segments import (
-    HEAD_NAME,
-    JournalReader,
-    exists,
-    segment_name,
-    storage_failed,
-)
+from holdfast.adapters.journal_files.segments import JournalReader, exists, storage_failed
 from holdfast.journal.chain import Chain
 from holdfast.journal.encoding import decode
 from holdfast.journal.entries import Body, Entry
 from holdfast.journal.framing import HEADER_BYTES, header, read, read_header
+from holdfast.journal.reading import HEAD_NAME, segment_name
 from holdfast.journal.signatures import Head
 from holdfast.journal.verdict import Verdict, VerdictKind
 from holdfast.journal.verify import verify_tail
 from holdfast.model.errors import InvalidArgument, JournalDamaged, StorageFailed
 from holdfast.model.limits import JOURNAL_AHEAD_BYTES, JOURNAL_SEGMENT_BYTES
-from holdfast.model.record import Malformed, Record
+from holdfast.model.record import Malformed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from holdfast.journal.signatures import Check, Sign
-
-
-class Cut(Record):
-    """A torn tail that was cut at opening; to be recorded."""
-
-    size: int  # bytes that were there
-    after_seq: int  # the last whole entry
 
 
 class JournalWriter:
@@ -55,7 +43,7 @@ class JournalWriter:
     ) -> None:
         """Use `create` or `open`."""
         self.chain = chain
-        self.cut: Cut | None = None
+        self.cut: int | None = None  # bytes of a torn tail cut at opening; to be recorded
         self._directory, self._sign, self._limit = directory, sign, limit
         self._index, self._end = index, end
         self._fd = self._open(index)
@@ -179,13 +167,9 @@ class JournalWriter:
         """Bytes that can be written for sure."""
         return self._allocated - self._end
 
-    def has_reserve(self, size: int) -> bool:
-        """Whether `reserve` would have nothing to do."""
-        return self._end + size + JOURNAL_AHEAD_BYTES <= self._allocated
-
     def reserve(self, size: int = 0) -> None:
         """See to it that the disk has room for `size` bytes and the reserve behind them."""
-        if self.has_reserve(size):
+        if self._end + size + JOURNAL_AHEAD_BYTES <= self._allocated:
             return
         # More than needed, so that it is not asked for at every entry.
         wanted = self._end + size + 2 * JOURNAL_AHEAD_BYTES
@@ -290,7 +274,7 @@ class JournalWriter:
         self._allocated = self._end
         for name in reader.names[self._index + 1 :]:
             os.unlink(f"{self._directory}/{name}")
-        self.cut = Cut(verdict.torn_size, verdict.last_seq)
+        self.cut = verdict.torn_size
 
 
 def _begin_segment(directory: str, index: int, start: bytes, room: int) -> None:

@@ -22,7 +22,12 @@ from typing import Any
 
 from holdfast.adapters import compiled
 from holdfast.adapters.halt import cgroup
-from holdfast.adapters.launch.process import INHERIT_MAX, LAUNCH_TIMEOUT_S, REPLY_MAX_BYTES
+from holdfast.adapters.launch.process import (
+    INHERIT_MAX,
+    LAUNCH_TIMEOUT_S,
+    REPLY_MAX_BYTES,
+    Settings,
+)
 from holdfast.model.errors import LaunchFailed, from_code
 from holdfast.model.spec import LaunchSpec, Place
 from holdfast.model.state import Level
@@ -81,18 +86,13 @@ class Launcher:
         init = compiled.init_command()
         if isinstance(init, str):
             raise LaunchFailed(f"there is no init to start sessions with: {init}")
-        settings = {
-            "init": list(init),
-            "init_is_ours": compiled.is_ours(init),
-            "instance": self._instance,
-            "nofile": self._nofile,
-        }
+        settings = Settings(init, compiled.is_ours(init), self._instance, self._nofile)
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
             # Its own session: a ^C at the daemon's terminal is not meant for it.
             program = [sys.executable, "-P", "-m", "holdfast.adapters.launch.process"]
             self._process = subprocess.Popen(
-                [*program, str(theirs.fileno()), json.dumps(settings)],
+                [*program, str(theirs.fileno()), json.dumps(settings.pack())],
                 pass_fds=[theirs.fileno()],
                 stdin=subprocess.DEVNULL,
                 cwd="/",

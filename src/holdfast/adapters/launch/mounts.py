@@ -116,7 +116,9 @@ def build_root(devpts: int, mounts: Iterable[str], skipped: Callable[[str, OSErr
     host_nodes = _host_nodes()
     syscalls.mount(None, "/", None, syscalls.MS_REC | syscalls.MS_PRIVATE)
     root = _ASSEMBLY
-    bind_root(root)
+    # The host's root file system, and nothing mounted below it.
+    syscalls.mount("/", root, None, syscalls.MS_BIND)
+    syscalls.mount(None, root, None, syscalls.MS_PRIVATE)
     for path in mounts:
         try:
             syscalls.mount(path, root + path, None, syscalls.MS_BIND)
@@ -125,7 +127,7 @@ def build_root(devpts: int, mounts: Iterable[str], skipped: Callable[[str, OSErr
     safe = syscalls.MS_NOSUID | syscalls.MS_NODEV | syscalls.MS_NOEXEC
     syscalls.mount("proc", root + "/proc", "proc", safe)
     syscalls.mount("sysfs", root + "/sys", "sysfs", safe | syscalls.MS_RDONLY)
-    make_dev(root + "/dev", host_nodes)
+    _make_dev(root + "/dev", host_nodes)
     syscalls.move_mount(devpts, root + "/dev/pts")
     shm = syscalls.MS_NOSUID | syscalls.MS_NODEV
     syscalls.mount("tmpfs", root + "/dev/shm", "tmpfs", shm, "mode=1777")
@@ -134,12 +136,6 @@ def build_root(devpts: int, mounts: Iterable[str], skipped: Callable[[str, OSErr
     syscalls.pivot_root(".", ".")
     syscalls.unmount(".", syscalls.MNT_DETACH)
     os.chdir("/")
-
-
-def bind_root(root: str) -> None:
-    """The host's root file system, and nothing mounted below it, at `root`."""
-    syscalls.mount("/", root, None, syscalls.MS_BIND)
-    syscalls.mount(None, root, None, syscalls.MS_PRIVATE)
 
 
 def _host_nodes() -> dict[str, os.stat_result]:
@@ -154,10 +150,8 @@ def _host_nodes() -> dict[str, os.stat_result]:
     return found
 
 
-def make_dev(dev: str, host_nodes: dict[str, os.stat_result] | None = None) -> None:
+def _make_dev(dev: str, host_nodes: dict[str, os.stat_result]) -> None:
     """A small /dev on a tmpfs, with empty pts and shm to mount on."""
-    if host_nodes is None:
-        host_nodes = _host_nodes()
     syscalls.mount("tmpfs", dev, "tmpfs", syscalls.MS_NOSUID, "mode=755,size=1m")
     umask = os.umask(0)
     try:

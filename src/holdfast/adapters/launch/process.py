@@ -57,7 +57,7 @@ class Settings(Record):
     init: tuple[str, ...]
     init_is_ours: bool
     instance: str
-    nofile: int = 0
+    nofile: int
 
 
 class _Progress:

@@ -17,7 +17,7 @@ _libc.syscall.restype = ctypes.c_long
 
 # Calls younger than 2019 have one number on every architecture; pivot_root is older.
 _PIVOT_ROOT = {"x86_64": 155, "aarch64": 41}
-_MOVE_MOUNT, _FSOPEN, _FSCONFIG, _FSMOUNT, _CLONE3, _PIDFD_GETFD = 429, 430, 431, 432, 435, 438
+_MOVE_MOUNT, _FSOPEN, _FSCONFIG, _FSMOUNT, _CLONE3 = 429, 430, 431, 432, 435
 
 CLONE_NEWNS = 0x0002_0000
 CLONE_NEWUTS = 0x0400_0000
@@ -82,10 +82,6 @@ def pivot_root(new: str, old: str) -> None:
     _syscall(f"pivot_root {new}", number, _text(new), _text(old))
 
 
-def unshare(flags: int) -> None:
-    _checked(_libc.unshare(ctypes.c_int(flags)), f"unshare {flags:#x}")
-
-
 def setns(fd: int, kind: int) -> None:
     _checked(_libc.setns(ctypes.c_int(fd), ctypes.c_int(kind)), f"setns {kind:#x}")
 
@@ -132,8 +128,3 @@ def clone3(flags: int, cgroup: int | None = None) -> tuple[int, int]:
     packed = struct.pack("11Q", *fields)
     pid = _syscall("clone3", _CLONE3, packed, len(packed))
     return pid, (pidfd.value if pid else -1)
-
-
-def pidfd_getfd(pidfd: int, descriptor: int) -> int:
-    """A copy of another process's descriptor."""
-    return _syscall(f"pidfd_getfd {descriptor}", _PIDFD_GETFD, pidfd, descriptor, 0)

@@ -72,6 +72,11 @@ def stat_of(pid: int) -> Stat:
     )
 
 
+def task_state(pid: int, tid: int) -> str:
+    """The letter alone, of one task."""
+    return read(f"/proc/{pid}/task/{tid}/stat").rpartition(b") ")[2][:1].decode()
+
+
 def tasks(pid: int) -> list[int]:
     return [int(tid) for tid in os.listdir(f"/proc/{pid}/task")]
 
@@ -96,16 +101,17 @@ def same_session(known: list[int], most: int) -> list[int]:
     Without a cgroup, a process whose parent ended is adopted outside the tree; while it keeps its
     kernel session it is found here. Walks all of /proc: for the graph, not for frequent use.
     """
-    sids = {sid for pid in known if (sid := _sid(pid))} - {os.getsid(0)}
+    sids = {sid for pid in known if (sid := sid_of(pid))} - {os.getsid(0)}
     have = set(known)
     found = []
     for entry in os.listdir("/proc"):
-        if entry.isdecimal() and (pid := int(entry)) not in have and _sid(pid) in sids:
+        if entry.isdecimal() and (pid := int(entry)) not in have and sid_of(pid) in sids:
             found.append(pid)
     return found[: max(0, most - len(known))]
 
 
-def _sid(pid: int) -> int:
+def sid_of(pid: int) -> int:
+    """The kernel session of a process; 0 when it is gone."""
     try:
         return os.getsid(pid)
     except OSError:

@@ -7,21 +7,17 @@ Nothing here writes to the terminal or changes its settings.
 
 from __future__ import annotations
 
-import fcntl
 import os
 import stat
-import struct
 import termios
 from typing import NamedTuple
 
+from holdfast.adapters import pty
 from holdfast.adapters.proc.procfs import main_pid
 from holdfast.model.graph import Terminal
 from holdfast.model.size import Size
 from holdfast.model.spec import Place
 
-TIOCGSID = 0x5429  # session of the terminal; also asked of a master, for its slave
-TIOCGPTN = 0x80045430  # number of the slave
-TIOCGPTPEER = 0x5441  # opens the slave, whatever the mount namespace
 _PTS_MAJOR = 136  # of every slave; the minor is its number
 _DEV_TTY = os.makedev(5, 0)  # "my controlling terminal", whichever that is
 
@@ -73,14 +69,14 @@ def mode_of(master: int) -> Mode:
         echo=echo,
         signals=bool(lflag & termios.ISIG),
         line_editor=not canonical and not echo and return_told_apart,
-        foreground_pgid=_ask(master, termios.TIOCGPGRP),
+        foreground_pgid=pty.foreground_pgid(master),
     )
 
 
 def identity(place: Place, master: int) -> Tty:
     """Raises OSError when the descriptor is no longer a terminal."""
-    sid = _ask(master, TIOCGSID)
-    number = os.makedev(_PTS_MAJOR, _ask(master, TIOCGPTN))
+    sid = pty.kernel_session(master)
+    number = os.makedev(_PTS_MAJOR, pty.ask(master, pty.TIOCGPTN))
     try:
         slave = os.stat(f"/proc/{main_pid(place)}/root{place.tty}")
     except OSError:
@@ -93,42 +89,18 @@ def identity(place: Place, master: int) -> Tty:
 def terminal_of(place: Place, master: int) -> Terminal:
     """Raises OSError when the descriptor is no longer a terminal."""
     mode = mode_of(master)
-    rows, cols, _, _ = struct.unpack("4H", fcntl.ioctl(master, termios.TIOCGWINSZ, bytes(8)))
     return Terminal(
         name=place.tty,
-        size=Size(cols, rows),
+        size=pty.size(master),
         foreground_pgid=mode.foreground_pgid,
         canonical=mode.canonical,
         echo=mode.echo,
         signals=mode.signals,
-        unread_input=_unread_input(master),
-        unread_output=_ask(master, termios.FIONREAD),
+        unread_input=pty.unread_input(master) or 0,
+        unread_output=pty.ask(master, termios.FIONREAD),
     )
 
 
 def no_terminal(place: Place) -> Terminal:
     """What is left to say of a terminal that is gone."""
     return Terminal(place.tty, Size(0, 0), 0, False, False, False, 0, 0)
-
-
-def _unread_input(master: int) -> int:
-    """Only the slave counts what was typed, so it is opened for a moment, never as anyone's tty."""
-    try:
-        slave = fcntl.ioctl(master, TIOCGPTPEER, os.O_RDONLY | os.O_NOCTTY | os.O_CLOEXEC)
-    except OSError:
-        return 0
-    try:
-        return _ask(slave, termios.FIONREAD)
-    except OSError:
-        return 0
-    finally:
-        os.close(slave)
-
-
-def _ask(fd: int, request: int) -> int:
-    try:
-        return int(struct.unpack("i", fcntl.ioctl(fd, request, bytes(4)))[0])
-    except OSError:
-        if request in (termios.TIOCGPGRP, TIOCGSID):  # a terminal that is nobody's (yet, or again)
-            return 0
-        raise

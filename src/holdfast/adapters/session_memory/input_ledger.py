@@ -41,15 +41,15 @@ class InputLedger:
         # Only this process fills and empties the conduit, so it need not ask how full it is. A pipe
         # is full when its pages are, and inputs that do not fit into a page's rest begin a new one:
         # so pages are counted as if none were shared, until the pipe is empty again.
-        self._waiting = self._pages = 0
+        self.untyped = self._pages = 0  # bytes in custody that are not in the PTY yet
 
     def recover(self) -> None:
         """Another daemon took inputs until now: settle the one it may have been staging, and count
         what it left to be typed."""
         if self._words[_STAGING]:
             self._settle()
-        self._waiting = unread(self.conduit)
-        self._pages = CONDUIT_PAGES if self._waiting else 0
+        self.untyped = unread(self.conduit)
+        self._pages = CONDUIT_PAGES if self.untyped else 0
 
     def last_seq(self, operator: OperatorId) -> int:
         """The last input of this operator that was taken; 0 when none is remembered."""
@@ -63,29 +63,24 @@ class InputLedger:
     def take(self, operator: OperatorId, seq: int, data: bytes) -> None:
         """Put one input into custody, whole. The caller has checked that there is room."""
         words = self._words
-        _STAGED.pack_into(self._page, 8 * _BEFORE, self._waiting, len(data), seq, *_split(operator))
+        _STAGED.pack_into(self._page, 8 * _BEFORE, self.untyped, len(data), seq, *_split(operator))
         words[_STAGING] = 1
         if data and os.write(self.conduit, data) != len(data):
             raise AssertionError("the input conduit had less room than it said")
-        self._waiting += len(data)
+        self.untyped += len(data)
         self._pages += -(-len(data) // PAGE)
         self._note(operator, seq)
         words[_STAGING] = 0
 
     def type_into(self, master: int) -> bool:
         """Move what is in custody into the PTY. Whether nothing is left to move."""
-        while self._waiting:
+        while self.untyped:
             try:
-                self._waiting -= os.splice(self.conduit, master, self._waiting)
+                self.untyped -= os.splice(self.conduit, master, self.untyped)
             except BlockingIOError:
                 return False
         self._pages = 0
         return True
-
-    @property
-    def untyped(self) -> int:
-        """Bytes in custody that are not in the PTY yet."""
-        return self._waiting
 
     def operators(self) -> dict[OperatorId, int]:
         """Every operator remembered, with its last sequence."""

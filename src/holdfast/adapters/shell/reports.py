@@ -14,7 +14,7 @@ and has `%` and newline written as `%25` and `%0A` (bash writes line by line):
                              before; FLAG whole | cut; POINT is the cursor, in characters
 
 Deliberately absent: any judgement of what a report means for the session, any waiting, any output
-marks (`core.output_marks`), and the shell's state, which is too big for a FIFO (`state_file.py`).
+marks (`core.command_output`), and the shell's state, which is too big for a FIFO (`state_file.py`).
 """
 
 from __future__ import annotations

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import os
 
-from holdfast.cli.attach.attach_exit import AttachDetached, AttachEnded
 from holdfast.cli.attach.predicted_typing import chosen
 from holdfast.cli.attach.raw_terminal import RawTerminal
-from holdfast.cli.attach.terminal_client import TerminalClient
+from holdfast.cli.attach.terminal_client import AttachDetached, AttachEnded, TerminalClient
 from holdfast.cli.session_address import address_from_here
 from holdfast.model.errors import InvalidArgument, NotPermitted
 from holdfast.model.state import Ending

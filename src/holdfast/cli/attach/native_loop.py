@@ -14,15 +14,11 @@ from __future__ import annotations
 import os
 import struct
 import sys
+from collections.abc import Callable
 
 from holdfast.model.native_builds import KEY_LOOP, kept_in
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from holdfast.sdk.client_core.unacked_inputs import UnackedInputs
-    from holdfast.sdk.connection import Connection
+from holdfast.sdk.client_core.unacked_inputs import UnackedInputs
+from holdfast.sdk.connection import Connection
 
 CHOSEN_BY = "HOLDFAST_KEY_LOOP"  # "python" keeps the loop in C out of the way
 

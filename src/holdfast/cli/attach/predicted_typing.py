@@ -5,7 +5,7 @@ an emulator beside it, which knows what is under them. Each piece of output is w
 guesses taken away before it and those still open drawn again after it, in one write; so what the
 session prints always finds the terminal as the session left it. Guesses are underlined.
 
-On only while the way to the host is long (`sdk.prediction.round_trip`): before that, and on
+On only while the round trip is long (`sdk.prediction.round_trip`): before that, and on
 machines nearby, there is no emulator, and keys take the short way of `native_loop`. The cursor is
 moved by steps, not to places, so a terminal that takes some character for wider than the emulator
 does is not confused. One thing a program could notice: "repeat the last character" (REP) sent
@@ -35,11 +35,11 @@ if TYPE_CHECKING:
 CHOSEN_BY = "HOLDFAST_PREDICT"
 AUTO, ALWAYS, NEVER = "auto", "always", "never"
 CHOICES = (AUTO, ALWAYS, NEVER)
-ASK_AGAIN_S = 5.0  # how often the way is measured while keys are typed, where it was short
+ASK_AGAIN_S = 5.0  # how often the round trip is measured while keys are typed, where it was short
 
 
 def chosen(option: str | None) -> str:
-    """As the command line says, else the environment, else by the length of the way."""
+    """As the command line says, else the environment, else by the length of the round trip."""
     word = option or os.environ.get(CHOSEN_BY) or AUTO
     if word not in CHOICES:
         raise InvalidArgument(f"{CHOSEN_BY} is {' or '.join(CHOICES)}, not {word!r}")
@@ -60,9 +60,9 @@ class PredictedTyping:
         self._choice, self._ask, self._write, self._clock = choice, ask, write, clock
         self._way = RoundTrip()
         self._far = False  # the host is on another machine
-        self._asked: dict[int, float] = {}  # requests whose answer tells how long the way is
+        self._asked: dict[int, float] = {}  # requests whose answer tells the round trip
         self._sent: tuple[int, float] | None = None  # an input whose answer does
-        self._last = 0  # input when the way was last measured
+        self._last = 0  # input when the round trip was last measured
         self._screen: LineScreen | None = None
         self._guess: Prediction | None = None
         self._told = False  # the host tells when a secret is asked for
@@ -85,7 +85,7 @@ class PredictedTyping:
 
     @property
     def measures(self) -> bool:
-        """Whether the way should be measured from time to time."""
+        """Whether the round trip should be measured from time to time."""
         return self._far and self._choice == AUTO
 
     def connected(self, far: bool, seconds: float) -> None:

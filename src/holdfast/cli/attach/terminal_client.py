@@ -14,8 +14,8 @@ import select
 import signal
 import socket
 import time
+from collections.abc import Callable
 
-from holdfast.cli.attach.attach_exit import AttachDetached, AttachEnded
 from holdfast.cli.attach.native_loop import KeyLoop
 from holdfast.cli.attach.predicted_typing import ASK_AGAIN_S, AUTO, NEVER, PredictedTyping
 from holdfast.cli.attach.prefix_keys import HELP, HINT, PREFIX, PrefixCommand, PrefixKeys
@@ -27,7 +27,7 @@ from holdfast.model.limits import ECHO_BACK_S
 from holdfast.model.patience import EchoPatience
 from holdfast.model.size import Size
 from holdfast.model.state import Ending
-from holdfast.sdk.client_core.client_machine import finish, reconnect
+from holdfast.sdk.client_core.client_machine import expect, finish, reconnect
 from holdfast.sdk.client_core.retry_policy import ATTACH, RECONNECTABLE
 from holdfast.sdk.client_core.unacked_inputs import UnackedInputs
 from holdfast.sdk.connection import Connection, new_operator, target_host
@@ -35,13 +35,25 @@ from holdfast.wire.frames import quiet_input
 from holdfast.wire.messages import session as m
 from holdfast.wire.terminal_queries import strip_queries
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
 _READ_BYTES = 16 << 10
 _WINDOW_BYTES = 64 << 10  # keys sent and not yet taken; beyond it we stop reading the keyboard
 _SAY_AFTER_S = 1.0  # a reconnect shorter than this needs no words
+
+
+class AttachDetached(Exception):
+    """The operator leaves; the session stays."""
+
+    def __init__(self, why: str = "") -> None:
+        super().__init__(why)
+        self.why = why
+
+
+class AttachEnded(Exception):
+    """The session ended while we were attached."""
+
+    def __init__(self, ending: Ending) -> None:
+        super().__init__(str(ending))
+        self.ending = ending
 
 
 class TerminalClient:
@@ -98,11 +110,9 @@ class TerminalClient:
             since=since,
             size=self._size,
         )
-        answer = self._connection.ask(request)
-        if not isinstance(answer, m.Attached):
-            raise HostLost("the host did not attach us")
-        self._live_from = answer.info.output_offset
-        return answer
+        attached = expect(self._connection.ask(request), m.Attached)
+        self._live_from = attached.info.output_offset
+        return attached
 
     def _come_back(self) -> None:
         """The connection is gone; the session most likely is not."""
@@ -196,7 +206,7 @@ class TerminalClient:
             and not (self._observe or self._prefix.waiting or self._line.shown or self._ahead.on)
             and not self._turn.asks
             and self._unacked.bytes < _WINDOW_BYTES
-            and self._connection.between_frames
+            and self._connection.decoder.between_frames
         )
 
     def _serve_usual(self, connection: Connection, woken: socket.socket) -> bool:

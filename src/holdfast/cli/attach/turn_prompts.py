@@ -8,16 +8,13 @@ prompt, would do harm. Requests of others are shown to the holder, with the key 
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from holdfast.cli.attach.prefix_keys import PrefixCommand
 from holdfast.cli.text.sanitize import sanitize
+from holdfast.model.turn_info import Handoff, Receipt, TurnInfo
 from holdfast.wire.messages import session as m
 from holdfast.wire.messages import turn as turn_messages
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from holdfast.model.turn_info import Handoff, Receipt, TurnInfo
 
 NEWS_S = 8.0  # what somebody else wants or did stays longer on the line than a hint
 _GAINED = "you have the turn"

@@ -9,17 +9,13 @@ file (provenance.py) lists the moments that are known.
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator, Sequence
 
+from holdfast.cli.journal.pages import NumberedEntry
 from holdfast.cli.text.sanitize import sanitize
 from holdfast.journal import entries as e
 from holdfast.model.info import SessionInfo
 from holdfast.model.record import Record
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from holdfast.cli.journal.pages import NumberedEntry
 
 _PIECES_MAX = 1000  # that the output between two known moments is cut into
 _REPLACEMENT = "�"

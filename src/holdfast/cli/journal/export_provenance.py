@@ -6,16 +6,12 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Iterator, Sequence
+from typing import Any
 
+from holdfast.cli.journal.asciicast import Recording, Replaced
+from holdfast.cli.journal.pages import NumberedEntry, Pages
 from holdfast.journal import entries as e
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from typing import Any
-
-    from holdfast.cli.journal.asciicast import Recording, Replaced
-    from holdfast.cli.journal.pages import NumberedEntry, Pages
 
 _TIMING = (
     "known is when these amounts of output had been printed, to within 0.05 s; in between, lines "

@@ -4,18 +4,14 @@ is only read: nothing here can change one."""
 from __future__ import annotations
 
 import os
+from functools import partial
 
+from holdfast.journal.reading import JournalReading, segment_names
 from holdfast.model.errors import InvalidArgument, StorageFailed
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from holdfast.journal.reading import JournalReading
 
 
 def open_journal(directory: str, session: str) -> JournalReading:
     """The journal in this directory, or that session's in a host's state directory."""
-    from holdfast.journal.reading import JournalReading, segment_names
-
     places = (directory, f"{directory}/{session}", f"{directory}/sessions/{session}")
     for place in places:
         try:
@@ -23,21 +19,15 @@ def open_journal(directory: str, session: str) -> JournalReading:
         except OSError:
             continue
         if segment_names(names):
-            return JournalReading(names, _Read(place))
+            return JournalReading(names, partial(_read_in, place))
     raise InvalidArgument(
         f"there is no journal of {session[:26]} in {directory}",
         hint="give the directory with its journal-*.seg, or a host's state directory",
     )
 
 
-class _Read:
-    """Files of one directory."""
-
-    def __init__(self, directory: str) -> None:
-        self._directory = directory
-
-    def __call__(self, name: str, limit: int) -> bytes:
-        return read_file(f"{self._directory}/{name}", limit)
+def _read_in(directory: str, name: str, limit: int) -> bytes:
+    return read_file(f"{directory}/{name}", limit)
 
 
 def read_file(path: str, limit: int = -1) -> bytes:

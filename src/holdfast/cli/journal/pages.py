@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from holdfast.journal.encoding import decode, hash_of
 from holdfast.journal.entries import Entry
 from holdfast.model.record import Record
+from holdfast.sdk.client import Host
 from holdfast.wire.messages import journal as journal_messages
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from holdfast.sdk.client import Host
 
 HOST_SHOWN = "(host)"  # no actor can be called so: names begin with a letter or digit
 

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
+import json
+
 from holdfast.cli.journal.files import read_file
-from holdfast.journal.proof import (
-    WITNESS_BYTES,
-    SignedProof,
-    check_signed,
-    check_witness,
-    linked,
-)
+from holdfast.journal.excerpt import records_of
+from holdfast.journal.proof import WITNESS_BYTES, SignedProof, check_signed, check_witness, linked
 from holdfast.model.errors import InvalidArgument
 from holdfast.model.record import Malformed, Record
 
@@ -59,8 +56,6 @@ def _witness(text: str) -> bytes:
 def _read(path: str) -> bytes | SignedProof:
     """The signed proof in a file is what counts, also when it is behind a witness, as `hold
     proof` prints them, or inside a provenance file."""
-    import json
-
     data = read_file(path)
     if len(data) == WITNESS_BYTES:
         return data
@@ -84,8 +79,6 @@ def _read(path: str) -> bytes | SignedProof:
 
 
 def _records(path: str) -> list[bytes]:
-    from holdfast.journal.excerpt import records_of
-
     try:
         return list(records_of(read_file(path)))
     except Malformed as error:
@@ -112,17 +105,17 @@ def _check_witness(
         )
     link = linked(records)
     if link is None:
-        return ProofFinding(False, ("invalid: the records are not an unbroken range",))
+        return _invalid("the records are not an unbroken range")
     first, last = first or link.first, last or link.last
     if not check_witness(witness, session, first, last, records):
         asked = f"entries {first} to {last} of {session}"
-        return ProofFinding(False, (f"invalid: these records are not the witnessed {asked}",))
+        return _invalid(f"these records are not the witnessed {asked}")
     return ProofFinding(
         True,
         (
             f"valid: these {last - first + 1} records are entries {first} to {last} of {session}, "
             "unbroken and unchanged",
-            "a witness bears no signature: this is worth what the way you got it by is worth",
+            "a witness bears no signature: it is as trustworthy as the channel it came by",
         ),
     )
 
@@ -138,24 +131,21 @@ def _check_signed(
 
     wrong = _otherwise(proof, session, first, last)
     if wrong:
-        return ProofFinding(False, (f"invalid: {wrong}",))
+        return _invalid(wrong)
     if not check_signed(proof, check):
-        return ProofFinding(
-            False,
-            (
-                "invalid: the proof is not signed by a host that the session's own key named, "
-                "or was changed",
-            ),
+        return _invalid(
+            "the proof is not signed by a host that the session's own key named, or was changed"
         )
     if records is not None and not check_signed(proof, check, records):
-        return ProofFinding(
-            False,
-            (
-                "invalid: the proof is signed, but these records are not the ones it is of",
-                f"it is of entries {proof.first} to {proof.last} of {proof.session}",
-            ),
+        return _invalid(
+            "the proof is signed, but these records are not the ones it is of",
+            f"it is of entries {proof.first} to {proof.last} of {proof.session}",
         )
     return ProofFinding(True, tuple(_meaning(proof, records is not None, session is not None)))
+
+
+def _invalid(why: str, *more: str) -> ProofFinding:
+    return ProofFinding(False, (f"invalid: {why}", *more))
 
 
 def _otherwise(proof: SignedProof, session: str | None, first: int | None, last: int | None) -> str:

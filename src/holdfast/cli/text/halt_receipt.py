@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Iterator
 
+from holdfast.cli.arguments import print_json
 from holdfast.cli.session_address import address_from_here
 from holdfast.cli.text.sanitize import sanitize
 from holdfast.cli.text.table import ago, counted
 from holdfast.model.errors import HaltFailed
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from holdfast.model.turn_info import Receipt
+from holdfast.model.turn_info import Receipt
 
 _PIDS_NAMED = 10  # of what still runs
 
@@ -22,12 +19,9 @@ _PIDS_NAMED = 10  # of what still runs
 def tell(receipt: Receipt, session: str, *, seized: bool, as_json: bool) -> None:
     """Print it. Raises HaltFailed when a halt was asked for and the kernel did not confirm it."""
     if as_json:
-        import json
-
-        print(json.dumps(receipt.pack(), indent=1))
+        print_json(receipt.pack())
     else:
-        for line in _lines(receipt, session, seized):
-            print(line)
+        print(*_lines(receipt, session, seized), sep="\n")
     tell_unrecorded(receipt.unrecorded)
     if receipt.scope and not receipt.frozen:
         again = f"`hold halt {address_from_here(session)}`"
@@ -61,7 +55,7 @@ def _lines(receipt: Receipt, session: str, seized: bool) -> Iterator[str]:
         if receipt.running:
             yield f"could not be stopped: {_pids(receipt.running)}"
         yield f"note: {receipt.caveat}"
-        yield f"`hold resume {address_from_here(session)}` lets it run on"
+        yield f"`hold resume {address_from_here(session)}` resumes it"
     if seized:
         giving_up = f"hold turn {address_from_here(session)} yield"
         yield f"`{giving_up}` gives the turn up; no policy moves it meanwhile"

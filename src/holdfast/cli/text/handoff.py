@@ -5,24 +5,20 @@ Every line is safe for a terminal: what programs and other actors wrote is made 
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 
 from holdfast.cli.text.sanitize import sanitize
-from holdfast.cli.text.table import ago, clock
+from holdfast.cli.text.table import ago, clock, counted
 from holdfast.model.change_text import text as change_text
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from holdfast.model.info import CommandRecord
-    from holdfast.model.turn_info import Handoff, TurnMove
+from holdfast.model.info import CommandRecord
+from holdfast.model.turn_info import Handoff, TurnMove
 
 
 def lines(handoff: Handoff, now: float) -> Iterator[str]:
     """The whole of it; a section that would be empty is left out."""
     yield _since(handoff, now)
     if handoff.halted:
-        yield "HALTED: everything in it is frozen; `hold resume` lets it run on"
+        yield "HALTED: everything in it is frozen; `hold resume` resumes it"
     yield f"directory: {sanitize(handoff.cwd)}"
     if handoff.unsubmitted or not handoff.unsubmitted_known:
         by = ", ".join(map(sanitize, handoff.unsubmitted_by)) or "somebody"
@@ -41,9 +37,9 @@ def lines(handoff: Handoff, now: float) -> Iterator[str]:
         yield "changed in the shell: nothing"
     yield from _section("background jobs", [sanitize(job) for job in handoff.jobs])
     if handoff.refused:
-        yield f"refused: {_count(handoff.refused, 'write')}"
+        yield f"refused: {counted(handoff.refused, 'write')}"
     if handoff.blind_bytes:
-        yield f"typed blind: {_count(handoff.blind_bytes, 'byte')}, kept nowhere"
+        yield f"typed blind: {counted(handoff.blind_bytes, 'byte')}, kept nowhere"
 
 
 def _since(handoff: Handoff, now: float) -> str:
@@ -83,7 +79,3 @@ def _move(move: TurnMove) -> str:
 
 def _time(at: float) -> str:
     return time.strftime("%H:%M:%S", time.localtime(at))
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}{'' if number == 1 else 's'}"

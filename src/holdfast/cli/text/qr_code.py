@@ -16,6 +16,13 @@ _HALVES = {(0, 0): " ", (1, 0): "▀", (0, 1): "▄", (1, 1): "█"}
 _MARGIN = 2
 
 
+def print_code(link: str) -> None:
+    import shutil
+
+    code = drawn(link, shutil.get_terminal_size().columns)
+    print(code or "(this terminal is too narrow for a QR code)", flush=True)
+
+
 def drawn(text: str, columns: int) -> str:
     """Lines to print; "" when they would be wider than the terminal, where a wrapped code is no
     code."""

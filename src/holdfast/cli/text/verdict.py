@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from holdfast.cli.text.sanitize import sanitize
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from holdfast.model.info import Judgement
+from holdfast.model.info import Judgement
 
 _MEANING = {
     "altered": "bytes are not the ones that were written",

@@ -209,7 +209,7 @@ def _check_time(grant: Grant, now: float) -> None:
     """An issuer's clock may be ahead of ours by the skew. The end is by our clock, without any: it
     is what bounds a grant that cannot be revoked in time."""
     if now >= grant.expires:
-        raise GrantExpired("the grant has expired", hint="have it made anew by who gave it")
+        raise GrantExpired("the grant has expired", hint="ask the issuer for a new one")
     if now + GRANT_SKEW_S < grant.not_before:
         raise GrantInvalid(
             f"the grant does not count yet: {grant.not_before - now:.0f} s too early",

@@ -23,17 +23,14 @@ class Visibility:
 
     def may_observe(self, actor: Actor, session: Live, now: float) -> bool:
         name, labels, uid = session
-        return actor.may_touch(uid) and self._observes(actor.id, name, tuple(labels), now)
-
-    def _observes(
-        self, actor: ActorId, session: SessionId, labels: tuple[str, ...], now: float
-    ) -> bool:
-        key = (actor, session, labels)
+        if not actor.may_touch(uid):
+            return False
+        key = (actor.id, name, tuple(labels))
         kept = self._cache.get(key)
         if kept is None or kept.version != self._authority.version or now >= kept.valid_until:
             if len(self._cache) >= _CACHE_MAX:
                 self._cache.clear()
-            kept = self._cache[key] = self._authority.allowance(actor, session, labels, now)
+            kept = self._cache[key] = self._authority.allowance(*key, now)
         return Right.OBSERVE in kept.rights
 
     def check_not_expired(self, actor: Actor, session: Live, now: float) -> None:

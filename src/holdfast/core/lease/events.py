@@ -1,4 +1,4 @@
-"""What can happen to a lease, and what can come of it: two short vocabularies for `lease.py`.
+"""What can happen to a lease, and what can come of it: the vocabulary of `machine.py`.
 
 `now` is the would-be holder's own CLOCK_BOOTTIME in seconds. It must count the time a machine
 sleeps: one that wakes after its lease must know it.
@@ -33,14 +33,14 @@ class Force(LeaseEvent):
 
 
 class RecordSeen(LeaseEvent):
-    """The record as it is, or lately was: the answer to Look, or a watch's."""
+    """The record as it is, or lately was: the answer to ReadRecord."""
 
     revision: int
     record: LeaseRecord | None
 
 
 class LookFailed(LeaseEvent):
-    """A Look had no answer."""
+    """A ReadRecord had no answer."""
 
 
 class LeaseWritten(LeaseEvent):
@@ -74,12 +74,12 @@ class LeaseOutcome(Record):
 
 
 class ReadRecord(LeaseOutcome):
-    """Read the record; answer with Seen or LookFailed."""
+    """Read the record; answer with RecordSeen or LookFailed."""
 
 
 class Write(LeaseOutcome):
     """Replace the record if it still has this revision (0: if there is none), without garbage
-    collection; answer with Wrote, WriteLost or WriteUnknown. There is one at a time."""
+    collection; answer with LeaseWritten, WriteLost or WriteUnknown. There is one at a time."""
 
     record: LeaseRecord
     revision: int

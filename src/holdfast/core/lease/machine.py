@@ -17,8 +17,8 @@ holds it.
 - A pinned lease has no time in it. Only its holder's release, or an attested force, makes way.
 - Absence of a record proves nothing, unless the session was born here just now.
 
-The machine has no clock, no store and no thread. `Look` and `Write` are carried out by whoever runs
-it, one at a time; a lease that is not run simply lapses, which is the point.
+The machine has no clock, no store and no thread. `ReadRecord` and `Write` are carried out by the
+caller, one at a time; a lease that is not run simply lapses, which is the point.
 """
 
 from __future__ import annotations
@@ -27,25 +27,7 @@ from collections.abc import Callable
 from enum import StrEnum
 from typing import Any
 
-from holdfast.core.lease.events import (
-    Acquire,
-    Acquired,
-    Force,
-    LeaseEvent,
-    LeaseFenced,
-    LeaseOutcome,
-    LeaseTick,
-    LeaseWritten,
-    LookFailed,
-    ReadRecord,
-    RecordSeen,
-    Release,
-    Released,
-    Renewed,
-    Write,
-    WriteLost,
-    WriteUnknown,
-)
+from holdfast.core.lease import events as ev
 from holdfast.core.lease.table import (
     ASKING,
     FENCED,
@@ -54,11 +36,13 @@ from holdfast.core.lease.table import (
     RELEASED,
     TRANSITIONS,
     WAITING,
+    LeaseState,
     LeaseStep,
 )
 from holdfast.model.errors import InvalidArgument
 from holdfast.model.ids import SessionId
 from holdfast.model.lease import LeaseRecord, LeaseTerms
+from holdfast.model.record import Record
 
 NEVER = float("inf")
 _UNSEEN = -1  # no revision: the record was not looked at yet
@@ -70,6 +54,34 @@ class Doing(StrEnum):
     NOTHING = ""
     LOOK = "look"
     WRITE = "write"
+
+
+class SavedLease(Record):
+    """All of a lease, to carry over a daemon's restart: the incarnation outlives its daemon, since
+    its tree runs on. It does not outlive the machine, and neither do the times in it."""
+
+    boot_id: str
+    session: SessionId
+    owner: str
+    incarnation: str
+    terms: LeaseTerms
+    born: bool
+    state: LeaseState
+    epoch: int
+    revision: int
+    record: LeaseRecord | None
+    since: float
+    sent: float
+    deadline: float | None  # None: never
+    renew_at: float | None
+    doubt: bool
+    settled: bool
+    max_seen: int
+    forced: ev.Force | None
+    writing: bool  # an answer was awaited; it will not come now
+
+
+_SAVED_AS_THEY_ARE = set(SavedLease._fields) - {"boot_id", "deadline", "renew_at", "writing"}
 
 
 class Lease:
@@ -110,7 +122,37 @@ class Lease:
         self.look = False  # read before anything else is written
         self.doubt = False  # a write of ours that named `revision` may have been done, or be yet
         self.settled = False  # released, and there is nothing left to say
-        self.forced: Force | None = None
+        self.forced: ev.Force | None = None
+
+    def kept(self, boot_id: str) -> SavedLease:
+        values = {field: getattr(self, field) for field in _SAVED_AS_THEY_ARE}
+        return SavedLease(
+            boot_id=boot_id,
+            deadline=None if self.deadline == NEVER else self.deadline,
+            renew_at=None if self.renew_at == NEVER else self.renew_at,
+            writing=self.doing is Doing.WRITE,
+            **values,
+        )
+
+    @classmethod
+    def of(cls, kept: SavedLease, boot_id: str) -> Lease:
+        """The lease that was kept, which first looks at its record. After another boot nothing of
+        the incarnation is left to hold anything: it is fenced."""
+        lease = cls(kept.session, kept.owner, kept.incarnation, kept.terms)
+        for field in _SAVED_AS_THEY_ARE:
+            setattr(lease, field, getattr(kept, field))
+        lease.deadline = NEVER if kept.deadline is None else kept.deadline
+        lease.renew_at = NEVER if kept.renew_at is None else kept.renew_at
+        if kept.boot_id != boot_id:
+            lease.state = FENCED
+            return lease
+        lease.doubt = kept.doubt or kept.writing
+        lease.look = lease.state in (WAITING, ASKING, HELD) or lease.doubt
+        if lease.state is ASKING:
+            lease.state = WAITING  # as a write without an answer
+        if lease.state is HELD and lease.terms.pinned:
+            lease.renew_at = NEVER
+        return lease
 
     def usable(self, now: float) -> bool:
         """Asked before each input taken, output sent and handshake answered."""
@@ -123,12 +165,12 @@ class Lease:
             at = min(at, max(self.retry_at, self._acts_at()))
         return at if at < NEVER else None
 
-    def handle(self, event: LeaseEvent) -> list[LeaseOutcome]:
+    def handle(self, event: ev.LeaseEvent) -> list[ev.LeaseOutcome]:
         """The only way in. An event that does not fit the state raises and changes nothing; an
         answer nobody waits for any more is no such event."""
         if self.state is HELD and event.now >= self.deadline:
             return self._fence(LeaseStep.LAPSE)
-        if self.state is FENCED and type(event) not in (Acquire, Force):
+        if self.state is FENCED and type(event) not in (ev.Acquire, ev.Force):
             return []
         outcomes = _HANDLERS[type(event)](self, event)
         outcomes += self._act(event.now)
@@ -136,19 +178,19 @@ class Lease:
 
     # -- what is wanted ---------------------------------------------------------------------------
 
-    def _acquire(self, event: Acquire) -> list[LeaseOutcome]:
+    def _acquire(self, event: ev.Acquire) -> list[ev.LeaseOutcome]:
         self._enter(LeaseStep.ACQUIRE)
         self.look = True
         return []
 
-    def _force(self, event: Force) -> list[LeaseOutcome]:
+    def _force(self, event: ev.Force) -> list[ev.LeaseOutcome]:
         if not event.reason:
             raise InvalidArgument("a forced lease needs a reason", hint="it is kept with the epoch")
         self._enter(LeaseStep.FORCE)
         self.forced = event
         return []
 
-    def _release(self, event: Release) -> list[LeaseOutcome]:
+    def _release(self, event: ev.Release) -> list[ev.LeaseOutcome]:
         claimed = self.state is not WAITING or self.doubt
         self._enter(LeaseStep.RELEASE)
         self.retry_at = 0.0
@@ -156,11 +198,11 @@ class Lease:
         if claimed:
             return []
         self.settled = True
-        return [Released()]
+        return [ev.Released()]
 
     # -- answers ----------------------------------------------------------------------------------
 
-    def _seen(self, event: RecordSeen) -> list[LeaseOutcome]:
+    def _seen(self, event: ev.RecordSeen) -> list[ev.LeaseOutcome]:
         if self.doing is Doing.LOOK:
             self.doing, self.look = Doing.NOTHING, False
         if event.record is not None:
@@ -173,7 +215,7 @@ class Lease:
             return self._seen_after_release(event)
         return []
 
-    def _sight(self, event: RecordSeen) -> None:
+    def _sight(self, event: ev.RecordSeen) -> None:
         """The wait is for one revision; another begins it anew. An older one too: a stale read
         costs time, and a store made anew has lower revisions."""
         self.record = event.record
@@ -181,7 +223,7 @@ class Lease:
             self.revision, self.since = event.revision, event.now
             self.doubt = False  # what named the revision before can no longer be done
 
-    def _seen_by_holder(self, event: RecordSeen) -> list[LeaseOutcome]:
+    def _seen_by_holder(self, event: ev.RecordSeen) -> list[ev.LeaseOutcome]:
         record = event.record
         if record is not None and record.incarnation == self.incarnation:
             if event.revision > self.revision:  # a write we had no answer to
@@ -196,7 +238,7 @@ class Lease:
             self.revision, self.renew_at = event.revision, event.now
         return []  # else: older than what we know
 
-    def _seen_after_release(self, event: RecordSeen) -> list[LeaseOutcome]:
+    def _seen_after_release(self, event: ev.RecordSeen) -> list[ev.LeaseOutcome]:
         record, ours = event.record, False
         if record is not None and event.revision >= self.revision:
             ours = record.incarnation == self.incarnation and not record.released
@@ -210,13 +252,13 @@ class Lease:
             return []
         return self._settle()
 
-    def _look_failed(self, event: LookFailed) -> list[LeaseOutcome]:
+    def _look_failed(self, event: ev.LookFailed) -> list[ev.LeaseOutcome]:
         if self.doing is Doing.LOOK:
             self.doing = Doing.NOTHING
             self.retry_at = event.now + self.terms.retry_s
         return []
 
-    def _wrote(self, event: LeaseWritten) -> list[LeaseOutcome]:
+    def _wrote(self, event: ev.LeaseWritten) -> list[ev.LeaseOutcome]:
         if not self._answered():
             return []
         self.revision, self.doubt = event.revision, False
@@ -226,13 +268,13 @@ class Lease:
         if self.state is HELD:
             self._enter(LeaseStep.RENEW)
             self.deadline = until
-            return [Renewed(until)]
+            return [ev.Renewed(until)]
         if event.now >= until:
             self._enter(LeaseStep.LATE)  # the record is ours, so the next claim need not wait
             return []
         return self._granted(until)
 
-    def _granted(self, until: float) -> list[LeaseOutcome]:
+    def _granted(self, until: float) -> list[ev.LeaseOutcome]:
         assert self.record is not None
         self._enter(LeaseStep.GRANTED)
         self.epoch = self.record.epoch
@@ -241,9 +283,9 @@ class Lease:
         self.renew_at = self.sent + self.terms.renew_s if not self.terms.pinned else NEVER
         forced, self.forced = self.forced, None
         self.since = 0.0
-        return [Acquired(self.epoch, until, forced.by if forced else "")]
+        return [ev.Acquired(self.epoch, until, forced.by if forced else "")]
 
-    def _write_lost(self, event: WriteLost) -> list[LeaseOutcome]:
+    def _write_lost(self, event: ev.WriteLost) -> list[ev.LeaseOutcome]:
         if not self._answered():
             return []
         if self.state is HELD and not (self.doubt or self.terms.pinned):
@@ -256,19 +298,19 @@ class Lease:
             self._enter(LeaseStep.REFUSED)
         return []
 
-    def _write_unknown(self, event: WriteUnknown) -> list[LeaseOutcome]:
+    def _write_unknown(self, event: ev.WriteUnknown) -> list[ev.LeaseOutcome]:
         if self._answered():
             self.look = self.doubt = True
             if self.state is not RELEASED:
                 self._enter(LeaseStep.UNKNOWN)
         return []
 
-    def _tick(self, event: LeaseTick) -> list[LeaseOutcome]:
+    def _tick(self, event: ev.LeaseTick) -> list[ev.LeaseOutcome]:
         return []
 
     # -- rules ------------------------------------------------------------------------------------
 
-    def _usable_until(self, answer: LeaseWritten) -> float:
+    def _usable_until(self, answer: ev.LeaseWritten) -> float:
         """From the sending, not from the answer: a successor may count from any moment after the
         sending, the answer may have taken as long as the lease."""
         return self.sent + self.terms.usable_s()
@@ -296,13 +338,13 @@ class Lease:
             return 0.0
         return self._free_at() if self.state is WAITING else self.renew_at
 
-    def _act(self, now: float) -> list[LeaseOutcome]:
+    def _act(self, now: float) -> list[ev.LeaseOutcome]:
         """The next thing to read or write, if it is time and nothing is under way."""
         if self.doing is not Doing.NOTHING or now < max(self.retry_at, self._acts_at()):
             return []
         if self.look:
             self.doing = Doing.LOOK
-            return [ReadRecord()]
+            return [ev.ReadRecord()]
         if self.state is WAITING:
             self._enter(LeaseStep.CLAIM)
             return self._write(now, self._claim())
@@ -327,9 +369,9 @@ class Lease:
         assert self.record is not None
         return self.record.replace(released=released)
 
-    def _write(self, now: float, record: LeaseRecord) -> list[LeaseOutcome]:
+    def _write(self, now: float, record: LeaseRecord) -> list[ev.LeaseOutcome]:
         self.doing, self.sent, self.record = Doing.WRITE, now, record
-        return [Write(record, max(self.revision, 0))]
+        return [ev.Write(record, max(self.revision, 0))]
 
     # -- what these share -------------------------------------------------------------------------
 
@@ -346,26 +388,26 @@ class Lease:
             self.doing = Doing.NOTHING
         return awaited
 
-    def _fence(self, step: LeaseStep) -> list[LeaseOutcome]:
+    def _fence(self, step: LeaseStep) -> list[ev.LeaseOutcome]:
         self._enter(step)
         self.doing, self.look, self.doubt = Doing.NOTHING, False, False
-        return [LeaseFenced(step, self.epoch)]
+        return [ev.LeaseFenced(step, self.epoch)]
 
-    def _settle(self) -> list[LeaseOutcome]:
+    def _settle(self) -> list[ev.LeaseOutcome]:
         if self.settled:
             return []
         self.settled, self.look = True, False
-        return [Released()]
+        return [ev.Released()]
 
 
-_HANDLERS: dict[type[LeaseEvent], Callable[[Lease, Any], list[LeaseOutcome]]] = {
-    LeaseTick: Lease._tick,
-    RecordSeen: Lease._seen,
-    LookFailed: Lease._look_failed,
-    LeaseWritten: Lease._wrote,
-    WriteLost: Lease._write_lost,
-    WriteUnknown: Lease._write_unknown,
-    Acquire: Lease._acquire,
-    Force: Lease._force,
-    Release: Lease._release,
+_HANDLERS: dict[type[ev.LeaseEvent], Callable[[Lease, Any], list[ev.LeaseOutcome]]] = {
+    ev.LeaseTick: Lease._tick,
+    ev.RecordSeen: Lease._seen,
+    ev.LookFailed: Lease._look_failed,
+    ev.LeaseWritten: Lease._wrote,
+    ev.WriteLost: Lease._write_lost,
+    ev.WriteUnknown: Lease._write_unknown,
+    ev.Acquire: Lease._acquire,
+    ev.Force: Lease._force,
+    ev.Release: Lease._release,
 }

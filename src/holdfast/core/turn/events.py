@@ -1,4 +1,4 @@
-"""What can be done about a turn, and what can come of it: two short vocabularies for `turn.py`.
+"""What can be done about a turn, and what can come of it: the vocabulary of `machine.py`.
 
 Times come in with the events; whether the actor of an event may do it is judged before."""
 

@@ -1,9 +1,9 @@
 """The turn of one session: the right to write now, held by at most one actor (A3, A4, A5).
 
-An event that the table (`turn_table.py`) or the holder forbids raises a typed error and changes
+An event that the table (`table.py`) or the holder forbids raises a typed error and changes
 nothing. All connections of one actor are one hand. Whether an actor's envelope allows a step is
 judged before it comes here (`authority.py`); who is next and how long a holder may be idle is the
-policy's (`turn_policy.py`). What is typed does not come here, only that something was.
+policy's (`policy.py`). What is typed does not come here, only that something was.
 """
 
 from __future__ import annotations
@@ -11,26 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from holdfast.core.turn.events import (
-    Asked,
-    Blinded,
-    BlindStep,
-    GrantStep,
-    HandOff,
-    LeaveStep,
-    Moved,
-    RequestStep,
-    Return,
-    RevokeStep,
-    SeizeTurn,
-    TurnEvent,
-    TurnOutcome,
-    TurnTick,
-    Withdrawn,
-    WithdrawStep,
-    WroteStep,
-    YieldStep,
-)
+from holdfast.core.turn import events as ev
 from holdfast.core.turn.policy import DEFAULT_POLICY, POLICIES, TurnPolicy, Waiting, policy
 from holdfast.core.turn.table import CONTESTED, FREE, HELD, TRANSITIONS, TurnPhase, TurnStepKind
 from holdfast.model.errors import InvalidArgument, LimitReached, TurnHeld, TurnNotHeld
@@ -102,7 +83,7 @@ class TurnMachine:
             return None
         return self._idle_until(bool(self.queue))
 
-    def handle(self, event: TurnEvent) -> list[TurnOutcome]:
+    def handle(self, event: ev.TurnEvent) -> list[ev.TurnOutcome]:
         """The only way in, besides `wrote`."""
         return _HANDLERS[type(event)](self, event)
 
@@ -125,7 +106,7 @@ class TurnMachine:
 
     # -- events, each checked whole before anything changes ---------------------------------------
 
-    def _request(self, event: RequestStep) -> list[TurnOutcome]:
+    def _request(self, event: ev.RequestStep) -> list[ev.TurnOutcome]:
         actor, now = event.actor, event.now
         if self.holder is None:
             return [self._move(TurnStepKind.REQUEST, actor, now, by=actor, explicit=event.explicit)]
@@ -138,27 +119,27 @@ class TurnMachine:
         if not self.seized and self._idle_until(True) <= now:
             to, queue = self._next_of(queue)
             why = _IDLE if to.actor == actor else ""  # else it reads as the words of who asks
-            moved: list[TurnOutcome] = [
+            moved: list[ev.TurnOutcome] = [
                 self._give(TurnStepKind.REQUEST, to, queue, now, why, by=actor)
             ]
-            return [*moved, Asked(actor, to.actor, message)] if to.actor != actor else moved
+            return [*moved, ev.Asked(actor, to.actor, message)] if to.actor != actor else moved
         self._no_later_than(now)
         self.queue = queue
-        return [Asked(actor, self.holder, message)] if news else []
+        return [ev.Asked(actor, self.holder, message)] if news else []
 
-    def _grant(self, event: GrantStep) -> list[TurnOutcome]:
+    def _grant(self, event: ev.GrantStep) -> list[ev.TurnOutcome]:
         self._by_holder(event.by)
         self._possible(TurnStepKind.GRANT)
         wanted = event.to if event.to is not None else self._next_of(self.queue)[0].actor
         to, queue = self._waiting(wanted)
         return [self._give(TurnStepKind.GRANT, to, queue, event.now, by=event.by)]
 
-    def _yield(self, event: YieldStep) -> list[TurnOutcome]:
+    def _yield(self, event: ev.YieldStep) -> list[ev.TurnOutcome]:
         self._possible(TurnStepKind.YIELD)
         self._by_holder(event.by)
         return [self._pass_on(TurnStepKind.YIELD, event.now, by=event.by)]
 
-    def _hand_off(self, event: HandOff) -> list[TurnOutcome]:
+    def _hand_off(self, event: ev.HandOff) -> list[ev.TurnOutcome]:
         self._possible(TurnStepKind.HAND_OFF)
         self._by_holder(event.by)
         if event.to == event.by:
@@ -166,11 +147,11 @@ class TurnMachine:
         self.queue = _without(self.queue, event.to)
         return [self._move(TurnStepKind.HAND_OFF, event.to, event.now, event.reason, by=event.by)]
 
-    def _revoke(self, event: RevokeStep) -> list[TurnOutcome]:
+    def _revoke(self, event: ev.RevokeStep) -> list[ev.TurnOutcome]:
         self._possible(TurnStepKind.REVOKE)
         return [self._pass_on(TurnStepKind.REVOKE, event.now, event.reason, by=event.by)]
 
-    def _seize(self, event: SeizeTurn) -> list[TurnOutcome]:
+    def _seize(self, event: ev.SeizeTurn) -> list[ev.TurnOutcome]:
         # Asks nobody: not the holder, not the policy, not the state (A5).
         self.queue = _without(self.queue, event.by)
         return [
@@ -179,12 +160,12 @@ class TurnMachine:
             )
         ]
 
-    def _withdraw(self, event: WithdrawStep) -> list[TurnOutcome]:
+    def _withdraw(self, event: ev.WithdrawStep) -> list[ev.TurnOutcome]:
         self._possible(TurnStepKind.WITHDRAW)
         _, self.queue = self._waiting(event.actor)
-        return [Withdrawn(event.actor)]
+        return [ev.Withdrawn(event.actor)]
 
-    def _leave(self, event: LeaveStep) -> list[TurnOutcome]:
+    def _leave(self, event: ev.LeaveStep) -> list[ev.TurnOutcome]:
         if self.holder == event.actor:
             if not self.explicit:
                 return [self._pass_on(TurnStepKind.LEAVE, event.now)]
@@ -197,9 +178,9 @@ class TurnMachine:
             self._change_waiting(mine.replace(away=True))
             return []
         self.queue = _without(self.queue, event.actor)
-        return [Withdrawn(event.actor)]
+        return [ev.Withdrawn(event.actor)]
 
-    def _return(self, event: Return) -> list[TurnOutcome]:
+    def _return(self, event: ev.Return) -> list[ev.TurnOutcome]:
         if self.holder == event.actor:
             self.away = False
         for one in self.queue:
@@ -207,14 +188,14 @@ class TurnMachine:
                 self._change_waiting(one.replace(away=False))
         return []
 
-    def _tick(self, event: TurnTick) -> list[TurnOutcome]:
+    def _tick(self, event: ev.TurnTick) -> list[ev.TurnOutcome]:
         due = self.wakes_at()
         if due is not None and due <= event.now:
             return [self._pass_on(TurnStepKind.EXPIRE, event.now, _IDLE)]
         self._no_later_than(event.now)
         return []
 
-    def _wrote(self, event: WroteStep) -> list[TurnOutcome]:
+    def _wrote(self, event: ev.WroteStep) -> list[ev.TurnOutcome]:
         actor, now = event.actor, event.now
         if self.may_write(actor):
             self.wrote(now)
@@ -230,12 +211,12 @@ class TurnMachine:
             hint=f"`hold turn {self.session} request` asks for it",
         )
 
-    def _set_blind(self, event: BlindStep) -> list[TurnOutcome]:
+    def _set_blind(self, event: ev.BlindStep) -> list[ev.TurnOutcome]:
         self._by_holder(event.by)
         if self.blind is event.blind:
             return []
         self.blind = event.blind
-        return [Blinded(event.by, event.blind)]
+        return [ev.Blinded(event.by, event.blind)]
 
     # -- what the events share --------------------------------------------------------------------
 
@@ -299,7 +280,7 @@ class TurnMachine:
 
     def _pass_on(
         self, step: TurnStepKind, now: float, reason: str = "", *, by: str = HOST_ACTOR
-    ) -> TurnOutcome:
+    ) -> ev.TurnOutcome:
         """To whom the policy names, or to nobody."""
         if not self.queue:
             return self._move(step, None, now, reason, by=by)
@@ -315,7 +296,7 @@ class TurnMachine:
         reason: str = "",
         *,
         by: str,
-    ) -> TurnOutcome:
+    ) -> ev.TurnOutcome:
         self.queue = queue
         moved = self._move(step, to.actor, now, reason, by=by, explicit=to.explicit)
         self.away = to.away
@@ -331,13 +312,13 @@ class TurnMachine:
         by: str,
         explicit: bool = True,
         seized: bool = False,
-    ) -> TurnOutcome:
+    ) -> ev.TurnOutcome:
         before = self.holder
         self.holder, self.since, self.last_active = to, now, now
         self.explicit, self.seized = explicit and to is not None, seized
         self.blind = self.blind and to == before
         self.away = False
-        return Moved(step, before, to, now, shown_text(reason), by)
+        return ev.Moved(step, before, to, now, shown_text(reason), by)
 
 
 def _without(queue: tuple[Waiting, ...], actor: ActorId) -> tuple[Waiting, ...]:
@@ -353,17 +334,17 @@ def shown_text(text: str) -> str:
     return "".join(char if char.isprintable() else " " for char in shown)
 
 
-_HANDLERS: dict[type[TurnEvent], Callable[[TurnMachine, Any], list[TurnOutcome]]] = {
-    WroteStep: TurnMachine._wrote,
-    TurnTick: TurnMachine._tick,
-    RequestStep: TurnMachine._request,
-    GrantStep: TurnMachine._grant,
-    YieldStep: TurnMachine._yield,
-    HandOff: TurnMachine._hand_off,
-    RevokeStep: TurnMachine._revoke,
-    SeizeTurn: TurnMachine._seize,
-    WithdrawStep: TurnMachine._withdraw,
-    LeaveStep: TurnMachine._leave,
-    Return: TurnMachine._return,
-    BlindStep: TurnMachine._set_blind,
+_HANDLERS: dict[type[ev.TurnEvent], Callable[[TurnMachine, Any], list[ev.TurnOutcome]]] = {
+    ev.WroteStep: TurnMachine._wrote,
+    ev.TurnTick: TurnMachine._tick,
+    ev.RequestStep: TurnMachine._request,
+    ev.GrantStep: TurnMachine._grant,
+    ev.YieldStep: TurnMachine._yield,
+    ev.HandOff: TurnMachine._hand_off,
+    ev.RevokeStep: TurnMachine._revoke,
+    ev.SeizeTurn: TurnMachine._seize,
+    ev.WithdrawStep: TurnMachine._withdraw,
+    ev.LeaveStep: TurnMachine._leave,
+    ev.Return: TurnMachine._return,
+    ev.BlindStep: TurnMachine._set_blind,
 }

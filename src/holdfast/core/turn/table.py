@@ -1,5 +1,5 @@
 """The turn's states and what leads from one to another. The table is the truth; the diagram in
-ARCHITECTURE.md is drawn from it, and `turn.py` refuses a step that is not in it."""
+ARCHITECTURE.md is drawn from it, and `machine.py` refuses a step that is not in it."""
 
 from __future__ import annotations
 

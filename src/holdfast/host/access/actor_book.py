@@ -20,7 +20,7 @@ from holdfast.core.access.envelope_book import Live
 from holdfast.host import json_file
 from holdfast.host.clock import now
 from holdfast.host.session_store import storage_failed
-from holdfast.model.actor import Actor, ActorKind, Colour, default_colour
+from holdfast.model.actor import Actor, ActorKind
 from holdfast.model.envelope import ALL, ROLES, Envelope, Right, Scope
 from holdfast.model.errors import (
     ActorRevoked,
@@ -86,10 +86,6 @@ class ActorBook:
     def envelopes_of(self, actor: Actor) -> tuple[Envelope, ...]:
         return self.authority.envelopes(actor.id)
 
-    def envelope(self, actor: Actor, scope: Scope) -> Envelope | None:
-        found = (each for each in self.envelopes_of(actor) if each.scope == scope)
-        return next(found, None)
-
     def check_claim(self, actor: Actor, text: bytes, signature: bytes) -> None:
         if not signing.check(actor.key, text, signature):
             raise BadSignature(
@@ -102,24 +98,7 @@ class ActorBook:
 
     def add(self, uid: int, name: str, kind: str, key: bytes, display: str, colour: str) -> Actor:
         """An actor with a key of its own. It may do nothing yet."""
-        if kind not in list(ActorKind):
-            raise InvalidArgument(f"not a kind of actor: {kind[:40]!r}", hint=", ".join(ActorKind))
-        if colour and colour not in list(Colour):
-            raise InvalidArgument(f"not a colour: {colour[:40]!r}", hint=", ".join(Colour))
-        if len(key) != 32:
-            raise InvalidArgument(f"an actor's key has 32 bytes, not {len(key)}")
-        made = ActorId.of_key(key)
-        actor = Actor(
-            id=made,
-            name=name,
-            kind=ActorKind(kind),
-            key=key,
-            display=display or name,
-            colour=Colour(colour) if colour else default_colour(made),
-            uid=uid,
-            local=False,
-            created_at=now(),
-        )
+        actor = Actor.of(key, name, kind, uid=uid, created_at=now(), display=display, colour=colour)
         self._changing(lambda authority: authority.add_actor(actor))
         return actor
 
@@ -144,9 +123,7 @@ class ActorBook:
         self._changing(
             lambda authority: authority.revoke(subject.id, scope, by=asker.id, now=now(), live=live)
         )
-        left = self.envelope(subject, scope)
-        assert left is not None
-        return left
+        return next(each for each in self.envelopes_of(subject) if each.scope == scope)
 
     def _make_local(self, uid: int) -> Actor:
         try:
@@ -162,16 +139,9 @@ class ActorBook:
         except OSError as error:
             raise storage_failed(error) from error
         taken = {each.name for each in self.authority.actors() if each.uid == uid}
-        actor = Actor(
-            id=made,
-            name=name if name not in taken else f"{name}-{made[:6]}",
-            kind=ActorKind.HUMAN,
-            key=key,
-            display=name,
-            colour=default_colour(made),
-            uid=uid,
-            local=True,
-            created_at=now(),
+        free = name if name not in taken else f"{name}-{made[:6]}"
+        actor = Actor.of(
+            key, free, ActorKind.HUMAN, uid=uid, created_at=now(), display=name, local=True
         )
         # Nobody owns what it starts, but a unix user can stop, read and end its own processes
         # anyhow: the kernel says so.

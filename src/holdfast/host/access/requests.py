@@ -4,7 +4,6 @@ core.access.host_rules; the request table has seen to it before a handler runs."
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
 from holdfast.adapters import signing
 from holdfast.dial.address import relay_address
@@ -14,6 +13,7 @@ from holdfast.host.access.admission import Admission
 from holdfast.host.access.revocation import Revocation
 from holdfast.host.access.rights_notices import RightsNotices
 from holdfast.host.clock import now
+from holdfast.host.connection.operator_connection import OperatorConnection
 from holdfast.host.session_registry import FindSession, Specified
 from holdfast.host.session_store import Stored
 from holdfast.model.actor import Actor
@@ -21,17 +21,14 @@ from holdfast.model.admission import InviteInfo
 from holdfast.model.envelope import ALL, Envelope, Scope, rights_of
 from holdfast.model.errors import BadSignature, GrantInvalid, InvalidArgument, NotPermitted
 from holdfast.model.grant import Reach
-from holdfast.model.ids import ActorId
+from holdfast.model.ids import ActorId, SessionId
 from holdfast.model.invite import Invite
-from holdfast.wire.actor_claim import claim_text
 from holdfast.wire.grants import decode_chain
 from holdfast.wire.invites import InviteLink
-from holdfast.wire.messages import access as access_messages
+from holdfast.wire.messages import access
 from holdfast.wire.messages import admission as ad
 from holdfast.wire.messages import session as m
-
-if TYPE_CHECKING:
-    from holdfast.host.connection.operator_connection import OperatorConnection
+from holdfast.wire.messages.access import claim_text
 
 _SESSION = "session:"
 
@@ -53,7 +50,7 @@ class AccessRequests:
 
     # -- actors -------------------------------------------------------------------------------
 
-    def claim(self, operator: OperatorConnection, claim: access_messages.Claim) -> m.Answer:
+    def claim(self, operator: OperatorConnection, claim: access.Claim) -> m.Answer:
         assert operator.claimed_id is not None  # it said hello
         text = claim_text(self._host_key, operator.challenge, operator.claimed_id)
         if claim.grant:
@@ -62,11 +59,9 @@ class AccessRequests:
             actor = self._actors.find(operator.local_actor, claim.actor)
             self._actors.check_claim(actor, text, claim.signature)
         operator.act_as(actor)
-        return access_messages.ActorShown(claim.id, actor)
+        return access.ActorShown(claim.id, actor)
 
-    def _admitted(
-        self, operator: OperatorConnection, claim: access_messages.Claim, text: bytes
-    ) -> Actor:
+    def _admitted(self, operator: OperatorConnection, claim: access.Claim, text: bytes) -> Actor:
         """An actor that presents a grant need not be known: the grant names its key, and whose
         sessions it is about, whatever unix user asks."""
         operator.act_as(operator.actor)  # raises when it is too late: nothing has changed then
@@ -77,9 +72,7 @@ class AccessRequests:
             raise BadSignature("the claim is not signed with the key the grant is for")
         return self._admission.admit(operator.connection, key, claim.grant, now())
 
-    def add_actor(
-        self, operator: OperatorConnection, request: access_messages.AddActor
-    ) -> m.Answer:
+    def add_actor(self, operator: OperatorConnection, request: access.AddActor) -> m.Answer:
         actor = self._actors.add(
             operator.actor.uid,
             request.name,
@@ -88,36 +81,27 @@ class AccessRequests:
             request.display,
             request.colour,
         )
-        return access_messages.ActorShown(request.id, actor)
+        return access.ActorShown(request.id, actor)
 
-    def list_actors(
-        self, operator: OperatorConnection, request: access_messages.ListActors
-    ) -> m.Answer:
-        return access_messages.Actors(request.id, tuple(self._actors.seen_by(operator.actor)))
+    def list_actors(self, operator: OperatorConnection, request: access.ListActors) -> m.Answer:
+        return access.Actors(request.id, tuple(self._actors.seen_by(operator.actor)))
 
-    def show_actor(
-        self, operator: OperatorConnection, request: access_messages.ShowActor
-    ) -> m.Answer:
-        actors = self._actors
+    def show_actor(self, operator: OperatorConnection, request: access.ShowActor) -> m.Answer:
         actor = operator.actor
         if request.actor:
-            actor = actors.find(operator.actor, request.actor)
-        return access_messages.ActorShown(request.id, actor, tuple(actors.envelopes_of(actor)))
+            actor = self._actors.find(actor, request.actor)
+        return access.ActorShown(request.id, actor, self._actors.envelopes_of(actor))
 
-    def revoke_actor(
-        self, operator: OperatorConnection, request: access_messages.RevokeActor
-    ) -> m.Answer:
+    def revoke_actor(self, operator: OperatorConnection, request: access.RevokeActor) -> m.Answer:
         actor = self._actors.find(operator.actor, request.actor)
         live = self._admission.live_sessions()
         revoked = self._actors.revoke(operator.actor.id, actor, live)
         self._notices.authority_changed(operator.actor, revoked, None)
-        return access_messages.ActorShown(request.id, revoked)
+        return access.ActorShown(request.id, revoked)
 
     # -- envelopes ----------------------------------------------------------------------------
 
-    def grant(
-        self, operator: OperatorConnection, request: access_messages.GrantEnvelope
-    ) -> m.Answer:
+    def grant(self, operator: OperatorConnection, request: access.GrantEnvelope) -> m.Answer:
         actors = self._actors
         subject = actors.find(operator.actor, request.actor)
         envelope = Envelope(
@@ -134,9 +118,7 @@ class AccessRequests:
         self._notices.authority_changed(operator.actor, subject, envelope)
         return self._envelopes(request.id, operator, [envelope])
 
-    def revoke(
-        self, operator: OperatorConnection, request: access_messages.RevokeEnvelope
-    ) -> m.Answer:
+    def revoke(self, operator: OperatorConnection, request: access.RevokeEnvelope) -> m.Answer:
         actors = self._actors
         subject = actors.find(operator.actor, request.actor)
         scope = self._scope(operator, request.scope)
@@ -149,7 +131,7 @@ class AccessRequests:
     def list_envelopes(
         self,
         operator: OperatorConnection,
-        request: access_messages.ListEnvelopes,
+        request: access.ListEnvelopes,
         session: Specified | Stored | None,
     ) -> m.Answer:
         actors = self._actors
@@ -167,15 +149,16 @@ class AccessRequests:
     def _envelopes(
         self, request: int, operator: OperatorConnection, found: list[Envelope]
     ) -> m.Answer:
-        names = self._names(operator)
-        return access_messages.Envelopes(request, tuple(found), names)
+        return access.Envelopes(request, tuple(found), self._names(operator))
 
     def _scope(self, operator: OperatorConnection, text: str) -> Scope:
         if text == "all" or text.startswith("label:"):
             return Scope.parse(text)
-        name = text.removeprefix("session:")
+        return Scope.session(self._session_id(operator, text.removeprefix(_SESSION)))
+
+    def _session_id(self, operator: OperatorConnection, name: str) -> SessionId:
         found = self._sessions.find(operator.actor, name)
-        return Scope.session(found.info.id if isinstance(found, Stored) else found.spec.id)
+        return found.info.id if isinstance(found, Stored) else found.spec.id
 
     # -- invites ------------------------------------------------------------------------------
 
@@ -200,8 +183,7 @@ class AccessRequests:
         """A session by its id, however it was named."""
         if not step.startswith(_SESSION):
             return step
-        found = self._sessions.find(operator.actor, step.removeprefix(_SESSION))
-        return _SESSION + (found.info.id if isinstance(found, Stored) else found.spec.id)
+        return _SESSION + self._session_id(operator, step.removeprefix(_SESSION))
 
     def list_invites(self, operator: OperatorConnection, request: ad.ListInvites) -> m.Answer:
         seen = self._revocation.seen_invites(operator.actor, now())

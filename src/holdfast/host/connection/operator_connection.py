@@ -129,22 +129,24 @@ class OperatorConnection:
 
     def _take(self, data: bytes = b"") -> None:
         """What was said, in order; after a while others come first, and the rest later."""
-        until = self._loop.time() + _TURN_S
+        said, began = self._said, 0.0
         try:
-            self._said += self._decoder.feed(data)
-            while self._said and not (self.closed or self._closing):
-                self._on_message(self._said.popleft())
-                if self._said and self._loop.time() > until:
-                    self._read_more(False)
-                    self._loop.call_soon(self._take)
-                    return
+            said += self._decoder.feed(data)
+            while said and not (self.closed or self._closing):
+                self._on_message(said.popleft())
+                if said:
+                    began = began or self._loop.time()
+                    if self._loop.time() > began + _TURN_S:
+                        self._read_more(False)
+                        self._loop.call_soon(self._take)
+                        return
         except ProtocolViolation as error:
             self.refuse(error)
         except Exception:
             # Ours, not the client's; it comes back and learns what was taken.
             log.exception("operator %s", self.id)
             self.refuse(HoldfastError("the host failed; its log says why"))
-        self._said.clear()
+        said.clear()
         self._read_if_free()
 
     def _on_message(self, message: m.Message) -> None:

@@ -22,11 +22,10 @@ from holdfast.wire.relay_messages import Broadcast
 
 if TYPE_CHECKING:
     from holdfast.adapters.session_memory.output_ring import Ring
-    from holdfast.adapters.signing import SigningKey
+    from holdfast.host.reach.relay_presence import RelayPresence
     from holdfast.host.reach.remote_stream import RemoteStream
     from holdfast.host.reach.uplink import Uplink
     from holdfast.host.session.parcel import SessionSpec
-    from holdfast.model.ids import SessionId
     from holdfast.wire.epochs import Incarnation
 
 log = logging.getLogger(__name__)
@@ -41,15 +40,6 @@ class BroadcastSource(Protocol):
     spec: SessionSpec
     ring: Ring
     incarnation: Incarnation
-
-
-class BroadcastRelays(Protocol):
-    """Where to send it, and how it is signed (relay_presence.py)."""
-
-    host_key: SigningKey
-    life: int
-
-    def wanting(self, session: SessionId) -> list[Uplink]: ...
 
 
 class _Flow:
@@ -75,7 +65,7 @@ class _Flow:
 class Fanout:
     """Of one incarnation of one session, from the first reader on."""
 
-    def __init__(self, relays: BroadcastRelays, live: BroadcastSource) -> None:
+    def __init__(self, relays: RelayPresence, live: BroadcastSource) -> None:
         self._live = live
         self._loop = asyncio.get_running_loop()
         self._broadcaster = Broadcaster(

@@ -72,7 +72,7 @@ class RelayPresence:
         self._uplinks = [each for each in self._uplinks if each.address != address]
 
     def _prepare(self) -> None:
-        from holdfast.wire.device_keys import channel_key, device_of
+        from holdfast.wire.key_agreement import channel_key, device_of
 
         self.static = channel_key(self.host_key.seed)
         self.device = device_of(self.host_key.public, self.static, self.host_key.sign)

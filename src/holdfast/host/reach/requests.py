@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from holdfast.host.connection.operator_connection import OperatorConnection
 from holdfast.host.reach.relay_list import RelayList
 from holdfast.wire.messages import relays
 from holdfast.wire.messages import session as m
-
-if TYPE_CHECKING:
-    from holdfast.host.connection.operator_connection import OperatorConnection
 
 
 class ReachRequests:

@@ -3,7 +3,7 @@
 requests.py          requests to start, show, attach to and end sessions
 input_requests.py    requests that reach the terminal -> events
 turn_requests.py     requests about turn, seize, halt and resume -> events
-journal_requests.py  requests for what was recorded
+journal_requests.py  requests for what was recorded: pieces, verdicts, proofs, blame
 start.py             a `run` request -> a live session
 live_session.py      the parts of a session, and which of them carries out which effect
 executor.py          the one ingest: an event in, its effects carried out in order
@@ -32,7 +32,6 @@ line_attribution.py  who typed the line that the shell reads
 exec_runs.py         `exec`: command lines that somebody waits for, remembered by key
 state_watch.py       a watched session's state, announced on change
 describe.py          the session in the words of model.info
-journal_queries.py   its journal as it is read: pieces, verdicts, proofs
 blame.py             whose command made each line of the scrollback
 discontinuity.py     a journal that cannot go on: the statement, and the successor
 """

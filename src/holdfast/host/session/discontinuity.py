@@ -49,7 +49,7 @@ def discontinue(store: SessionStore, session: SessionId, epoch: int, reason: str
         journal = JournalWriter.open(directory, session, store.host_key.sign, check)
         try:
             if journal.cut is not None:  # never silently
-                cut = TailCut(journal.cut.size)
+                cut = TailCut(journal.cut)
                 journal.record(now(), epoch, HOST, cut, spend_reserve=True)
             journal.record(
                 now(), epoch, HOST, lineage.discontinued(verdict, reason), spend_reserve=True

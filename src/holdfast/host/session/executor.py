@@ -15,9 +15,7 @@ from collections.abc import Callable
 
 from holdfast.core import effects as do
 from holdfast.core import events as ev
-from holdfast.core.input_machine import QueuedInput
 from holdfast.core.session import SessionMachine
-from holdfast.host.clock import now
 from holdfast.host.session.input_custody import InputCustody
 from holdfast.host.session.record import SessionRecord
 from holdfast.model.errors import HoldfastError
@@ -111,7 +109,7 @@ class Executor:
             return outcome
         return self._waiting.setdefault(offered, asyncio.get_running_loop().create_future())
 
-    def settled(self, settled: QueuedInput, outcome: int | HoldfastError) -> None:
+    def settled(self, settled: ev.InputOffered, outcome: int | HoldfastError) -> None:
         """An input is in custody, at this offset of the output, or was refused."""
         number = settled.operator, settled.seq
         if number == self._offered:
@@ -125,12 +123,9 @@ class Executor:
         else:
             answer.set_result(outcome)
 
-    def refuse(self, inputs: tuple[QueuedInput, ...], error: HoldfastError) -> None:
+    def refuse(self, inputs: tuple[ev.InputOffered, ...], error: HoldfastError) -> None:
         for each in inputs:
-            event = ev.InputOffered(
-                each.actor, now(), each.operator, each.seq, each.data, each.form
-            )
-            self._journal.refused(event, error.code)
+            self._journal.refused(each, error.code)
             self.settled(each, error)
 
     def stop(self) -> None:

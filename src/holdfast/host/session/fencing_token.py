@@ -46,14 +46,3 @@ def write(home: Home, mark: str, epoch: int) -> None:
 def remove(home: Home, mark: str) -> None:
     with contextlib.suppress(OSError):
         os.unlink(path_of(home, mark))
-
-
-def clear(home: Home, living: set[str]) -> None:
-    """Of sessions that died with their host; and the way is open to those that live."""
-    directory = os.path.dirname(path_of(home, "x"))
-    os.makedirs(directory, mode=0o711, exist_ok=True)
-    os.chmod(directory, 0o711)  # users reach their own, list nothing
-    for name in os.listdir(directory):
-        if name not in living:
-            with contextlib.suppress(OSError):
-                os.unlink(f"{directory}/{name}")

@@ -14,8 +14,7 @@ from typing import Any, Protocol, TypeVar
 from holdfast.adapters.halt import cgroup, freeze
 from holdfast.adapters.halt.stop_tree import Tree
 from holdfast.core import events as ev
-from holdfast.core.session_state import State
-from holdfast.core.turn.machine import TurnMachine
+from holdfast.core.session import SessionMachine
 from holdfast.host.clock import now
 from holdfast.host.session.parcel import SavedHalt
 from holdfast.host.session.record import SessionRecord
@@ -27,19 +26,6 @@ from holdfast.model.turn_info import Receipt
 from holdfast.ports.halt import HaltResult, Stopped
 
 T = TypeVar("T")
-
-
-class Decided(Protocol):
-    """What the session machine has decided."""
-
-    @property
-    def state(self) -> State: ...
-
-    @property
-    def turn(self) -> TurnMachine: ...
-
-    @property
-    def halted_actors(self) -> frozenset[str]: ...
 
 
 class Spawn(Protocol):
@@ -55,7 +41,7 @@ class HaltControl:
         self,
         place: Place,
         process_tag: str,
-        decided: Decided,
+        decided: SessionMachine,
         record: SessionRecord,
         kept: SavedHalt | None,
         *,

@@ -13,13 +13,13 @@ from typing import Protocol
 from holdfast.adapters import pty
 from holdfast.adapters.session_memory.input_ledger import InputLedger
 from holdfast.adapters.session_memory.output_ring import Ring
-from holdfast.core.input_machine import InputMachine, QueuedInput
+from holdfast.core.events import InputOffered
+from holdfast.core.input_machine import InputMachine
 from holdfast.core.turn.machine import TurnMachine
 from holdfast.host.session.line_attribution import ShellSight
 from holdfast.host.session.record import SessionRecord
 from holdfast.journal import entries
 from holdfast.model.errors import HoldfastError
-from holdfast.model.ids import HOST_ACTOR
 
 
 class ShellSide(Protocol):
@@ -27,17 +27,17 @@ class ShellSide(Protocol):
 
     def look_at_shell(self, actor: str, data: bytes) -> ShellSight: ...
 
-    def attribute(self, actor: str, data: bytes, sight: ShellSight, *, blind: bool) -> None: ...
+    def before_typing(self, actor: str, sight: ShellSight) -> None: ...
 
-    def enter_typed(self) -> None: ...
+    def after_typing(self, actor: str, data: bytes, sight: ShellSight, blind: bool) -> None: ...
 
 
 class Answers(Protocol):
     """Where it is told what became of an input."""
 
-    def settled(self, settled: QueuedInput, outcome: int | HoldfastError) -> None: ...
+    def settled(self, settled: InputOffered, outcome: int | HoldfastError) -> None: ...
 
-    def refuse(self, inputs: tuple[QueuedInput, ...], error: HoldfastError) -> None: ...
+    def refuse(self, inputs: tuple[InputOffered, ...], error: HoldfastError) -> None: ...
 
 
 class InputCustody:
@@ -68,42 +68,40 @@ class InputCustody:
             self.flush_to_pty()  # first, for it makes room
         while (first := inputs.next(ledger.room())) is not None:
             try:
-                self._put_in_custody(first)
+                # May record what the shell reports, so before anything of this input is.
+                sight = self._shell.look_at_shell(first.actor, first.data)
+                secret = self._turn.blind or pty.reads_secretly(sight.modes)
+                self._put_in_custody(first, sight, secret)
             except HoldfastError as error:
                 # It was not typed, so it was not taken: the operator may offer it again.
                 answers.refuse(inputs.not_recorded(first), error)
                 continue
             inputs.taken(first)
             self.flush_to_pty()
+            self._shell.after_typing(first.actor, first.data, sight, secret)
             answers.settled(first, self._ring.head)
 
-    def _put_in_custody(self, first: QueuedInput) -> None:
+    def _put_in_custody(self, first: InputOffered, sight: ShellSight, secret: bool) -> None:
         """In this order: a daemon that dies in between leaves nothing that the next one cannot
         settle (see ARCHITECTURE.md, a key press)."""
-        shell, actor, data = self._shell, first.actor, first.data
-        sight = shell.look_at_shell(actor, data)  # may record what the shell reports
-        secret = self._stage(first)
-        shell.attribute(actor, data, sight, blind=secret)
-        self.ledger.take(first.operator, first.seq, data)
+        self._stage(first, secret)
+        self._shell.before_typing(first.actor, sight)
+        self.ledger.take(first.operator, first.seq, first.data)
         self._journal.commit_key(first.seq)
-        if actor != HOST_ACTOR and (b"\r" in data or b"\n" in data):
-            shell.enter_typed()
 
-    def _stage(self, first: QueuedInput) -> bool:
+    def _stage(self, first: InputOffered, secret: bool) -> None:
         """Recorded before it is in custody: keys in the burst page, everything else in the file.
-        A secret is counted, whichever way it came; whether it is one."""
+        A secret is counted, whichever way it came."""
         journal, data, head = self._journal, first.data, self._ring.head
-        secret = self._turn.blind or pty.reads_secretly(self._master)
         if first.form == "keys":
             journal.stage_key(first.actor, first.operator, first.seq, data, secret, head)
-            return secret
+            return
         body: entries.Body = entries.BlindInput(first.operator, first.seq, first.seq, len(data))
         if not secret:
             if first.intent:
                 journal.record(first.actor, entries.Intended(first.intent))
             body = entries.InputEntry(first.operator, first.seq, first.seq, first.form, data, head)
         journal.record(first.actor, body)
-        return secret
 
     def flush_to_pty(self) -> None:
         """From custody into the PTY, as far as it takes it."""

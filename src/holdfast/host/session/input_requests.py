@@ -70,7 +70,7 @@ class InputRequests:
         self, operator: OperatorConnection, request: m.Submit, live: InputTarget
     ) -> m.Answer | Awaitable[m.Answer] | None:
         data = request.text.encode()
-        if request.secret and not pty.reads_secretly(live.fds.master):
+        if request.secret and not pty.reads_secretly(pty.local_modes(live.fds.master)):
             raise InvalidArgument(
                 "no secret is asked for now: it would be shown on the screen and recorded",
                 hint="look at what the session waits for; send it without --secret if it is none",

@@ -3,29 +3,34 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
+from holdfast.adapters.journal_files.segments import JournalReader
+from holdfast.adapters.session_memory.output_ring import Ring
+from holdfast.adapters.signing import check
 from holdfast.host.access.actor_book import ActorBook
+from holdfast.host.connection.operator_connection import OperatorConnection
 from holdfast.host.session import blame
 from holdfast.host.session.blame import Gathered
-from holdfast.host.session.journal_queries import Records
+from holdfast.host.session.handoff import Handoffs
+from holdfast.host.session.output import OutputPump
+from holdfast.host.session.parcel import SessionSpec
+from holdfast.host.session.record import SessionRecord
 from holdfast.host.session_store import SessionStore, Stored
-from holdfast.model.errors import InvalidArgument
+from holdfast.journal import entries
+from holdfast.journal.judging import judge
+from holdfast.journal.proof import prove
+from holdfast.model.errors import HoldfastError, InvalidArgument, JournalDamaged
+from holdfast.model.ids import SessionId
+from holdfast.model.info import Judgement
 from holdfast.model.limits import EXEC_KEY_MAX_CHARS
+from holdfast.model.size import Size
+from holdfast.ports.screen import ScreenPort
 from holdfast.wire.messages import journal as journal_messages
 from holdfast.wire.messages import session as m
 from holdfast.wire.messages import turn as turn_messages
-
-if TYPE_CHECKING:
-    from holdfast.adapters.session_memory.output_ring import Ring
-    from holdfast.host.connection.operator_connection import OperatorConnection
-    from holdfast.host.session.handoff import Handoffs
-    from holdfast.host.session.output import OutputPump
-    from holdfast.host.session.parcel import SessionSpec
-    from holdfast.host.session.record import SessionRecord
-    from holdfast.model.size import Size
-    from holdfast.ports.screen import ScreenPort
 
 _JOURNAL_PIECE_MAX_BYTES = 512 << 10  # of one answer: half a frame, of blame too
 
@@ -41,6 +46,9 @@ class RecordedSession(Protocol):
 
     @property
     def size(self) -> Size: ...
+
+
+Found = RecordedSession | Stored
 
 
 class JournalRequests:
@@ -66,57 +74,45 @@ class JournalRequests:
         return turn_messages.CaughtUp(request.id, handoff)
 
     async def journal(
-        self,
-        operator: OperatorConnection,
-        request: journal_messages.GetJournal,
-        found: RecordedSession | Stored,
+        self, operator: OperatorConnection, request: journal_messages.GetJournal, found: Found
     ) -> m.Answer:
         records = self._records(found)
         if request.since_seq < 1:
             raise InvalidArgument("journal records are numbered from 1")
         limit = min(max(request.max_bytes, 1), _JOURNAL_PIECE_MAX_BYTES)
-        entries, more = await asyncio.to_thread(records.piece, request.since_seq, limit)
+        found_entries, more = await asyncio.to_thread(records.piece, request.since_seq, limit)
         names = {str(each.id): each.name for each in self._actors.seen_by(operator.actor)}
         session = records.session
-        return journal_messages.JournalShown(request.id, session, tuple(entries), more, names)
+        return journal_messages.JournalShown(request.id, session, tuple(found_entries), more, names)
 
     async def verify(
-        self,
-        _: OperatorConnection,
-        request: journal_messages.Verify,
-        found: RecordedSession | Stored,
+        self, _: OperatorConnection, request: journal_messages.Verify, found: Found
     ) -> m.Answer:
         records = self._records(found)
         judgement = await asyncio.to_thread(records.judged, request.thorough)
         return journal_messages.Verified(request.id, judgement)
 
     async def prove(
-        self,
-        _: OperatorConnection,
-        request: journal_messages.Prove,
-        found: RecordedSession | Stored,
+        self, _: OperatorConnection, request: journal_messages.Prove, found: Found
     ) -> m.Answer:
         records = self._records(found)
         return await asyncio.to_thread(records.proven, request.id, request.first, request.last)
 
     async def blame(
-        self,
-        _: OperatorConnection,
-        request: journal_messages.Blame,
-        found: RecordedSession | Stored,
+        self, _: OperatorConnection, request: journal_messages.Blame, found: Found
     ) -> m.Answer:
         lines = await asyncio.to_thread(blame.lines, self._gather(found))
         first, last = max(1, request.first), request.last or len(lines)
         asked = blame.fitting(lines[first - 1 : last], _JOURNAL_PIECE_MAX_BYTES)
         return journal_messages.Blamed(request.id, tuple(asked), len(lines))
 
-    def _records(self, found: RecordedSession | Stored) -> Records:
+    def _records(self, found: Found) -> Records:
         if isinstance(found, Stored):
             return Records(self._store, found.info.id)
         found.journal.flush()
         return Records(self._store, found.spec.id, found.journal.seq)
 
-    def _gather(self, found: RecordedSession | Stored) -> Gathered:
+    def _gather(self, found: Found) -> Gathered:
         """What blame reads: the output that is held now, or that was held at the end."""
         names = {str(each.id): each.name for each in self._actors.authority.actors()}
         if isinstance(found, Stored):
@@ -139,3 +135,66 @@ class JournalRequests:
             through=through,
             names=names,
         )
+
+
+class Records:
+    """The journal of one session, live or ended, read from its files alone: in a thread."""
+
+    def __init__(self, store: SessionStore, session: SessionId, known_through: int = 0) -> None:
+        """`known_through`: the last entry that the host itself remembers having written."""
+        self.session, self._store, self._known_through = session, store, known_through
+        self._directory = store.directory(session)
+
+    def piece(self, first: int, max_bytes: int) -> tuple[list[bytes], bool]:
+        """Records from `first` on, as many as fit (one at least), and whether there are more.
+        Before a place that cannot be read: what can be. Asked again from there, it raises."""
+        found: list[bytes] = []
+        size = 0
+        try:
+            for each in JournalReader(self._directory).found(first):
+                size += len(each.record)
+                if found and size > max_bytes:
+                    return found, True
+                found.append(each.record)
+        except JournalDamaged:
+            if not found:
+                raise
+            return found, True
+        return found, False
+
+    def judged(self, thorough: bool) -> Judgement:
+        reader = JournalReader(self._directory)
+        judgement = judge(
+            reader, self.session, check, thorough=thorough, known_through=self._known_through
+        )
+        if not judgement.predecessor:
+            return judgement
+        return judgement.replace(predecessor_agrees=self._agrees(reader, judgement.predecessor))
+
+    def _agrees(self, reader: JournalReader, predecessor: str) -> bool | None:
+        """Whether the journal of the one it follows, if it is here, has the entry it names."""
+        began = next(reader.entries(1, 1)).body
+        assert isinstance(began, entries.Began)
+        directory = self._store.directory(SessionId(predecessor))
+        if not os.path.isdir(directory):
+            return None
+        try:
+            found = JournalReader(directory).hash_at(predecessor, began.predecessor_seq)
+        except HoldfastError:
+            return False
+        return found == began.predecessor_hash or not began.predecessor_seq
+
+    def proven(self, request: int, first: int, last: int) -> journal_messages.Proven:
+        reader = JournalReader(self._directory)
+        began = next(reader.entries(1, 1), None)
+        if began is None or not isinstance(began.body, entries.Began):
+            raise JournalDamaged("the journal has no beginning", hint="`hold verify` tells more")
+        last = last or self._last(reader)
+        if not 1 <= first <= last:
+            raise InvalidArgument(f"{first} to {last} is not a range of records")
+        records = reader.records(first, last)
+        proof = prove(began.body, began.epoch, records, self._store.host_key.sign)
+        return journal_messages.Proven(request, proof.witness, proof.text())
+
+    def _last(self, reader: JournalReader) -> int:
+        return self._known_through or reader.verify(self.session, check).last_seq

@@ -68,12 +68,6 @@ class _LoopAlarm:
         self._alarm.close()
 
 
-class KeeperDeadline(Protocol):
-    """When the keeper freezes a session's cgroup if it hears nothing; None: never."""
-
-    def __call__(self, session: SessionId, group: str, until: float | None, /) -> None: ...
-
-
 class HostLeases:
     """All of a host."""
 
@@ -84,9 +78,10 @@ class HostLeases:
         home: Home,
         owner: bytes,
         instance: str,
-        keeper_deadline: KeeperDeadline,
+        keeper_deadline: Callable[[SessionId, str, float | None], None],
     ) -> None:
-        """`owner`: the host's public key; `instance`: names its cgroup."""
+        """`owner`: the host's public key; `instance`: names its cgroup; `keeper_deadline`: when the
+        keeper freezes a session's cgroup if it hears nothing, None for never."""
         self._terms, self._point, self._home = terms, point, home
         self._owner, self._instance, self._keeper_deadline = owner.hex(), instance, keeper_deadline
         self._clock = BootClock()

@@ -19,27 +19,8 @@ import secrets
 from collections.abc import Awaitable, Callable
 from typing import Protocol
 
-from holdfast.core.lease.events import (
-    Acquire,
-    Acquired,
-    Force,
-    LeaseEvent,
-    LeaseFenced,
-    LeaseOutcome,
-    LeaseTick,
-    LeaseWritten,
-    LookFailed,
-    ReadRecord,
-    RecordSeen,
-    Release,
-    Released,
-    Renewed,
-    Write,
-    WriteLost,
-    WriteUnknown,
-)
-from holdfast.core.lease.machine import Lease
-from holdfast.core.lease.snapshot import SavedLease, kept, restored
+from holdfast.core.lease import events as ev
+from holdfast.core.lease.machine import Lease, SavedLease
 from holdfast.core.lease.table import FENCED, HELD, RELEASED, LeaseStep
 from holdfast.model.errors import CoordinationDown, HoldfastError, InvalidArgument
 from holdfast.model.ids import HOST_ACTOR, SessionId
@@ -130,12 +111,12 @@ class LeaseRunner:
         cls, kept: SavedLeaseRun, store: LeaseStore, clock: Clock, listener: LeaseListener
     ) -> LeaseRunner:
         """The one that another daemon kept. Nothing is done before `carry_on`."""
-        tenure = cls(restored(kept.lease, clock.boot_id), store, clock, listener)
+        tenure = cls(Lease.of(kept.lease, clock.boot_id), store, clock, listener)
         tenure.epoch, tenure._before, tenure.taken = kept.epoch, kept.before, kept.taken
         return tenure
 
     def kept(self) -> SavedLeaseRun:
-        lease = kept(self.lease, self._clock.boot_id)
+        lease = self.lease.kept(self._clock.boot_id)
         return SavedLeaseRun(lease, self.epoch, self._before, self.taken)
 
     # -- what is wanted -------------------------------------------------------------------------
@@ -149,12 +130,12 @@ class LeaseRunner:
         if self.usable():
             return True
         if self.lease.state is HELD:
-            self._give(LeaseTick(self._clock.now()))
+            self._give(ev.LeaseTick(self._clock.now()))
         return False
 
     async def acquire(self, within_s: float) -> bool:
         """For a session that begins. False: not in time, and given up."""
-        self._give(Acquire(self._clock.now()))
+        self._give(ev.Acquire(self._clock.now()))
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(within_s):
                 await self._held.wait()
@@ -183,7 +164,7 @@ class LeaseRunner:
                 "there is a record of the lease, which is being taken",
                 hint="wait; `hold show` tells the state of the lease",
             )
-        self._give(Force(self._clock.now(), by, reason, 0))
+        self._give(ev.Force(self._clock.now(), by, reason, 0))
         self._listener.save()
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(within_s):
@@ -200,7 +181,7 @@ class LeaseRunner:
         """Nothing of it runs any more; a successor need not wait."""
         self._leaving = True
         if self.taken is None and self.lease.state not in (FENCED, RELEASED):
-            self._give(Release(self._clock.now()))
+            self._give(ev.Release(self._clock.now()))
         if self.lease.state is not RELEASED:
             self.settled.set()
 
@@ -220,9 +201,9 @@ class LeaseRunner:
     # -- the machine ----------------------------------------------------------------------------
 
     def _rang(self) -> None:
-        self._give(LeaseTick(self._clock.now()))
+        self._give(ev.LeaseTick(self._clock.now()))
 
-    def _give(self, event: LeaseEvent, lease: Lease | None = None) -> None:
+    def _give(self, event: ev.LeaseEvent, lease: Lease | None = None) -> None:
         """`lease`: whose answer it is; one of a machine that is gone concerns nobody."""
         if self.taken is not None or (lease is not None and lease is not self.lease):
             return
@@ -235,23 +216,23 @@ class LeaseRunner:
             self._alarm = self._clock.alarm(self._rang)
         self._alarm.set(at)
 
-    def _carry_out(self, outcome: LeaseOutcome) -> None:
+    def _carry_out(self, outcome: ev.LeaseOutcome) -> None:
         match outcome:
-            case ReadRecord():
+            case ev.ReadRecord():
                 self._begin(self._look(self.lease))
-            case Write():
+            case ev.Write():
                 if self.lease.state is not HELD:  # of a renewal, a look at the record tells
                     self._listener.save()  # first: a new daemon must know what may be under way
                 self._begin(self._write(self.lease, outcome))
-            case Acquired(epoch=epoch, until=until):
+            case ev.Acquired(epoch=epoch, until=until):
                 self.epoch = epoch
                 self._held.set()
                 self._listener.acquired(epoch, until)
-            case Renewed(until=until):
+            case ev.Renewed(until=until):
                 self._listener.renewed(until)
-            case LeaseFenced(step=step):
+            case ev.LeaseFenced(step=step):
                 self._fenced(step)
-            case Released():
+            case ev.Released():
                 self.settled.set()
 
     def _fenced(self, step: LeaseStep) -> None:
@@ -272,8 +253,8 @@ class LeaseRunner:
         self.lease = Lease(
             old.session, old.owner, new_incarnation(), old.terms, max_seen=old.max_seen
         )
-        self._give(Acquire(now))
-        self._give(Force(now, HOST_ACTOR, _SAME_TREE, self.epoch))
+        self._give(ev.Acquire(now))
+        self._give(ev.Force(now, HOST_ACTOR, _SAME_TREE, self.epoch))
         self._listener.save()  # before the look is answered, so before anything is written
 
     def _taken(self, by: LeaseRecord) -> None:
@@ -295,7 +276,7 @@ class LeaseRunner:
             record = unpack_lease(entry.value)
         except HoldfastError as error:
             self._no_answer(error.message)
-            self._give(LookFailed(self._clock.now()), lease)
+            self._give(ev.LookFailed(self._clock.now()), lease)
             return
         if self._is_anothers(record):
             self._seen = record
@@ -303,9 +284,9 @@ class LeaseRunner:
                 assert record is not None
                 self._taken(record)
                 return
-        self._give(RecordSeen(self._clock.now(), entry.revision, record), lease)
+        self._give(ev.RecordSeen(self._clock.now(), entry.revision, record), lease)
 
-    async def _write(self, lease: Lease, write: Write) -> None:
+    async def _write(self, lease: Lease, write: ev.Write) -> None:
         try:
             done = await self._store.cas(self._key, pack_lease(write.record), write.revision)
         except HoldfastError as error:
@@ -313,11 +294,12 @@ class LeaseRunner:
         now = self._clock.now()
         if isinstance(done, CasUnknown):
             self._no_answer(done.why)
-            self._give(WriteUnknown(now), lease)
+            self._give(ev.WriteUnknown(now), lease)
             return
         self._answer()
         self._give(
-            LeaseWritten(now, done.revision) if isinstance(done, Written) else WriteLost(now), lease
+            ev.LeaseWritten(now, done.revision) if isinstance(done, Written) else ev.WriteLost(now),
+            lease,
         )
 
     def _is_anothers(self, record: LeaseRecord | None) -> bool:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from holdfast.adapters import pty
 from holdfast.adapters.journal_files.segments import JournalReader
@@ -20,6 +20,7 @@ from holdfast.adapters.session_memory.input_ledger import InputLedger
 from holdfast.core.line_authors import TypedLine, TypedLines
 from holdfast.core.turn.machine import TurnMachine
 from holdfast.host.clock import now
+from holdfast.host.session.halt_control import HaltControl
 from holdfast.journal import entries
 from holdfast.model.errors import HoldfastError
 from holdfast.model.ids import HOST_ACTOR
@@ -43,8 +44,8 @@ class ReportContext(NamedTuple):
 class ShellSight(NamedTuple):
     """How the shell reads what is typed next."""
 
-    hidden: bool  # in line mode, not by its line editor
-    ahead: bool  # not at a prompt: it comes to it later
+    modes: int  # of the terminal (pty.local_modes)
+    ahead: bool = False  # not at a prompt: it comes to it later
 
 
 class LastInput(NamedTuple):
@@ -53,14 +54,6 @@ class LastInput(NamedTuple):
     actor: str = HOST_ACTOR
     at: float = 0.0
     data: bytes = b""
-
-
-class Leaves(Protocol):
-    """The cgroups by which one actor's processes are told from another's."""
-
-    def move_shell_to_leaf(self, actor: str) -> None: ...
-
-    def follow_to_leaf(self, actor: str) -> None: ...
 
 
 class LineAttribution:
@@ -72,7 +65,7 @@ class LineAttribution:
         report_fifo: int,
         ledger: InputLedger,
         turn: TurnMachine,
-        leaves: Leaves,
+        leaves: HaltControl,
         activity: Callable[[], SessionState],
         *,
         running: bool,
@@ -134,19 +127,25 @@ class LineAttribution:
 
     # -- typing -----------------------------------------------------------------------------------
 
-    def sight(self, data: bytes, *, hidden: bool) -> ShellSight:
-        """Before an input is recorded, with all reports read: how the shell will read it."""
+    def is_ahead(self, data: bytes) -> bool:
+        """Before an input is recorded, with all reports read: whether the shell reads it later,
+        not at its prompt."""
         lines = self._lines
         if not self._running and (lines.past is not None or lines.is_ahead):
             self._settle()
         ahead = self._running or lines.is_ahead
         if ahead and (b"\r" in data or b"\n" in data):
             self._look_who_read()
-        return ShellSight(hidden, ahead)
+        return ahead
 
-    def attribute(self, actor: str, data: bytes, sight: ShellSight, *, blind: bool) -> None:
+    def before_typing(self, actor: str, sight: ShellSight) -> None:
         """An input is recorded and about to be taken. What the shell starts from here on is its
         actor's, unless it is typed ahead: then from when the shell comes to it."""
+        if actor != HOST_ACTOR and not sight.ahead:
+            self._leaves.move_shell_to_leaf(actor)
+
+    def after_typing(self, actor: str, data: bytes, sight: ShellSight, blind: bool) -> None:
+        """It was taken, and no report was read since."""
         lines = self._lines
         if actor == HOST_ACTOR:
             if self._report_fifo >= 0:
@@ -154,14 +153,11 @@ class LineAttribution:
             return
         self.last = LastInput(actor, now(), data)
         if self._report_fifo < 0:
-            self._leaves.move_shell_to_leaf(actor)
             return
-        if not _INTERRUPTS.isdisjoint(data) and pty.forgets_on_signals(self._master):
+        if not _INTERRUPTS.isdisjoint(data) and pty.forgets_on_signals(sight.modes):
             lines.interrupted()
             data = after_interrupt(data)
-        lines.typed(actor, data, blind=blind, hidden=sight.hidden)
-        if not sight.ahead:
-            self._leaves.move_shell_to_leaf(actor)
+        lines.typed(actor, data, blind=blind, hidden=pty.reads_lines(sight.modes))
 
     def _look_who_read(self) -> None:
         """What was read while a command runs, that command read."""

@@ -7,19 +7,16 @@ happens here.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING
 
 from holdfast.core import events as ev
 from holdfast.core.attachments import Attachments
 from holdfast.host.clock import now
+from holdfast.host.connection.operator_connection import OperatorConnection
 from holdfast.host.session.record import SessionRecord
 from holdfast.journal import entries
 from holdfast.model.actor import Actor
 from holdfast.model.ids import OperatorId
 from holdfast.model.limits import INTAKE_OPERATORS
-
-if TYPE_CHECKING:
-    from holdfast.host.connection.operator_connection import OperatorConnection
 
 
 class Presence:

@@ -89,7 +89,7 @@ class SessionRecord:
         """Another daemon wrote it until now. What that one left undone is settled, and recorded."""
         writer, last = self._writer, last_input(recent)
         if writer.cut is not None:
-            size = writer.cut.size
+            size = writer.cut
             log.error("journal of %s: %d bytes of torn tail were cut", self._session, size)
             self._happened(HOST_ACTOR, entries.TailCut(size))
         self.burst.settle(ledger.operators())
@@ -166,11 +166,14 @@ class SessionRecord:
 
     def check_writable(self, event: ev.SessionEvent) -> None:
         """Raise unless what comes of this event can be recorded. Before it is judged."""
-        if event.actor == HOST_ACTOR or isinstance(event, _NEVER_REFUSED):
+        size = 0
+        if isinstance(event, ev.InputOffered):
+            size = len(event.data)
+        elif isinstance(event, _NEVER_REFUSED):
             return
-        self._check_recordable()
-        size = len(event.data) if isinstance(event, ev.InputOffered) else 0
-        self._writer.reserve(ROOM_BYTES + size)
+        if event.actor != HOST_ACTOR:
+            self._check_recordable()
+            self._writer.reserve(ROOM_BYTES + size)
 
     def _check_recordable(self) -> None:
         if self._lost:

@@ -7,47 +7,35 @@ import asyncio
 import os
 import time
 from collections.abc import Awaitable, Callable, Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from holdfast.core import events as ev
 from holdfast.core.attachments import Seat
+from holdfast.core.session import SessionMachine
 from holdfast.host.clock import now
+from holdfast.host.connection.operator_connection import OperatorConnection
+from holdfast.host.connection.operators import Operators
 from holdfast.host.connection.output_channels import (
-    OutputChannel,
     OutputSource,
     RawChannel,
     StoredChannel,
     ViewChannel,
 )
 from holdfast.host.reach.relay_presence import AnnouncedSession
+from holdfast.host.session.input_custody import InputCustody
+from holdfast.host.session.parcel import SessionFds
+from holdfast.host.session.state_watch import StateWatch
 from holdfast.host.session_registry import has_ended
 from holdfast.host.session_store import SessionStore, Stored
 from holdfast.model.actor import Actor
 from holdfast.model.errors import InvalidArgument, SessionEnded
+from holdfast.model.graph import Graph
 from holdfast.model.info import SessionInfo
+from holdfast.model.state import SessionState
 from holdfast.wire.messages import session as m
 from holdfast.wire.messages.shared_output import Share, Shared
 
-if TYPE_CHECKING:
-    from holdfast.core.session import SessionMachine
-    from holdfast.host.connection.operator_connection import OperatorConnection
-    from holdfast.host.session.input_custody import InputCustody
-    from holdfast.host.session.parcel import SessionFds
-    from holdfast.host.session.state_watch import StateWatch
-    from holdfast.model.graph import Graph
-    from holdfast.model.state import SessionState
-
 ALTERNATE_SCREEN = 1049  # DEC private mode
-
-
-class OpenChannels(Protocol):
-    """Who reads and watches sessions."""
-
-    def open_channel(self, operator: OperatorConnection, channel: OutputChannel) -> None: ...
-
-    def close_channel(self, operator: OperatorConnection, channel: OutputChannel) -> None: ...
-
-    def watch(self, operator: OperatorConnection, session: str) -> None: ...
 
 
 class SessionTarget(OutputSource, AnnouncedSession, Protocol):
@@ -67,6 +55,9 @@ class SessionTarget(OutputSource, AnnouncedSession, Protocol):
     def handle(self, event: ev.SessionEvent) -> object: ...
 
 
+Found = SessionTarget | Stored
+
+
 class SeenSessions(Protocol):
     """The sessions that an actor may see."""
 
@@ -82,7 +73,7 @@ class SessionRequests:
         self,
         registry: SeenSessions,
         store: SessionStore,
-        audience: OpenChannels,
+        audience: Operators,
         start: Callable[[Actor, m.Run], Awaitable[SessionTarget]],
     ) -> None:
         self._registry, self._store, self._audience = registry, store, audience
@@ -98,9 +89,7 @@ class SessionRequests:
             infos += [stored.info for stored in self._registry.seen_ended(operator.actor)]
         return m.Sessions(request.id, tuple(infos))
 
-    def show(
-        self, _: OperatorConnection, request: m.Show, found: SessionTarget | Stored
-    ) -> m.Answer:
+    def show(self, _: OperatorConnection, request: m.Show, found: Found) -> m.Answer:
         return m.Shown(request.id, found.info if isinstance(found, Stored) else found.info())
 
     async def graph(
@@ -113,9 +102,7 @@ class SessionRequests:
         finally:
             os.close(master)
 
-    def screen(
-        self, _: OperatorConnection, request: m.GetScreen, found: SessionTarget | Stored
-    ) -> m.Answer:
+    def screen(self, _: OperatorConnection, request: m.GetScreen, found: Found) -> m.Answer:
         if isinstance(found, Stored):
             info, text = found.info, self._store.screen(found.info.id)
             return m.ScreenShown(request.id, text, 0, 0, info.size, info.title, info.output_offset)
@@ -132,7 +119,7 @@ class SessionRequests:
         )
 
     def end(
-        self, operator: OperatorConnection, request: m.End, found: SessionTarget | Stored
+        self, operator: OperatorConnection, request: m.End, found: Found
     ) -> Awaitable[m.Answer]:
         if isinstance(found, Stored):
             raise SessionEnded(f"the session has ended already: {found.info.ending}")
@@ -148,9 +135,7 @@ class SessionRequests:
 
     # -- channels -----------------------------------------------------------------------------
 
-    def attach(
-        self, operator: OperatorConnection, attach: m.Attach, found: SessionTarget | Stored
-    ) -> None:
+    def attach(self, operator: OperatorConnection, attach: m.Attach, found: Found) -> None:
         if attach.channel < 0 or attach.channel in operator.channels:
             raise InvalidArgument(f"channel {attach.channel} is in use or negative")
         if isinstance(found, Stored):
@@ -159,10 +144,7 @@ class SessionRequests:
             self._attach_stored(operator, attach, found.info)
             return
         live = found
-        if attach.since is not None and not 0 <= attach.since <= live.ring.head:
-            raise InvalidArgument(
-                f"offset {attach.since} is beyond the output, which ends at {live.ring.head}"
-            )
+        _check_since(attach, live.ring.head)
         who = operator.identity
         if attach.size is not None:
             attach.size.checked()
@@ -193,10 +175,7 @@ class SessionRequests:
     def _attach_stored(
         self, operator: OperatorConnection, attach: m.Attach, info: SessionInfo
     ) -> None:
-        if attach.since is not None and not 0 <= attach.since <= info.output_offset:
-            raise InvalidArgument(
-                f"offset {attach.since} is beyond the output, which ends at {info.output_offset}"
-            )
+        _check_since(attach, info.output_offset)
         file = self._store.open_output(info.id)
         channel = StoredChannel(info, file, attach.channel, attach.since)
         operator.answer(m.Attached(attach.id, attach.channel, info, channel.cursor, 0))
@@ -219,9 +198,7 @@ class SessionRequests:
             operator.pump()
         return Shared(share.id, share.channel, operator.remote.share(live, channel))
 
-    def watch(
-        self, operator: OperatorConnection, watch: m.Watch, found: SessionTarget | Stored | None
-    ) -> m.Answer:
+    def watch(self, operator: OperatorConnection, watch: m.Watch, found: Found | None) -> m.Answer:
         if isinstance(found, Stored):
             info = found.info
             ended = (info.id, info.name, info.state, info.ended_at or 0.0, "", info.ending)
@@ -232,3 +209,8 @@ class SessionRequests:
             operator.event(live.state_event(live.watching.current_state()))
         self._audience.watch(operator, "" if found is None else found.spec.id)
         return m.Done(watch.id)
+
+
+def _check_since(attach: m.Attach, head: int) -> None:
+    if attach.since is not None and not 0 <= attach.since <= head:
+        raise InvalidArgument(f"offset {attach.since} is beyond the output, which ends at {head}")

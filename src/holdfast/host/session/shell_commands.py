@@ -56,9 +56,6 @@ _LINE_WAIT_S = 0.5  # a shell at its prompt answers in a millisecond
 _READS_ON_S = 0.005  # and reads on in another
 
 
-_NOT_LOOKED = ShellSight(hidden=False, ahead=False)
-
-
 class ShellCommands:
     """The commands of one session, as its shell reported them."""
 
@@ -286,15 +283,21 @@ class ShellCommands:
         """Before an input is recorded: what the shell reported and read until now. A line editor
         reads keys, not lines, and it begins after the shell has reported its prompt: with that
         report read, this key is typed at that prompt. In line mode a key waits for its Enter."""
+        modes = pty.local_modes(self._master)
         if self._report_fifo < 0 or actor == HOST_ACTOR:
-            return _NOT_LOOKED
-        hidden = pty.reads_lines(self._master)
-        if not hidden and output_ring.unread(self._report_fifo):
+            return ShellSight(modes)
+        if not pty.reads_lines(modes) and output_ring.unread(self._report_fifo):
             self.read_reports()
-        return self.typed.sight(data, hidden=hidden)
+            modes = pty.local_modes(self._master)
+        return ShellSight(modes, self.typed.is_ahead(data))
 
-    def attribute(self, actor: str, data: bytes, sight: ShellSight, *, blind: bool) -> None:
-        self.typed.attribute(actor, data, sight, blind=blind)
+    def before_typing(self, actor: str, sight: ShellSight) -> None:
+        self.typed.before_typing(actor, sight)
+
+    def after_typing(self, actor: str, data: bytes, sight: ShellSight, blind: bool) -> None:
+        self.typed.after_typing(actor, data, sight, blind)
+        if actor != HOST_ACTOR and (b"\r" in data or b"\n" in data):
+            self.enter_typed()
 
     def enter_typed(self) -> None:
         """An Enter was typed: the shell looks as if it were at its prompt until it has read it, and

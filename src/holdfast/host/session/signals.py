@@ -13,7 +13,7 @@ from holdfast.model.spec import Place
 
 def signal_foreground(master: int, number: int) -> None:
     group = pty.foreground_pgid(master)
-    if group is not None and group > 1:
+    if group > 1:
         with contextlib.suppress(ProcessLookupError, PermissionError):  # sudo's are root's
             os.killpg(group, number)
 

@@ -4,23 +4,21 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Iterable
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any
 
 from holdfast.adapters.session_memory.output_ring import Ring
 from holdfast.core.turn import events as turn
 from holdfast.core.turn.machine import TurnMachine
 from holdfast.core.turn.table import TurnStepKind
+from holdfast.host.access.actor_book import ActorBook
 from holdfast.host.clock import now
+from holdfast.host.connection.operator_connection import OperatorConnection
 from holdfast.host.session.line_attribution import LastInput
 from holdfast.host.session.record import SessionRecord
 from holdfast.journal import entries
-from holdfast.model.actor import Actor
 from holdfast.model.ids import HOST_ACTOR, SessionId
 from holdfast.model.turn_info import Handoff, Receipt, TurnInfo, WaitingInfo
 from holdfast.wire.messages import turn as turn_messages
-
-if TYPE_CHECKING:
-    from holdfast.host.connection.operator_connection import OperatorConnection
 
 # The turn was taken from them; they did not give it. A request or a write takes it from an idle
 # holder.
@@ -30,14 +28,6 @@ _SYSTEM_CALL = (
 )
 
 
-class Names(Protocol):
-    """Who an actor is."""
-
-    def name(self, actor: str | None) -> str: ...
-
-    def get(self, actor: str) -> Actor | None: ...
-
-
 class TurnNotices:
     """Records and reports what happens to one session's turn."""
 
@@ -45,7 +35,7 @@ class TurnNotices:
         self,
         session: SessionId,
         held: TurnMachine,
-        actors: Names,
+        actors: ActorBook,
         record: SessionRecord,
         ring: Ring,
         *,

@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from holdfast.core import events as ev
-from holdfast.core.session import TurnStep
+from holdfast.core.session import SessionMachine, TurnStep
 from holdfast.core.turn import events as steps
 from holdfast.host.access.actor_book import ActorBook
 from holdfast.host.clock import now
+from holdfast.host.connection.operator_connection import OperatorConnection
+from holdfast.host.session.halt_control import HaltControl
+from holdfast.host.session.lease import SessionLease
+from holdfast.host.session.presence import Presence
+from holdfast.host.session.turn_notices import TurnNotices
 from holdfast.model.errors import InvalidArgument
 from holdfast.model.limits import TURN_TEXT_MAX_CHARS
+from holdfast.model.turn_info import Receipt
 from holdfast.wire.messages import session as m
 from holdfast.wire.messages import turn as turn_messages
-
-if TYPE_CHECKING:
-    from holdfast.core.session import SessionMachine
-    from holdfast.host.connection.operator_connection import OperatorConnection
-    from holdfast.host.session.halt_control import HaltControl
-    from holdfast.host.session.lease import SessionLease
-    from holdfast.host.session.presence import Presence
-    from holdfast.host.session.turn_notices import TurnNotices
 
 
 class TurnTarget(Protocol):
@@ -108,11 +106,7 @@ class TurnRequests:
         live.presence.note_connection(operator)
         receipt = live.turning.receipt(only or ("session" if request.halt else ""))
         live.handle(ev.SeizeAsked(actor, now(), request.reason, request.halt, only))
-
-        async def seized() -> m.Answer:
-            return turn_messages.Halted(request.id, await live.halts.complete_receipt(receipt))
-
-        return seized()
+        return self._halted(request.id, live, receipt)
 
     def halt(
         self, operator: OperatorConnection, request: turn_messages.Halt, live: TurnTarget
@@ -121,11 +115,10 @@ class TurnRequests:
         only = self._only(operator, live, request.only_actor)
         receipt = live.turning.receipt(only or "session")
         live.handle(ev.HaltAsked(actor, now(), request.reason, only))
+        return self._halted(request.id, live, receipt)
 
-        async def halted() -> m.Answer:
-            return turn_messages.Halted(request.id, await live.halts.complete_receipt(receipt))
-
-        return halted()
+    async def _halted(self, request: int, live: TurnTarget, receipt: Receipt) -> m.Answer:
+        return turn_messages.Halted(request, await live.halts.complete_receipt(receipt))
 
     def resume(
         self, operator: OperatorConnection, request: turn_messages.Resume, live: TurnTarget

@@ -8,13 +8,16 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import AsyncGenerator, Generator
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from typing import TYPE_CHECKING, Any
 
-from holdfast.model.errors import TimedOut
+from holdfast.model.errors import SessionBusy, TimedOut
+from holdfast.model.state import SessionState
 from holdfast.sdk.aio.driver import HostLink, InputCounter
 from holdfast.sdk.aio.values import Piece, Result
+from holdfast.sdk.client_core.event_reader import about_to_prompt
 from holdfast.sdk.client_core.exec_reader import ExecReader
+from holdfast.sdk.client_core.retry_policy import PROMPT_S
 from holdfast.sdk.plain_text import plain
 from holdfast.wire.messages import session as m
 
@@ -22,6 +25,7 @@ if TYPE_CHECKING:
     from holdfast.sdk.aio.session import Session
 
 OUTPUT_KEPT_BYTES = 8 << 20  # of one command's output: the last of it
+_PAUSES_S = (0.02, 0.2)  # when it is at its prompt already, and the host has yet to hear of it
 
 
 class Running:
@@ -141,6 +145,32 @@ class Running:
             ended.cwd,
             max(missed, kept.gaps) + kept.dropped,
         )
+
+
+async def run_at_prompt(
+    session: Session, link: HostLink, inputs: InputCounter, command: str, key: str, intent: str
+) -> Running:
+    """The command, begun; from a shell that is about to be at its prompt. Between the end of one
+    command and the next prompt a shell is busy for a moment, and so is one that starts. Whoever
+    runs one command after another must not be refused for that; a command that really runs is not
+    waited for. Raises SessionBusy and whatever else the host refuses it with."""
+    for pause in (*_PAUSES_S, None):
+        running = Running(link, inputs, session, command, key, intent)
+        try:
+            await running.begun()
+            return running
+        except SessionBusy:
+            info = await session.info()
+            if pause is None or not about_to_prompt(info):
+                raise
+        except asyncio.CancelledError:
+            running.forget()
+            raise
+        with suppress(TimedOut):  # the next refusal says what is the matter
+            if info.state is SessionState.PROMPT:
+                await asyncio.sleep(pause)
+            await session.wait_for(state=SessionState.PROMPT, timeout=PROMPT_S)
+    raise AssertionError("unreachable")
 
 
 class _Kept:

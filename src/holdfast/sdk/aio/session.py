@@ -6,11 +6,11 @@ changes nothing about what runs.
 
 from __future__ import annotations
 
-import builtins
+import asyncio
 import re
 import secrets
 import signal as signals
-from collections.abc import AsyncGenerator, Iterable
+from collections.abc import AsyncGenerator, Awaitable, Iterable
 from typing import TYPE_CHECKING, TypeVar, overload
 
 from holdfast.model.errors import (
@@ -19,6 +19,7 @@ from holdfast.model.errors import (
     InputUnknown,
     InvalidArgument,
     SessionEnded,
+    TimedOut,
 )
 from holdfast.model.graph import Process
 from holdfast.model.info import BlameLine, SessionInfo
@@ -26,16 +27,15 @@ from holdfast.model.size import Size
 from holdfast.model.state import Ending, SessionState
 from holdfast.model.turn_info import Handoff, Receipt
 from holdfast.sdk import events as ev
-from holdfast.sdk.aio import waiting
-from holdfast.sdk.aio.command_run import Running
+from holdfast.sdk.aio.command_run import Running, run_at_prompt
 from holdfast.sdk.aio.driver import HostLink
-from holdfast.sdk.aio.run_at_prompt import run_at_prompt
 from holdfast.sdk.aio.turn import HeldTurns, Turn
 from holdfast.sdk.aio.values import Cursor, LiveGraph, Piece, Refusal, Result, Screen, TurnState
 from holdfast.sdk.aio.watch import EventStream
 from holdfast.sdk.client_core import client_machine, text_wait
 from holdfast.sdk.client_core.event_reader import wait_for_state
 from holdfast.sdk.client_core.output_reader import OutputReader
+from holdfast.sdk.client_core.retry_policy import PORT_FIRST_S, PORT_MAX_S
 from holdfast.wire.messages import journal as journal_messages
 from holdfast.wire.messages import session as m
 from holdfast.wire.messages import turn as turn_messages
@@ -43,7 +43,7 @@ from holdfast.wire.messages import turn as turn_messages
 if TYPE_CHECKING:
     from holdfast.journal.entries import Entry
 
-A = TypeVar("A", bound=m.Answer)
+T = TypeVar("T")
 
 
 class Session:
@@ -62,7 +62,7 @@ class Session:
 
     async def info(self) -> SessionInfo:
         """What it is and does now; of an ended session what its tombstone says."""
-        return (await self._ask(m.Show(0, self.id), m.Shown)).info
+        return (await self._link.ask(m.Show(0, self.id), m.Shown)).info
 
     # -- commands -------------------------------------------------------------------------------
 
@@ -125,17 +125,17 @@ class Session:
 
     async def signal(self, number: int | str) -> None:
         """Send a signal, as signal.SIGINT or "INT", to the foreground process group."""
-        await self._write(m.Signal(0, self.id, _signal_number(number)), m.Done, once=True)
+        await self._write(m.Signal(0, self.id, _signal_number(number)), once=True)
 
     async def resize(self, size: Size | tuple[int, int] | str) -> None:
         """Set the canonical size: (columns, rows), "120x40" or a Size."""
-        await self._write(m.Resize(0, self.id, size_of(size)), m.Done)
+        await self._write(m.Resize(0, self.id, size_of(size)))
 
     # -- looking --------------------------------------------------------------------------------
 
     async def screen(self, *, scrollback: bool = False) -> Screen:
         """The screen as text; with `scrollback` also the lines above it that are still held."""
-        shown = await self._ask(m.GetScreen(0, self.id, scrollback), m.ScreenShown)
+        shown = await self._link.ask(m.GetScreen(0, self.id, scrollback), m.ScreenShown)
         cursor = Cursor(shown.cursor_col, shown.cursor_row)
         return Screen(shown.text, cursor, shown.size, shown.title, shown.offset, shown.alternate)
 
@@ -162,7 +162,7 @@ class Session:
 
     async def graph(self) -> LiveGraph:
         """Processes, terminal, files and sockets, as the kernel has them now."""
-        graph = (await self._ask(m.GetGraph(0, self.id), m.GraphShown)).graph
+        graph = (await self._link.ask(m.GetGraph(0, self.id), m.GraphShown)).graph
         return LiveGraph(*(getattr(graph, field) for field in type(graph)._fields))
 
     @overload
@@ -198,15 +198,15 @@ class Session:
         if text:
             wanted = text_wait.pattern(text) if isinstance(text, str) else text
             found = text_wait.wait_for_text(self._link, self.id, wanted, since, observe=False)
-            return await waiting.within(found, timeout, f"{wanted.pattern!r} in {self.name}")
+            return await _within(found, timeout, f"{wanted.pattern!r} in {self.name}")
         if port:
-            listening = waiting.port(self, port)
+            listening = _listener(self, port)
             what = f"a process of {self.name} that listens on {port}"
-            return await waiting.within(listening, timeout, what)
+            return await _within(listening, timeout, what)
         states = frozenset({SessionState.ENDED}) if ended else _states(state)
         what = "the end" if ended else f"the state {' or '.join(sorted(states))}"
         told = wait_for_state(self._link, self.id, states)
-        event = await waiting.within(told, timeout, f"{what} of {self.name}")
+        event = await _within(told, timeout, f"{what} of {self.name}")
         if event.state not in states:
             raise SessionEnded(f"{self.name} ended before that: {event.ending}")
         return event.ending if ended and event.ending is not None else event.state
@@ -248,23 +248,17 @@ class Session:
     async def seize(self, *, halt: bool = False, only_actor: str = "", reason: str = "") -> Receipt:
         """Take the turn now, whoever holds it; with `halt` freeze everything in the session too,
         or with `only_actor` what that actor started."""
-        return (
-            await self._ask(
-                turn_messages.Seize(0, self.id, halt, only_actor, reason), turn_messages.Halted
-            )
-        ).receipt
+        request = turn_messages.Seize(0, self.id, halt, only_actor, reason)
+        return (await self._link.ask(request, turn_messages.Halted)).receipt
 
     async def halt(self, *, only_actor: str = "", reason: str = "") -> Receipt:
         """Freeze everything in the session, or what one actor started in it."""
-        return (
-            await self._ask(
-                turn_messages.Halt(0, self.id, only_actor, reason), turn_messages.Halted
-            )
-        ).receipt
+        request = turn_messages.Halt(0, self.id, only_actor, reason)
+        return (await self._link.ask(request, turn_messages.Halted)).receipt
 
     async def resume(self) -> None:
-        """Let a halted session run on."""
-        await self._ask(turn_messages.Resume(0, self.id), m.Done)
+        """Resume a halted session."""
+        await self._link.ask(turn_messages.Resume(0, self.id), m.Done)
 
     # -- what was recorded ----------------------------------------------------------------------
 
@@ -272,7 +266,7 @@ class Session:
         """What happened since your actor last looked, or since a journal record. An answer that is
         lost with the connection is asked for again: nothing of it is missed."""
         request = turn_messages.CatchUp(0, self.id, since, secrets.token_hex(8))
-        return (await self._ask(request, turn_messages.CaughtUp)).handoff
+        return (await self._link.ask(request, turn_messages.CaughtUp)).handoff
 
     async def journal(self, since: int = 1, actor: str = "") -> AsyncGenerator[Entry, None]:
         """The entries recorded until now, from this sequence on; of one actor only, by name or
@@ -281,7 +275,7 @@ class Session:
 
         more = True
         while more:
-            shown = await self._ask(
+            shown = await self._link.ask(
                 journal_messages.GetJournal(0, self.id, since), journal_messages.JournalShown
             )
             more = shown.more and bool(shown.records)
@@ -295,7 +289,7 @@ class Session:
         """Lines of the scrollback with the command and actor that made each."""
         lines: list[BlameLine] = []
         while last is None or first <= last:
-            blamed = await self._ask(
+            blamed = await self._link.ask(
                 journal_messages.Blame(0, self.id, first, last), journal_messages.Blamed
             )
             lines += blamed.lines
@@ -307,7 +301,7 @@ class Session:
     async def end(self) -> Ending:
         """End the session: hang up, then kill what remains. Gives its true ending."""
         try:
-            ending = (await self._ask(m.End(0, self.id), m.Shown)).info.ending
+            ending = (await self._link.ask(m.End(0, self.id), m.Shown)).info.ending
         except SessionEnded:
             ending = (await self.info()).ending
         assert ending is not None
@@ -315,22 +309,19 @@ class Session:
 
     # -- common to several ----------------------------------------------------------------------
 
-    async def _ask(self, request: m.Request, kind: builtins.type[A], *, once: bool = False) -> A:
-        return await self._link.ask(request, kind, once=once)
-
     async def _turn(self, request: m.Request) -> TurnState:
-        shown = await self._ask(request, turn_messages.TurnShown)
+        shown = await self._link.ask(request, turn_messages.TurnShown)
         return TurnState(shown.turn, shown.yours)
 
     async def _offer(self, request: m.Submit | m.Input | m.Keys) -> int:
         async with self._held_turns.writing(), self._inputs.next() as seq:
             return (await client_machine.offer(self._link, request.replace(seq=seq))).offset
 
-    async def _write(self, request: m.Request, kind: builtins.type[A], *, once: bool = False) -> A:
+    async def _write(self, request: m.Request, *, once: bool = False) -> None:
         """A write that is no input: it is not numbered, so `once` is never sent twice."""
         async with self._held_turns.writing():
             try:
-                return await self._ask(request, kind, once=once)
+                await self._link.ask(request, m.Done, once=once)
             except HostLost as error:
                 if not once:
                     raise
@@ -362,3 +353,24 @@ def _states(state: str | Iterable[str]) -> frozenset[SessionState]:
         raise InvalidArgument(
             f"no such state: {state!r}", hint=f"one of {', '.join(SessionState)}"
         ) from None
+
+
+async def _within(work: Awaitable[T], timeout: float | None, what: str) -> T:
+    """Raises TimedOut; whatever ran goes on."""
+    try:
+        return await asyncio.wait_for(work, timeout)
+    except TimeoutError:
+        raise TimedOut(
+            f"{what} did not come within {timeout:g} s", hint="its state and screen tell why"
+        ) from None
+
+
+async def _listener(session: Session, number: int) -> Process:
+    """The kernel has no event for it, so the graph is looked at, less and less often."""
+    pause = PORT_FIRST_S
+    while True:
+        found = (await session.graph()).listening(number)
+        if found is not None:
+            return found
+        await asyncio.sleep(pause)
+        pause = min(PORT_MAX_S, pause * 1.5)

@@ -22,8 +22,7 @@ from holdfast.model.limits import RECONNECT_DEADLINE_S
 from holdfast.model.state import Ending, SessionState
 from holdfast.sdk.aio import command_run, hold, session, turn
 from holdfast.sdk.aio.values import HostPeer
-from holdfast.sdk.blocking.face import Face, iterates, waits, waits_for
-from holdfast.sdk.blocking.loop_thread import LoopThread
+from holdfast.sdk.blocking.face import Face, LoopThread, iterates, waits, waits_for
 
 
 def connect(

@@ -36,6 +36,20 @@ if TYPE_CHECKING:
         async def sleep(self, seconds: float) -> None: ...
 
 
+class Reader:
+    """What readers have in common that go on across lost connections."""
+
+    def __init__(self, io: ClientIo) -> None:
+        self._io = io
+        self._inbox: Any = None
+        self._retry = Retry(io)
+
+    def close(self) -> None:
+        if self._inbox is not None:
+            self._io.release(self._inbox)
+            self._inbox = None
+
+
 def finish(work: Coroutine[Any, Any, T]) -> T:
     """The result of work whose driver blocks instead of suspending."""
     try:

@@ -11,14 +11,13 @@ from collections import deque
 
 from holdfast.model.errors import NoSuchSession
 from holdfast.model.state import SessionState
-from holdfast.sdk.client_core.client_machine import ask
+from holdfast.sdk.client_core.client_machine import Reader, ask
 from holdfast.sdk.client_core.retry_policy import RETRIED, Retry
 from holdfast.wire.messages import session as m
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Container
-    from typing import Any
 
     from holdfast.model.info import SessionInfo
     from holdfast.sdk.client_core.client_io import ClientIo
@@ -28,14 +27,13 @@ _ENDS_REMEMBERED = 64  # to recognize one that comes a second time
 MISSED = m.EventsDropped(0)  # the connection was lost meanwhile; how many are missing is not known
 
 
-class EventReader:
+class EventReader(Reader):
     """One reader of events. `session`: a session's name or id, or "" for all."""
 
     def __init__(self, io: ClientIo, session: str) -> None:
-        self._io, self._session = io, session
-        self._inbox: Any = None
+        super().__init__(io)
+        self._session = session
         self._began = False
-        self._retry = Retry(io)
         self._states: dict[str, m.StateEvent] = {}  # the last event of each session
         self._ended: deque[str] = deque(maxlen=_ENDS_REMEMBERED)
         self._found: deque[m.Message] = deque()  # to be given next
@@ -96,11 +94,6 @@ class EventReader:
         known = message.session in self._ended
         self._ended.append(message.session)
         return not known
-
-    def close(self) -> None:
-        if self._inbox is not None:
-            self._io.release(self._inbox)
-            self._inbox = None
 
 
 async def wait_for_state(

@@ -8,24 +8,21 @@ never runs another.
 from __future__ import annotations
 
 from holdfast.model.errors import HoldfastError, HostLost, from_code
-from holdfast.sdk.client_core.client_machine import input_unknown
+from holdfast.sdk.client_core.client_machine import Reader, input_unknown
 from holdfast.sdk.client_core.retry_policy import RETRIED, Retry
 from holdfast.wire.messages import session as m
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
     from holdfast.sdk.client_core.client_io import ClientIo
 
 
-class ExecReader:
+class ExecReader(Reader):
     """The answers to one Exec. After a loss those that came before come again."""
 
     def __init__(self, io: ClientIo, request: m.Exec) -> None:
-        self._io, self._request = io, request
-        self._inbox: Any = None
-        self._retry = Retry(io)
+        super().__init__(io)
+        self._request = request
         self._sent = self._printed = False
         self.began = False
         self.joined = False  # some of its output had come before the connection was lost
@@ -70,8 +67,3 @@ class ExecReader:
             "the host was lost while the command ran; it goes on there",
             hint="with a key its result can be asked for again",
         )
-
-    def close(self) -> None:
-        if self._inbox is not None:
-            self._io.release(self._inbox)
-            self._inbox = None

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from holdfast.model.errors import Fenced, NoSuchSession, NotPermitted
 from holdfast.model.record import Record
+from holdfast.sdk.client_core.client_machine import Reader
 from holdfast.sdk.client_core.retry_policy import RETRIED, Retry
 from holdfast.wire.messages import session as m
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
     from holdfast.sdk.client_core.client_io import ClientIo
 
 
@@ -35,7 +34,7 @@ class FellBehind(Exception):
     """A reader was too slow for its channel, which is closed; it may open another."""
 
 
-class OutputReader:
+class OutputReader(Reader):
     """One reader. `since`: an offset; None: from now on."""
 
     def __init__(
@@ -43,11 +42,10 @@ class OutputReader:
     ) -> None:
         """`observe` False: as somebody who may write, where that is permitted. An operator that
         only observes a session cannot write to it beside that."""
-        self._io, self._session, self._observe = io, session, observe
+        super().__init__(io)
+        self._session, self._observe = session, observe
         self.name = session
         self._since = since
-        self._inbox: Any = None
-        self._retry = Retry(io)
         self._dismissed = False
         self._closed: m.Closed | None = None
 
@@ -125,8 +123,3 @@ class OutputReader:
         elif isinstance(message, m.Closed):
             self._closed = message
         return None
-
-    def close(self) -> None:
-        if self._inbox is not None:
-            self._io.release(self._inbox)
-            self._inbox = None

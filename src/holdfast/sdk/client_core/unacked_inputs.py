@@ -10,22 +10,17 @@ class UnackedInputs:
     """Inputs between being typed and being acknowledged."""
 
     def __init__(self) -> None:
-        self._seq = 0
+        self.last = 0  # the number of the latest input, taken or not
         self._inputs: deque[tuple[int, bytes]] = deque()
         self._requests: dict[int, int] = {}  # request id -> number of the input it carried
         self.bytes = 0
 
     def add(self, data: bytes) -> int:
         """A new input; gives its number."""
-        self._seq += 1
-        self._inputs.append((self._seq, data))
+        self.last += 1
+        self._inputs.append((self.last, data))
         self.bytes += len(data)
-        return self._seq
-
-    @property
-    def last(self) -> int:
-        """The number of the latest input, taken or not."""
-        return self._seq
+        return self.last
 
     def sent_already(self, seq: int, request: int, data: bytes) -> None:
         """An input that was numbered and sent by other code (cli/attach/native_loop.py)."""
@@ -35,7 +30,7 @@ class UnackedInputs:
 
     def numbered_to(self, seq: int) -> None:
         """Numbers up to this one were used."""
-        self._seq = max(self._seq, seq)
+        self.last = max(self.last, seq)
 
     def sent(self, request: int, seq: int) -> None:
         self._requests[request] = seq

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 
 from holdfast.dial.address import relay_address
+from holdfast.model.info import RelayState
 from holdfast.sdk.client import Host
 from holdfast.wire.invites import parse_link
 from holdfast.wire.messages import relays as reach
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from holdfast.model.info import RelayState
-
-    Relays = tuple[RelayState, ...]
+Relays = tuple[RelayState, ...]
 
 _LOOK_S = 0.05
 _PATIENCE_S = 2.0  # one that is being started, or was lost a moment ago, fails a few times

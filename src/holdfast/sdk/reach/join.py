@@ -42,9 +42,9 @@ def join(link: str, *, device: str = "", name: str = "", machine: str = "") -> M
     """Come in by this link, with this key (made if there is none), under this name; the machine is
     kept and given back."""
     parsed = parse_link(link)
-    acting = _identity(device or os.environ.get(identity.VARIABLE, "") or identity.DEVICE)
+    device = device or os.environ.get(identity.VARIABLE, "") or identity.DEVICE
     wanted = name or socket.gethostname().split(".")[0]
-    seed = bytes.fromhex(acting.private)
+    seed = bytes.fromhex(_identity(device).private)
     joined = wait_for(_join(parsed, DeviceKeys(seed), wanted), _ANSWER_S)
     relays = tuple(dict.fromkeys((parsed.address, *joined.relays)))
     return machines.add(
@@ -52,7 +52,7 @@ def join(link: str, *, device: str = "", name: str = "", machine: str = "") -> M
             machine or _machine_name(joined.host_name),
             parsed.host_key.hex(),
             relays,
-            device or os.environ.get(identity.VARIABLE, "") or identity.DEVICE,
+            device,
             encoded(joined.chain),
             joined.host_name,
             time.time(),

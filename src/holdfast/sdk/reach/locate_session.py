@@ -97,5 +97,5 @@ def _credentials(host_key: bytes, acting: Identity | None) -> tuple[str, str]:
         return identity.DEVICE, ""
     raise NoSuchActor(
         "this client has no key of its own to come with",
-        hint="`hold actor key NAME` makes one; have it let in, then say --as NAME",
+        hint="`hold actor key NAME` makes one; have it admitted, then use --as NAME",
     )

@@ -3,8 +3,8 @@
     CONFIG/machines.json    name, host key, relays and grant of each; the highest epochs seen
 
 `MACHINE/NAME` names a session there; HOLDFAST_ON, or `hold --on MACHINE`, says it for a whole
-command. `ID@RELAY-URL` names one on a machine that is not in it (sdk.by_id). The file is 0600: a
-grant is worth nothing without its key, but it says where you may go.
+command. `ID@RELAY-URL` names one on a machine that is not in it (locate_session). The file is
+0600: a grant is worth nothing without its key, but it says where you may go.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Machine(Record):
     grant: str = ""  # the chain, base64url; "": its own envelopes say what we may
     host: str = ""  # what it calls itself
     joined_at: float = 0.0
-    session: str = ""  # not joined, but to be found as the host that has this one (sdk.by_id)
+    session: str = ""  # not joined, but to be found as the host that has this one (locate_session)
 
     @property
     def key(self) -> bytes:
@@ -149,7 +149,7 @@ def _load() -> _Book:
         return _Book()
     except (OSError, ValueError, Malformed) as error:
         raise StorageFailed(
-            f"cannot read {path}: {error}", hint="mend it, or move it away"
+            f"cannot read {path}: {error}", hint="repair it, or move it away"
         ) from error
 
 

@@ -116,7 +116,7 @@ class _Bridge:
         stream = await self.link.open(key, None)
         floor = EpochFloor(HOST_EPOCH)
         self._host = await dial(
-            stream, Opening(), host_channel(key), self._device, floor, self._ended,
+            stream, Opening(), host_channel(key), self._device, floor, self._end,
             grant=self._grant,
         )  # fmt: skip
         self._host.on_said = self._from_host
@@ -196,7 +196,7 @@ class _Bridge:
             # One at a time, the latest: a terminal opens a new channel before it closes the old.
             self._shared[SessionId(session)] = SharedOutput(
                 SessionId(session), number, channel.stream.host.key, channel.floor,
-                self._forward, lambda: self._share(SessionId(session), anew=True),
+                self._forward, lambda: self._keep(self._share(SessionId(session), anew=True)),
                 since=fields.get("since"),
             )  # fmt: skip
 
@@ -250,7 +250,7 @@ class _Bridge:
             why = f"the relay does not lead to this session now: {error.message}"
             raise RelayUnreachable(why, hint="try again") from error
         channel = await dial(
-            stream, Opening(session), session, self._device, floor, self._ended,
+            stream, Opening(session), session, self._device, floor, self._end,
             grant=self._grant,
         )  # fmt: skip
         machines.saw_epoch(session, floor.highest)
@@ -318,12 +318,9 @@ class _Bridge:
             await self.link.subscribe(session, on_frame)
         except HoldfastError:
             return  # then this view has its output to itself
-        self._share(session, anew=False)
+        await self._share(session, anew=False)
 
-    def _share(self, session: SessionId, *, anew: bool) -> None:
-        self._keep(self._shares(session, anew))
-
-    async def _shares(self, session: SessionId, anew: bool) -> None:
+    async def _share(self, session: SessionId, *, anew: bool) -> None:
         shared, channel = self._shared.get(session), self._sessions[session]
         if shared is None:  # it was detached meanwhile
             return
@@ -364,11 +361,9 @@ class _Bridge:
         self._over = True
         self.link.close()
 
-    def _ended(self, error: HoldfastError) -> None:
-        """A channel is over: its user finds out by the end of the socket, and comes back."""
-        self._end()
-
-    def _end(self) -> None:
+    def _end(self, _: HoldfastError | None = None) -> None:
+        """Of the way, or of one channel: its user finds out by the end of the socket, and comes
+        back."""
         if self._over:
             return
         self._over = True
@@ -378,7 +373,7 @@ class _Bridge:
             self._opening.cancel()
         for waiting in self._own.values():
             if not waiting.done():
-                waiting.set_exception(HostDown("the way to the host was lost"))
+                waiting.set_exception(HostDown("the connection to the host was lost"))
         for channel in (self._host, *self._sessions.values()):
             channel.close()
         self._loop.call_later(_LINGER_S, self.link.close)

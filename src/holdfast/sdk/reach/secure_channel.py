@@ -11,10 +11,9 @@ from holdfast.model.errors import ChannelBroken, HandshakeFailed, HoldfastError
 from holdfast.model.ids import OperatorId, SessionId
 from holdfast.sdk.reach.relay_connection import HostStream
 from holdfast.wire.channel import OperatorChannel, OperatorHandshake
-from holdfast.wire.device_keys import channel_key, device_of
 from holdfast.wire.epochs import EpochFloor
 from holdfast.wire.input_chain import InputStream
-from holdfast.wire.key_agreement import KeyPair
+from holdfast.wire.key_agreement import KeyPair, channel_key, device_of
 from holdfast.wire.record_layer import OpenedRecord, RecordKind
 from holdfast.wire.stream_opening import Opening
 
@@ -52,10 +51,6 @@ class RemoteChannel:
         self.over = False
         stream.on_data, stream.on_closed = self._on_record, self._on_closed
         self._watch()
-
-    @property
-    def hash(self) -> bytes:
-        return self._channel.sealed.hash
 
     def send(self, body: bytes, *, signed: bool) -> None:
         """One message of the protocol."""
@@ -96,7 +91,7 @@ class RemoteChannel:
             self._end(ChannelBroken("the host has ended the channel"))
 
     def _on_closed(self, why: str) -> None:
-        self._end(ChannelBroken(f"the way to the host was lost: {why}"))
+        self._end(ChannelBroken(f"the connection to the host was lost: {why}"))
 
     def _watch(self) -> None:
         sealed = self._channel.sealed

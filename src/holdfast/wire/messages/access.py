@@ -4,24 +4,31 @@ from __future__ import annotations
 
 from holdfast.model.actor import Actor
 from holdfast.model.envelope import Envelope
+from holdfast.model.ids import OperatorId
 from holdfast.wire.messages.base import Answer, Request
 
+_CLAIM = b"holdfast claim v1\0"
 
-class Claim(Request):
+
+class Claim(Request, tag="claim"):
     """Act as this actor from now on; see *Who you are*. The first request of its connection.
     Answered by ActorShown."""
 
-    tag = "claim"
     actor: str  # name or id of the actor; with a `grant`, its id
     signature: bytes  # by the actor's key, 64 bytes
     grant: bytes = b""  # a chain of grants that ends with this actor's key
 
 
-class AddActor(Request):
+def claim_text(host_key: bytes, challenge: bytes, operator: OperatorId) -> bytes:
+    """What is signed in a claim: a challenge made for this connection, the host's key and the
+    operator's id. So the signature is useless anywhere else and at any other time."""
+    return _CLAIM + host_key + challenge + bytes.fromhex(operator)
+
+
+class AddActor(Request, tag="add_actor"):
     """Make an actor known to this host, under the asker's unix user. It may do nothing yet.
     Answered by ActorShown."""
 
-    tag = "add_actor"
     # unique among this user's actors; letters, digits, `.`, `_`, `-`, at most 64, a letter or digit
     # first
     name: str
@@ -32,44 +39,37 @@ class AddActor(Request):
     colour: str = ""
 
 
-class ListActors(Request):
+class ListActors(Request, tag="list_actors"):
     """The actors of the asker's unix user; to root all. Answered by Actors."""
 
-    tag = "list_actors"
 
-
-class ShowActor(Request):
+class ShowActor(Request, tag="show_actor"):
     """One actor and its envelopes. Answered by ActorShown."""
 
-    tag = "show_actor"
     actor: str = ""  # name or id; empty is the asker's own
 
 
-class RevokeActor(Request):
+class RevokeActor(Request, tag="revoke_actor"):
     """Revoke this actor's access, at once and for ever; its key is never accepted again. Answered
     by ActorShown."""
 
-    tag = "revoke_actor"
     actor: str  # name or id
 
 
-class ActorShown(Answer):
-    tag = "actor_shown"
+class ActorShown(Answer, tag="actor_shown"):
     actor: Actor  # the actor
     # its envelopes, expired ones too; only in answer to `show_actor`
     envelopes: tuple[Envelope, ...] = ()
 
 
-class Actors(Answer):
-    tag = "actors"
+class Actors(Answer, tag="actors"):
     actors: tuple[Actor, ...]  # revoked ones too
 
 
-class GrantEnvelope(Request):
+class GrantEnvelope(Request, tag="grant"):
     """Set what one actor may do in one scope, replacing what was set there before. Answered by
     Envelopes with the new one."""
 
-    tag = "grant"
     actor: str  # name or id
     # `all`, `label:NAME`, or a session: its name, its id, a unique beginning of it, or `session:`
     # and one of these
@@ -81,23 +81,20 @@ class GrantEnvelope(Request):
     bytes_per_s: float | None = None  # bytes of input a second, above 0; null is no limit
 
 
-class RevokeEnvelope(Request):
+class RevokeEnvelope(Request, tag="revoke"):
     """Leave one actor no rights in one scope; in `all`, none anywhere. Answered by Envelopes with
     the empty one."""
 
-    tag = "revoke"
     actor: str  # name or id
     scope: str  # as in `grant`
 
 
-class ListEnvelopes(Request):
+class ListEnvelopes(Request, tag="list_envelopes"):
     """Envelopes of the actors the asker sees. Answered by Envelopes."""
 
-    tag = "list_envelopes"
     session: str = ""  # only those whose scope includes this session; empty is all
 
 
-class Envelopes(Answer):
-    tag = "envelopes"
+class Envelopes(Answer, tag="envelopes"):
     envelopes: tuple[Envelope, ...]  # the envelopes
     names: dict[str, str]  # names of the actors the asker sees, by id

@@ -6,12 +6,11 @@ from holdfast.model.admission import DeviceInfo, InviteInfo
 from holdfast.wire.messages.base import Answer, Request
 
 
-class MakeInvite(Request):
+class MakeInvite(Request, tag="make_invite"):
     """Make a link by which devices join; see grants.md. It cannot give more, nor for longer, than
     the asker has, counted from when the link expires. Without a relay the host refuses with
     `invalid_argument`. Answered by InviteMade."""
 
-    tag = "make_invite"
     # steps that a session must all match; none: every session. `session:` may be followed by a name
     # or a beginning of an id
     reach: tuple[str, ...]
@@ -25,67 +24,56 @@ class MakeInvite(Request):
     code_only: bool = False  # make the invite even if the host has no relay; there is no link then
 
 
-class InviteMade(Answer):
+class InviteMade(Answer, tag="invite_made"):
     """The new invite. No other message has its code."""
 
-    tag = "invite_made"
     invite: InviteInfo  # the invite
     code: bytes  # the secret of the link, 16 bytes. The host keeps no copy
     link: str  # the link; empty when the host has no relay
 
 
-class ListInvites(Request):
+class ListInvites(Request, tag="list_invites"):
     """Invites of this host, also ended ones for as long as they are kept. Answered by Invites."""
 
-    tag = "list_invites"
 
-
-class RevokeInvite(Request):
+class RevokeInvite(Request, tag="revoke_invite"):
     """Nobody can join by this invite from now on. Answered by Invites with this one."""
 
-    tag = "revoke_invite"
     invite: str  # its id in hexadecimal, or a unique beginning of it
     devices: bool = False  # also revoke what the devices that joined by it were given
 
 
-class Invites(Answer):
-    tag = "invites"
+class Invites(Answer, tag="invites"):
     invites: tuple[InviteInfo, ...]  # the invites
     names: dict[str, str]  # names of the actors the asker sees, by id
 
 
-class ListDevices(Request):
+class ListDevices(Request, tag="list_devices"):
     """Devices that joined by an invite, or presented a delegated grant. Answered by Devices."""
 
-    tag = "list_devices"
 
-
-class RevokeDevice(Request):
+class RevokeDevice(Request, tag="revoke_device"):
     """Shut out a device that joined by an invite or a grant, at once and for ever: its actor is
     revoked, with the grants it delegated, the invites it made, and what others got by those. If the
     asker only delegated a grant to it, only that grant is revoked. Answered by Devices with
     everything that ended."""
 
-    tag = "revoke_device"
     actor: str  # name or id
 
 
-class Devices(Answer):
-    tag = "devices"
+class Devices(Answer, tag="devices"):
     devices: tuple[DeviceInfo, ...]  # one for each grant that was presented
     names: dict[str, str]  # names of the actors the asker sees, by id
 
 
-class Join(Request):
+class Join(Request, tag="join"):
     """Admit this device. Only on the channel of an invite, as its only request; elsewhere
     `not_permitted`. The same device may ask again and gets the same answer. Answered by Joined."""
 
-    tag = "join"
     name: str = ""  # the name it asks for; if that is taken, a number is added
 
 
-class Joined(Answer):
-    tag = "joined"
+class Joined(Answer, tag="joined"):
     chain: bytes  # its grant, to be presented at each connection
     actor: str  # its name on this host
     host_name: str  # the host's own name

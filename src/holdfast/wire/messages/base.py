@@ -16,6 +16,9 @@ class Message(Record):
 
     tag: ClassVar[str] = ""
 
+    def __init_subclass__(cls, *, tag: str = "") -> None:
+        cls.tag = tag
+
 
 class Request(Message):
     """Base of every message that is answered. The docstring of each says by what ("Answered by

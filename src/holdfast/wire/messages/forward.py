@@ -16,19 +16,17 @@ if TYPE_CHECKING:
     from holdfast.model.forward_words import Word
 
 
-class Forward(Request):
+class Forward(Request, tag="forward"):
     """Open a connection to a port, see *Connections to ports*. Answered by Forwarded."""
 
-    tag = "forward"
     session: str
     number: int  # the operator's number for the connection: 0 or more, and not in use
     port: int  # port on which a process of the session listens, 1 to 65535
 
 
-class Forwarded(Answer):
+class Forwarded(Answer, tag="forwarded"):
     """The connection is open. What the program sends comes after this."""
 
-    tag = "forwarded"
     number: int  # the number given in the request
     address: str  # address and port that were dialled
     pid: int  # the process that listens there, in the host's numbering
@@ -43,30 +41,25 @@ class Carried(Message):
     number: int  # the connection
 
 
-class ForwardData(Carried):
+class ForwardData(Carried, tag="forward_data"):
     """The next bytes."""
 
-    tag = "forward_data"
     data: bytes  # at most `FORWARD_PIECE_BYTES`, and no more than there is room for
 
 
-class ForwardRoom(Carried):
+class ForwardRoom(Carried, tag="forward_room"):
     """The sender has passed on this much of what it received, and can take as much more."""
 
-    tag = "forward_room"
     size: int  # in bytes; in all never more than was sent
 
 
-class ForwardEnd(Carried):
+class ForwardEnd(Carried, tag="forward_end"):
     """No more data comes from here."""
 
-    tag = "forward_end"
 
-
-class ForwardClosed(Carried):
+class ForwardClosed(Carried, tag="forward_closed"):
     """The connection was cut off."""
 
-    tag = "forward_closed"
     code: str  # an error's, see errors.md
     message: str = ""  # for people
 

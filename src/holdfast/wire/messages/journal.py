@@ -7,21 +7,19 @@ from holdfast.model.info import BlameLine, Judgement
 from holdfast.wire.messages.base import Answer, Request
 
 
-class GetJournal(Request):
+class GetJournal(Request, tag="journal"):
     """Records of the journal as they were written, of a live session or an ended one. Answered by
     JournalShown."""
 
-    tag = "journal"
     session: str
     since_seq: int = 1  # number of the first record wanted, from 1
     # about as many bytes of records, at most 524288; one record comes in any case
     max_bytes: int = 262144
 
 
-class JournalShown(Answer):
+class JournalShown(Answer, tag="journal_shown"):
     """A piece of a journal."""
 
-    tag = "journal_shown"
     session: SessionId  # whose journal it is
     # records in order, without frames, as in journal.md; none when `since_seq` is beyond the last
     records: tuple[bytes, ...]
@@ -29,51 +27,45 @@ class JournalShown(Answer):
     names: dict[str, str]  # names of the actors the asker sees, by id
 
 
-class Verify(Request):
+class Verify(Request, tag="verify"):
     """Check the journal of a live or ended session against its links, its seals and what the host
     remembers of it. Answered by Verified."""
 
-    tag = "verify"
     session: str
     # every link, and not only every sealed block; finds the same faults, slower
     thorough: bool = False
 
 
-class Verified(Answer):
-    tag = "verified"
+class Verified(Answer, tag="verified"):
     judgement: Judgement  # the journal now
 
 
-class Prove(Request):
+class Prove(Request, tag="prove"):
     """A proof that records are one unbroken range of the journal. Answered by Proven."""
 
-    tag = "prove"
     session: str
     first: int  # number of the first record, from 1
     last: int  # number of the last record; 0 is the last there is
 
 
-class Proven(Answer):
+class Proven(Answer, tag="proven"):
     """A proof; its two forms are described in journal.md."""
 
-    tag = "proven"
     witness: bytes  # the short form, 36 bytes
     proof: str  # the signed form, as JSON
 
 
-class Blame(Request):
+class Blame(Request, tag="blame"):
     """Every line of the scrollback of a session, live or ended, with the command and actor that
     produced it. Answered by Blamed."""
 
-    tag = "blame"
     session: str
     first: int = 1  # number of the first line wanted, from 1
     last: int | None = None  # number of the last line wanted; null is the last there is
 
 
-class Blamed(Answer):
+class Blamed(Answer, tag="blamed"):
     """Lines and where they came from."""
 
-    tag = "blamed"
     lines: tuple[BlameLine, ...]  # the lines asked for
     total: int  # how many lines there are in all

@@ -6,25 +6,21 @@ from holdfast.model.info import RelayState
 from holdfast.wire.messages.base import Answer, Request
 
 
-class SetRelays(Request):
+class SetRelays(Request, tag="set_relays"):
     """Dial these relays from now on, and leave those; what is named in neither stays as it is. The
     change is on disk before it is answered, and holds for later daemons. A relay of config.toml, or
     the host's own, cannot be left this way. A URL that is known with another fingerprint gets the
     new one. Whether a relay is reached shows later. Answered by Relays."""
 
-    tag = "set_relays"
     # URLs, `https://` or `http://`, followed by `#sha256:` and 64 hexadecimal digits for a
     # certificate that no authority signed
     relays: tuple[str, ...] = ()
     leave: tuple[str, ...] = ()  # URLs; the fingerprint may be left out
 
 
-class GetRelays(Request):
+class GetRelays(Request, tag="get_relays"):
     """The relays that this host uses. Answered by Relays."""
 
-    tag = "get_relays"
 
-
-class Relays(Answer):
-    tag = "relays"
+class Relays(Answer, tag="relays"):
     relays: tuple[RelayState, ...]  # those of config.toml, those that were set, and the host's own

@@ -17,19 +17,14 @@ from holdfast.wire.messages.base import PROTOCOL_VERSION as PROTOCOL_VERSION
 from holdfast.wire.messages.base import Answer as Answer
 from holdfast.wire.messages.base import Message as Message
 from holdfast.wire.messages.base import Request as Request
-from holdfast.wire.messages.exec import Exec as Exec
-from holdfast.wire.messages.exec import ExecBegan as ExecBegan
-from holdfast.wire.messages.exec import ExecEnded as ExecEnded
-from holdfast.wire.messages.exec import ExecOutput as ExecOutput
 
 # -- opening ----------------------------------------------------------------------------------
 
 
-class Hello(Message):
+class Hello(Message, tag="hello"):
     """First message of an operator. Answered by Welcome, or by `failed` with id 0 and the end of
     the connection."""
 
-    tag = "hello"
     versions: tuple[int, ...]  # protocol versions this operator speaks
     # 32 hex digits chosen at random by the client and kept across its reconnects; inputs are
     # counted under it
@@ -39,10 +34,9 @@ class Hello(Message):
     capabilities: tuple[str, ...] = ()
 
 
-class Welcome(Message):
+class Welcome(Message, tag="welcome"):
     """First message of the host."""
 
-    tag = "welcome"
     version: int  # the version both now speak
     host: str  # the host's name, for people
     # process id of the daemon; a change after a reconnect means the daemon was replaced
@@ -59,11 +53,10 @@ class Welcome(Message):
 # -- requests ---------------------------------------------------------------------------------
 
 
-class Run(Request):
+class Run(Request, tag="run"):
     """Start a session. Answered by Shown. Not to be repeated after a lost connection: it might
     start two."""
 
-    tag = "run"
     argv: tuple[str, ...] = ()  # program and arguments; empty is the user's shell
     # a name, unique among the user's live sessions; empty lets the host make one from the program
     name: str = ""
@@ -85,41 +78,36 @@ class Run(Request):
     rehomeable: bool = False
 
 
-class ListSessions(Request):
+class ListSessions(Request, tag="list"):
     """The sessions the asker may see. Answered by Sessions."""
 
-    tag = "list"
     ended: bool = False  # also list the recently ended sessions
 
 
-class Show(Request):
+class Show(Request, tag="show"):
     """One session. Answered by Shown."""
 
-    tag = "show"
     session: str
 
 
-class GetGraph(Request):
+class GetGraph(Request, tag="graph"):
     """The live graph. Answered by GraphShown."""
 
-    tag = "graph"
     session: str
 
 
-class GetScreen(Request):
+class GetScreen(Request, tag="screen"):
     """The screen as text. Answered by ScreenShown."""
 
-    tag = "screen"
     # a name, an id, or a unique beginning of an id; an ended session shows its last screen
     session: str
     scrollback: bool = False  # also the lines above the screen
 
 
-class Attach(Request):
+class Attach(Request, tag="attach"):
     """Open a channel of output. Answered by Attached, which comes before anything else on the
     channel."""
 
-    tag = "attach"
     session: str
     # number of the new channel, not negative, chosen by the operator and not in use on this
     # connection
@@ -138,29 +126,26 @@ class Attach(Request):
     scrollback: bool = True
 
 
-class Detach(Request):
+class Detach(Request, tag="detach"):
     """Close a channel. Answered by Done; nothing more comes on it after that."""
 
-    tag = "detach"
     channel: int  # the channel to close
 
 
-class Input(Request):
+class Input(Request, tag="input"):
     """Bytes for the terminal. Answered by Accepted; quiet ones together: within 50 ms an
     `accepted` for the latest stands for all quiet ones before it. A refusal is answered at once
     in any case."""
 
-    tag = "input"
     session: str
     seq: int  # number of this input, see *Input*
     data: bytes  # bytes as a terminal would send them
     quiet: bool = False  # answer this one together with others
 
 
-class Submit(Request):
+class Submit(Request, tag="submit"):
     """Text for the terminal, as one piece. Answered by Accepted."""
 
-    tag = "submit"
     session: str
     seq: int  # number of this input, see *Input*
     # text, sent as one bracketed paste when the program asked for that (mode 2004) and it is longer
@@ -172,10 +157,9 @@ class Submit(Request):
     secret: bool = False
 
 
-class Keys(Request):
+class Keys(Request, tag="keys"):
     """Named keys for the terminal. Answered by Accepted."""
 
-    tag = "keys"
     session: str
     seq: int  # number of this input, see *Input*
     # key names: a character for itself, `Enter`, `Tab`, `Esc`, `Up`, `F5`, `C-c`, `M-x`, `S-Tab`,
@@ -183,10 +167,24 @@ class Keys(Request):
     keys: tuple[str, ...]
 
 
-class Resize(Request):
+class Exec(Request, tag="exec"):
+    """Run one command line in the session's own shell; see *Commands with a result*. Answered by
+    ExecBegan, any number of `exec_output`, and `exec_ended` or `failed`, all with this id.
+    `exec_began` is left out when the shell itself refused the line."""
+
+    session: str
+    seq: int  # number of this input, see *Input*
+    command: str  # one command line, not blank
+    # names this command: the same key again runs nothing and joins the first; at most
+    # `EXEC_KEY_MAX_CHARS`
+    key: str = ""
+    # what it is for, for people to read in the journal; cut to `TURN_TEXT_MAX_CHARS`
+    intent: str = ""
+
+
+class Resize(Request, tag="resize"):
     """Set the canonical size, or report the size of a terminal. Answered by Done."""
 
-    tag = "resize"
     session: str
     size: Size  # the new size
     # the channel whose terminal has this size now; it becomes the canonical size if its actor holds
@@ -194,87 +192,74 @@ class Resize(Request):
     channel: int | None = None
 
 
-class Signal(Request):
+class Signal(Request, tag="signal"):
     """A signal for the foreground process group. Answered by Done."""
 
-    tag = "signal"
     session: str
     signal: int  # signal number, 1 to 64
 
 
-class Watch(Request):
+class Watch(Request, tag="watch"):
     """Events of a session from now on, the present state first. Answered by Done."""
 
-    tag = "watch"
     # a name, an id, or a unique beginning of an id; empty is all sessions the asker may see, also
     # those that begin later
     session: str = ""
 
 
-class End(Request):
+class End(Request, tag="end"):
     """End a session: hang up, then kill what remains after 3 s. Answered by Shown when it has
     ended."""
 
-    tag = "end"
     session: str
 
 
-class GetHost(Request):
+class GetHost(Request, tag="host"):
     """What this host is and can do. Answered by HostShown."""
 
-    tag = "host"
 
-
-class RestartDaemon(Request):
+class RestartDaemon(Request, tag="restart_daemon"):
     """Replace the daemon by a new one; sessions carry on. Answered by Done; then the connection
     ends."""
 
-    tag = "restart_daemon"
 
-
-class Shutdown(Request):
+class Shutdown(Request, tag="shutdown"):
     """Stop keeper and daemon. Answered by Done, or by `failed` (`sessions_live`) while sessions
     live."""
 
-    tag = "shutdown"
     end_sessions: bool = False  # end the live sessions first instead of refusing
 
 
 # -- answers ----------------------------------------------------------------------------------
 
 
-class Done(Answer):
-    tag = "done"
+class Done(Answer, tag="done"):
+    """The request was carried out."""
 
 
-class Failed(Answer):
+class Failed(Answer, tag="failed"):
     """The request was refused and changed nothing. With `id` 0 the connection is of no more use and
     is closed."""
 
-    tag = "failed"
     code: str  # stable name of the error, listed in errors.md
     message: str  # what happened, for people
     hint: str = ""  # what to do next, for people; may be empty
     retryable: bool = False  # the same request may succeed later
 
 
-class Shown(Answer):
-    tag = "shown"
+class Shown(Answer, tag="shown"):
     info: SessionInfo  # the session now; for `end`, with its true ending
 
 
-class Sessions(Answer):
-    tag = "sessions"
+class Sessions(Answer, tag="sessions"):
     sessions: tuple[SessionInfo, ...]  # live sessions, then (if asked) ended ones, newest first
 
 
-class GraphShown(Answer):
-    tag = "graph_shown"
+class GraphShown(Answer, tag="graph_shown"):
     graph: Graph  # the live graph at one moment
 
 
-class ScreenShown(Answer):
-    tag = "screen_shown"
+class ScreenShown(Answer, tag="screen_shown"):
     text: str  # lines joined by newlines, without attributes
     cursor_col: int  # column of the cursor, from 0
     cursor_row: int  # row of the cursor on the screen, from 0
@@ -284,48 +269,62 @@ class ScreenShown(Answer):
     alternate: bool = False  # a full-screen program has the screen
 
 
-class Attached(Answer):
+class Attached(Answer, tag="attached"):
     """A channel is open."""
 
-    tag = "attached"
     channel: int  # the channel now open
     info: SessionInfo  # the session at that moment
     offset: int  # where output starts; when a `resync` comes first it carries its own
     input_seq: int  # last input of this operator the session took; 0 when none is remembered
 
 
-class Accepted(Answer):
+class Accepted(Answer, tag="accepted"):
     """The input is in the session's custody: in order, exactly once, and not lost if the daemon
     dies now."""
 
-    tag = "accepted"
     seq: int  # the input's number
     offset: int  # output offset at the moment it was taken
     repeated: bool = False  # it had been taken before and was not typed again
 
 
-class HostShown(Answer):
-    tag = "host_shown"
+class ExecBegan(Answer, tag="exec_began"):
+    seq: int  # the shell's own number for this command line
+    journal_seq: int = 0  # number of the journal's record that says it began
+    offset: int = 0  # output offset at which the line was typed
+
+
+class ExecOutput(Answer, tag="exec_output"):
+    data: bytes  # the next bytes the command printed, without the shell's marks
+    # output offset of the first byte; a client that joins again can tell what it has already
+    offset: int = 0
+
+
+class ExecEnded(Answer, tag="exec_ended"):
+    status: int  # exit status as the shell reports it
+    cwd: str  # the shell's working directory afterwards
+    seconds: float  # how long it took, as the host saw it
+    lost_bytes: int = 0  # output that rolled off before it could be sent
+
+
+class HostShown(Answer, tag="host_shown"):
     host: HostInfo  # the host now
 
 
 # -- unasked ----------------------------------------------------------------------------------
 
 
-class Output(Message):
+class Output(Message, tag="output"):
     """Bytes the session printed."""
 
-    tag = "output"
     channel: int  # which channel
     offset: int  # offset of the first byte of `data`
     data: bytes  # bytes the session printed, unchanged
 
 
-class Resync(Message):
+class Resync(Message, tag="resync"):
     """The whole view. Sent at attach, and to a reader that fell behind what is held. Replaces
     everything shown before."""
 
-    tag = "resync"
     channel: int  # which channel
     offset: int  # the view is true at this offset; output goes on from here
     size: Size  # canonical size the view is painted for
@@ -335,48 +334,43 @@ class Resync(Message):
     data: bytes
 
 
-class Gap(Message):
+class Gap(Message, tag="gap"):
     """Only on raw channels: bytes are missing."""
 
-    tag = "gap"
     channel: int  # which channel
     offset: int  # output goes on from here
     skipped: int  # bytes before `offset` that are no longer held
 
 
-class Closed(Message):
+class Closed(Message, tag="closed"):
     """The last message of a channel: the session ended and all its output was sent."""
 
-    tag = "closed"
     channel: int  # which channel; its number is free again
     ending: Ending  # how the session ended
 
 
-class Dismissed(Message):
+class Dismissed(Message, tag="dismissed"):
     """The last message of a channel: its actor may no longer watch, or write, here, or the host
     lost the session's lease. Nothing more comes on it."""
 
-    tag = "dismissed"
     channel: int  # which channel; its number is free again
     # `fenced` when the host lost the session's lease; empty when the actor's rights changed
     code: str = ""
 
 
-class Answering(Message):
+class Answering(Message, tag="answering"):
     """Whether this channel's terminal answers a program's queries (cursor position, device
     attributes, colours). Each must be answered once: the terminal that the turn's holder used last
     answers, the others must not pass their terminal's answers on. With the turn free, or its holder
     not attached, the host answers."""
 
-    tag = "answering"
     channel: int  # which channel
     answers: bool  # whether this channel's terminal answers a program's queries from now on
 
 
-class StateEvent(Message):
+class StateEvent(Message, tag="state"):
     """A watched session's state, at first and at each change."""
 
-    tag = "state"
     session: SessionId  # id of the session
     name: str  # its name
     state: SessionState  # what it does now
@@ -385,20 +379,18 @@ class StateEvent(Message):
     ending: Ending | None = None  # how it ended, if it did
 
 
-class OperatorEvent(Message):
+class OperatorEvent(Message, tag="operators"):
     """Sent to operators that are attached or watch: somebody attached or detached, or the size
     changed."""
 
-    tag = "operators"
     session: SessionId  # id of the session
     operators: int  # how many are attached
     observers: int  # of these, how many only watch
     size: Size  # canonical size
 
 
-class EventsDropped(Message):
+class EventsDropped(Message, tag="dropped"):
     """Events were left out because this operator does not read fast enough; query again what
     matters."""
 
-    tag = "dropped"
     count: int  # how many events were left out

@@ -8,7 +8,7 @@ import type { Hold, InvitePreview, JoinOutcome, Trouble } from '../../hold/api'
 import { useHold } from '../context'
 import { ErrorPage } from '../pages/error-page'
 import { toast } from '../parts/toast'
-import { Brand, ThemeButton } from '../parts/top-bar'
+import { NoticePage } from '../parts/top-bar'
 import { go } from '../route'
 import { sanitize } from '../text/sanitize'
 import { reachLine, rightsLine } from '../text/rights'
@@ -84,65 +84,54 @@ function JoinForm({ link, preview }: { link: string; preview: InvitePreview }) {
   }
   const tidy = tidyName(name.value)
   return (
-    <div class="page" data-testid="join">
-      <header class="top">
-        <Brand />
-        <span class="grow" />
-        <ThemeButton />
-      </header>
-      <main class="notice-page">
-        <h1>You are invited to a machine</h1>
-        <div data-testid="join-what">
-          <p>
-            The link gives this device access to live sessions on that machine. What it allows, and for how
-            long, is shown after you join.
-          </p>
-          <dl class="facts">
-            <dt>relay</dt>
-            <dd class="mono">{sanitize(preview.relay)}</dd>
-            <dt>host key</dt>
-            <dd class="mono wrap">{preview.hostKey}</dd>
-          </dl>
-          {preview.known && (
-            <p class="aside">
-              This device already has access to this machine, as{' '}
-              <strong>{sanitize(preview.known.name)}</strong>. Joining again replaces that access.
-            </p>
-          )}
-        </div>
-        <form class="stack" onSubmit={submit}>
-          <label class="field">
-            <span>Name of this device</span>
-            <input
-              data-testid="join-name"
-              value={name.value}
-              maxLength={64}
-              autocomplete="off"
-              autocapitalize="off"
-              spellcheck={false}
-              aria-invalid={!isName(tidy)}
-              onInput={(event) => (name.value = event.currentTarget.value)}
-            />
-            <small class="faint">
-              Everyone in a session sees this name next to what you do. Letters, digits, . _ and -
-            </small>
-          </label>
-          <div class="actions">
-            <button
-              class="button primary big"
-              data-testid="join-submit"
-              disabled={busy.value || !isName(tidy)}
-            >
-              {busy.value ? 'Joining…' : 'Join'}
-            </button>
-          </div>
-        </form>
-        <p class="faint">
-          {hold.keys === 'webcrypto'
-            ? 'A key is created for this device. It cannot be exported from this browser.'
-            : 'A key is created for this device and stored in this browser. This page was loaded over plain http, so the browser cannot protect the key: use it only on networks you trust.'}
+    <NoticePage testid="join">
+      <h1>You are invited to a machine</h1>
+      <div data-testid="join-what">
+        <p>
+          The link gives this device access to live sessions on that machine. What it allows, and for how
+          long, is shown after you join.
         </p>
-      </main>
-    </div>
+        <dl class="facts">
+          <dt>relay</dt>
+          <dd class="mono">{sanitize(preview.relay)}</dd>
+          <dt>host key</dt>
+          <dd class="mono wrap">{preview.hostKey}</dd>
+        </dl>
+        {preview.known && (
+          <p class="aside">
+            This device already has access to this machine, as <strong>{sanitize(preview.known.name)}</strong>
+            . Joining again replaces that access.
+          </p>
+        )}
+      </div>
+      <form class="stack" onSubmit={submit}>
+        <label class="field">
+          <span>Name of this device</span>
+          <input
+            data-testid="join-name"
+            value={name.value}
+            maxLength={64}
+            autocomplete="off"
+            autocapitalize="off"
+            spellcheck={false}
+            aria-invalid={!isName(tidy)}
+            onInput={(event) => (name.value = event.currentTarget.value)}
+          />
+          <small class="faint">
+            Everyone in a session sees this name next to what you do. Letters, digits, . _ and -
+          </small>
+        </label>
+        <div class="actions">
+          <button class="button primary big" data-testid="join-submit" disabled={busy.value || !isName(tidy)}>
+            {busy.value ? 'Joining…' : 'Join'}
+          </button>
+        </div>
+      </form>
+      <p class="faint">
+        {hold.keys === 'webcrypto'
+          ? 'A key is created for this device. It cannot be exported from this browser.'
+          : 'A key is created for this device and stored in this browser. This page was loaded over plain http, so the browser cannot protect the key: use it only on networks you trust.'}
+      </p>
+    </NoticePage>
   )
 }

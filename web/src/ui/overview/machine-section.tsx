@@ -29,7 +29,7 @@ export function MachineSection({ machine, cards, filtered }: Props) {
   const mayStart = machine.rights.includes('input') && machine.reach.every((step) => step.startsWith('host:'))
   return (
     <section class="machine" data-testid="machine" data-machine={machine.name} data-state={machine.link}>
-      <header class="machine-head">
+      <header class="machine-head row">
         <h2>{sanitize(machine.name, 64)}</h2>
         <LinkState state={machine.link} why={machine.why} />
         {machine.until > 0 && left < SOON_S && !machine.trouble && (
@@ -48,7 +48,7 @@ export function MachineSection({ machine, cards, filtered }: Props) {
         </button>
       </header>
       {machine.trouble ? (
-        <p class="machine-trouble" role="alert">
+        <p class="machine-why tone-danger" role="alert">
           <strong>{sanitize(machine.trouble.message)}</strong> {sanitize(machine.trouble.hint)}
         </p>
       ) : (
@@ -133,7 +133,7 @@ function AboutMachine({ machine, onClose }: { machine: Machine; onClose: () => v
           Rename
         </button>
       </form>
-      <div class="dialog-foot">
+      <div class="dialog-foot row">
         <button class="button danger" onClick={forget}>
           {sure.value ? 'Yes, forget it' : 'Forget this machine'}
         </button>
@@ -187,7 +187,7 @@ function StartSession({ machine, onClose }: { machine: Machine; onClose: () => v
             onInput={(e) => (name.value = e.currentTarget.value)}
           />
         </label>
-        <div class="dialog-foot end">
+        <div class="dialog-foot end row">
           <button class="button primary" disabled={busy.value}>
             Start
           </button>

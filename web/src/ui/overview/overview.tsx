@@ -37,7 +37,7 @@ export function Overview() {
   const filtered = text.value !== '' || labels.value.length > 0 || show.value !== 'live'
   return (
     <div class="page" data-testid="overview">
-      <header class="top">
+      <header class="top row">
         <Brand />
         {machines.length > 0 && (
           <label class="search">
@@ -97,7 +97,7 @@ function Filters({ hold, show, labels }: FiltersProps) {
     labels.value = on ? labels.value.filter((one) => one !== label) : [...labels.value, label]
   }
   return (
-    <div class="filters" role="group" aria-label="Filter sessions">
+    <div class="filters row" role="group" aria-label="Filter sessions">
       {SHOWS.map(([name, word]) => (
         <button
           key={name}
@@ -107,7 +107,7 @@ function Filters({ hold, show, labels }: FiltersProps) {
           data-show={name}
         >
           {word}{' '}
-          <span class={`count ${name === 'needs' && countOf(cards, name) > 0 ? 'is-hot' : ''}`}>
+          <span class={`count ${name === 'needs' && countOf(cards, name) > 0 ? 'tone-attention' : ''}`}>
             {countOf(cards, name)}
           </span>
         </button>

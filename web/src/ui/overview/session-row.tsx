@@ -42,7 +42,7 @@ export function SessionRow({ card, machine }: { card: SessionCard; machine: Mach
       <span class="row-state">
         <StateChip info={info} link={card.link} />
       </span>
-      <span class="row-line mono" data-testid="session-card-last-line">
+      <span class="row-line mono cut" data-testid="session-card-last-line">
         {sanitize(line, 200) || <span class="faint">{sanitize(info.argv.join(' '), 120)}</span>}
       </span>
       <span class="row-who">
@@ -61,15 +61,7 @@ function Holder({ card, machine }: { card: SessionCard; machine: Machine | undef
   if (info.state === 'ended') return null
   if (!info.holder) return <span class="faint">turn is free</span>
   const actor = actorNamed(card.machine, info.holder)
-  return (
-    <ActorName
-      name={info.holder}
-      id={actor?.id ?? ''}
-      colour={actor?.colour}
-      kind={actor?.kind}
-      you={machine?.actor === info.holder}
-    />
-  )
+  return <ActorName name={info.holder} actor={actor} you={machine?.actor === info.holder} />
 }
 
 function Presence({ card }: { card: SessionCard }) {

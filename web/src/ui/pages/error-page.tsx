@@ -4,7 +4,7 @@ import type { ComponentChildren } from 'preact'
 import { useEffect } from 'preact/hooks'
 import type { Trouble } from '../../hold/api'
 import { InlineCode } from '../parts/inline-code'
-import { Brand, ThemeButton } from '../parts/top-bar'
+import { NoticePage } from '../parts/top-bar'
 import { go } from '../route'
 import { sanitize } from '../text/sanitize'
 import { errorText } from './error-texts'
@@ -22,32 +22,25 @@ export function ErrorPage({ code, trouble, about, children }: Props) {
     document.title = `${page.title} · holdfast`
   }, [page.title])
   return (
-    <div class="page" data-testid="error-page" data-code={page.code}>
-      <header class="top">
-        <Brand />
-        <span class="grow" />
-        <ThemeButton />
-      </header>
-      <main class="notice-page">
-        {about && <p class="notice-about">{sanitize(about, 120)}</p>}
-        <h1 data-testid="error-title">{page.title}</h1>
-        {page.why && <p>{page.why}</p>}
-        <p data-testid="error-hint" class="notice-todo">
-          <InlineCode text={page.todo} />
+    <NoticePage testid="error-page" code={page.code}>
+      {about && <p class="notice-about">{sanitize(about, 120)}</p>}
+      <h1 data-testid="error-title">{page.title}</h1>
+      {page.why && <p>{page.why}</p>}
+      <p data-testid="error-hint" class="notice-todo">
+        <InlineCode text={page.todo} />
+      </p>
+      <div class="actions">
+        {children}
+        <button class="button" data-testid="error-action" onClick={() => go({ page: 'overview' })}>
+          Go to the overview
+        </button>
+      </div>
+      {trouble && (
+        <p class="said">
+          <span class="faint">Details:</span> {sanitize(trouble.message)} <code>{trouble.code}</code>
+          {trouble.hint && <span class="said-hint">{sanitize(trouble.hint)}</span>}
         </p>
-        <div class="actions">
-          {children}
-          <button class="button" data-testid="error-action" onClick={() => go({ page: 'overview' })}>
-            Go to the overview
-          </button>
-        </div>
-        {trouble && (
-          <p class="said">
-            <span class="faint">Details:</span> {sanitize(trouble.message)} <code>{trouble.code}</code>
-            {trouble.hint && <span class="said-hint">{sanitize(trouble.hint)}</span>}
-          </p>
-        )}
-      </main>
-    </div>
+      )}
+    </NoticePage>
   )
 }

@@ -1,7 +1,7 @@
 // Small labels for session state, actor and connection. Each has a word; the colour only helps to find it.
 
-import type { SessionInfo } from '../../hold/api'
-import { colourClass } from '../text/actor-colour'
+import type { Actor, SessionInfo } from '../../hold/api'
+import { hueOf } from '../text/actor-colour'
 import { sanitize } from '../text/sanitize'
 import { endingText, shownState, stateText } from '../text/session-state'
 
@@ -26,18 +26,22 @@ export function StateChip({ info, link = 'online' }: { info: SessionInfo; link?:
 interface Who {
   readonly name: string
   readonly id?: string
-  readonly colour?: string | undefined
-  readonly kind?: string | undefined
+  readonly actor?: Actor | undefined // as the machine knows it
+  readonly kind?: string | undefined // where that is known before the actor is
   readonly you?: boolean
 }
 
-export function ActorName({ name, id, colour, kind, you }: Who) {
+export function ActorName({ name, actor, id = actor?.id, kind = actor?.kind, you }: Who) {
   return (
-    <span class={`actor ${colourClass(colour, id || name)}`} title={kind ? `${name}, ${kind}` : name}>
+    <span
+      class="actor"
+      style={{ '--hue': hueOf(actor?.colour, id || name) }}
+      title={kind ? `${name}, ${kind}` : name}
+    >
       <span class="actor-mark" aria-hidden="true">
         {mark(kind)}
       </span>
-      <span class="actor-name">{sanitize(name, 64)}</span>
+      <span class="actor-name cut">{sanitize(name, 64)}</span>
       {you && <span class="actor-you">you</span>}
     </span>
   )
@@ -50,17 +54,11 @@ function mark(kind: string | undefined): string {
   return '●'
 }
 
-const LINK_WORDS: Record<string, string> = {
-  connecting: 'connecting',
-  online: 'online',
-  offline: 'offline',
-}
-
 export function LinkState({ state, why, testid }: { state: string; why?: string; testid?: string }) {
   return (
     <span class={`link-state link-${state}`} data-testid={testid} data-state={state} title={why || undefined}>
       <span class="dot" aria-hidden="true" />
-      {LINK_WORDS[state] ?? state}
+      {state}
     </span>
   )
 }

@@ -1,6 +1,7 @@
 // Light or dark: as the system prefers, unless the user chose one on this device.
 
 import { computed, signal } from '@preact/signals'
+import { keep, recall } from './local'
 
 export type Theme = 'light' | 'dark'
 type Choice = Theme | 'system'
@@ -17,7 +18,8 @@ export function startTheme(): void {
   const query = matchMedia('(prefers-color-scheme: dark)')
   systemDark.value = query.matches
   query.addEventListener('change', () => (systemDark.value = query.matches))
-  choice.value = stored()
+  const kept = recall(KEY)
+  choice.value = kept === 'light' || kept === 'dark' ? kept : 'system'
   theme.subscribe((name) => {
     document.documentElement.dataset.theme = name
     const tint = name === 'dark' ? '#15181d' : '#f6f7f7'
@@ -27,18 +29,5 @@ export function startTheme(): void {
 
 export function toggleTheme(): void {
   choice.value = theme.value === 'dark' ? 'light' : 'dark'
-  try {
-    localStorage.setItem(KEY, choice.value)
-  } catch {
-    // Storage can be shut off; the choice then lasts as long as the page.
-  }
-}
-
-function stored(): Choice {
-  try {
-    const kept = localStorage.getItem(KEY)
-    return kept === 'light' || kept === 'dark' ? kept : 'system'
-  } catch {
-    return 'system'
-  }
+  keep(KEY, choice.value)
 }

@@ -72,7 +72,7 @@ function Pile({ class: name }: { class: string }) {
   return (
     <div class={name} role="status" aria-live="polite">
       {toasts.value.map((toast) => (
-        <div key={toast.id} class={`toast toast-${toast.tone}`} data-testid="toast">
+        <div key={toast.id} class={`toast tone-${toast.tone}`} data-testid="toast">
           <span>{toast.text}</span>
           <button class="icon-button small" aria-label="Dismiss" onClick={() => dismiss(toast.id)}>
             <Icon name="close" />

@@ -1,6 +1,7 @@
 // The parts of the top bar that every page has.
 
 import { go } from '../route'
+import type { ComponentChildren } from 'preact'
 import { Icon } from './icon'
 import { theme, toggleTheme } from './theme'
 
@@ -33,4 +34,24 @@ export function ThemeButton() {
       <Icon name={next === 'light' ? 'sun' : 'moon'} />
     </button>
   )
+}
+
+/** A page of words, under a bar with nothing but the app's name. */
+export function NoticePage({ testid, code, children }: NoticeProps) {
+  return (
+    <div class="page" data-testid={testid} data-code={code}>
+      <header class="top row">
+        <Brand />
+        <span class="grow" />
+        <ThemeButton />
+      </header>
+      <main class="notice-page">{children}</main>
+    </div>
+  )
+}
+
+interface NoticeProps {
+  readonly testid: string
+  readonly code?: string
+  readonly children: ComponentChildren
 }

@@ -16,29 +16,31 @@ export function Banner({ controller }: { controller: SessionController }) {
   const said = words(link)
   if (!said || (link.at === 'ended' && !controller.ready.value)) return null
   return (
-    <div class={`banner banner-${link.at}`} role="status" data-testid="session-banner" data-code={link.at}>
+    <div class={`banner ${said.tone}`} role="status" data-testid="session-banner" data-code={link.at}>
       <strong>{said.title}</strong>
       <span>{said.text}</span>
     </div>
   )
 }
 
-function words(link: LinkState): { title: string; text: string } | null {
+function words(link: LinkState): { title: string; tone: string; text: string } | null {
   if (link.at === 'offline') {
     const next = link.retryAt === null ? '' : ` Retrying ${untilText(link.retryAt)}.`
     const why = link.trouble?.message || link.why
     return {
       title: 'Offline',
+      tone: 'tone-attention',
       text: `since ${clock(link.since, now.value)}${why ? `: ${sanitize(why, 200)}` : ''}. The session keeps running; this is its last screen.${next}`,
     }
   }
   if (link.at === 'fenced') {
     const page = errorText('fenced')
-    return { title: 'Fenced', text: `${page.why} ${page.todo}` }
+    return { title: 'Fenced', tone: 'tone-danger', text: `${page.why} ${page.todo}` }
   }
   if (link.at === 'ended') {
     return {
       title: 'Ended',
+      tone: '',
       text: `${endingText(link.ending)}. This is its last screen; input is disabled.`,
     }
   }

@@ -21,7 +21,7 @@ export function CatchUpCard({ controller }: { controller: SessionController }) {
   }
   return (
     <section class="card catch-up" data-testid="catch-up" aria-label="While you were away">
-      <header>
+      <header class="row">
         <strong>While you were away</strong>
         <span class="faint">{handoff.since_at !== null && `since ${ago(handoff.since_at, now.value)}`}</span>
         <span class="grow" />
@@ -62,13 +62,8 @@ function Commands({ controller, handoff }: { controller: SessionController; hand
         const actor = actors.find((one) => one.name === command.actor)
         return (
           <li key={command.seq}>
-            <ActorName
-              name={command.actor || 'nobody'}
-              id={actor?.id ?? ''}
-              colour={actor?.colour}
-              kind={actor?.kind}
-            />
-            <code>{sanitize(command.text, 120)}</code>
+            <ActorName name={command.actor || 'nobody'} actor={actor} />
+            <code class="grow cut">{sanitize(command.text, 120)}</code>
             <span class={command.status ? 'tone-danger' : 'faint'}>
               {command.status === null
                 ? 'running'

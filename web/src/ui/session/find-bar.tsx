@@ -21,7 +21,7 @@ export function FindBar({ controller }: { controller: SessionController }) {
     controller.screen?.term.focus()
   }
   return (
-    <div class="find-bar" role="search">
+    <div class="find-bar row" role="search">
       <input
         ref={field}
         aria-label="Find in the scrollback"

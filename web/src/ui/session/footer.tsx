@@ -12,7 +12,7 @@ export function Footer({ controller }: { controller: SessionController }) {
   const rtt = handle.rtt.value
   const presence = handle.operators.value
   return (
-    <footer class="foot">
+    <footer class="foot row">
       {size && (
         <span title="The size of the session; this page never changes it on its own">
           {size.cols}×{size.rows}

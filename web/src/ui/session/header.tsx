@@ -2,12 +2,12 @@
 
 import { useSignal } from '@preact/signals'
 import type { Machine } from '../../hold/api'
+import { copy } from '../parts/copy'
 import { Dialog } from '../parts/dialog'
 import { HoldButton } from '../parts/hold-button'
 import { LinkState, StateChip } from '../parts/labels'
 import { Icon } from '../parts/icon'
 import { NotifyButton } from '../parts/notify-button'
-import { toast } from '../parts/toast'
 import { ThemeButton } from '../parts/top-bar'
 import { narrow } from '../parts/viewport'
 import { go } from '../route'
@@ -28,7 +28,7 @@ export function Header({ controller, machine, session, onInvite }: Props) {
   const more = useSignal(false)
   const asks = controller.handle.turn.value?.turn.queue.length ?? 0
   return (
-    <header class="top session-top">
+    <header class="top session-top row">
       <a
         class="icon-button"
         href="/"
@@ -40,7 +40,7 @@ export function Header({ controller, machine, session, onInvite }: Props) {
       >
         <Icon name="back" />
       </a>
-      <h1 class="session-name">
+      <h1 class="session-name cut">
         {sanitize(info?.name ?? session, 64)}{' '}
         <span class="faint wide-only">on {sanitize(machine.name, 40)}</span>
       </h1>
@@ -214,11 +214,5 @@ function ThemeAct() {
 async function copyScreen(controller: SessionController): Promise<void> {
   const selected = controller.screen?.term.getSelection()
   const text = selected || (await controller.act(controller.handle.screen()))?.text
-  if (text === undefined) return
-  try {
-    await navigator.clipboard.writeText(text)
-    toast('Screen copied', 'good')
-  } catch {
-    toast('The browser blocked copying')
-  }
+  if (text !== undefined) await copy(text, 'Screen copied')
 }

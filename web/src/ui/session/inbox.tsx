@@ -1,5 +1,6 @@
 // Requests for the turn that need an answer.
 
+import type { WaitingInfo } from '../../hold/api'
 import { ActorName } from '../parts/labels'
 import { now } from '../parts/clock'
 import { ago } from '../text/durations'
@@ -22,7 +23,8 @@ export function Inbox({ controller }: { controller: SessionController }) {
             <ActorName
               name={asks.name}
               id={asks.actor}
-              colour={actors.find((one) => one.id === asks.actor)?.colour}
+              actor={actors.find((one) => one.id === asks.actor)}
+              kind=""
               you={asks.actor === me}
             />
             <span class="faint">asks for the turn · {ago(asks.since, now.value)}</span>
@@ -30,19 +32,25 @@ export function Inbox({ controller }: { controller: SessionController }) {
           {asks.message && <p class="ask-text">{sanitize(asks.message, 200)}</p>}
           {state?.yours && (
             <div class="actions">
-              <button
-                class="button small primary"
-                data-testid="turn-grant"
-                data-actor={asks.name}
-                onClick={() => void controller.act(controller.handle.grantTurn(asks.actor))}
-              >
-                Give the turn
-              </button>
+              <GiveTurn controller={controller} asks={asks} />
             </div>
           )}
         </li>
       ))}
       {!state?.yours && <li class="faint">Only the turn holder can give the turn.</li>}
     </ul>
+  )
+}
+
+export function GiveTurn({ controller, asks }: { controller: SessionController; asks: WaitingInfo }) {
+  return (
+    <button
+      class="button small primary"
+      data-testid="turn-grant"
+      data-actor={asks.name}
+      onClick={() => void controller.act(controller.handle.grantTurn(asks.actor))}
+    >
+      Give the turn
+    </button>
   )
 }

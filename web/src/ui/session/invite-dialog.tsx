@@ -1,12 +1,13 @@
 // Creates an invite link: role, scope, duration; then the link and its QR code.
 
-import { useMemo } from 'preact/hooks'
+import { useMemo, useRef } from 'preact/hooks'
 import { useSignal } from '@preact/signals'
 import type { InviteMade } from '../../hold/api'
+import { copy } from '../parts/copy'
 import { Dialog } from '../parts/dialog'
 import { Icon } from '../parts/icon'
 import { qrPath } from '../parts/qr'
-import { toast, toastError } from '../parts/toast'
+import { toastError } from '../parts/toast'
 import { span } from '../text/durations'
 import type { SessionController } from './session-controller'
 
@@ -39,9 +40,8 @@ export function InviteDialog({
       made.value = await controller.handle.invite({
         ...reach,
         rights: [role.value],
-        expiresS: GOOD_FOR_S,
-        lastsS: lasts.value,
-        uses: 1,
+        expires_s: GOOD_FOR_S,
+        lasts_s: lasts.value,
       })
     } catch (error) {
       toastError(error)
@@ -94,7 +94,7 @@ export function InviteDialog({
               ))}
             </select>
           </label>
-          <div class="dialog-foot end">
+          <div class="dialog-foot end row">
             <span class="faint grow">The link works once, within {span(GOOD_FOR_S)}.</span>
             <button class="button primary" data-testid="invite-make" disabled={busy.value}>
               Create link
@@ -108,14 +108,9 @@ export function InviteDialog({
 
 function Made({ made }: { made: InviteMade }) {
   const code = useMemo(() => qrPath(made.link), [made.link])
-  const copy = async (): Promise<void> => {
-    try {
-      await navigator.clipboard.writeText(made.link)
-      toast('Link copied', 'good')
-    } catch {
-      document.querySelector<HTMLInputElement>('[data-testid=invite-link]')?.select()
-      toast('The browser blocked copying: copy it by hand')
-    }
+  const field = useRef<HTMLInputElement>(null)
+  const copyLink = async (): Promise<void> => {
+    if (!(await copy(made.link, 'Link copied', ': copy it by hand'))) field.current?.select()
   }
   return (
     <div class="stack">
@@ -132,6 +127,7 @@ function Made({ made }: { made: InviteMade }) {
       </svg>
       <div class="inline-form">
         <input
+          ref={field}
           class="mono grow"
           readOnly
           data-testid="invite-link"
@@ -139,7 +135,7 @@ function Made({ made }: { made: InviteMade }) {
           value={made.link}
           onFocus={(e) => e.currentTarget.select()}
         />
-        <button class="button" type="button" onClick={() => void copy()}>
+        <button class="button" type="button" onClick={() => void copyLink()}>
           <Icon name="copy" /> Copy
         </button>
       </div>

@@ -40,7 +40,7 @@ export function Operators({ controller }: { controller: SessionController }) {
           <ul class="people">
             {away.map((actor) => (
               <li key={actor.id} data-testid="operator-row" data-actor={actor.name}>
-                <ActorName name={actor.name} id={actor.id} colour={actor.colour} kind={actor.kind} />
+                <ActorName name={actor.name} actor={actor} />
                 <span class="faint">{actor.kind}</span>
                 <Standing controller={controller} actor={actor.id} />
               </li>
@@ -66,8 +66,7 @@ function Attached({
       <ActorName
         name={one.name}
         id={one.actor}
-        colour={actor?.colour}
-        kind={actor?.kind}
+        actor={actor}
         you={one.actor === controller.handle.me.value?.id}
       />
       <span class="faint">

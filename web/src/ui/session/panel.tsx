@@ -35,7 +35,7 @@ export function Panel({ controller }: { controller: SessionController }) {
         aria-label="About this session"
         onKeyDown={(event) => event.key === 'Escape' && close()}
       >
-        <div class="tabs" role="tablist" onKeyDown={(event) => arrows(event, controller)}>
+        <div class="tabs row" role="tablist" onKeyDown={(event) => arrows(event, controller)}>
           {TABS.map(([tab, word]) => (
             <button
               key={tab}
@@ -48,7 +48,7 @@ export function Panel({ controller }: { controller: SessionController }) {
               onClick={() => (controller.tab.value = tab)}
             >
               {word}
-              {tab === 'inbox' && waiting > 0 && <span class="count is-hot">{waiting}</span>}
+              {tab === 'inbox' && waiting > 0 && <span class="count tone-attention">{waiting}</span>}
             </button>
           ))}
           <span class="grow" />

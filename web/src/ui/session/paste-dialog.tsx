@@ -18,7 +18,7 @@ export function PasteDialog({ controller }: { controller: SessionController }) {
         typed into the session.
       </p>
       <pre class="paste-begin">{text.slice(0, 300)}…</pre>
-      <div class="dialog-foot end">
+      <div class="dialog-foot end row">
         <button class="button" onClick={close}>
           Cancel
         </button>

@@ -5,9 +5,10 @@ import { useEffect, useMemo, useRef } from 'preact/hooks'
 import { signal, useSignal } from '@preact/signals'
 import type { Machine } from '../../hold/api'
 import { PortPage } from '../../hold/port-page'
+import { copy } from '../parts/copy'
 import { Dialog } from '../parts/dialog'
 import { Icon } from '../parts/icon'
-import { toast } from '../parts/toast'
+import { keep, recall } from '../parts/local'
 import { sanitize } from '../text/sanitize'
 import type { SessionController } from './session-controller'
 
@@ -88,7 +89,7 @@ function Framed(props: { controller: SessionController; port: number; origin: st
   }, [round.value])
   return (
     <section class="port-view" data-testid="port-view" aria-label={`Port ${port}`}>
-      <header class="port-view-head">
+      <header class="port-view-head row">
         <strong class="mono">:{port}</strong>
         <span class="faint">of {sanitize(controller.handle.info.value?.name ?? '', 60)}</span>
         <span class="grow" />
@@ -118,13 +119,9 @@ function Framed(props: { controller: SessionController; port: number; origin: st
 
 /** Whether what is kept on the other origin is of this very port. Kept here, where its pages cannot change it. */
 function begin(target: string): 'keep' | 'clear' {
-  try {
-    const same = localStorage.getItem(LAST) === target
-    localStorage.setItem(LAST, target)
-    return same ? 'keep' : 'clear'
-  } catch {
-    return 'clear'
-  }
+  const same = recall(LAST) === target
+  keep(LAST, target)
+  return same ? 'keep' : 'clear'
 }
 
 // -- as a command ----------------------------------------------------------------------------------
@@ -150,14 +147,6 @@ function Command(props: {
     controller.handle.info.value?.name ?? controller.handle.session,
     port,
   )
-  const copy = async (): Promise<void> => {
-    try {
-      await navigator.clipboard.writeText(command)
-      toast('Command copied', 'good')
-    } catch {
-      toast('The browser blocked copying: copy it by hand')
-    }
-  }
   return (
     <Dialog title={`Port ${port}`} onClose={onClose} testid="port-command">
       <div class="stack">
@@ -174,7 +163,10 @@ function Command(props: {
             value={command}
             onFocus={(event) => event.currentTarget.select()}
           />
-          <button class="button primary" onClick={() => void copy()}>
+          <button
+            class="button primary"
+            onClick={() => void copy(command, 'Command copied', ': copy it by hand')}
+          >
             Copy
           </button>
         </div>

@@ -45,7 +45,7 @@ function Answers({ controller, prompt }: { controller: SessionController; prompt
   }
   return (
     <section class="prompt-card" data-testid="prompt-card" aria-label="Waiting for input">
-      <header>
+      <header class="row">
         <strong>Waiting for you</strong>
         <button class="icon-button small" aria-label="Hide" onClick={() => (closed.value = prompt)}>
           <Icon name="close" />
@@ -112,7 +112,7 @@ function SecretEntry({ controller, prompt }: { controller: SessionController; pr
   }
   return (
     <section class="prompt-card is-secret" data-testid="secret-card" aria-label="Waiting for a secret">
-      <header>
+      <header class="row">
         <strong>
           <Icon name="key" /> Waiting for a secret
         </strong>

@@ -13,7 +13,7 @@ export function ReceiptCard({ controller }: { controller: SessionController }) {
   const yours = controller.handle.turn.value?.yours ?? false
   return (
     <section class="card receipt" aria-label="Receipt" data-testid="receipt">
-      <header>
+      <header class="row">
         <strong>
           {yours && !halted
             ? 'You seized the turn'

@@ -96,7 +96,7 @@ function Live({
       />
       {link.at !== 'ended' && <TurnBar controller={controller} />}
       <div class="work">
-        <main class="view">
+        <main class="view grow">
           <Banner controller={controller} />
           <div class="pane-place">
             <TerminalView controller={controller} />

@@ -72,11 +72,9 @@ function CommandEntry({
         data-seq={command.number}
         onClick={() => void jump()}
       >
-        <code class="command-text">{sanitize(command.text, 300)}</code>
+        <code class="command-text cut">{sanitize(command.text, 300)}</code>
         <span class="command-about">
-          {command.actor && (
-            <ActorName name={command.actor} id={actor?.id ?? ''} colour={actor?.colour} kind={actor?.kind} />
-          )}
+          {command.actor && <ActorName name={command.actor} actor={actor} />}
           {others.length > 0 && <span class="faint">with {sanitize(others.join(', '), 80)}</span>}
           <span class="grow" />
           <Outcome command={command} over={controller.handle.link.value.at === 'ended'} />

@@ -9,6 +9,7 @@ import { now } from '../parts/clock'
 import { narrow } from '../parts/viewport'
 import { age } from '../text/durations'
 import { may as mayWith } from '../text/rights'
+import { GiveTurn } from './inbox'
 import type { SessionController } from './session-controller'
 
 export function TurnBar({ controller }: { controller: SessionController }) {
@@ -21,8 +22,8 @@ export function TurnBar({ controller }: { controller: SessionController }) {
   const live = link === 'online'
   const halted = handle.info.value?.state === 'halted'
   return (
-    <div class={`turn-bar turn-${whose}`} role="group" aria-label="The turn">
-      <span class="turn-who" data-testid="turn-holder">
+    <div class={`turn-bar turn-${whose} row`} role="group" aria-label="The turn">
+      <span class="turn-who grow" data-testid="turn-holder">
         {state ? (
           <Holder turn={state.turn} yours={state.yours} actors={handle.actors.value} />
         ) : link === 'fenced' ? (
@@ -123,7 +124,7 @@ function Holder({ turn, yours, actors }: { turn: TurnInfo; yours: boolean; actor
       <ActorName
         name={yours && narrow.value ? 'You' : turn.holder_name}
         id={turn.holder}
-        colour={actor?.colour}
+        actor={actor}
         kind={turn.holder_kind}
         you={yours && !narrow.value}
       />
@@ -142,28 +143,18 @@ function Holder({ turn, yours, actors }: { turn: TurnInfo; yours: boolean; actor
 /** Requests for the turn, shown to its holder. */
 function Queue({ controller, turn }: { controller: SessionController; turn: TurnInfo }) {
   const asks = turn.queue[0]!
+  const asker = controller.handle.actors.value.find((one) => one.id === asks.actor)
   const more = turn.queue.length - 1
   return (
-    <span class="turn-queue" role="alert">
-      <ActorName name={asks.name} id={asks.actor} colour={colourOf(controller, asks.actor)} />
-      <span class="turn-asks">
+    <span class="turn-queue row" role="alert">
+      <ActorName name={asks.name} id={asks.actor} actor={asker} kind="" />
+      <span class="turn-asks grow cut">
         asks for the turn{asks.message && `: “${asks.message}”`}
         {more > 0 && <span class="faint"> and {more} more</span>}
       </span>
-      <button
-        class="button small primary"
-        data-testid="turn-grant"
-        data-actor={asks.name}
-        onClick={() => void controller.act(controller.handle.grantTurn(asks.actor))}
-      >
-        Give the turn
-      </button>
+      <GiveTurn controller={controller} asks={asks} />
     </span>
   )
-}
-
-function colourOf(controller: SessionController, id: string): string | undefined {
-  return controller.handle.actors.value.find((one) => one.id === id)?.colour
 }
 
 function HandOff({ controller, may }: { controller: SessionController; may: boolean }) {
@@ -184,7 +175,7 @@ function HandOff({ controller, may }: { controller: SessionController; may: bool
         <span class="menu" role="menu" onKeyDown={(event) => event.key === 'Escape' && (open.value = false)}>
           {others.slice(0, 20).map((actor) => (
             <button key={actor.id} role="menuitem" onClick={() => give(actor)}>
-              <ActorName name={actor.name} id={actor.id} colour={actor.colour} kind={actor.kind} />
+              <ActorName name={actor.name} actor={actor} />
             </button>
           ))}
         </span>

@@ -1,7 +1,8 @@
 // The lens on the page: keeps the terminal's font and place in the pane, follows the cursor, and lets
-// fingers and wheel move it. The sums are in lens.ts.
+// fingers and wheel move it. The sums are in lens-geometry.ts.
 
 import { signal } from '@preact/signals'
+import { keep, recall } from '../parts/local'
 import { takeTouches } from './gestures'
 import {
   clampFont,
@@ -42,7 +43,8 @@ export class LensView {
     private readonly whole: () => boolean, // fit the height, too: there is room for that on a desk
     tap: () => void,
   ) {
-    this.preferred = stored()
+    const kept = Number(recall(KEY))
+    this.preferred = kept ? clampFont(kept) : READABLE_PX
     const watcher = new ResizeObserver(() => this.fit())
     watcher.observe(pane)
     this.undo.push(() => watcher.disconnect())
@@ -77,7 +79,7 @@ export class LensView {
   /** Larger or smaller by a step; that is then the readable size. */
   step(by: number): void {
     this.preferred = stepFont(this.fontPx.value, by)
-    keep(this.preferred)
+    keep(KEY, String(this.preferred))
     this.use('readable')
   }
 
@@ -187,7 +189,7 @@ export class LensView {
     this.zoom = 1
     this.preferred = font
     this.chosen = true
-    keep(font)
+    keep(KEY, String(font))
     this.mode.value = 'readable'
     this.fit()
   }
@@ -226,22 +228,5 @@ export class LensView {
     if (place === this.drawn) return
     this.drawn = place
     this.stage.style.transform = place
-  }
-}
-
-function stored(): number {
-  try {
-    const kept = Number(localStorage.getItem(KEY))
-    return kept ? clampFont(kept) : READABLE_PX
-  } catch {
-    return READABLE_PX
-  }
-}
-
-function keep(px: number): void {
-  try {
-    localStorage.setItem(KEY, String(px))
-  } catch {
-    // As long as the page lives, then.
   }
 }

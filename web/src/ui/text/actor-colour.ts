@@ -10,7 +10,7 @@ export function defaultColour(actor: string): string {
   return GIVEN[sum % GIVEN.length] ?? 'blue'
 }
 
-/** A class name the style sheet knows: only names of the protocol get that far. */
-export function colourClass(colour: string | undefined, actor: string): string {
-  return `hue-${colour && ALL.has(colour) ? colour : defaultColour(actor)}`
+/** A colour of the style sheet: only names of the protocol get that far. */
+export function hueOf(colour: string | undefined, actor: string): string {
+  return `var(--hue-${colour && ALL.has(colour) ? colour : defaultColour(actor)})`
 }

@@ -15,6 +15,7 @@ export const HOST_MESSAGES = {
     challenge: withDefault(bytes, Uint8Array.of()), // 32 random bytes made for this connection, for `claim`
     actor: withDefault(text, ''), // name of the actor this connection acts as until it claims another
   }),
+  /** The request was carried out. */
   done: record({
     id: int, // that of the request
   }),
@@ -116,11 +117,6 @@ export const HOST_MESSAGES = {
     invite: v.inviteInfo, // the invite
     code: bytes, // the secret of the link, 16 bytes. The host keeps no copy
     link: text, // the link; empty when the host has no relay
-  }),
-  invites: record({
-    id: int, // that of the request
-    invites: list(v.inviteInfo), // the invites
-    names: map(text), // names of the actors the asker sees, by id
   }),
   joined: record({
     id: int, // that of the request
@@ -348,29 +344,12 @@ export interface Requests {
     }
     answer: 'accepted'
   }
-  /** Named keys for the terminal. */
-  keys: {
-    fields: {
-      session: string
-      seq: number // number of this input, see *Input*
-      keys: string[] // key names: a character for itself, `Enter`, `Tab`, `Esc`, `Up`, `F5`, `C-c`, `M-x`, `S-Tab`, ...; translated by the terminal's modes at that moment
-    }
-    answer: 'accepted'
-  }
   /** Set the canonical size, or report the size of a terminal. */
   resize: {
     fields: {
       session: string
       size: v.Size // the new size
       channel?: number | null // the channel whose terminal has this size now; it becomes the canonical size if its actor holds the turn or nobody does. null sets the canonical size, which is a write
-    }
-    answer: 'done'
-  }
-  /** A signal for the foreground process group. */
-  signal: {
-    fields: {
-      session: string
-      signal: number // signal number, 1 to 64
     }
     answer: 'done'
   }
@@ -456,14 +435,6 @@ export interface Requests {
       session: string
       to: string // name or id
       message?: string // for everybody to read
-    }
-    answer: 'turn_shown'
-  }
-  /** Take the turn from its holder without taking it oneself; the next in the queue gets it, or nobody. */
-  revoke_turn: {
-    fields: {
-      session: string
-      reason?: string // for everybody to read
     }
     answer: 'turn_shown'
   }
@@ -555,19 +526,6 @@ export interface Requests {
       code_only?: boolean // make the invite even if the host has no relay; there is no link then
     }
     answer: 'invite_made'
-  }
-  /** Invites of this host, also ended ones for as long as they are kept. */
-  list_invites: {
-    fields: Record<never, never>
-    answer: 'invites'
-  }
-  /** Nobody can join by this invite from now on. Answered by Invites with this one. */
-  revoke_invite: {
-    fields: {
-      invite: string // its id in hexadecimal, or a unique beginning of it
-      devices?: boolean // also revoke what the devices that joined by it were given
-    }
-    answer: 'invites'
   }
   /** Admit this device. Only on the channel of an invite, as its only request; elsewhere `not_permitted`.
    * The same device may ask again and gets the same answer.

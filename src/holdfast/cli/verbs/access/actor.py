@@ -1,4 +1,4 @@
-"""`hold actor`: the identities that may have a hand in sessions.
+"""`hold actor`: the identities that may act in sessions.
 
 The private key of an actor made here is kept here, for `hold --as NAME`; the host gets the public
 half and nothing else.
@@ -10,24 +10,24 @@ import os
 import sys
 import time
 
-from holdfast.cli.arguments import MixedParser, Parser, add_json, utf8, verb_parser
+from holdfast.cli.arguments import MixedParser, Options, Parser, print_json, verb_parser
+from holdfast.cli.scope_options import (
+    Named,
+    ended_text,
+    envelope_fields,
+    envelope_text,
+    role_or_rights,
+    until_text,
+)
 from holdfast.cli.text.sanitize import sanitize
 from holdfast.cli.text.table import ago, clock, table
-from holdfast.model.actor import ActorKind, Colour, check_name
+from holdfast.model.actor import Actor, ActorKind, Colour, check_name
+from holdfast.model.admission import DeviceInfo
 from holdfast.model.errors import HoldfastError, InvalidArgument, NoSuchActor
+from holdfast.sdk import identity
 from holdfast.sdk.client import Host
 from holdfast.wire.messages import access as access_messages
 from holdfast.wire.messages import admission as ad
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    import argparse
-    from typing import Any
-
-    from holdfast.cli.scope_options import Named
-    from holdfast.model.actor import Actor
-    from holdfast.model.admission import DeviceInfo
-    from holdfast.sdk.identity import Identity
 
 SUMMARY = "create, list, show and revoke actors"
 
@@ -53,29 +53,29 @@ def parser() -> Parser:
         "key NAME",
     )
     parser.add_argument("--kind", choices=list(ActorKind), help="default: agent")
-    parser.add_argument("--display", type=utf8, metavar="TEXT", help="how it is shown to people")
+    parser.add_value("--display", "TEXT", "how it is shown to people")
     parser.add_argument("--colour", choices=list(Colour), help="default: chosen by its key")
-    parser.add_argument(
+    parser.add_value(
         "--public-key",
-        type=utf8,
-        metavar="HEX",
-        help="of an actor whose private key is on another machine; - reads what `export` printed",
+        "HEX",
+        "of an actor whose private key is on another machine; - reads what `export` printed",
     )
-    add_json(parser)
+    parser.add_json()
     parser.add_argument("action", choices=(*_ACTIONS, "key"), help="what to do")
-    parser.add_argument("actor", nargs="?", default="", type=utf8, metavar="NAME", help="of whom")
+    parser.add_value("actor", "NAME", "of whom", nargs="?", default="")
     return parser
 
 
-def run(options: argparse.Namespace) -> int:
+def run(options: Options) -> None:
     _check(options)
     if options.action == "key":
-        return _key_here(options)
+        _key_here(options)
+        return
     with Host(client="hold actor") as host:
-        return _ACTIONS[options.action](host, options)
+        _ACTIONS[options.action](host, options)
 
 
-def _check(options: argparse.Namespace) -> None:
+def _check(options: Options) -> None:
     if options.action != "add":
         given = (options.kind, options.display, options.colour, options.public_key)
         if any(value is not None for value in given):
@@ -89,34 +89,34 @@ def _check(options: argparse.Namespace) -> None:
 # -- add --------------------------------------------------------------------------------------
 
 
-def _add(host: Host, options: argparse.Namespace) -> int:
+def _add(host: Host, options: Options) -> None:
     name = check_name(options.actor, "actor")
     if options.public_key is not None:
         card = _card(options.public_key)
-        shown = _register(host, options, name, _key(card.get("public_key")), card)
-        return _added(shown.actor, "its private key is where it was made", options.json)
-    from holdfast.sdk import identity
+        actor = _register(host, options, name, _key(card.get("public_key")), card)
+        where = "its private key is where it was made"
+    elif (own := _own_key(host, name)) is not None:
+        actor = _register(host, options, name, own.public, {})
+        where = f"with the key in {identity.key_path(name)}"
+    else:
+        made = identity.make(name)
+        actor = _register(host, options, name, made.public, {})
+        try:
+            where = f"its key is {identity.keep(made)}"
+        except HoldfastError:
+            # Nobody can ever act as it: take back what the host was told.
+            host.ask(access_messages.RevokeActor(0, actor.id), access_messages.ActorShown)
+            raise
+    if options.json:
+        print_json(_fields(actor))
+    else:
+        print(f"{actor.name} ({actor.kind}, {actor.id[:8]}) is known; {where}")
+        print(f"it may do nothing yet: `hold grant {actor.name} execute NAME` lets it")
 
-    own = _own_key(host, name)
-    if own is not None:
-        shown = _register(host, options, name, own.public, {})
-        return _added(shown.actor, f"with the key in {identity.key_path(name)}", options.json)
-    made = identity.make(name)
-    shown = _register(host, options, name, made.public, {})
-    try:
-        path = identity.keep(made)
-    except HoldfastError:
-        # Nobody can ever act as it: take back what the host was told.
-        host.ask(access_messages.RevokeActor(0, shown.actor.id), access_messages.ActorShown)
-        raise
-    return _added(shown.actor, f"its key is {path}", options.json)
 
-
-def _own_key(host: Host, name: str) -> Identity | None:
+def _own_key(host: Host, name: str) -> identity.Identity | None:
     """A key of that name that is here already: made for another host, it is the same actor there
     and here. One that this host has revoked is replaced."""
-    from holdfast.sdk import identity
-
     path = identity.key_path(name)
     if not os.path.exists(path):
         return None
@@ -132,17 +132,16 @@ def _own_key(host: Host, name: str) -> Identity | None:
 
 
 def _register(
-    host: Host, options: argparse.Namespace, name: str, key: bytes, card: dict[str, Any]
-) -> access_messages.ActorShown:
+    host: Host, options: Options, name: str, key: bytes, card: dict[str, object]
+) -> Actor:
     kind = options.kind or str(card.get("kind") or ActorKind.AGENT)
     display = options.display or str(card.get("display") or "")
     colour = options.colour or str(card.get("colour") or "")
-    return host.ask(
-        access_messages.AddActor(0, name, kind, key, display, colour), access_messages.ActorShown
-    )
+    request = access_messages.AddActor(0, name, kind, key, display, colour)
+    return host.ask(request, access_messages.ActorShown).actor
 
 
-def _card(text: str) -> dict[str, Any]:
+def _card(text: str) -> dict[str, object]:
     """What `export` printed, from standard input; or a bare key."""
     if text != "-":
         return {"public_key": text}
@@ -168,19 +167,8 @@ def _key(text: object) -> bytes:
     )
 
 
-def _added(actor: Actor, where: str, as_json: bool) -> int:
-    if as_json:
-        _print_json(_fields(actor))
-    else:
-        print(f"{actor.name} ({actor.kind}, {actor.id[:8]}) is known; {where}")
-        print(f"it may do nothing yet: `hold grant {actor.name} execute NAME` lets it")
-    return 0
-
-
-def _key_here(options: argparse.Namespace) -> int:
+def _key_here(options: Options) -> None:
     """The public key, for another host to add or a grant to name, before anybody knows of it."""
-    from holdfast.sdk import identity
-
     name = check_name(options.actor, "actor")
     try:
         own = identity.load(name)
@@ -188,22 +176,20 @@ def _key_here(options: argparse.Namespace) -> int:
         own = identity.make(name)
         identity.keep(own)
     if options.json:
-        _print_json({"name": name, "id": own.actor, "public_key": own.public.hex()})
+        print_json({"name": name, "id": own.actor, "public_key": own.public.hex()})
     else:
         print(own.public.hex())
-    return 0
 
 
 # -- the others -------------------------------------------------------------------------------
 
 
-def _ls(host: Host, options: argparse.Namespace) -> int:
+def _ls(host: Host, options: Options) -> None:
     actors = host.ask(access_messages.ListActors(0), access_messages.Actors).actors
     if options.json:
-        _print_json([_fields(actor) for actor in actors])
-        return 0
+        print_json([_fields(actor) for actor in actors])
+        return
     print(table(("NAME", "ID", "KIND", "COLOUR", "SINCE", "SHOWN AS"), [_row(a) for a in actors]))
-    return 0
 
 
 def _row(actor: Actor) -> tuple[str, ...]:
@@ -215,18 +201,16 @@ def _row(actor: Actor) -> tuple[str, ...]:
     return (actor.name, actor.id[:8], kind, str(actor.colour), since, sanitize(actor.display))
 
 
-def _show(host: Host, options: argparse.Namespace) -> int:
+def _show(host: Host, options: Options) -> None:
     shown = host.ask(access_messages.ShowActor(0, options.actor), access_messages.ActorShown)
     actor = shown.actor
     came = host.ask(ad.ListDevices(0), ad.Devices)
     grants = [each for each in came.devices if each.actor == actor.id]
-    from holdfast.cli.scope_options import Named, bounds_text, envelope_fields, rights_text
-
     if options.json:
         fields = [envelope_fields(each, actor.name) for each in shown.envelopes]
         came_with = [each.pack() for each in grants]
-        _print_json({**_fields(actor), "envelopes": fields, "grants": came_with})
-        return 0
+        print_json({**_fields(actor), "envelopes": fields, "grants": came_with})
+        return
     named, now = Named(host), time.time()
     local = ", the unix user's own" if actor.local else ""
     lines = [
@@ -240,52 +224,36 @@ def _show(host: Host, options: argparse.Namespace) -> int:
     if actor.revoked_at is not None:
         lines.append(("revoked", f"{clock(actor.revoked_at)}, {ago(now - actor.revoked_at)} ago"))
     envelopes = () if actor.revoked_at is not None else shown.envelopes
-    for each in envelopes:
-        bounds = bounds_text(each, now)
-        may = f"{rights_text(each)} in {named.place(each.scope)}"
-        lines.append(("may", f"{may}; {bounds}" if bounds else may))
+    lines += [("may", envelope_text(each, named, now)) for each in envelopes]
     lines += [("came with", _grant_text(each, came.names, named, now)) for each in grants]
-    if not envelopes and not any(_is_valid(each, now) for each in grants):
+    if not envelopes and all(ended_text(each.until, each.revoked_at, now) for each in grants):
         lines.append(("may", "nothing"))
     for name, value in lines:
         print(f"{name:<10}{value}")
-    return 0
 
 
 def _grant_text(grant: DeviceInfo, names: dict[str, str], named: Named, now: float) -> str:
-    """One grant by which it came in: worth something while it shows it."""
-    from holdfast.cli.scope_options import role_or_rights
-
+    """One grant it joined with; it counts while it is shown."""
     giver = names.get(grant.given_by, grant.given_by[:8] or "the host")
-    if grant.revoked_at is not None:
-        end = f"revoked {ago(now - grant.revoked_at)} ago"
-    elif _is_valid(grant, now):
-        end = f"until {clock(grant.until)}, {ago(grant.until - now)} from now"
-    else:
-        end = f"expired {ago(now - grant.until)} ago"
+    end = ended_text(grant.until, grant.revoked_at, now) or until_text(grant.until, now)
     may = f"{role_or_rights(grant.rights)} in {named.reach(grant.reach)}"
     return f"{may}; from {giver}{f', invite {grant.invite[:8]}' if grant.invite else ''}; {end}"
 
 
-def _is_valid(grant: DeviceInfo, now: float) -> bool:
-    return grant.revoked_at is None and now < grant.until
-
-
-def _revoke(host: Host, options: argparse.Namespace) -> int:
+def _revoke(host: Host, options: Options) -> None:
     actor = host.ask(
         access_messages.RevokeActor(0, options.actor), access_messages.ActorShown
     ).actor
     if options.json:
-        _print_json(_fields(actor))
+        print_json(_fields(actor))
     else:
         print(f"{actor.name} ({actor.id[:8]}) is revoked for good: it may do nothing")
-    return 0
 
 
-def _export(host: Host, options: argparse.Namespace) -> int:
+def _export(host: Host, options: Options) -> None:
     """As the host knows it, so that it can be exported where its private key is not."""
     actor = host.ask(access_messages.ShowActor(0, options.actor), access_messages.ActorShown).actor
-    _print_json(
+    print_json(
         {
             "name": actor.name,
             "id": actor.id,
@@ -295,17 +263,10 @@ def _export(host: Host, options: argparse.Namespace) -> int:
             "public_key": actor.key.hex(),
         }
     )
-    return 0
 
 
-def _fields(actor: Actor) -> dict[str, Any]:
+def _fields(actor: Actor) -> dict[str, object]:
     return {**actor.pack(), "key": actor.key.hex()}
-
-
-def _print_json(value: object) -> None:
-    import json
-
-    print(json.dumps(value, indent=1))
 
 
 _ACTIONS = {"add": _add, "ls": _ls, "show": _show, "revoke": _revoke, "export": _export}

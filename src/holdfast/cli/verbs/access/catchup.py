@@ -5,13 +5,10 @@ from __future__ import annotations
 import os
 import time
 
-from holdfast.cli.arguments import Parser, add_json, add_session, count, verb_parser
+from holdfast.cli.arguments import Options, Parser, count, print_json, verb_parser
+from holdfast.cli.text.handoff import lines
 from holdfast.sdk.client import Host
 from holdfast.wire.messages import turn as turn_messages
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    import argparse
 
 SUMMARY = "show what happened since you last looked"
 
@@ -25,25 +22,17 @@ def parser() -> Parser:
         "typed it, refused writes. Having looked counts: the next catchup begins here.",
         "  hold catchup build\n  hold catchup build --since 1 --json | jq .commands",
     )
-    parser.add_argument(
-        "--since", type=count, metavar="SEQ", help="from this journal record on instead"
-    )
-    add_json(parser)
-    add_session(parser)
+    parser.add_value("--since", "SEQ", "from this journal record on instead", type=count)
+    parser.add_json()
+    parser.add_session()
     return parser
 
 
-def run(options: argparse.Namespace) -> int:
+def run(options: Options) -> None:
     with Host(client="hold catchup") as host:
         request = turn_messages.CatchUp(0, options.session, options.since, os.urandom(8).hex())
         handoff = host.ask(request, turn_messages.CaughtUp).handoff
     if options.json:
-        import json
-
-        print(json.dumps(handoff.pack(), indent=1))
-        return 0
-    from holdfast.cli.text.handoff import lines
-
-    for line in lines(handoff, time.time()):
-        print(line)
-    return 0
+        print_json(handoff.pack())
+    else:
+        print(*lines(handoff, time.time()), sep="\n")

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import time
 
-from holdfast.cli.arguments import MixedParser, Parser, add_json, seconds, utf8, verb_parser
-from holdfast.cli.scope_options import Named, add_scope, bounds_text, envelope_fields, rights_text
-from holdfast.cli.scope_options import scope_text as _scope_text
+from holdfast.cli.arguments import MixedParser, Options, Parser, print_json, seconds, verb_parser
+from holdfast.cli.scope_options import (
+    Named,
+    add_scope,
+    bounds_text,
+    envelope_fields,
+    envelope_text,
+    role_or_rights,
+    scope_text,
+)
 from holdfast.cli.session_address import select_machine
+from holdfast.cli.text.table import table
+from holdfast.model.envelope import Envelope
 from holdfast.model.errors import InvalidArgument
 from holdfast.sdk.client import Host
 from holdfast.wire.messages import access as access_messages
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    import argparse
-
-    from holdfast.model.envelope import Envelope
 
 SUMMARY = "set what an actor may do, where, and for how long"
 
@@ -38,28 +41,25 @@ def parser() -> Parser:
         usage="hold grant ACTOR ROLE-OR-RIGHT... (NAME | --label L | --all) [OPTIONS]\n"
         "       hold grant --ls [NAME]",
     )
-    parser.add_argument("--ls", action="store_true", help="list what was granted instead")
+    parser.add_flag("--ls", help="list what was granted instead")
     add_scope(parser)
-    parser.add_argument("--expires", type=seconds, metavar="T", help="for so long (90s, 2m, 8h)")
-    parser.add_argument("--inputs-per-s", type=float, metavar="N", help="at most so many inputs")
-    parser.add_argument("--bytes-per-s", type=float, metavar="N", help="at most so many bytes")
-    add_json(parser)
-    parser.add_argument("actor", nargs="?", default="", type=utf8, metavar="ACTOR", help="to whom")
-    parser.add_argument(
-        "rights", nargs="*", type=utf8, metavar="RIGHT", help="roles and rights; then the session"
-    )
+    parser.add_value("--expires", "T", "for so long (90s, 2m, 8h)", type=seconds)
+    parser.add_value("--inputs-per-s", "N", "at most so many inputs", type=float)
+    parser.add_value("--bytes-per-s", "N", "at most so many bytes", type=float)
+    parser.add_json()
+    parser.add_value("actor", "ACTOR", "to whom", nargs="?", default="")
+    parser.add_value("rights", "RIGHT", "roles and rights; then the session", nargs="*")
     return parser
 
 
-def run(options: argparse.Namespace) -> int:
+def run(options: Options) -> None:
     if options.ls:
-        return _list(options)
-    session = (
-        ""
-        if _beyond_one_session(options) or not options.rights
-        else select_machine(options.rights.pop())
-    )
-    scope = _scope_text(options, session)
+        _list(options)
+        return
+    session = ""
+    if options.rights and not _beyond_one_session(options):
+        session = select_machine(options.rights.pop())
+    scope = scope_text(options, session)
     if not (options.actor and options.rights and scope):
         raise InvalidArgument(
             "who may do what, and where?",
@@ -77,10 +77,9 @@ def run(options: argparse.Namespace) -> int:
             options.bytes_per_s,
         )
         _say(host, host.ask(request, access_messages.Envelopes), options.json)
-    return 0
 
 
-def _beyond_one_session(options: argparse.Namespace) -> bool:
+def _beyond_one_session(options: Options) -> bool:
     return options.all or options.label is not None
 
 
@@ -88,16 +87,12 @@ def _say(host: Host, answer: access_messages.Envelopes, as_json: bool) -> None:
     (envelope,) = answer.envelopes
     name = answer.names.get(envelope.actor, envelope.actor)
     if as_json:
-        import json
-
-        print(json.dumps(envelope_fields(envelope, name), indent=1))
+        print_json(envelope_fields(envelope, name))
         return
-    bounds = bounds_text(envelope, time.time())
-    place = Named(host).place(envelope.scope)
-    print(f"{name} has {rights_text(envelope)} in {place}{f'; {bounds}' if bounds else ''}")
+    print(f"{name} has {envelope_text(envelope, Named(host), time.time())}")
 
 
-def _list(options: argparse.Namespace) -> int:
+def _list(options: Options) -> None:
     if options.rights or _beyond_one_session(options):
         raise InvalidArgument("--ls takes a session's name or nothing")
     session = select_machine(options.actor)
@@ -111,18 +106,15 @@ def _list(options: argparse.Namespace) -> int:
             envelope_fields(each, answer.names.get(each.actor, "")) for each in answer.envelopes
         ]
         print(json.dumps(rows, indent=1))
-        return 0
-    from holdfast.cli.text.table import table
-
+        return
     rows_text = [_row(each, answer.names, named) for each in answer.envelopes]
     print(table(("ACTOR", "WHERE", "MAY", "BOUNDS"), rows_text))
-    return 0
 
 
 def _row(envelope: Envelope, names: dict[str, str], named: Named) -> tuple[str, ...]:
     return (
         names.get(envelope.actor, envelope.actor),
         named.place(envelope.scope),
-        rights_text(envelope),
+        role_or_rights(envelope.rights),
         bounds_text(envelope, time.time()) or "-",
     )

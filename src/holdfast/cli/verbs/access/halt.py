@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from holdfast.cli.arguments import Parser, add_json, add_session, utf8, verb_parser
+from holdfast.cli.arguments import Options, Parser, verb_parser
 from holdfast.cli.text import halt_receipt
 from holdfast.sdk.client import Host
 from holdfast.wire.messages import turn as turn_messages
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    import argparse
 
 SUMMARY = "freeze everything in a session until it is resumed"
 
@@ -23,18 +19,15 @@ def parser() -> Parser:
         "up). Fails with halt_failed when the kernel did not confirm it.",
         "  hold halt build\n  hold halt build --only-actor bot --reason 'runaway download'",
     )
-    parser.add_argument(
-        "--only-actor", default="", type=utf8, metavar="X", help="freeze only what X started"
-    )
-    parser.add_argument("--reason", default="", type=utf8, metavar="R", help="for the record")
-    add_json(parser)
-    add_session(parser)
+    parser.add_value("--only-actor", "X", "freeze only what X started", default="")
+    parser.add_value("--reason", "R", "for the record", default="")
+    parser.add_json()
+    parser.add_session()
     return parser
 
 
-def run(options: argparse.Namespace) -> int:
+def run(options: Options) -> None:
     with Host(client="hold halt") as host:
         request = turn_messages.Halt(0, options.session, options.only_actor, options.reason)
         receipt = host.ask(request, turn_messages.Halted).receipt
     halt_receipt.tell(receipt, options.session, seized=False, as_json=options.json)
-    return 0

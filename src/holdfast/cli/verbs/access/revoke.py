@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from holdfast.cli.arguments import MixedParser, Parser, add_json, utf8, verb_parser
+from holdfast.cli.arguments import MixedParser, Options, Parser, print_json, verb_parser
 from holdfast.cli.scope_options import Named, add_scope, envelope_fields, scope_text
 from holdfast.model.errors import InvalidArgument
 from holdfast.sdk.client import Host
 from holdfast.wire.messages import access as access_messages
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    import argparse
 
 SUMMARY = "take an actor's rights away, in one session or everywhere"
 
@@ -26,15 +22,13 @@ def parser() -> Parser:
         usage="hold revoke ACTOR (NAME | --label L | --all) [OPTIONS]",
     )
     add_scope(parser)
-    add_json(parser)
-    parser.add_argument("actor", type=utf8, metavar="ACTOR", help="from whom")
-    parser.add_argument(
-        "session", nargs="?", default="", type=utf8, metavar="NAME", help="in this session"
-    )
+    parser.add_json()
+    parser.add_value("actor", "ACTOR", "from whom")
+    parser.add_value("session", "NAME", "in this session", nargs="?", default="")
     return parser
 
 
-def run(options: argparse.Namespace) -> int:
+def run(options: Options) -> None:
     scope = scope_text(options, options.session)
     if not scope or (options.session and not scope.startswith("session:")):
         raise InvalidArgument(
@@ -48,9 +42,6 @@ def run(options: argparse.Namespace) -> int:
         (envelope,) = answer.envelopes
         name = answer.names.get(envelope.actor, envelope.actor)
         if options.json:
-            import json
-
-            print(json.dumps(envelope_fields(envelope, name), indent=1))
+            print_json(envelope_fields(envelope, name))
         else:
             print(f"{name} has no rights in {Named(host).place(envelope.scope)} now")
-    return 0

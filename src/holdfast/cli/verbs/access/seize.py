@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from holdfast.cli.arguments import Parser, add_json, add_session, utf8, verb_parser
+from holdfast.cli.arguments import Options, Parser, verb_parser
 from holdfast.cli.text import halt_receipt
 from holdfast.sdk.client import Host
 from holdfast.wire.messages import turn as turn_messages
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    import argparse
 
 SUMMARY = "take the turn now, and optionally halt what runs"
 
@@ -26,21 +22,18 @@ def parser() -> Parser:
         "  hold seize build --only-actor bot\n"
         "  hold seize build --halt --json | jq .frozen",
     )
-    parser.add_argument("--halt", action="store_true", help="freeze the tree as well")
-    parser.add_argument(
-        "--only-actor", default="", type=utf8, metavar="X", help="freeze only what X started"
-    )
-    parser.add_argument("--reason", default="", type=utf8, metavar="R", help="for the record")
-    add_json(parser)
-    add_session(parser)
+    parser.add_flag("--halt", help="freeze the tree as well")
+    parser.add_value("--only-actor", "X", "freeze only what X started", default="")
+    parser.add_value("--reason", "R", "for the record", default="")
+    parser.add_json()
+    parser.add_session()
     return parser
 
 
-def run(options: argparse.Namespace) -> int:
+def run(options: Options) -> None:
     with Host(client="hold seize") as host:
         request = turn_messages.Seize(
             0, options.session, options.halt, options.only_actor, options.reason
         )
         receipt = host.ask(request, turn_messages.Halted).receipt
     halt_receipt.tell(receipt, options.session, seized=True, as_json=options.json)
-    return 0

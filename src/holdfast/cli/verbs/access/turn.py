@@ -3,29 +3,16 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 
-from holdfast.cli.arguments import (
-    MixedParser,
-    Parser,
-    add_json,
-    add_session,
-    seconds,
-    utf8,
-    verb_parser,
-)
+from holdfast.cli.arguments import MixedParser, Options, Parser, print_json, seconds, verb_parser
 from holdfast.cli.text.sanitize import sanitize
 from holdfast.cli.text.table import ago, clock
 from holdfast.model.errors import InvalidArgument, TimedOut
+from holdfast.model.turn_info import TurnInfo, WaitingInfo
 from holdfast.sdk.client import Host
 from holdfast.wire.messages import session as m
 from holdfast.wire.messages import turn as turn_messages
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    import argparse
-    from collections.abc import Iterator
-
-    from holdfast.model.turn_info import TurnInfo, WaitingInfo
 
 SUMMARY = "ask for the turn, give it up, or show who holds it"
 
@@ -58,17 +45,12 @@ def parser() -> Parser:
         "                       grant [ACTOR] | yield | handoff ACTOR [--message M] |\n"
         "                       revoke [--message M] | policy POLICY | blind | unblind]",
     )
-    parser.add_argument(
-        "--message", type=utf8, metavar="M", help="for the others to read, and for the record"
+    parser.add_value("--message", "M", "for the others to read, and for the record")
+    parser.add_value(
+        "--wait", "S", "request: until the turn is yours, at most so long", type=seconds
     )
-    parser.add_argument(
-        "--wait",
-        type=seconds,
-        metavar="S",
-        help="request: until the turn is yours, at most so long",
-    )
-    add_json(parser)
-    add_session(parser)
+    parser.add_json()
+    parser.add_session()
     parser.add_argument(
         "action",
         nargs="?",
@@ -77,29 +59,24 @@ def parser() -> Parser:
         default="show",
         help="default: show",
     )
-    parser.add_argument(
-        "to", nargs="?", default="", type=utf8, metavar="ACTOR", help="or the policy"
-    )
+    parser.add_value("to", "ACTOR", "or the policy", nargs="?", default="")
     return parser
 
 
-def run(options: argparse.Namespace) -> int:
+def run(options: Options) -> None:
     _check(options)
     with Host(client="hold turn") as host:
         shown = _done(host, options)
     if options.json:
-        import json
-
-        print(json.dumps({**shown.turn.pack(), "yours": shown.yours}, indent=1))
+        print_json({**shown.turn.pack(), "yours": shown.yours})
     elif options.action == "show":
         for name, value in _sheet(shown.turn, shown.yours):
             print(f"{name:<10}{value}")
     else:
         print(_sentence(shown, options))
-    return 0
 
 
-def _check(options: argparse.Namespace) -> None:
+def _check(options: Options) -> None:
     action = options.action
     if options.message is not None and action not in _SAYING:
         raise InvalidArgument(f"`hold turn NAME {action}` takes no --message")
@@ -112,7 +89,7 @@ def _check(options: argparse.Namespace) -> None:
         raise InvalidArgument(f"`hold turn NAME {action} {missing}` needs one more word")
 
 
-def _done(host: Host, options: argparse.Namespace) -> turn_messages.TurnShown:
+def _done(host: Host, options: Options) -> turn_messages.TurnShown:
     session, said = options.session, options.message or ""
     match options.action:
         case "request":
@@ -159,7 +136,7 @@ def _wait(host: Host, request: turn_messages.RequestTurn, wait_s: float) -> turn
         ) from None
 
 
-def _sentence(shown: turn_messages.TurnShown, options: argparse.Namespace) -> str:
+def _sentence(shown: turn_messages.TurnShown, options: Options) -> str:
     """What came of it."""
     turn, session = shown.turn, options.session
     if options.action == "policy":

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-from holdfast.cli.arguments import Parser, verb_parser
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    import argparse
+from holdfast.cli.arguments import Options, Parser, verb_parser
 
 SUMMARY = "print a completion script for bash, zsh or fish"
 
@@ -24,8 +20,7 @@ def parser() -> Parser:
     return parser
 
 
-def run(options: argparse.Namespace) -> int:
+def run(options: Options) -> None:
     from holdfast.cli.completion_script import script
 
     print(script(options.shell), end="")
-    return 0

@@ -5,15 +5,11 @@ from __future__ import annotations
 import contextlib
 import time
 
-from holdfast.cli.arguments import Parser, add_json, verb_parser
+from holdfast.cli.arguments import Options, Parser, print_json, verb_parser
 from holdfast.cli.text.table import ago
 from holdfast.model.errors import HostDown, HostLost, TimedOut
 from holdfast.model.limits import RECONNECT_DEADLINE_S
 from holdfast.sdk.client import Host
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    import argparse
 
 SUMMARY = "restart the daemon without disturbing sessions, or show its status"
 
@@ -27,16 +23,16 @@ def parser() -> Parser:
         "  hold daemon restart\n  hold daemon status --json",
     )
     parser.add_argument("action", choices=("restart", "status"), help="what to do")
-    add_json(parser)
+    parser.add_json()
     return parser
 
 
-def run(options: argparse.Namespace) -> int:
+def run(options: Options) -> None:
     with Host(client="hold daemon") as host:
-        return (_restart if options.action == "restart" else _status)(host, options.json)
+        (_restart if options.action == "restart" else _status)(host, options.json)
 
 
-def _restart(host: Host, as_json: bool) -> int:
+def _restart(host: Host, as_json: bool) -> None:
     began, old = time.monotonic(), host.connection.welcome.daemon_pid
     # It may close before its answer is read; the new pid tells the truth.
     with contextlib.suppress(HostLost):
@@ -49,7 +45,6 @@ def _restart(host: Host, as_json: bool) -> int:
         print(json.dumps({"old_pid": old, "new_pid": new, "seconds": round(seconds, 4)}))
     else:
         print(f"daemon {old} was replaced by {new} in {seconds:.2f} s; sessions carried on")
-    return 0
 
 
 def _await_other(host: Host, old: int) -> int:
@@ -66,21 +61,15 @@ def _await_other(host: Host, old: int) -> int:
     raise TimedOut(f"daemon {old} is still there", hint="see `hold doctor`")
 
 
-def _status(host: Host, as_json: bool) -> int:
+def _status(host: Host, as_json: bool) -> None:
     info = host.host()
     if as_json:
-        import json
-
-        print(json.dumps(info.pack(), indent=1))
-        return 0
+        print_json(info.pack())
+        return
+    up = ago(time.time() - info.started_at)
     times = "once" if info.restarts == 1 else f"{info.restarts} times"
-    print(f"daemon    {info.daemon_pid}, version {info.version}, up {_up(info.started_at)}")
+    print(f"daemon    {info.daemon_pid}, version {info.version}, up {up}")
     print(f"keeper    {info.keeper_pid}; it has replaced the daemon {times}")
     print(f"home      {info.home}")
     print(f"level     {info.level}")
     print(f"sessions  {info.sessions}")
-    return 0
-
-
-def _up(since: float) -> str:
-    return ago(time.time() - since)

@@ -8,13 +8,9 @@ import select
 import socket
 import struct
 
-from holdfast.cli.arguments import Parser, verb_parser
+from holdfast.cli.arguments import Options, Parser, verb_parser
 from holdfast.model.errors import HostLost, TimedOut
 from holdfast.sdk.client import Host
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    import argparse
 
 SUMMARY = "stop the host; refused while sessions live"
 
@@ -28,11 +24,11 @@ def parser() -> Parser:
         "while any lives this is refused, unless you say --end-sessions.",
         "  hold down\n  hold down --end-sessions      end them all (hang up, then kill), then stop",
     )
-    parser.add_argument("--end-sessions", action="store_true", help="end every session first")
+    parser.add_flag("--end-sessions", help="end every session first")
     return parser
 
 
-def run(options: argparse.Namespace) -> int:
+def run(options: Options) -> None:
     with Host(client="hold down") as host:
         keeper = _pidfd_of_keeper(host)
         # It may close before its answer is read; the keeper's end tells the truth.
@@ -40,7 +36,6 @@ def run(options: argparse.Namespace) -> int:
             host.shutdown(end_sessions=options.end_sessions)
         _await_end(keeper)
     print("the host is down")
-    return 0
 
 
 def _pidfd_of_keeper(host: Host) -> int:

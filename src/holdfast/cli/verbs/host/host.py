@@ -4,17 +4,12 @@ from __future__ import annotations
 
 import sys
 
-from holdfast.cli.arguments import Parser, add_json, utf8, verb_parser
+from holdfast.cli.arguments import Options, Parser, print_json, verb_parser
 from holdfast.cli.start_host import started_host
 from holdfast.cli.text.table import table
+from holdfast.model.info import RelayState
 from holdfast.sdk.reach.host_relays import settled
 from holdfast.wire.messages import relays as reach
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    import argparse
-
-    from holdfast.model.info import RelayState
 
 SUMMARY = "set or show the relays through which this host is reached"
 
@@ -35,27 +30,13 @@ def parser() -> Parser:
         "  hold host --no-relay https://relay.example\n"
         "  hold host --json",
     )
-    parser.add_argument(
-        "--relay",
-        metavar="URL",
-        type=utf8,
-        action="append",
-        default=[],
-        help="be at this relay too (may be repeated)",
-    )
-    parser.add_argument(
-        "--no-relay",
-        metavar="URL",
-        type=utf8,
-        action="append",
-        default=[],
-        help="leave this one (may be repeated)",
-    )
-    add_json(parser)
+    parser.add_values("--relay", "URL", "be at this relay too (may be repeated)")
+    parser.add_values("--no-relay", "URL", "leave this one (may be repeated)")
+    parser.add_json()
     return parser
 
 
-def run(options: argparse.Namespace) -> int:
+def run(options: Options) -> int:
     with started_host("hold host") as host:
         if options.relay or options.no_relay:
             request = reach.SetRelays(0, tuple(options.relay), tuple(options.no_relay))
@@ -73,9 +54,7 @@ def run(options: argparse.Namespace) -> int:
 
 def _show(relays: tuple[RelayState, ...], *, as_json: bool) -> None:
     if as_json:
-        import json
-
-        print(json.dumps([each.pack() for each in relays], indent=1))
+        print_json([each.pack() for each in relays])
     elif relays:
         urls = [each.address.partition("#")[0] or "its own" for each in relays]
         rows = [(url, each.source, each.said) for url, each in zip(urls, relays, strict=True)]

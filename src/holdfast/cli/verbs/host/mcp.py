@@ -4,13 +4,9 @@ from __future__ import annotations
 
 import os
 
-from holdfast.cli.arguments import Parser, utf8, verb_parser
+from holdfast.cli.arguments import Options, Parser, verb_parser
 from holdfast.model.errors import InvalidArgument, Unsupported
 from holdfast.sdk import identity
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    import argparse
 
 SUMMARY = "let an AI agent work in sessions, as an actor of its own (MCP)"
 
@@ -29,25 +25,17 @@ def parser() -> Parser:
         "  hold --as otto --on buildbox mcp --session build\n"
         "  hold --as otto mcp --http 7430",
     )
-    parser.add_argument(
-        "--session",
-        action="append",
-        default=[],
-        type=utf8,
-        metavar="SESSION",
-        help="only this one, by name or whole id; may be repeated",
-    )
-    parser.add_argument(
+    parser.add_values("--session", "SESSION", "only this one, by name or whole id; may be repeated")
+    parser.add_value(
         "--http",
-        metavar="[ADDRESS:]PORT",
-        type=utf8,
-        help="streamable HTTP on loopback instead; 0 takes any port. Every request bears a token, "
+        "[ADDRESS:]PORT",
+        "streamable HTTP on loopback instead; 0 takes any port. Every request bears a token, "
         f"which is printed, or taken from {_TOKEN}",
     )
     return parser
 
 
-def run(options: argparse.Namespace) -> int:
+def run(options: Options) -> None:
     actor = os.environ.get(identity.VARIABLE, "")
     if not actor:
         raise InvalidArgument(
@@ -67,4 +55,3 @@ def run(options: argparse.Namespace) -> int:
         serving.serve_http(desk, options.http, os.environ.get(_TOKEN, ""))
     else:
         serving.serve_stdio(desk)
-    return 0

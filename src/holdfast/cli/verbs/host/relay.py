@@ -6,11 +6,7 @@ from __future__ import annotations
 import os
 import sys
 
-from holdfast.cli.arguments import Parser, verb_parser
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    import argparse
+from holdfast.cli.arguments import Options, Parser, verb_parser
 
 SUMMARY = "run a relay, through which operators reach hosts they cannot reach directly"
 
@@ -31,23 +27,15 @@ def parser() -> Parser:
     parser.add_argument("--listen", metavar="ADDRESS:PORT", help="default 127.0.0.1:7420")
     parser.add_argument("--cert", metavar="FILE", help="TLS: the certificate with its chain, PEM")
     parser.add_argument("--key", metavar="FILE", help="TLS: its key, PEM. SIGHUP reads both again")
-    parser.add_argument(
-        "--self-signed", action="store_true", help="TLS with a certificate of its own, and kept"
-    )
-    parser.add_argument(
-        "--plain", action="store_true", help="no TLS on a public address: a proxy before it has it"
-    )
+    parser.add_flag("--self-signed", help="TLS with a certificate of its own, and kept")
+    parser.add_flag("--plain", help="no TLS on a public address: a proxy before it has it")
     parser.add_argument(
         "--name",
         metavar="HOST:PORT",
         action="append",
         help="how hosts dial it; a proof made for any other relay is refused (may be repeated)",
     )
-    parser.add_argument(
-        "--public-metrics",
-        action="store_true",
-        help="/metrics for everybody, not just this machine",
-    )
+    parser.add_flag("--public-metrics", help="/metrics for everybody, not just this machine")
     parser.add_argument(
         "--view-port",
         metavar="PORT",
@@ -84,7 +72,7 @@ def parser() -> Parser:
     return parser
 
 
-def run(options: argparse.Namespace) -> int:
+def run(options: Options) -> int:
     words: list[str] = []
     for name in ("listen", "cert", "key", "view_port", "registry", "nats_replicas", "cluster"):
         if (value := getattr(options, name)) is not None:

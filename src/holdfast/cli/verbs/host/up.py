@@ -6,16 +6,12 @@ import os
 import sys
 import time
 
-from holdfast.cli.arguments import Parser, utf8, verb_parser
+from holdfast.cli.arguments import Options, Parser, utf8, verb_parser
 from holdfast.cli.first_link import how_to_listen, say_how, show_link
 from holdfast.cli.start_host import start_host
 from holdfast.model.errors import AlreadyUp
 from holdfast.model.home import home_of
 from holdfast.model.listening import OFF, listening
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    import argparse
 
 SUMMARY = "start the host: keeper, daemon and relay"
 
@@ -28,13 +24,13 @@ def parser() -> Parser:
         "Start this user's host. It belongs to no terminal: it stays when you log out, and "
         "sessions end only by their own end or `hold end`. `hold run` starts one by itself if "
         "none runs. It has a relay of its own, on this machine only unless --listen says "
-        "otherwise, and prints a link by which another device comes in.",
+        "otherwise, and prints a link with which another device joins.",
         "  hold up -d           start and return\n"
         "  hold up              start, then follow its log; ^C stops following, not the host\n"
         "  hold up --listen 0.0.0.0            also for the network this machine is in, with TLS\n"
         "  HOLDFAST_HOME=/tmp/x hold up -d     a second one beside it",
     )
-    parser.add_argument("-d", "--detach", action="store_true", help="return once it serves")
+    parser.add_flag("-d", "--detach", help="return once it serves")
     relay = parser.add_mutually_exclusive_group()
     relay.add_argument(
         "--listen",
@@ -46,7 +42,7 @@ def parser() -> Parser:
     return parser
 
 
-def run(options: argparse.Namespace) -> int:
+def run(options: Options) -> None:
     home = home_of(os.environ, os.getuid())
     _choose_relay(options)
     try:
@@ -58,14 +54,13 @@ def run(options: argparse.Namespace) -> int:
     if options.detach:
         if os.environ.get(_RELAY) != OFF:
             say_how(home)
-        return 0
+        return
     show_link(home)
     print(f"the host is up; its log ({home.log}) follows, ^C leaves it running", file=sys.stderr)
     _follow(home.log)
-    return 0
 
 
-def _choose_relay(options: argparse.Namespace) -> None:
+def _choose_relay(options: Options) -> None:
     """Told to the daemon, and to each that follows it, by the environment."""
     if options.no_relay:
         os.environ[_RELAY] = OFF

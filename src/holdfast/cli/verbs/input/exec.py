@@ -5,24 +5,19 @@ from __future__ import annotations
 import contextlib
 import sys
 import time
+from collections.abc import Sequence
 
-from holdfast.cli.arguments import Parser, add_session, seconds, utf8, verb_parser
+from holdfast.cli.arguments import Options, Parser, seconds, utf8, verb_parser
 from holdfast.cli.text import raw_stdout
-from holdfast.model.errors import HoldfastError, HostDown, HostLost, InputUnknown, TimedOut
+from holdfast.model.errors import HostLost, TimedOut
+from holdfast.model.info import SessionInfo
 from holdfast.model.state import SessionState
 from holdfast.sdk.client import Host
-from holdfast.sdk.client_core.client_machine import expect, finish
+from holdfast.sdk.client_core.client_machine import finish
 from holdfast.sdk.client_core.event_reader import about_to_prompt, wait_for_state
+from holdfast.sdk.client_core.exec_reader import ExecReader
 from holdfast.sdk.client_core.retry_policy import PROMPT_S
 from holdfast.wire.messages import session as m
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    import argparse
-    from collections.abc import Sequence
-    from typing import Any
-
-    from holdfast.model.info import SessionInfo
 
 SUMMARY = "run one command line in a session's shell; print its output, exit with its status"
 
@@ -34,8 +29,8 @@ class _ExecParser(Parser):
     take `NAME` for both positionals as soon as an option is between them."""
 
     def parse_args(  # type: ignore[override]
-        self, args: Sequence[str] | None = None, namespace: Any = None
-    ) -> Any:
+        self, args: Sequence[str] | None = None, namespace: Options | None = None
+    ) -> Options:
         words = list(sys.argv[2:] if args is None else args)
         cut = words.index("--") if "--" in words else len(words)
         options = super().parse_args(words[:cut], namespace)
@@ -61,28 +56,36 @@ def parser() -> Parser:
         kind=_ExecParser,
         usage="hold exec NAME [--timeout S] -- CMD...",
     )
-    parser.add_argument(
-        "--timeout", type=seconds, metavar="S", help="wait at most this long (5, 90s, 2m, 1h)"
-    )
-    add_session(parser)
-    parser.add_argument(
-        "command", nargs="*", metavar="CMD", type=utf8, help="the command line, or its words"
-    )
+    parser.add_value("--timeout", "S", "wait at most this long (5, 90s, 2m, 1h)", type=seconds)
+    parser.add_session()
+    parser.add_value("command", "CMD", "the command line, or its words", nargs="*")
     return parser
 
 
-def run(options: argparse.Namespace) -> int:
+def run(options: Options) -> int:
     with Host(client="hold exec") as host:
         # By id from here on: the name may be another session's when we have to come back.
         info = host.show(options.session)
         if info.state is SessionState.WORKING and about_to_prompt(info):
             _await_prompt(info, options.timeout)
-        command = _Command(host, info, _line(options.command))
+        deadline = None if options.timeout is None else time.monotonic() + options.timeout
+        request = m.Exec(0, info.id, host.next_seq(info.id), _line(options.command))
+        reader = ExecReader(host.io(deadline), request)
         try:
-            return command.run(options.timeout)
+            return _print_to_end(reader)
         except KeyboardInterrupt:
-            print(f"hold: stopped waiting; {command.whereabouts()}", file=sys.stderr)
+            print(f"hold: stopped waiting; {_whereabouts(reader, info)}", file=sys.stderr)
             return EXIT_INTERRUPTED
+        except TimedOut:
+            raise TimedOut(
+                f"the command did not end within {options.timeout:g} s; "
+                f"{_whereabouts(reader, info)}",
+                hint=f"follow it: `hold tail -f {info.name}`",
+            ) from None
+        except HostLost as lost:
+            if reader.began:
+                lost.hint = f"when it is back: `hold show {info.name}`"
+            raise
 
 
 def _line(words: list[str]) -> str:
@@ -100,112 +103,33 @@ def _await_prompt(info: SessionInfo, timeout: float | None) -> None:
         finish(wait_for_state(watcher.io(deadline), info.id, (SessionState.PROMPT,)))
 
 
-class _Command:
-    """One command line on its way."""
+def _whereabouts(reader: ExecReader, info: SessionInfo) -> str:
+    if not reader.began:
+        return f"whether {info.name} began it is not known"
+    return f"it goes on in {info.name}"
 
-    def __init__(self, host: Host, info: SessionInfo, line: str) -> None:
-        self._host = host
-        self._info = info
-        self._line = line
-        self._seq = host.next_seq(info.id)
-        self._began = False
-        self._out = raw_stdout.Newlines()
 
-    def run(self, timeout: float | None) -> int:
-        deadline = None if timeout is None else time.monotonic() + timeout
-        for _ in range(2):
-            try:
-                return self._follow(deadline)
-            except HostLost as lost:
-                # Returns only when it is certain that nothing was typed.
-                self._find_out(lost)
-            except TimedOut:
-                self._flush()
-                raise TimedOut(
-                    f"the command did not end within {timeout:g} s; {self.whereabouts()}",
-                    hint=f"follow it: `hold tail -f {self._info.name}`",
-                ) from None
-        raise InputUnknown("the host was lost twice", hint="see `hold daemon status`")
-
-    def whereabouts(self) -> str:
-        if not self._began:
-            return f"whether {self._info.name} began it is not known"
-        return f"it goes on in {self._info.name}"
-
-    def _follow(self, deadline: float | None) -> int:
-        connection = self._host.connection
-        request = m.Exec(connection.next_id(), self._info.id, self._seq, self._line)
-        connection.send(request)
-        while True:
-            left = None if deadline is None else max(0.0, deadline - time.monotonic())
-            answer = connection.answer_to(request.id, left)
-            if isinstance(answer, m.ExecBegan):
-                self._began = True
-            elif isinstance(answer, m.ExecOutput):
-                self._print(answer.data)
-            elif isinstance(answer, m.ExecEnded):
-                self._flush()
-                return self._ended(answer)
-
-    def _print(self, data: bytes) -> None:
-        if sys.stdout.isatty():
-            raw_stdout.write(data)
-        else:
-            self._out.write(data)
-
-    def _flush(self) -> None:
-        self._out.close()
-
-    def _ended(self, ended: m.ExecEnded) -> int:
-        if ended.lost_bytes:
-            print(
-                f"hold: {ended.lost_bytes} bytes of output rolled off before they could be read",
-                file=sys.stderr,
-            )
-        if not self._began:
-            print("hold: the shell did not run this line; see `hold screen`", file=sys.stderr)
-        return ended.status & 0xFF
-
-    def _find_out(self, lost: HostLost) -> None:
-        """The daemon was replaced. The session's ledger knows whether the line was typed; the
-        stream of its output, though, ended with the old daemon."""
-        self._flush()
-        try:
-            self._host.come_back()
-            taken = finish(self._taken())
-            info = self._host.show(self._info.id)
-        except (HostDown, HostLost) as error:
-            raise InputUnknown(
-                f"the host was lost; {self.whereabouts()}", hint=error.hint
-            ) from lost
-        if taken:
-            raise self._interrupted(info) from lost
-
-    async def _taken(self) -> bool:
-        io = self._host.io()
-        channel = self._host.next_channel()
-        attach = m.Attach(0, self._info.id, channel, observe=True, raw=True)
-        attached = expect(await io.exchange(attach), m.Attached)
-        await io.exchange(m.Detach(0, channel))
-        return attached.input_seq >= self._seq
-
-    def _interrupted(self, info: SessionInfo) -> HoldfastError:
-        name, last = info.name, info.last_command
-        mine = (
-            last is not None and last.began_at >= self._info.created_at and last.text == self._line
+def _print_to_end(reader: ExecReader) -> int:
+    """Its exit status. After a lost connection its output comes from the beginning again, and what
+    was printed already is left out by its offset."""
+    out = raw_stdout.Newlines()
+    write = raw_stdout.write if sys.stdout.isatty() else out.write
+    end: int | None = None  # offset behind what was printed
+    missed = 0
+    try:
+        while not isinstance(answer := finish(reader.next()), m.ExecEnded):
+            if isinstance(answer, m.ExecOutput):
+                end = answer.offset if end is None else end
+                missed += max(0, answer.offset - end)
+                write(answer.data[max(0, end - answer.offset) :])
+                end = max(end, answer.offset + len(answer.data))
+    finally:
+        out.close()
+    missed = max(missed, 0 if reader.joined else answer.lost_bytes)
+    if missed:
+        print(
+            f"hold: {missed} bytes of output rolled off before they could be read", file=sys.stderr
         )
-        if last is None or not mine:
-            return InputUnknown(
-                "the daemon was replaced before the shell reported this command; it was typed",
-                hint=f"look at `hold screen {name}` before you run it again",
-            )
-        where = f"`hold tail {name} --since {last.began_offset}` has its output"
-        if last.status is None:
-            return HostLost(
-                "the daemon was replaced while the command ran; it is still running",
-                hint=f"`hold wait {name} --for prompt`, then {where}",
-            )
-        return HostLost(
-            f"the daemon was replaced while the command ran; it ended with {last.status}",
-            hint=where,
-        )
+    if not reader.began:
+        print("hold: the shell did not run this line; see `hold screen`", file=sys.stderr)
+    return answer.status & 0xFF

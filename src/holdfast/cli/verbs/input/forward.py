@@ -6,14 +6,14 @@ import argparse
 import contextlib
 import sys
 
-from holdfast.cli.arguments import MixedParser, Parser, add_session, verb_parser
+from holdfast.cli.arguments import MixedParser, Options, Parser, verb_parser
 from holdfast.cli.text.sanitize import sanitize
+from holdfast.model.graph import Graph
 from holdfast.model.record import Record
+from holdfast.model.state import Ending
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from holdfast.model.graph import Graph
-    from holdfast.model.state import Ending
     from holdfast.sdk.forward import Forwarder, ForwardEvent
 
 SUMMARY = "forward a port of a session's programs to this machine"
@@ -43,23 +43,21 @@ def parser() -> Parser:
         "  hold forward build 3000 -v          report each connection",
         kind=MixedParser,
     )
-    parser.add_argument(
+    parser.add_value(
         "--listen",
-        metavar="ADDRESS",
-        default="127.0.0.1",
+        "ADDRESS",
+        "where to listen; default 127.0.0.1. Whoever gets there acts as you",
         type=_address,
-        help="where to listen; default 127.0.0.1. Whoever gets there acts as you",
+        default="127.0.0.1",
     )
-    parser.add_argument(
-        "-v", "--verbose", action="store_true", help="report each connection on standard error"
-    )
-    add_session(parser)
-    parser.add_argument(
+    parser.add_flag("-v", "--verbose", help="report each connection on standard error")
+    parser.add_session()
+    parser.add_value(
         "ports",
-        metavar="PORT[:LOCALPORT]",
-        nargs="+",
+        "PORT[:LOCALPORT]",
+        "of the session, and here; without LOCALPORT the same if it is free, 0 for any",
         type=wanted,
-        help="of the session, and here; without LOCALPORT the same if it is free, 0 for any",
+        nargs="+",
     )
     return parser
 
@@ -84,15 +82,14 @@ def _is_port(text: str, least: int) -> bool:
     return text.isascii() and text.isdecimal() and least <= int(text[:6]) <= _PORT_MAX
 
 
-def run(options: argparse.Namespace) -> int:
+def run(options: Options) -> None:
     import asyncio
 
     ending = asyncio.run(_forward(options))
     print(f"hold: the session ended: {ending}", file=sys.stderr)
-    return 0
 
 
-async def _forward(options: argparse.Namespace) -> Ending:
+async def _forward(options: Options) -> Ending:
     from holdfast.sdk.client import Host
     from holdfast.sdk.forward import Forwarder
 
@@ -107,7 +104,7 @@ async def _forward(options: argparse.Namespace) -> Ending:
         forwarder.close()
 
 
-async def _listen(forwarder: Forwarder, options: argparse.Namespace, graph: Graph) -> None:
+async def _listen(forwarder: Forwarder, options: Options, graph: Graph) -> None:
     if not options.listen.startswith(_LOOPBACK):
         _say(f"whoever reaches {options.listen} talks to the session's programs as you")
     name = sanitize(forwarder.info.name)

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from holdfast.cli.arguments import Parser, add_session, utf8, verb_parser
+from holdfast.cli.arguments import Options, Parser, verb_parser
 from holdfast.sdk.client import Host
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    import argparse
 
 SUMMARY = "press keys by name: C-c, Enter, Up, F5"
 
@@ -21,12 +17,11 @@ def parser() -> Parser:
         "  hold keys build C-c\n  hold keys editor Esc : w q Enter\n"
         "  hold keys menu Down Down Enter",
     )
-    add_session(parser)
-    parser.add_argument("keys", nargs="+", metavar="KEY", type=utf8, help="key names, in order")
+    parser.add_session()
+    parser.add_value("keys", "KEY", "key names, in order", nargs="+")
     return parser
 
 
-def run(options: argparse.Namespace) -> int:
+def run(options: Options) -> None:
     with Host(client="hold keys") as host:
         host.keys(options.session, options.keys)
-    return 0

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from holdfast.cli.arguments import Parser, add_session, size, verb_parser
+from holdfast.cli.arguments import Options, Parser, size, verb_parser
 from holdfast.sdk.client import Host
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    import argparse
 
 SUMMARY = "set the size of a session's terminal"
 
@@ -19,12 +15,11 @@ def parser() -> Parser:
         "that size. A terminal that attaches later sets it again, unless it only observes.",
         "  hold resize build 120x40",
     )
-    add_session(parser)
-    parser.add_argument("size", metavar="COLSxROWS", type=size, help="columns and rows")
+    parser.add_session()
+    parser.add_value("size", "COLSxROWS", "columns and rows", type=size)
     return parser
 
 
-def run(options: argparse.Namespace) -> int:
+def run(options: Options) -> None:
     with Host(client="hold resize") as host:
         host.resize(options.session, options.size)
-    return 0

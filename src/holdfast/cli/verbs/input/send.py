@@ -4,14 +4,10 @@ from __future__ import annotations
 
 import sys
 
-from holdfast.cli.arguments import Parser, add_json, add_session, utf8, verb_parser
+from holdfast.cli.arguments import Options, Parser, verb_parser
 from holdfast.model.errors import InvalidArgument
 from holdfast.model.limits import INPUT_MAX_BYTES
 from holdfast.sdk.client import Host
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    import argparse
 
 SUMMARY = "type text into a session"
 
@@ -25,17 +21,17 @@ def parser() -> Parser:
         "  hold send build --enter -- -v       text that begins with a dash\n"
         "  git diff | hold send review -       text from standard input",
     )
-    parser.add_argument("--enter", action="store_true", help="press Enter after it")
-    add_json(parser)
-    add_session(parser)
-    parser.add_argument("text", metavar="TEXT", type=utf8, help="the text; - reads standard input")
+    parser.add_flag("--enter", help="press Enter after it")
+    parser.add_json()
+    parser.add_session()
+    parser.add_value("text", "TEXT", "the text; - reads standard input")
     return parser
 
 
-def run(options: argparse.Namespace) -> int:
+def run(options: Options) -> None:
     text = _standard_input() if options.text == "-" else options.text
     if not text and not options.enter:
-        return 0
+        return
     with Host(client="hold send") as host:
         accepted = host.send(options.session, text, enter=options.enter)
     if options.json:
@@ -43,7 +39,6 @@ def run(options: argparse.Namespace) -> int:
 
         # `id` numbers the request on this connection; it means nothing outside of it.
         print(json.dumps({k: v for k, v in accepted.pack().items() if k != "id"}))
-    return 0
 
 
 def _standard_input() -> str:

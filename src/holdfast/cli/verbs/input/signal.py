@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from holdfast.cli.arguments import Parser, add_session, verb_parser
-from holdfast.sdk.client import Host
+from argparse import ArgumentTypeError
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    import argparse
+from holdfast.cli.arguments import Options, Parser, verb_parser
+from holdfast.sdk.client import Host
 
 SUMMARY = "send a signal to the foreground job"
 
@@ -19,19 +17,17 @@ def parser() -> Parser:
         "would reach, also when the program does not listen to the terminal.",
         "  hold signal build INT\n  hold signal build SIGTERM\n  hold signal build 9",
     )
-    add_session(parser)
-    parser.add_argument("signal", metavar="SIG", type=_number, help="a name or a number")
+    parser.add_session()
+    parser.add_value("signal", "SIG", "a name or a number", type=_number)
     return parser
 
 
-def run(options: argparse.Namespace) -> int:
+def run(options: Options) -> None:
     with Host(client="hold signal") as host:
         host.signal(options.session, options.signal)
-    return 0
 
 
 def _number(text: str) -> int:
-    import argparse
     from signal import SIGRTMAX, Signals
 
     name = text.upper()
@@ -40,4 +36,4 @@ def _number(text: str) -> int:
         return int(known)
     if text.isdecimal() and 1 <= int(text) <= SIGRTMAX:
         return int(text)
-    raise argparse.ArgumentTypeError(f"no signal is called {text[:40]!r}")
+    raise ArgumentTypeError(f"no signal is called {text[:40]!r}")

@@ -9,20 +9,15 @@ from __future__ import annotations
 import os
 import time
 
-from holdfast.cli.arguments import Parser, add_json, count, seconds, utf8, verb_parser
-from holdfast.cli.scope_options import role_or_rights
-from holdfast.cli.text.table import ago, clock
+from holdfast.cli.arguments import Options, Parser, count, seconds, utf8, verb_parser
+from holdfast.cli.scope_options import role_or_rights, until_text
+from holdfast.cli.text.table import ago
 from holdfast.model.actor import check_name
 from holdfast.model.envelope import ROLES
 from holdfast.model.errors import InvalidArgument, StorageFailed
+from holdfast.model.grant import Grant, GrantChain, Reach
 from holdfast.model.ids import SessionId
 from holdfast.sdk import identity
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    import argparse
-
-    from holdfast.model.grant import Grant, GrantChain, Reach
 
 SUMMARY = "delegate part of your grant to an agent, for a short time"
 
@@ -47,34 +42,25 @@ def parser() -> Parser:
     where.add_argument("--session", type=utf8, metavar="S", help="in this session only")
     where.add_argument("--label", type=utf8, metavar="L", help="in sessions with this label only")
     parser.add_argument("--role", choices=tuple(ROLES), required=True, help="what it may do")
-    parser.add_argument(
-        "--for",
-        type=seconds,
-        dest="lasts",
-        default=_LASTS_S,
-        metavar="T",
-        help="for so long (default: 15m)",
+    parser.add_value(
+        "--for", "T", "for so long (default: 15m)", type=seconds, dest="lasts", default=_LASTS_S
     )
-    parser.add_argument(
+    parser.add_value(
         "--delegations",
+        "N",
+        "how often it may be handed on again (default: 0)",
         type=count,
         default=0,
-        metavar="N",
-        help="how often it may be handed on again (default: 0)",
     )
-    parser.add_argument("--inputs-per-s", type=float, metavar="N", help="at most so many inputs")
-    parser.add_argument("--bytes-per-s", type=float, metavar="N", help="at most so many bytes")
-    parser.add_argument(
-        "--output", type=utf8, metavar="FILE", help="write it to this file, readable for you alone"
-    )
-    add_json(parser)
-    parser.add_argument(
-        "to", type=utf8, metavar="ACTOR-KEY|NAME", help="a public key, or whose key is here"
-    )
+    parser.add_value("--inputs-per-s", "N", "at most so many inputs", type=float)
+    parser.add_value("--bytes-per-s", "N", "at most so many bytes", type=float)
+    parser.add_value("--output", "FILE", "write it to this file, readable for you alone")
+    parser.add_json()
+    parser.add_value("to", "ACTOR-KEY|NAME", "a public key, or whose key is here")
     return parser
 
 
-def run(options: argparse.Namespace) -> int:
+def run(options: Options) -> None:
     from holdfast.wire.grants import chain_text, extend
 
     chain, holder = _own()
@@ -89,7 +75,6 @@ def run(options: argparse.Namespace) -> int:
         print(_said(options, grant))
     else:
         print(text)
-    return 0
 
 
 def _own() -> tuple[GrantChain, identity.Identity]:
@@ -118,7 +103,7 @@ def _own() -> tuple[GrantChain, identity.Identity]:
     return chain, holder
 
 
-def _grant(options: argparse.Namespace, chain: GrantChain, holder: identity.Identity) -> Grant:
+def _grant(options: Options, chain: GrantChain, holder: identity.Identity) -> Grant:
     from holdfast.model.grant import SERIAL_BYTES, Grant
 
     own, now = chain.last, int(time.time())
@@ -156,7 +141,7 @@ def _key(text: str) -> bytes:
     return identity.load(text).public
 
 
-def _reach(options: argparse.Namespace, own: Reach) -> Reach:
+def _reach(options: Options, own: Reach) -> Reach:
     step = ""
     if options.label is not None:
         step = f"label:{check_name(options.label, 'label')}"
@@ -185,9 +170,9 @@ def _write(path: str, text: str) -> None:
         raise StorageFailed(f"cannot write {path}: {error.strerror}") from error
 
 
-def _said(options: argparse.Namespace, grant: Grant) -> str:
+def _said(options: Options, grant: Grant) -> str:
     where = "everywhere you may" if not grant.reach.steps else str(grant.reach)
-    until = f"until {clock(grant.expires)}, {ago(grant.expires - time.time())} from now"
+    until = until_text(grant.expires, time.time())
     return f"{options.to[:40]} has {role_or_rights(grant.rights)} in {where}, {until}"
 
 

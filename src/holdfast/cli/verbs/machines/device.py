@@ -1,21 +1,16 @@
-"""`hold device`: who came in by an invite, or with what somebody handed on."""
+"""`hold device`: devices that joined by an invite or with a delegated grant."""
 
 from __future__ import annotations
 
 import time
 
-from holdfast.cli.arguments import MixedParser, Parser, add_json, utf8, verb_parser
-from holdfast.cli.scope_options import Named, role_or_rights
+from holdfast.cli.arguments import MixedParser, Options, Parser, print_json, verb_parser
+from holdfast.cli.scope_options import Named, ended_text, role_or_rights
 from holdfast.cli.text.table import ago, table
+from holdfast.model.admission import DeviceInfo
 from holdfast.model.errors import InvalidArgument
 from holdfast.sdk.client import Host
 from holdfast.wire.messages import admission as ad
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    import argparse
-
-    from holdfast.model.admission import DeviceInfo
 
 SUMMARY = "list devices that joined by an invite or a grant, or revoke one"
 
@@ -31,28 +26,27 @@ def parser() -> Parser:
         kind=MixedParser,
         usage="hold device ls | revoke NAME [OPTIONS]",
     )
-    add_json(parser)
+    parser.add_json()
     parser.add_argument("action", choices=("ls", "revoke"), help="what to do")
-    parser.add_argument("actor", nargs="?", default="", type=utf8, metavar="NAME", help="to whom")
+    parser.add_value("actor", "NAME", "to whom", nargs="?", default="")
     return parser
 
 
-def run(options: argparse.Namespace) -> int:
+def run(options: Options) -> None:
     if (options.action == "revoke") is not bool(options.actor):
         raise InvalidArgument("write `hold device revoke NAME`, or `hold device ls`")
     with Host(client="hold device") as host:
-        return (_revoke if options.action == "revoke" else _ls)(host, options)
+        (_revoke if options.action == "revoke" else _ls)(host, options)
 
 
-def _ls(host: Host, options: argparse.Namespace) -> int:
+def _ls(host: Host, options: Options) -> None:
     answer = host.ask(ad.ListDevices(0), ad.Devices)
     if options.json:
-        _print_json([each.pack() for each in answer.devices])
-        return 0
+        print_json([each.pack() for each in answer.devices])
+        return
     named, now = Named(host), time.time()
     rows = [_row(each, answer.names, named, now) for each in answer.devices]
     print(table(("NAME", "ID", "MAY", "WHERE", "GIVEN BY", "SINCE", "SEEN", "UNTIL"), rows))
-    return 0
 
 
 def _row(device: DeviceInfo, names: dict[str, str], named: Named, now: float) -> tuple[str, ...]:
@@ -65,30 +59,16 @@ def _row(device: DeviceInfo, names: dict[str, str], named: Named, now: float) ->
         f"{giver}, invite {device.invite[:8]}" if device.invite else giver,
         f"{ago(now - device.came_at)} ago",
         "now" if device.here else f"{ago(now - device.seen_at)} ago",
-        _until(device, now),
+        ended_text(device.until, device.revoked_at, now) or f"{ago(device.until - now)} from now",
     )
 
 
-def _until(device: DeviceInfo, now: float) -> str:
-    if device.revoked_at is not None:
-        return f"revoked {ago(now - device.revoked_at)} ago"
-    left = device.until - now
-    return f"{ago(left)} from now" if left > 0 else f"expired {ago(-left)} ago"
-
-
-def _revoke(host: Host, options: argparse.Namespace) -> int:
+def _revoke(host: Host, options: Options) -> None:
     answer = host.ask(ad.RevokeDevice(0, options.actor), ad.Devices)
     if options.json:
-        _print_json([each.pack() for each in answer.devices])
-        return 0
+        print_json([each.pack() for each in answer.devices])
+        return
     gone = list(dict.fromkeys(each.name or each.actor[:8] for each in answer.devices))
     print(f"{gone[0] if gone else options.actor}'s access is revoked")
     if len(gone) > 1:
         print(f"revoked with it, because they had it from there: {', '.join(gone[1:])}")
-    return 0
-
-
-def _print_json(value: object) -> None:
-    import json
-
-    print(json.dumps(value, indent=1))

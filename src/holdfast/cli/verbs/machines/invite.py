@@ -1,4 +1,4 @@
-"""`hold invite`: a link by which a device comes in that the host does not know yet.
+"""`hold invite`: a link with which a device joins that the host does not know yet.
 
 The code in the link is printed once and kept nowhere; the host has only a proof of it.
 """
@@ -9,21 +9,26 @@ import contextlib
 import sys
 import time
 
-from holdfast.cli.arguments import MixedParser, Parser, add_json, count, seconds, utf8, verb_parser
+from holdfast.cli.arguments import (
+    MixedParser,
+    Options,
+    Parser,
+    count,
+    print_json,
+    seconds,
+    utf8,
+    verb_parser,
+)
 from holdfast.cli.first_link import OWN_DEVICE, say_if_only_here
-from holdfast.cli.scope_options import Named, role_or_rights, scope_text
-from holdfast.cli.text.table import ago, clock, lasting, table
+from holdfast.cli.scope_options import Named, role_or_rights, scope_text, until_text
+from holdfast.cli.text.qr_code import print_code
+from holdfast.cli.text.table import ago, lasting, table
+from holdfast.model.admission import InviteInfo
 from holdfast.model.envelope import ROLES
 from holdfast.model.errors import InvalidArgument, NotPermitted
 from holdfast.sdk.client import Host
 from holdfast.sdk.reach.host_relays import wait_until_reached
 from holdfast.wire.messages import admission as ad
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    import argparse
-
-    from holdfast.model.admission import InviteInfo
 
 SUMMARY = "create an invite link for another device"
 
@@ -57,49 +62,43 @@ def parser() -> Parser:
     )
     where.add_argument("--all", action="store_true", help="to every session, now and later")
     parser.add_argument("--role", choices=tuple(ROLES), help="the role granted to whoever joins")
-    parser.add_argument(
-        "--expires", type=seconds, metavar="T", help="how long the link is good (default: 8h)"
-    )
-    parser.add_argument("--uses", type=count, metavar="N", help="for so many devices (default: 1)")
-    parser.add_argument(
+    parser.add_value("--expires", "T", "how long the link is good (default: 8h)", type=seconds)
+    parser.add_value("--uses", "N", "for so many devices (default: 1)", type=count)
+    parser.add_value(
         "--for",
+        "T",
+        "how long a device may do so from when it joins (default: 30d)",
         type=seconds,
         dest="lasts",
-        metavar="T",
-        help="how long a device may do so from when it comes in (default: 30d)",
     )
-    parser.add_argument(
+    parser.add_value(
         "--delegations",
+        "N",
+        "how often it may be handed on, as `hold delegate` does (default: 1)",
         type=count,
-        metavar="N",
-        help="how often it may be handed on, as `hold delegate` does (default: 1)",
     )
-    parser.add_argument("--inputs-per-s", type=float, metavar="N", help="at most so many inputs")
-    parser.add_argument("--bytes-per-s", type=float, metavar="N", help="at most so many bytes")
-    parser.add_argument("--no-qr", action="store_true", help="print no QR code")
-    parser.add_argument("--ended", action="store_true", help="with ls: also those that ended")
-    parser.add_argument(
-        "--devices",
-        action="store_true",
-        help="with revoke: also revoke the devices that joined by it",
-    )
-    add_json(parser)
+    parser.add_value("--inputs-per-s", "N", "at most so many inputs", type=float)
+    parser.add_value("--bytes-per-s", "N", "at most so many bytes", type=float)
+    parser.add_flag("--no-qr", help="print no QR code")
+    parser.add_flag("--ended", help="with ls: also those that ended")
+    parser.add_flag("--devices", help="with revoke: also revoke the devices that joined by it")
+    parser.add_json()
     parser.add_argument("action", nargs="?", choices=("ls", "revoke"), help="instead of making one")
-    parser.add_argument("invite", nargs="?", default="", type=utf8, metavar="ID", help="which one")
+    parser.add_value("invite", "ID", "which one", nargs="?", default="")
     return parser
 
 
-def run(options: argparse.Namespace) -> int:
+def run(options: Options) -> None:
     _check(options)
     with Host(client="hold invite") as host:
-        return _ACTIONS[options.action](host, options)
+        _ACTIONS[options.action](host, options)
 
 
 _MAKING = ("session", "label", "role", "expires", "uses", "lasts", "delegations")
 _RATES = ("inputs_per_s", "bytes_per_s")
 
 
-def _check(options: argparse.Namespace) -> None:
+def _check(options: Options) -> None:
     given = [name for name in (*_MAKING, *_RATES) if getattr(options, name) is not None]
     if options.action is None:
         if options.ended or options.devices:
@@ -124,7 +123,7 @@ def _check(options: argparse.Namespace) -> None:
 # -- making one -------------------------------------------------------------------------------
 
 
-def _make(host: Host, options: argparse.Namespace) -> int:
+def _make(host: Host, options: Options) -> None:
     scope = scope_text(options, options.session or "")
     request = ad.MakeInvite(
         0,
@@ -141,30 +140,19 @@ def _make(host: Host, options: argparse.Namespace) -> int:
         wait_until_reached(host, _RELAY_S)
     made = host.ask(request, ad.InviteMade)
     if options.json:
-        _print_json({**made.invite.pack(), "link": made.link})
-        return 0
+        print_json({**made.invite.pack(), "link": made.link})
+        return
     print(made.link)
     if sys.stdout.isatty() and not options.no_qr:
-        _draw(made.link)
+        print_code(made.link)
     _explain(host, made.invite)
     say_if_only_here(made.link)
-    return 0
-
-
-def _draw(link: str) -> None:
-    import shutil
-
-    from holdfast.cli.text.qr_code import drawn
-
-    code = drawn(link, shutil.get_terminal_size().columns)
-    print(code or "(this terminal is too narrow for a QR code)")
 
 
 def _explain(host: Host, invite: InviteInfo) -> None:
     now = time.time()
     who = "one device" if invite.uses == 1 else f"{invite.uses} devices"
-    until = f"until {clock(invite.expires_at)}, {ago(invite.expires_at - now)} from now"
-    print(f"lets {who} in, {until}")
+    print(f"lets {who} in, {until_text(invite.expires_at, now)}")
     where = Named(host).reach(invite.reach)
     each = "" if invite.uses == 1 else " each"
     print(f"with {role_or_rights(invite.rights)} in {where}, for {lasting(invite.lasts_s)}{each}")
@@ -175,17 +163,16 @@ def _explain(host: Host, invite: InviteInfo) -> None:
 # -- the others -------------------------------------------------------------------------------
 
 
-def _ls(host: Host, options: argparse.Namespace) -> int:
+def _ls(host: Host, options: Options) -> None:
     answer = host.ask(ad.ListInvites(0), ad.Invites)
     now = time.time()
     found = [each for each in answer.invites if options.ended or not _ended(each, now)]
     if options.json:
-        _print_json([each.pack() for each in found])
-        return 0
+        print_json([each.pack() for each in found])
+        return
     named = Named(host)
     rows = [_row(each, answer.names, named, now) for each in found]
     print(table(("ID", "WHERE", "MAY", "USED", "BY", "LINK"), rows))
-    return 0
 
 
 def _row(invite: InviteInfo, names: dict[str, str], named: Named, now: float) -> tuple[str, ...]:
@@ -200,7 +187,7 @@ def _row(invite: InviteInfo, names: dict[str, str], named: Named, now: float) ->
 
 
 def _ended(invite: InviteInfo, now: float) -> str:
-    """Why nobody new comes in by it; "": somebody may."""
+    """Why nobody can join with it; "": somebody may."""
     from holdfast.model.limits import INVITE_WRONG_MAX
 
     if invite.revoked_at is not None:
@@ -212,28 +199,17 @@ def _ended(invite: InviteInfo, now: float) -> str:
     return "used" if len(invite.joined) >= invite.uses else ""
 
 
-def _revoke(host: Host, options: argparse.Namespace) -> int:
+def _revoke(host: Host, options: Options) -> None:
     answer = host.ask(ad.RevokeInvite(0, options.invite, options.devices), ad.Invites)
     (invite,) = answer.invites
     if options.json:
-        _print_json(invite.pack())
-        return 0
+        print_json(invite.pack())
+        return
     print(f"the invite {invite.invite[:8]} is revoked")
     if invite.joined:
-        came = ", ".join(names_of(invite.joined, answer.names))
+        came = ", ".join(answer.names.get(each, each[:8]) for each in invite.joined)
         what = "are revoked" if options.devices else "stay; --devices revokes them"
         print(f"devices that joined by it {what}: {came}")
-    return 0
-
-
-def names_of(actors: tuple[str, ...], names: dict[str, str]) -> list[str]:
-    return [names.get(each, each[:8]) for each in actors]
-
-
-def _print_json(value: object) -> None:
-    import json
-
-    print(json.dumps(value, indent=1))
 
 
 _ACTIONS = {None: _make, "ls": _ls, "revoke": _revoke}

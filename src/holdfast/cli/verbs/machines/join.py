@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-from holdfast.cli.arguments import Parser, utf8, verb_parser
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    import argparse
+from holdfast.cli.arguments import Options, Parser, verb_parser
 
 SUMMARY = "join a machine with an invite link"
 
@@ -14,30 +10,37 @@ SUMMARY = "join a machine with an invite link"
 def parser() -> Parser:
     parser = verb_parser(
         "join",
-        "Come in by a link that `hold invite` made on another machine. A key is made for this "
+        "Join with a link that `hold invite` made on another machine. A key is made for this "
         "device if it has none; what it may do there, and until when, the invite says. The link is "
         "secret until it is used. '-' reads it from standard input, so that it is in no history.",
         "  hold join 'https://relay.example/i#…'\n"
         "  hold join - --as laptop --machine build < link.txt\n"
         "  hold attach build/main",
     )
-    parser.add_argument("link", metavar="LINK", type=utf8, help="the whole link, in quotes; or -")
-    parser.add_argument(
-        "--as", dest="name", metavar="NAME", default="", type=utf8,
-        help="what this device is called there; default: this machine's name",
-    )  # fmt: skip
-    parser.add_argument(
-        "--machine", metavar="NAME", default="", type=utf8,
-        help="what the machine is called here; default: what it calls itself",
-    )  # fmt: skip
-    parser.add_argument(
-        "--key", metavar="NAME", default="", type=utf8,
-        help="the actor's key to come in with; default: `device`, made when it is not there",
-    )  # fmt: skip
+    parser.add_value("link", "LINK", "the whole link, in quotes; or -")
+    parser.add_value(
+        "--as",
+        "NAME",
+        "what this device is called there; default: this machine's name",
+        dest="name",
+        default="",
+    )
+    parser.add_value(
+        "--machine",
+        "NAME",
+        "what the machine is called here; default: what it calls itself",
+        default="",
+    )
+    parser.add_value(
+        "--key",
+        "NAME",
+        "the actor's key to join with; default: `device`, made when it is not there",
+        default="",
+    )
     return parser
 
 
-def run(options: argparse.Namespace) -> int:
+def run(options: Options) -> None:
     from holdfast.sdk.reach.join import join
 
     link = options.link
@@ -49,4 +52,3 @@ def run(options: argparse.Namespace) -> int:
     print(f"{machine.name} is known here now (it calls itself {machine.host}).")
     print("  hold ls                       its sessions, with all others")
     print(f"  hold attach {machine.name}/NAME")
-    return 0

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import time
 
-from holdfast.cli.arguments import MixedParser, Parser, add_json, utf8, verb_parser
+from holdfast.cli.arguments import MixedParser, Options, Parser, print_json, utf8, verb_parser
 from holdfast.cli.text.sanitize import sanitize
 from holdfast.cli.text.table import ago, table
 from holdfast.model.errors import HoldfastError, InvalidArgument
 from holdfast.sdk.reach import machines
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    import argparse
 
 SUMMARY = "list the machines you have joined, or forget one"
 
@@ -29,16 +24,16 @@ def parser() -> Parser:
     )
     parser.add_argument("what", nargs="?", choices=("ls", "forget"), default="ls")
     parser.add_argument("machine", nargs="?", default="", type=utf8, metavar="NAME")
-    add_json(parser)
+    parser.add_json()
     return parser
 
 
-def run(options: argparse.Namespace) -> int:
+def run(options: Options) -> None:
     if options.what == "forget":
         if not options.machine:
             raise InvalidArgument("which machine?", hint="`hold machines forget NAME`")
         machines.forget(options.machine)
-        return 0
+        return
     known = machines.machines()
     reached = _reached() if known else {}
     if options.json:
@@ -53,11 +48,11 @@ def run(options: argparse.Namespace) -> int:
             }
             for each in known
         ]
-        print(json.dumps(rows, indent=1))
-        return 0
+        print_json(rows)
+        return
     if not known:
         print("no machines; `hold join LINK` adds one, which `hold up` prints there")
-        return 0
+        return
     now = time.time()
     lines = []
     for each in known:
@@ -67,7 +62,6 @@ def run(options: argparse.Namespace) -> int:
             (each.name, sanitize(each.host), state, ago(now - each.joined_at), each.relays[0])
         )
     print(table(("NAME", "HOST", "STATE", "JOINED", "RELAY"), lines))
-    return 0
 
 
 def _reached() -> dict[str, int | str]:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import sys
 
-from holdfast.cli.arguments import Parser, add_json, add_session, verb_parser
+from holdfast.cli.arguments import Options, Parser, print_json, verb_parser
+from holdfast.cli.text.graph import render
 from holdfast.sdk.client import Host
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    import argparse
 
 SUMMARY = "show a session's processes, files, sockets and terminal"
 
@@ -24,25 +23,17 @@ def parser() -> Parser:
         "  hold graph build\n"
         "  hold graph web --json | jq '.processes[].sockets[] | select(.state == \"listen\")'",
     )
-    add_json(parser)
-    add_session(parser)
+    parser.add_json()
+    parser.add_session()
     return parser
 
 
-def run(options: argparse.Namespace) -> int:
+def run(options: Options) -> None:
     with Host(client="hold graph") as host:
         graph = host.graph(options.session)
     if options.json:
-        import json
-
-        print(json.dumps(graph.pack(), indent=1))
-        return 0
-    import os
-    import shutil
-
-    from holdfast.cli.text.graph import render
-
+        print_json(graph.pack())
+        return
     terminal = sys.stdout.isatty()
     width = shutil.get_terminal_size().columns if terminal else _WIDTH_WITHOUT_TERMINAL
     print(render(graph, width=width, color=terminal and not os.environ.get("NO_COLOR")), end="")
-    return 0

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from holdfast.cli.arguments import Parser, add_json, add_session, verb_parser
+from holdfast.cli.arguments import Options, Parser, verb_parser
 from holdfast.sdk.client import Host
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    import argparse
 
 SUMMARY = "print a session's screen as it is now"
 
@@ -19,13 +15,13 @@ def parser() -> Parser:
         "  hold screen build\n  hold screen build --scrollback | less\n"
         "  hold screen build --json | jq -r .title",
     )
-    parser.add_argument("--scrollback", action="store_true", help="with the lines above the screen")
-    add_json(parser)
-    add_session(parser)
+    parser.add_flag("--scrollback", help="with the lines above the screen")
+    parser.add_json()
+    parser.add_session()
     return parser
 
 
-def run(options: argparse.Namespace) -> int:
+def run(options: Options) -> None:
     with Host(client="hold screen") as host:
         shown = host.screen(options.session, scrollback=options.scrollback)
     if options.json:
@@ -37,4 +33,3 @@ def run(options: argparse.Namespace) -> int:
     else:
         text = shown.text.rstrip("\n")
         print(text, end="\n" if text else "")
-    return 0

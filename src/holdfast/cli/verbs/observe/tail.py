@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 
-from holdfast.cli.arguments import Parser, add_session, count, verb_parser
+from holdfast.cli.arguments import Options, Parser, count, verb_parser
 from holdfast.cli.text import raw_stdout
 from holdfast.sdk.client import Host
 from holdfast.sdk.client_core.client_machine import finish
 from holdfast.sdk.client_core.output_reader import OutputReader, Piece
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    import argparse
-    from collections.abc import Callable
 
 SUMMARY = "print a session's output, and follow it"
 
@@ -30,15 +26,15 @@ def parser() -> Parser:
         "  hold tail build --since 4096  from this offset on (`hold show` has offsets)\n"
         "  hold tail build --plain | grep error",
     )
-    parser.add_argument("-f", "--follow", action="store_true", help="go on until the session ends")
-    parser.add_argument("--since", type=count, metavar="OFFSET", help="from this output offset on")
+    parser.add_flag("-f", "--follow", help="go on until the session ends")
+    parser.add_value("--since", "OFFSET", "from this output offset on", type=count)
     parser.add_argument("-n", "--lines", type=count, metavar="N", help="the last N lines only")
-    parser.add_argument("--plain", action="store_true", help="without escape sequences")
-    add_session(parser)
+    parser.add_flag("--plain", help="without escape sequences")
+    parser.add_session()
     return parser
 
 
-def run(options: argparse.Namespace) -> int:
+def run(options: Options) -> int:
     with Host(client="hold tail") as host:
         # From offset 0: the host answers with a Gap up to what it still holds.
         output = OutputReader(host.io(), options.session, options.since or 0)
@@ -52,7 +48,7 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _print(output: OutputReader, head: int, options: argparse.Namespace) -> None:
+def _print(output: OutputReader, head: int, options: Options) -> None:
     write = _plain_writer() if options.plain else _byte_writer()
     last = _LastLines(options.lines) if options.lines is not None else None
     while options.follow or output.offset < head:
@@ -76,8 +72,6 @@ def _print(output: OutputReader, head: int, options: argparse.Namespace) -> None
 def _byte_writer() -> Callable[[bytes], None]:
     """Byte for byte; but a terminal is not asked what the program asked its own: the answers would
     be typed into the reader's shell."""
-    import sys
-
     if not sys.stdout.isatty():
         return raw_stdout.write
     from holdfast.wire.terminal_queries import strip_queries

@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
+import re
 import time
 
-from holdfast.cli.arguments import Parser, add_session, count, seconds, utf8, verb_parser
+from holdfast.cli.arguments import Options, Parser, count, seconds, verb_parser
 from holdfast.model.errors import InvalidArgument, SessionEnded, TimedOut
 from holdfast.model.state import SessionState
 from holdfast.sdk.client import Host
 from holdfast.sdk.client_core.client_machine import finish
 from holdfast.sdk.client_core.event_reader import wait_for_state
 from holdfast.wire.messages import session as m
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    import argparse
-    import re
-    from collections.abc import Callable
-
-    Wait = Callable[[Host, argparse.Namespace, "float | None"], int]
 
 SUMMARY = "wait for a prompt, a question, a text or the end of a session"
 
@@ -42,69 +35,64 @@ def parser() -> Parser:
         "  hold wait web --for 'text:Listening on .*:3000'\n"
         '  hold wait deploy --for secret && hold send deploy --enter "$TOKEN"',
     )
-    parser.add_argument(
+    parser.add_value(
         "--for",
+        "WHAT",
+        "prompt, input, secret, stopped, exit, or text:REGEX (Python syntax, by lines)",
         dest="wanted",
         required=True,
-        type=utf8,
-        metavar="WHAT",
-        help="prompt, input, secret, stopped, exit, or text:REGEX (Python syntax, by lines)",
     )
-    parser.add_argument("--timeout", type=seconds, metavar="S", help="give up after this long")
-    parser.add_argument(
+    parser.add_value("--timeout", "S", "give up after this long", type=seconds)
+    parser.add_value(
         "--since",
+        "OFFSET",
+        "with text: look in the output from here on, not at the screen",
         type=count,
-        metavar="OFFSET",
-        help="with text: look in the output from here on, not at the screen",
     )
-    parser.add_argument(
-        "--status", action="store_true", help="with exit: exit with its status, 128+N for a signal"
-    )
-    add_session(parser)
+    parser.add_flag("--status", help="with exit: exit with its status, 128+N for a signal")
+    parser.add_session()
     return parser
 
 
-def run(options: argparse.Namespace) -> int:
-    wait = _chosen(options)
+def run(options: Options) -> int:
+    regex = _checked(options.wanted)
     deadline = None if options.timeout is None else time.monotonic() + options.timeout
     with Host(client="hold wait") as host:
         try:
-            return wait(host, options, deadline)
+            if regex is None:
+                return _for_state(host, options, deadline)
+            _for_text(host, options, regex, deadline)
         except TimedOut:
             raise TimedOut(
                 f"{options.session} did not reach {options.wanted!r} within {options.timeout:g} s",
                 hint=f"`hold show {options.session}` shows what it does",
             ) from None
+    return 0
 
 
-def _chosen(options: argparse.Namespace) -> Wait:
-    """What to wait with. A mistake in it is reported before anything is waited for."""
-    if options.wanted.startswith("text:"):
+def _checked(wanted: str) -> re.Pattern[str] | None:
+    """The text to wait for; None: a state. A mistake is reported before anything is waited for."""
+    if wanted.startswith("text:"):
         from holdfast.sdk.client_core.text_wait import pattern
 
-        regex = pattern(options.wanted[5:])
-        return lambda host, opts, deadline: _for_text(host, opts, regex, deadline)
-    if options.wanted not in STATES:
+        return pattern(wanted[5:])
+    if wanted not in STATES:
         raise InvalidArgument(
-            f"cannot wait for {options.wanted[:40]!r}",
-            hint=f"one of {', '.join(STATES)}, text:REGEX",
+            f"cannot wait for {wanted[:40]!r}", hint=f"one of {', '.join(STATES)}, text:REGEX"
         )
-    return _for_state
+    return None
 
 
-def _for_text(
-    host: Host, options: argparse.Namespace, regex: re.Pattern[str], deadline: float | None
-) -> int:
+def _for_text(host: Host, options: Options, regex: re.Pattern[str], deadline: float | None) -> None:
     from holdfast.sdk.client_core.text_wait import wait_for_text
 
     info = host.show(options.session)
     if info.ending is not None:
         raise SessionEnded(f"{info.name} has ended: {info.ending}")
     finish(wait_for_text(host.io(deadline), info.id, regex, options.since))
-    return 0
 
 
-def _for_state(host: Host, options: argparse.Namespace, deadline: float | None) -> int:
+def _for_state(host: Host, options: Options, deadline: float | None) -> int:
     wanted = STATES[options.wanted]
     event = finish(wait_for_state(host.io(deadline), options.session, (wanted,)))
     if event.state is not wanted:

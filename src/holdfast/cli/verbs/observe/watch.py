@@ -5,15 +5,11 @@ from __future__ import annotations
 import sys
 import time
 
-from holdfast.cli.arguments import Parser, add_json, utf8, verb_parser
+from holdfast.cli.arguments import Options, Parser, verb_parser
 from holdfast.sdk.client import Host
 from holdfast.sdk.client_core.client_machine import finish
 from holdfast.sdk.client_core.event_reader import EventReader
 from holdfast.wire.messages import session as m
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    import argparse
 
 SUMMARY = "print each change of state as it happens"
 
@@ -26,19 +22,18 @@ def parser() -> Parser:
         "  hold watch build\n"
         "  hold watch --json | jq -c 'select(.state == \"input\") | [.name, .waiting_line]'",
     )
-    add_json(parser)
-    parser.add_argument(
+    parser.add_json()
+    parser.add_value(
         "session",
-        metavar="NAME",
+        "NAME",
+        "a session's name, id or start of its id; default: all",
         nargs="?",
         default="",
-        type=utf8,
-        help="a session's name, id or start of its id; default: all",
     )
     return parser
 
 
-def run(options: argparse.Namespace) -> int:
+def run(options: Options) -> None:
     with Host(client="hold watch") as host:
         reader = EventReader(host.io(), options.session)
         while True:
@@ -48,7 +43,7 @@ def run(options: argparse.Namespace) -> int:
             elif isinstance(event, m.StateEvent):
                 print(_line(event, options.json), flush=True)
                 if options.session and event.ending is not None:
-                    return 0
+                    return
 
 
 def _line(event: m.StateEvent, as_json: bool) -> str:

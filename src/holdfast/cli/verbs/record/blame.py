@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from holdfast.cli.arguments import Parser, add_json, add_session, verb_parser
+from argparse import ArgumentTypeError
+from collections.abc import Iterator
+
+from holdfast.cli.arguments import Options, Parser, verb_parser
+from holdfast.cli.text.sanitize import sanitize
+from holdfast.cli.text.table import clock
+from holdfast.model.info import BlameLine
 from holdfast.sdk.client import Host
 from holdfast.wire.messages import journal as journal_messages
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    import argparse
-    from collections.abc import Iterator
-
-    from holdfast.model.info import BlameLine
 
 SUMMARY = "show which command and actor produced each line"
 
@@ -29,15 +28,13 @@ def parser() -> Parser:
         "  hold blame build -L 10,20\n"
         "  hold blame build -L 10, --json | jq 'select(.actor == \"bot\").text'",
     )
-    parser.add_argument(
-        "-L", dest="lines", type=_range, default=(1, None), metavar="A,B", help="only these lines"
-    )
-    add_json(parser)
-    add_session(parser)
+    parser.add_value("-L", "A,B", "only these lines", type=_range, dest="lines", default=(1, None))
+    parser.add_json()
+    parser.add_session()
     return parser
 
 
-def run(options: argparse.Namespace) -> int:
+def run(options: Options) -> None:
     with Host(client="hold blame") as host:
         lines = _lines(host, options.session, *options.lines)
         if options.json:
@@ -47,25 +44,21 @@ def run(options: argparse.Namespace) -> int:
                 print(json.dumps(line.pack()))
         else:
             _print(list(lines))
-    return 0
 
 
 def _range(text: str) -> tuple[int, int | None]:
     """A,B or A, or ,B or A alone."""
-    import argparse
-
     first, comma, last = text.partition(",")
     wrong = any(part and not part.isdecimal() for part in (first, last))
     begin = int(first or 1) if not wrong else 0
     end = (int(last) if last else None) if comma else begin
     if wrong or not first + last or begin < 1 or (end is not None and end < begin):
-        raise argparse.ArgumentTypeError(f"not a range of lines like 10,20: {text[:40]!r}")
+        raise ArgumentTypeError(f"not a range of lines like 10,20: {text[:40]!r}")
     return begin, end
 
 
 def _lines(host: Host, session: str, first: int, last: int | None) -> Iterator[BlameLine]:
     """As many answers as it takes."""
-
     while last is None or first <= last:
         blamed = host.ask(journal_messages.Blame(0, session, first, last), journal_messages.Blamed)
         yield from blamed.lines
@@ -75,9 +68,6 @@ def _lines(host: Host, session: str, first: int, last: int | None) -> Iterator[B
 
 
 def _print(lines: list[BlameLine]) -> None:
-    from holdfast.cli.text.sanitize import sanitize
-    from holdfast.cli.text.table import clock
-
     rows = [
         (
             sanitize(line.actor) or "-",

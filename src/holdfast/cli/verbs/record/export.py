@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from holdfast.cli.arguments import Parser, add_session, verb_parser
+from holdfast.cli.arguments import Options, Parser, verb_parser
+from holdfast.cli.journal.asciicast import cast, recording
+from holdfast.cli.journal.export_provenance import provenance
+from holdfast.cli.journal.files import write_file
+from holdfast.cli.journal.pages import NumberedEntry, Pages
+from holdfast.journal.excerpt import excerpt
+from holdfast.journal.proof import SignedProof
 from holdfast.model.errors import HoldfastError
+from holdfast.model.info import SessionInfo
 from holdfast.sdk.client import Host
+from holdfast.sdk.client_core.client_machine import finish
+from holdfast.sdk.client_core.output_reader import OutputReader, Piece
 from holdfast.wire.messages import journal as journal_messages
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    import argparse
-
-    from holdfast.cli.journal.pages import NumberedEntry, Pages
-    from holdfast.model.info import SessionInfo
 
 SUMMARY = "export a session's output as an asciicast, with provenance"
 
@@ -30,20 +32,15 @@ def parser() -> Parser:
         "  hold proof check build.cast.provenance.json --records build.records",
     )
     parser.add_argument("-o", dest="out", default="", metavar="FILE", help="default: NAME.cast")
-    parser.add_argument("--input", action="store_true", help="typed keys too; never secret ones")
+    parser.add_flag("--input", help="typed keys too; never secret ones")
     parser.add_argument(
         "--records", default="", metavar="FILE", help="the journal's records too, for the proof"
     )
-    add_session(parser)
+    parser.add_session()
     return parser
 
 
-def run(options: argparse.Namespace) -> int:
-    from holdfast.cli.journal.asciicast import cast, recording
-    from holdfast.cli.journal.export_provenance import provenance
-    from holdfast.cli.journal.files import write_file
-    from holdfast.cli.journal.pages import Pages
-
+def run(options: Options) -> None:
     with Host(client="hold export") as host:
         info, held_from, held = _output(host, options.session)
         pages = Pages(host, info.id)
@@ -69,17 +66,11 @@ def run(options: argparse.Namespace) -> int:
     print(f"{path}: {len(held)} bytes of output, {held_from} before them are no longer held")
     print(f"{beside}: {len(kept)} journal entries{'' if proof else ', NOT proven'}")
     if options.records:
-        from holdfast.journal.excerpt import excerpt
-
         write_file(options.records, list(excerpt(each.record for each in kept)))
-    return 0
 
 
 def _output(host: Host, session: str) -> tuple[SessionInfo, int, bytes]:
     """What is held now, and from which offset on."""
-    from holdfast.sdk.client_core.client_machine import finish
-    from holdfast.sdk.client_core.output_reader import OutputReader, Piece
-
     output = OutputReader(host.io(), session, 0)
     info = finish(output.open()).info
     pieces: list[bytes] = []
@@ -107,8 +98,6 @@ def _journal(pages: Pages) -> tuple[list[NumberedEntry], str]:
 
 def _proof(host: Host, session: str, kept: list[NumberedEntry]) -> tuple[str, str]:
     """The signed proof of these entries, or why there is none."""
-    from holdfast.journal.proof import SignedProof
-
     if not kept:
         return "", "the journal cannot be read"
     try:

@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
+import json
 import sys
 import time
+from argparse import ArgumentTypeError
+from collections.abc import Iterator
 
-from holdfast.cli.arguments import Parser, add_json, add_session, utf8, verb_parser
+from holdfast.cli.arguments import Options, Parser, seconds, verb_parser
+from holdfast.cli.journal.pages import NumberedEntry, Pages
+from holdfast.cli.text.journal_entry import fields, what
+from holdfast.cli.text.sanitize import sanitize
+from holdfast.cli.text.table import clock
+from holdfast.journal.entries import BY_TAG, MAY_FOLLOW, InputEntry, SealEntry
+from holdfast.model.errors import InvalidArgument
 from holdfast.sdk.client import Host
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    import argparse
-    from collections.abc import Iterator
-
-    from holdfast.cli.journal.pages import NumberedEntry, Pages
 
 SUMMARY = "show what was done to a session, and by whom"
 
 _FOLLOW_S = 0.5  # between looks for new entries
-_UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 
 
 def parser() -> Parser:
@@ -32,37 +33,26 @@ def parser() -> Parser:
         "  hold log build --kind command_began --kind command_ended\n"
         "  hold log build --since 120 --json | jq -r .hash",
     )
-    parser.add_argument("--actor", type=utf8, default="", metavar="A", help="only of this actor")
-    parser.add_argument(
-        "--since", type=_since, metavar="SEQ|AGE", help="from this entry on, or of the last 10m, 2h"
+    parser.add_value("--actor", "A", "only of this actor", default="")
+    parser.add_value(
+        "--since", "SEQ|AGE", "from this entry on, or of the last 10m, 2h", type=_since
     )
-    parser.add_argument(
-        "--kind",
-        dest="kinds",
-        action="append",
-        default=[],
-        type=utf8,
-        metavar="K",
-        help="only this kind; may be repeated",
-    )
-    parser.add_argument("-f", "--follow", action="store_true", help="go on until it is closed")
-    add_json(parser)
-    add_session(parser)
+    parser.add_values("--kind", "K", "only this kind; may be repeated", dest="kinds")
+    parser.add_flag("-f", "--follow", help="go on until it is closed")
+    parser.add_json()
+    parser.add_session()
     return parser
 
 
-def run(options: argparse.Namespace) -> int:
-    from holdfast.cli.journal.pages import Pages
-
+def run(options: Options) -> None:
     _check_kinds(options.kinds)
     with Host(client="hold log") as host:
         pages = Pages(host, options.session)
-        wanted = _Wanted(options, pages)
         show = _print_json if options.json else _Lines(seals="sealed" in options.kinds)
         for kept in _entries(pages, _first(options.since, pages), follow=options.follow):
             if kept is None:
                 _flush(show)
-            elif wanted(kept):
+            elif _wanted(kept, options, pages):
                 show(kept, pages)
         _flush(show)
     if pages.unlinked:
@@ -71,22 +61,18 @@ def run(options: argparse.Namespace) -> int:
             f"see `hold verify {pages.session[:8]}`",
             file=sys.stderr,
         )
-    return 0
 
 
 def _since(text: str) -> int | float:
     """An entry's number as an int, or an age in seconds as a float."""
-    import argparse
-
     if text.isdecimal() and len(text) < 18:
         return int(text)
     try:
-        age = float(text[:-1]) * _UNITS[text[-1:]]
-        if 0 <= age < 1e10:
-            return age
-        raise ValueError(text)
-    except (KeyError, ValueError):
-        raise argparse.ArgumentTypeError(
+        if text[-1:].isalpha():
+            return seconds(text)
+        raise ArgumentTypeError(text)
+    except ArgumentTypeError:
+        raise ArgumentTypeError(
             f"not an entry's number and not an age like 90s, 10m, 2h, 1d: {text[:40]!r}"
         ) from None
 
@@ -98,9 +84,6 @@ def _first(since: int | float | None, pages: Pages) -> int:
 
 
 def _check_kinds(kinds: list[str]) -> None:
-    from holdfast.journal.entries import BY_TAG
-    from holdfast.model.errors import InvalidArgument
-
     for kind in kinds:
         if kind not in BY_TAG:
             raise InvalidArgument(
@@ -110,8 +93,6 @@ def _check_kinds(kinds: list[str]) -> None:
 
 def _entries(pages: Pages, first: int, *, follow: bool) -> Iterator[NumberedEntry | None]:
     """Entries as they come; None when there is none for now."""
-    from holdfast.journal.entries import MAY_FOLLOW
-
     closed = False
     while True:
         for kept in pages.entries(first):
@@ -124,24 +105,14 @@ def _entries(pages: Pages, first: int, *, follow: bool) -> Iterator[NumberedEntr
         time.sleep(_FOLLOW_S)
 
 
-class _Wanted:
-    """Whether an entry is asked for."""
-
-    def __init__(self, options: argparse.Namespace, pages: Pages) -> None:
-        self._actor, self._kinds, self._pages = options.actor, options.kinds, pages
-
-    def __call__(self, kept: NumberedEntry) -> bool:
-        entry = kept.entry
-        if self._kinds and entry.body.tag not in self._kinds:
-            return False
-        return not self._actor or self._actor in (entry.actor, self._pages.name(entry.actor))
+def _wanted(kept: NumberedEntry, options: Options, pages: Pages) -> bool:
+    entry = kept.entry
+    if options.kinds and entry.body.tag not in options.kinds:
+        return False
+    return not options.actor or options.actor in (entry.actor, pages.name(entry.actor))
 
 
 def _print_json(kept: NumberedEntry, pages: Pages) -> None:
-    import json
-
-    from holdfast.cli.text.journal_entry import fields
-
     print(json.dumps(fields(kept, pages.name)))
 
 
@@ -161,8 +132,6 @@ class _Lines:
         self._pages: Pages | None = None
 
     def __call__(self, kept: NumberedEntry, pages: Pages) -> None:
-        from holdfast.journal.entries import InputEntry, SealEntry
-
         self._pages = pages
         body = kept.entry.body
         if isinstance(body, SealEntry) and not self._seals:
@@ -182,8 +151,6 @@ class _Lines:
             self._held, self._through = kept, kept.entry.seq
 
     def _continues(self, kept: NumberedEntry) -> bool:
-        from holdfast.journal.entries import InputEntry
-
         if self._held is None:
             return False
         held, body = self._held.entry.body, kept.entry.body
@@ -196,10 +163,6 @@ class _Lines:
             self._line(held, self._through)
 
     def _line(self, kept: NumberedEntry, through: int) -> None:
-        from holdfast.cli.text.journal_entry import what
-        from holdfast.cli.text.sanitize import sanitize
-        from holdfast.cli.text.table import clock
-
         assert self._pages is not None
         entry, name = kept.entry, self._pages.name
         number = str(entry.seq) if through == entry.seq else f"{entry.seq}-{through}"

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from holdfast.cli.arguments import MixedParser, Parser, utf8, verb_parser
-from holdfast.model.errors import InvalidArgument
+from holdfast.cli.arguments import MixedParser, Options, Parser, verb_parser
+from holdfast.cli.journal.files import write_file
+from holdfast.cli.journal.pages import Pages
+from holdfast.cli.journal.proof_check import checked
+from holdfast.journal.excerpt import excerpt
+from holdfast.journal.proof import SignedProof, check_witness
+from holdfast.model.errors import InvalidArgument, JournalDamaged
 from holdfast.sdk.client import Host
 from holdfast.wire.messages import journal as journal_messages
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    import argparse
-
-    from holdfast.wire.messages.journal import Proven
 
 SUMMARY = "make or check a proof of a range of the journal"
 
@@ -24,8 +23,8 @@ def parser() -> Parser:
         "Prove that the journal's entries FROM to TO are one unbroken chain: a 36-byte witness in "
         "hexadecimal, and a proof signed by the host. `hold proof check` checks either without a "
         "host, and exits with 0 only when it is valid. The witness needs the records and the "
-        "session's id, and is worth what the way you got it by is worth. The signed proof stands "
-        "alone; with the records it shows what they say, too.",
+        "session's id, and is as trustworthy as the channel it came by. The signed proof needs "
+        "neither; with the records it shows what they say, too.",
         "  hold proof build 1 last -o build.proof --records build.records\n"
         "  hold proof check build.proof --session 85scy2rce36rayr08p0d6181tq\n"
         "  hold proof check build.proof --records build.records\n"
@@ -39,27 +38,17 @@ def parser() -> Parser:
     parser.add_argument(
         "--records", default="", metavar="FILE", help="the range's records: written, or checked"
     )
-    parser.add_argument(
-        "--session", dest="id", type=utf8, metavar="ID", help="check: whose it must be"
-    )
-    parser.add_argument(
-        "--from", dest="first", type=int, metavar="N", help="check: where it must begin"
-    )
-    parser.add_argument("--to", dest="last", type=int, metavar="N", help="check: where it must end")
-    parser.add_argument(
-        "session", type=utf8, metavar="NAME", help="a session's name or id; or the word check"
-    )
-    parser.add_argument(
-        "rest", nargs="*", type=utf8, metavar="FROM TO", help="entries; or what is to be checked"
-    )
+    parser.add_value("--session", "ID", "check: whose it must be", dest="id")
+    parser.add_value("--from", "N", "check: where it must begin", type=int, dest="first")
+    parser.add_value("--to", "N", "check: where it must end", type=int, dest="last")
+    parser.add_value("session", "NAME", "a session's name or id; or the word check")
+    parser.add_value("rest", "FROM TO", "entries; or what is to be checked", nargs="*")
     return parser
 
 
-def run(options: argparse.Namespace) -> int:
+def run(options: Options) -> int:
     # Two words behind it are a range: a session may be called check.
     if options.session == "check" and len(options.rest) == 1:
-        from holdfast.cli.journal.proof_check import checked
-
         finding = checked(options.rest[0], options.records, options.id, options.first, options.last)
         print("\n".join(finding.lines))
         return 0 if finding.valid else EXIT_INVALID
@@ -70,8 +59,7 @@ def run(options: argparse.Namespace) -> int:
     return _prove(options, *options.rest)
 
 
-def _prove(options: argparse.Namespace, first: str, last: str) -> int:
-
+def _prove(options: Options, first: str, last: str) -> int:
     with Host(client="hold proof") as host:
         request = journal_messages.Prove(
             0, options.session, _entry(first), 0 if last == "last" else _entry(last)
@@ -81,8 +69,6 @@ def _prove(options: argparse.Namespace, first: str, last: str) -> int:
             _write_records(host, proven, options.records)
     print(proven.witness.hex())
     if options.out:
-        from holdfast.cli.journal.files import write_file
-
         write_file(options.out, proven.proof.encode() + b"\n")
     else:
         print(proven.proof)
@@ -95,14 +81,8 @@ def _entry(text: str) -> int:
     return int(text)
 
 
-def _write_records(host: Host, proven: Proven, path: str) -> None:
+def _write_records(host: Host, proven: journal_messages.Proven, path: str) -> None:
     """The records, once they are seen to be the ones the proof is of."""
-    from holdfast.cli.journal.files import write_file
-    from holdfast.cli.journal.pages import Pages
-    from holdfast.journal.excerpt import excerpt
-    from holdfast.journal.proof import SignedProof, check_witness
-    from holdfast.model.errors import JournalDamaged
-
     proof = SignedProof.of_text(proven.proof)
     kept = Pages(host, proof.session).entries(proof.first, proof.last)
     records = [each.record for each in kept]

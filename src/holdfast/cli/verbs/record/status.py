@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from holdfast.cli.arguments import Parser, add_json, add_session, verb_parser
+from holdfast.cli.arguments import Options, Parser, print_json, verb_parser
+from holdfast.cli.text.verdict import status_lines
 from holdfast.sdk.client import Host
 from holdfast.wire.messages import journal as journal_messages
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    import argparse
 
 SUMMARY = "show whether a session's history is continuous"
 
@@ -22,24 +19,17 @@ def parser() -> Parser:
         "exits by it.",
         "  hold status build\n  hold status build --json | jq -r .status",
     )
-    add_json(parser)
-    add_session(parser)
+    parser.add_json()
+    parser.add_session()
     return parser
 
 
-def run(options: argparse.Namespace) -> int:
-
+def run(options: Options) -> None:
     with Host(client="hold status") as host:
         judged = host.ask(
             journal_messages.Verify(0, options.session), journal_messages.Verified
         ).judgement
     if options.json:
-        import json
-
-        print(json.dumps(judged.pack(), indent=1))
-        return 0
-    from holdfast.cli.text.verdict import status_lines
-
-    for line in status_lines(judged):
-        print(line)
-    return 0
+        print_json(judged.pack())
+    else:
+        print(*status_lines(judged), sep="\n")

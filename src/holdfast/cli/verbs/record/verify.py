@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from holdfast.cli.arguments import MixedParser, Parser, add_json, utf8, verb_parser
+from collections.abc import Callable
+
+from holdfast.cli.arguments import MixedParser, Options, Parser, print_json, verb_parser
+from holdfast.cli.journal.files import open_journal
+from holdfast.cli.journal.pages import Pages
+from holdfast.cli.journal.proof_check import valid_proof
+from holdfast.cli.text.verdict import verdict_lines
+from holdfast.journal.judging import judge
 from holdfast.model.errors import InvalidArgument
+from holdfast.model.ids import SessionId
+from holdfast.model.info import Judgement
+from holdfast.sdk.client import Host
 from holdfast.wire.messages import journal as journal_messages
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    import argparse
-    from collections.abc import Callable
-
-    from holdfast.model.info import Judgement
 
 SUMMARY = "check that a session's journal is whole"
 
@@ -33,42 +36,29 @@ def parser() -> Parser:
         kind=MixedParser,
         usage="hold verify NAME [OPTIONS]\n       hold verify --dir DIR --session ID [OPTIONS]",
     )
-    parser.add_argument(
-        "--thorough", action="store_true", help="check every entry, not only every sealed block"
-    )
+    parser.add_flag("--thorough", help="check every entry, not only every sealed block")
     parser.add_argument("--dir", default="", metavar="DIR", help="read these files, ask no host")
-    parser.add_argument(
-        "--session", dest="id", default="", type=utf8, metavar="ID", help="whose they must be"
-    )
+    parser.add_value("--session", "ID", "whose they must be", dest="id", default="")
     parser.add_argument(
         "--proof", default="", metavar="FILE", help="a signed proof it must agree with"
     )
-    add_json(parser)
-    parser.add_argument(
-        "session", nargs="?", default="", type=utf8, metavar="NAME", help="a session's name or id"
-    )
+    parser.add_json()
+    parser.add_value("session", "NAME", "a session's name or id", nargs="?", default="")
     return parser
 
 
-def run(options: argparse.Namespace) -> int:
+def run(options: Options) -> int:
     judged = _offline(options) if options.dir else _by_host(options)
     # What a proof says may be against it although it is whole in itself.
     intact = judged.verdict == "intact" and judged.status in ("continuous", "migrated")
     if options.json:
-        import json
-
-        print(json.dumps(judged.pack(), indent=1))
+        print_json(judged.pack())
     else:
-        from holdfast.cli.text.verdict import verdict_lines
-
-        for line in verdict_lines(judged):
-            print(line)
+        print(*verdict_lines(judged), sep="\n")
     return 0 if intact else EXIT_NOT_INTACT
 
 
-def _by_host(options: argparse.Namespace) -> Judgement:
-    from holdfast.sdk.client import Host
-
+def _by_host(options: Options) -> Judgement:
     if not options.session or options.id:
         raise InvalidArgument(
             "which session?", hint="`hold verify NAME`, or --dir DIR --session ID without a host"
@@ -77,17 +67,12 @@ def _by_host(options: argparse.Namespace) -> Judgement:
         request = journal_messages.Verify(0, options.session, options.thorough)
         judged = host.ask(request, journal_messages.Verified).judgement
         if options.proof:
-            from holdfast.cli.journal.pages import Pages
-
             pages = Pages(host, judged.session)
             return _against_proof(judged, options.proof, pages.hash_at)
         return judged
 
 
-def _offline(options: argparse.Namespace) -> Judgement:
-    from holdfast.cli.journal.files import open_journal
-    from holdfast.journal.judging import judge
-    from holdfast.model.ids import SessionId
+def _offline(options: Options) -> Judgement:
     from holdfast.wire.ed25519 import check
 
     if options.session:
@@ -111,8 +96,6 @@ def _offline(options: argparse.Namespace) -> Judgement:
 def _against_proof(judged: Judgement, path: str, hash_at: Callable[[int], bytes]) -> Judgement:
     """The journal held against an outside memory of it: it must go as far, and have been the same
     there. Of a journal that is damaged already nothing more is said."""
-    from holdfast.cli.journal.proof_check import valid_proof
-
     proof = valid_proof(path, judged.session)
     if judged.verdict == "damaged":
         return judged

@@ -4,14 +4,10 @@ from __future__ import annotations
 
 import os
 
-from holdfast.cli.arguments import Parser, add_session, utf8, verb_parser
+from holdfast.cli.arguments import Options, Parser, verb_parser
 from holdfast.cli.attach.attach import attach_terminal
 from holdfast.cli.attach.predicted_typing import CHOICES
 from holdfast.cli.attach.prefix_keys import HINT
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    import argparse
 
 SUMMARY = "attach this terminal to a session, or observe it"
 
@@ -27,23 +23,20 @@ def parser() -> Parser:
         "  hold attach build --observe   watch only: no keys, no resizing\n"
         "  hold attach ID --relay https://relay.example   known by nothing but its whole id",
     )
-    parser.add_argument(
-        "--relay",
-        type=utf8,
-        metavar="URL",
-        help="ask this relay where the session is: NAME is its whole id, as in ID@URL",
+    parser.add_value(
+        "--relay", "URL", "ask this relay where the session is: NAME is its whole id, as in ID@URL"
     )
-    parser.add_argument("--observe", action="store_true", help="watch without touching anything")
+    parser.add_flag("--observe", help="watch without touching anything")
     parser.add_argument(
         "--predict",
         choices=CHOICES,
         help="draw keys, underlined, before their echo is here; default: auto, where that is late",
     )
-    add_session(parser)
+    parser.add_session()
     return parser
 
 
-def run(options: argparse.Namespace) -> int:
+def run(options: Options) -> int:
     if options.relay is not None:
         os.environ["HOLDFAST_ON"] = f"{options.session}@{options.relay}"
     return attach_terminal(options.session, observe=options.observe, predict=options.predict)

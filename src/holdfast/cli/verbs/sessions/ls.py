@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 import time
 
-from holdfast.cli.arguments import Parser, add_json, utf8, verb_parser
+from holdfast.cli.arguments import Options, Parser, print_json, utf8, verb_parser
 from holdfast.cli.text.sanitize import sanitize
 from holdfast.cli.text.table import ago, table
 from holdfast.model.errors import HoldfastError
 from holdfast.model.home import machines_of
+from holdfast.model.info import SessionInfo
 from holdfast.sdk.client import Host
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    import argparse
-
-    from holdfast.model.info import SessionInfo
 
 SUMMARY = "list sessions with what each is doing"
 
@@ -34,23 +28,23 @@ def parser() -> Parser:
         "  hold ls --label prod\n  hold --on build ls      one machine only\n"
         "  hold ls --json | jq '.[] | select(.state == \"input\") | .name'",
     )
-    parser.add_argument("-a", "--all", action="store_true", help="ended ones too")
+    parser.add_flag("-a", "--all", help="ended ones too")
     parser.add_argument("--label", default="", type=utf8, help="only those with this label")
-    add_json(parser)
+    parser.add_json()
     return parser
 
 
-def run(options: argparse.Namespace) -> int:
+def run(options: Options) -> int:
     found, unreached = _found(options.all)
     if options.label:
         found = [each for each in found if options.label in each[1].labels]
     status = _say_unreached(unreached)
     if options.json:
         rows = [{**info.pack(), **({"machine": where} if where else {})} for where, info in found]
-        print(json.dumps(rows, indent=1))
+        print_json(rows)
         return status
     if not found:
-        if not unreached:  # who did not answer may have some
+        if not unreached:  # a machine that did not answer may have some
             print("no sessions; start one with `hold run`")
         return status
     now = time.time()

@@ -5,16 +5,11 @@ from __future__ import annotations
 import os
 import sys
 
-from holdfast.cli.arguments import Parser, utf8, verb_parser
+from holdfast.cli.arguments import Options, Parser, size, verb_parser
 from holdfast.cli.start_host import started_host
 from holdfast.model.errors import InvalidArgument, SessionEnded
-from holdfast.model.size import Size
 from holdfast.model.state import Level
 from holdfast.sdk.client import Host
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    import argparse
 
 SUMMARY = "start a session and attach to it"
 
@@ -31,50 +26,39 @@ def parser() -> Parser:
         usage="hold run [OPTIONS] [-- CMD...]",
     )
     parser.add_argument("--name", default="", help="a name; default: made from the command")
-    parser.add_argument("-d", "--detach", action="store_true", help="do not attach; print the id")
+    parser.add_flag("-d", "--detach", help="do not attach; print the id")
     parser.add_argument("--user", default="", help="run as this unix user (root only)")
     parser.add_argument("--cwd", default="", help="working directory; default: this one")
     parser.add_argument(
         "--env", action="append", default=[], metavar="K=V", help="set a variable; may be repeated"
     )
-    parser.add_argument("--size", type=_size, help="terminal size, COLSxROWS")
+    parser.add_argument("--size", type=size, help="terminal size, COLSxROWS")
     parser.add_argument(
         "--level", choices=[str(level) for level in Level], help="default: the highest there is"
     )
-    parser.add_argument(
-        "--label",
-        action="append",
-        default=[],
-        type=utf8,
-        metavar="L",
-        help="a label, for envelopes; may be repeated",
+    parser.add_values("--label", "L", "a label, for envelopes; may be repeated")
+    parser.add_value(
+        "--after", "NAME", "an ended session that this one follows; its record says so", default=""
     )
-    parser.add_argument(
-        "--after",
-        default="",
-        type=utf8,
-        metavar="NAME",
-        help="an ended session that this one follows; its record says so",
-    )
-    parser.add_argument(
+    parser.add_flag(
         "--rehomeable",
-        action="store_true",
         help="another host may take it over; it is frozen while this one cannot renew its lease",
     )
-    parser.add_argument("--ring", type=int, default=0, metavar="BYTES", help="output to hold")
+    parser.add_value("--ring", "BYTES", "output to hold", type=int, default=0)
     parser.add_argument("command", nargs="*", metavar="CMD", help="the program and its arguments")
     return parser
 
 
-def run(options: argparse.Namespace) -> int:
-    size = options.size or _terminal_size()
+def run(options: Options) -> int:
+    from holdfast.cli.attach.raw_terminal import terminal_size
+
     with started_host("hold run") as host:
         info = host.run(
             options.command,
             name=options.name,
             cwd=_directory(options),
             env=_environment(options),
-            size=size,
+            size=options.size or terminal_size(),
             user=options.user,
             level=Level(options.level) if options.level else None,
             ring_bytes=options.ring,
@@ -111,14 +95,14 @@ def _show_ended(session: str) -> int:
     return exit_status(piece.ending)
 
 
-def _directory(options: argparse.Namespace) -> str:
+def _directory(options: Options) -> str:
     """ "": the user's home. This directory means nothing to another user or machine."""
     if os.environ.get("HOLDFAST_ON"):
         return str(options.cwd)
     return os.path.abspath(options.cwd) if options.cwd or not options.user else ""
 
 
-def _environment(options: argparse.Namespace) -> dict[str, str]:
+def _environment(options: Options) -> dict[str, str]:
     base = {} if options.user else dict(os.environ)
     if os.environ.get("HOLDFAST_ON"):  # what is set here is nobody's business there
         base = {name: value for name, value in base.items() if name.startswith(("LANG", "LC_"))}
@@ -131,20 +115,3 @@ def _environment(options: argparse.Namespace) -> dict[str, str]:
             raise InvalidArgument(f"not K=V: {pair[:80]!r}")
         base[key] = value
     return base
-
-
-def _size(text: str) -> Size:
-    import argparse
-
-    try:
-        return Size.parse(text)
-    except InvalidArgument as error:
-        raise argparse.ArgumentTypeError(f"{error.message}; {error.hint}") from None
-
-
-def _terminal_size() -> Size | None:
-    try:
-        cols, rows = os.get_terminal_size(sys.stdout.fileno())
-    except OSError:
-        return None
-    return Size(cols, rows) if cols and rows else None

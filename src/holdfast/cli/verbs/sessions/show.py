@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 
-from holdfast.cli.arguments import Parser, add_json, add_session, verb_parser
+from holdfast.cli.arguments import Options, Parser, print_json, verb_parser
 from holdfast.cli.text.sanitize import sanitize as _plain
 from holdfast.cli.text.table import ago, clock
+from holdfast.model.info import CommandRecord, SessionInfo
 from holdfast.sdk.client import Host
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    import argparse
-    from collections.abc import Iterator
-
-    from holdfast.model.info import CommandRecord, SessionInfo
 
 SUMMARY = "show one session in detail"
 
@@ -26,22 +21,19 @@ def parser() -> Parser:
         "what output is held, the last command its shell ran, how it ended.",
         "  hold show build\n  hold show build --json | jq .last_command.status",
     )
-    add_json(parser)
-    add_session(parser)
+    parser.add_json()
+    parser.add_session()
     return parser
 
 
-def run(options: argparse.Namespace) -> int:
+def run(options: Options) -> None:
     with Host(client="hold show") as host:
         info = host.show(options.session)
     if options.json:
-        import json
-
-        print(json.dumps(info.pack(), indent=1))
-        return 0
+        print_json(info.pack())
+        return
     for name, value in _sheet(info, time.time()):
         print(f"{name:<10}{value}")
-    return 0
 
 
 def _sheet(info: SessionInfo, now: float) -> Iterator[tuple[str, str]]:
