@@ -159,11 +159,15 @@ class TerminalClient:
         woken = signals_as_bytes()
         if self._ahead.measures:
             signal.setitimer(signal.ITIMER_REAL, ASK_AGAIN_S, ASK_AGAIN_S)
-        while True:
-            try:
-                self._serve_connection(terminal, woken)
-            except HostLost:
-                self._come_back()
+        try:
+            while True:
+                try:
+                    self._serve_connection(terminal, woken)
+                except HostLost:
+                    self._come_back()
+        finally:
+            # An interpreter that exits gives up its handlers first: SIGALRM would then kill it.
+            signal.setitimer(signal.ITIMER_REAL, 0)
 
     def _serve_connection(self, terminal: RawTerminal, woken: socket.socket) -> None:
         connection = self._connection
