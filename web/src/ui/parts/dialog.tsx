@@ -1,7 +1,7 @@
 // A modal box. The browser's own dialog element does the hard parts: focus stays inside, Escape closes,
 // what is behind is out of reach of keyboard and screen reader.
 
-import { useEffect, useRef } from 'preact/hooks'
+import { useLayoutEffect, useRef } from 'preact/hooks'
 import type { ComponentChildren } from 'preact'
 import { Icon } from './icon'
 
@@ -14,7 +14,8 @@ interface Props {
 
 export function Dialog({ title, onClose, children, testid }: Props) {
   const box = useRef<HTMLDialogElement>(null)
-  useEffect(() => {
+  // Before the browser draws or takes a key: an Escape right after the click must close it.
+  useLayoutEffect(() => {
     const shown = box.current
     shown?.showModal()
     return () => shown?.close()
