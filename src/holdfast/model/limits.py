@@ -229,8 +229,6 @@ STATE_RECHECK_MAX_S = (
     1.0  # a *watched* session is looked at at least this often, never faster than:
 )
 STATE_RECHECK_MIN_S = 0.05
-ECHO_DUE_S = 0.0002  # the kernel's time for an echo: how long the daemon polls before it sleeps
-ECHO_BACK_S = 0.0005  # the same for a client, including the daemon's time
 RECONNECT_DEADLINE_S = 30.0  # how long a client tries to get back to a restarting daemon
 END_GRACE_S = 3.0  # between SIGHUP, SIGTERM and SIGKILL to a tree
 SNAPSHOT_MAX_BYTES = 16 << 20  # a message from a host: a screen with all its scrollback fits

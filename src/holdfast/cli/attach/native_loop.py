@@ -2,8 +2,8 @@
 
 `TerminalClient` serves an attachment; this runs the usual part of it without Python on the way
 (native/key_loop.c says what is usual). What comes back is put where it belongs before anything else
-happens: inputs sent and not taken into `Untaken`, the numbers used into the connection. So at every
-moment outside `serve` the client's own state is the whole truth, and without the loop the client
+happens: inputs sent and not taken into `UnackedInputs`, the numbers used into the connection. So at
+every moment outside `serve` the client has the whole truth, and without the loop the client
 does the same by itself, later by some tens of microseconds per key.
 
 Deliberately does not compile anything: `holdfast.adapters.compiled` does, at installation.

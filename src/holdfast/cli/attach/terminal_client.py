@@ -23,8 +23,6 @@ from holdfast.cli.attach.raw_terminal import RawTerminal, signals_as_bytes, term
 from holdfast.cli.attach.status_line import SHOWN_S, StatusLine
 from holdfast.cli.attach.turn_prompts import TurnPrompts
 from holdfast.model.errors import Fenced, HostLost, InvalidArgument, SessionEnded, TurnHeld
-from holdfast.model.limits import ECHO_BACK_S
-from holdfast.model.patience import EchoPatience
 from holdfast.model.size import Size
 from holdfast.model.state import Ending
 from holdfast.sdk.client_core.client_machine import expect, finish, reconnect
@@ -76,9 +74,7 @@ class TerminalClient:
         self._away_since: float | None = None  # when the connection was lost that is not back yet
         self._said_away = False
         self._attach_id = 0  # of the latest Attach sent without waiting for its answer
-        self._patience = EchoPatience()
         self._key_loop = KeyLoop(PREFIX, _WINDOW_BYTES)
-        self._echo_until = 0.0
         self._size: Size | None = None
         self._turn = TurnPrompts(self._ask, self._say, self._type)
         self._ahead = PredictedTyping(NEVER if observe else predict, self._ask)
@@ -128,6 +124,10 @@ class TerminalClient:
         self._away_since = None
         if self._said_away:
             self._repaint()
+
+    def untaken_bytes(self) -> int:
+        """How much of what was typed nobody has confirmed, if the host is away."""
+        return self._unacked.bytes if self._away_since is not None else 0
 
     async def _dial(self) -> None:
         self.connect()
@@ -229,14 +229,7 @@ class TerminalClient:
         return went_well
 
     def _ready(self, poll: select.poll) -> list[tuple[int, int]]:
-        """What there is to read; waits for it, first in a loop if an echo is due."""
-        if self._echo_until:
-            while time.perf_counter() < self._echo_until:
-                if ready := poll.poll(0):
-                    self._echo_until = 0.0
-                    return ready
-            self._echo_until = 0.0
-            self._patience.answered(False)
+        """What there is to read; waits for it."""
         return poll.poll(self._ahead.timeout_ms(self._line.timeout_ms(time.monotonic())))
 
     # -- from the host ------------------------------------------------------------------------
@@ -324,8 +317,6 @@ class TerminalClient:
             self._repaint()  # before the program turns to another screen: the line stays on this
         self._send_input(seq, data)
         self._ahead.typed(seq, data)
-        if self._patience.worthwhile(len(data)):
-            self._echo_until = time.perf_counter() + ECHO_BACK_S
 
     def _send_input(self, seq: int, data: bytes) -> None:
         connection = self._connection

@@ -107,7 +107,6 @@ class InputRequests:
         if isinstance(taken, int):
             if isinstance(request, m.Input) and request.quiet and taken >= 0:
                 operator.ack_later(request.id, request.seq, taken)
-                live.output.look_for_echo(len(data))
                 return None
             return _accepted(request.id, request.seq, live, taken)
         assert taken is not None

@@ -13,14 +13,11 @@ import logging
 import os
 import time
 from collections.abc import Callable
-from time import perf_counter
 
 from holdfast.adapters.session_memory.output_ring import Hangup, Ring
 from holdfast.core.attachments import Attachments
 from holdfast.host.session.screen_view import View
 from holdfast.model.ids import SessionId
-from holdfast.model.limits import ECHO_DUE_S
-from holdfast.model.patience import EchoPatience
 
 log = logging.getLogger(__name__)
 
@@ -55,7 +52,6 @@ class OutputPump:
         self._lease_allows, self._may_read = lease_allows, may_read
         self._answer, self._deliver, self._changed = answer, deliver, changed
         self._loop = asyncio.get_running_loop()
-        self._patience = EchoPatience()
         self._reading = False
         self.last_at = last_at
         self._blind = blind
@@ -67,18 +63,6 @@ class OutputPump:
         elif not wanted and self._reading:
             self._loop.remove_reader(self._master)
         self._reading = wanted
-
-    def look_for_echo(self, size: int) -> None:
-        """An operator just typed this much: its echo is due (see model.patience)."""
-        if not self._reading or self._blind or not self._patience.worthwhile(size):
-            return
-        until, moved = perf_counter() + ECHO_DUE_S, 0
-        with contextlib.suppress(Hangup):
-            while not (moved := self._pump()) and perf_counter() < until:
-                pass
-        self._patience.answered(moved > 0)
-        if moved:
-            self._on_arrival()
 
     def drain(self) -> None:
         """Take all the output there is now."""
