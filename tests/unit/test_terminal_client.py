@@ -31,3 +31,13 @@ def test_no_timer_runs_on_when_an_attachment_ends(monkeypatch: pytest.MonkeyPatc
         client.serve(cast(RawTerminal, None))
     assert running[0] > 0
     assert signal.getitimer(signal.ITIMER_REAL) == (0, 0)
+
+
+def test_what_was_typed_and_not_confirmed_is_counted_while_the_host_is_away() -> None:
+    client = TerminalClient("s", observe=False)
+    client._unacked.add(b"rm -rf build\r")
+    assert client.untaken_bytes() == 0  # it is on its way
+    client._away_since = 1.0
+    assert client.untaken_bytes() == 13
+    client._unacked.taken(1)
+    assert client.untaken_bytes() == 0

@@ -30,7 +30,7 @@ from holdfast.model.limits import (
 
 ANN, BOT, CAT = (ActorId.of_key(name * 32) for name in (b"a", b"b", b"c"))
 NAMES = {ANN: "ann", BOT: "bot", CAT: "cat"}
-ARCHITECTURE = Path(__file__).resolve().parents[2] / "ARCHITECTURE.md"
+WALKS = Path(__file__).resolve().parents[2] / "docs/walks.md"
 
 
 def a_turn(policy: str = "queue") -> TurnMachine:
@@ -323,7 +323,7 @@ def test_an_unknown_policy_is_refused_with_the_names_there_are() -> None:
 
 
 def test_every_transition_of_the_table_is_drawn() -> None:
-    drawn = re.findall(r"^    (\w+) --> (\w+): (.+)$", ARCHITECTURE.read_text(), re.MULTILINE)
+    drawn = re.findall(r"^    (\w+) --> (\w+): (.+)$", WALKS.read_text(), re.MULTILINE)
     arrows = {(a, step, b) for a, b, steps in drawn for step in steps.split(", ")}
     table = {(a, step, b) for (a, step), after in TRANSITIONS.items() for b in after}
     assert table <= {(a, step, b) for a, step, b in arrows}

@@ -31,6 +31,10 @@ def attach_terminal(session: str, *, observe: bool = False, predict: str | None 
     except AttachDetached as left:
         again = f"`hold attach {address_from_here(name)}`"
         print(f"\r\n[detached from {name}{left.why}; {again} comes back]")
+        if count := client.untaken_bytes():
+            print(
+                f"[the host did not confirm the last {count} bytes typed: look before you repeat]"
+            )
         return 0
     except AttachEnded as end:
         print(f"\r\n[{name} ended: {end.ending}]")
