@@ -486,6 +486,11 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "What an actor may do is judged on the host at the moment of the input, per actor.",
         tests=(
             *_in(
+                "faults/test_revoking_on_a_bad_disk",
+                "test_taking_rights_away_works_at_once_on_any_disk_and_giving_them_does_not",
+                "test_devices_and_invites_are_revoked_at_once_on_any_disk",
+            ),
+            *_in(
                 "faults/test_reach_bad_input",
                 "test_a_reader_that_does_not_go_can_open_nothing_printed_after_its_right_ended",
             ),
@@ -728,6 +733,10 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "A permitted operator halts the tree and takes the turn from a holder that does not "
         "cooperate; later writes of the loser are refused.",
         tests=(
+            *_in(
+                "faults/test_revoking_on_a_bad_disk",
+                "test_taking_rights_away_works_at_once_on_any_disk_and_giving_them_does_not",
+            ),
             *_in(
                 "unit/test_session_state",
                 "test_a_thaw_does_not_end_a_halt_asked_for_after_the_resume",
@@ -1647,6 +1656,10 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "Attaching needs an authenticated actor authorised for this session; knowing an id "
         "entitles to nothing.",
         tests=(
+            *_in(
+                "faults/test_revoking_on_a_bad_disk",
+                "test_devices_and_invites_are_revoked_at_once_on_any_disk",
+            ),
             *_in(
                 "unit/test_fanout",
                 "test_who_left_can_open_nothing_that_is_printed_afterwards",

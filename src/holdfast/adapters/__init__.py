@@ -14,6 +14,7 @@ sessions.
     pty.py           terminals
     signing.py       the host's Ed25519 keys
     atomic_file.py   files replaced atomically
+    disk_reserve.py  room on disk for the next version of a file
     compiled.py      the native programs, compiled on this machine
     lan_address.py   this machine's address in the local network
 """

@@ -143,6 +143,8 @@ class Daemon:
         """Carry on what an earlier daemon left, then serve until told to stop."""
         loop = asyncio.get_running_loop()
         takeover.carry_on(self)
+        self.actors.file.prepare()
+        self.admission.file.prepare()
         self.keeper.listen(
             loop,
             self._session_ended,
@@ -259,8 +261,20 @@ class Daemon:
             level=await self.highest_level(),
             home=self.home.state,
             sessions=len(self.registry.live),
-            findings=(*findings, *self._config_findings(), *self.relay_list.findings()),
+            findings=(
+                *findings,
+                *self._config_findings(),
+                *self._rights_findings(),
+                *self.relay_list.findings(),
+            ),
         )
+
+    def _rights_findings(self) -> list[Finding]:
+        why = self.actors.file.unrecorded() or self.admission.file.unrecorded()
+        if not why:
+            return []
+        detail = f"a revocation is in force but not on disk: {why}"
+        return [Finding("rights", False, detail, "mend the disk before this daemon stops")]
 
     def _config_findings(self) -> list[Finding]:
         if not self._config_error:

@@ -29,8 +29,12 @@ def read(path: str, kind: type[R], *, without: str) -> R | None:
 
 def write(path: str, record: Record) -> None:
     """Raises OSError, and leaves the file as it was."""
-    atomic_file.replace(path, json.dumps(record.pack(), default=_plain, indent=1).encode())
+    atomic_file.replace(path, encode(record))
     atomic_file.sync_directory(os.path.dirname(path))
+
+
+def encode(record: Record) -> bytes:
+    return json.dumps(record.pack(), default=_plain, indent=1).encode()
 
 
 def _plain(value: object) -> dict[str, str]:

@@ -139,6 +139,19 @@ class Envelope(Record):
         held = frozenset(self.rights)
         return next((name for name, rights in ROLES.items() if rights == held), "")
 
+    def is_within(self, before: Envelope) -> bool:
+        """Whether it gives its actor nothing beyond the one that it replaces."""
+        if (self.actor, self.scope) != (before.actor, before.scope):
+            return False
+        if not self.rights:
+            return True
+        narrower = (
+            _at_most(self.expires_at, before.expires_at),
+            _at_most(self.inputs_per_s, before.inputs_per_s),
+            _at_most(self.bytes_per_s, before.bytes_per_s),
+        )
+        return set(self.rights) <= set(before.rights) and all(narrower)
+
     def checked(self) -> Envelope:
         """This envelope in its normal form, if it is valid."""
         self.scope.checked()
@@ -151,3 +164,8 @@ class Envelope(Record):
         if self.expires_at is not None and not 0 <= self.expires_at < float("inf"):
             raise InvalidArgument(f"not a time: {self.expires_at}")
         return self.replace(rights=tuple(sorted(set(self.rights))))
+
+
+def _at_most(asked: float | None, before: float | None) -> bool:
+    """None is no limit."""
+    return before is None or (asked is not None and asked <= before)

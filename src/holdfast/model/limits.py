@@ -119,6 +119,8 @@ JOURNAL_BACKLOG_ENTRIES = (
     256  # entries that could not be written; beyond that they are only counted
 )
 JOURNAL_RETRY_S = 5.0  # how often writing them is retried
+RIGHTS_RESERVE_BYTES = 16 << 10  # room for taking rights away, beside twice the file's own size
+RIGHTS_RETRY_S = 2.0  # how often a revocation that could not be recorded is written again
 JOURNAL_TAIL_ENTRIES = 64  # read by a daemon that takes over: more entries than one answer has
 JOURNAL_TYPED_ENTRIES = 1024  # the same to find who typed what since the last command: 20 ms
 JOURNAL_SEAL_S = 10.0  # the same in time, checked when something is recorded

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Iterator
 
@@ -10,6 +9,7 @@ from holdfast.cli.arguments import print_json
 from holdfast.cli.session_address import address_from_here
 from holdfast.cli.text.sanitize import sanitize
 from holdfast.cli.text.table import ago, counted
+from holdfast.cli.text.unrecorded import tell_unrecorded
 from holdfast.model.errors import HaltFailed
 from holdfast.model.turn_info import Receipt
 
@@ -28,14 +28,6 @@ def tell(receipt: Receipt, session: str, *, seized: bool, as_json: bool) -> None
         raise HaltFailed(
             f"the kernel did not confirm that {session} is frozen",
             hint=f"input is refused all the same; {again} asks again",
-        )
-
-
-def tell_unrecorded(why: str) -> None:
-    """It was done all the same; said on stderr, where no program takes it for the answer."""
-    if why:
-        print(
-            f"hold: done, but the journal does not have all of it: {sanitize(why)}", file=sys.stderr
         )
 
 

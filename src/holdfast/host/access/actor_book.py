@@ -5,7 +5,8 @@
 
 A unix user's own actor needs no set-up: the kernel says who is at the other end of the socket, and
 the host holds the key for it. Every other actor holds its key itself and proves it at each
-connection. A change is on disk before it counts.
+connection. What gives a right is on disk before it counts; what takes one away counts at once
+(rights_file.py).
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from holdfast.adapters import atomic_file, signing
 from holdfast.core.access.authority import Authority
 from holdfast.core.access.envelope_book import Live
 from holdfast.host import json_file
+from holdfast.host.access.rights_file import RightsFile
 from holdfast.host.clock import now
 from holdfast.host.session_store import storage_failed
 from holdfast.model.actor import Actor, ActorKind
@@ -42,11 +44,12 @@ class ActorBook:
     """Who there is, and what each may do."""
 
     def __init__(self, state: str) -> None:
-        self._path = f"{state}/authority.json"
+        path = f"{state}/authority.json"
         self._keys = f"{state}/keys"
         without = "nobody may do anything"
-        book = json_file.read(self._path, _Book, without=without) or _Book((), ())
+        book = json_file.read(path, _Book, without=without) or _Book((), ())
         self.authority = Authority(book.actors, book.envelopes)
+        self.file = RightsFile(path, lambda: _book(self.authority))
 
     # -- asking -------------------------------------------------------------------------------
 
@@ -99,13 +102,13 @@ class ActorBook:
     def add(self, uid: int, name: str, kind: str, key: bytes, display: str, colour: str) -> Actor:
         """An actor with a key of its own. It may do nothing yet."""
         actor = Actor.of(key, name, kind, uid=uid, created_at=now(), display=display, colour=colour)
-        self._changing(lambda authority: authority.add_actor(actor))
+        self._give(lambda authority: authority.add_actor(actor))
         return actor
 
     def revoke(self, by: str, actor: Actor, live: Collection[Live], asker: str = "") -> Actor:
         """`by`: an actor's id, or HOST_ACTOR when the `asker` was judged already."""
         at = now()
-        self._changing(
+        self._take_away(
             lambda authority: authority.revoke_actor(
                 actor.id, by=by, now=at, live=live, asker=asker
             )
@@ -115,12 +118,16 @@ class ActorBook:
         return revoked
 
     def grant(self, envelope: Envelope, live: Collection[Live]) -> None:
-        self._changing(lambda authority: authority.set(envelope, now=now(), live=live))
+        """One that gives nothing beyond the one it replaces takes away."""
+        before = self.authority.envelopes(envelope.actor)
+        narrows = any(envelope.is_within(each) for each in before)
+        change = self._take_away if narrows else self._give
+        change(lambda authority: authority.set(envelope, now=now(), live=live))
 
     def narrow_to_nothing(
         self, asker: Actor, subject: Actor, scope: Scope, live: Collection[Live]
     ) -> Envelope:
-        self._changing(
+        self._take_away(
             lambda authority: authority.revoke(subject.id, scope, by=asker.id, now=now(), live=live)
         )
         return next(each for each in self.envelopes_of(subject) if each.scope == scope)
@@ -153,23 +160,33 @@ class ActorBook:
             authority.add_actor(actor)
             authority.set(envelope, now=now(), live=())
 
-        self._changing(make)
+        self._give(make)
         return actor
 
     # -- disk ---------------------------------------------------------------------------------
 
-    def _changing(self, change: Callable[[Authority], None]) -> None:
+    def _give(self, change: Callable[[Authority], None]) -> None:
         """Judge a change on a copy, write it, then let it count."""
+        self.file.write(_book(self._judged(change)))
+        change(self.authority)
+
+    def _take_away(self, change: Callable[[Authority], None]) -> None:
+        """Judge a change on a copy, let it count, then write it: no disk is in its way."""
+        self._judged(change)
+        change(self.authority)
+        self.file.write_when_possible()
+
+    def _judged(self, change: Callable[[Authority], None]) -> Authority:
+        """A copy with the change made, or the refusal."""
         before = self.authority
         trial = Authority(before.actors(), before.envelopes(), before.shown)
         change(trial)
         _check_ruled(before, trial)
-        book = _Book(trial.actors(), trial.envelopes())
-        try:
-            json_file.write(self._path, book)
-        except OSError as error:
-            raise storage_failed(error) from error
-        change(before)
+        return trial
+
+
+def _book(authority: Authority) -> _Book:
+    return _Book(authority.actors(), authority.envelopes())
 
 
 def _check_ruled(before: Authority, after: Authority) -> None:

@@ -3,8 +3,9 @@ actor that is known. No sockets here: channels and connections ask.
 
     STATE/admission.json   invites, devices, what was revoked, and the latest time of all that
 
-Everything is on disk before it is answered: an invite that was used up stays so, and what was
-revoked stays revoked, also when the daemon is killed between the two. A chain counts for its holder
+What lets somebody in is on disk before it is answered: an invite that was used up stays so, also
+when the daemon is killed between the two. What is revoked counts at once, whatever the disk does;
+it stays revoked once it is recorded (rights_file.py). A chain counts for its holder
 while the connection that presented it lasts (core.access.presented_grants). All is judged by core.
 """
 
@@ -25,7 +26,7 @@ from holdfast.host import clock, json_file
 from holdfast.host.access.actor_book import ActorBook
 from holdfast.host.access.device_book import Admitted, DeviceBook
 from holdfast.host.access.revocation import Revoked
-from holdfast.host.session_store import storage_failed
+from holdfast.host.access.rights_file import RightsFile
 from holdfast.model.actor import Actor, ActorKind, check_name
 from holdfast.model.envelope import ALL, Envelope, Right, rights_of
 from holdfast.model.errors import (
@@ -79,9 +80,9 @@ class Admission:
         """`relays`: the addresses at which others dial this host."""
         self._actors, self._key = actors, host_key
         self.live_sessions, self.relays = live_sessions, relays
-        self._path = f"{state}/admission.json"
+        path = f"{state}/admission.json"
         without = "nobody is let in from another machine, and what was revoked is not known"
-        kept = json_file.read(self._path, _Kept, without=without) or _Kept()
+        kept = json_file.read(path, _Kept, without=without) or _Kept()
         self._latest = kept.latest
         clock.not_before(kept.latest)
         self.invites = InviteBook(kept.invites)
@@ -92,6 +93,7 @@ class Admission:
             self._verifier.take(kept.revoked.signed(self._key), kept.latest)
         self.shown = PresentedGrants(self._verifier, self._earlier_chains)
         self._actors.authority.shown = self.shown
+        self.file = RightsFile(path, self._kept)
 
     # -- coming in ------------------------------------------------------------------------------
 
@@ -316,13 +318,14 @@ class Admission:
     ) -> None:
         """From now on these links and keys do not count, nor does anything that hangs on them, and
         nobody joins by these invites. The caller notifies sessions."""
-        now = max(now, self._latest)
-        with self._changing(now):
-            for invite in invites:
-                self.invites.revoke(invite.id, now)
-            if links or keys:
-                self._revoked = self._revoked.with_(links, keys, now)
-                self.devices.revoked({link.id for link in links}, keys, now)
+        self._latest = now = max(now, self._latest)
+        revoked = self._revoked.with_(links, keys, now) if links or keys else self._revoked
+        for invite in invites:
+            self.invites.revoke(invite.id, now)
+        if links or keys:
+            self._revoked = revoked
+            self.devices.revoked({link.id for link in links}, keys, now)
+        self.file.write_when_possible()
         if links or keys:
             self._verifier.take(self._revoked.signed(self._key), now)
             self.review(now)
@@ -345,12 +348,12 @@ class Admission:
 
     def _write(self, now: float) -> None:
         latest = max(now, self._latest)
-        kept = _Kept(latest, self.invites.invites(), self.devices.entries(), self._revoked)
-        try:
-            json_file.write(self._path, kept)
-        except OSError as error:
-            raise storage_failed(error) from error
+        self.file.write(self._kept().replace(latest=latest))
         self._latest = latest
+
+    def _kept(self) -> _Kept:
+        devices = self.devices.entries()
+        return _Kept(self._latest, self.invites.invites(), devices, self._revoked)
 
     def _write_if_possible(self, now: float) -> None:
         try:

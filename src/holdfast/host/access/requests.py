@@ -97,7 +97,7 @@ class AccessRequests:
         live = self._admission.live_sessions()
         revoked = self._actors.revoke(operator.actor.id, actor, live)
         self._notices.authority_changed(operator.actor, revoked, None)
-        return access.ActorShown(request.id, revoked)
+        return access.ActorShown(request.id, revoked, unrecorded=self._unrecorded())
 
     # -- envelopes ----------------------------------------------------------------------------
 
@@ -149,7 +149,8 @@ class AccessRequests:
     def _envelopes(
         self, request: int, operator: OperatorConnection, found: list[Envelope]
     ) -> m.Answer:
-        return access.Envelopes(request, tuple(found), self._names(operator))
+        names = self._names(operator)
+        return access.Envelopes(request, tuple(found), names, self._unrecorded())
 
     def _scope(self, operator: OperatorConnection, text: str) -> Scope:
         if text == "all" or text.startswith("label:"):
@@ -196,7 +197,8 @@ class AccessRequests:
         return self._invites(request.id, operator, [revoked])
 
     def _invites(self, request: int, operator: OperatorConnection, found: list[Invite]) -> m.Answer:
-        return ad.Invites(request, tuple(_info(each) for each in found), self._names(operator))
+        names, infos = self._names(operator), tuple(_info(each) for each in found)
+        return ad.Invites(request, infos, names, self._unrecorded())
 
     # -- devices ------------------------------------------------------------------------------
 
@@ -214,12 +216,17 @@ class AccessRequests:
     ) -> m.Answer:
         names = self._names(operator)
         shown = self._admission.shown.links()
-        return ad.Devices(request, device_book.describe(found, names, shown, now()), names)
+        infos = device_book.describe(found, names, shown, now())
+        return ad.Devices(request, infos, names, self._unrecorded())
 
     def join(self, operator: OperatorConnection, request: ad.Join) -> m.Answer:
         raise NotPermitted(
             "only a device that uses the link of an invite can join", hint="`hold join LINK`"
         )
+
+    def _unrecorded(self) -> str:
+        """Why rights that were taken away are not recorded yet, or ""."""
+        return self._actors.file.unrecorded() or self._admission.file.unrecorded()
 
     def _names(self, operator: OperatorConnection) -> dict[str, str]:
         return {each.id: each.name for each in self._actors.seen_by(operator.actor)}

@@ -60,6 +60,9 @@ class ActorShown(Answer, tag="actor_shown"):
     actor: Actor  # the actor
     # its envelopes, expired ones too; only in answer to `show_actor`
     envelopes: tuple[Envelope, ...] = ()
+    # of a revocation: why it is not on disk yet. It is in force, and lost if the daemon dies before
+    # the disk takes it; empty when it is on disk
+    unrecorded: str = ""
 
 
 class Actors(Answer, tag="actors"):
@@ -98,3 +101,4 @@ class ListEnvelopes(Request, tag="list_envelopes"):
 class Envelopes(Answer, tag="envelopes"):
     envelopes: tuple[Envelope, ...]  # the envelopes
     names: dict[str, str]  # names of the actors the asker sees, by id
+    unrecorded: str = ""  # as in `actor_shown`

@@ -46,6 +46,7 @@ class RevokeInvite(Request, tag="revoke_invite"):
 class Invites(Answer, tag="invites"):
     invites: tuple[InviteInfo, ...]  # the invites
     names: dict[str, str]  # names of the actors the asker sees, by id
+    unrecorded: str = ""  # as in `actor_shown`
 
 
 class ListDevices(Request, tag="list_devices"):
@@ -64,6 +65,7 @@ class RevokeDevice(Request, tag="revoke_device"):
 class Devices(Answer, tag="devices"):
     devices: tuple[DeviceInfo, ...]  # one for each grant that was presented
     names: dict[str, str]  # names of the actors the asker sees, by id
+    unrecorded: str = ""  # as in `actor_shown`
 
 
 class Join(Request, tag="join"):

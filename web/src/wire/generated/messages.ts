@@ -79,6 +79,7 @@ export const HOST_MESSAGES = {
     id: int, // that of the request
     actor: v.actor, // the actor
     envelopes: withDefault(list(v.envelope), []), // its envelopes, expired ones too; only in answer to `show_actor`
+    unrecorded: withDefault(text, ''), // of a revocation: why it is not on disk yet. It is in force, and lost if the daemon dies before the disk takes it; empty when it is on disk
   }),
   actors: record({
     id: int, // that of the request

@@ -21,6 +21,7 @@ from holdfast.cli.scope_options import (
 )
 from holdfast.cli.text.sanitize import sanitize
 from holdfast.cli.text.table import ago, clock, table
+from holdfast.cli.text.unrecorded import tell_revocation_unrecorded
 from holdfast.model.actor import Actor, ActorKind, Colour, check_name
 from holdfast.model.admission import DeviceInfo
 from holdfast.model.errors import HoldfastError, InvalidArgument, NoSuchActor
@@ -241,11 +242,11 @@ def _grant_text(grant: DeviceInfo, names: dict[str, str], named: Named, now: flo
 
 
 def _revoke(host: Host, options: Options) -> None:
-    actor = host.ask(
-        access_messages.RevokeActor(0, options.actor), access_messages.ActorShown
-    ).actor
+    answer = host.ask(access_messages.RevokeActor(0, options.actor), access_messages.ActorShown)
+    tell_revocation_unrecorded(answer.unrecorded)
+    actor = answer.actor
     if options.json:
-        print_json(_fields(actor))
+        print_json({**_fields(actor), "unrecorded": answer.unrecorded})
     else:
         print(f"{actor.name} ({actor.id[:8]}) is revoked for good: it may do nothing")
 

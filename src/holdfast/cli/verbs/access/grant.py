@@ -16,6 +16,7 @@ from holdfast.cli.scope_options import (
 )
 from holdfast.cli.session_address import select_machine
 from holdfast.cli.text.table import table
+from holdfast.cli.text.unrecorded import tell_revocation_unrecorded
 from holdfast.model.envelope import Envelope
 from holdfast.model.errors import InvalidArgument
 from holdfast.sdk.client import Host
@@ -84,6 +85,7 @@ def _beyond_one_session(options: Options) -> bool:
 
 
 def _say(host: Host, answer: access_messages.Envelopes, as_json: bool) -> None:
+    tell_revocation_unrecorded(answer.unrecorded)
     (envelope,) = answer.envelopes
     name = answer.names.get(envelope.actor, envelope.actor)
     if as_json:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from holdfast.cli.arguments import Options, Parser, print_json, verb_parser
-from holdfast.cli.text.halt_receipt import tell_unrecorded
+from holdfast.cli.text.unrecorded import tell_unrecorded
 from holdfast.sdk.client import Host
 from holdfast.wire.messages import session as m
 from holdfast.wire.messages import turn as turn_messages

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from holdfast.cli.arguments import MixedParser, Options, Parser, print_json, verb_parser
 from holdfast.cli.scope_options import Named, add_scope, envelope_fields, scope_text
+from holdfast.cli.text.unrecorded import tell_revocation_unrecorded
 from holdfast.model.errors import InvalidArgument
 from holdfast.sdk.client import Host
 from holdfast.wire.messages import access as access_messages
@@ -39,9 +40,10 @@ def run(options: Options) -> None:
         answer = host.ask(
             access_messages.RevokeEnvelope(0, options.actor, scope), access_messages.Envelopes
         )
+        tell_revocation_unrecorded(answer.unrecorded)
         (envelope,) = answer.envelopes
         name = answer.names.get(envelope.actor, envelope.actor)
         if options.json:
-            print_json(envelope_fields(envelope, name))
+            print_json({**envelope_fields(envelope, name), "unrecorded": answer.unrecorded})
         else:
             print(f"{name} has no rights in {Named(host).place(envelope.scope)} now")

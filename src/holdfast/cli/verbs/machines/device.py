@@ -7,6 +7,7 @@ import time
 from holdfast.cli.arguments import MixedParser, Options, Parser, print_json, verb_parser
 from holdfast.cli.scope_options import Named, ended_text, role_or_rights
 from holdfast.cli.text.table import ago, table
+from holdfast.cli.text.unrecorded import tell_revocation_unrecorded
 from holdfast.model.admission import DeviceInfo
 from holdfast.model.errors import InvalidArgument
 from holdfast.sdk.client import Host
@@ -65,6 +66,7 @@ def _row(device: DeviceInfo, names: dict[str, str], named: Named, now: float) ->
 
 def _revoke(host: Host, options: Options) -> None:
     answer = host.ask(ad.RevokeDevice(0, options.actor), ad.Devices)
+    tell_revocation_unrecorded(answer.unrecorded)
     if options.json:
         print_json([each.pack() for each in answer.devices])
         return

@@ -23,6 +23,7 @@ from holdfast.cli.first_link import OWN_DEVICE, say_if_only_here
 from holdfast.cli.scope_options import Named, role_or_rights, scope_text, until_text
 from holdfast.cli.text.qr_code import print_code
 from holdfast.cli.text.table import ago, lasting, table
+from holdfast.cli.text.unrecorded import tell_revocation_unrecorded
 from holdfast.model.admission import InviteInfo
 from holdfast.model.envelope import ROLES
 from holdfast.model.errors import InvalidArgument, NotPermitted
@@ -201,9 +202,10 @@ def _ended(invite: InviteInfo, now: float) -> str:
 
 def _revoke(host: Host, options: Options) -> None:
     answer = host.ask(ad.RevokeInvite(0, options.invite, options.devices), ad.Invites)
+    tell_revocation_unrecorded(answer.unrecorded)
     (invite,) = answer.invites
     if options.json:
-        print_json(invite.pack())
+        print_json({**invite.pack(), "unrecorded": answer.unrecorded})
         return
     print(f"the invite {invite.invite[:8]} is revoked")
     if invite.joined:

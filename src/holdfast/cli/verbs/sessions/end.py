@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from holdfast.cli.arguments import Options, Parser, print_json, verb_parser
-from holdfast.cli.text.halt_receipt import tell_unrecorded
+from holdfast.cli.text.unrecorded import tell_unrecorded
 from holdfast.sdk.client import Host
 
 SUMMARY = "end a session, and print how it ended"
