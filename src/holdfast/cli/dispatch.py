@@ -20,7 +20,18 @@ GROUPS = {
     "access": ("actor", "grant", "revoke", "turn", "seize", "halt", "resume", "catchup"),
     "record": ("log", "blame", "verify", "proof", "status", "export"),
     "machines": ("invite", "join", "machines", "device", "delegate"),
-    "host": ("up", "down", "daemon", "host", "relay", "sshd", "mcp", "doctor", "completion"),
+    "host": (
+        "up",
+        "down",
+        "daemon",
+        "host",
+        "relay",
+        "sshd",
+        "mcp",
+        "doctor",
+        "prune",
+        "completion",
+    ),
 }
 TITLES = {
     "sessions": "Sessions",

@@ -9,6 +9,7 @@ effects.py         what can come of it, for the host to carry out in order
 session_state.py   what a session is at a moment, as a table
 input_machine.py   the life of an input: offered, waiting, in custody, or refused
 attachments.py     who is attached, whose size counts, whose terminal answers
+retention.py       which ended sessions are removed from disk
 forwards.py        who may have a connection to a port of its programs
 activity.py        kernel evidence -> what the session is doing
 line_authors.py    whose the lines are that a shell reads

@@ -16,6 +16,7 @@ And what belongs to the whole host:
     takeover.py            what a new daemon finds: sessions to carry on, sessions to bury
     session_registry.py    sessions by name, id and prefix; who may see which
     session_store.py       what is on disk: keys, specs, tombstones, last output
+    retention.py           ended sessions, removed from disk after a while
     json_file.py           a record kept as one JSON file
     clock.py               the host's time, which never goes back
     levels.py              what this host can do, for launch and `hold doctor`

@@ -10,6 +10,8 @@ from holdfast.dial.address import relay_address
 from holdfast.host.coordination_point import terms_of
 from holdfast.model.errors import InvalidArgument
 from holdfast.model.limits import (
+    RETENTION_BYTES,
+    RETENTION_DAYS,
     RING_DEFAULT_BYTES,
     RING_MAX_BYTES,
     RING_MIN_BYTES,
@@ -35,10 +37,15 @@ class Config(Record):
     relays: tuple[str, ...] = ()  # where this host can be reached from elsewhere
     relay: str = ""  # where its own listens, or off; default: on this machine only
 
+    retention_days: float = RETENTION_DAYS  # ended sessions are kept for so long; 0: for ever
+    retention_bytes: int = RETENTION_BYTES  # and together use at most so much disk; 0: any amount
+
     def checked(self) -> Config:
         check_ring(self.ring_bytes)
         if not 0 <= self.scrollback_lines <= 1_000_000:
             raise InvalidArgument("scrollback_lines must be 0 to 1000000")
+        if not 0 <= self.retention_days < float("inf") or self.retention_bytes < 0:
+            raise InvalidArgument("retention_days and retention_bytes must be 0 or more")
         policy(self.turn_policy)
         terms_of(self.coordination, self.lease_s)
         for address in self.relays:

@@ -36,6 +36,7 @@ from holdfast.host.reach.relay_list import RelayList
 from holdfast.host.reach.relay_presence import RelayPresence
 from holdfast.host.reach.remote_stream import StreamHost
 from holdfast.host.reach.requests import ReachRequests
+from holdfast.host.retention import Retention
 from holdfast.host.session import closing, fencing_token
 from holdfast.host.session.input_requests import InputRequests
 from holdfast.host.session.journal_requests import JournalRequests
@@ -48,7 +49,7 @@ from holdfast.host.session_registry import Registry
 from holdfast.host.session_store import SessionStore, Stored
 from holdfast.model.home import Home
 from holdfast.model.ids import HOST_ACTOR, SessionId
-from holdfast.model.info import Finding, HostInfo
+from holdfast.model.info import Finding, HostInfo, PrunedSession
 from holdfast.model.size import Size
 from holdfast.model.state import Ending, Level, SessionState
 from holdfast.ports.launch import Launch
@@ -113,6 +114,12 @@ class Daemon:
         )
         own = os.environ.get("HOLDFAST_RELAY", "") or self.config.relay
         self.relay_list = RelayList(home.state, self.reach, keeper.relay, self.config.relays, own)
+        self.retention = Retention(
+            self.store,
+            self.config.retention_days,
+            self.config.retention_bytes,
+            self.registry.pruned,
+        )
         self.operators.table = self._request_table()
         self._started_at = time.time()
         self.starts = starts  # daemons before this one
@@ -159,9 +166,11 @@ class Daemon:
         self.keeper.ready()
         self.relay_list.start()
         log.info("daemon %d ready, %d sessions", os.getpid(), len(self.registry.live))
+        pruning = loop.create_task(self.retention.run())
         try:
             await self._stopped
         finally:
+            pruning.cancel()
             self.keeper.close(loop)
             await self.reach.close()
             self.operators.close()
@@ -268,6 +277,9 @@ class Daemon:
                 *self.relay_list.findings(),
             ),
         )
+
+    async def prune(self, *, dry_run: bool) -> tuple[PrunedSession, ...]:
+        return await self.retention.prune(dry_run=dry_run)
 
     def _rights_findings(self) -> list[Finding]:
         why = self.actors.file.unrecorded() or self.admission.file.unrecorded()

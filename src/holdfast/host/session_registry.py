@@ -47,7 +47,7 @@ class Registry(Generic[S]):
     """Live sessions, and the recently ended."""
 
     def __init__(self, store: SessionStore, authority: Authority) -> None:
-        self._visibility = Visibility(authority)
+        self._store, self._visibility = store, Visibility(authority)
         self.live: dict[SessionId, S] = {}
         self._names: dict[tuple[int, str], SessionId] = {}
         self._recent = store.tombstones(TOMBSTONES_LISTED)
@@ -68,6 +68,11 @@ class Registry(Generic[S]):
         of_user = [index for index, other in enumerate(self._recent) if other.uid == stored.uid]
         for index in reversed(of_user[TOMBSTONES_LISTED:]):
             del self._recent[index]
+
+    def pruned(self, stored: Stored) -> None:
+        """Journal and output of an ended one were removed."""
+        id = stored.info.id
+        self._recent = [stored if each.info.id == id else each for each in self._recent]
 
     def reserve(self, uid: int, name: str, program: str) -> str:
         """A name kept free until `settle`: the one asked for, or one made from the program's."""
@@ -132,6 +137,9 @@ class Registry(Generic[S]):
             named = stored.info.name == text or stored.info.id.startswith(text)
             if text and named and self.may_see(actor, stored):
                 return stored
+        old = self._store.tombstone(text)  # one that ended long ago, by its whole id
+        if old is not None and self.may_see(actor, old):
+            return old
         for live in self.live.values():
             if text in (live.spec.id, live.spec.name):
                 self._visibility.check_not_expired(actor, _judged(live), now())

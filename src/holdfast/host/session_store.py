@@ -7,6 +7,7 @@ output. Everything is written beside and renamed, so a crash leaves the old or t
     STATE/sessions/<id>/output          the output held at the end, from tombstone.held_from on
     STATE/sessions/<id>/screen          the last screen as text
     STATE/sessions/<id>/journal-*.seg   what was done to it and by whom (adapters.segments)
+    STATE/sessions/<id>/pruned.json     in place of journal, output and key, of one that was removed
     STATE/host.key                      the private key this host signs journals with
 """
 
@@ -22,11 +23,14 @@ from collections.abc import Iterator
 from typing import BinaryIO
 
 from holdfast.adapters import atomic_file, signing
+from holdfast.journal.pruned import PrunedJournal
 from holdfast.model.errors import StorageFailed
 from holdfast.model.ids import SessionId
 from holdfast.model.info import SessionInfo
 from holdfast.model.record import Malformed, Record
 from holdfast.model.state import Ending, SessionState
+
+_PRUNED = "pruned.json"
 
 
 class Stored(Record):
@@ -133,6 +137,48 @@ class SessionStore:
         dated.sort(reverse=True)
         found = (self._read(session, "tombstone.json") for _, session in dated[:limit])
         return [stored for stored in found if stored is not None]
+
+    def tombstone(self, text: str) -> Stored | None:
+        """Of the session with this whole id, if it has ended."""
+        try:
+            return self._read(SessionId(text), "tombstone.json")
+        except ValueError:
+            return None
+
+    def all_tombstones(self) -> Iterator[Stored]:
+        for session in self._sessions():
+            stored = self._read(session, "tombstone.json")
+            if stored is not None:
+                yield stored
+
+    def disk_bytes(self, session: SessionId) -> int:
+        """What its directory uses of the disk."""
+        used = 0
+        with contextlib.suppress(OSError), os.scandir(self.directory(session)) as found:
+            for each in found:
+                with contextlib.suppress(OSError):
+                    used += each.stat(follow_symlinks=False).st_blocks * 512
+        return used
+
+    def prune(self, stored: Stored, statement: PrunedJournal) -> None:
+        """Remove all of an ended session but its tombstone and what the host says of it. The
+        statement is on disk before anything is removed, and what a crash leaves is removed the next
+        time: only the tombstone, which is marked last, says that it is done."""
+        session, directory = stored.info.id, self.directory(stored.info.id)
+        self._write(session, _PRUNED, statement.text().encode())
+        atomic_file.sync_directory(directory)
+        for name in os.listdir(directory):
+            if name not in (_PRUNED, "tombstone.json"):
+                os.unlink(f"{directory}/{name}")
+        path = f"{directory}/tombstone.json"
+        ended = os.stat(path)  # by its time the latest ends are found
+        self._write_json(session, "tombstone.json", stored)
+        os.utime(path, ns=(ended.st_atime_ns, ended.st_mtime_ns))
+
+    def pruned(self, session: SessionId) -> PrunedJournal | None:
+        """What is left of one that was removed."""
+        text = self._bytes(session, _PRUNED)
+        return PrunedJournal.of_text(text.decode()) if text else None
 
     def open_output(self, session: SessionId) -> BinaryIO:
         """To be read in pieces: it may be as large as a ring."""

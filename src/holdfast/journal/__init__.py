@@ -13,6 +13,7 @@ never executed again. Pure: signing keys, clock and files are in adapters.
     proof.py       a range of a journal, proven without the rest (N7)
     status.py      continuous, forked, unverifiable, migrated (N8)
     lineage.py     discontinued sessions and their successors (N9)
+    pruned.py      what stays of a journal that was removed from disk
     reading.py     a journal's files, read entry by entry;  judging.py  the whole judgement of one
     excerpt.py     the records of a range as a separate file
 

@@ -374,6 +374,13 @@ class JournalDamaged(HoldfastError):
     exit_status = 65
 
 
+class SessionPruned(HoldfastError):
+    """Journal and output of an ended session were removed from disk, by the retention settings."""
+
+    code = "session_pruned"
+    exit_status = 65
+
+
 class CoordinationDown(HoldfastError):
     """The coordination point does not answer, so what it stores is not known."""
 

@@ -81,6 +81,19 @@ class SessionInfo(Record):
     present: tuple[Attendee, ...] = ()  # who is attached, first come first; of many the first 64
     # why its journal does not have everything that happened; empty when it has
     unrecorded: str = ""
+    # when journal and output of the ended session were removed from disk, seconds since 1970; null
+    # while they are there
+    pruned_at: float | None = None
+
+
+class PrunedSession(Record):
+    """An ended session that was removed from disk, or would be."""
+
+    id: SessionId  # its id
+    name: str  # its name
+    ended_at: float  # seconds since 1970
+    bytes: int  # what that frees
+    why: str  # `age`: it ended longer ago than `retention_days`; `size`: all use too much together
 
 
 class BlameLine(Record):
@@ -98,7 +111,8 @@ class Judgement(Record):
     """What is known of a session's journal."""
 
     session: str  # id of the session
-    # `intact`, `torn_tail` (the last record is incomplete, as after a loss of power) or `damaged`
+    # `intact`, `torn_tail` (the last record is incomplete, as after a loss of power), `damaged`, or
+    # `pruned` (it was removed from disk; what is told of it is what the host signed then)
     verdict: str
     # the history in one word: `continuous`, `forked` (the host signed two), `unverifiable`
     # (something is missing or altered) or `migrated` (unbroken, over more than one host)

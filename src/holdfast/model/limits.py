@@ -49,6 +49,13 @@ FORWARD_RECORD_S = (
 
 # -- sessions ---------------------------------------------------------------------------------
 SESSIONS_MAX = 2048  # live sessions of one host; further ones are refused with limit_reached
+RETENTION_DAYS = (
+    30.0  # ended sessions are kept on disk for so long, unless a setting says otherwise
+)
+RETENTION_BYTES = 4 << 30  # and together at most so much of it; then the oldest are removed
+PRUNE_FIRST_S = 60.0  # after a daemon's start: it has better things to do first
+PRUNE_EVERY_S = 3600.0  # how often ended sessions are looked at
+PRUNED_AT_ONCE = 256  # sessions removed each time; the rest waits for the next
 TOMBSTONES_LISTED = 50  # ended sessions shown by `hold ls --all`; older ones stay on disk
 NAME_MAX_CHARS = 64
 ARGV_MAX_BYTES = 128 << 10  # command and environment together: the kernel's own bound on one string

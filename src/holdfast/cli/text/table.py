@@ -44,3 +44,12 @@ def counted(number: int, one: str) -> str:
 def clock(at: float) -> str:
     """A moment, in this place's time."""
     return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(at))
+
+
+def amount(size: int) -> str:
+    """Bytes, with a unit that leaves one to four digits."""
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if size < 10_000 or unit == "GiB":
+            return f"{size} {unit}"
+        size >>= 10
+    raise AssertionError

@@ -22,6 +22,12 @@ _MEANING = {
 
 def verdict_lines(of: Judgement) -> Iterator[str]:
     """Is it whole; if not, where does it first break, how, and what remains valid."""
+    if of.verdict == "pruned":
+        yield f"pruned: its {of.records} entries were removed from disk{_closed(of)}"
+        yield f"  {sanitize(of.detail)}"
+        if of.signed_through:
+            yield "the host signed this; a proof or an export of it can still be held against it"
+        return
     if of.verdict == "intact":
         yield f"intact: all {of.records} entries are whole and linked{_closed(of)}"
     elif of.verdict == "torn_tail":

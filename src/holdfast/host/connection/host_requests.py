@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Sized
 from typing import TYPE_CHECKING, Protocol
 
 from holdfast.model.errors import SessionsLive
-from holdfast.model.info import HostInfo
+from holdfast.model.info import HostInfo, PrunedSession
 from holdfast.wire.messages import session as m
 
 if TYPE_CHECKING:
@@ -18,6 +18,8 @@ class StoppableHost(Protocol):
     """The daemon, as far as it can be asked and stopped."""
 
     async def host_info(self) -> HostInfo: ...
+
+    async def prune(self, *, dry_run: bool) -> tuple[PrunedSession, ...]: ...
 
     def stop(self) -> None: ...
 
@@ -32,6 +34,9 @@ class HostRequests:
 
     async def host(self, _: OperatorConnection, request: m.GetHost) -> m.Answer:
         return m.HostShown(request.id, await self._host.host_info())
+
+    async def prune(self, _: OperatorConnection, request: m.Prune) -> m.Answer:
+        return m.Pruned(request.id, await self._host.prune(dry_run=request.dry_run))
 
     def restart_daemon(self, _: OperatorConnection, request: m.RestartDaemon) -> m.Answer:
         asyncio.get_running_loop().call_soon(self._host.stop)

@@ -22,7 +22,8 @@ from holdfast.host.session_store import SessionStore, Stored
 from holdfast.journal import entries
 from holdfast.journal.judging import judge
 from holdfast.journal.proof import prove
-from holdfast.model.errors import HoldfastError, InvalidArgument, JournalDamaged
+from holdfast.journal.pruned import PrunedJournal
+from holdfast.model.errors import HoldfastError, InvalidArgument, JournalDamaged, SessionPruned
 from holdfast.model.ids import SessionId
 from holdfast.model.info import Judgement
 from holdfast.model.limits import EXEC_KEY_MAX_CHARS
@@ -88,7 +89,7 @@ class JournalRequests:
     async def verify(
         self, _: OperatorConnection, request: journal_messages.Verify, found: Found
     ) -> m.Answer:
-        records = self._records(found)
+        records = self._records(found, judged=True)
         judgement = await asyncio.to_thread(records.judged, request.thorough)
         return journal_messages.Verified(request.id, judgement)
 
@@ -106,8 +107,13 @@ class JournalRequests:
         asked = blame.fitting(lines[first - 1 : last], _JOURNAL_PIECE_MAX_BYTES)
         return journal_messages.Blamed(request.id, tuple(asked), len(lines))
 
-    def _records(self, found: Found) -> Records:
+    def _records(self, found: Found, *, judged: bool = False) -> Records:
         if isinstance(found, Stored):
+            if found.info.pruned_at is not None and not judged:
+                raise SessionPruned(
+                    f"the journal of {found.info.name} was removed from disk",
+                    hint=f"`hold verify {found.info.id}` shows what can still be proven",
+                )
             return Records(self._store, found.info.id)
         found.journal.flush()
         return Records(self._store, found.spec.id, found.journal.seq)
@@ -116,6 +122,7 @@ class JournalRequests:
         """What blame reads: the output that is held now, or that was held at the end."""
         names = {str(each.id): each.name for each in self._actors.authority.actors()}
         if isinstance(found, Stored):
+            self._records(found)  # or it was removed
             info = found.info
             with self._store.open_output(info.id) as file:
                 held, held_from = file.read(), info.held_from
@@ -163,6 +170,9 @@ class Records:
         return found, False
 
     def judged(self, thorough: bool) -> Judgement:
+        pruned = self._store.pruned(self.session)
+        if pruned is not None:
+            return _of_pruned(self.session, pruned)
         reader = JournalReader(self._directory)
         judgement = judge(
             reader, self.session, check, thorough=thorough, known_through=self._known_through
@@ -198,3 +208,25 @@ class Records:
 
     def _last(self, reader: JournalReader) -> int:
         return self._known_through or reader.verify(self.session, check).last_seq
+
+
+def _of_pruned(session: SessionId, left: PrunedJournal) -> Judgement:
+    """What the host signed when it removed the journal, if that is what it signed."""
+    valid = left.is_valid(session, check)
+    said = f"{left.verdict} when it was removed, its last hash was {left.last_hash.hex()}"
+    known = left.last_seq if valid else 0
+    return Judgement(
+        session=session,
+        verdict="pruned",
+        status="unverifiable",
+        records=known,
+        seals=0,
+        bytes=0,
+        trustworthy_through=known,
+        signed_through=known,
+        detail=said if valid else "the statement about it is not signed by its host",
+        gap_from=1,
+        gap_to=known,
+        epoch=left.epoch if valid else 0,
+        closed_by=left.closed_by if valid else "",
+    )

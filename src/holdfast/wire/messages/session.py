@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from holdfast.model.graph import Graph
 from holdfast.model.ids import OperatorId, SessionId
-from holdfast.model.info import HostInfo, SessionInfo
+from holdfast.model.info import HostInfo, PrunedSession, SessionInfo
 from holdfast.model.size import Size
 from holdfast.model.state import Ending, Level, SessionState
 from holdfast.wire.messages.base import PROTOCOL_VERSION as PROTOCOL_VERSION
@@ -216,6 +216,17 @@ class End(Request, tag="end"):
 
 class GetHost(Request, tag="host"):
     """What this host is and can do. Answered by HostShown."""
+
+
+class Prune(Request, tag="prune"):
+    """Remove ended sessions from disk as the retention settings say. Each leaves a signed statement
+    of what it was. Answered by Pruned."""
+
+    dry_run: bool = False  # remove nothing; say what would be
+
+
+class Pruned(Answer, tag="pruned"):
+    sessions: tuple[PrunedSession, ...]  # oldest first
 
 
 class RestartDaemon(Request, tag="restart_daemon"):

@@ -55,6 +55,9 @@ def _sheet(info: SessionInfo, now: float) -> Iterator[tuple[str, str]]:
         yield "operators", _operators(info)
         yield "turn", _turn(info)
     yield "output", _output(info, now)
+    if info.pruned_at is not None:
+        when = f"{clock(info.pruned_at)}, {ago(now - info.pruned_at)} ago"
+        yield "pruned", f"{when}: journal and output are gone; `hold verify` shows what is proven"
     if info.unrecorded:
         yield "journal", f"does not have all that happened: {_plain(info.unrecorded)}"
     if info.shell:

@@ -1,0 +1,120 @@
+"""M9: what ended long ago is removed from disk, and what is left of it can still be proven."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from faults.hosting import FaultHost, until
+from holdfast.adapters.signing import check
+from holdfast.core.retention import EndedSession, Why, choose
+from holdfast.journal.pruned import PrunedJournal
+from holdfast.model.ids import SessionId
+
+DAY = 86400.0
+IDS = [SessionId(digit * 26) for digit in "abcd"]
+
+
+def ended(number: int, days_ago: float, size: int = 100, lost: bool = False) -> EndedSession:
+    return EndedSession(IDS[number], 1000 * DAY - days_ago * DAY, size, lost)
+
+
+@pytest.mark.requirement("M9")
+def test_the_old_go_first_then_the_oldest_until_the_rest_is_small_enough() -> None:
+    found = [ended(0, 1), ended(1, 40), ended(2, 20), ended(3, 10)]
+    chosen = choose(found, 1000 * DAY, 30 * DAY, 250)
+    assert [(each.id, why) for each, why in chosen] == [(IDS[1], Why.AGE), (IDS[2], Why.SIZE)]
+    assert choose(found, 1000 * DAY, 0, 0) == []
+
+
+@pytest.mark.requirement("M9")
+def test_a_lost_session_is_kept_however_old_and_large() -> None:
+    assert choose([ended(0, 400, 1 << 40, lost=True)], 1000 * DAY, DAY, 1) == []
+
+
+@pytest.fixture
+def host() -> Iterator[FaultHost]:
+    host = FaultHost()
+    (host.home / "config.toml").write_text("retention_days = 2\n")
+    try:
+        yield host.up()
+    finally:
+        host.down()
+
+
+def output(host: FaultHost, *words: str, status: int = 0) -> str:
+    done = host.hold(*words)
+    assert done.returncode == status, (words, done)
+    return done.stdout
+
+
+def end_long_ago(host: FaultHost, name: str) -> Path:
+    """A session that ended, and whose tombstone says that this was ten days ago."""
+    id = output(host, "run", "-d", "--name", name, "--", "true").split()[0]
+    (directory,) = (host.home / "sessions").glob(f"{id}*")
+    path = directory / "tombstone.json"
+    until("it has ended", lambda: path.exists() or None)
+    stored = json.loads(path.read_text())
+    stored["info"]["ended_at"] = time.time() - 10 * DAY
+    path.write_text(json.dumps(stored))
+    return directory
+
+
+@pytest.mark.requirement("M9")
+@pytest.mark.timeout(60)
+def test_a_pruned_session_leaves_a_signed_tombstone_and_frees_the_rest(host: FaultHost) -> None:
+    output(host, "run", "-d", "--name", "living", "--", "cat")
+    recent = output(host, "run", "-d", "--name", "recent", "--", "true").split()[0]
+    directory = end_long_ago(host, "old")
+    old = directory.name
+
+    would = json.loads(output(host, "prune", "--dry-run", "--json"))
+    assert [(each["id"], each["why"]) for each in would["sessions"]] == [(old, "age")]
+    assert would["bytes"] == sum(each.stat().st_blocks * 512 for each in directory.iterdir()) > 0
+    assert (directory / "session.key").exists(), "a dry run removes nothing"
+
+    gone = json.loads(output(host, "prune", "--json"))
+    assert gone["sessions"] == would["sessions"] and gone["bytes"] == would["bytes"]
+    assert sorted(os.listdir(directory)) == ["pruned.json", "tombstone.json"]
+    assert json.loads(output(host, "prune", "--json"))["sessions"] == []
+
+    def look() -> None:
+        shown = json.loads(output(host, "show", old, "--json"))
+        assert shown["pruned_at"] and shown["ending"]["code"] == 0
+        judged = json.loads(output(host, "verify", old, "--json", status=1))
+        assert judged["verdict"] == "pruned" and judged["signed_through"] > 1
+        assert judged["closed_by"] == "ended"
+        assert "session_pruned" in host.hold("log", old).stderr
+        assert output(host, "verify", recent).startswith("intact")
+
+    look()
+    statement = PrunedJournal.of_text((directory / "pruned.json").read_text())
+    assert statement.is_valid(old, check) and statement.name == "old"
+    assert not statement.replace(last_seq=1).is_valid(old, check)
+    host.wait_new_daemon(host.kill_daemon())
+    look()
+    assert "pruned" in output(host, "show", "old")
+    assert json.loads(output(host, "show", "living", "--json"))["ending"] is None
+
+
+@pytest.mark.requirement("M9")
+@pytest.mark.timeout(60)
+def test_a_removal_that_was_cut_off_is_finished_by_what_was_signed_before_it(
+    host: FaultHost,
+) -> None:
+    directory = end_long_ago(host, "cut")
+    saved = {each.name: each.read_bytes() for each in directory.iterdir()}
+    output(host, "prune")
+    signed = (directory / "pruned.json").read_bytes()
+    for name, data in saved.items():
+        if not name.startswith("journal"):
+            (directory / name).write_bytes(data)
+    gone = json.loads(output(host, "prune", "--json"))
+    assert [each["name"] for each in gone["sessions"]] == ["cut"]
+    assert sorted(os.listdir(directory)) == ["pruned.json", "tombstone.json"]
+    assert (directory / "pruned.json").read_bytes() == signed
