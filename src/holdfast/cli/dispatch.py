@@ -30,6 +30,7 @@ GROUPS = {
         "mcp",
         "doctor",
         "prune",
+        "metrics",
         "completion",
     ),
 }

@@ -17,6 +17,8 @@ And what belongs to the whole host:
     session_registry.py    sessions by name, id and prefix; who may see which
     session_store.py       what is on disk: keys, specs, tombstones, last output
     retention.py           ended sessions, removed from disk after a while
+    residency.py           what sessions cost: memory, processes, descriptors, disk
+    metrics.py             numbers for Prometheus
     json_file.py           a record kept as one JSON file
     clock.py               the host's time, which never goes back
     levels.py              what this host can do, for launch and `hold doctor`

@@ -10,6 +10,7 @@ from holdfast.dial.address import relay_address
 from holdfast.host.coordination_point import terms_of
 from holdfast.model.errors import InvalidArgument
 from holdfast.model.limits import (
+    METRICS_TOKEN_MIN_CHARS,
     RETENTION_BYTES,
     RETENTION_DAYS,
     RING_DEFAULT_BYTES,
@@ -39,6 +40,7 @@ class Config(Record):
 
     retention_days: float = RETENTION_DAYS  # ended sessions are kept for so long; 0: for ever
     retention_bytes: int = RETENTION_BYTES  # and together use at most so much disk; 0: any amount
+    metrics_token: str = ""  # who has it may read /metrics of the host's own relay
 
     def checked(self) -> Config:
         check_ring(self.ring_bytes)
@@ -46,6 +48,11 @@ class Config(Record):
             raise InvalidArgument("scrollback_lines must be 0 to 1000000")
         if not 0 <= self.retention_days < float("inf") or self.retention_bytes < 0:
             raise InvalidArgument("retention_days and retention_bytes must be 0 or more")
+        if self.metrics_token and len(self.metrics_token) < METRICS_TOKEN_MIN_CHARS:
+            raise InvalidArgument(
+                f"metrics_token must have at least {METRICS_TOKEN_MIN_CHARS} characters",
+                hint="`openssl rand -hex 32` makes one",
+            )
         policy(self.turn_policy)
         terms_of(self.coordination, self.lease_s)
         for address in self.relays:

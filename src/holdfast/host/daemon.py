@@ -19,7 +19,7 @@ from holdfast.adapters.launch.client import Launcher
 from holdfast.adapters.proc.observation import ProcObservation
 from holdfast.core import events as ev
 from holdfast.core.activity import judge
-from holdfast.host import config, levels, takeover
+from holdfast.host import config, levels, metrics, takeover
 from holdfast.host.access.actor_book import ActorBook
 from holdfast.host.access.admission import Admission
 from holdfast.host.access.requests import AccessRequests
@@ -32,10 +32,12 @@ from holdfast.host.connection.operators import Operators
 from holdfast.host.connection.request_table import RequestTable, handlers
 from holdfast.host.coordination_point import CoordinationPoint, terms_of
 from holdfast.host.keeper_link import KeeperLink
+from holdfast.host.metrics import Counts
 from holdfast.host.reach.relay_list import RelayList
 from holdfast.host.reach.relay_presence import RelayPresence
 from holdfast.host.reach.remote_stream import StreamHost
 from holdfast.host.reach.requests import ReachRequests
+from holdfast.host.residency import ResidencyMeter, total
 from holdfast.host.retention import Retention
 from holdfast.host.session import closing, fencing_token
 from holdfast.host.session.input_requests import InputRequests
@@ -49,7 +51,7 @@ from holdfast.host.session_registry import Registry
 from holdfast.host.session_store import SessionStore, Stored
 from holdfast.model.home import Home
 from holdfast.model.ids import HOST_ACTOR, SessionId
-from holdfast.model.info import Finding, HostInfo, PrunedSession
+from holdfast.model.info import Finding, HostInfo, PrunedSession, Residency
 from holdfast.model.size import Size
 from holdfast.model.state import Ending, Level, SessionState
 from holdfast.ports.launch import Launch
@@ -69,6 +71,7 @@ class Daemon:
         self.keeper = keeper
         self.config, self._config_error = config.carried(home.config, first=starts == 0)
         self.store = SessionStore(home.state)
+        self.counts = Counts()
         self.actors = ActorBook(home.state)
         self.registry: Registry[LiveSession] = Registry(self.store, self.actors.authority)
         self.forwarding = Forwarding()
@@ -113,7 +116,10 @@ class Daemon:
             starts,
         )
         own = os.environ.get("HOLDFAST_RELAY", "") or self.config.relay
-        self.relay_list = RelayList(home.state, self.reach, keeper.relay, self.config.relays, own)
+        self.relay_list = RelayList(
+            home.state, self.reach, keeper.relay, self.config.relays, own, self.config.metrics_token
+        )
+        self.meter = ResidencyMeter(self.store)
         self.retention = Retention(
             self.store,
             self.config.retention_days,
@@ -131,7 +137,9 @@ class Daemon:
         actors, host_key = self.actors, self.store.host_key.public
         revocation = Revocation(actors, self.admission, self.notices, host_key)
         rows = handlers(
-            SessionRequests(self.registry, self.store, self.operators, partial(start, self)),
+            SessionRequests(
+                self.registry, self.store, self.meter, self.operators, partial(start, self)
+            ),
             InputRequests(self.operators.open_channel),
             TurnRequests(actors),
             JournalRequests(self.store, actors, self.make_tall_screen),
@@ -258,7 +266,7 @@ class Daemon:
     async def highest_level(self) -> Level:
         return await asyncio.shield(self._level)
 
-    async def host_info(self) -> HostInfo:
+    async def host_info(self, *, residency: bool) -> HostInfo:
         findings = await asyncio.to_thread(levels.findings, self.home)
         return HostInfo(
             version=__version__,
@@ -276,7 +284,19 @@ class Daemon:
                 *self._rights_findings(),
                 *self.relay_list.findings(),
             ),
+            residency=await self._used() if residency else None,
         )
+
+    async def _used(self) -> Residency:
+        live = self.registry.live.values()
+        return total(await self.meter.of((each.spec.id, each.spec.place) for each in live))
+
+    async def metrics(self) -> str:
+        infos = [live.info() for live in self.registry.live.values()]
+        used = await self._used()
+        ended = await asyncio.to_thread(self.retention.disk_bytes)
+        here, came = self.operators.connected(), self.operators.came
+        return metrics.text(infos, used, ended, self.counts, here, came, self.starts)
 
     async def prune(self, *, dry_run: bool) -> tuple[PrunedSession, ...]:
         return await self.retention.prune(dry_run=dry_run)

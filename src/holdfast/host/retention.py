@@ -64,6 +64,11 @@ class Retention:
                 gone.append(_told(stored, each, why))
             return tuple(gone)
 
+    def disk_bytes(self) -> int:
+        """What all ended sessions use, pruned ones too. Reads every directory: not on the loop."""
+        ended = (stored.info.id for stored in self._store.all_tombstones())
+        return sum(self._store.disk_bytes(session) for session in ended)
+
     def _choose(self) -> list[tuple[Stored, EndedSession, Why]]:
         found = {
             stored.info.id: stored

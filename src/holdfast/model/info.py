@@ -37,6 +37,17 @@ class LeaseInfo(Record):
     why: str = ""  # what keeps it `fenced` although the lease is held
 
 
+class Residency(Record):
+    """What a session costs, or all live ones together, as the kernel counts it."""
+
+    # of its cgroup, with the files it keeps in memory; without one, the resident memory of its
+    # processes, where pages that several share are counted for each
+    memory_bytes: int = 0
+    processes: int = 0  # its processes
+    descriptors: int = 0  # descriptors that they have open
+    disk_bytes: int = 0  # its directory: journal, and what was held of its output when it ended
+
+
 class Attendee(Record):
     """An operator that is attached now."""
 
@@ -84,6 +95,8 @@ class SessionInfo(Record):
     # when journal and output of the ended session were removed from disk, seconds since 1970; null
     # while they are there
     pruned_at: float | None = None
+    # what it costs now; null unless it was asked for: by `show`, and by `list` with `residency`
+    residency: Residency | None = None
 
 
 class PrunedSession(Record):
@@ -181,3 +194,5 @@ class HostInfo(Record):
     home: str  # its state directory
     sessions: int  # live sessions
     findings: tuple[Finding, ...]  # what it found out about itself
+    # what all live sessions cost together; null unless it was asked for
+    residency: Residency | None = None

@@ -49,6 +49,7 @@ FORWARD_RECORD_S = (
 
 # -- sessions ---------------------------------------------------------------------------------
 SESSIONS_MAX = 2048  # live sessions of one host; further ones are refused with limit_reached
+METRICS_TOKEN_MIN_CHARS = 32  # its hash is in the process list: it must not be guessed from that
 RETENTION_DAYS = (
     30.0  # ended sessions are kept on disk for so long, unless a setting says otherwise
 )

@@ -33,6 +33,7 @@ class Options(Record):
     cluster: str  # relays with the same name form a cluster
     ready_fd: int | None  # gets the URL and fingerprint once it serves
     view_port: int | None = None  # for pages of sessions' ports; 0: any port; None: not shown
+    metrics_token_hash: str = ""  # SHA-256 of the bearer token that /metrics asks for, in hex
     user: str = ""  # the user to switch to once everything is open, if possible
 
     @property
@@ -49,6 +50,7 @@ def parse(words: list[str]) -> Options:
     parser.add_argument("--plain", action="store_true")
     parser.add_argument("--name", action="append", default=[])
     parser.add_argument("--public-metrics", action="store_true")
+    parser.add_argument("--metrics-token-hash", default="")
     parser.add_argument("--limit", action="append", default=[])
     parser.add_argument("--registry", default="")
     parser.add_argument("--nats", action="append", default=[])
@@ -86,6 +88,7 @@ def parse(words: list[str]) -> Options:
         nats_replicas=given.nats_replicas,
         cluster=given.cluster,
         ready_fd=given.ready_fd,
+        metrics_token_hash=given.metrics_token_hash,
         user=given.user,
         view_port=given.view_port,
     )

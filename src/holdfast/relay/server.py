@@ -4,11 +4,13 @@ turns the relay's refusals into HTTP statuses."""
 from __future__ import annotations
 
 import asyncio
+import hmac
 import ipaddress
 import logging
 import ssl
 from collections.abc import Awaitable, Callable
 from functools import partial
+from hashlib import sha256
 
 from aiohttp import web
 
@@ -227,11 +229,21 @@ class Server:
         return _no(503, "draining") if self._relay.draining else web.Response(text="ready\n")
 
     async def _metrics(self, request: web.Request) -> web.Response:
-        """Only for this machine, unless made public."""
-        if not self._options.public_metrics and not _local(request.remote):
+        """Only for whoever has the token, if there is one; else only for this machine, unless made
+        public."""
+        options = self._options
+        if options.metrics_token_hash:
+            if not _has_token(request, options.metrics_token_hash):
+                return _no(401, "metrics need the bearer token of `metrics_token`")
+        elif not options.public_metrics and not _local(request.remote):
             return _no(403, "metrics are only for this machine; see --public-metrics")
         text = self._relay.metrics.text(self._relay.gauges())
         return web.Response(text=text, headers={"Content-Type": "text/plain; version=0.0.4"})
+
+
+def _has_token(request: web.Request, wanted: str) -> bool:
+    scheme, _, given = request.headers.get("Authorization", "").partition(" ")
+    return scheme == "Bearer" and hmac.compare_digest(sha256(given.encode()).hexdigest(), wanted)
 
 
 def _followed(task: asyncio.Task[None]) -> None:

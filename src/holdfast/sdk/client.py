@@ -116,8 +116,8 @@ class Host:
         )
         return self.ask(request, m.Shown, once=True).info
 
-    def sessions(self, *, ended: bool = False) -> tuple[SessionInfo, ...]:
-        return self.ask(m.ListSessions(0, ended), m.Sessions).sessions
+    def sessions(self, *, ended: bool = False, residency: bool = False) -> tuple[SessionInfo, ...]:
+        return self.ask(m.ListSessions(0, ended, residency), m.Sessions).sessions
 
     def show(self, session: str) -> SessionInfo:
         return self.ask(m.Show(0, session), m.Shown).info
@@ -128,8 +128,8 @@ class Host:
     def screen(self, session: str, *, scrollback: bool = False) -> m.ScreenShown:
         return self.ask(m.GetScreen(0, session, scrollback), m.ScreenShown)
 
-    def host(self) -> HostInfo:
-        return self.ask(m.GetHost(0), m.HostShown).host
+    def host(self, *, residency: bool = False) -> HostInfo:
+        return self.ask(m.GetHost(0, residency), m.HostShown).host
 
     def end(self, session: str) -> SessionInfo:
         """End it and wait until it has."""

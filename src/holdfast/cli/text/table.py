@@ -5,6 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 
+from holdfast.model.info import Residency
+
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """Left-aligned columns, two blanks apart, no trailing blanks."""
@@ -53,3 +55,15 @@ def amount(size: int) -> str:
             return f"{size} {unit}"
         size >>= 10
     raise AssertionError
+
+
+def residency_text(used: Residency) -> str:
+    """What a session costs, or all of them."""
+    return ", ".join(
+        (
+            f"{amount(used.memory_bytes)} of memory",
+            f"{used.processes} process{'' if used.processes == 1 else 'es'}",
+            counted(used.descriptors, "descriptor"),
+            f"{amount(used.disk_bytes)} of disk",
+        )
+    )

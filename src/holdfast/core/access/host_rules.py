@@ -107,6 +107,7 @@ RULES: dict[str, Rule] = {
     "host": _EVERYONE,
     "set_relays": _MANAGES,
     "get_relays": _MANAGES,
+    "metrics": _STOPS,  # it counts the sessions of every user
     "prune": _STOPS,
     "restart_daemon": _STOPS,
     "shutdown": _STOPS,

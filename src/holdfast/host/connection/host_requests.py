@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 class StoppableHost(Protocol):
     """The daemon, as far as it can be asked and stopped."""
 
-    async def host_info(self) -> HostInfo: ...
+    async def host_info(self, *, residency: bool) -> HostInfo: ...
+
+    async def metrics(self) -> str: ...
 
     async def prune(self, *, dry_run: bool) -> tuple[PrunedSession, ...]: ...
 
@@ -33,7 +35,10 @@ class HostRequests:
         self._host, self._sessions = host, sessions
 
     async def host(self, _: OperatorConnection, request: m.GetHost) -> m.Answer:
-        return m.HostShown(request.id, await self._host.host_info())
+        return m.HostShown(request.id, await self._host.host_info(residency=request.residency))
+
+    async def metrics(self, _: OperatorConnection, request: m.GetMetrics) -> m.Answer:
+        return m.MetricsShown(request.id, await self._host.metrics())
 
     async def prune(self, _: OperatorConnection, request: m.Prune) -> m.Answer:
         return m.Pruned(request.id, await self._host.prune(dry_run=request.dry_run))

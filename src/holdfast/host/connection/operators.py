@@ -72,12 +72,16 @@ class Operators:
         self._admission, self._notices, self._forwarding = admission, notices, forwarding
         self._host_key = host_key
         self._connected: set[OperatorConnection] = set()
+        self.came = 0  # connections since this daemon started
 
     # -- coming and going ---------------------------------------------------------------------
 
     def listen(self) -> None:
         self._listener.setblocking(False)
         asyncio.get_running_loop().add_reader(self._listener, self._accept)
+
+    def connected(self) -> int:
+        return len(self._connected)
 
     def close(self) -> None:
         asyncio.get_running_loop().remove_reader(self._listener)
@@ -105,6 +109,7 @@ class Operators:
     def add(self, operator: OperatorConnection) -> None:
         """From this machine, or through a relay."""
         self._connected.add(operator)
+        self.came += 1
         if len(self._connected) > OPERATORS_MAX:
             operator.refuse(LimitReached("this host serves its limit of operators", hint="later"))
 

@@ -103,6 +103,7 @@ def handlers(
         "set_relays": reach.set_relays,
         "get_relays": reach.get_relays,
         "host": host.host,
+        "metrics": host.metrics,
         "prune": host.prune,
         "restart_daemon": host.restart_daemon,
         "shutdown": host.shutdown,

@@ -15,6 +15,7 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Callable
+from hashlib import sha256
 
 from holdfast.adapters.lan_address import lan_address
 from holdfast.dial.address import RelayAddress, relay_address
@@ -43,12 +44,14 @@ class OwnRelay:
         state: str,
         run_relay: Callable[[str, list[int], list[str]], None],
         setting: str,
+        metrics_token: str,
         found: Callable[[RelayAddress | None, RelayAddress], None],
     ) -> None:
         """`run_relay`: has the keeper run it, by address, ports and options. `found` gets the
         address that it had before, and its address now."""
         self._state, self._run_relay, self._found = state, run_relay, found
         self._listening = listening(setting)
+        self._metrics_token = metrics_token
         self._path = f"{state}/relay.json"
         self.address: RelayAddress | None = None  # as this host dials it
         self._said = _STARTING
@@ -65,6 +68,8 @@ class OwnRelay:
             words += ["--view-port", "0"]
         else:  # a browser runs no workers behind a certificate that it does not know
             words.append("--self-signed")
+        if self._metrics_token:  # its hash: everybody can read the process list
+            words += ["--metrics-token-hash", sha256(self._metrics_token.encode()).hexdigest()]
         if os.getuid() == 0:
             words += ["--user", _LESSER]
         self._run_relay(place.address, ports, words)

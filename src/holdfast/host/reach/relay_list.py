@@ -38,12 +38,13 @@ class RelayList:
         run_relay: Callable[[str, list[int], list[str]], None],
         configured: tuple[str, ...],
         own: str,
+        metrics_token: str,
     ) -> None:
         self._presence = presence
         self._path = f"{state}/relays.json"
         self._configured = tuple(relay_address(each) for each in configured)
         self._set = self._read()
-        self.own = OwnRelay(state, run_relay, own, self._found_own)
+        self.own = OwnRelay(state, run_relay, own, metrics_token, self._found_own)
 
     def start(self) -> None:
         for address in (*self._configured, *self._set):

@@ -16,6 +16,7 @@ from collections.abc import Callable
 from holdfast.core import effects as do
 from holdfast.core import events as ev
 from holdfast.core.session import SessionMachine
+from holdfast.host.metrics import Counts
 from holdfast.host.session.input_custody import InputCustody
 from holdfast.host.session.record import SessionRecord
 from holdfast.model.errors import HoldfastError
@@ -34,6 +35,7 @@ class Executor:
         core: SessionMachine,
         record: SessionRecord,
         custody: InputCustody,
+        counts: Counts,
         *,
         lease_allows: Callable[[], bool],
         carry_out: Callable[[str, do.Effect], None],
@@ -42,6 +44,7 @@ class Executor:
         """`carry_out`: an effect of what this actor did, unless it is about inputs; `changed`: the
         state of the session may be another."""
         self._core, self._journal, self._custody = core, record, custody
+        self._counts = counts
         self._lease_allows, self._carry_out, self._changed = lease_allows, carry_out, changed
         self._running = False
         self._later: deque[ev.SessionEvent] = deque()
@@ -75,6 +78,7 @@ class Executor:
             self._journal.check_writable(event)
             effects = self._core.handle(event)
         except HoldfastError as refusal:
+            self._counts.refusals += 1
             self._journal.refused(event, refusal.code)
             raise
         offered = (event.operator, event.seq) if isinstance(event, ev.InputOffered) else None
@@ -111,6 +115,10 @@ class Executor:
 
     def settled(self, settled: ev.InputOffered, outcome: int | HoldfastError) -> None:
         """An input is in custody, at this offset of the output, or was refused."""
+        if isinstance(outcome, HoldfastError):
+            self._counts.refusals += 1
+        else:
+            self._counts.inputs += 1
         number = settled.operator, settled.seq
         if number == self._offered:
             self._outcome = outcome

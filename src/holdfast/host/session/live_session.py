@@ -244,6 +244,7 @@ class LiveSession:
             core,
             self.journal,
             self.custody,
+            daemon.counts,
             lease_allows=self.lease_allows,
             carry_out=self._carry_out,
             changed=changed,

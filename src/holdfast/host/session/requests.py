@@ -22,6 +22,7 @@ from holdfast.host.connection.output_channels import (
     ViewChannel,
 )
 from holdfast.host.reach.relay_presence import AnnouncedSession
+from holdfast.host.residency import ResidencyMeter
 from holdfast.host.session.input_custody import InputCustody
 from holdfast.host.session.parcel import SessionFds
 from holdfast.host.session.state_watch import StateWatch
@@ -73,24 +74,40 @@ class SessionRequests:
         self,
         registry: SeenSessions,
         store: SessionStore,
+        meter: ResidencyMeter,
         audience: Operators,
         start: Callable[[Actor, m.Run], Awaitable[SessionTarget]],
     ) -> None:
         self._registry, self._store, self._audience = registry, store, audience
-        self._start = start
+        self._meter, self._start = meter, start
 
     async def run(self, operator: OperatorConnection, run: m.Run) -> m.Answer:
         live = await self._start(operator.actor, run)
         return m.Shown(run.id, live.info())
 
-    def list(self, operator: OperatorConnection, request: m.ListSessions) -> m.Answer:
-        infos = [live.info() for live in self._registry.seen_live(operator.actor)]
+    def list(
+        self, operator: OperatorConnection, request: m.ListSessions
+    ) -> m.Answer | Awaitable[m.Answer]:
+        seen = self._registry.seen_live(operator.actor)
+        infos = [live.info() for live in seen]
         if request.ended:
             infos += [stored.info for stored in self._registry.seen_ended(operator.actor)]
-        return m.Sessions(request.id, tuple(infos))
+        if not request.residency:
+            return m.Sessions(request.id, tuple(infos))
+        places = {live.spec.id: live.spec.place for live in seen}
 
-    def show(self, _: OperatorConnection, request: m.Show, found: Found) -> m.Answer:
-        return m.Shown(request.id, found.info if isinstance(found, Stored) else found.info())
+        async def measured() -> m.Answer:
+            used = await self._meter.of((info.id, places.get(info.id)) for info in infos)
+            pairs = zip(infos, used, strict=True)
+            return m.Sessions(request.id, tuple(info.replace(residency=one) for info, one in pairs))
+
+        return measured()
+
+    async def show(self, _: OperatorConnection, request: m.Show, found: Found) -> m.Answer:
+        info = found.info if isinstance(found, Stored) else found.info()
+        place = None if isinstance(found, Stored) else found.spec.place
+        (used,) = await self._meter.of([(info.id, place)])
+        return m.Shown(request.id, info.replace(residency=used))
 
     async def graph(
         self, _: OperatorConnection, request: m.GetGraph, live: SessionTarget

@@ -82,6 +82,7 @@ class ListSessions(Request, tag="list"):
     """The sessions the asker may see. Answered by Sessions."""
 
     ended: bool = False  # also list the recently ended sessions
+    residency: bool = False  # also say what each costs, which takes the host a moment
 
 
 class Show(Request, tag="show"):
@@ -216,6 +217,16 @@ class End(Request, tag="end"):
 
 class GetHost(Request, tag="host"):
     """What this host is and can do. Answered by HostShown."""
+
+    residency: bool = False  # also say what its sessions cost, which takes the host a moment
+
+
+class GetMetrics(Request, tag="metrics"):
+    """Numbers of the host for Prometheus. Answered by MetricsShown."""
+
+
+class MetricsShown(Answer, tag="metrics_shown"):
+    text: str  # in the text form of Prometheus, version 0.0.4
 
 
 class Prune(Request, tag="prune"):

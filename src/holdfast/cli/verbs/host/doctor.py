@@ -8,6 +8,7 @@ import shutil
 from collections.abc import Sequence
 
 from holdfast.cli.arguments import Options, Parser, verb_parser
+from holdfast.cli.text.table import residency_text
 from holdfast.model.errors import HostDown
 from holdfast.model.home import Home, home_of
 from holdfast.model.info import Finding, HostInfo
@@ -38,7 +39,7 @@ def run(options: Options) -> int:
     host: HostInfo | None = None
     try:
         with Host(client="hold doctor") as connected:
-            host = connected.host()
+            host = connected.host(residency=True)
     except HostDown as error:
         findings: Sequence[Finding] = local_findings(error)
     else:
@@ -64,7 +65,10 @@ def _print_json(host: HostInfo | None, findings: Sequence[Finding]) -> None:
 def _print_text(host: HostInfo | None, findings: Sequence[Finding]) -> None:
     if host is not None:
         print(f"host {os.uname().nodename}, user {host.user}, version {host.version}")
-        print(f"home {host.home}; level {host.level}; sessions {host.sessions}\n")
+        print(f"home {host.home}; level {host.level}; sessions {host.sessions}")
+        if host.residency is not None:
+            print(f"sessions use {residency_text(host.residency)}")
+        print()
     for finding in findings:
         mark = "ok" if finding.ok else "!!" if _wrong(finding) else "--"
         print(f"{mark}  {finding.name}: {finding.detail}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 from holdfast.cli.arguments import Options, Parser, print_json, verb_parser
-from holdfast.cli.text.table import ago, amount, table
+from holdfast.cli.text.table import ago, amount, counted, table
 from holdfast.sdk.client import Host
 from holdfast.wire.messages import session as m
 
@@ -44,7 +44,5 @@ def run(options: Options) -> None:
         for each in sessions
     ]
     print(table(("NAME", "ID", "ENDED", "SIZE", "WHY"), rows_text))
-    many = f"{len(sessions)} session{'s' if len(sessions) > 1 else ''}"
-    print(
-        f"{many} {'would be' if options.dry_run else ''} pruned, {amount(freed)}".replace("  ", " ")
-    )
+    done = "that would free" if options.dry_run else "that freed"
+    print(f"{counted(len(sessions), 'session')}; {done} {amount(freed)}")

@@ -8,7 +8,7 @@ import time
 
 from holdfast.cli.arguments import Options, Parser, print_json, utf8, verb_parser
 from holdfast.cli.text.sanitize import sanitize
-from holdfast.cli.text.table import ago, table
+from holdfast.cli.text.table import ago, amount, table
 from holdfast.model.errors import HoldfastError
 from holdfast.model.home import machines_of
 from holdfast.model.info import SessionInfo
@@ -25,17 +25,19 @@ def parser() -> Parser:
         "List your sessions, here and on the machines you have joined: what each does, as seen by "
         "the kernel. A machine that cannot be reached is named, and the others are listed.",
         "  hold ls\n  hold ls --all      the recently ended too\n"
+        "  hold ls --long     with memory, processes, descriptors and disk\n"
         "  hold ls --label prod\n  hold --on build ls      one machine only\n"
         "  hold ls --json | jq '.[] | select(.state == \"input\") | .name'",
     )
     parser.add_flag("-a", "--all", help="ended ones too")
+    parser.add_flag("-l", "--long", help="also what each costs: memory, processes, disk")
     parser.add_argument("--label", default="", type=utf8, help="only those with this label")
     parser.add_json()
     return parser
 
 
 def run(options: Options) -> int:
-    found, unreached = _found(options.all)
+    found, unreached = _found(options.all, options.long)
     if options.label:
         found = [each for each in found if options.label in each[1].labels]
     status = _say_unreached(unreached)
@@ -57,6 +59,7 @@ def run(options: Options) -> int:
         "AGE": [ago(now - info.created_at) for info in sessions],
         "OPERATORS": [str(info.operators) for info in sessions],
         "LAST OUTPUT": [_last_output(info, now) for info in sessions],
+        **_costs(sessions),
         "LABELS": [",".join(info.labels) for info in sessions],
         "COMMAND": [sanitize(" ".join(info.argv), _COMMAND_CHARS) for info in sessions],
     }
@@ -66,14 +69,16 @@ def run(options: Options) -> int:
     return status
 
 
-def _found(ended: bool) -> tuple[list[tuple[str, SessionInfo]], dict[str, HoldfastError]]:
+def _found(
+    ended: bool, long: bool
+) -> tuple[list[tuple[str, SessionInfo]], dict[str, HoldfastError]]:
     """Sessions with the machine each is on ("": this one), and the machines that did not answer."""
     if os.environ.get("HOLDFAST_ON") or not os.path.exists(machines_of(os.environ)):
         with Host(client="hold ls") as host:
-            return [("", info) for info in host.sessions(ended=ended)], {}
+            return [("", info) for info in host.sessions(ended=ended, residency=long)], {}
     from holdfast.sdk.reach.all_machines import ask_all
 
-    answers = ask_all(lambda host: host.sessions(ended=ended), "hold ls")
+    answers = ask_all(lambda host: host.sessions(ended=ended, residency=long), "hold ls")
     found = [
         (where, info)
         for where, answer in answers
@@ -87,6 +92,18 @@ def _say_unreached(unreached: dict[str, HoldfastError]) -> int:
     for where, error in unreached.items():
         print(f"hold: {where or 'this machine'}: {error.message} ({error.code})", file=sys.stderr)
     return max((error.exit_status for error in unreached.values()), default=0)
+
+
+def _costs(sessions: list[SessionInfo]) -> dict[str, list[str]]:
+    """Empty columns, which are not shown, unless they were asked for."""
+    used = [info.residency for info in sessions]
+    live = [one if info.ending is None else None for info, one in zip(sessions, used, strict=True)]
+    return {
+        "MEMORY": ["" if one is None else amount(one.memory_bytes) for one in live],
+        "PROCESSES": ["" if one is None else str(one.processes) for one in live],
+        "DESCRIPTORS": ["" if one is None else str(one.descriptors) for one in live],
+        "DISK": ["" if one is None else amount(one.disk_bytes) for one in used],
+    }
 
 
 def _state(info: SessionInfo) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from holdfast.cli.arguments import Options, Parser, print_json, verb_parser
 from holdfast.cli.text.sanitize import sanitize as _plain
-from holdfast.cli.text.table import ago, clock
+from holdfast.cli.text.table import ago, amount, clock, residency_text
 from holdfast.model.info import CommandRecord, SessionInfo
 from holdfast.sdk.client import Host
 
@@ -55,6 +55,10 @@ def _sheet(info: SessionInfo, now: float) -> Iterator[tuple[str, str]]:
         yield "operators", _operators(info)
         yield "turn", _turn(info)
     yield "output", _output(info, now)
+    if info.residency is not None and info.ending is None:
+        yield "uses", residency_text(info.residency)
+    elif info.residency is not None:
+        yield "uses", f"{amount(info.residency.disk_bytes)} of disk"
     if info.pruned_at is not None:
         when = f"{clock(info.pruned_at)}, {ago(now - info.pruned_at)} ago"
         yield "pruned", f"{when}: journal and output are gone; `hold verify` shows what is proven"

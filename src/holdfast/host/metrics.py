@@ -1,0 +1,60 @@
+"""Numbers of a host for Prometheus, as `hold metrics` prints them. No label names a session or an
+actor. Counters begin at 0 with each daemon, as Prometheus expects of a process that restarts."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+
+from holdfast.model.info import Residency, SessionInfo
+from holdfast.model.state import SessionState
+
+# Nothing runs in these: a program waits for somebody to type.
+_IDLE = (SessionState.PROMPT, SessionState.INPUT, SessionState.SECRET, SessionState.STOPPED)
+
+
+class Counts:
+    """Counted by this daemon."""
+
+    def __init__(self) -> None:
+        self.inputs = 0
+        self.refusals = 0
+
+
+def text(
+    sessions: Iterable[SessionInfo],
+    used: Residency,
+    ended_bytes: int,
+    counts: Counts,
+    connected: int,
+    came: int,
+    restarts: int,
+) -> str:
+    """`used`: by all live sessions; `ended_bytes`: on disk, by the ended; `connected`: operators
+    now, and those that `came` since this daemon started."""
+    known = list(sessions)
+    states = Counter(info.state for info in known)
+    idle = sum(info.state in _IDLE and not info.operators for info in known)
+    lines = _family("sessions", "gauge", "live sessions by what they do")
+    for state in SessionState:
+        if state is not SessionState.ENDED:
+            lines.append(f'holdfast_sessions{{state="{state}"}} {states[state]}')
+    for name, kind, meaning, value in (
+        ("sessions_idle", "gauge", "live sessions that wait for input with nobody attached", idle),
+        ("memory_bytes", "gauge", "memory of all live sessions", used.memory_bytes),
+        ("processes", "gauge", "processes of all live sessions", used.processes),
+        ("descriptors", "gauge", "open descriptors of all live sessions", used.descriptors),
+        ("disk_bytes", "gauge", "disk used by all live sessions", used.disk_bytes),
+        ("ended_disk_bytes", "gauge", "disk used by ended sessions", ended_bytes),
+        ("inputs_total", "counter", "inputs taken", counts.inputs),
+        ("refusals_total", "counter", "inputs and other acts on sessions refused", counts.refusals),
+        ("connections", "gauge", "operators connected", connected),
+        ("connections_total", "counter", "operators that connected", came),
+        ("daemon_restarts_total", "counter", "daemons before this one", restarts),
+    ):
+        lines += [*_family(name, kind, meaning), f"holdfast_{name} {value}"]
+    return "\n".join(lines) + "\n"
+
+
+def _family(name: str, kind: str, meaning: str) -> list[str]:
+    return [f"# HELP holdfast_{name} {meaning}", f"# TYPE holdfast_{name} {kind}"]
