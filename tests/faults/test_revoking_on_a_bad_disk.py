@@ -30,7 +30,8 @@ def disk(tmp_path: Path) -> Iterator[Path]:
     try:
         yield home
     finally:
-        subprocess.run(["umount", "-l", str(home)], check=False, timeout=10)
+        while os.path.ismount(home):
+            subprocess.run(["umount", "-l", str(home)], check=True, timeout=10)
 
 
 def spoil(home: Path, state: str) -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from faults.hosting import FaultHost, until
 from holdfast.adapters.signing import check
-from holdfast.core.retention import EndedSession, Why, choose
+from holdfast.core.retention import EndedSession, PruneReason, choose
 from holdfast.journal.pruned import PrunedJournal
 from holdfast.model.ids import SessionId
 
@@ -28,7 +28,10 @@ def ended(number: int, days_ago: float, size: int = 100, lost: bool = False) -> 
 def test_the_old_go_first_then_the_oldest_until_the_rest_is_small_enough() -> None:
     found = [ended(0, 1), ended(1, 40), ended(2, 20), ended(3, 10)]
     chosen = choose(found, 1000 * DAY, 30 * DAY, 250)
-    assert [(each.id, why) for each, why in chosen] == [(IDS[1], Why.AGE), (IDS[2], Why.SIZE)]
+    assert [(each.id, why) for each, why in chosen] == [
+        (IDS[1], PruneReason.AGE),
+        (IDS[2], PruneReason.SIZE),
+    ]
     assert choose(found, 1000 * DAY, 0, 0) == []
 
 

@@ -435,6 +435,20 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         ),
         files=("core/activity.py", "adapters/proc/blocked_on.py", "host/session/state_watch.py"),
     ),
+    Requirement(
+        "S8",
+        "What each session costs while it lives (memory, processes, descriptors, disk) is shown "
+        "per session and per host.",
+        tests=(
+            *_in(
+                "process/test_residency",
+                "test_what_each_session_costs_is_shown_as_the_kernel_counts_it",
+                "test_metrics_count_sessions_inputs_refusals_connections_and_restarts",
+                "test_metrics_of_the_own_relay_are_for_whoever_has_the_token",
+            ),
+        ),
+        files=("adapters/proc/residency.py", "host/residency.py", "host/metrics.py"),
+    ),
     # -- A. Many actors, one state ------------------------------------------------------------
     Requirement(
         "A1",
@@ -1224,8 +1238,22 @@ REQUIREMENTS: tuple[Requirement, ...] = (
     Requirement(
         "M9",
         "Abandoned sessions are reclaimed by a discipline that is on by default; a session doing "
-        "work is not idle.",
+        "work is not idle. What ended long ago is removed from disk by a stated retention.",
+        tests=(
+            *_in(
+                "process/test_prune",
+                "test_the_old_go_first_then_the_oldest_until_the_rest_is_small_enough",
+                "test_a_lost_session_is_kept_however_old_and_large",
+                "test_a_pruned_session_leaves_a_signed_tombstone_and_frees_the_rest",
+                "test_a_removal_that_was_cut_off_is_finished_by_what_was_signed_before_it",
+            ),
+            *_in(
+                "process/test_residency",
+                "test_metrics_count_sessions_inputs_refusals_connections_and_restarts",
+            ),
+        ),
         open=REAPING,
+        files=("core/retention.py", "host/retention.py", "journal/pruned.py"),
     ),
     # -- F. Fencing and recovery --------------------------------------------------------------
     Requirement(

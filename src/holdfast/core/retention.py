@@ -11,7 +11,7 @@ from holdfast.model.ids import SessionId
 from holdfast.model.record import Record
 
 
-class Why(StrEnum):
+class PruneReason(StrEnum):
     """The rule by which a session is removed."""
 
     AGE = "age"  # it ended longer ago than `retention_days`
@@ -29,7 +29,7 @@ class EndedSession(Record):
 
 def choose(
     ended: Iterable[EndedSession], now: float, keep_s: float, keep_bytes: int
-) -> list[tuple[EndedSession, Why]]:
+) -> list[tuple[EndedSession, PruneReason]]:
     """Oldest first. A limit of 0 is none."""
     oldest_first = sorted(ended, key=lambda each: each.ended_at)
     total = sum(each.bytes for each in oldest_first)
@@ -38,9 +38,9 @@ def choose(
         if each.lost:
             continue
         if keep_s and now - each.ended_at > keep_s:
-            chosen.append((each, Why.AGE))
+            chosen.append((each, PruneReason.AGE))
         elif keep_bytes and total > keep_bytes:
-            chosen.append((each, Why.SIZE))
+            chosen.append((each, PruneReason.SIZE))
         else:
             continue
         total -= each.bytes

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from holdfast.adapters.journal_files.segments import JournalReader
 from holdfast.adapters.signing import check
-from holdfast.core.retention import EndedSession, Why, choose
+from holdfast.core.retention import EndedSession, PruneReason, choose
 from holdfast.host.session_store import SessionStore, Stored
 from holdfast.journal.entries import Began
 from holdfast.journal.pruned import PrunedJournal
@@ -69,7 +69,7 @@ class Retention:
         ended = (stored.info.id for stored in self._store.all_tombstones())
         return sum(self._store.disk_bytes(session) for session in ended)
 
-    def _choose(self) -> list[tuple[Stored, EndedSession, Why]]:
+    def _choose(self) -> list[tuple[Stored, EndedSession, PruneReason]]:
         found = {
             stored.info.id: stored
             for stored in self._store.all_tombstones()
@@ -124,5 +124,5 @@ def _ended(stored: Stored, size: int) -> EndedSession:
     return EndedSession(SessionId(info.id), info.ended_at or 0.0, size, lost)
 
 
-def _told(stored: Stored, each: EndedSession, why: Why) -> PrunedSession:
+def _told(stored: Stored, each: EndedSession, why: PruneReason) -> PrunedSession:
     return PrunedSession(each.id, stored.info.name, each.ended_at, each.bytes, why.value)

@@ -104,6 +104,8 @@ export function session(name: string, change: Partial<SessionInfo> = {}): Sessio
     lease: null,
     present: [],
     unrecorded: '',
+    pruned_at: null,
+    residency: null,
     ...change,
   }
 }

@@ -3,7 +3,7 @@
 
 import { useEffect } from 'preact/hooks'
 import { useSignal } from '@preact/signals'
-import type { Graph } from '../../hold/api'
+import type { Graph, SessionInfo } from '../../hold/api'
 import { now } from '../parts/clock'
 import { age } from '../text/durations'
 import { sanitize } from '../text/sanitize'
@@ -15,6 +15,7 @@ const LOOK_MS = 2000
 
 export function Processes({ controller }: { controller: SessionController }) {
   const graph = useSignal<Graph | null>(null)
+  const used = useSignal<SessionInfo['residency']>(null)
   const trouble = useSignal('')
   useEffect(() => {
     let closed = false
@@ -23,7 +24,8 @@ export function Processes({ controller }: { controller: SessionController }) {
       if (!document.hidden) {
         try {
           const seen = await controller.handle.graph()
-          if (!closed) [graph.value, trouble.value] = [seen, '']
+          const { residency } = await controller.handle.refresh()
+          if (!closed) [graph.value, used.value, trouble.value] = [seen, residency, '']
         } catch (error) {
           if (!closed) trouble.value = (error as Error).message
         }
@@ -66,6 +68,12 @@ export function Processes({ controller }: { controller: SessionController }) {
           <Row key={row.process.pid} row={row} />
         ))}
       </ul>
+      {used.value && (
+        <p class="faint" data-testid="residency">
+          Uses {bytesText(used.value.memory_bytes)} memory, {used.value.processes} processes,{' '}
+          {used.value.descriptors} descriptors, {bytesText(used.value.disk_bytes)} disk
+        </p>
+      )}
       {graph.value.truncated && <p class="faint">{sanitize(graph.value.truncated)}</p>}
       {trouble.value && <p class="faint">Out of date: {sanitize(trouble.value)}</p>}
     </div>

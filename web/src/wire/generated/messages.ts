@@ -266,6 +266,7 @@ export interface Requests {
   list: {
     fields: {
       ended?: boolean // also list the recently ended sessions
+      residency?: boolean // also say what each costs, which takes the host a moment
     }
     answer: 'sessions'
   }

@@ -342,6 +342,15 @@ export const receipt = record({
 })
 export interface Receipt extends Value<typeof receipt> {}
 
+/** What a session costs, or all live ones together, as the kernel counts it. */
+export const residency = record({
+  memory_bytes: withDefault(int, 0), // of its cgroup, with the files it keeps in memory; without one, the resident memory of its processes, where pages that several share are counted for each
+  processes: withDefault(int, 0), // its processes
+  descriptors: withDefault(int, 0), // descriptors that they have open
+  disk_bytes: withDefault(int, 0), // its directory: journal, and what was held of its output when it ended
+})
+export interface Residency extends Value<typeof residency> {}
+
 /** A session at one moment. */
 export const sessionInfo = record({
   id: text, // its identity: 26 digits of Crockford's base 32 in lower case, derived from its public key
@@ -372,6 +381,8 @@ export const sessionInfo = record({
   lease: optional(leaseInfo), // of a re-homeable session; null: it is pinned to its host
   present: withDefault(list(attendee), []), // who is attached, first come first; of many the first 64
   unrecorded: withDefault(text, ''), // why its journal does not have everything that happened; empty when it has
+  pruned_at: optional(float), // when journal and output of the ended session were removed from disk, seconds since 1970; null while they are there
+  residency: optional(residency), // what it costs now; null unless it was asked for: by `show`, and by `list` with `residency`
 })
 export interface SessionInfo extends Value<typeof sessionInfo> {}
 
