@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -86,6 +87,19 @@ def test_answers_without_a_body_use_nothing_up(browser: Browser, viewing: Farawa
         return (await fetch('/new')).text()
     }}"""
     assert frame.evaluate(asked) == "moved here"
+    visitor.close()
+
+
+@pytest.mark.requirement("S8")
+def test_the_session_page_shows_what_the_session_costs(browser: Browser, viewing: Faraway) -> None:
+    server(viewing.host, "costly", "site")
+    visitor = visitor_of(browser, viewing, "thrifty")
+    visitor.open("costly")
+    visitor.at("tab-processes").click()
+    used = visitor.at("residency").inner_text()
+    assert re.fullmatch(
+        r"Uses \d.* [kM]B memory, \d+ processes, \d+ descriptors, \d+ kB disk", used
+    )
     visitor.close()
 
 

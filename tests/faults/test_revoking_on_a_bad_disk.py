@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
 import json
 import os
 import subprocess
@@ -14,6 +15,7 @@ import pytest
 
 from faults.hosting import FaultHost, until
 from faults.test_storage import fill, mount
+from holdfast.model.envelope import ALL, Envelope, Right, Scope
 from holdfast.model.errors import InviteInvalid, StorageFailed
 from unit.admitting import FakeDaemon, restarted
 from unit.granting import HOST, NOW, Party
@@ -164,3 +166,49 @@ def test_devices_and_invites_are_revoked_at_once_on_any_disk(disk: Path, state: 
             after.joins(tablet, unused)
 
     asyncio.run(revoke())
+
+
+@pytest.mark.requirement("A2")
+def test_a_disk_whose_fsync_fails_keeps_no_right_alive(
+    disk: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    phone = Party(31)
+
+    def failing(fd: int) -> None:
+        raise OSError(errno.EIO, "Input/output error")
+
+    async def revoke() -> None:
+        daemon = FakeDaemon(disk, HOST)
+        daemon.admission.admit("one", phone.key, daemon.joins(phone, daemon.invite()), NOW + 1)
+        monkeypatch.setattr(os, "fsync", failing)
+        daemon.revocation.revoke_device(daemon.owner, phone.actor, NOW + 2)
+        assert not daemon.rights(phone)
+        files = daemon.actors.file, daemon.admission.file
+        assert all("Input/output error" in each.unrecorded() for each in files)
+        monkeypatch.undo()
+        async with asyncio.timeout(20):
+            while any(each.unrecorded() for each in files):
+                await asyncio.sleep(0.05)
+        assert not restarted(daemon).rights(phone)
+
+    asyncio.run(revoke())
+
+
+def test_an_envelope_within_the_one_it_replaces_gives_nothing() -> None:
+    wide = Envelope(Party(1).actor, ALL, (Right.INPUT, Right.OBSERVE), 100.0, inputs_per_s=5.0)
+    for narrower in (
+        {"rights": ()},
+        {"rights": (Right.OBSERVE,)},
+        {"expires_at": 50.0},
+        {"inputs_per_s": 1.0, "bytes_per_s": 9.0},
+    ):
+        assert wide.replace(**narrower).is_within(wide)
+    for wider in (
+        {"rights": (Right.OBSERVE, Right.HALT)},
+        {"expires_at": None},
+        {"expires_at": 101.0},
+        {"inputs_per_s": None},
+        {"scope": Scope.label("ci")},
+        {"actor": Party(2).actor},
+    ):
+        assert not wide.replace(**wider).is_within(wide)

@@ -446,6 +446,10 @@ REQUIREMENTS: tuple[Requirement, ...] = (
                 "test_metrics_count_sessions_inputs_refusals_connections_and_restarts",
                 "test_metrics_of_the_own_relay_are_for_whoever_has_the_token",
             ),
+            *_in(
+                "e2e/test_web_ports",
+                "test_the_session_page_shows_what_the_session_costs",
+            ),
         ),
         files=("adapters/proc/residency.py", "host/residency.py", "host/metrics.py"),
     ),
@@ -503,6 +507,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
                 "faults/test_revoking_on_a_bad_disk",
                 "test_taking_rights_away_works_at_once_on_any_disk_and_giving_them_does_not",
                 "test_devices_and_invites_are_revoked_at_once_on_any_disk",
+                "test_a_disk_whose_fsync_fails_keeps_no_right_alive",
             ),
             *_in(
                 "faults/test_reach_bad_input",

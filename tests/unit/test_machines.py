@@ -77,7 +77,7 @@ def test_a_machine_that_did_not_answer_is_not_said_to_have_no_sessions(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     refused = {"box": NoSuchMachine("it refused")}
-    monkeypatch.setattr(ls, "_found", lambda ended: ([], refused))
+    monkeypatch.setattr(ls, "_found", lambda ended, long: ([], refused))
     assert ls.run(ls.parser().parse_args([])) != 0
     said = capsys.readouterr()
     assert said.out == "" and said.err.startswith("hold: box: it refused")

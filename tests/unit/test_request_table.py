@@ -92,6 +92,8 @@ WHO_MAY = {
     "revoke_actor": {"admin"},
     "set_relays": {"admin"},
     "get_relays": {"admin"},
+    "metrics": {"admin"},
+    "prune": {"admin"},
     "restart_daemon": {"admin"},
     "shutdown": {"admin"},
 }
@@ -110,7 +112,7 @@ def test_who_may_ask_before_anything_is_looked_at(tag: str) -> None:
                 asked(tag, who, judge)
     other = actor(4, "admin")
     asked(tag, other, judge, uid=0)
-    if tag in ("restart_daemon", "shutdown"):
+    if tag in ("metrics", "prune", "restart_daemon", "shutdown"):
         with pytest.raises(NotPermitted, match="only the user this host runs as"):
             asked(tag, other, judge, uid=HOST_UID + 1)
     else:
