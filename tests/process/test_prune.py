@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from faults.crash_points import customized_host
 from faults.hosting import FaultHost, until
 from holdfast.adapters.signing import check
 from holdfast.core.retention import EndedSession, PruneReason, choose
@@ -56,14 +57,14 @@ def output(host: FaultHost, *words: str, status: int = 0) -> str:
     return done.stdout
 
 
-def end_long_ago(host: FaultHost, name: str) -> Path:
-    """A session that ended, and whose tombstone says that this was ten days ago."""
+def end_long_ago(host: FaultHost, name: str, days: float = 10) -> Path:
+    """A session that ended, and whose tombstone says that this was days ago."""
     id = output(host, "run", "-d", "--name", name, "--", "true").split()[0]
     (directory,) = (host.home / "sessions").glob(f"{id}*")
     path = directory / "tombstone.json"
     until("it has ended", lambda: path.exists() or None)
     stored = json.loads(path.read_text())
-    stored["info"]["ended_at"] = time.time() - 10 * DAY
+    stored["info"]["ended_at"] = time.time() - days * DAY
     path.write_text(json.dumps(stored))
     return directory
 
@@ -121,3 +122,22 @@ def test_a_removal_that_was_cut_off_is_finished_by_what_was_signed_before_it(
     assert [each["name"] for each in gone["sessions"]] == ["cut"]
     assert sorted(os.listdir(directory)) == ["pruned.json", "tombstone.json"]
     assert (directory / "pruned.json").read_bytes() == signed
+
+
+@pytest.mark.requirement("M9")
+@pytest.mark.timeout(60)
+def test_the_host_prunes_by_itself() -> None:
+    often = "from holdfast.model import limits\nlimits.PRUNE_FIRST_S = limits.PRUNE_EVERY_S = 0.2\n"
+    host = customized_host(often)
+    try:
+        host.up()
+        output(host, "run", "-d", "--name", "living", "--", "cat")
+        directory = end_long_ago(host, "old", days=31)
+        until("it is pruned", lambda: not (directory / "session.key").exists() or None)
+        until(
+            "that is said",
+            lambda: json.loads(output(host, "show", directory.name, "--json"))["pruned_at"],
+        )
+        assert json.loads(output(host, "show", "living", "--json"))["ending"] is None
+    finally:
+        host.down()

@@ -1251,6 +1251,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
                 "test_a_lost_session_is_kept_however_old_and_large",
                 "test_a_pruned_session_leaves_a_signed_tombstone_and_frees_the_rest",
                 "test_a_removal_that_was_cut_off_is_finished_by_what_was_signed_before_it",
+                "test_the_host_prunes_by_itself",
             ),
             *_in(
                 "process/test_residency",
