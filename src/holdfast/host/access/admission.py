@@ -325,10 +325,9 @@ class Admission:
         if links or keys:
             self._revoked = revoked
             self.devices.revoked({link.id for link in links}, keys, now)
-        self.file.write_when_possible()
-        if links or keys:
             self._verifier.take(self._revoked.signed(self._key), now)
             self.review(now)
+        self.file.write_when_possible()
 
     # -- disk -----------------------------------------------------------------------------------
 
