@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import json
 import os
@@ -16,9 +17,15 @@ from typing import Any
 import pytest
 
 from faults.hosting import FaultHost, process_key
+from holdfast.model.size import Size
 from holdfast.model.state import Level
+from holdfast.wire.frames import encode
+from holdfast.wire.messages import BY_TAG, access, admission, forward, journal, relays, turn
+from holdfast.wire.messages import session as m
+from holdfast.wire.messages.shared_output import Share
 
 PROGRAM = str(Path(__file__).with_name("programs") / "stranger.py")
+ASKS = str(Path(__file__).with_name("programs") / "stranger_asks.py")
 
 pytestmark = [
     pytest.mark.skipif(os.getuid() != 0, reason="becoming other users needs root"),
@@ -112,3 +119,147 @@ def test_files_and_fifos_of_a_root_host_tell_other_users_nothing(host: FaultHost
 def test_the_bells_can_be_reached_by_their_users_and_listed_by_nobody(host: FaultHost) -> None:
     host.client().run(["bash", "--norc"], user="nobody", cwd="/")
     assert stat.S_IMODE(os.stat(host.home / "run/bells").st_mode) == 0o711
+
+
+def every_request(session: str, actor: str, invite: str) -> list[m.Request]:
+    """Each request of the protocol at least once, about what belongs to root."""
+    return [
+        m.Run(1, ("id",), user="root"),
+        m.Run(1, ("sleep", "60"), cwd="/", predecessor=session),
+        m.ListSessions(1, ended=True),
+        m.Show(1, session),
+        m.GetGraph(1, session),
+        m.GetScreen(1, session),
+        m.Attach(1, session, 1),
+        m.Attach(1, session, 1, observe=True, raw=True, since=0),
+        m.Detach(1, 1),
+        Share(1, session, 1),
+        m.Watch(1, session),
+        m.Watch(1),
+        m.End(1, session),
+        m.Input(1, session, 1, b"x"),
+        m.Submit(1, session, 1, "x"),
+        m.Keys(1, session, 1, ("C-c",)),
+        m.Exec(1, session, 1, "id"),
+        m.Resize(1, session, Size(10, 10)),
+        m.Signal(1, session, 9),
+        forward.Forward(1, session, 1, 80),
+        turn.GetTurn(1, session),
+        turn.RequestTurn(1, session),
+        turn.WithdrawTurn(1, session),
+        turn.GrantTurn(1, session, actor),
+        turn.YieldTurn(1, session),
+        turn.HandOffTurn(1, session, actor),
+        turn.RevokeTurn(1, session),
+        turn.SetTurnPolicy(1, session, "queue"),
+        turn.SetBlind(1, session, True),
+        turn.Seize(1, session, halt=True),
+        turn.Halt(1, session),
+        turn.Resume(1, session),
+        turn.Resume(1, session, "because"),
+        turn.CatchUp(1, session),
+        journal.GetJournal(1, session),
+        journal.Verify(1, session),
+        journal.Prove(1, session, 1, 0),
+        journal.Blame(1, session),
+        access.Claim(1, actor, b"0" * 64),
+        access.AddActor(1, "taken-over", "agent", b"k" * 32),
+        access.ListActors(1),
+        access.ShowActor(1, actor),
+        access.RevokeActor(1, actor),
+        access.GrantEnvelope(1, "nobody", session, ("admin",)),
+        access.GrantEnvelope(1, actor, "all", ()),
+        access.GrantEnvelope(1, "nobody", "all", ("admin",)),
+        access.RevokeEnvelope(1, actor, "all"),
+        access.RevokeEnvelope(1, "nobody", session),
+        access.ListEnvelopes(1),
+        access.ListEnvelopes(1, session),
+        admission.MakeInvite(1, (f"session:{session}",), ("read",), 60, 60, code_only=True),
+        admission.MakeInvite(1, (), ("admin",), 60, 60, code_only=True),
+        admission.ListInvites(1),
+        admission.RevokeInvite(1, invite, devices=True),
+        admission.ListDevices(1),
+        admission.RevokeDevice(1, actor),
+        admission.Join(1, "phone"),
+        m.GetHost(1),
+        relays.SetRelays(1, ("https://relay.invalid",)),
+        relays.SetRelays(1, (), ("https://relay.example",)),
+        relays.GetRelays(1),
+        m.RestartDaemon(1),
+        m.Shutdown(1),
+        m.Shutdown(1, end_sessions=True),
+    ]
+
+
+# What else than `no_such_session` a stranger is answered. Several for a tag: in the order asked.
+ANSWERS = {
+    "run": ["not_permitted", "no_such_session"],
+    "list": ["sessions"],
+    "detach": ["invalid_argument"],
+    "watch": ["no_such_session", "done"],
+    "claim": ["no_such_actor"],
+    "add_actor": ["actor_shown"],  # of its own
+    "list_actors": ["actors"],
+    "show_actor": ["no_such_actor"],
+    "revoke_actor": ["no_such_actor"],
+    "grant": ["no_such_session", "no_such_actor", "envelopes"],  # the last to itself
+    "revoke": ["no_such_actor", "no_such_session"],
+    "list_envelopes": ["envelopes", "no_such_session"],
+    "make_invite": ["no_such_session", "invite_made"],  # the last for its own sessions
+    "list_invites": ["invites"],
+    "revoke_invite": ["invite_invalid"],
+    "list_devices": ["devices"],
+    "revoke_device": ["no_such_actor"],
+    "join": ["not_permitted"],
+    "host": ["host_shown"],
+    "set_relays": ["not_permitted", "not_permitted"],
+    "get_relays": ["not_permitted"],
+    "restart_daemon": ["not_permitted"],
+    "shutdown": ["not_permitted", "not_permitted"],
+}
+
+
+@pytest.mark.requirement("A2", "R3")
+def test_no_request_of_another_user_reaches_roots_host_or_sessions(host: FaultHost) -> None:
+    client = host.client()
+    roots = client.run(["cat"], name="roots")
+    actor = client.ask(access.ShowActor(0), access.ActorShown).actor
+    made = client.ask(
+        admission.MakeInvite(0, (), ("read",), 60, 60, code_only=True), admission.InviteMade
+    )
+    relay = client.ask(relays.SetRelays(0, ("https://relay.example",)), relays.Relays).relays
+    before, daemon = process_key(roots.pid), host.daemon_pid()
+    turn_before = client.ask(turn.GetTurn(0, roots.id), turn.TurnShown)
+
+    asked = every_request(roots.id, actor.id, made.invite.invite)
+    requests = {tag for tag, kind in BY_TAG.items() if issubclass(kind, m.Request)}
+    assert {each.tag for each in asked} == requests, "a request that is not tried"
+    done = subprocess.run(
+        [sys.executable, ASKS, "nobody"],
+        input=json.dumps([base64.b64encode(encode(each)).decode() for each in asked]),
+        cwd=host.home / "run",
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])},
+        capture_output=True,
+        text=True,
+        timeout=50,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    answers = dict[str, list[str]]()
+    for request, (code, text) in zip(asked, json.loads(done.stdout), strict=True):
+        answers.setdefault(request.tag, []).append(code)
+        for secret in (roots.id, actor.id, made.invite.invite):
+            assert secret not in text, request
+    expected = {
+        tag: ANSWERS.get(tag, ["no_such_session"] * len(found)) for tag, found in answers.items()
+    }
+    assert answers == expected
+
+    assert process_key(roots.pid) == before and host.daemon_pid() == daemon
+    assert client.ask(relays.GetRelays(0), relays.Relays).relays[0].address == relay[0].address
+    assert client.ask(turn.GetTurn(0, roots.id), turn.TurnShown).turn == turn_before.turn
+    invites = client.ask(admission.ListInvites(0), admission.Invites).invites
+    mine = next(each for each in invites if each.invite == made.invite.invite)
+    assert mine.revoked_at is None
+    assert client.ask(access.ShowActor(0), access.ActorShown).actor.revoked_at is None
+    assert str(client.show(roots.id).size) == "80x24" and client.screen(roots.id).text.strip() == ""

@@ -519,6 +519,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
             ),
             *_in(
                 "faults/test_two_users",
+                "test_no_request_of_another_user_reaches_roots_host_or_sessions",
                 "test_users_cannot_see_or_touch_each_others_sessions",
             ),
             *_in(
@@ -600,6 +601,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
             ),
             *_in(
                 "unit/test_request_table",
+                "test_what_is_host_wide_needs_the_hosts_unix_user_besides_the_right_for_all",
                 "test_who_may_ask_before_anything_is_looked_at",
                 "test_an_actor_that_was_revoked_may_only_claim_to_be_another",
                 "test_an_expired_right_is_told_apart_from_none",
@@ -1693,6 +1695,10 @@ REQUIREMENTS: tuple[Requirement, ...] = (
             *_in(
                 "faults/test_revoking_on_a_bad_disk",
                 "test_devices_and_invites_are_revoked_at_once_on_any_disk",
+            ),
+            *_in(
+                "faults/test_two_users",
+                "test_no_request_of_another_user_reaches_roots_host_or_sessions",
             ),
             *_in(
                 "unit/test_fanout",

@@ -19,7 +19,7 @@ from holdfast.model.ids import HOST_ACTOR, SessionId
 from holdfast.wire.messages import BY_TAG
 from holdfast.wire.messages import session as m
 
-HOST_UID, NOW = 1000, 1e9
+HOST_UID, STRANGER, NOW = 1000, 1001, 1e9
 REQUESTS = {tag: kind for tag, kind in BY_TAG.items() if issubclass(kind, m.Request)}
 ABOUT_ONE = (About.LIVE, About.KNOWN, About.ANY)
 ROLE_NAMES = ("nothing", "read", "execute", "admin")
@@ -85,7 +85,7 @@ def test_a_tag_without_a_row_is_not_supported() -> None:
         asked("hello", actor(4, "admin"), authority())
 
 
-# Who may ask: by role, on a connection of the host's own unix user, and by an admin on another's.
+# Which roles may ask, on a connection of the host's own unix user.
 WHO_MAY = {
     "run": {"execute", "admin"},
     "add_actor": {"admin"},
@@ -110,13 +110,36 @@ def test_who_may_ask_before_anything_is_looked_at(tag: str) -> None:
         else:
             with pytest.raises(NotPermitted, match=f"^{name} may not"):
                 asked(tag, who, judge)
-    other = actor(4, "admin")
-    asked(tag, other, judge, uid=0)
-    if tag in ("metrics", "prune", "restart_daemon", "shutdown"):
-        with pytest.raises(NotPermitted, match="only the user this host runs as"):
-            asked(tag, other, judge, uid=HOST_UID + 1)
+
+
+HOST_WIDE = {"set_relays", "get_relays", "metrics", "prune", "restart_daemon", "shutdown"}
+
+
+@pytest.mark.requirement("A2")
+@pytest.mark.parametrize("tag", sorted(RULES))
+@pytest.mark.parametrize(
+    ("connection_uid", "actor_uid", "is_host_user"),
+    [
+        (HOST_UID, HOST_UID, True),  # also a guest through a relay whom the host's user invited
+        (0, HOST_UID, True),
+        (0, 0, True),
+        (STRANGER, HOST_UID, False),
+        (STRANGER, STRANGER, False),  # also a guest whom the stranger invited
+        (0, STRANGER, False),  # root that acts as a stranger's actor
+    ],
+)
+def test_what_is_host_wide_needs_the_hosts_unix_user_besides_the_right_for_all(
+    tag: str, connection_uid: int, actor_uid: int, is_host_user: bool
+) -> None:
+    who = actor(4, "admin", uid=actor_uid)
+    judge = Authority([who])
+    envelope = Envelope(who.id, ALL, tuple(sorted(ROLES["admin"])), granted_by=HOST_ACTOR)
+    judge.set(envelope, now=NOW, live=())
+    if tag in HOST_WIDE and not is_host_user:
+        with pytest.raises(NotPermitted, match="only root and the user this host runs as"):
+            asked(tag, who, judge, uid=connection_uid)
     else:
-        asked(tag, other, judge, uid=HOST_UID + 1)
+        asked(tag, who, judge, uid=connection_uid)
 
 
 @pytest.mark.requirement("A2")

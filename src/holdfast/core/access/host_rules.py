@@ -1,9 +1,12 @@
 """What each request needs before its handler runs: one row per request tag.
 
-A row says which right the actor needs everywhere on the host (`right`), what the request is about
-(`scope`), and what counts besides envelopes (`host_user`, `even_revoked`). A request about a
-session needs the right to observe it: to everybody else it does not exist (visibility.py). What is
-then *done* to a session is an event, and the session machine judges that (core.session).
+A row says which right the actor needs for all (`right`), what the request is about (`scope`), and
+what counts besides envelopes (`host_user`, `even_revoked`). A request about a session needs the
+right to observe it: to everybody else it does not exist (visibility.py). What is then *done* to a
+session is an event, and the session machine judges that (core.session).
+
+`all` means the sessions of the actor's unix user; of root's actors, every session. A request that
+changes the host itself changes it for every user, so its row says `host_user` as well.
 
 Some requests name something with rules of its own: an envelope, an invite, a device. The functions
 below the table judge these, each with the rule that its row mentions.
@@ -37,15 +40,17 @@ class Rule(Record):
     """What an actor needs for one request."""
 
     scope: About
-    right: Right | None = None  # needed in all sessions of the host, also those to come
-    host_user: bool = False  # the connection must be of root, or of the user the host runs as
+    right: Right | None = None  # needed for all: the actor's sessions, also those to come
+    # Host-wide: connection and actor must both be of root, or of the user the host runs as. Through
+    # a relay the actor's unix user counts alone: that of whoever invited it.
+    host_user: bool = False
     even_revoked: bool = False  # an actor that was revoked may ask this too
 
 
 _LIVE, _KNOWN, _ANY = Rule(About.LIVE), Rule(About.KNOWN), Rule(About.ANY)
 _EVERYONE = Rule(About.HOST)
-_MANAGES = Rule(About.HOST, Right.GRANT)
-_STOPS = Rule(About.HOST, Right.GRANT, host_user=True)
+_OWN_ACTORS = Rule(About.HOST, Right.GRANT)  # those of the asker's unix user
+_HOST_WIDE = Rule(About.HOST, Right.GRANT, host_user=True)
 
 RULES: dict[str, Rule] = {
     # Sessions. `list` and `watch` without a name leave out what the actor may not observe.
@@ -89,8 +94,8 @@ RULES: dict[str, Rule] = {
     # Actors and envelopes. Lists show what belongs to the asker's unix user, to root everything.
     # A claim is proven by a signature; an actor that was revoked may prove to be another.
     "claim": Rule(About.HOST, even_revoked=True),
-    "add_actor": _MANAGES,
-    "revoke_actor": _MANAGES,  # and the right to take everything from that actor: Authority
+    "add_actor": _OWN_ACTORS,
+    "revoke_actor": _OWN_ACTORS,  # and the right to take everything from that actor: Authority
     "list_actors": _EVERYONE,
     "show_actor": _EVERYONE,
     "grant": _EVERYONE,  # within what the asker has throughout the scope: Authority.set
@@ -105,12 +110,12 @@ RULES: dict[str, Rule] = {
     "join": _EVERYONE,  # refused here: only the stream of an invite takes it
     # The host. Guests through a relay may ask what it is, too.
     "host": _EVERYONE,
-    "set_relays": _MANAGES,
-    "get_relays": _MANAGES,
-    "metrics": _STOPS,  # it counts the sessions of every user
-    "prune": _STOPS,
-    "restart_daemon": _STOPS,
-    "shutdown": _STOPS,
+    "set_relays": _HOST_WIDE,
+    "get_relays": _HOST_WIDE,
+    "metrics": _HOST_WIDE,  # it counts the sessions of every user
+    "prune": _HOST_WIDE,
+    "restart_daemon": _HOST_WIDE,
+    "shutdown": _HOST_WIDE,
 }
 
 _REFUSALS = {
@@ -126,8 +131,11 @@ def check(
     the one of the actor it acts as."""
     if not rule.even_revoked:
         check_not_revoked(authority, actor)
-    if rule.host_user and uid not in (0, host_uid):
-        raise NotPermitted("only the user this host runs as may do that")
+    if rule.host_user and not {uid, actor.uid} <= {0, host_uid}:
+        raise NotPermitted(
+            "only root and the user this host runs as may do that",
+            hint="a host of your own: set HOLDFAST_HOME to a directory of yours, then `hold up`",
+        )
     if rule.right is None:
         return
     try:
