@@ -39,17 +39,6 @@ def test_a_name_that_is_not_utf8(host_home: Hold, verb: str) -> None:
     host_home.fails("usage", verb, b"\xff\xfe", *NAMED[verb])
 
 
-def test_an_ambiguous_prefix(host_home: Hold) -> None:
-    first: dict[str, str] = {}
-    for _ in range(33):  # an id begins with one of 32 characters: two must meet
-        session = host_home.ok("run", "-d", "--level", "plain", "--", "cat").strip()
-        if session[0] in first:
-            break
-        first[session[0]] = session
-    host_home.fails("ambiguous_name", "show", session[0])
-    assert host_home.json("show", session)["id"] == session
-
-
 def test_a_name_already_taken_and_names_that_are_none(host_home: Hold) -> None:
     host_home.ok("run", "-d", "--name", "taken", "--", "cat")
     host_home.fails("name_taken", "run", "-d", "--name", "taken", "--", "cat")

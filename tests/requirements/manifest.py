@@ -142,6 +142,22 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "it, whatever client, daemon or transport is used.",
         tests=(
             *_in(
+                "unit/test_session_registry",
+                "test_a_session_that_was_named_before_its_like_was_born_is_found_by_that_name",
+                "test_a_prefix_of_two_ids_is_ambiguous_and_more_of_one_is_not",
+            ),
+            *_in(
+                "process/test_session_names",
+                "test_from_another_machine_a_verb_that_writes_takes_no_part_of_an_id_either",
+                "test_an_id_is_found_long_after_the_end",
+                "test_the_id_of_an_ended_session_means_that_session_whatever_lives",
+                "test_a_name_that_could_be_an_id_is_refused",
+                "test_a_handle_of_the_sdk_takes_no_part_of_an_id",
+                "test_only_an_observer_attaches_by_a_part_of_an_id",
+                "test_a_verb_that_reads_takes_six_characters_of_an_id",
+                "test_a_verb_that_writes_takes_no_part_of_an_id",
+            ),
+            *_in(
                 "unit/test_by_id",
                 "test_the_host_that_the_sessions_key_vouches_for_is_the_one",
                 "test_a_relay_cannot_put_another_host_or_epoch_in_its_place",
@@ -926,6 +942,11 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "An ended session leaves a tombstone with its true exit status, and its id never lives "
         "again.",
         tests=(
+            *_in(
+                "process/test_session_names",
+                "test_an_id_is_found_long_after_the_end",
+                "test_the_id_of_an_ended_session_means_that_session_whatever_lives",
+            ),
             *_in(
                 "faults/test_endings",
                 "test_killed_sessions_stay_killed_with_their_true_status",

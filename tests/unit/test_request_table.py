@@ -51,10 +51,10 @@ def authority() -> Authority:
 
 
 class Sessions:
-    def find(self, _: Actor, text: str) -> str:
+    def find(self, _: Actor, text: str, *, by_prefix: bool) -> str:
         return f"found {text}"
 
-    def find_running(self, _: Actor, text: str) -> str:
+    def find_running(self, _: Actor, text: str, *, by_prefix: bool) -> str:
         return f"running {text}"
 
 

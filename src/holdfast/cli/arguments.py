@@ -36,8 +36,10 @@ class Parser(argparse.ArgumentParser):
         """An option that may be repeated."""
         self.add_value(name, metavar, help, action="append", default=[], **more)
 
-    def add_session(self) -> None:
-        self.add_value("session", "NAME", "a session's name, id or start of its id")
+    def add_session(self, *, reads: bool = False) -> None:
+        """`reads`: the verb changes nothing, so a part of an id is enough."""
+        part = ", or 6 or more characters of its id" if reads else " or whole id"
+        self.add_value("session", "NAME", f"a session's name{part}")
 
     def add_json(self) -> None:
         self.add_flag("--json", help="print JSON with stable fields")

@@ -115,7 +115,7 @@ def _overview() -> str:
         lines += [f"  {verb:<11} {load(verb).SUMMARY}" for verb in verbs]
     lines += [
         "",
-        "A session is named by its name, its id, or a unique beginning of its id; on a machine you",
+        "A session is named by its name or its id (6 characters suffice to read); on a machine you",
         "have joined, by MACHINE/NAME; anywhere else by its whole id and a relay, ID@RELAY-URL.",
         "--on, or HOLDFAST_ON, selects the machine for any verb.",
         "`hold VERB --help` has details and examples. HOLDFAST_HOME is the folder of all state;",

@@ -1,6 +1,9 @@
-"""Sessions by name, id and prefix, as far as the asking actor may see them (core.access).
+"""Sessions by name and id, as far as the asking actor may see them (core.access).
 
-Names are each unix user's own: two users may have a session of the same name.
+Names are each unix user's own: two users may have a session of the same name. A whole id always
+means its own session, also after that has ended. The first characters of an id are enough for
+requests that only read (wire.request_classes), and no name is given that could be mistaken for
+them.
 """
 
 from __future__ import annotations
@@ -23,7 +26,7 @@ from holdfast.model.errors import (
     SessionEnded,
 )
 from holdfast.model.ids import SessionId
-from holdfast.model.limits import NAME_MAX_CHARS, TOMBSTONES_LISTED
+from holdfast.model.limits import ID_PREFIX_MIN_CHARS, NAME_MAX_CHARS, TOMBSTONES_LISTED
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
@@ -38,7 +41,7 @@ S = TypeVar("S", bound=Specified)
 
 
 class FindSession(Protocol):
-    """A live session, or the latest ended one, of this name or id."""
+    """A live session, or the latest ended one, of this name or whole id."""
 
     def find(self, actor: Actor, text: str) -> Specified | Stored: ...
 
@@ -47,7 +50,8 @@ class Registry(Generic[S]):
     """Live sessions, and the recently ended."""
 
     def __init__(self, store: SessionStore, authority: Authority) -> None:
-        self._store, self._visibility = store, Visibility(authority)
+        self._store = store
+        self._visibility = Visibility(authority)
         self.live: dict[SessionId, S] = {}
         self._names: dict[tuple[int, str], SessionId] = {}
         self._recent = store.tombstones(TOMBSTONES_LISTED)
@@ -82,6 +86,11 @@ class Registry(Generic[S]):
                     f"not a name: {name[:80]!r}",
                     hint=f"letters, digits, '.', '_' and '-', at most {NAME_MAX_CHARS}",
                 )
+            if self._like_an_id(name):
+                raise InvalidArgument(
+                    f"the name {name!r} could be mistaken for the id of a session",
+                    hint="choose another name, for example with a '-' in it: ids have none",
+                )
             if self._taken(uid, name):
                 raise NameTaken(
                     f"a live session is already called {name!r}",
@@ -90,7 +99,7 @@ class Registry(Generic[S]):
         else:
             stem = re.sub(r"[^A-Za-z0-9._-]", "", program.rsplit("/", 1)[-1])[:40].lstrip("-._")
             name, count = stem or "session", 1
-            while self._taken(uid, name):
+            while self._taken(uid, name) or self._like_an_id(name):
                 count += 1
                 name = f"{stem or 'session'}-{count}"
         self._starting.add((uid, name))
@@ -102,6 +111,13 @@ class Registry(Generic[S]):
     def _taken(self, uid: int, name: str) -> bool:
         return (uid, name) in self._names or (uid, name) in self._starting
 
+    def _like_an_id(self, name: str) -> bool:
+        """Shaped like an id, or a prefix of an id of any user: root finds all of them."""
+        if _as_id(name) is not None:
+            return True
+        ids = (*self.live, *(stored.info.id for stored in self._recent))
+        return len(name) >= ID_PREFIX_MIN_CHARS and any(each.startswith(name) for each in ids)
+
     # -- finding ------------------------------------------------------------------------------
 
     def judged(self) -> list[Live]:
@@ -112,47 +128,55 @@ class Registry(Generic[S]):
         return self._visibility.may_observe(actor, _judged(found), now())
 
     def find_live(self, actor: Actor, text: str) -> S | None:
-        """By id, name (the asker's own first), or unique prefix of an id; None when only ended
-        sessions match."""
-        exact: S | None = self.live.get(text)  # type: ignore[call-overload]
-        if exact is not None and self.may_see(actor, exact):
-            return exact
-        found = self._by_name(actor, text)
+        """By whole id, or by name: the asker's own first."""
+        session = _as_id(text)
+        if session is None:
+            return self._by_name(actor, text)
+        live = self.live.get(session)
+        return live if live is not None and self.may_see(actor, live) else None
+
+    def find(self, actor: Actor, text: str, *, by_prefix: bool = False) -> S | Stored:
+        """A live session, or the latest ended one, of this name or id; `by_prefix`: also by the
+        first characters of the id of one of them."""
+        found = self.find_live(actor, text) or self._find_ended(actor, text)
         if found is not None:
             return found
-        seen = [live for live in self.live.values() if self.may_see(actor, live)]
-        matches = [live for live in seen if text and live.spec.id.startswith(text)]
-        if len(matches) > 1:
-            raise AmbiguousName(
-                f"{len(matches)} session ids start with {text!r}", hint="give more of the id"
-            )
-        return matches[0] if matches else None
-
-    def find(self, actor: Actor, text: str) -> S | Stored:
-        """A live session, or the latest ended one."""
-        live = self.find_live(actor, text)
-        if live is not None:
-            return live
-        for stored in self._recent:
-            named = stored.info.name == text or stored.info.id.startswith(text)
-            if text and named and self.may_see(actor, stored):
-                return stored
-        old = self._store.tombstone(text)  # one that ended long ago, by its whole id
-        if old is not None and self.may_see(actor, old):
-            return old
+        matches = self._by_prefix(actor, text)
+        if by_prefix and matches and len(text) >= ID_PREFIX_MIN_CHARS:
+            if len(matches) > 1:
+                raise AmbiguousName(
+                    f"{len(matches)} session ids start with {text!r}", hint="give more of the id"
+                )
+            return matches[0]
         for live in self.live.values():
             if text in (live.spec.id, live.spec.name):
                 self._visibility.check_not_expired(actor, _judged(live), now())
         raise NoSuchSession(
-            f"there is no session {text[:80]!r}", hint="`hold ls --all` lists live and ended ones"
+            f"there is no session {text[:80]!r}", hint=_hint(text, by_prefix, bool(matches))
         )
 
-    def find_running(self, actor: Actor, text: str) -> S:
+    def find_running(self, actor: Actor, text: str, *, by_prefix: bool = False) -> S:
         """A live session; an ended one is refused as ended."""
-        found = self.find_live(actor, text) or self.find(actor, text)
+        found = self.find(actor, text, by_prefix=by_prefix)
         if isinstance(found, Stored):
             raise has_ended(found)
         return found
+
+    def _find_ended(self, actor: Actor, text: str) -> Stored | None:
+        session = _as_id(text)
+        if session is None:
+            named = (stored for stored in self._recent if stored.info.name == text)
+            return next((stored for stored in named if self.may_see(actor, stored)), None)
+        recent = (stored for stored in self._recent if stored.info.id == session)
+        ended = next(recent, None) or self._store.tombstone(session)
+        return ended if ended is not None and self.may_see(actor, ended) else None
+
+    def _by_prefix(self, actor: Actor, text: str) -> list[S | Stored]:
+        if not text or _as_id(text) is not None:
+            return []
+        live = [each for each in self.seen_live(actor) if each.spec.id.startswith(text)]
+        ended = [each for each in self.seen_ended(actor) if each.info.id.startswith(text)]
+        return [*live, *ended]
 
     def seen_live(self, actor: Actor) -> list[S]:
         return [live for live in self.live.values() if self.may_see(actor, live)]
@@ -171,6 +195,24 @@ class Registry(Generic[S]):
             session = others[0] if others else None
         found = self.live.get(session) if session is not None else None
         return found if found is not None and self.may_see(actor, found) else None
+
+
+def _as_id(text: str) -> SessionId | None:
+    try:
+        return SessionId(text)
+    except ValueError:
+        return None
+
+
+def _hint(text: str, by_prefix: bool, is_prefix: bool) -> str:
+    if is_prefix and by_prefix:
+        return f"give at least {ID_PREFIX_MIN_CHARS} characters of an id"
+    if is_prefix and len(text) >= ID_PREFIX_MIN_CHARS:
+        return (
+            "a part of an id is enough only to read; give the name or the whole id, which "
+            f"`hold show {text}` shows"
+        )
+    return "`hold ls --all` lists live and ended ones"
 
 
 def has_ended(found: Stored) -> SessionEnded:

@@ -138,12 +138,9 @@ class SessionStore:
         found = (self._read(session, "tombstone.json") for _, session in dated[:limit])
         return [stored for stored in found if stored is not None]
 
-    def tombstone(self, text: str) -> Stored | None:
-        """Of the session with this whole id, if it has ended."""
-        try:
-            return self._read(SessionId(text), "tombstone.json")
-        except ValueError:
-            return None
+    def tombstone(self, session: SessionId) -> Stored | None:
+        """How this one ended, however long ago."""
+        return self._read(session, "tombstone.json")
 
     def all_tombstones(self) -> Iterator[Stored]:
         for session in self._sessions():

@@ -17,7 +17,7 @@ from holdfast.model.info import CommandRecord, SessionInfo
 from holdfast.sdk.aio.session import Session
 from holdfast.sdk.plain_text import page, plain
 
-SessionName = Annotated[str, Field(description="name, id, or a unique beginning of the id")]
+SessionName = Annotated[str, Field(description="name or whole id")]
 Wait = Annotated[float, Field(description="seconds to wait at most; 55 is the limit")]
 
 _PAGE_BYTES = 64 << 10

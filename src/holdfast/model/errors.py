@@ -129,14 +129,14 @@ class SessionsLive(HoldfastError):
 
 
 class NoSuchSession(HoldfastError):
-    """No session has this name or id prefix, or you may not see it."""
+    """No session has this name or id, or you may not see it."""
 
     code = "no_such_session"
     exit_status = 66
 
 
 class AmbiguousName(HoldfastError):
-    """More than one session id starts with this prefix."""
+    """More than one session id starts with this."""
 
     code = "ambiguous_name"
     exit_status = 66

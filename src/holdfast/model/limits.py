@@ -59,6 +59,7 @@ PRUNE_EVERY_S = 3600.0  # how often ended sessions are looked at
 PRUNED_AT_ONCE = 256  # sessions removed each time; the rest waits for the next
 TOMBSTONES_LISTED = 50  # ended sessions shown by `hold ls --all`; older ones stay on disk
 NAME_MAX_CHARS = 64
+ID_PREFIX_MIN_CHARS = 6  # of a session's id where a prefix is enough; shorter ones name nothing
 ARGV_MAX_BYTES = 128 << 10  # command and environment together: the kernel's own bound on one string
 ARGV_KEPT_MAX_BYTES = 64 << 10  # the command alone: it is stored with the session's state
 SIZE_MAX_CELLS_PER_SIDE = 1000  # a screen is kept in memory; 1000x1000 is beyond any real terminal

@@ -119,8 +119,9 @@ class Host:
     def sessions(self, *, ended: bool = False, residency: bool = False) -> tuple[SessionInfo, ...]:
         return self.ask(m.ListSessions(0, ended, residency), m.Sessions).sessions
 
-    def show(self, session: str) -> SessionInfo:
-        return self.ask(m.Show(0, session), m.Shown).info
+    def show(self, session: str, *, exact: bool = False) -> SessionInfo:
+        """`exact`: by name or whole id only, because it will be written to."""
+        return self.ask(m.Show(0, session, exact), m.Shown).info
 
     def graph(self, session: str) -> Graph:
         return self.ask(m.GetGraph(0, session), m.GraphShown).graph

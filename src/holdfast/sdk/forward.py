@@ -127,7 +127,7 @@ class ForwardTransport:
         """To this session, by name or id. Raises that there is no such live one."""
         self._driver = await AsyncDriver.over(connection, self._on_event)
         self._driver.on_room = self._pump
-        info = expect(await self._driver.ask(m.Show(0, session)), m.Shown).info
+        info = expect(await self._driver.ask(m.Show(0, session, exact=True)), m.Shown).info
         if info.ending is not None:
             raise SessionEnded(f"the session {info.name} has ended: {info.ending}")
         self.session = info.id  # another may get its name

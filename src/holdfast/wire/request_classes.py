@@ -51,6 +51,14 @@ def must_be_signed(tag: str) -> bool:
     return tag not in _LOOKING and tag not in _CARRIED
 
 
+def may_name_by_prefix(tag: str, *, observe: bool = False, exact: bool = False) -> bool:
+    """Whether this request may name its session by the first characters of an id. One that writes
+    may not: a mistyped name must not become another session. `observe`, `exact`: its fields."""
+    if tag == "attach":
+        return observe
+    return tag in _LOOKING and not exact
+
+
 def goes_by_session(tag: str) -> bool:
     """Whether it goes through the channel of its session, if it names one: requests that change
     something, bring output or carry a forwarded connection. The rest goes through the host's

@@ -24,6 +24,7 @@ from holdfast.host.session.turn_requests import TurnRequests
 from holdfast.model.actor import Actor
 from holdfast.model.errors import Unsupported
 from holdfast.wire.messages import session as m
+from holdfast.wire.request_classes import may_name_by_prefix
 
 if TYPE_CHECKING:
     from holdfast.host.connection.operator_connection import OperatorConnection
@@ -35,9 +36,9 @@ Handler = Callable[..., Reply]
 class FindSessions(Protocol):
     """Sessions that an actor may observe, by name or id."""
 
-    def find(self, actor: Actor, text: str) -> object: ...
+    def find(self, actor: Actor, text: str, *, by_prefix: bool) -> object: ...
 
-    def find_running(self, actor: Actor, text: str) -> object: ...
+    def find_running(self, actor: Actor, text: str, *, by_prefix: bool) -> object: ...
 
 
 def handlers(
@@ -136,8 +137,12 @@ class RequestTable:
         return handler(operator, request, self._session(rule.scope, actor, request))
 
     def _session(self, scope: About, actor: Actor, request: Any) -> object:
-        if scope is About.LIVE:
-            return self._sessions.find_running(actor, request.session)
         if scope is About.ANY and not request.session:
             return None
-        return self._sessions.find(actor, request.session)
+        by_prefix = may_name_by_prefix(
+            request.tag,
+            observe=isinstance(request, m.Attach) and request.observe,
+            exact=isinstance(request, m.Show) and request.exact,
+        )
+        find = self._sessions.find_running if scope is About.LIVE else self._sessions.find
+        return find(actor, request.session, by_prefix=by_prefix)

@@ -38,8 +38,9 @@ class Hold:
         return f"<Hold {self.host.name} as {self.host.actor}>"
 
     async def session(self, name: str) -> Session:
-        """A session by name, by id, or by a unique beginning of its id. Raises NoSuchSession."""
-        return Session(self._link, (await self._link.ask(m.Show(0, name), m.Shown)).info)
+        """A session by its name or whole id. Raises NoSuchSession."""
+        shown = await self._link.ask(m.Show(0, name, exact=True), m.Shown)
+        return Session(self._link, shown.info)
 
     async def sessions(self, *, ended: bool = False) -> tuple[SessionInfo, ...]:
         """The live sessions you may see; with `ended` also those that ended recently."""

@@ -96,7 +96,8 @@ class _Bridge:
         self._grant = identity.grant() or decoded(machine.grant_of(device.public.key)) or b""
         self._host: RemoteChannel
         self._sessions: dict[SessionId, RemoteChannel] = {}
-        self._ids: dict[str, SessionId] = {}  # by every name that was used
+        # By every name that was used, and whether it may have been a prefix of the id.
+        self._ids: dict[tuple[str, bool], SessionId] = {}
         self._outputs: dict[int, RemoteChannel] = {}  # by the number of an attached channel
         self._hello: dict[str, Any] = {}
         self._requests: deque[dict[str, Any]] = deque()  # that wait for a channel
@@ -179,7 +180,7 @@ class _Bridge:
             return self._outputs.pop(number, self._host)
         if not named or not requests.goes_by_session(tag):
             return self._host
-        session = self._ids.get(named)
+        session = self._ids.get((named, _by_prefix(fields)))
         if session is None:
             return None
         fields["session"] = session
@@ -209,21 +210,22 @@ class _Bridge:
     async def _open_for(self, fields: dict[str, Any]) -> None:
         """The channel of the session this request names. One that has ended, or is not ours to see,
         has none: then the host is asked after all, and says so."""
-        named, session = fields["session"], None
+        named, by_prefix, session = fields["session"], _by_prefix(fields), None
         info: dict[str, Any] = {}
         try:
-            info = (await self._ask({"t": "show", "session": named})).get("info") or {}
+            asked = {"t": "show", "session": named, "exact": not by_prefix}
+            info = (await self._ask(asked)).get("info") or {}
             if info.get("state", "ended") != "ended":
                 session = SessionId(info["id"])
         except (HoldfastError, TimeoutError, KeyError, ValueError):
             pass
-        self._ids[named] = session or named
+        self._ids[named, by_prefix] = session or named
         if session is not None:
             await self._open_or_refuse(session, info, fields)
         self._opening = None
         self._pass_on()
         if session is None:
-            self._ids.pop(named, None)  # it may begin to live
+            self._ids.pop((named, by_prefix), None)  # it may begin to live
 
     async def _open_or_refuse(
         self, session: SessionId, info: dict[str, Any], fields: dict[str, Any]
@@ -231,9 +233,9 @@ class _Bridge:
         try:
             if session not in self._sessions:
                 await self._open(session)
-            self._ids[session] = session
+            self._ids[session, True] = self._ids[session, False] = session
         except HoldfastError as error:  # nothing was sent, and the next request tries again
-            self._ids.pop(fields["session"], None)
+            self._ids.pop((fields["session"], _by_prefix(fields)), None)
             self._requests.popleft()
             why, number = _why_not(error, info), fields.get("id", 0)
             self._forward(
@@ -378,6 +380,10 @@ class _Bridge:
             channel.close()
         self._loop.call_later(_LINGER_S, self.link.close)
         self._pipe.close()
+
+
+def _by_prefix(fields: dict[str, Any]) -> bool:
+    return requests.may_name_by_prefix(fields["t"], observe=bool(fields.get("observe")))
 
 
 def _why_not(error: HoldfastError, info: dict[str, Any]) -> HoldfastError:

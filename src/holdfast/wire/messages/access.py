@@ -74,8 +74,7 @@ class GrantEnvelope(Request, tag="grant"):
     Envelopes with the new one."""
 
     actor: str  # name or id
-    # `all`, `label:NAME`, or a session: its name, its id, a unique beginning of it, or `session:`
-    # and one of these
+    # `all`, `label:NAME`, or a session: its name or whole id, or `session:` and one of these
     scope: str
     rights: tuple[str, ...]  # rights and roles, mixed; empty is "nothing here"
     # seconds since 1970 from which it grants nothing; null is never

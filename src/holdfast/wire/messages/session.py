@@ -89,6 +89,8 @@ class Show(Request, tag="show"):
     """One session. Answered by Shown."""
 
     session: str
+    # only by its name or whole id: for a client that will write to the session it is shown
+    exact: bool = False
 
 
 class GetGraph(Request, tag="graph"):
@@ -100,7 +102,7 @@ class GetGraph(Request, tag="graph"):
 class GetScreen(Request, tag="screen"):
     """The screen as text. Answered by ScreenShown."""
 
-    # a name, an id, or a unique beginning of an id; an ended session shows its last screen
+    # a name, an id, or 6 or more characters of an id; an ended session shows its last screen
     session: str
     scrollback: bool = False  # also the lines above the screen
 
@@ -203,7 +205,7 @@ class Signal(Request, tag="signal"):
 class Watch(Request, tag="watch"):
     """Events of a session from now on, the present state first. Answered by Done."""
 
-    # a name, an id, or a unique beginning of an id; empty is all sessions the asker may see, also
+    # a name, an id, or 6 or more characters of an id; empty is all sessions the asker may see, also
     # those that begin later
     session: str = ""
 

@@ -274,6 +274,7 @@ export interface Requests {
   show: {
     fields: {
       session: string
+      exact?: boolean // only by its name or whole id: for a client that will write to the session it is shown
     }
     answer: 'shown'
   }
@@ -287,7 +288,7 @@ export interface Requests {
   /** The screen as text. */
   screen: {
     fields: {
-      session: string // a name, an id, or a unique beginning of an id; an ended session shows its last screen
+      session: string // a name, an id, or 6 or more characters of an id; an ended session shows its last screen
       scrollback?: boolean // also the lines above the screen
     }
     answer: 'screen_shown'
@@ -358,7 +359,7 @@ export interface Requests {
   /** Events of a session from now on, the present state first. */
   watch: {
     fields: {
-      session?: string // a name, an id, or a unique beginning of an id; empty is all sessions the asker may see, also those that begin later
+      session?: string // a name, an id, or 6 or more characters of an id; empty is all sessions the asker may see, also those that begin later
     }
     answer: 'done'
   }

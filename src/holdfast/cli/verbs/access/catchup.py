@@ -24,7 +24,7 @@ def parser() -> Parser:
     )
     parser.add_value("--since", "SEQ", "from this journal record on instead", type=count)
     parser.add_json()
-    parser.add_session()
+    parser.add_session(reads=True)
     return parser
 
 

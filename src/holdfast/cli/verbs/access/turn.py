@@ -119,7 +119,7 @@ def _wait(host: Host, request: turn_messages.RequestTurn, wait_s: float) -> turn
     from holdfast.sdk.client_core.client_machine import finish
     from holdfast.sdk.client_core.turn_wait import wait_for_turn, withdraw
 
-    info = host.show(request.session)
+    info = host.show(request.session, exact=True)
     request = request.replace(session=info.id)  # the name may be another session's later
     try:
         return finish(wait_for_turn(host.io(time.monotonic() + wait_s), request))

@@ -65,7 +65,7 @@ def parser() -> Parser:
 def run(options: Options) -> int:
     with Host(client="hold exec") as host:
         # By id from here on: the name may be another session's when we have to come back.
-        info = host.show(options.session)
+        info = host.show(options.session, exact=True)
         if info.state is SessionState.WORKING and about_to_prompt(info):
             _await_prompt(info, options.timeout)
         deadline = None if options.timeout is None else time.monotonic() + options.timeout

@@ -158,7 +158,7 @@ def _session(text: str) -> str:
         from holdfast.sdk.client import Host
 
         with Host(client="hold delegate") as host:
-            return host.show(text).id
+            return host.show(text, exact=True).id
 
 
 def _write(path: str, text: str) -> None:

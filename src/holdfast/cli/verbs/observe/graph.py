@@ -24,7 +24,7 @@ def parser() -> Parser:
         "  hold graph web --json | jq '.processes[].sockets[] | select(.state == \"listen\")'",
     )
     parser.add_json()
-    parser.add_session()
+    parser.add_session(reads=True)
     return parser
 
 

@@ -17,7 +17,7 @@ def parser() -> Parser:
     )
     parser.add_flag("--scrollback", help="with the lines above the screen")
     parser.add_json()
-    parser.add_session()
+    parser.add_session(reads=True)
     return parser
 
 

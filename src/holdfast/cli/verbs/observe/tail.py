@@ -30,7 +30,7 @@ def parser() -> Parser:
     parser.add_value("--since", "OFFSET", "from this output offset on", type=count)
     parser.add_argument("-n", "--lines", type=count, metavar="N", help="the last N lines only")
     parser.add_flag("--plain", help="without escape sequences")
-    parser.add_session()
+    parser.add_session(reads=True)
     return parser
 
 

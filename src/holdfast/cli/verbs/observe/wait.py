@@ -50,7 +50,7 @@ def parser() -> Parser:
         type=count,
     )
     parser.add_flag("--status", help="with exit: exit with its status, 128+N for a signal")
-    parser.add_session()
+    parser.add_session(reads=True)
     return parser
 
 

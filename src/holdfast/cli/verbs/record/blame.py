@@ -30,7 +30,7 @@ def parser() -> Parser:
     )
     parser.add_value("-L", "A,B", "only these lines", type=_range, dest="lines", default=(1, None))
     parser.add_json()
-    parser.add_session()
+    parser.add_session(reads=True)
     return parser
 
 

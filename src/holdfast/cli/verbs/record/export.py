@@ -36,7 +36,7 @@ def parser() -> Parser:
     parser.add_argument(
         "--records", default="", metavar="FILE", help="the journal's records too, for the proof"
     )
-    parser.add_session()
+    parser.add_session(reads=True)
     return parser
 
 

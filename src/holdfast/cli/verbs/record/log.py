@@ -40,7 +40,7 @@ def parser() -> Parser:
     parser.add_values("--kind", "K", "only this kind; may be repeated", dest="kinds")
     parser.add_flag("-f", "--follow", help="go on until it is closed")
     parser.add_json()
-    parser.add_session()
+    parser.add_session(reads=True)
     return parser
 
 

@@ -20,7 +20,7 @@ def parser() -> Parser:
         "  hold status build\n  hold status build --json | jq -r .status",
     )
     parser.add_json()
-    parser.add_session()
+    parser.add_session(reads=True)
     return parser
 
 

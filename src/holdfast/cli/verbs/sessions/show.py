@@ -22,7 +22,7 @@ def parser() -> Parser:
         "  hold show build\n  hold show build --json | jq .last_command.status",
     )
     parser.add_json()
-    parser.add_session()
+    parser.add_session(reads=True)
     return parser
 
 
