@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import signal
 import socket
+import time
 
 import pytest
 
 from faults.hosting import (
+    PATIENCE_S,
     FaultHost,
     ProcessKey,
     descendants,
@@ -18,8 +20,10 @@ from faults.hosting import (
     process_key,
     until,
 )
-from holdfast.model.errors import SessionEnded
+from holdfast.model.errors import HoldfastError, InputUnknown, SessionEnded
 from holdfast.model.state import Ending, Level
+from holdfast.sdk.client_core.client_machine import finish
+from holdfast.sdk.client_core.exec_reader import ExecReader
 from holdfast.wire.messages import session as m
 
 ENDINGS = {
@@ -150,3 +154,23 @@ def test_a_second_up_says_so_and_disturbs_nothing(host: FaultHost) -> None:
     assert done.returncode == 75 and "already_up" in done.stderr
     assert (host.daemon_pid(), host.keeper_pid()) == (daemon, keeper)
     assert host.client().sessions() == ()
+
+
+@pytest.mark.requirement("G4", "M6")
+@pytest.mark.parametrize("ends", ["exit 3", "kill -9 $$", "sleep 0.1; exit 3"])
+def test_a_command_that_ends_its_session_while_the_daemon_dies_is_not_called_refused(
+    host: FaultHost, ends: str
+) -> None:
+    assert host.hold("run", "-d", "--name", "s", "--level", "plain", "--", "bash").returncode == 0
+    assert host.hold("wait", "s", "--for", "prompt").returncode == 0
+    client, marker = host.client(), host.work / "ran"
+    session = client.show("s").id
+    command = f"echo > {marker}; kill -9 {host.daemon_pid()}; {ends}"
+    request = m.Exec(0, session, client.next_seq(session), command)
+    reader = ExecReader(client.io(time.monotonic() + PATIENCE_S), request)
+    with pytest.raises(HoldfastError) as caught:
+        while True:
+            finish(reader.next())
+    assert marker.exists()
+    assert caught.type is (SessionEnded if reader.began else InputUnknown)
+    assert str(ending_of(client, session)) in caught.value.message

@@ -268,6 +268,28 @@ def test_a_command_is_joined_again_under_its_number() -> None:
     assert io.asked == [EXEC, EXEC] and reader.joined
 
 
+@pytest.mark.requirement("G4")
+@pytest.mark.parametrize("code", ["session_ended", "no_such_session", "invalid_argument"])
+@pytest.mark.parametrize("began", [False, True])
+def test_a_refusal_after_a_loss_does_not_say_that_the_command_did_not_run(
+    code: str, began: bool
+) -> None:
+    refused = m.Failed(0, code, "why", "look", False)
+    first = (BEGAN, LOST) if began else (LOST,)
+    reader = ExecReader(ScriptedIo(inboxes=(first, (refused,))), EXEC)
+    known = began and code == "session_ended"  # then it ended with the session
+    with pytest.raises(SessionEnded if known else InputUnknown, match="why"):
+        for _ in range(2):
+            finish(reader.next())
+
+
+def test_a_refusal_without_a_loss_is_told_as_it_is() -> None:
+    refused = m.Failed(0, "session_ended", "why", "", False)
+    reader = ExecReader(ScriptedIo(inboxes=((refused,),)), EXEC)
+    with pytest.raises(SessionEnded):
+        finish(reader.next())
+
+
 @pytest.mark.parametrize(("before", "error"), [((), InputUnknown), ((BEGAN,), HostLost)])
 def test_a_command_whose_host_stays_away_is_unknown_unless_it_had_begun(
     before: tuple[m.Message, ...], error: type[Exception]

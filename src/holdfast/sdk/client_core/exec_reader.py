@@ -7,7 +7,7 @@ never runs another.
 
 from __future__ import annotations
 
-from holdfast.model.errors import HoldfastError, HostLost, from_code
+from holdfast.model.errors import HoldfastError, HostLost, InputUnknown, SessionEnded, from_code
 from holdfast.sdk.client_core.client_machine import Reader, input_unknown
 from holdfast.sdk.client_core.retry_policy import RETRIED, Retry
 from holdfast.wire.messages import session as m
@@ -24,6 +24,7 @@ class ExecReader(Reader):
         super().__init__(io)
         self._request = request
         self._sent = self._printed = False
+        self._in_doubt = False  # it was sent, and the connection was lost
         self.began = False
         self.joined = False  # some of its output had come before the connection was lost
 
@@ -40,6 +41,7 @@ class ExecReader(Reader):
                 return await self._answer()
             except RETRIED as error:
                 self.close()
+                self._in_doubt = self._sent
                 self.joined = self._printed
                 try:
                     await self._retry.caught(error)
@@ -53,11 +55,29 @@ class ExecReader(Reader):
         message = await self._io.next(self._inbox)
         assert message is not None
         if isinstance(message, m.Failed):
-            raise from_code(message.code, message.message, message.hint)
+            raise self._refusal(from_code(message.code, message.message, message.hint))
         self._retry = Retry(self._io)  # it is there: the next loss is another
         self.began = self.began or isinstance(message, m.ExecBegan)
         self._printed = self._printed or isinstance(message, m.ExecOutput)
         return message
+
+    def _refusal(self, error: HoldfastError) -> HoldfastError:
+        """What a refusal says of the command. After a loss it does not say that the command was not
+        run: that may be why the host now refuses, because the session ended by it."""
+        if not self._in_doubt or isinstance(error, InputUnknown):
+            return error
+        if not self.began:
+            return InputUnknown(
+                "the host was lost before it said whether it ran the command; now it says: "
+                + error.message,
+                hint=error.hint or "look at the screen before you run it again",
+            )
+        if isinstance(error, SessionEnded):
+            return error
+        return InputUnknown(
+            f"the command began; then the host was lost, and now it says: {error.message}",
+            hint=error.hint,
+        )
 
     def _out_of_reach(self) -> HoldfastError:
         """The host is lost, and did not come back."""
