@@ -20,10 +20,17 @@ from faults.hosting import FaultHost, until
 from faults.raw_socket import RawSocket, frame
 from faults.test_storage import fill, mount
 from holdfast.adapters.journal_files.segments import JournalReader
-from holdfast.model.errors import BadSignature, HoldfastError, NoSuchActor, ProtocolViolation
+from holdfast.model.errors import (
+    BadSignature,
+    HoldfastError,
+    HostLost,
+    NoSuchActor,
+    ProtocolViolation,
+)
 from holdfast.sdk import identity
 from holdfast.sdk.connection import Connection, new_operator
 from holdfast.sdk.identity import Identity
+from holdfast.wire.frames import encode
 from holdfast.wire.messages import BY_TAG
 from holdfast.wire.messages import access as access_messages
 from holdfast.wire.messages import journal as journal_messages
@@ -115,9 +122,33 @@ def test_nobody_becomes_another_after_it_acted(host: FaultHost) -> None:
     proof = me.claim(welcome.host_key, welcome.challenge, connection.operator)
     with pytest.raises(ProtocolViolation):
         connection.ask(access_messages.Claim(connection.next_id(), me.actor, proof), 10)
-    shown = connection.ask(access_messages.ShowActor(connection.next_id()), 10)
-    assert isinstance(shown, access_messages.ActorShown) and shown.actor.id != me.actor
+    with pytest.raises(HostLost):
+        connection.ask(access_messages.ShowActor(connection.next_id()), 10)
     connection.close()
+
+
+@pytest.mark.requirement("A1", "A2")
+def test_nothing_sent_behind_a_refused_claim_is_done(host: FaultHost) -> None:
+    """It was meant for the actor claimed; the connection's own actor, root's, could do it all."""
+    client = host.client()
+    session, other = (client.run(["cat"], name=name).id for name in ("typed-into", "ended"))
+    with RawSocket(host.socket) as connection:
+        behind = (
+            access_messages.Claim(1, "root", b"0" * 64),
+            m.Input(2, session, 1, b"typed\r"),
+            m.End(3, other),
+            access_messages.AddActor(4, "behind", "agent", b"k" * 32),
+        )
+        connection.throw(b"".join(encode(each) for each in behind))
+        (answer,) = connection.hear_all()
+    assert isinstance(answer, m.Failed) and (answer.id, answer.code) == (1, "bad_signature")
+    assert client.show(other).ending is None
+    actors = client.ask(access_messages.ListActors(0), access_messages.Actors).actors
+    assert "behind" not in {each.name for each in actors}
+    # What is typed later comes alone.
+    client.send(session, "later")
+    until("it is echoed", lambda: "later" in client.screen(session).text)
+    assert "typed" not in client.screen(session).text
 
 
 @pytest.mark.requirement("A1", "M6")

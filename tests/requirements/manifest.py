@@ -492,6 +492,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
             ),
             *_in(
                 "faults/test_authority_bad_input",
+                "test_nothing_sent_behind_a_refused_claim_is_done",
                 "test_a_claim_counts_only_with_this_actors_signature_for_this_connection",
                 "test_nobody_becomes_another_after_it_acted",
                 "test_an_actor_that_uses_anothers_operator_id_does_not_disturb_its_numbers",
@@ -579,6 +580,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
             ),
             *_in(
                 "faults/test_authority_bad_input",
+                "test_nothing_sent_behind_a_refused_claim_is_done",
                 "test_an_expired_envelope_ends_the_turn_and_every_right",
                 "test_a_rate_holds_over_all_connections_of_an_actor",
                 "test_a_clock_set_back_revives_no_right_and_disorders_no_journal",
@@ -1097,6 +1099,10 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "After a crash an input is known as taken, or reported as unknown; never as done when "
         "it may not be, and never applied twice.",
         tests=(
+            *_in(
+                "faults/test_endings",
+                "test_a_command_that_ends_its_session_while_the_daemon_dies_is_not_called_refused",
+            ),
             *_in(
                 "unit/test_ring",
                 "test_a_new_daemon_types_what_the_old_one_took_and_did_not_type",
@@ -2007,6 +2013,14 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "G4",
         "Errors are for machines too, and say how to recover.",
         tests=(
+            *_in(
+                "unit/test_client_core",
+                "test_a_refusal_after_a_loss_does_not_say_that_the_command_did_not_run",
+            ),
+            *_in(
+                "faults/test_endings",
+                "test_a_command_that_ends_its_session_while_the_daemon_dies_is_not_called_refused",
+            ),
             *_in(
                 "faults/test_sdk_kills",
                 "test_a_command_cut_off_by_a_kill_runs_once_and_gives_its_result",

@@ -25,6 +25,7 @@ from holdfast.model.ids import HOST_OPERATOR, ActorId, OperatorId
 from holdfast.model.limits import ANSWERS_MAX_BYTES, EVENT_BACKLOG, QUIET_ACK_S, REQUESTS_IN_FLIGHT
 from holdfast.wire.frames import Decoder, encode
 from holdfast.wire.messages import session as m
+from holdfast.wire.messages.access import Claim
 from holdfast.wire.messages.forward import Carried
 
 if TYPE_CHECKING:
@@ -213,11 +214,11 @@ class OperatorConnection:
         try:
             answer = self._host.answer(self, request)
         except HoldfastError as error:
-            self.fail(request.id, error)
+            self._fail_request(request, error)
             return
         except Exception:
             log.exception("request %s", request.tag)
-            self.fail(request.id, HoldfastError("the host failed; its log says why"))
+            self._fail_request(request, HoldfastError("the host failed; its log says why"))
             return
         if isinstance(answer, m.Answer):
             self.answer(answer)
@@ -227,6 +228,14 @@ class OperatorConnection:
             task.add_done_callback(self._request_done)
             if len(self._requests) >= REQUESTS_IN_FLIGHT:
                 self._read_more(False)
+
+    def _fail_request(self, request: m.Request, error: HoldfastError) -> None:
+        """What was sent behind a claim was meant for the actor claimed. After a refusal it would be
+        done as another, so nothing more is taken."""
+        if isinstance(request, Claim):
+            self.refuse(error, request.id)
+        else:
+            self.fail(request.id, error)
 
     async def _finish(self, request: m.Request, answer: Awaitable[m.Answer | None]) -> None:
         try:
@@ -363,11 +372,11 @@ class OperatorConnection:
 
     # -- the end ------------------------------------------------------------------------------
 
-    def refuse(self, error: HoldfastError) -> None:
+    def refuse(self, error: HoldfastError, request: int = 0) -> None:
         """Say why, then close. Nothing more is read."""
         self._read_more(False)
         self._closing = True
-        self.fail(0, error)
+        self.fail(request, error)
 
     def _close_soon(self) -> None:
         """Not now: whoever told us something may be in the middle of what it does, and our leaving

@@ -227,6 +227,8 @@ class RemoteStream:
             self._pass_on(body)
         elif type(fields.get("id")) is int:
             self._tell(m.Failed(fields["id"], refusal.code, refusal.message, refusal.hint))
+            if requests.is_local(tag):  # a claim: what follows was meant for another actor
+                self._finish()
         else:
             raise refusal
 
