@@ -4,6 +4,7 @@ whose clock goes back or whose disk is full. Nothing is typed that was not allow
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import random
 import subprocess
@@ -285,6 +286,37 @@ def test_a_clock_set_back_revives_no_right_and_disorders_no_journal() -> None:
         assert_explained(company)
         times = [entry.at for entry in JournalReader(str(company.directory)).entries()]
         assert times == sorted(times) and times[0] > ends - 60
+    finally:
+        host.down()
+
+
+@pytest.mark.requirement("A2")
+@pytest.mark.parametrize(("ahead", "side"), [(7200, "ahead of"), (-7200, "behind")])
+def test_how_long_a_grant_lasts_is_reckoned_by_the_hosts_clock(ahead: int, side: str) -> None:
+    host = customized_host(_SHIFTED_CLOCK)
+    clock = host.work / "clock"
+    clock.write_text(str(ahead))
+    host.environment[_CLOCK] = str(clock)
+    try:
+        host.up()
+        del host.environment[_CLOCK]  # the commands below have the real time
+        host.client().run(["cat"], name="shared")
+        host.hold("actor", "add", "bot")
+        grant = ("grant", "bot", "execute", "shared", "--expires", "1h")
+        said = host.hold(*grant)
+        assert "1h0m from now" in said.stdout, said
+        assert f"{side} yours" in said.stderr, said
+        made = json.loads(host.hold(*grant, "--json").stdout)
+        assert made["expires_at"] - made["granted_at"] == pytest.approx(3600)
+        assert abs(made["granted_at"] - time.time() - ahead) < 60
+        assert host.hold("--as", "bot", "send", "shared", "it may").returncode == 0
+        assert "from now" in host.hold("grant", "--ls", "shared").stdout
+        host.hold(*grant[:-1], "0.2")
+
+        def refused() -> bool:
+            return "has expired" in host.hold("--as", "bot", "send", "shared", "no more").stderr
+
+        until("it expired", refused)
     finally:
         host.down()
 

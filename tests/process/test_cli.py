@@ -7,6 +7,8 @@ import os
 import signal
 import subprocess
 import sys
+import unicodedata
+from pathlib import Path
 
 import pytest
 
@@ -189,6 +191,20 @@ def test_tail_prints_what_is_held_from_an_offset_and_by_lines(host_home: Hold) -
     assert host_home.ok("tail", "tail", "--since", "3") == everything[3:]
     assert host_home.ok("tail", "tail", "-n", "2", "--plain") == "49\n50\n"
     host_home.fails("invalid_argument", "tail", "tail", "--since", "999999")
+
+
+def test_plain_tail_prints_no_control_of_either_set(host_home: Hold, tmp_path: Path) -> None:
+    """A terminal takes U+009B for the beginning of a sequence, as it does ESC and [."""
+    printed = [*(chr(code) for code in (*range(0x20), *range(0x7F, 0xA0))), "\x1b[31m", "\x9b1m"]
+    path = tmp_path / "printed"
+    path.write_text("".join(f"<{each}>" for each in printed) + "\nall-printed\n", newline="")
+    host_home.ok("run", "-d", "--name", "controls", "--", "sh", "-c", f"cat {path}; exec cat")
+    host_home.ok("wait", "controls", "--for", "text:all-printed", "--timeout", "20")
+    said = host_home.ok("tail", "controls", "--plain")
+    assert "all-printed" in said and "<1m>" in said
+    assert [char for char in said if unicodedata.category(char) == "Cc"] == [
+        char for char in said if char in "\n\t"
+    ]
 
 
 def test_tail_tells_of_output_that_rolled_off(host_home: Hold) -> None:

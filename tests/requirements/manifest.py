@@ -580,6 +580,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
             ),
             *_in(
                 "faults/test_authority_bad_input",
+                "test_how_long_a_grant_lasts_is_reckoned_by_the_hosts_clock",
                 "test_nothing_sent_behind_a_refused_claim_is_done",
                 "test_an_expired_envelope_ends_the_turn_and_every_right",
                 "test_a_rate_holds_over_all_connections_of_an_actor",

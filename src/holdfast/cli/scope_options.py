@@ -78,7 +78,7 @@ def envelope_text(envelope: Envelope, named: Named, now: float) -> str:
 
 
 def until_text(until: float, now: float) -> str:
-    return f"until {clock(until)}, {ago(until - now)} from now"
+    return f"until {clock(until)}, {ago(round(until - now))} from now"
 
 
 def ended_text(until: float, revoked_at: float | None, now: float) -> str:

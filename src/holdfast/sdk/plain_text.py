@@ -16,7 +16,7 @@ _SHORT_SEQUENCE, _STRING_BEGINS = re.compile(_SHORT), re.compile(_STRING)
 # A sequence begun at the very end of what came so far.
 _CUT = r"\x1b(?:\[[0-?]*[ -/]*|[ -/]*)\Z"
 _UNFINISHED, _SHORT_UNFINISHED = re.compile(rf"{_CUT}|{_STRING}[^\x07]*\Z"), re.compile(_CUT)
-_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
+_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")  # C0 but tab and newline; DEL; C1
 _UNFINISHED_MAX_CHARS = 4096  # a longer "sequence" has no end: it is passed on as text
 
 

@@ -104,15 +104,16 @@ class AccessRequests:
     def grant(self, operator: OperatorConnection, request: access.GrantEnvelope) -> m.Answer:
         actors = self._actors
         subject = actors.find(operator.actor, request.actor)
+        at = now()
         envelope = Envelope(
             ActorId(subject.id),
             self._scope(operator, request.scope),
             rights_of(request.rights),
-            request.expires_at,
+            request.expires_at if request.lasts_s is None else at + request.lasts_s,
             request.inputs_per_s,
             request.bytes_per_s,
             operator.actor.id,
-            now(),
+            at,
         ).checked()
         actors.grant(envelope, self._admission.live_sessions())
         self._notices.authority_changed(operator.actor, subject, envelope)
@@ -150,7 +151,7 @@ class AccessRequests:
         self, request: int, operator: OperatorConnection, found: list[Envelope]
     ) -> m.Answer:
         names = self._names(operator)
-        return access.Envelopes(request, tuple(found), names, self._unrecorded())
+        return access.Envelopes(request, tuple(found), names, self._unrecorded(), now())
 
     def _scope(self, operator: OperatorConnection, text: str) -> Scope:
         if text == "all" or text.startswith("label:"):

@@ -81,6 +81,9 @@ class GrantEnvelope(Request, tag="grant"):
     expires_at: float | None = None
     inputs_per_s: float | None = None  # inputs a second, above 0; null is no limit
     bytes_per_s: float | None = None  # bytes of input a second, above 0; null is no limit
+    # seconds from when the host takes it, by the host's own clock; in place of `expires_at`, which
+    # counts only for a host that does not know this field; null is `expires_at`
+    lasts_s: float | None = None
 
 
 class RevokeEnvelope(Request, tag="revoke"):
@@ -101,3 +104,5 @@ class Envelopes(Answer, tag="envelopes"):
     envelopes: tuple[Envelope, ...]  # the envelopes
     names: dict[str, str]  # names of the actors the asker sees, by id
     unrecorded: str = ""  # as in `actor_shown`
+    # the host's time, by which envelopes expire, seconds since 1970; 0: not told
+    now: float = 0.0

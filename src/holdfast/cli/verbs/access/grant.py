@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 
 from holdfast.cli.arguments import MixedParser, Options, Parser, print_json, seconds, verb_parser
@@ -15,12 +16,14 @@ from holdfast.cli.scope_options import (
     scope_text,
 )
 from holdfast.cli.session_address import select_machine
-from holdfast.cli.text.table import table
+from holdfast.cli.text.table import ago, table
 from holdfast.cli.text.unrecorded import tell_revocation_unrecorded
 from holdfast.model.envelope import Envelope
 from holdfast.model.errors import InvalidArgument
 from holdfast.sdk.client import Host
 from holdfast.wire.messages import access as access_messages
+
+_CLOCKS_DIFFER_S = 5  # less than that nobody plans by
 
 SUMMARY = "set what an actor may do, where, and for how long"
 
@@ -66,6 +69,7 @@ def run(options: Options) -> None:
             "who may do what, and where?",
             hint="`hold grant ACTOR RIGHT... NAME`, or --label L or --all in place of NAME",
         )
+    # For a host that knows no `lasts_s`; others reckon by their own clock.
     expires = None if options.expires is None else time.time() + options.expires
     with Host(client="hold grant") as host:
         request = access_messages.GrantEnvelope(
@@ -76,6 +80,7 @@ def run(options: Options) -> None:
             expires,
             options.inputs_per_s,
             options.bytes_per_s,
+            options.expires,
         )
         _say(host, host.ask(request, access_messages.Envelopes), options.json)
 
@@ -91,7 +96,11 @@ def _say(host: Host, answer: access_messages.Envelopes, as_json: bool) -> None:
     if as_json:
         print_json(envelope_fields(envelope, name))
         return
-    print(f"{name} has {envelope_text(envelope, Named(host), time.time())}")
+    print(f"{name} has {envelope_text(envelope, Named(host), envelope.granted_at)}")
+    ahead = round(envelope.granted_at - time.time())
+    if envelope.expires_at is not None and abs(ahead) > _CLOCKS_DIFFER_S:
+        differs = f"{ago(abs(ahead))} {'ahead of' if ahead > 0 else 'behind'} yours"
+        print(f"hold: by the host's clock, which is {differs}", file=sys.stderr)
 
 
 def _list(options: Options) -> None:
@@ -109,14 +118,15 @@ def _list(options: Options) -> None:
         ]
         print(json.dumps(rows, indent=1))
         return
-    rows_text = [_row(each, answer.names, named) for each in answer.envelopes]
+    now = answer.now or time.time()
+    rows_text = [_row(each, answer.names, named, now) for each in answer.envelopes]
     print(table(("ACTOR", "WHERE", "MAY", "BOUNDS"), rows_text))
 
 
-def _row(envelope: Envelope, names: dict[str, str], named: Named) -> tuple[str, ...]:
+def _row(envelope: Envelope, names: dict[str, str], named: Named, now: float) -> tuple[str, ...]:
     return (
         names.get(envelope.actor, envelope.actor),
         named.place(envelope.scope),
         role_or_rights(envelope.rights),
-        bounds_text(envelope, time.time()) or "-",
+        bounds_text(envelope, now) or "-",
     )
