@@ -1,5 +1,5 @@
-"""The relay that a host of root runs: nobody, once it serves, wherever its program can be read by
-nobody; and nothing of what it does is less for that."""
+"""The relay that a host of root runs: nobody, once it serves, also where its program is in root's
+home; and nothing of what it does is less for that."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ import os
 import pwd
 import shlex
 import signal
+import subprocess
 import sys
+import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -27,8 +29,6 @@ class Readable(Relayed):
     it was installed for everybody; here it may be in root's home."""
 
     def up(self, *words: str) -> None:
-        import subprocess
-
         script = f'{_opened(Path(sys.base_prefix), Path(self.home))} exec "$@"'
         entering = ["unshare", "--mount", "--propagation", "private", "sh", "-ec", script, "sh"]
         done = subprocess.run(
@@ -108,14 +108,46 @@ def test_it_still_dies_with_the_keeper(host: Readable) -> None:
     assert not listens(port)
 
 
-def test_where_its_program_is_closed_to_others_it_stays_and_says_so() -> None:
+@pytest.mark.requirement("R4")
+def test_where_its_program_is_in_roots_home_it_is_nobody_and_sees_nothing_else_there(
+    elsewhere: Hold,
+) -> None:
+    """Here the interpreter often is; where it is not, there is nothing to hide."""
     host = Relayed()
     try:
         host.up()
+        relay = host.relay_pid()
+        assert users_of(relay) == {NOBODY}, Path(host.home, "host.log").read_text()
+        if closed := closed_above(Path(sys.base_prefix)):
+            seen = set(os.listdir(f"/proc/{relay}/root{closed}"))
+            assert seen == {Path(sys.base_prefix).relative_to(closed).parts[0]}
+        elsewhere.ok("join", "-", "--machine", "box", stdin=host.link().encode())
+        assert elsewhere.json("--on", "box", "ls") == []
+        with urllib.request.urlopen(host.own(), timeout=PATIENCE_S) as page:
+            assert b"<html" in page.read().lower()
+    finally:
+        host.close()
+
+
+def test_where_no_namespace_is_to_be_had_it_stays_and_says_why() -> None:
+    host = Relayed()
+    try:
+        without = ["setpriv", "--bounding-set=-sys_admin", "--inh-caps=-sys_admin"]
+        done = subprocess.run(
+            [*without, HOLD, "up", "-d"], env=host.env, capture_output=True, timeout=PATIENCE_S
+        )
+        assert done.returncode == 0, done
+        host.own()
         users, log = users_of(host.relay_pid()), Path(host.home, "host.log").read_text()
-        if not all(each.stat().st_mode & 1 for each in Path(sys.base_prefix).parents):
+        if closed_above(Path(sys.base_prefix)):
             assert users == {0} and "cannot be read by nobody" in log
+            assert "cannot have a mount namespace" in log
         else:
             assert users == {NOBODY}
     finally:
         host.close()
+
+
+def closed_above(place: Path) -> Path | None:
+    ways = (*reversed(place.parents), place)
+    return next((each for each in ways if not each.stat().st_mode & 1), None)

@@ -1843,6 +1843,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
             ),
             *_in(
                 "privileged/test_relay_user",
+                "test_where_its_program_is_in_roots_home_it_is_nobody_and_sees_nothing_else_there",
                 "test_the_relay_of_a_host_of_root_is_nobody_and_serves_as_before",
             ),
             *_in(

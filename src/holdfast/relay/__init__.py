@@ -24,6 +24,7 @@ The files:
     port_view_origin.py  a second origin, for pages that come from ports of sessions
     web/                 the web app's build, made by scripts/web-build
     privileges.py        dropping root once everything is open
+    program_mounts.py    program files in root's home, readable by the user it becomes
     certificate.py       a self-signed certificate for a LAN, and its fingerprint
     limits.py            the limits of this relay: those of model.limits, or given at the start
     rendezvous.py        the state: ends, incarnations, streams; admission of connections

@@ -15,7 +15,7 @@ import uvloop
 
 from holdfast.model.errors import HoldfastError
 from holdfast.model.home import home_of
-from holdfast.relay import certificate, privileges
+from holdfast.relay import certificate, privileges, program_mounts
 from holdfast.relay.cluster import Cluster
 from holdfast.relay.options import Options, parse
 from holdfast.relay.rendezvous import Relay
@@ -101,6 +101,14 @@ def _print_address(options: Options, port: int, fingerprint: str) -> None:
         print(f"the relay is at {line}", flush=True)
 
 
+def _open_program(options: Options) -> None:
+    """Before anything has started a thread."""
+    files = (options.registry, options.certificate, options.key)
+    used = [os.path.dirname(each) for each in files if each]
+    if why_not := program_mounts.open_to_others([home_of(os.environ, 0).state, *used]):
+        log.warning("the program files stay as they are: %s", why_not)
+
+
 def _more_descriptors() -> None:
     """Raise the limit of descriptors: each connection needs one."""
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -114,6 +122,8 @@ def main() -> int:
     try:
         options = parse(sys.argv[1:])
         _more_descriptors()
+        if options.user and os.getuid() == 0:
+            _open_program(options)
         uvloop.run(serve(options))
     except HoldfastError as error:
         hint = f"; {error.hint}" if error.hint else ""

@@ -1,8 +1,9 @@
 """Dropping root once everything that needs it is open: the port, the certificate, the registry.
 
 A relay parses data from strangers, so it should not run as root. It switches to the given user in
-its own process, because that user often cannot read the state directory or the interpreter. It does
-not switch if that user cannot read the program files: later imports and web files would fail.
+its own process, because that user often cannot read the state directory. It does not switch if that
+user cannot read the program files, also not after `program_mounts`: later imports and web files
+would fail.
 """
 
 from __future__ import annotations
