@@ -129,11 +129,10 @@ class Registry(Generic[S]):
 
     def find_live(self, actor: Actor, text: str) -> S | None:
         """By whole id, or by name: the asker's own first."""
-        session = _as_id(text)
-        if session is None:
-            return self._by_name(actor, text)
-        live = self.live.get(session)
-        return live if live is not None and self.may_see(actor, live) else None
+        exact: S | None = self.live.get(text)  # type: ignore[call-overload]
+        if exact is not None:
+            return exact if self.may_see(actor, exact) else None
+        return self._by_name(actor, text) if _as_id(text) is None else None
 
     def find(self, actor: Actor, text: str, *, by_prefix: bool = False) -> S | Stored:
         """A live session, or the latest ended one, of this name or id; `by_prefix`: also by the
