@@ -1,9 +1,10 @@
 """Halting 200 idle processes: a freeze of the session's cgroup, and SIGSTOP to each of them.
 
-Both end when the tree is proven to be stopped: the freeze when the kernel says `frozen 1`, the
-loop when every process was seen stopped in /proc. The loop is given the pids for nothing: finding
-them, and looking again for what was forked meanwhile, would come on top. That, as it is done at
-level plain, where there is no cgroup to freeze, is the second row; it has no target."""
+Both end when the tree is proven to be stopped: the freeze when the kernel says `frozen 1` and
+nothing in the session's pid namespace was found outside of the group, the loop when every process
+was seen stopped in /proc. The loop is given the pids for nothing: finding them, and looking again
+for what was forked meanwhile, would come on top. That, as it is done at level plain, where there is
+no cgroup to freeze, is the second row; it has no target."""
 
 from __future__ import annotations
 
@@ -20,6 +21,7 @@ from bench.stage import Stage
 from holdfast.adapters.halt import cgroup, freeze
 from holdfast.adapters.halt.stop_tree import Tree, stop_tree
 from holdfast.adapters.proc import procfs
+from holdfast.model.spec import Place
 from holdfast.sdk.client import Host
 
 PROCESSES = 200
@@ -35,7 +37,7 @@ def measure(stage: Stage) -> list[Row]:
     with _tree(stage) as (group, init):
         pids = [pid for pid in cgroup.processes(group) if pid != init]
         actions = {
-            "holdfast": partial(_freeze, group),
+            "holdfast": partial(_freeze, Place(pid=init, shell_pid=init, tty="", cgroup=group)),
             _LOOP: partial(_stop, pids),
             _PLAIN: partial(_stop_unknown, init),
         }
@@ -102,12 +104,12 @@ def _wait_idle(group: str) -> None:
         time.sleep(0.01)
 
 
-def _freeze(group: str) -> float:
+def _freeze(place: Place) -> float:
     began = time.perf_counter()
-    halted = freeze.halt_group(group)
+    halted = freeze.halt(place)
     seconds = time.perf_counter() - began
     assert halted.frozen
-    assert cgroup.thaw(group)
+    assert cgroup.thaw(place.cgroup)
     return seconds * 1000
 
 

@@ -804,6 +804,15 @@ REQUIREMENTS: tuple[Requirement, ...] = (
                 "test_a_leaf_that_was_not_frozen_in_time_is_let_go_with_the_rest",
             ),
             *_in(
+                "privileged/test_halt_escapes",
+                "test_a_process_that_mounts_cgroupfs_does_not_run_through_a_confirmed_halt",
+                "test_cgroupfs_mounted_inside_shows_the_sessions_own_groups_only",
+                "test_a_caught_process_is_named_by_hold_halt_and_in_the_journal",
+                "test_a_process_outside_the_sessions_group_is_caught_by_a_halt_and_named",
+                "test_a_process_in_a_pid_namespace_of_its_own_is_caught_too",
+                "test_what_cannot_be_caught_makes_the_halt_incomplete_and_is_named",
+            ),
+            *_in(
                 "process/test_attach_turn",
                 "test_a_seizure_from_the_terminal_takes_the_turn_and_the_loser_is_told",
             ),

@@ -282,6 +282,8 @@ class HaltedEntry(Body, tag="halted", lifecycle=True):
     tasks: int  # how many were stopped
     seconds: float  # how long it took until they were
     frozen: bool  # proven by the kernel
+    caught: tuple[int, ...] = ()  # pids that had left the session's cgroup and were moved back
+    running: tuple[int, ...] = ()  # pids that could not be stopped in time
 
 
 class ResumedEntry(Body, tag="resumed", lifecycle=True):

@@ -47,6 +47,8 @@ class Receipt(Record):
     output_offset: int = 0  # output offset at that moment
     caveat: str = ""  # what this cannot say, for people
     unrecorded: str = ""  # why the journal may not have it; empty when it has
+    # processes that had left the session's cgroup; they were moved back and frozen with the rest
+    caught: tuple[int, ...] = ()
 
 
 class TurnMove(Record):

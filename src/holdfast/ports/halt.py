@@ -23,3 +23,4 @@ class HaltResult(Record):
     seconds: float
     stopped: tuple[Stopped, ...] = ()  # to be resumed one by one; empty if a cgroup was frozen
     running: tuple[int, ...] = ()  # pids still running when time was up
+    caught: tuple[int, ...] = ()  # pids that had left the session's cgroup and were moved back

@@ -1,7 +1,8 @@
 """The enforced halt: stop everything of a session, whether it cooperates or not, and prove it.
 
 Contained: the session's cgroup is frozen, and the kernel says when it is, which is when the last
-task has nothing left to do but to go to sleep or to end. Plain: see `stopping`.
+task has nothing left to do but to go to sleep or to end. Then everything in the session's pid
+namespace is compared with the group (`escapes`). Plain: see `stop_tree`.
 Either way `frozen` is only given when it was seen; when time is up the wish stays in force, and
 the answer names what still runs.
 
@@ -14,7 +15,7 @@ from __future__ import annotations
 import signal
 import time
 
-from holdfast.adapters.halt import cgroup, stop_tree
+from holdfast.adapters.halt import cgroup, escapes, stop_tree
 from holdfast.adapters.halt.stop_tree import STOP_TIMEOUT_S, Tree
 from holdfast.adapters.proc import procfs
 from holdfast.model.spec import Place
@@ -27,7 +28,7 @@ def halt(place: Place, session: str = "", timeout_s: float | None = None) -> Hal
     At level plain, `session` also finds processes that only their environment ties to it."""
     if place.cgroup:
         limit_s = cgroup.FREEZE_TIMEOUT_S if timeout_s is None else timeout_s
-        return halt_group(place.cgroup, limit_s)
+        return _halt_contained(place, limit_s)
     began = time.monotonic()
     tree = Tree(place.pid, session)
     frozen, found = stop_tree.stop_tree(tree, STOP_TIMEOUT_S if timeout_s is None else timeout_s)
@@ -49,6 +50,26 @@ def resume(place: Place, stopped: tuple[Stopped, ...] = ()) -> bool:
     if place.cgroup:
         return cgroup.thaw(place.cgroup)
     return stop_tree.continue_tree(stopped)
+
+
+def _halt_contained(place: Place, timeout_s: float) -> HaltResult:
+    """Freeze the group, move back what left it, and look again until nothing is outside: each look
+    follows a freeze that the kernel confirmed, so what is inside then cannot leave any more."""
+    began = time.monotonic()
+    caught: set[int] = set()
+    while True:
+        left_s = max(0.0, began + timeout_s - time.monotonic())
+        halted = halt_group(place.cgroup, left_s)
+        outside = escapes.outside(place.pid, place.cgroup) if halted.frozen else []
+        if not outside:
+            break
+        caught.update(outside)
+        if left_s == 0.0:
+            halted = halted.replace(frozen=False, running=tuple(outside))
+            break
+        escapes.move_back(outside, place.cgroup)
+    caught -= set(halted.running)
+    return halted.replace(seconds=time.monotonic() - began, caught=tuple(sorted(caught)))
 
 
 def halt_group(directory: str, timeout_s: float = cgroup.FREEZE_TIMEOUT_S) -> HaltResult:

@@ -139,6 +139,9 @@ def _enter_own_tree(order: LaunchOrder, status: socket.socket) -> None:
         text = f"{path}\0{error.strerror}".encode(errors="surrogateescape")
         status.send(REPORT_SKIPPED + struct.pack("i", error.errno or 0) + text)
 
+    # Here and not at the clone, where the kernel would take the group of our parent for its root.
+    # So a cgroupfs mounted inside shows the session's own groups, and none to move away to.
+    syscalls.unshare(syscalls.CLONE_NEWCGROUP)
     namespaces.build_root(order.devpts, order.mounts, skipped)
     if order.spec.hostname:
         socket.sethostname(order.spec.hostname)

@@ -20,6 +20,7 @@ _PIVOT_ROOT = {"x86_64": 155, "aarch64": 41}
 _MOVE_MOUNT, _FSOPEN, _FSCONFIG, _FSMOUNT, _CLONE3 = 429, 430, 431, 432, 435
 
 CLONE_NEWNS = 0x0002_0000
+CLONE_NEWCGROUP = 0x0200_0000
 CLONE_NEWUTS = 0x0400_0000
 CLONE_NEWIPC = 0x0800_0000
 CLONE_NEWUSER = 0x1000_0000
@@ -80,6 +81,10 @@ def pivot_root(new: str, old: str) -> None:
     if number is None:
         raise OSError(38, f"pivot_root: unknown on {platform.machine()}")
     _syscall(f"pivot_root {new}", number, _text(new), _text(old))
+
+
+def unshare(kinds: int) -> None:
+    _checked(_libc.unshare(ctypes.c_int(kinds)), f"unshare {kinds:#x}")
 
 
 def setns(fd: int, kind: int) -> None:

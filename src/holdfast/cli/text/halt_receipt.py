@@ -44,6 +44,8 @@ def _lines(receipt: Receipt, session: str, seized: bool) -> Iterator[str]:
     )
     if receipt.scope:
         yield _halted(receipt, session)
+        if receipt.caught:
+            yield f"had left the session's group and was caught: {_pids(receipt.caught)}"
         if receipt.running:
             yield f"could not be stopped: {_pids(receipt.running)}"
         yield f"note: {receipt.caveat}"

@@ -123,7 +123,12 @@ def _envelope_set(body: e.EnvelopeSet, name: Name) -> str:
 
 def _halted(body: e.HaltedEntry, name: Name) -> str:
     proven = "proven frozen" if body.frozen else "NOT proven frozen"
-    return f"halted {counted(body.tasks, 'task')} in {body.seconds * 1000:.0f} ms, {proven}"
+    named = "".join(
+        f"; {what} {', '.join(map(str, pids))}"
+        for what, pids in (("caught", body.caught), ("could not stop", body.running))
+        if pids
+    )
+    return f"halted {counted(body.tasks, 'task')} in {body.seconds * 1000:.0f} ms, {proven}{named}"
 
 
 def _halt_asked(body: e.HaltAskedEntry, name: Name) -> str:

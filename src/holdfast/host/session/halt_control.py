@@ -27,6 +27,8 @@ from holdfast.ports.halt import HaltResult, Stopped
 
 T = TypeVar("T")
 
+_PIDS_RECORDED = 64  # of each kind, in one entry; a tree of thousands must not outgrow it
+
 
 class Spawn(Protocol):
     """Starts work that takes a moment."""
@@ -121,9 +123,15 @@ class HaltControl:
 
     def _record(self, by: str, only: str, halted: HaltResult) -> None:
         scope = f"actor:{only}" if only else "session"
-        self._journal.happened(
-            by, entries.HaltedEntry(scope, halted.tasks, halted.seconds, halted.frozen), forced=True
+        entry = entries.HaltedEntry(
+            scope,
+            halted.tasks,
+            halted.seconds,
+            halted.frozen,
+            halted.caught[:_PIDS_RECORDED],
+            halted.running[:_PIDS_RECORDED],
         )
+        self._journal.happened(by, entry, forced=True)
         if not only:
             self._report(ev.FreezeReported(HOST_ACTOR, now(), halted.frozen))
         self._save()
@@ -141,6 +149,7 @@ class HaltControl:
             tasks=halted.tasks,
             seconds=halted.seconds,
             running=halted.running,
+            caught=halted.caught,
         )
 
     # -- resume ---------------------------------------------------------------------------------
