@@ -10,6 +10,7 @@ from typing import Any
 
 from holdfast.adapters.signing import SigningKey
 from holdfast.core.access.envelope_book import Live
+from holdfast.core.access.user_quotas import UserQuotas
 from holdfast.core.events import AuthorityChanged
 from holdfast.host import clock
 from holdfast.host.access.actor_book import ActorBook
@@ -50,6 +51,8 @@ class Connected:
     """A connection, as far as it is known who acts by it."""
 
     sessions_used: tuple[()] = ()
+    user = "uid 1000"
+    is_trusted = True
     watches: frozenset[str] = frozenset()
 
     def __init__(self, connection: str, actor: ActorId | None) -> None:
@@ -84,7 +87,7 @@ class FakeDaemon:
         none: Any = SimpleNamespace(operator_left=lambda _: None)
         sessions: Any = self.registry
         self.operators = Operators(
-            none, sessions, self.actors, self.admission, notices, none, host.key
+            none, sessions, self.actors, self.admission, notices, none, host.key, UserQuotas()
         )
         self.owner = self.actors.of_user(UID)  # who may do everything in its own sessions
 

@@ -36,7 +36,8 @@ from unit.journaling import began, session_id, typed
 
 SAMPLES: dict[str, object] = {
     "str": "text", "int": 7, "bytes": b"\x00\xff", "bool": True, "float": 1.5,
-    "tuple[str, ...]": ("a", "b"), "tuple[int, ...]": (1, 2), "int | None": None, "str | None": "x", "float | None": None,
+    "tuple[str, ...]": ("a", "b"), "tuple[int, ...]": (1, 2),
+    "int | None": None, "str | None": "x", "float | None": None,
 }  # fmt: skip
 
 

@@ -16,5 +16,6 @@ sessions.
     atomic_file.py   files replaced atomically
     disk_reserve.py  room on disk for the next version of a file
     compiled.py      the native programs, compiled on this machine
+    log_lines.py     log lines, so many per place in the code
     lan_address.py   this machine's address in the local network
 """

@@ -109,7 +109,7 @@ def _last_words(path: str, since: int) -> str:
     come after it."""
     try:
         with open(path, "rb") as file:
-            file.seek(since)
+            file.seek(since if os.path.getsize(path) >= since else 0)  # it was started again
             lines = file.read().decode(errors="replace").splitlines()
     except OSError:
         return ""

@@ -12,10 +12,14 @@ import sys
 
 import uvloop
 
+from holdfast.adapters.log_lines import log_to_stderr
 from holdfast.host.daemon import Daemon
 from holdfast.host.keeper_link import KeeperLink
+from holdfast.keeper import log_file
 from holdfast.model.errors import HoldfastError
 from holdfast.model.home import home_of
+
+_LOG_LOOK_S = 60.0
 
 
 async def serve() -> None:
@@ -31,16 +35,22 @@ async def serve() -> None:
     # What was loaded to get here lives for ever; looking at it again and again is waste.
     gc.collect()
     gc.freeze()
+    _bound_log()
     await daemon.run()
+
+
+def _bound_log() -> None:
+    """Now and then also without a line of ours: relay and keeper write to the same file, and the
+    relay may not be allowed to cut it."""
+    log_file.bound()
+    asyncio.get_running_loop().call_later(_LOG_LOOK_S, _bound_log)
 
 
 def main() -> int:
     if "HOLDFAST_KEEPER_FD" not in os.environ:
         print("holdfast.host is started by the keeper; use `hold up`", file=sys.stderr)
         return 64
-    logging.basicConfig(
-        level=logging.INFO, format="%(asctime)s %(name)s: %(message)s", stream=sys.stderr
-    )
+    log_to_stderr(log_file.bound)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import tomllib
 
+from holdfast.core.access.user_quotas import UserQuotas
 from holdfast.core.turn.policy import DEFAULT_POLICY, policy
 from holdfast.dial.address import relay_address
 from holdfast.host.coordination_point import terms_of
@@ -17,6 +18,10 @@ from holdfast.model.limits import (
     RING_MAX_BYTES,
     RING_MIN_BYTES,
     SCROLLBACK_MAX_LINES,
+    USER_CONNECTIONS,
+    USER_DISK_BYTES,
+    USER_RING_BYTES,
+    USER_SESSIONS,
 )
 from holdfast.model.listening import listening
 from holdfast.model.record import Malformed, Record
@@ -37,10 +42,20 @@ class Config(Record):
     lease_s: float | None = None  # length of a lease; default: 10, with NATS 30
     relays: tuple[str, ...] = ()  # where this host can be reached from elsewhere
     relay: str = ""  # where its own listens, or off; default: on this machine only
+    user_connections: int = USER_CONNECTIONS  # of one unix user other than root and the host's
+    user_sessions: int = USER_SESSIONS  # live, of the same
+    user_ring_bytes: int = USER_RING_BYTES  # of all rings of these
+    user_disk_bytes: int = USER_DISK_BYTES  # of these sessions and their ended ones
 
     retention_days: float = RETENTION_DAYS  # ended sessions are kept for so long; 0: for ever
     retention_bytes: int = RETENTION_BYTES  # and together use at most so much disk; 0: any amount
     metrics_token: str = ""  # who has it may read /metrics of the host's own relay
+
+    @property
+    def user_quotas(self) -> UserQuotas:
+        return UserQuotas(
+            self.user_connections, self.user_sessions, self.user_ring_bytes, self.user_disk_bytes
+        )
 
     def checked(self) -> Config:
         check_ring(self.ring_bytes)
@@ -53,6 +68,8 @@ class Config(Record):
                 f"metrics_token must have at least {METRICS_TOKEN_MIN_CHARS} characters",
                 hint="`openssl rand -hex 32` makes one",
             )
+        if min(self.user_quotas.pack().values()) < 0:
+            raise InvalidArgument("a quota of unix users is 0 or more")
         policy(self.turn_policy)
         terms_of(self.coordination, self.lease_s)
         for address in self.relays:

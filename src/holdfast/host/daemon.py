@@ -47,6 +47,7 @@ from holdfast.host.session.live_session import LiveSession
 from holdfast.host.session.requests import SessionRequests
 from holdfast.host.session.start import start
 from holdfast.host.session.turn_requests import TurnRequests
+from holdfast.host.session.user_usage import UserUsage
 from holdfast.host.session_registry import Registry
 from holdfast.host.session_store import SessionStore, Stored
 from holdfast.model.home import Home
@@ -89,6 +90,8 @@ class Daemon:
             keeper.lease,
         )
         self.uid = os.getuid()
+        quotas = self.config.user_quotas
+        self.usage = UserUsage(quotas, self.uid, self.registry.live, f"{home.state}/sessions")
         host_key = self.store.host_key
         self.admission = Admission(
             self.actors,
@@ -108,6 +111,7 @@ class Daemon:
             self.notices,
             self.forwarding,
             host_key.public,
+            quotas,
         )
         self.reach = RelayPresence(
             self.registry.live,

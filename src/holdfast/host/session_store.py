@@ -24,7 +24,7 @@ from typing import BinaryIO
 
 from holdfast.adapters import atomic_file, signing
 from holdfast.journal.pruned import PrunedJournal
-from holdfast.model.errors import StorageFailed
+from holdfast.model.errors import StorageFailed, why_not
 from holdfast.model.ids import SessionId
 from holdfast.model.info import SessionInfo
 from holdfast.model.record import Malformed, Record
@@ -222,6 +222,6 @@ class SessionStore:
 
 def storage_failed(error: OSError) -> StorageFailed:
     return StorageFailed(
-        f"cannot write the state directory: {error.strerror} ({error.filename})",
+        f"cannot write the state directory: {why_not(error)} ({error.filename or 'sessions'})",
         hint="free space or make it writable; `hold doctor` shows where it is",
     )

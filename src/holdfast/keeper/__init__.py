@@ -16,6 +16,7 @@ here that can be elsewhere.
     custody.py    the deposits, and the ends of processes without a deposit yet
     deadlines.py  when each tree is frozen if the daemon does not extend it
     boottime.py   the clock of leases, and an alarm
+    log_file.py   host.log, bounded
     reaping.py    the true status of a child that ended
     relay_child.py  the relay beside the daemon, restarted when it ends
     __main__.py   the loop

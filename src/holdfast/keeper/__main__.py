@@ -26,7 +26,7 @@ import traceback
 from collections import deque
 from typing import Any
 
-from holdfast.keeper import boottime, channel
+from holdfast.keeper import boottime, channel, log_file
 from holdfast.keeper.custody import Custody, Status
 from holdfast.keeper.deadlines import Deadlines, freeze
 from holdfast.keeper.reaping import ended_children
@@ -364,6 +364,7 @@ def _lock(run_dir: str) -> int | None:
 def _log(text: str) -> None:
     with contextlib.suppress(OSError):  # a full disk must only silence the log
         print(f"{time.strftime('%Y-%m-%d %H:%M:%S')} keeper: {text}", file=sys.stderr, flush=True)
+    log_file.bound()
 
 
 def main() -> int:

@@ -361,10 +361,18 @@ class TimedOut(HoldfastError):
 
 
 class StorageFailed(HoldfastError):
-    """The state directory cannot be written."""
+    """The state directory cannot be written; the message says why."""
 
     code = "storage_failed"
     exit_status = 74
+
+    def __init__(self, message: str, *, hint: str = "") -> None:
+        super().__init__(message or "what happened could not be recorded", hint=hint)
+
+
+def why_not(error: OSError) -> str:
+    """The system's reason: an error made without a number has it elsewhere."""
+    return error.strerror or str(error) or type(error).__name__
 
 
 class JournalDamaged(HoldfastError):

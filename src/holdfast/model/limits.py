@@ -15,6 +15,11 @@ EVENT_BACKLOG = 256  # events held for one operator that does not read; then it 
 ANSWERS_MAX_BYTES = 1 << 20  # answers waiting for one operator; then it is not read until it reads
 REQUESTS_IN_FLIGHT = 64  # unanswered requests of one connection; more are not read until one ends
 OPERATORS_MAX = 1024  # connections to one host; further ones are refused with limit_reached
+# Of them, kept for local connections of root and the host's own user: others cannot use up what
+# `halt` needs.
+OPERATORS_KEPT = 64
+USER_CONNECTIONS = 256  # of one other unix user, or of one actor through relays; then refused
+GREETING_S = 10.0  # for a connection's hello; then it is closed: a client says it at once
 
 # -- the end-to-end channel (docs/channel.md) ---------------------------------------------------
 CHANNEL_REKEY_RECORDS = 1 << 16  # under one key; far below the limit of AES-GCM, and cheap
@@ -57,6 +62,11 @@ RETENTION_BYTES = 4 << 30  # and together at most so much of it; then the oldest
 PRUNE_FIRST_S = 60.0  # after a daemon's start: it has better things to do first
 PRUNE_EVERY_S = 3600.0  # how often ended sessions are looked at
 PRUNED_AT_ONCE = 256  # sessions removed each time; the rest waits for the next
+SESSIONS_KEPT = 64  # of them, for root and the host's own user
+USER_SESSIONS = 256  # live, of one other unix user; then refused
+USER_RING_BYTES = 1 << 30  # of rings of these, all together: they are memory of the host
+USER_DISK_BYTES = 4 << 30  # of one other unix user's sessions, live and ended; then none begins
+USER_DISK_LOOK_S = 10.0  # how stale that number may be: looking reads many directories
 TOMBSTONES_LISTED = 50  # ended sessions shown by `hold ls --all`; older ones stay on disk
 NAME_MAX_CHARS = 64
 ID_PREFIX_MIN_CHARS = 6  # of a session's id where a prefix is enough; shorter ones name nothing

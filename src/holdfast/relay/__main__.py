@@ -13,6 +13,7 @@ import sys
 
 import uvloop
 
+from holdfast.adapters.log_lines import log_to_stderr
 from holdfast.model.errors import HoldfastError
 from holdfast.model.home import home_of
 from holdfast.relay import certificate, privileges, program_mounts
@@ -116,9 +117,7 @@ def _more_descriptors() -> None:
 
 
 def main() -> int:
-    logging.basicConfig(
-        level=logging.INFO, format="%(asctime)s %(name)s: %(message)s", stream=sys.stderr
-    )
+    log_to_stderr()
     try:
         options = parse(sys.argv[1:])
         _more_descriptors()

@@ -7,6 +7,7 @@ because only the caller knows what may be sent again.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import select
 import socket
@@ -102,7 +103,9 @@ class Connection:
         remote = not isinstance(path, str)
         self.sock = _connect(path) if isinstance(path, str) else _dial(path, acting)
         try:
-            self.send(Hello((PROTOCOL_VERSION,), operator, client))
+            # A host that refuses a connection closes it without reading; why is there to be read.
+            with contextlib.suppress(HostLost):
+                self.send(Hello((PROTOCOL_VERSION,), operator, client))
             self.welcome = self._greeting()
             environ = os.environ.get
             acts = acting or environ("HOLDFAST_AS") or environ("HOLDFAST_GRANT")

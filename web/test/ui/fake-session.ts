@@ -37,6 +37,7 @@ const RECEIPT: Receipt = {
   output_offset: 48213,
   caveat: 'A system call that was under way may still complete.',
   unrecorded: '',
+  caught: [],
 }
 
 export class FakeSession implements SessionHandle {

@@ -19,7 +19,7 @@ import os
 from holdfast.adapters import atomic_file
 from holdfast.journal.lineage import Discontinuity
 from holdfast.journal.reading import DISCONTINUED_NAME, JournalReading, segment_name, segment_names
-from holdfast.model.errors import InvalidArgument, StorageFailed
+from holdfast.model.errors import InvalidArgument, StorageFailed, why_not
 
 
 def exists(directory: str) -> bool:
@@ -49,7 +49,7 @@ def _read_file(path: str, limit: int = -1) -> bytes:
 
 def storage_failed(error: OSError) -> StorageFailed:
     return StorageFailed(
-        f"the journal cannot be kept: {error.strerror} ({error.filename or 'segment'})",
+        f"the journal cannot be kept: {why_not(error)} ({error.filename or 'segment'})",
         hint="free space or make it writable; until then nothing is done that must be recorded",
     )
 

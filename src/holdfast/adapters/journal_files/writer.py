@@ -154,14 +154,17 @@ class JournalWriter:
         if end > self._allocated:
             self.reserve(len(framed))
         try:
-            if os.pwrite(self._fd, framed, self._end) == len(framed):
+            written = os.pwrite(self._fd, framed, self._end)
+            if written == len(framed):
                 self._end = end
                 return
         except OSError as error:
             self._take_back()
             raise storage_failed(error) from error
         self._take_back()
-        raise StorageFailed("an entry could not be written whole")
+        raise StorageFailed(
+            f"the journal cannot be kept: {written} of {len(framed)} bytes were written"
+        )
 
     def room(self) -> int:
         """Bytes that can be written for sure."""

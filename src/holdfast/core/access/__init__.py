@@ -6,6 +6,7 @@ presented_grants.py  chains of grants that actors presented
 grant_verifier.py    whether a chain of grants counts
 invites.py           invites: made, redeemed, expired
 rate_limits.py       how much an actor may write per second
+user_quotas.py       how much of the host one unix user may use
 visibility.py        which sessions exist for an actor
 host_rules.py        what each request needs: one row per request
 """

@@ -22,7 +22,13 @@ from holdfast.host.connection.output_channels import OutputChannel
 from holdfast.model.actor import Actor
 from holdfast.model.errors import HoldfastError, ProtocolViolation, VersionMismatch
 from holdfast.model.ids import HOST_OPERATOR, ActorId, OperatorId
-from holdfast.model.limits import ANSWERS_MAX_BYTES, EVENT_BACKLOG, QUIET_ACK_S, REQUESTS_IN_FLIGHT
+from holdfast.model.limits import (
+    ANSWERS_MAX_BYTES,
+    EVENT_BACKLOG,
+    GREETING_S,
+    QUIET_ACK_S,
+    REQUESTS_IN_FLIGHT,
+)
 from holdfast.wire.frames import Decoder, encode
 from holdfast.wire.messages import session as m
 from holdfast.wire.messages.access import Claim
@@ -77,6 +83,9 @@ class OperatorConnection:
         _, peer_uid, _ = struct.unpack("3i", credentials)
         self.uid = peer_uid if guest is None else guest.uid
         self._guest = guest
+        # Against whose quota it counts, and whether it may use the places kept for the host's own.
+        self.user = f"uid {peer_uid}" if guest is None else f"actor {guest.id}"
+        self.is_trusted = guest is None and peer_uid in (0, os.getuid())
         self.remote: RemoteStream | None = None  # the stream it came through
         self.id: OperatorId | None = None  # until its Hello
         self.claimed_id: OperatorId | None = None  # as its Hello said
@@ -105,6 +114,7 @@ class OperatorConnection:
         self._acted = False
         self._broken = False  # it is about to be closed
         self.closed = False
+        self._greeting = self._loop.call_later(GREETING_S, self._no_greeting)
         self._read_more(True)
 
     # -- in -----------------------------------------------------------------------------------
@@ -163,6 +173,9 @@ class OperatorConnection:
         else:
             raise ProtocolViolation(f"an operator does not send {message.tag}")
 
+    def _no_greeting(self) -> None:
+        self.refuse(ProtocolViolation(f"no hello within {GREETING_S:g} s"))
+
     def _on_hello(self, hello: m.Hello) -> None:
         if self.id is not None:
             raise ProtocolViolation("hello was said already")
@@ -176,6 +189,7 @@ class OperatorConnection:
             return
         if hello.operator == HOST_OPERATOR:
             raise ProtocolViolation("that operator id is the layer's own")
+        self._greeting.cancel()
         self.client = hello.client[:64]
         self.claimed_id = hello.operator
         try:
@@ -389,6 +403,7 @@ class OperatorConnection:
         if self.closed:
             return
         self.closed = True
+        self._greeting.cancel()
         self._read_more(False)
         self._loop.remove_writer(self.sock)
         for task in self._requests:

@@ -9,6 +9,7 @@ import socket
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Protocol
 
+from holdfast.core.access.user_quotas import UserQuotas
 from holdfast.core.attachments import Seat
 from holdfast.host.access.actor_book import ActorBook
 from holdfast.host.access.admission import Admission
@@ -19,7 +20,6 @@ from holdfast.host.connection.output_channels import OutputChannel, OutputSource
 from holdfast.model.actor import Actor
 from holdfast.model.errors import HoldfastError, LimitReached
 from holdfast.model.ids import OperatorId, SessionId
-from holdfast.model.limits import OPERATORS_MAX
 from holdfast.model.state import SessionState
 from holdfast.wire.messages import session as m
 from holdfast.wire.messages.forward import Carried
@@ -66,11 +66,12 @@ class Operators:
         notices: RightsNotices,
         forwarding: Forwarding,
         host_key: bytes,
+        quotas: UserQuotas,
     ) -> None:
         self.table: RequestTable  # set when the handlers are there, which need this
         self._listener, self._registry, self._actors = listener, registry, actors
         self._admission, self._notices, self._forwarding = admission, notices, forwarding
-        self._host_key = host_key
+        self._host_key, self._quotas = host_key, quotas
         self._connected: set[OperatorConnection] = set()
         self.came = 0  # connections since this daemon started
 
@@ -108,10 +109,15 @@ class Operators:
 
     def add(self, operator: OperatorConnection) -> None:
         """From this machine, or through a relay."""
+        own = sum(each.user == operator.user for each in self._connected)
+        others = sum(not each.is_trusted for each in self._connected)
+        total = len(self._connected)
         self._connected.add(operator)
         self.came += 1
-        if len(self._connected) > OPERATORS_MAX:
-            operator.refuse(LimitReached("this host serves its limit of operators", hint="later"))
+        try:
+            self._quotas.check_connection(own, others, total, trusted=operator.is_trusted)
+        except LimitReached as error:
+            operator.refuse(error)
 
     def closed(self, operator: OperatorConnection) -> None:
         """A connection ended, after its channels were closed."""

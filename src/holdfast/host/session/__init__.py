@@ -31,6 +31,7 @@ shell_commands.py    what the session's shell reports
 line_attribution.py  who typed the line that the shell reads
 exec_runs.py         `exec`: command lines that somebody waits for, remembered by key
 state_watch.py       a watched session's state, announced on change
+user_usage.py        what each unix user has of the host, against its quotas
 describe.py          the session in the words of model.info
 blame.py             whose command made each line of the scrollback
 discontinuity.py     a journal that cannot go on: the statement, and the successor

@@ -29,7 +29,7 @@ from holdfast.model.errors import (
     LimitReached,
 )
 from holdfast.model.ids import SessionId
-from holdfast.model.limits import ARGV_KEPT_MAX_BYTES, ARGV_MAX_BYTES, LABELS_MAX, SESSIONS_MAX
+from holdfast.model.limits import ARGV_KEPT_MAX_BYTES, ARGV_MAX_BYTES, LABELS_MAX
 from holdfast.model.size import DEFAULT_SIZE
 from holdfast.model.spec import LaunchSpec, Place
 from holdfast.model.state import Level
@@ -52,8 +52,6 @@ _NOT_INHERITED = {
 
 async def start(daemon: Daemon, actor: Actor, run: Run) -> LiveSession:
     """Start what was asked for, as the unix user whose actor asked."""
-    if len(daemon.registry.live) >= SESSIONS_MAX:
-        raise LimitReached(f"this host has its limit of {SESSIONS_MAX} sessions")
     user = _user(actor, run.user, daemon.uid)
     argv = run.argv or (_default_shell(daemon.config.shell, user, run),)
     _check(run, argv)
@@ -63,11 +61,13 @@ async def start(daemon: Daemon, actor: Actor, run: Run) -> LiveSession:
             f"at level {level} a re-homeable session could not be stopped for sure",
             hint="--level contained; `hold doctor` says what this host lacks for it",
         )
-    name = daemon.registry.reserve(user.pw_uid, run.name, argv[0])
-    try:
-        return await _start(daemon, actor, run, user, argv, level, name)
-    finally:
-        daemon.registry.settle(user.pw_uid, name)
+    ring_bytes = config.check_ring(run.ring_bytes or daemon.config.ring_bytes)
+    async with daemon.usage.place(actor.uid, user.pw_uid, ring_bytes):
+        name = daemon.registry.reserve(user.pw_uid, run.name, argv[0])
+        try:
+            return await _start(daemon, actor, run, user, argv, level, name, ring_bytes)
+        finally:
+            daemon.registry.settle(user.pw_uid, name)
 
 
 async def _start(
@@ -78,8 +78,8 @@ async def _start(
     argv: tuple[str, ...],
     level: Level,
     name: str,
+    ring_bytes: int,
 ) -> LiveSession:
-    ring_bytes = config.check_ring(run.ring_bytes or daemon.config.ring_bytes)
     size = (run.size or DEFAULT_SIZE).checked()
     session = daemon.store.create()
     cwd = run.cwd or user.pw_dir

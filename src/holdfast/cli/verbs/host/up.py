@@ -77,4 +77,6 @@ def _follow(path: str) -> None:
             if line:
                 print(line, end="", flush=True)
             else:
+                if os.fstat(log.fileno()).st_size < log.tell():
+                    log.seek(0)  # the log was started again
                 time.sleep(0.25)

@@ -1,0 +1,151 @@
+"""Another unix user takes all it can get: connections, sessions, log lines. Root is not kept from
+anything."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from faults.hosting import FaultHost, descriptor_count, until
+from faults.raw_socket import RawSocket
+from holdfast.model.limits import GREETING_S, OPERATORS_MAX, USER_CONNECTIONS, USER_DISK_LOOK_S
+from holdfast.wire.messages import session as m
+
+PROGRAMS = Path(__file__).with_name("programs")
+HALT_BOUND_S = 5.0  # with the start of a Python process, on a busy machine
+
+pytestmark = [
+    pytest.mark.skipif(os.getuid() != 0, reason="becoming other users needs root"),
+    pytest.mark.timeout(90),
+]
+
+
+@contextlib.contextmanager
+def crowd(host: FaultHost, user: str, count: int, said: bytes = b"") -> Iterator[None]:
+    process = subprocess.Popen(
+        [sys.executable, str(PROGRAMS / "crowd.py"), user, str(count), said.hex()],
+        cwd=host.home / "run",
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    try:
+        assert process.stdout.readline() == f"{count}\n"
+        yield
+    finally:
+        process.kill()
+        process.communicate(timeout=10)
+
+
+def start_as(host: FaultHost, user: str, ring_bytes: int = 0) -> str:
+    """Start a session as another unix user; gives the refusal, or ""."""
+    done = subprocess.run(
+        [sys.executable, str(PROGRAMS / "sleeper_of.py"), user, str(ring_bytes)],
+        cwd=host.home / "run",
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=True,
+    )
+    return done.stdout.strip()
+
+
+@pytest.mark.requirement("A5")
+def test_a_thousand_silent_connections_of_another_user_do_not_keep_root_from_a_halt(
+    host: FaultHost,
+) -> None:
+    begun = host.hold("run", "-d", "--name", "x", "--", "sh", "-c", "while :; do :; done")
+    assert begun.returncode == 0, begun.stderr
+    with crowd(host, "nobody", OPERATORS_MAX):
+        began = time.monotonic()
+        done = host.hold("halt", "x")
+        assert done.returncode == 0, done.stderr
+        assert time.monotonic() - began < HALT_BOUND_S
+
+
+def test_one_users_connections_are_bounded_and_leave_room_for_others(host: FaultHost) -> None:
+    daemon = host.daemon_pid()
+    assert daemon is not None
+    idle = descriptor_count(daemon)
+    with crowd(host, "nobody", 2 * USER_CONNECTIONS):
+        until(
+            "the others are closed",
+            lambda: descriptor_count(daemon) <= idle + USER_CONNECTIONS or None,
+        )
+        assert start_as(host, "daemon") == ""
+
+
+def test_a_greeting_that_never_comes_is_waited_for_no_longer_than_said(host: FaultHost) -> None:
+    with RawSocket(f"{host.home}/run/hold.sock", greet=False) as silent:
+        began = time.monotonic()
+        (refusal,) = silent.hear_all(timeout_s=GREETING_S + 5)
+        assert GREETING_S - 0.5 < time.monotonic() - began < GREETING_S + 4
+        assert isinstance(refusal, m.Failed)
+        assert refusal.code == "protocol_violation" and "hello" in refusal.message
+
+
+def test_one_that_greeted_may_be_silent_for_as_long_as_it_likes(host: FaultHost) -> None:
+    with RawSocket(f"{host.home}/run/hold.sock", greet=False) as late, host.client() as early:
+        late.hear_all(timeout_s=GREETING_S + 5)  # the deadline of both has passed
+        assert early.sessions() == ()
+
+
+def test_a_flood_of_malformed_strangers_leaves_a_bounded_log(host: FaultHost) -> None:
+    before = len(host.log())
+    for _ in range(5):
+        with crowd(host, "nobody", 1000, b"\x00\x00\x00\x05\xc1abcd" * 4):
+            pass
+    assert host.hold("ls").returncode == 0
+    assert len(host.log()) - before < 16 << 10
+
+
+@pytest.mark.parametrize(
+    ("setting", "value", "ring", "named"),
+    [
+        ("user_sessions", 1, 0, "limit of 1 live sessions"),
+        ("user_ring_bytes", 1 << 20, 65536, "of 1048576 bytes"),
+        ("user_disk_bytes", 1, 0, "bytes of disk"),
+    ],
+)
+def test_a_quota_refuses_another_user_with_a_hint_and_not_root(
+    setting: str, value: int, ring: int, named: str
+) -> None:
+    host = FaultHost()
+    (host.home / "config.toml").write_text(f"{setting} = {value}\n")
+    try:
+        host.up()
+        assert start_as(host, "nobody") == ""
+        refused = until(  # what is on disk is looked at now and then
+            "a quota refuses", lambda: start_as(host, "nobody", ring) or None, 2 * USER_DISK_LOOK_S
+        )
+        code, message, hint = refused.split("|")
+        assert code == "limit_reached" and named in message
+        assert setting in hint
+        for name in ("a", "b"):
+            assert host.hold("run", "-d", "--name", name, "--", "cat").returncode == 0
+        if setting != "user_disk_bytes":
+            assert start_as(host, "daemon") == ""  # each user has its own
+    finally:
+        host.down()
+
+
+def test_a_quota_of_connections_is_a_setting() -> None:
+    host = FaultHost()
+    (host.home / "config.toml").write_text("user_connections = 2\n")
+    try:
+        host.up()
+        with crowd(host, "nobody", 2):
+            refused = start_as(host, "nobody")
+            assert refused.startswith("limit_reached|you have your limit of 2 connections")
+            assert "user_connections" in refused
+            assert start_as(host, "daemon") == ""
+    finally:
+        host.down()
