@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import socket
 import subprocess
 import sys
 import time
@@ -15,7 +16,11 @@ import pytest
 
 from faults.hosting import FaultHost, descriptor_count, until
 from faults.raw_socket import RawSocket
+from holdfast.model.errors import LimitReached
 from holdfast.model.limits import GREETING_S, OPERATORS_MAX, USER_CONNECTIONS, USER_DISK_LOOK_S
+from holdfast.sdk import connection
+from holdfast.sdk.client import Host
+from holdfast.wire.frames import encode
 from holdfast.wire.messages import session as m
 
 PROGRAMS = Path(__file__).with_name("programs")
@@ -79,6 +84,7 @@ def test_one_users_connections_are_bounded_and_leave_room_for_others(host: Fault
         until(
             "the others are closed",
             lambda: descriptor_count(daemon) <= idle + USER_CONNECTIONS or None,
+            GREETING_S / 2,  # at once, and not because they do not greet
         )
         assert start_as(host, "daemon") == ""
 
@@ -135,6 +141,26 @@ def test_a_quota_refuses_another_user_with_a_hint_and_not_root(
             assert start_as(host, "daemon") == ""  # each user has its own
     finally:
         host.down()
+
+
+def test_a_client_learns_why_it_was_refused_though_nobody_read_its_greeting(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = str(tmp_path / "hold.sock")
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
+        listener.bind(path)
+        listener.listen()
+        connect = connection._connect
+
+        def connect_and_be_refused(path: str) -> socket.socket:
+            ours = connect(path)
+            with listener.accept()[0] as theirs:
+                theirs.sendall(encode(m.Failed(0, "limit_reached", "full", "later")))
+            return ours
+
+        monkeypatch.setattr(connection, "_connect", connect_and_be_refused)
+        with pytest.raises(LimitReached, match="full"):
+            Host(path=path)
 
 
 def test_a_quota_of_connections_is_a_setting() -> None:

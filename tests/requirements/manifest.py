@@ -804,6 +804,10 @@ REQUIREMENTS: tuple[Requirement, ...] = (
                 "test_a_leaf_that_was_not_frozen_in_time_is_let_go_with_the_rest",
             ),
             *_in(
+                "faults/test_exhaustion",
+                "test_a_thousand_silent_connections_of_another_user_do_not_keep_root_from_a_halt",
+            ),
+            *_in(
                 "privileged/test_halt_escapes",
                 "test_a_process_that_mounts_cgroupfs_does_not_run_through_a_confirmed_halt",
                 "test_cgroupfs_mounted_inside_shows_the_sessions_own_groups_only",
