@@ -106,9 +106,9 @@ def processes(directory: str) -> list[int]:
     return _listed(directory, "cgroup.procs")
 
 
-def task_count(directory: str) -> int:
+def tasks(directory: str) -> list[int]:
     """Threads in the group and the groups below it."""
-    return len(_listed(directory, "cgroup.threads"))
+    return _listed(directory, "cgroup.threads")
 
 
 def _listed(directory: str, file: str) -> list[int]:

@@ -4,7 +4,8 @@ No process can leave its pid namespace, whatever its user. So the namespace says
 session, and the cgroup who is frozen with it. The difference got away: with a cgroupfs reached by
 a way we do not know, or with help from outside.
 
-Looks at every process of the machine that is not in the group, at the cost of one readlink each.
+Looks at every process of the machine that is not in the group, at the cost of one readlink each;
+kernel threads, which are in no kernel session, are left out before that.
 """
 
 from __future__ import annotations
@@ -20,12 +21,12 @@ _NS_GET_PARENT = 0xB702
 _DEPTH_MAX = 32  # of pid namespaces in each other: the kernel's own bound
 
 
-def outside(init: int, directory: str) -> list[int]:
-    """Pids in the pid namespace of `init`, or in one below it, that run and are not in the group.
+def outside(init: int, inside: set[int]) -> list[int]:
+    """Pids in the pid namespace of `init`, or in one below it, that run and are not in the group,
+    whose threads are given.
 
-    The group is listed first: what enters it meanwhile is reported, and harmless to move again.
-    What forks meanwhile gets a higher pid, and the listing of /proc goes upwards."""
-    inside = set(cgroup.processes(directory))
+    These were listed before: what entered meanwhile is reported, and harmless to move again. What
+    forks meanwhile gets a higher pid, and the listing of /proc goes upwards."""
     try:
         session = os.readlink(f"/proc/{init}/ns/pid")
     except OSError:
@@ -33,14 +34,15 @@ def outside(init: int, directory: str) -> list[int]:
     known = {session: True, os.readlink("/proc/self/ns/pid"): False}
     found = []
     for name in os.listdir("/proc"):
-        if not name.isdecimal() or int(name) in inside:
+        if not name.isdecimal() or int(name) in inside or not procfs.sid_of(int(name)):
             continue
-        with contextlib.suppress(OSError):  # gone
+        # Gone; or with more privileges than we have, which nothing that we started can get.
+        with contextlib.suppress(OSError):
             path = f"/proc/{name}/ns/pid"
             namespace = os.readlink(path)
             if namespace not in known:
                 known[namespace] = _is_below(path, session)
-            if known[namespace] and procfs.stat_of(int(name)).runs:
+            if known[namespace] and _is_outside(int(name), inside):
                 found.append(int(name))
     return found
 
@@ -51,6 +53,12 @@ def move_back(pids: list[int], directory: str) -> None:
     for pid in pids:
         with contextlib.suppress(OSError):
             cgroup.enter(directory, pid)
+
+
+def _is_outside(pid: int, inside: set[int]) -> bool:
+    """Runs, and none of its threads is in the group: a first thread that ended is listed in none,
+    and a process is in one group with all its threads."""
+    return procfs.stat_of(pid).runs and inside.isdisjoint(procfs.tasks(pid))
 
 
 def _is_below(path: str, session: str) -> bool:

@@ -59,8 +59,8 @@ def _halt_contained(place: Place, timeout_s: float) -> HaltResult:
     caught: set[int] = set()
     while True:
         left_s = max(0.0, began + timeout_s - time.monotonic())
-        halted = halt_group(place.cgroup, left_s)
-        outside = escapes.outside(place.pid, place.cgroup) if halted.frozen else []
+        halted, tasks = _freeze(place.cgroup, left_s)
+        outside = escapes.outside(place.pid, set(tasks)) if halted.frozen else []
         if not outside:
             break
         caught.update(outside)
@@ -74,16 +74,20 @@ def _halt_contained(place: Place, timeout_s: float) -> HaltResult:
 
 def halt_group(directory: str, timeout_s: float = cgroup.FREEZE_TIMEOUT_S) -> HaltResult:
     """Freeze one cgroup with those below it: a session's, or the leaf of one actor."""
+    return _freeze(directory, timeout_s)[0]
+
+
+def _freeze(directory: str, timeout_s: float) -> tuple[HaltResult, list[int]]:
+    """The result, and the threads in the group by then."""
     began = time.monotonic()
     try:
         frozen = cgroup.freeze(directory, timeout_s)
     except FileNotFoundError:  # the group went with the session
-        return HaltResult(frozen=False, tasks=0, seconds=0.0)
+        return HaltResult(frozen=False, tasks=0, seconds=0.0), []
     seconds = time.monotonic() - began
     running = () if frozen else tuple(sorted(filter(_runs, cgroup.processes(directory))))
-    return HaltResult(
-        frozen=frozen, tasks=cgroup.task_count(directory), seconds=seconds, running=running
-    )
+    tasks = cgroup.tasks(directory)
+    return HaltResult(frozen=frozen, tasks=len(tasks), seconds=seconds, running=running), tasks
 
 
 def kill(place: Place, session: str = "", timeout_s: float = cgroup.KILL_TIMEOUT_S) -> bool:
