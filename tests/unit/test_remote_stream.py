@@ -102,7 +102,7 @@ class Host(Uplink):
     def _admit(self, _: str, key: bytes, *__: object) -> object:
         if key not in self.known:
             raise NoSuchActor("this device is not known here")
-        return SimpleNamespace(uid=os.getuid())
+        return SimpleNamespace(uid=os.getuid(), id="guest")
 
     def say(self, message: Message) -> None:
         self.said.append(message)
