@@ -91,7 +91,13 @@ class Daemon:
         )
         self.uid = os.getuid()
         quotas = self.config.user_quotas
-        self.usage = UserUsage(quotas, self.uid, self.registry.live, f"{home.state}/sessions")
+        self.usage = UserUsage(
+            quotas,
+            self.uid,
+            self.registry.live,
+            f"{home.state}/sessions",
+            self.store.disk_bytes,
+        )
         host_key = self.store.host_key
         self.admission = Admission(
             self.actors,

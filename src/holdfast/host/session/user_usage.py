@@ -8,7 +8,7 @@ import contextlib
 import json
 import os
 import time
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from typing import Protocol
 
 from holdfast.core.access.user_quotas import Usage, UserQuotas
@@ -42,10 +42,12 @@ class UserUsage:
         host_uid: int,
         live: Mapping[SessionId, CountedSession],
         sessions_directory: str,
+        disk_bytes: Callable[[SessionId], int],
     ) -> None:
+        """`disk_bytes`: what the directory of a session uses."""
         self._quotas, self._host_uid, self._live = quotas, host_uid, live
         self._starting: list[tuple[int, int]] = []  # uid and ring of each
-        self._disk = UserDisk(sessions_directory)
+        self._disk = UserDisk(sessions_directory, disk_bytes)
 
     @contextlib.asynccontextmanager
     async def place(self, asker: int, uid: int, ring_bytes: int) -> AsyncIterator[None]:
@@ -75,8 +77,8 @@ class UserDisk:
     """What the directories of a user's sessions take up. Looked at when asked, and then not again
     for a while."""
 
-    def __init__(self, sessions_directory: str) -> None:
-        self._directory = sessions_directory
+    def __init__(self, sessions_directory: str, size: Callable[[SessionId], int]) -> None:
+        self._directory, self._size = sessions_directory, size
         self._uids: dict[str, int] = {}  # by session: it never changes
         self._seen: dict[int, tuple[float, int]] = {}
 
@@ -84,7 +86,7 @@ class UserDisk:
         at, size = self._seen.get(uid, (float("-inf"), 0))
         if time.monotonic() < at + USER_DISK_LOOK_S:
             return size
-        size = sum(_size(path) for path in self._of(uid))
+        size = sum(self._size(SessionId(name)) for name in self._of(uid))
         self._seen[uid] = time.monotonic(), size
         return size
 
@@ -92,11 +94,12 @@ class UserDisk:
         names = os.listdir(self._directory)
         self._uids = {name: self._uids[name] for name in names if name in self._uids}
         for name in names:
-            path = f"{self._directory}/{name}"
-            if name not in self._uids and (owner := _owner(path)) is not None:
-                self._uids[name] = owner
+            if name not in self._uids:
+                owner = _owner(f"{self._directory}/{name}")
+                if owner is not None:
+                    self._uids[name] = owner
             if self._uids.get(name) == uid:
-                yield path
+                yield name
 
 
 def _owner(path: str) -> int | None:
@@ -105,11 +108,3 @@ def _owner(path: str) -> int | None:
         with contextlib.suppress(OSError, ValueError, KeyError), open(f"{path}/{name}") as file:
             return int(json.load(file)["uid"])
     return None
-
-
-def _size(path: str) -> int:
-    total = 0
-    with contextlib.suppress(OSError):  # removed while we looked
-        for entry in os.scandir(path):
-            total += entry.stat(follow_symlinks=False).st_blocks * 512
-    return total

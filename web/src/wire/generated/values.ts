@@ -339,6 +339,7 @@ export const receipt = record({
   output_offset: withDefault(int, 0), // output offset at that moment
   caveat: withDefault(text, ''), // what this cannot say, for people
   unrecorded: withDefault(text, ''), // why the journal may not have it; empty when it has
+  caught: withDefault(list(int), []), // processes that had left the session's cgroup; they were moved back and frozen with the rest
 })
 export interface Receipt extends Value<typeof receipt> {}
 
