@@ -185,6 +185,9 @@ def every_request(session: str, actor: str, invite: str) -> list[m.Request]:
         relays.SetRelays(1, ("https://relay.invalid",)),
         relays.SetRelays(1, (), ("https://relay.example",)),
         relays.GetRelays(1),
+        m.GetMetrics(1),
+        m.Prune(1, dry_run=True),
+        m.Prune(1),
         m.RestartDaemon(1),
         m.Shutdown(1),
         m.Shutdown(1, end_sessions=True),
@@ -214,6 +217,8 @@ ANSWERS = {
     "host": ["host_shown"],
     "set_relays": ["not_permitted", "not_permitted"],
     "get_relays": ["not_permitted"],
+    "metrics": ["not_permitted"],
+    "prune": ["not_permitted", "not_permitted"],
     "restart_daemon": ["not_permitted"],
     "shutdown": ["not_permitted", "not_permitted"],
 }
