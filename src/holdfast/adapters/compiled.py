@@ -4,15 +4,16 @@ The C sources are part of the package; they are compiled on the machine they run
 cache whose file names carry a hash of source and flags: an upgrade builds beside the old file, a
 second run builds nothing. `python -m holdfast.adapters.compiled` builds all and says what it did.
 
-Deliberately does not ship binaries, and does not fail an installation without a C compiler:
-`init_command` then falls back to `dumb-init` from PATH. That init gives the main process's exit
-status as it is and 128+n for a signal, so *exit 137* and *SIGKILL* cannot be told apart; nor does
-it say that the program could not be executed, or end what is left of a tree at level plain. An
+The compiler is the machine's own, or else the one of the `ziglang` wheel (`pip install
+holdfast[native]`). Without either no session can be started: `program` says what is missing. An
 attached client without its key loop does the same work in Python.
+
+Deliberately does not ship binaries.
 """
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import shutil
 import subprocess
@@ -20,21 +21,25 @@ import sys
 import tempfile
 from pathlib import Path
 
+from holdfast.model.errors import LaunchFailed
 from holdfast.model.native_builds import KEY_LOOP, Program, kept_in
 
 COMPILE_TIMEOUT_S = 60.0
 
 INIT = "hold-init"
+KEEPER = "hold-keeper"
 SHIM = "criu-shim.so"
 
 _SOURCES = Path(__file__).resolve().parent.parent / "native"
-# -nostdlib and no separate code pages keep the init at 2 kB on disk and a few pages resident.
-_INIT_FLAGS = (
+# -nostdlib and no separate code pages keep them at a few kB on disk and a few pages resident.
+_FREESTANDING = (
     "-Os -static -nostdlib -ffreestanding -fno-stack-protector -fno-asynchronous-unwind-tables "
     "-fno-pie -no-pie -Wl,-z,noseparate-code -Wl,--build-id=none -s"
 )
+_HEADERS = ("freestanding.h",)
 _PROGRAMS = {
-    INIT: Program(INIT, "hold_init.c", tuple(_INIT_FLAGS.split())),
+    INIT: Program(INIT, "hold_init.c", tuple(_FREESTANDING.split()), headers=_HEADERS),
+    KEEPER: Program(KEEPER, "hold_keeper.c", tuple(_FREESTANDING.split()), headers=_HEADERS),
     SHIM: Program(SHIM, "criu_shim.c", ("-O2", "-fPIC", "-shared"), ("-ldl",)),
     KEY_LOOP.name: KEY_LOOP,
 }
@@ -52,16 +57,28 @@ def build(name: str, into: Path | None = None) -> Path | str:
     program = _PROGRAMS[name]
     source = _SOURCES / program.source
     try:
-        text = source.read_bytes()
+        text = b"".join((_SOURCES / name).read_bytes() for name in program.texts)
     except OSError as error:
         return f"the source {program.source} is missing from the installation: {error.strerror}"
     target = (into or directory()) / program.file_name(text, os.uname().machine)
     if os.access(target, os.X_OK):
         return target
-    compiler = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
+    compiler = _compiler()
     if compiler is None:
-        return "there is no C compiler (cc, gcc or clang) on PATH"
-    return _compile([compiler, *program.flags, str(source), *program.libraries], target)
+        return (
+            "there is no C compiler: install gcc or clang, or `pip install ziglang` beside holdfast"
+        )
+    return _compile([*compiler, *program.flags, str(source), *program.libraries], target)
+
+
+def _compiler() -> list[str] | None:
+    """The machine's own, else that of the wheel `ziglang`."""
+    own = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
+    if own is not None:
+        return [own]
+    if importlib.util.find_spec("ziglang") is not None:
+        return [sys.executable, "-m", "ziglang", "cc"]
+    return None
 
 
 def _compile(command: list[str], target: Path) -> Path | str:
@@ -92,21 +109,12 @@ def _compile(command: list[str], target: Path) -> Path | str:
             os.unlink(made)
 
 
-def init_command() -> tuple[str, ...] | str:
-    """The init to start sessions with: path and, for ours, no further words; or why there is none.
-
-    See the module's text on what is lost with the fallback; `is_ours` tells them apart."""
-    ours = build(INIT)
-    if isinstance(ours, Path):
-        return (str(ours),)
-    fallback = shutil.which("dumb-init")
-    if fallback is not None:
-        return (fallback, "--")
-    return f"{ours}; nor is there a dumb-init to use instead"
-
-
-def is_ours(init: tuple[str, ...]) -> bool:
-    return len(init) == 1
+def program(name: str) -> str:
+    """The path of a program that sessions need. Raises LaunchFailed."""
+    built = build(name)
+    if isinstance(built, str):
+        raise LaunchFailed(f"{name} cannot be built: {built}")
+    return str(built)
 
 
 def main() -> int:

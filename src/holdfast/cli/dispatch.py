@@ -10,6 +10,7 @@ from types import ModuleType
 from holdfast import __version__
 from holdfast.cli.session_address import select_machine
 from holdfast.model.errors import HoldfastError
+from holdfast.sdk import host_start
 
 # In the order of `hold --help`. A verb's file is its name; `import` keywords would need another.
 # A group is a folder of `cli/verbs`.
@@ -66,6 +67,7 @@ def main(arguments: list[str] | None = None) -> int:
         return 0
     if words[0] not in VERBS:
         return _no_such_verb(words[0])
+    host_start.starter = _carry_on
     try:
         verb = load(words[0])
         options = verb.parser().parse_args(words[1:])
@@ -82,6 +84,12 @@ def main(arguments: list[str] | None = None) -> int:
         # Our reader is gone (`hold ls | head -1`): say nothing, as other tools do.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return EXIT_PIPE_CLOSED
+
+
+def _carry_on(path: str) -> bool:
+    from holdfast.cli.start_host import carry_on
+
+    return carry_on(path)
 
 
 def _no_such_verb(word: str) -> int:

@@ -1,7 +1,8 @@
-"""Starting a host: the keeper, detached from whoever asked for it."""
+"""Starting a host: the supervisor, detached from whoever asked for it."""
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 
@@ -13,12 +14,11 @@ if TYPE_CHECKING:
     from holdfast.sdk.client import Host
 
 _START_TIMEOUT_S = 20.0
+RELAY_VARIABLE = "HOLDFAST_RELAY"  # tells the daemon, and each that follows it, of --listen
 
 
 def started_host(client: str) -> Host:
     """The host here, started if there is none; or the machine that was asked for."""
-    import contextlib
-
     from holdfast.sdk.client import Host
     from holdfast.sdk.connection import target_host
 
@@ -32,13 +32,40 @@ def started_host(client: str) -> Host:
         return Host(client=client)
 
 
+def carry_on(path: str) -> bool:
+    """Start the host that listens at this path, if it is this user's and sessions wait for it in
+    the custody of their keepers. Whether it serves now."""
+    home = home_of(os.environ, os.getuid())
+    if path != home.socket or not _keepers_wait(home):
+        return False
+    with contextlib.suppress(OSError), open(_relay_choice(home), encoding="utf-8") as file:
+        os.environ.setdefault(RELAY_VARIABLE, file.read().strip())
+    with contextlib.suppress(AlreadyUp):  # somebody else started it meanwhile
+        start_host(home)
+    return True
+
+
+def _relay_choice(home: Home) -> str:
+    """Where it is kept what `hold up` said about the relay, for the host's next start."""
+    return f"{home.run}/relay"
+
+
+def _keepers_wait(home: Home) -> bool:
+    try:
+        return any(name.endswith(".sock") for name in os.listdir(f"{home.run}/keepers"))
+    except OSError:
+        return False
+
+
 def start_host(home: Home | None = None) -> None:
-    """Start keeper and daemon, and return once they serve. Raises AlreadyUp when they do."""
+    """Start supervisor and daemon, and return once they serve. Raises AlreadyUp when they do."""
     home = home or home_of(os.environ, os.getuid())
     _make_places(home)
+    with contextlib.suppress(OSError), open(_relay_choice(home), "w", encoding="utf-8") as file:
+        file.write(os.environ.get(RELAY_VARIABLE, ""))
     log_began = os.path.getsize(home.log) if os.path.exists(home.log) else 0
     reader, writer = os.pipe()
-    _spawn_keeper(home, writer)
+    _spawn_supervisor(home, writer)
     os.close(writer)
     answer = _read_line(reader)
     os.close(reader)
@@ -64,8 +91,8 @@ def _make_places(home: Home) -> None:
         ) from error
 
 
-def _spawn_keeper(home: Home, ready: int) -> None:
-    """Double fork with a session of its own: the keeper belongs to no terminal and no login, so
+def _spawn_supervisor(home: Home, ready: int) -> None:
+    """Double fork with a session of its own: the supervisor belongs to no terminal and no login, so
     closing either changes nothing for it."""
     if (pid := os.fork()) > 0:
         os.waitpid(pid, 0)
@@ -83,7 +110,7 @@ def _spawn_keeper(home: Home, ready: int) -> None:
         os.umask(0o077)
         mode = "0666" if os.getuid() == 0 else "0600"
         arguments = ["--run-dir", home.run, "--socket-mode", mode, "--ready-fd", "3"]
-        os.execv(sys.executable, [sys.executable, "-m", "holdfast.keeper", *arguments])
+        os.execv(sys.executable, [sys.executable, "-m", "holdfast.keeper.supervisor", *arguments])
     except BaseException as error:
         os.write(ready, f"{error}\n".encode())
     finally:
@@ -105,13 +132,13 @@ def _read_line(fd: int) -> str:
 
 
 def _last_words(path: str, since: int) -> str:
-    """The daemon's own last line of this start. The keeper's, which only count the failures, may
-    come after it."""
+    """The daemon's own last line of this start. The supervisor's, which only count the failures,
+    may come after it."""
     try:
         with open(path, "rb") as file:
             file.seek(since if os.path.getsize(path) >= since else 0)  # it was started again
             lines = file.read().decode(errors="replace").splitlines()
     except OSError:
         return ""
-    lines = [line for line in lines if " keeper: " not in line]
+    lines = [line for line in lines if " supervisor: " not in line]
     return f" [{lines[-1][:200]}]" if lines else ""

@@ -1,4 +1,4 @@
-"""The daemon's start. Only the keeper runs this; it hands over two descriptors."""
+"""The daemon's start. Only the supervisor runs this; it hands over two descriptors."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ import sys
 import uvloop
 
 from holdfast.adapters.log_lines import log_to_stderr
+from holdfast.host import daemon_lock
 from holdfast.host.daemon import Daemon
-from holdfast.host.keeper_link import KeeperLink
-from holdfast.keeper import log_file
+from holdfast.host.supervisor_link import SupervisorLink
+from holdfast.keeper import log_file, oom
 from holdfast.model.errors import HoldfastError
 from holdfast.model.home import home_of
 
@@ -23,14 +24,18 @@ _LOG_LOOK_S = 60.0
 
 
 async def serve() -> None:
-    keeper_fd = int(os.environ.pop("HOLDFAST_KEEPER_FD"))
+    supervisor_fd = int(os.environ.pop("HOLDFAST_SUPERVISOR_FD"))
+    supervisor_pid = int(os.environ.pop("HOLDFAST_SUPERVISOR_PID"))
     listen_fd = int(os.environ.pop("HOLDFAST_LISTEN_FD"))
     starts = int(os.environ.pop("HOLDFAST_STARTS", "0"))
-    for fd in (keeper_fd, listen_fd):
+    oom.restore()
+    for fd in (supervisor_fd, listen_fd):
         os.set_inheritable(fd, False)
     home = home_of(os.environ, os.getuid())
-    daemon = Daemon(home, KeeperLink(keeper_fd), socket.socket(fileno=listen_fd), starts)
-    # A signal is no way to end a host's daemon: the keeper restarts it, sessions carry on.
+    daemon_lock.hold(home.run)
+    supervisor = SupervisorLink(supervisor_fd, supervisor_pid)
+    daemon = Daemon(home, supervisor, socket.socket(fileno=listen_fd), starts)
+    # A signal is no way to end a host's daemon: it is started again, sessions carry on.
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, daemon.stop)
     # What was loaded to get here lives for ever; looking at it again and again is waste.
     gc.collect()
@@ -47,8 +52,8 @@ def _bound_log() -> None:
 
 
 def main() -> int:
-    if "HOLDFAST_KEEPER_FD" not in os.environ:
-        print("holdfast.host is started by the keeper; use `hold up`", file=sys.stderr)
+    if "HOLDFAST_SUPERVISOR_FD" not in os.environ:
+        print("holdfast.host is started by the supervisor; use `hold up`", file=sys.stderr)
         return 64
     log_to_stderr(log_file.bound)
     signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
 import os
 import pwd
@@ -31,7 +30,7 @@ from holdfast.host.connection.host_requests import HostRequests
 from holdfast.host.connection.operators import Operators
 from holdfast.host.connection.request_table import RequestTable, handlers
 from holdfast.host.coordination_point import CoordinationPoint, terms_of
-from holdfast.host.keeper_link import KeeperLink
+from holdfast.host.keeper_link import Keepers
 from holdfast.host.metrics import Counts
 from holdfast.host.reach.relay_list import RelayList
 from holdfast.host.reach.relay_presence import RelayPresence
@@ -50,8 +49,10 @@ from holdfast.host.session.turn_requests import TurnRequests
 from holdfast.host.session.user_usage import UserUsage
 from holdfast.host.session_registry import Registry
 from holdfast.host.session_store import SessionStore, Stored
+from holdfast.host.supervisor_link import SupervisorLink, start_supervisor
+from holdfast.model.errors import HoldfastError
 from holdfast.model.home import Home
-from holdfast.model.ids import HOST_ACTOR, SessionId
+from holdfast.model.ids import ActorId
 from holdfast.model.info import Finding, HostInfo, PrunedSession, Residency
 from holdfast.model.size import Size
 from holdfast.model.state import Ending, Level, SessionState
@@ -61,15 +62,18 @@ from holdfast.ports.screen import ScreenPort
 
 log = logging.getLogger(__name__)
 
+_SUPERVISOR_AGAIN_S = 5.0  # between tries to start one
+
 
 class Daemon:
     """One host."""
 
     def __init__(
-        self, home: Home, keeper: KeeperLink, listener: socket.socket, starts: int
+        self, home: Home, supervisor: SupervisorLink, listener: socket.socket, starts: int
     ) -> None:
         self.home = home
-        self.keeper = keeper
+        self.keepers = Keepers(home.run)
+        self._supervisor, self._listener = supervisor, listener
         self.config, self._config_error = config.carried(home.config, first=starts == 0)
         self.store = SessionStore(home.state)
         self.counts = Counts()
@@ -80,14 +84,12 @@ class Daemon:
         nofile = int(os.environ.get("HOLDFAST_NOFILE_SOFT", "0"))
         # One name per home, the same for every daemon of it: it names our cgroup directory.
         self.instance = f"{os.getuid()}-{zlib.crc32(home.state.encode()):08x}"
-        self.launcher: Launch = Launcher(self.instance, nofile=nofile)
+        self.launcher: Launch = Launcher(self.instance, self.keepers.directory, nofile=nofile)
         self.leases = HostLeases(
             terms_of(self.config.coordination, self.config.lease_s),
             CoordinationPoint(self.config.coordination, f"{home.state}/registry.sqlite"),
             home,
             self.store.host_key.public,
-            self.instance,
-            keeper.lease,
         )
         self.uid = os.getuid()
         quotas = self.config.user_quotas
@@ -127,7 +129,12 @@ class Daemon:
         )
         own = os.environ.get("HOLDFAST_RELAY", "") or self.config.relay
         self.relay_list = RelayList(
-            home.state, self.reach, keeper.relay, self.config.relays, own, self.config.metrics_token
+            home.state,
+            self.reach,
+            supervisor.relay,
+            self.config.relays,
+            own,
+            self.config.metrics_token,
         )
         self.meter = ResidencyMeter(self.store)
         self.retention = Retention(
@@ -140,7 +147,6 @@ class Daemon:
         self._started_at = time.time()
         self.starts = starts  # daemons before this one
         self._stopped = asyncio.get_running_loop().create_future()
-        self._leaving: asyncio.Task[None] | None = None
         self._level: asyncio.Task[Level]
 
     def _request_table(self) -> RequestTable:
@@ -170,18 +176,11 @@ class Daemon:
         takeover.carry_on(self)
         self.actors.file.prepare()
         self.admission.file.prepare()
-        self.keeper.listen(
-            loop,
-            self._session_ended,
-            self._terminate,
-            self._keeper_lost,
-            self._froze,
-            self.relay_list.own.heard,
-        )
+        self._supervisor.listen(loop, self.stop, self._supervisor_lost, self.relay_list.own.heard)
         self.operators.listen()
         # Asking CRIU takes a moment: meanwhile the sessions there are served already.
         self._level = loop.create_task(asyncio.to_thread(levels.highest))
-        self.keeper.ready()
+        self._supervisor.ready()
         self.relay_list.start()
         log.info("daemon %d ready, %d sessions", os.getpid(), len(self.registry.live))
         pruning = loop.create_task(self.retention.run())
@@ -189,7 +188,7 @@ class Daemon:
             await self._stopped
         finally:
             pruning.cancel()
-            self.keeper.close(loop)
+            self._supervisor.close(loop)
             await self.reach.close()
             self.operators.close()
             for live in list(self.registry.live.values()):
@@ -198,47 +197,41 @@ class Daemon:
             await self.launcher.close()
 
     def stop(self) -> None:
-        """Leave; the keeper starts a new daemon unless it was told to stop as well."""
+        """Leave; the supervisor starts a new daemon unless it was told to stop as well."""
         if not self._stopped.done():
             self._stopped.set_result(None)
 
-    def _terminate(self) -> None:
-        log.info("the keeper was asked to go: ending the sessions")
-        self._leaving = asyncio.get_running_loop().create_task(self.end_all_and_stop())
-
-    async def end_all_and_stop(self) -> None:
-        lives = list(self.registry.live.values())
-        for live in lives:
-            live.handle(ev.EndAsked(HOST_ACTOR, now()))
-        if lives:
-            await asyncio.wait(
-                [live.closing.tombstone for live in lives], timeout=2 * closing.RETRY_S
-            )
-        levels.remove_cgroup_home(self.instance)
-        self.keeper.stop()
+    def shut_down(self) -> None:
+        """Leave, and the supervisor too. Sessions run on in the custody of their keepers."""
+        if not self.registry.live:
+            levels.remove_cgroup_home(self.instance)
+        self._supervisor.stop()
         self.stop()
 
-    def _froze(self, session: SessionId) -> None:
-        """The keeper had no word of a lease in time. Ours may have been on its way."""
-        live = self.registry.live.get(session)
-        if live is None or live.is_closed or not live.lease_allows():
-            return  # or it is fenced by now
-        live.halts.reconcile()
+    async def end_all(self, actor: ActorId) -> None:
+        """Every session that this actor may end. The others run on."""
+        ending = []
+        for live in list(self.registry.live.values()):
+            try:
+                live.handle(ev.EndAsked(actor, now()))
+                ending.append(live.closing.tombstone)
+            except HoldfastError as error:
+                log.info("%s runs on: %s", live.spec.name, error.message)
+        if ending:
+            await asyncio.wait(ending, timeout=2 * closing.RETRY_S)
 
-    def _keeper_lost(self) -> None:
-        """Without the keeper nobody can learn a session's end or carry it on: this is host death,
-        and it is better said than left half alive."""
-        log.error("the keeper is gone; its sessions end with it")
-        lives = list(self.registry.live.values())
-        for live in lives:
-            live.kill()
+    def _supervisor_lost(self) -> None:
+        """Start another one, which starts another daemon: the next owner of the listening socket.
+        Clients that connect meanwhile wait in its backlog."""
+        log.warning("the supervisor is gone; starting another")
         try:
-            for live in lives:
-                live.main_ended(Ending(lost="its keeper died"))
-        finally:
-            with contextlib.suppress(OSError):
-                os.unlink(self.home.socket)
-            self.stop()
+            start_supervisor(self.home.run, self._listener.fileno())
+        except OSError as error:
+            log.error("cannot start a supervisor: %s; trying again", error)
+            loop = asyncio.get_running_loop()
+            loop.call_later(_SUPERVISOR_AGAIN_S, self._supervisor_lost)
+            return
+        self.stop()
 
     # -- what sessions tell -------------------------------------------------------------------
 
@@ -249,22 +242,32 @@ class Daemon:
         """One from which nothing scrolls away by itself; who uses it clears it (blame.py)."""
         return GhosttyScreen(size, None)
 
+    def watch(self, live: LiveSession) -> None:
+        """Hear what its keeper has to say."""
+        live.keeper.listen(live.main_ended, live.frozen_by_keeper, partial(self._keeper_lost, live))
+
     def session_began(self, live: LiveSession) -> None:
         self.operators.update_watching(live)
         self.reach.announce(live)
 
     # -- the end of a session -----------------------------------------------------------------
 
-    def _session_ended(self, session: SessionId, ending: Ending) -> None:
-        live = self.registry.live.get(session)
-        if live is not None:
-            live.main_ended(ending)
+    def _keeper_lost(self, live: LiveSession) -> None:
+        """Nobody can learn how it ends, or carry it on: it is lost, and it alone."""
+        self.keepers.forget(live.spec.process_tag)
+        if live.is_closed:
+            return
+        log.error("the keeper of %s is gone; the session ends with it", live.spec.id)
+        live.kill()
+        if live.spec.place.cgroup:
+            cgroup.kill(live.spec.place.cgroup)
+        live.main_ended(Ending(lost="its keeper died"))
 
     def release_ended(self, live: LiveSession, stored: Stored) -> None:
         """Its tombstone is written: the custody is given up, and what the host has of it goes."""
         self.registry.ended(live, stored)
         self.reach.ended(live.spec.id)
-        self.keeper.release(live.spec.id)
+        live.keeper.release()
         if live.spec.place.cgroup:
             cgroup.remove(live.spec.place.cgroup)
         levels.remove_bell(self.home, live.spec.process_tag)
@@ -281,7 +284,8 @@ class Daemon:
         return HostInfo(
             version=__version__,
             daemon_pid=os.getpid(),
-            keeper_pid=self.keeper.keeper_pid,
+            supervisor_pid=self._supervisor.pid,
+            relay_pid=self._supervisor.relay_pid,
             started_at=self._started_at,
             restarts=self.starts,
             user=pwd.getpwuid(self.uid).pw_name,

@@ -62,11 +62,20 @@ def remove_cgroup_home(instance: str) -> None:
         cgroup.remove(directory)
 
 
-def clear_leftovers(instance: str, home: Home, living: set[SessionId]) -> None:
-    """What dead hosts left behind: FIFOs, tokens, and trees in our cgroup that nobody holds."""
-    for directory in (f"{home.run}/bells", f"{home.run}/tokens"):
+def make_places(home: Home) -> None:
+    """The directories of FIFOs and tokens."""
+    for directory in _places(home):
         os.makedirs(directory, mode=0o711, exist_ok=True)
         os.chmod(directory, 0o711)  # whatever the umask; users reach their own, list nothing
+
+
+def _places(home: Home) -> tuple[str, str]:
+    return f"{home.run}/bells", f"{home.run}/tokens"
+
+
+def clear_leftovers(instance: str, home: Home, living: set[SessionId]) -> None:
+    """What dead hosts left behind: FIFOs, tokens, and trees in our cgroup that nobody holds."""
+    for directory in _places(home):
         for name in os.listdir(directory):
             if name.partition(".")[0] not in living:
                 with contextlib.suppress(OSError):
@@ -80,17 +89,11 @@ def clear_leftovers(instance: str, home: Home, living: set[SessionId]) -> None:
 
 
 def _init_finding() -> Finding:
-    command = compiled.init_command()
-    if isinstance(command, str):
-        return Finding("init", False, command, "apt-get install gcc, or dumb-init")
-    if not compiled.is_ours(command):
-        return Finding(
-            "init",
-            True,
-            f"{command[0]}: a death by signal shows as exit 128+n",
-            "apt-get install gcc, then `hold daemon restart`",
-        )
-    return Finding("init", True, "our own, exact statuses")
+    for name in (compiled.INIT, compiled.KEEPER):
+        built = compiled.build(name)
+        if isinstance(built, str):
+            return Finding("init", False, built, "apt-get install gcc, or pip install ziglang")
+    return Finding("init", True, "our own init and keeper, exact statuses")
 
 
 def _cgroup_finding() -> Finding:
@@ -133,7 +136,7 @@ def _storage_finding(home: Home) -> Finding:
 
 def _descriptors_finding() -> Finding:
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    sessions = max(0, soft - 200) // 7
+    sessions = max(0, soft - 200) // 8
     return Finding(
         "descriptors",
         soft >= 1024,

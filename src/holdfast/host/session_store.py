@@ -9,6 +9,7 @@ output. Everything is written beside and renamed, so a crash leaves the old or t
     STATE/sessions/<id>/journal-*.seg   what was done to it and by whom (adapters.segments)
     STATE/sessions/<id>/pruned.json     in place of journal, output and key, of one that was removed
     STATE/host.key                      the private key this host signs journals with
+    STATE/boot_id                       the boot of the machine that its sessions belong to
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from typing import BinaryIO
 
 from holdfast.adapters import atomic_file, signing
 from holdfast.journal.pruned import PrunedJournal
+from holdfast.keeper.boottime import boot_id
 from holdfast.model.errors import StorageFailed, why_not
 from holdfast.model.ids import SessionId
 from holdfast.model.info import SessionInfo
@@ -49,7 +51,7 @@ class SessionStore:
     """The state directory of one host."""
 
     def __init__(self, state: str) -> None:
-        self._root = f"{state}/sessions"
+        self._root, self._boot = f"{state}/sessions", f"{state}/boot_id"
         try:
             os.makedirs(self._root, mode=0o700, exist_ok=True)
             os.chmod(state, 0o700)
@@ -186,6 +188,18 @@ class SessionStore:
 
     def screen(self, session: SessionId) -> str:
         return self._bytes(session, "screen").decode(errors="replace")
+
+    def booted_since(self) -> bool:
+        """Whether the machine was restarted since a daemon last looked."""
+        try:
+            with open(self._boot, encoding="ascii") as file:
+                return file.read().strip() != boot_id()
+        except OSError:
+            return False
+
+    def note_boot(self) -> None:
+        with contextlib.suppress(OSError):
+            atomic_file.replace(self._boot, f"{boot_id()}\n".encode())
 
     # -- files --------------------------------------------------------------------------------
 

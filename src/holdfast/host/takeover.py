@@ -1,5 +1,5 @@
-"""What a new daemon finds: sessions in the keeper's custody, which it carries on, and sessions on
-disk that nobody holds, which it buries.
+"""What a new daemon finds: sessions in the custody of their keepers, which it carries on, and
+sessions on disk that nobody holds, which it buries.
 
 A daemon that dies between launching a session and depositing it, or a host that dies whole, leaves
 processes which no session owns. In a cgroup they are found there; at level plain by the session id
@@ -16,7 +16,9 @@ import signal
 from typing import TYPE_CHECKING
 
 from holdfast.host import levels
+from holdfast.host.keeper_link import Collected, KeeperGone, KeeperLink, Keepers
 from holdfast.host.session.discontinuity import discontinue
+from holdfast.host.session.parcel import StateBlob
 from holdfast.host.session.recovery import recover
 from holdfast.model.errors import StorageFailed
 from holdfast.model.ids import SessionId
@@ -27,42 +29,89 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 _INIT = "hold-init"
+_SILENT_AGAIN_S = 5.0  # between tries to reach a keeper that does not answer
 _STRAYS_AGAIN_S = (0.5, 2.0, 15.0)  # the last is beyond a launch's own time limit
 
 
 def carry_on(daemon: Daemon) -> None:
     """Take up everything there is."""
-    uncarried: set[SessionId] = set()
-    loop = asyncio.get_running_loop()
-    for collected in daemon.keeper.collect():
+    levels.make_places(daemon.home)
+    _carry_on(daemon, daemon.keepers.tags(), set())
+
+
+def _carry_on(daemon: Daemon, tags: list[SessionId], uncarried: set[SessionId]) -> None:
+    silent = [tag for tag in tags if not _take_up(daemon, tag, uncarried)]
+    if silent:
+        # A keeper that was stopped holds its session still, so that nothing may be buried that it
+        # could be about.
+        log.error("no answer from the keepers of %s; trying again", ", ".join(silent))
+        loop = asyncio.get_running_loop()
+        loop.call_later(_SILENT_AGAIN_S, _carry_on, daemon, silent, uncarried)
+    else:
+        _bury_the_lost(daemon, uncarried)
+
+
+def _take_up(daemon: Daemon, tag: SessionId, uncarried: set[SessionId]) -> bool:
+    """One session. False: its keeper does not answer now."""
+    try:
+        link, collected = _collect(daemon.keepers, tag)
+    except KeeperGone:
+        daemon.keepers.forget(tag)
+        return True
+    except OSError as error:
+        log.error("keeper of %s: %s", tag, error)
+        return False
+    if collected is None:
+        link.close()  # its daemon died before the deposit; it ends by itself
+        return True
+    try:
+        live = recover(daemon, collected, link)
+        daemon.registry.add(live)
+        live.start()
+        daemon.watch(live)
+        if collected.ending is not None:
+            asyncio.get_running_loop().call_soon(live.main_ended, collected.ending)
+    except Exception:
+        # One session that cannot be carried on must not keep the others from it; it stays in
+        # custody, for a daemon that can.
+        log.exception("session %s stays in custody", tag)
+        link.close()
+        uncarried.add(tag)
+        with contextlib.suppress(Exception):
+            uncarried.add(StateBlob.of_blob(collected.blob).spec.id)
+    return True
+
+
+def _collect(keepers: Keepers, tag: SessionId) -> tuple[KeeperLink, Collected | None]:
+    """A keeper that leaves closes a connection that waited to be accepted: asked once more, it is
+    known to be gone."""
+    for attempt in (1, 2):
+        link = keepers.connect(tag)
         try:
-            live = recover(daemon, collected)
-            daemon.registry.add(live)
-            live.start()
-            if collected.ending is not None:
-                loop.call_soon(live.main_ended, collected.ending)
-        except Exception:
-            # One session that cannot be carried on must not keep the others from it; it stays in
-            # custody, for a daemon that can.
-            log.exception("session %s stays in custody", collected.session)
-            uncarried.add(collected.session)
-    _bury_the_lost(daemon, uncarried)
+            return link, link.collect(tag)
+        except BaseException as error:
+            link.close()
+            if attempt == 2 or not isinstance(error, KeeperGone):
+                raise
+    raise AssertionError
 
 
 def _bury_the_lost(daemon: Daemon, uncarried: set[SessionId]) -> None:
     """Sessions on disk that nobody holds: they died with their keeper or their machine, or the
     daemon that was starting them died before it could hand them over."""
     strays = daemon.store.forget_cut_off()
+    why = "its machine was restarted" if daemon.store.booted_since() else "its keeper died"
     for stored in daemon.store.unburied():
         if stored.info.id in daemon.registry.live or stored.info.id in uncarried:
             continue
-        info, lost = stored.info, stored.lost("its host died")
+        info, lost = stored.info, stored.lost(why)
         strays.append(info.id)
-        discontinue(daemon.store, info.id, info.epoch, "its host died")
+        discontinue(daemon.store, info.id, info.epoch, why)
         with contextlib.suppress(StorageFailed):
             daemon.store.bury(lost, b"", "")
         daemon.registry.remember(lost)
-        log.warning("session %s (%s) was lost with its host", info.id, info.name)
+        log.warning("session %s (%s) was lost: %s", info.id, info.name, why)
+    daemon.store.note_boot()
     living = {live.spec.process_tag for live in daemon.registry.live.values()}
     levels.clear_leftovers(daemon.instance, daemon.home, living | uncarried)
     _end_strays(strays, list(_STRAYS_AGAIN_S))

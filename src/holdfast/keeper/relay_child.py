@@ -1,9 +1,9 @@
-"""The relay beside the daemon: the keeper's second child, restarted when it ends.
+"""The relay beside the daemon: the supervisor's second child, restarted when it ends.
 
 It is here and not in the daemon so that it keeps running while a daemon is replaced. This module
 knows nothing of what a relay does: each daemon says which arguments to start it with and which
-ports to try, and learns where the relay listens. When the keeper dies the kernel kills the relay,
-so that the next one finds its port free.
+ports to try, and learns where the relay listens. When the supervisor dies the kernel kills the
+relay, so that the next one finds its port free.
 """
 
 from __future__ import annotations
@@ -20,6 +20,8 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from holdfast.keeper import oom
+
 _BACKOFF_FIRST_S = 0.1
 _BACKOFF_MAX_S = 10.0
 _STEADY_S = 10.0  # a relay that ran this long resets the backoff
@@ -28,6 +30,7 @@ _PR_SET_PDEATHSIG = 1
 _LINE_MAX = 4096
 
 News = dict[str, Any]
+Status = dict[str, int]  # {"code": 7} or {"signal": 9}
 
 
 class RelayChild:
@@ -116,7 +119,7 @@ class RelayChild:
             if line[:1] == ["ready"]:
                 self._say({"url": line[1], "pin": "".join(line[2:3]), "why": ""})
 
-    def ended(self, pid: int, status: News) -> bool:
+    def ended(self, pid: int, status: Status) -> bool:
         """Whether this child was the relay; then it is restarted."""
         if self._process is None or self._process.pid != pid:
             return False
@@ -138,7 +141,8 @@ class RelayChild:
         self._backoff = min(self._backoff * 2, _BACKOFF_MAX_S)
 
     def _say(self, news: News) -> None:
-        self._news = {"news": "relay", **news}
+        pid = self._process.pid if self._process is not None else None
+        self._news = {"news": "relay", "pid": pid, **news}
         self._tell(self._news)
 
     def _forget_ready(self) -> None:
@@ -148,7 +152,7 @@ class RelayChild:
             self._ready = None
 
     def close(self) -> None:
-        """Kill the relay and wait for it, so that the next keeper finds the port free."""
+        """Kill the relay and wait for it, so that the next supervisor finds the port free."""
         self._order, self.start_at = None, None
         self._forget_ready()
         if self._process is not None:
@@ -172,12 +176,13 @@ def _free_port(address: str, ports: list[int]) -> int:
     raise failure
 
 
-def _die_with(keeper: int) -> Callable[[], None]:
+def _die_with(supervisor: int) -> Callable[[], None]:
     libc = ctypes.CDLL(None)
 
     def arrange() -> None:
         libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-        if os.getppid() != keeper:  # it died before prctl took effect
+        oom.restore()
+        if os.getppid() != supervisor:  # it died before prctl took effect
             os._exit(1)
 
     return arrange

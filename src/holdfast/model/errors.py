@@ -121,13 +121,6 @@ class AlreadyUp(HoldfastError):
     exit_status = 75
 
 
-class SessionsLive(HoldfastError):
-    """The host does not stop while it has live sessions."""
-
-    code = "sessions_live"
-    exit_status = 75
-
-
 class NoSuchSession(HoldfastError):
     """No session has this name or id, or you may not see it."""
 

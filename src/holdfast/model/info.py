@@ -92,6 +92,7 @@ class SessionInfo(Record):
     present: tuple[Attendee, ...] = ()  # who is attached, first come first; of many the first 64
     # why its journal does not have everything that happened; empty when it has
     unrecorded: str = ""
+    keeper_pid: int = 0  # process id of its keeper, whose death ends it; 0 when ended
     # when journal and output of the ended session were removed from disk, seconds since 1970; null
     # while they are there
     pruned_at: float | None = None
@@ -186,9 +187,10 @@ class HostInfo(Record):
 
     version: str  # version of the program
     daemon_pid: int  # process id of the daemon
-    keeper_pid: int  # process id of the keeper
+    supervisor_pid: int | None  # process id of the supervisor; null: it was lost a moment ago
+    relay_pid: int | None  # process id of its own relay; null: it runs none
     started_at: float  # when this daemon started, seconds since 1970
-    restarts: int  # how often the keeper restarted the daemon
+    restarts: int  # how often the supervisor restarted the daemon
     user: str  # unix user it runs as
     level: Level  # highest level it gives
     home: str  # its state directory

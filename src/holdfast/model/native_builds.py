@@ -17,6 +17,12 @@ class Program(Record):
     source: str
     flags: tuple[str, ...]
     libraries: tuple[str, ...] = ()
+    headers: tuple[str, ...] = ()  # of the same package
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """The files it is made of."""
+        return (self.source, *self.headers)
 
     def file_name(self, text: bytes, machine: str) -> str:
         """Name of the compiled file: different for each source text, flags and machine."""

@@ -14,6 +14,10 @@ class Launched(Record):
     place: Place
     master: int  # PTY master, non-blocking, close-on-exec
     pidfd: int  # of place.pid
+    # the connection to its keeper, SEQPACKET; the keeper ends the session if this is closed before
+    # anything was deposited
+    keeper: int
+    keeper_pid: int
 
 
 class Launch(Protocol):

@@ -10,6 +10,7 @@ Every `hold` verb is built on these, which import nothing they do not need:
 
     client.py      a host as a program sees it: one method per thing that can be asked
     connection.py  connect, greet, ask, listen: one connection
+    host_start.py  what is done when no host listens
     reach/         hosts on other machines: relays, channels, joined machines, sessions by id
     forward.py     ports of a session's programs, on this machine
     prediction/    what a key will show, before its echo is here

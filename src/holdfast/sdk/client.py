@@ -145,8 +145,9 @@ class Host:
     def restart_daemon(self) -> None:
         self.ask(m.RestartDaemon(0), m.Done, once=True)
 
-    def shutdown(self, *, end_sessions: bool = False) -> None:
-        self.ask(m.Shutdown(0, end_sessions), m.Done, once=True)
+    def shutdown(self, *, end_sessions: bool = False) -> tuple[str, ...]:
+        """Stop the host; gives the names of the sessions that run on."""
+        return self.ask(m.Shutdown(0, end_sessions), m.HostStopped, once=True).kept
 
     def ask(self, request: m.Request, kind: type[A], *, once: bool = False) -> A:
         """Ask, and ask again when the connection is lost; `once`: what must not be done twice."""

@@ -27,6 +27,7 @@ from holdfast.model.errors import (
 from holdfast.model.home import SYSTEM, Home, home_of
 from holdfast.model.ids import OperatorId
 from holdfast.model.limits import SNAPSHOT_MAX_BYTES
+from holdfast.sdk import host_start
 from holdfast.wire.frames import Decoder, encode
 from holdfast.wire.messages.access import Claim
 from holdfast.wire.messages.session import (
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
     from holdfast.sdk.reach.machines import Machine
 
 _READ_BYTES = 96 << 10  # below malloc's limit for mapping fresh memory at each read
+_reached: set[str] = set()  # hosts that this program was connected to
 GREETING_TIMEOUT_S = 10.0  # a daemon that is being restarted answers well within this
 
 
@@ -239,11 +241,14 @@ def _dial(machine: Machine, acting: Identity | None) -> socket.socket:
 
 
 def _connect(path: str) -> socket.socket:
-    sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
-        sock.connect(path)
+        sock = _connected(path)
     except OSError as error:
-        sock.close()
+        # A host that was stopped while this program used it (its socket is gone) stays stopped.
+        died = isinstance(error, ConnectionRefusedError)
+        stopped = isinstance(error, FileNotFoundError)
+        if (died or (stopped and path not in _reached)) and host_start.starter(path):
+            return _connected(path)
         if isinstance(error, PermissionError):
             raise NotPermitted(
                 f"a host is at {path}, but this user may not reach it",
@@ -253,4 +258,15 @@ def _connect(path: str) -> socket.socket:
         if isinstance(error, FileNotFoundError | ConnectionRefusedError):
             why = "no host is running here"
         raise HostDown(why, hint="start one with `hold up -d`") from error
+    _reached.add(path)
+    return sock
+
+
+def _connected(path: str) -> socket.socket:
+    sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        sock.connect(path)
+    except OSError:
+        sock.close()
+        raise
     return sock

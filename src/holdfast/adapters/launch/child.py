@@ -2,10 +2,9 @@
 
     launcher -> helper -> first process of the session -> exec init -> exec program
 
-The helper only stands between: once the launch is known good it exits, and the session's first
-process, an orphan, becomes a child of the nearest subreaper, the keeper. When the launch fails,
-or the launcher dies meanwhile, the helper ends the first process and reaps it, so that the keeper
-never hears of it.
+The helper is the parent of the session's first process. Once the launch is known good it becomes
+the session's keeper, by exec: the kernel leaves it its child. When the launch fails, or the
+launcher dies meanwhile, it ends the first process and reaps it.
 
 Reports go over a SEQPACKET socket: one byte of kind, then fields; the init's own reports are ints
 (see native/hold_init.c). End of file without a failure means that the program runs.
@@ -15,6 +14,7 @@ Deliberately decides nothing: the spec is complete, and a failure is reported, n
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import fcntl
 import os
@@ -46,8 +46,11 @@ class LaunchOrder(Record):
     """One launch as the new processes need it: everything is open, nothing is left to look up."""
 
     spec: LaunchSpec
-    init: tuple[str, ...]
-    init_is_ours: bool
+    init: str
+    keeper: str
+    keeper_path: str  # of its socket
+    listener: int  # that socket ...
+    connection: int  # ... and the keeper's end of its first connection
     slave: int
     devpts: int  # -1 at level plain
     cgroup: int  # -1 at level plain
@@ -59,7 +62,7 @@ class LaunchOrder(Record):
 def help_launch(order: LaunchOrder, status: socket.socket, verdict: int) -> NoReturn:
     """The helper: start the first process, tell of it, wait for the verdict."""
     try:
-        syscalls.become_subreaper()  # else the keeper would inherit the program after a failure
+        syscalls.become_subreaper()  # what the first process leaves is ours to end
         if order.devpts >= 0:
             pid, pidfd = syscalls.clone3(namespaces.SESSION_NAMESPACES, order.cgroup)
         else:
@@ -71,9 +74,18 @@ def help_launch(order: LaunchOrder, status: socket.socket, verdict: int) -> NoRe
     if pid == 0:
         os.close(verdict)
         _first_process(order, status)
-    if not _approved(pid, pidfd, status, verdict):
-        _end_and_reap(pid)
+    if _approved(pid, pidfd, status, verdict):
+        _become_keeper(order, pid)  # returns if there is no such program any more
+    _end_and_reap(pid)
     os._exit(0)
+
+
+def _become_keeper(order: LaunchOrder, pid: int) -> None:
+    with contextlib.suppress(OSError):
+        for fd in (order.connection, order.listener):
+            os.set_inheritable(fd, True)
+        fds = (str(order.connection), str(order.listener))
+        os.execve(order.keeper, ["hold-keeper", str(pid), *fds, order.keeper_path], {})
 
 
 def _end_and_reap(pid: int) -> None:
@@ -113,7 +125,7 @@ def _first_process(order: LaunchOrder, status: socket.socket) -> NoReturn:
         if order.devpts >= 0:
             _enter_own_tree(order, status)
         stage = "init"
-        init = os.open(order.init[0], os.O_RDONLY | os.O_CLOEXEC)
+        init = os.open(order.init, os.O_RDONLY | os.O_CLOEXEC)
         stage = "descriptors"
         os.setsid()
         status, init = _arrange_descriptors(order, status, init)
@@ -206,10 +218,8 @@ def _executable(path: str) -> None:
 def _exec_init(order: LaunchOrder, status: socket.socket, init: int, program: str) -> None:
     """Started by descriptor: the user need not be able to reach the directory it is in."""
     spec = order.spec
-    if order.init_is_ours:
-        words = ["hold-init", "--status-fd", str(status.fileno())]
-        if order.devpts < 0:
-            words.append("--subreaper")
-        status.set_inheritable(True)
-        os.execve(init, [*words, "--", program, *spec.argv], spec.env)
-    os.execve(init, [*order.init, program, *spec.argv[1:]], spec.env)
+    words = ["hold-init", "--status-fd", str(status.fileno())]
+    if order.devpts < 0:
+        words.append("--subreaper")
+    status.set_inheritable(True)
+    os.execve(init, [*words, "--", program, *spec.argv], spec.env)

@@ -4,7 +4,7 @@ The process is started at the first launch and again after it died. Launches are
 takes milliseconds, and one at a time keeps a failure from touching another.
 
 Deliberately does not fork, wait for sessions or keep track of them: what is launched belongs to
-the caller, and its first process to the keeper.
+the caller, and its first process to its keeper.
 """
 
 from __future__ import annotations
@@ -41,11 +41,12 @@ _log = logging.getLogger(__name__)
 
 
 class Launcher:
-    """Starts sessions. `instance` names this host's cgroup directory; `nofile` is the soft limit
-    on open files that sessions get (0: the daemon's own)."""
+    """Starts sessions. `instance` names this host's cgroup directory; `keepers` is the directory of
+    the keepers' sockets; `nofile` is the soft limit on open files that sessions get (0: the
+    daemon's own)."""
 
-    def __init__(self, instance: str, *, nofile: int = 0) -> None:
-        self._instance = instance
+    def __init__(self, instance: str, keepers: str, *, nofile: int = 0) -> None:
+        self._instance, self._keepers = instance, keepers
         self._nofile = nofile
         self._queue = asyncio.Lock()
         self._process: subprocess.Popen[bytes] | None = None
@@ -83,10 +84,13 @@ class Launcher:
         if self._socket is not None and self._process is not None and self._process.poll() is None:
             return self._socket
         self._stop()
-        init = compiled.init_command()
-        if isinstance(init, str):
-            raise LaunchFailed(f"there is no init to start sessions with: {init}")
-        settings = Settings(init, compiled.is_ours(init), self._instance, self._nofile)
+        settings = Settings(
+            compiled.program(compiled.INIT),
+            compiled.program(compiled.KEEPER),
+            self._keepers,
+            self._instance,
+            self._nofile,
+        )
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
             # Its own session: a ^C at the daemon's terminal is not meant for it.
@@ -157,7 +161,7 @@ async def _receive(channel: socket.socket) -> tuple[dict[str, Any], list[int]]:
         await readable
     finally:
         loop.remove_reader(channel.fileno())
-    data, fds, _, _ = socket.recv_fds(channel, REPLY_MAX_BYTES, 2, socket.MSG_CMSG_CLOEXEC)
+    data, fds, _, _ = socket.recv_fds(channel, REPLY_MAX_BYTES, 3, socket.MSG_CMSG_CLOEXEC)
     if not data:
         raise EOFError("the launcher closed its end")
     return json.loads(data), list(fds)
@@ -168,8 +172,8 @@ def _launched(reply: dict[str, Any], fds: list[int]) -> Launched:
         raise from_code(reply["error"], reply["message"], reply["hint"])
     for path, why in reply["skipped"].items():
         _log.warning("host mount %s is not in the session: %s", path, why)
-    master, pidfd = fds
-    return Launched(Place.unpack(reply["place"]), master, pidfd)
+    master, pidfd, keeper = fds
+    return Launched(Place.unpack(reply["place"]), master, pidfd, keeper, reply["keeper_pid"])
 
 
 def _discard(exchange: asyncio.Future[Launched]) -> None:
@@ -177,9 +181,11 @@ def _discard(exchange: asyncio.Future[Launched]) -> None:
     if exchange.cancelled() or exchange.exception() is not None:
         return
     launched = exchange.result()
-    end(launched.place)
-    os.close(launched.master)
-    os.close(launched.pidfd)
+    for fd in (launched.keeper, launched.master, launched.pidfd):
+        os.close(fd)  # without a daemon its keeper ends it
+    if launched.place.cgroup:
+        cgroup.kill(launched.place.cgroup)
+        cgroup.remove(launched.place.cgroup)
 
 
 def end(place: Place) -> None:

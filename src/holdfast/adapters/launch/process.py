@@ -10,6 +10,7 @@ Deliberately keeps nothing between requests, and imports little: its size is cop
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import gc
 import json
@@ -48,14 +49,18 @@ REPLY_MAX_BYTES = 128 << 10  # place and mounts as JSON; a host with thousands o
 UMASK = 0o022  # files of a session are readable by others unless it changes its umask
 INHERIT_MAX = 32  # descriptors one launch may hand into the session
 _REPORT_MAX_BYTES = 8192
+_KEEPER_BACKLOG = 8  # daemons that connect at once: one, and one that it replaces
 _CLOEXEC = socket.MSG_CMSG_CLOEXEC
+
+_keepers: set[int] = set()  # children of this process until they exit
 
 
 class Settings(Record):
     """The launcher's settings, sent once at its start."""
 
-    init: tuple[str, ...]
-    init_is_ours: bool
+    init: str
+    keeper: str
+    keepers: str  # directory of the keepers' sockets
     instance: str
     nofile: int
 
@@ -67,6 +72,7 @@ class _Progress:
         self.pid = 0
         self.pidfd = -1
         self.program_pid = 0
+        self.keeper_pid = 0
         self.skipped: dict[str, str] = {}
         self.failure: tuple[int, str, str] | None = None
 
@@ -90,6 +96,7 @@ def serve(daemon: socket.socket, settings: Settings) -> None:
     gc.collect()
     gc.freeze()
     gc.disable()
+    signal.signal(signal.SIGCHLD, _reap_keepers)
     while True:
         data, fds, _, _ = socket.recv_fds(daemon, 64, INHERIT_MAX + 1, _CLOEXEC)
         if not data:
@@ -105,7 +112,7 @@ def serve(daemon: socket.socket, settings: Settings) -> None:
         try:
             socket.send_fds(daemon, [json.dumps(reply).encode()], sent)
         except OSError:
-            return  # the daemon is gone; the session runs on with a hung-up terminal and ends
+            return  # the daemon is gone; the keeper sees its connection end, and ends the session
         finally:
             for fd in sent:
                 os.close(fd)
@@ -146,17 +153,30 @@ def _launch(
     settings: Settings, spec: LaunchSpec, inside: tuple[int, ...], outside: tuple[int, ...]
 ) -> tuple[dict[str, object], list[int]]:
     contained = spec.level is not Level.PLAIN
-    opening = pty.open_private if contained else pty.open_plain
-    terminal = opening(spec.size, spec.uid)
-    directory, group, kept = "", -1, -1
-    try:
+    with contextlib.ExitStack() as undo, contextlib.ExitStack() as temporary:
+        terminal = (pty.open_private if contained else pty.open_plain)(spec.size, spec.uid)
+        undo.callback(os.close, terminal.master)
+        for fd in {terminal.slave, terminal.devpts} - {-1}:
+            temporary.callback(os.close, fd)
+        directory, group = "", -1
         if contained:
             directory = _make_group(settings.instance, spec.session)
+            undo.callback(_end_group, directory)
             group = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            temporary.callback(os.close, group)
+        path = f"{settings.keepers}/{spec.session}.sock"
+        listener = temporary.enter_context(_listen(settings.keepers, spec.session))
+        undo.callback(os.unlink, path)
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        undo.enter_context(ours)
+        temporary.enter_context(theirs)
         order = LaunchOrder(
             spec=spec,
             init=settings.init,
-            init_is_ours=settings.init_is_ours,
+            keeper=settings.keeper,
+            keeper_path=path,
+            listener=listener.fileno(),
+            connection=theirs.fileno(),
             slave=terminal.slave,
             devpts=terminal.devpts,
             cgroup=group,
@@ -165,13 +185,7 @@ def _launch(
             outside=outside,
         )
         progress = _run(order, terminal.master)
-        kept = terminal.master
-    finally:
-        for fd in {terminal.master, terminal.slave, terminal.devpts, group} - {kept, -1}:
-            os.close(fd)
-        if directory and kept < 0:
-            cgroup.kill(directory)
-            cgroup.remove(directory)
+        undo.pop_all()
     place = Place(
         pid=progress.pid,
         shell_pid=progress.program_pid,
@@ -179,7 +193,33 @@ def _launch(
         cgroup=directory,
         mounts=tuple(path for path in order.mounts if path not in progress.skipped),
     )
-    return {"place": place.pack(), "skipped": progress.skipped}, [kept, progress.pidfd]
+    reply = {
+        "place": place.pack(),
+        "keeper_pid": progress.keeper_pid,
+        "skipped": progress.skipped,
+    }
+    return reply, [terminal.master, progress.pidfd, ours.detach()]
+
+
+def _listen(directory: str, session: SessionId) -> socket.socket:
+    """The keeper's socket. By descriptor: the path of a socket is short, that of a home may be
+    long."""
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET | socket.SOCK_NONBLOCK)
+    place = os.open(directory, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        listener.bind(f"/proc/self/fd/{place}/{session}.sock")
+        listener.listen(_KEEPER_BACKLOG)
+    except OSError:
+        listener.close()
+        raise
+    finally:
+        os.close(place)
+    return listener
+
+
+def _end_group(directory: str) -> None:
+    cgroup.kill(directory)
+    cgroup.remove(directory)
 
 
 def _make_group(instance: str, session: SessionId) -> str:
@@ -214,16 +254,28 @@ def _run(order: LaunchOrder, master: int) -> _Progress:
         problem = _problem(order, progress)
         if problem is None:
             os.write(verdict_in, b"k")
+            progress.keeper_pid = helper
     finally:
-        # Without a verdict the helper ends what it started; either way it is reaped here.
+        # Without a verdict the helper ends what it started, and is reaped here.
         os.close(verdict_in)
         ours.close()
-        os.waitpid(helper, 0)
+        if not progress.keeper_pid:
+            os.waitpid(helper, 0)
     if problem is not None:
         if progress.pidfd >= 0:
             os.close(progress.pidfd)
         raise problem
+    _keepers.add(helper)
     return progress
+
+
+def _reap_keepers(*_: object) -> None:
+    """On SIGCHLD: those that have exited. Never anything else, which is waited for where it is
+    started."""
+    for pid in list(_keepers):
+        with contextlib.suppress(ChildProcessError):  # in a child of ours they are nobody's
+            if os.waitpid(pid, os.WNOHANG)[0]:
+                _keepers.discard(pid)
 
 
 def _follow(status: socket.socket, progress: _Progress) -> None:
@@ -270,8 +322,7 @@ def _problem(order: LaunchOrder, progress: _Progress) -> HoldfastError | None:
     """The error a launch ended with, in the user's words."""
     spec = order.spec
     if progress.failure is None:
-        told = progress.pid and (progress.program_pid or not order.init_is_ours)
-        if told and progress.pidfd >= 0:
+        if progress.pid and progress.program_pid and progress.pidfd >= 0:
             return None
         return LaunchFailed("the new process ended before it reported anything")
     number, stage, text = progress.failure

@@ -22,13 +22,14 @@ DATA_AT = SLOTS_AT + 2 * CHECKPOINT_SLOT_BYTES
 
 # Header words (u64). Each is written by one store, so a kill never leaves half of one.
 MAGIC_WORD, CAPACITY_WORD, HEAD_WORD, SLOT_WORD = 0, 1, 2, 3
+HEAD_AT = 8 * HEAD_WORD  # a keeper writes this one while no daemon runs
 SLOT_WORDS = 4  # from here, for each slot: offset, length
 MAGIC = 0x686F6C6452494E33
 
 
 def copy(memfd: int) -> int:
     """The whole memory in a memfd of its own, holes left out, with the same file position. While
-    nobody writes: the daemon is the only one that does."""
+    nobody writes: the daemon is the only one that does, and its keeper while there is none."""
     size, position = os.fstat(memfd).st_size, os.lseek(memfd, 0, os.SEEK_CUR)
     fresh = os.memfd_create("holdfast-ring", os.MFD_CLOEXEC)
     os.ftruncate(fresh, size)

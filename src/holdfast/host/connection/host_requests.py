@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Sized
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Protocol
 
-from holdfast.model.errors import SessionsLive
+from holdfast.host.session_registry import Specified
+from holdfast.model.ids import ActorId, SessionId
 from holdfast.model.info import HostInfo, PrunedSession
 from holdfast.wire.messages import session as m
 
@@ -25,13 +26,17 @@ class StoppableHost(Protocol):
 
     def stop(self) -> None: ...
 
-    async def end_all_and_stop(self) -> None: ...
+    def shut_down(self) -> None:
+        """Daemon, supervisor and relay; sessions run on."""
+
+    async def end_all(self, actor: ActorId) -> None:
+        """Every session that this actor may end."""
 
 
 class HostRequests:
     """Handlers of one host."""
 
-    def __init__(self, host: StoppableHost, sessions: Sized) -> None:
+    def __init__(self, host: StoppableHost, sessions: Mapping[SessionId, Specified]) -> None:
         self._host, self._sessions = host, sessions
 
     async def host(self, _: OperatorConnection, request: m.GetHost) -> m.Answer:
@@ -47,16 +52,9 @@ class HostRequests:
         asyncio.get_running_loop().call_soon(self._host.stop)
         return m.Done(request.id)
 
-    def shutdown(self, _: OperatorConnection, request: m.Shutdown) -> Awaitable[m.Answer]:
-        count = len(self._sessions)
-        if count and not request.end_sessions:
-            raise SessionsLive(
-                f"{count} session{'s live' if count > 1 else ' lives'} here",
-                hint="end them first, or `hold down --end-sessions`",
-            )
-
-        async def down() -> m.Answer:
-            await self._host.end_all_and_stop()
-            return m.Done(request.id)
-
-        return down()
+    async def shutdown(self, operator: OperatorConnection, request: m.Shutdown) -> m.Answer:
+        if request.end_sessions:
+            await self._host.end_all(operator.actor.id)
+        kept = tuple(sorted(live.spec.name for live in self._sessions.values()))
+        asyncio.get_running_loop().call_soon(self._host.shut_down)
+        return m.HostStopped(request.id, kept)

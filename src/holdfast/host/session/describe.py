@@ -33,6 +33,7 @@ def info(
     last_output_at: float | None,
     last_command: CommandRecord | None,
     lease: LeaseInfo | None,
+    keeper_pid: int,
     clients: Mapping[OperatorId | None, str],
     unrecorded: str,
     name: Callable[[str | None], str],
@@ -69,6 +70,7 @@ def info(
         lease=lease,
         present=() if ended else _present(seats, clients, name),
         unrecorded=unrecorded,
+        keeper_pid=0 if ended else keeper_pid,
     )
 
 

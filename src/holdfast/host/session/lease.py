@@ -19,7 +19,6 @@ from collections.abc import Callable
 from functools import partial
 from typing import Protocol
 
-from holdfast.adapters.halt import cgroup
 from holdfast.core import events as ev
 from holdfast.core.lease.table import LeaseStep
 from holdfast.host.clock import now
@@ -77,20 +76,16 @@ class HostLeases:
         point: CoordinationPoint,
         home: Home,
         owner: bytes,
-        instance: str,
-        keeper_deadline: Callable[[SessionId, str, float | None], None],
     ) -> None:
-        """`owner`: the host's public key; `instance`: names its cgroup; `keeper_deadline`: when the
-        keeper freezes a session's cgroup if it hears nothing, None for never."""
+        """`owner`: the host's public key."""
         self._terms, self._point, self._home = terms, point, home
-        self._owner, self._instance, self._keeper_deadline = owner.hex(), instance, keeper_deadline
+        self._owner = owner.hex()
         self._clock = BootClock()
         self._releasing: set[asyncio.Task[None]] = set()
 
     async def acquire(self, session: SessionId) -> SessionLease:
         """For a session that is about to begin. Raises CoordinationDown."""
-        group = f"{cgroup.home(self._instance)}/{session}"
-        leasing = self._lease(session, session, group, begins=True)
+        leasing = self._lease(session, session, begins=True)
         leasing.tenure = LeaseRunner(
             first_lease(session, self._owner, self._terms), self._point, self._clock, leasing
         )
@@ -108,22 +103,17 @@ class HostLeases:
             )
         return leasing
 
-    def carry_on(
-        self, session: SessionId, process_tag: str, group: str, kept: SavedLeaseRun
-    ) -> SessionLease:
+    def carry_on(self, session: SessionId, process_tag: str, kept: SavedLeaseRun) -> SessionLease:
         """That of a session which another daemon held until now; `begin` follows."""
-        leasing = self._lease(session, process_tag, group, begins=False)
+        leasing = self._lease(session, process_tag, begins=False)
         leasing.tenure = LeaseRunner.of(kept, self._point, self._clock, leasing)
         return leasing
 
-    def _lease(
-        self, session: SessionId, process_tag: str, group: str, *, begins: bool
-    ) -> SessionLease:
+    def _lease(self, session: SessionId, process_tag: str, *, begins: bool) -> SessionLease:
         return SessionLease(
             session,
             begins=begins,
             write_token=partial(fencing_token.write, self._home, process_tag),
-            keeper_deadline=partial(self._keeper_deadline, session, group),
             release=self._release_soon,
         )
 
@@ -169,6 +159,9 @@ class LeasedSession(Protocol):
 
     def save_parcel(self) -> None: ...
 
+    def keeper_deadline(self, until: float | None) -> None:
+        """When its keeper freezes it if it hears nothing; None: never."""
+
 
 class SessionLease:
     """One session's lease."""
@@ -181,12 +174,10 @@ class SessionLease:
         *,
         begins: bool,
         write_token: Callable[[int], None],
-        keeper_deadline: Callable[[float | None], None],
         release: Callable[[LeaseRunner], None],
     ) -> None:
         self._session, self._begins = session, begins
-        self._write_token, self._keeper_deadline = write_token, keeper_deadline
-        self._release = release
+        self._write_token, self._release = write_token, release
         self._live: LeasedSession | None = None  # none yet while it is starting
         self._token_error = ""  # why the token file does not say this epoch
         self._again: asyncio.TimerHandle | None = None
@@ -203,7 +194,7 @@ class SessionLease:
 
     def freeze_confirmed(self) -> None:
         """The kernel has stopped the tree: there is nothing left for the keeper to stop."""
-        self._keeper_deadline(None)
+        self._set_deadline(None)
 
     def valid_for(self, epoch: int) -> bool:
         """Whether the lease is held for the epoch that everything of the session says; a daemon may
@@ -231,7 +222,7 @@ class SessionLease:
         """The session has ended, or did not come to begin."""
         if not self._released:
             self._released = True
-            self._keeper_deadline(None)
+            self._set_deadline(None)
             self._release(self.tenure)
 
     def close(self) -> None:
@@ -306,10 +297,14 @@ class SessionLease:
         if self._live is not None and not self._live.is_closed:
             self._live.save_parcel()
 
+    def _set_deadline(self, until: float | None) -> None:
+        if self._live is not None:
+            self._live.keeper_deadline(until)
+
     def _extend_deadline(self) -> None:
         tenure = self.tenure
         if tenure.usable() and not self._released:
-            self._keeper_deadline(tenure.lease.deadline + tenure.lease.terms.grace_s / 2)
+            self._set_deadline(tenure.lease.deadline + tenure.lease.terms.grace_s / 2)
 
     def held_again(self, before: int) -> tuple[str, entries.Leased]:
         """Since this epoch: by the host itself, or on somebody's word, and why."""

@@ -50,6 +50,7 @@ from holdfast.host.session.tick_timer import TickTimer
 from holdfast.host.session.turn_notices import TurnNotices
 from holdfast.host.session_store import Stored
 from holdfast.journal import entries
+from holdfast.keeper.protocol import DROP_OUTPUT, KEEP_OUTPUT, LEAVE_OUTPUT
 from holdfast.model.actor import Actor
 from holdfast.model.envelope import ALL, Envelope, Scope
 from holdfast.model.errors import StorageFailed
@@ -65,6 +66,7 @@ from holdfast.wire.messages import session as m
 
 if TYPE_CHECKING:
     from holdfast.host.daemon import Daemon
+    from holdfast.host.keeper_link import KeeperLink
     from holdfast.host.reach.output_fanout import Fanout
 
     T = TypeVar("T")
@@ -82,6 +84,7 @@ class LiveSession:
     def __init__(
         self,
         daemon: Daemon,
+        keeper: KeeperLink,
         parcel: StateBlob,
         fds: SessionFds,
         ring: Ring,
@@ -90,6 +93,7 @@ class LiveSession:
         leasing: SessionLease | None,
     ) -> None:
         self._daemon = daemon
+        self.keeper = keeper
         self.spec = spec = parcel.spec
         self.leasing = leasing  # None: it is pinned
         self.fds = fds
@@ -254,6 +258,7 @@ class LiveSession:
         """Of a session that begins, or that was carried on: reports, output and what is in custody
         begin to flow; then what time, a halt or the lease ask for."""
         self.commands.start()
+        self.keeper.output(self._output_mode())
         if not self.is_fenced:
             self.output.read(True)
             self.custody.flush_to_pty()
@@ -301,6 +306,7 @@ class LiveSession:
                 signals.signal_foreground(self.fds.master, signal.SIGWINCH)
             case do.SetBlindOutput(blind=blind):
                 self.output.set_blind(blind)
+                self.keeper.output(DROP_OUTPUT if blind else KEEP_OUTPUT)
             case do.RecordHalt(only=only, reason=reason):
                 self.halts.record_asked(actor, only, reason)
             case do.Freeze(only=only):
@@ -350,6 +356,7 @@ class LiveSession:
         self.incarnation.fence()
         self.halts.fence()
         self.output.read(False)
+        self.keeper.output(LEAVE_OUTPUT)
         self.custody.pause()
         self._daemon.operators.dismiss_all(self, fenced_error())
 
@@ -380,6 +387,7 @@ class LiveSession:
         except StorageFailed as error:
             log.error("epoch %d of %s: %s", epoch, self.spec.id, error)
         self.halts.reconcile()
+        self.keeper.output(KEEP_OUTPUT)
         self.output.read(True)
         self.custody.flush_to_pty()
         self._daemon.reach.announce(self)
@@ -463,6 +471,7 @@ class LiveSession:
         self.ring.close()
         os.close(self.fds.master)
         os.close(self.fds.pidfd)
+        self.keeper.close()  # last: from here on the keeper moves the output
 
     def spawn(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
         """Something that takes a moment; it is not forgotten, and its failure is logged."""
@@ -541,6 +550,7 @@ class LiveSession:
             last_output_at=self.output.last_at,
             last_command=self.commands.last,
             lease=self.leasing.info() if self.leasing is not None else None,
+            keeper_pid=self.keeper.pid,
             clients={operator.id: operator.client for operator in self.presence.attached()},
             unrecorded=self.journal.unrecorded(),
             name=self._daemon.actors.name,
@@ -564,4 +574,26 @@ class LiveSession:
 
     def save_parcel(self) -> None:
         """Bring what the keeper holds up to date."""
-        self._daemon.keeper.update(self.spec.id, self.parcel_bytes())
+        self.keeper.update(self.parcel_bytes())
+
+    def deposit(self) -> None:
+        """Give it into custody: from here on it survives this daemon."""
+        ring = self.fds.ring_place(self.ring.capacity)
+        self.keeper.deposit(self.fds.named(), self.parcel_bytes(), ring, self._output_mode())
+
+    def _output_mode(self) -> int:
+        """What the keeper does with output while no daemon runs. What is printed in a blind turn is
+        read, so that no program waits, and kept nowhere."""
+        if self.is_fenced:
+            return LEAVE_OUTPUT
+        return DROP_OUTPUT if self.core.turn.blind else KEEP_OUTPUT
+
+    def frozen_by_keeper(self) -> None:
+        """It had no word of the lease in time. Ours may have been on its way."""
+        if not self.is_closed and self.lease_allows():  # else it is fenced by now
+            self.keeper.output(self._output_mode())
+            self.halts.reconcile()
+
+    def keeper_deadline(self, until: float | None) -> None:
+        """When the keeper freezes the tree if it hears nothing; None: never."""
+        self.keeper.lease(self.spec.place.cgroup, until)

@@ -6,8 +6,10 @@ from __future__ import annotations
 
 import msgpack
 
+from holdfast.adapters.session_memory.layout import DATA_AT, HEAD_AT
 from holdfast.core.turn.machine import SavedTurn
 from holdfast.host.session.lease_runner import SavedLeaseRun
+from holdfast.keeper.protocol import RingPlace
 from holdfast.model.ids import OperatorId, SessionId
 from holdfast.model.info import CommandRecord
 from holdfast.model.record import Record
@@ -104,3 +106,7 @@ class SessionFds(Record):
 
     def named(self) -> dict[str, int]:
         return {name: fd for name, fd in self.pack().items() if fd >= 0}
+
+    def ring_place(self, capacity: int) -> RingPlace:
+        """Where the keeper puts output while no daemon runs."""
+        return RingPlace("master", "ring", "output", DATA_AT, capacity, HEAD_AT)

@@ -27,12 +27,12 @@ from holdfast.model.limits import JOURNAL_TAIL_ENTRIES
 
 if TYPE_CHECKING:
     from holdfast.host.daemon import Daemon
-    from holdfast.host.keeper_link import Collected
+    from holdfast.host.keeper_link import Collected, KeeperLink
 
 log = logging.getLogger(__name__)
 
 
-def recover(daemon: Daemon, deposit: Collected) -> LiveSession:
+def recover(daemon: Daemon, deposit: Collected, keeper: KeeperLink) -> LiveSession:
     """The live session, with everything settled and nothing started (`LiveSession.start`)."""
     parcel, fds = StateBlob.of_blob(deposit.blob), SessionFds(**deposit.fds)
     ring, ledger = _open_memory(fds)
@@ -41,12 +41,12 @@ def recover(daemon: Daemon, deposit: Collected) -> LiveSession:
     except JournalDamaged as damage:
         # Its record is broken, so its identity cannot go on; what runs does, as another.
         log.error("%s; its identity ends here", damage.message)
-        return _recover_as_successor(daemon, parcel, fds, ring, ledger, damage.message)
+        return _recover_as_successor(daemon, keeper, parcel, fds, ring, ledger, damage.message)
     lease = None
     if parcel.lease is not None:
         spec = parcel.spec
-        lease = daemon.leases.carry_on(spec.id, spec.process_tag, spec.place.cgroup, parcel.lease)
-    live = LiveSession(daemon, parcel, fds, ring, ledger, writer, lease)
+        lease = daemon.leases.carry_on(spec.id, spec.process_tag, parcel.lease)
+    live = LiveSession(daemon, keeper, parcel, fds, ring, ledger, writer, lease)
     live.journal.settle_inputs(ledger, recent)
     authority, scopes = daemon.actors.authority, live.scopes()
     missed = missed_changes(authority, parcel.spec.uid, scopes, recent)
@@ -80,6 +80,7 @@ def _open_journal(
 
 def _recover_as_successor(
     daemon: Daemon,
+    keeper: KeeperLink,
     parcel: StateBlob,
     fds: SessionFds,
     ring: Ring,
@@ -87,13 +88,11 @@ def _recover_as_successor(
     damage: str,
 ) -> LiveSession:
     """Its memory serves the successor; its turn, its lease and its journal do not."""
-    old = parcel.spec.id
     parcel, writer, ended = continue_as_successor(daemon.store, parcel, damage)
     if ended is not None:
         daemon.registry.remember(ended)
-    daemon.keeper.deposit(parcel.spec.id, parcel.spec.place.pid, fds.named(), parcel.blob())
-    daemon.keeper.release(old)
-    live = LiveSession(daemon, parcel, fds, ring, ledger, writer, None)
+    keeper.update(parcel.blob())  # from here on it holds the successor
+    live = LiveSession(daemon, keeper, parcel, fds, ring, ledger, writer, None)
     live.commands.recover(daemon.store.directory(parcel.spec.id), ledger.last_seq)
     live.save_parcel()
     return live

@@ -7,16 +7,17 @@ import contextlib
 import os
 import pwd
 import secrets
+import socket
 import time
 from typing import TYPE_CHECKING, Any
 
 from holdfast.adapters.halt import cgroup
-from holdfast.adapters.launch.client import end as end_tree
 from holdfast.adapters.session_memory.input_ledger import InputLedger
 from holdfast.adapters.session_memory.output_ring import Ring, make_conduit
 from holdfast.adapters.shell import integration as shell
 from holdfast.core.access.host_rules import check_may_run_as
 from holdfast.host import config, levels
+from holdfast.host.keeper_link import KeeperLink
 from holdfast.host.session import fencing_token
 from holdfast.host.session.discontinuity import begin_journal, lineage_of
 from holdfast.host.session.live_session import LiveSession
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
 
 _FIRST_EPOCH = 1
 _BLOB_MAX_BYTES = 96 << 10  # of a session's state at its start; with its commands it must fit one
-# message to the keeper (keeper.channel.MESSAGE_MAX_BYTES)
+# message to its keeper (keeper.protocol.MESSAGE_MAX_BYTES)
 _NONCE_FD = 9  # where the shell finds its nonce: the highest number every shell can name
 _SHELLS = {"bash", "zsh", "fish", "sh", "dash", "ksh", "mksh", "tcsh", "csh"}
 # The client's own terminal and multiplexer are not the session's.
@@ -139,9 +140,12 @@ async def _start(
         finally:
             for fd in inherit.values():
                 os.close(fd)
+        # Closed before anything is deposited, the keeper ends what was launched.
+        undo.callback(_remove_group, launched.place)
+        keeper = KeeperLink(socket.socket(fileno=launched.keeper), launched.keeper_pid)
+        ours.callback(keeper.close)
         ours.callback(os.close, launched.master)
         ours.callback(os.close, launched.pidfd)
-        undo.callback(_end_launched, launched.place)
         ring = Ring.create(ring_bytes)
         ours.callback(ring.close)
         input_conduit = make_conduit()
@@ -172,14 +176,16 @@ async def _start(
             leasing.check(epoch)  # the launch took its time
         ours.pop_all()
         ledger = InputLedger(ring, input_conduit)
-        live = LiveSession(daemon, StateBlob(known, size), fds, ring, ledger, journal, leasing)
+        parcel = StateBlob(known, size)
+        live = LiveSession(daemon, keeper, parcel, fds, ring, ledger, journal, leasing)
         # It stops watching the descriptors before it closes them.
         undo.callback(live.close, keep=False)
         live.start()
         daemon.store.save_spec(Stored(live.info(), user.pw_uid))
-        daemon.keeper.deposit(session, launched.place.pid, fds.named(), live.parcel_bytes())
+        live.deposit()
         undo.pop_all()
     daemon.registry.add(live)
+    daemon.watch(live)
     daemon.session_began(live)
     return live
 
@@ -196,9 +202,8 @@ def _lineage(daemon: Daemon, actor: Actor, predecessor: str) -> dict[str, Any]:
     return lineage_of(daemon.store, found.info.id)
 
 
-def _end_launched(place: Place) -> None:
+def _remove_group(place: Place) -> None:
     """The start failed after the launch: the tree must not outlive it."""
-    end_tree(place)
     if place.cgroup:
         cgroup.kill(place.cgroup)
         cgroup.remove(place.cgroup)

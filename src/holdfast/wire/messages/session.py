@@ -248,10 +248,10 @@ class RestartDaemon(Request, tag="restart_daemon"):
 
 
 class Shutdown(Request, tag="shutdown"):
-    """Stop keeper and daemon. Answered by Done, or by `failed` (`sessions_live`) while sessions
-    live."""
+    """Stop daemon, supervisor and relay. Sessions run on; the host's next start carries them on.
+    Answered by HostStopped; then the connection ends."""
 
-    end_sessions: bool = False  # end the live sessions first instead of refusing
+    end_sessions: bool = False  # first end every session that the asking actor may end
 
 
 # -- answers ----------------------------------------------------------------------------------
@@ -259,6 +259,12 @@ class Shutdown(Request, tag="shutdown"):
 
 class Done(Answer, tag="done"):
     """The request was carried out."""
+
+
+class HostStopped(Answer, tag="host_stopped"):
+    """The host stops now."""
+
+    kept: tuple[str, ...]  # names of the sessions that run on
 
 
 class Failed(Answer, tag="failed"):

@@ -17,7 +17,7 @@ SUMMARY = "restart the daemon without disturbing sessions, or show its status"
 def parser() -> Parser:
     parser = verb_parser(
         "daemon",
-        "The daemon can be replaced at any time: the keeper holds every session meanwhile. "
+        "The daemon can be replaced at any time: keepers hold the sessions meanwhile. "
         "`restart` does so (a hot upgrade: the new one runs the code that is installed now) and "
         "returns when the new one answers. `status` shows which one runs.",
         "  hold daemon restart\n  hold daemon status --json",
@@ -69,7 +69,7 @@ def _status(host: Host, as_json: bool) -> None:
     up = ago(time.time() - info.started_at)
     times = "once" if info.restarts == 1 else f"{info.restarts} times"
     print(f"daemon    {info.daemon_pid}, version {info.version}, up {up}")
-    print(f"keeper    {info.keeper_pid}; it has replaced the daemon {times}")
+    print(f"restarts  supervisor {info.supervisor_pid} has restarted it {times}")
     print(f"home      {info.home}")
     print(f"level     {info.level}")
     print(f"sessions  {info.sessions}")

@@ -58,7 +58,8 @@ def _wrong(finding: Finding) -> bool:
 def _print_json(host: HostInfo | None, findings: Sequence[Finding]) -> None:
     import json
 
-    shown = host.pack() if host is not None else {"findings": [f.pack() for f in findings]}
+    none = dict.fromkeys(("daemon_pid", "supervisor_pid", "relay_pid"))
+    shown = host.pack() if host is not None else {**none, "findings": [f.pack() for f in findings]}
     print(json.dumps({"up": host is not None, "socket": socket_path(), **shown}, indent=1))
 
 

@@ -8,14 +8,12 @@ import time
 
 from holdfast.cli.arguments import Options, Parser, utf8, verb_parser
 from holdfast.cli.first_link import how_to_listen, say_how, show_link
-from holdfast.cli.start_host import start_host
+from holdfast.cli.start_host import RELAY_VARIABLE, start_host
 from holdfast.model.errors import AlreadyUp
 from holdfast.model.home import home_of
 from holdfast.model.listening import OFF, listening
 
-SUMMARY = "start the host: keeper, daemon and relay"
-
-_RELAY = "HOLDFAST_RELAY"
+SUMMARY = "start the host: supervisor, daemon and relay"
 
 
 def parser() -> Parser:
@@ -52,7 +50,7 @@ def run(options: Options) -> None:
             error.hint = f"to have its relay listen there, {how_to_listen(options.listen)}"
         raise
     if options.detach:
-        if os.environ.get(_RELAY) != OFF:
+        if os.environ.get(RELAY_VARIABLE) != OFF:
             say_how(home)
         return
     show_link(home)
@@ -63,10 +61,10 @@ def run(options: Options) -> None:
 def _choose_relay(options: Options) -> None:
     """Told to the daemon, and to each that follows it, by the environment."""
     if options.no_relay:
-        os.environ[_RELAY] = OFF
+        os.environ[RELAY_VARIABLE] = OFF
     elif options.listen:
         listening(options.listen)  # what makes no sense is said before anything is started
-        os.environ[_RELAY] = options.listen
+        os.environ[RELAY_VARIABLE] = options.listen
 
 
 def _follow(path: str) -> None:

@@ -1,9 +1,12 @@
-"""The keeper's loop. Started by `hold up`:
+"""The supervisor's loop. Started by `hold up`, by any command that needs the host while sessions
+wait for one, and by a daemon whose supervisor is gone:
 
-    python -m holdfast.keeper --run-dir DIR [--socket-mode 0600] [--ready-fd N]
+    python -m holdfast.keeper.supervisor --run-dir DIR [--socket-mode 0600] [--ready-fd N]
+        [--listen-fd N]
 
-The daemon gets the keeper's own environment and its descriptors. Its standard error goes to the
-same log file as the keeper's.
+It restarts daemon and relay and owns the listening socket. No session depends on it, and it has
+nothing that cannot be made again. The daemon gets its environment; its standard error goes to the
+same log file.
 """
 
 from __future__ import annotations
@@ -18,49 +21,50 @@ import resource
 import selectors
 import signal
 import socket
-import struct
 import subprocess
 import sys
 import time
 import traceback
 from collections import deque
+from collections.abc import Iterator
 from typing import Any
 
-from holdfast.keeper import boottime, channel, log_file
-from holdfast.keeper.custody import Custody, Status
-from holdfast.keeper.deadlines import Deadlines, freeze
-from holdfast.keeper.reaping import ended_children
-from holdfast.keeper.relay_child import RelayChild
+from holdfast.keeper import channel, log_file, oom
+from holdfast.keeper.relay_child import RelayChild, Status
 
 _PR_SET_CHILD_SUBREAPER = 36
 _BACKOFF_FIRST_S = 0.05
 _BACKOFF_MAX_S = 2.0  # a daemon that never becomes ready is restarted at least this often
-_DESCRIPTORS_WANTED = 65536  # 7 per session, twice 2048 sessions, with room
+_STOP_S = 15.0  # for a daemon that was asked to leave; then it is killed, and sessions are not
+_DESCRIPTORS_WANTED = 65536  # of the daemon: 8 per session, twice 2048 sessions, with room
 _LISTEN_BACKLOG = 128  # clients that wait while no daemon runs
-_HEARD_FIRST = 4096  # messages of the daemon read before a deadline is acted on
 
 
-class Keeper:
-    """State of the loop: the daemon's process and channel, the custody, the listening socket."""
+class Supervisor:
+    """State of the loop: the daemon's process and channel, the relay, the listening socket."""
 
-    def __init__(self, run_dir: str, socket_mode: int, ready_fd: int | None) -> None:
+    def __init__(
+        self, run_dir: str, socket_mode: int, ready_fd: int | None, listen_fd: int | None = None
+    ) -> None:
         self.run_dir = run_dir
         self.ready_fd = ready_fd
-        self.custody = Custody()
-        self.deadlines = Deadlines()
-        self.alarm = boottime.Alarm()
         self.selector = selectors.DefaultSelector()
-        self.listener = _listen(f"{run_dir}/hold.sock", socket_mode)
+        self.listener = (
+            _listen(f"{run_dir}/hold.sock", socket_mode)
+            if listen_fd is None
+            else socket.socket(fileno=listen_fd)
+        )
         self.daemon: subprocess.Popen[bytes] | None = None
         self.channel: socket.socket | None = None
         self.outgoing: deque[dict[str, Any]] = deque()
-        self.starts = 0
+        # One that takes over from another supervisor is not the host's first.
+        self.starts = 0 if listen_fd is None else 1
         self.was_ready = False
         self.backoff = _BACKOFF_FIRST_S
         self.start_at: float | None = time.monotonic()
         self.relay = RelayChild(self.selector, self.tell, _log)
         self.stopping = False
-        self.terminating = False
+        self.kill_at: float | None = None
         self.soft_limit = _raise_descriptor_limit()
 
     # -- the daemon ---------------------------------------------------------------------------
@@ -81,7 +85,8 @@ class Keeper:
         fds = (theirs.fileno(), self.listener.fileno())
         environment = {
             **os.environ,
-            "HOLDFAST_KEEPER_FD": str(fds[0]),
+            "HOLDFAST_SUPERVISOR_FD": str(fds[0]),
+            "HOLDFAST_SUPERVISOR_PID": str(os.getpid()),
             "HOLDFAST_LISTEN_FD": str(fds[1]),
             "HOLDFAST_STARTS": str(self.starts),
             "HOLDFAST_NOFILE_SOFT": str(self.soft_limit),
@@ -103,6 +108,8 @@ class Keeper:
         self.starts += 1
         self.start_at = None
         self.was_ready = False
+        if self.stopping:
+            self.ask_daemon_to_leave()
 
     def on_daemon(self) -> None:
         """A message from the daemon, or it closed its end of the channel (SIGCHLD handles the
@@ -110,22 +117,21 @@ class Keeper:
         if self.channel is None:
             return
         try:
-            parcel = channel.receive(self.channel)
+            order = channel.receive(self.channel)
         except BlockingIOError:
             return
         except ConnectionError:
-            parcel = None
-        except (OSError, ValueError, struct.error) as error:
-            _log(f"custody message refused: {error}")
+            order = None
+        except (OSError, ValueError) as error:
+            _log(f"message refused: {error}")
             return
-        if parcel is None:
+        if order is None:
             self.close_channel()
             return
         try:
-            self.obey(parcel)
+            self.obey(order)
         except Exception:
-            # A bug in the daemon must never kill a session.
-            _log(f"failed: {parcel.head}\n{traceback.format_exc()}")
+            _log(f"failed: {order}\n{traceback.format_exc()}")
 
     def close_channel(self) -> None:
         if self.channel is not None:
@@ -134,71 +140,24 @@ class Keeper:
             self.channel = None
             self.outgoing.clear()
 
-    def obey(self, parcel: channel.Parcel) -> None:
-        head = parcel.head
-        session = head.get("session", "")
-        match head["do"]:
-            case "collect":
-                self.hand_over(head["after"])
-            case "deposit":
-                fds = dict(zip(head["names"], parcel.fds, strict=True))
-                deposit = self.custody.deposit(session, head["pid"], fds, parcel.blob)
-                if deposit.status is not None:
-                    self.tell({"news": "ended", "session": session, "status": deposit.status})
-            case "update":
-                self.custody.update(session, parcel.blob)
-            case "release":
-                self.custody.release(session)
-                self.deadlines.drop(session)
-            case "lease":
-                self.deadlines.set(session, head["group"], head["until"])
-                self.alarm.set(self.deadlines.next())
+    def obey(self, order: dict[str, Any]) -> None:
+        match order["do"]:
             case "relay":
-                self.relay.want(head)
+                self.relay.want(order)
             case "ready":
                 self.was_ready = True
                 self.backoff = _BACKOFF_FIRST_S
                 self.say_ready("ready")
-                if self.terminating:
-                    self.tell({"news": "terminate"})
             case "stop":
                 self.stopping = True
 
-    def hand_over(self, after: str | None) -> None:
-        """Send the deposit that follows `after`; the daemon asks for one at a time, so that no
-        more descriptors are ever in flight than one session has."""
-        assert self.channel is not None
-        sessions = list(self.custody.deposits)
-        index = 0 if after is None else sessions.index(after) + 1
-        # The daemon waits for this answer: it is never dropped because the channel is full.
-        self.channel.setblocking(True)
-        try:
-            self.send_deposit(sessions[index] if index < len(sessions) else None)
-        finally:
-            self.channel.setblocking(False)
-
-    def send_deposit(self, session: str | None) -> None:
-        assert self.channel is not None
-        if session is None:
-            channel.send(self.channel, {"news": "all", "keeper_pid": os.getpid()})
-            return
-        held = self.custody.deposits[session]
-        head = {
-            "news": "deposit",
-            "session": session,
-            "pid": held.pid,
-            "names": list(held.fds),
-            "status": held.status,
-        }
-        channel.send(self.channel, head, held.blob, *held.fds.values())
-
     def tell(self, news: dict[str, Any]) -> None:
         """Send an event to the daemon. It is queued when the buffer is full, and dropped when there
-        is no daemon (the next one collects the same facts)."""
+        is no daemon (the next one asks)."""
         if self.channel is None:
             return
-        if "session" not in news:  # only the latest of these matters, so few are ever queued
-            self.outgoing = deque(each for each in self.outgoing if each["news"] != news["news"])
+        # Only the latest of each matters, so few are ever queued.
+        self.outgoing = deque(each for each in self.outgoing if each["news"] != news["news"])
         self.outgoing.append(news)
         self.flush()
 
@@ -213,39 +172,29 @@ class Keeper:
                 return
             self.outgoing.popleft()
 
-    # -- leases ---------------------------------------------------------------------------------
-
-    def on_deadline(self) -> None:
-        """Freeze sessions whose deadline the daemon did not extend. It may have done so a moment
-        ago, so its messages are read first."""
-        self.alarm.heard()
-        for _ in range(_HEARD_FIRST):
-            if self.channel is None or not _readable(self.channel):
-                break
-            self.on_daemon()
-        for session, group in self.deadlines.passed(boottime.now()):
-            why = freeze(group)
-            _log(f"session {session}: its lease was not renewed in time; {why or 'frozen'}")
-            self.tell({"news": "froze", "session": session})
-        self.alarm.set(self.deadlines.next())
+    def ask_daemon_to_leave(self) -> None:
+        """Sessions run on without it. One that does not leave in time is killed."""
+        self.stopping = True
+        if self.daemon is None:
+            self.start_at = None
+            return
+        self.kill_at = time.monotonic() + _STOP_S
+        self.tell({"news": "terminate"})
 
     # -- children -----------------------------------------------------------------------------
 
     def reap(self) -> None:
-        for pid, status in ended_children():
+        """Keepers and launchers whose parent is gone are children of this process too."""
+        for pid, status in _ended_children():
             if self.daemon is not None and pid == self.daemon.pid:
                 self.daemon.returncode = status.get("code", -1)
                 self.daemon_ended(status)
-                continue
-            if self.relay.ended(pid, status):
-                continue
-            session = self.custody.ended(pid, status)
-            if session is not None:
-                self.tell({"news": "ended", "session": session, "status": status})
+            else:
+                self.relay.ended(pid, status)
 
     def daemon_ended(self, status: Status) -> None:
         self.daemon = None
-        # Its last messages may still be in the channel (a deposit before a crash).
+        # Its last messages may still be in the channel.
         while self.channel is not None and _readable(self.channel):
             self.on_daemon()
         # A child it had just forked may hold the other end a little longer, but sends nothing.
@@ -276,29 +225,29 @@ class Keeper:
         for number in (signal.SIGHUP, signal.SIGINT, signal.SIGPIPE):
             signal.signal(number, signal.SIG_IGN)
         self.selector.register(wakeup, selectors.EVENT_READ, None)
-        self.selector.register(self.alarm, selectors.EVENT_READ, self.on_deadline)
         while not (self.stopping and self.daemon is None):
-            if self.start_at is not None and time.monotonic() >= self.start_at:
+            now = time.monotonic()
+            if self.start_at is not None and now >= self.start_at:
                 self.try_daemon()
-            if self.relay.start_at is not None and time.monotonic() >= self.relay.start_at:
+            if self.relay.start_at is not None and now >= self.relay.start_at:
                 self.relay.start()
+            if self.kill_at is not None and now >= self.kill_at and self.daemon is not None:
+                self.kill_at = None
+                self.daemon.kill()
             for key, _ in self.selector.select(0.05 if self.outgoing else self.sleep_s()):
                 if key.data is not None:
                     key.data()
                 elif signal.SIGTERM in _drain(wakeup):
-                    # The host is shutting down: the daemon ends the sessions cleanly, or the next
-                    # daemon if it dies meanwhile.
-                    self.terminating = True
-                    self.tell({"news": "terminate"})
+                    self.ask_daemon_to_leave()
             self.flush()
             self.reap()
         self.relay.close()
         os.unlink(f"{self.run_dir}/hold.sock")
 
     def sleep_s(self) -> float | None:
-        """Seconds until a child has to be restarted; None: no time-out."""
-        starts = [at for at in (self.start_at, self.relay.start_at) if at is not None]
-        return max(0.0, min(starts) - time.monotonic()) if starts else None
+        """Seconds until there is something to do; None: no time-out."""
+        times = [at for at in (self.start_at, self.relay.start_at, self.kill_at) if at is not None]
+        return max(0.0, min(times) - time.monotonic()) if times else None
 
     def say_ready(self, line: str) -> None:
         if self.ready_fd is not None:
@@ -337,19 +286,33 @@ def _listen(path: str, mode: int) -> socket.socket:
 
 
 def _raise_descriptor_limit() -> int:
-    """Raise our soft limit as far as possible; returns the old one, which sessions get."""
+    """Raise our soft limit as far as possible; returns the old one, which sessions get. A
+    supervisor that a daemon starts has inherited the raised one; the environment has the
+    other."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = (
         _DESCRIPTORS_WANTED if hard == resource.RLIM_INFINITY else min(hard, _DESCRIPTORS_WANTED)
     )
     if soft < wanted:
         resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
-    return soft
+    return int(os.environ.get("HOLDFAST_NOFILE_SOFT") or soft)
+
+
+def _ended_children() -> Iterator[tuple[int, Status]]:
+    while True:
+        try:
+            pid, status = os.waitpid(-1, os.WNOHANG)
+        except ChildProcessError:
+            return
+        if not pid:
+            return
+        code = os.waitstatus_to_exitcode(status)
+        yield pid, {"code": code} if code >= 0 else {"signal": -code}
 
 
 def _lock(run_dir: str) -> int | None:
-    """The lock that makes this the only keeper here, held until exit; None if another has it."""
-    fd = os.open(f"{run_dir}/keeper.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    """Makes this the only supervisor here, until it exits; None if there is another."""
+    fd = os.open(f"{run_dir}/supervisor.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
@@ -363,27 +326,33 @@ def _lock(run_dir: str) -> int | None:
 
 def _log(text: str) -> None:
     with contextlib.suppress(OSError):  # a full disk must only silence the log
-        print(f"{time.strftime('%Y-%m-%d %H:%M:%S')} keeper: {text}", file=sys.stderr, flush=True)
+        print(
+            f"{time.strftime('%Y-%m-%d %H:%M:%S')} supervisor: {text}", file=sys.stderr, flush=True
+        )
     log_file.bound()
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="holdfast.keeper")
+    parser = argparse.ArgumentParser(prog="holdfast.keeper.supervisor")
     parser.add_argument("--run-dir", required=True)
     parser.add_argument("--socket-mode", type=lambda text: int(text, 8), default=0o600)
     parser.add_argument("--ready-fd", type=int)
+    parser.add_argument("--listen-fd", type=int)
     options = parser.parse_args()
     lock = _lock(options.run_dir)
     if lock is None:
         if options.ready_fd is not None:
             os.write(options.ready_fd, b"already up\n")
         return 75
-    libc = ctypes.CDLL(None, use_errno=True)
-    if libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0:
-        raise OSError(ctypes.get_errno(), "cannot become a child subreaper")
-    keeper = Keeper(options.run_dir, options.socket_mode, options.ready_fd)
+    # What a launcher leaves when it ends with its daemon, keepers among it, is reaped here: the
+    # first process of a container may not do that.
+    ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    oom.protect()
+    supervisor = Supervisor(
+        options.run_dir, options.socket_mode, options.ready_fd, options.listen_fd
+    )
     _log(f"up, pid {os.getpid()}")
-    keeper.run()
+    supervisor.run()
     _log("down")
     return 0
 
