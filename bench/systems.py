@@ -108,11 +108,13 @@ class Holdfast(System):
     def host(self) -> Host:
         return Host(self.socket, client="bench")
 
-    def processes(self) -> tuple[int, int]:
-        """The pids of keeper and daemon."""
+    def processes(self) -> tuple[int, ...]:
+        """The pids of supervisor, daemon and keepers."""
         with self.host() as host:
             info = host.host()
-        return info.keeper_pid, info.daemon_pid
+            keepers = (each.keeper_pid for each in host.sessions())
+            assert info.supervisor_pid is not None
+            return info.supervisor_pid, info.daemon_pid, *keepers
 
     def start(self, name: str, argv: Sequence[str], env: Mapping[str, str] | None = None) -> None:
         with self.host() as host:
@@ -142,7 +144,7 @@ class Holdfast(System):
         deadline = time.monotonic() + _GONE_TIMEOUT_S
         while any(os.path.exists(f"/proc/{pid}") for pid in self._pids):
             if time.monotonic() > deadline:
-                for pid in self._pids:  # keeper first: it would start another daemon
+                for pid in self._pids:  # supervisor first: it would start another daemon
                     with contextlib.suppress(ProcessLookupError):
                         os.kill(pid, signal.SIGKILL)
                 break

@@ -26,7 +26,7 @@ CALLS = {
     "drain": ("holdfast.adapters.session_memory.output_ring", "Ring", "_drain"),
     "checkpoint": ("holdfast.adapters.session_memory.output_ring", "Ring", "save_checkpoint"),
     "collect": ("holdfast.host.keeper_link", "KeeperLink", "collect"),
-    "ready": ("holdfast.host.keeper_link", "KeeperLink", "ready"),
+    "ready": ("holdfast.host.supervisor_link", "SupervisorLink", "ready"),
     "begin": ("holdfast.adapters.session_memory.burst_page", "BurstPage", "begin"),
     "prepare": ("holdfast.adapters.session_memory.burst_page", "BurstPage", "prepare"),
     "commit": ("holdfast.adapters.session_memory.burst_page", "BurstPage", "commit"),
@@ -190,7 +190,7 @@ def kill_at_the_moment(host: FaultHost) -> None:
 def _customize(host: FaultHost, source: str) -> None:
     directory = host.work / "site"
     directory.mkdir()
-    only_daemon = "import os\nif 'HOLDFAST_KEEPER_FD' in os.environ:\n"
+    only_daemon = "import os\nif 'HOLDFAST_SUPERVISOR_FD' in os.environ:\n"
     body = "".join(f"    {line}\n" for line in source.splitlines())
     (directory / "sitecustomize.py").write_text(only_daemon + body)
     host.environment["PYTHONPATH"] = str(directory)

@@ -38,7 +38,7 @@ class ProcessKey(NamedTuple):
 
 
 class FaultHost:
-    """Keeper and daemon under one home."""
+    """Supervisor and daemon under one home."""
 
     def __init__(self, environment: dict[str, str] | None = None) -> None:
         self.home = Path(tempfile.mkdtemp(prefix="hf", dir="/tmp"))
@@ -83,8 +83,8 @@ class FaultHost:
 
     def story(self) -> str:
         """What can be said of a host that does not answer."""
-        keeper = "lives" if self.keeper_alive() else "is gone"
-        return f"its keeper {keeper}; it said last:\n{self.log()[-3000:]}"
+        supervisor = "lives" if self.supervisor_alive() else "is gone"
+        return f"its supervisor {supervisor}; it said last:\n{self.log()[-3000:]}"
 
     def down(self) -> None:
         """End everything, by asking if it answers, by force if not."""
@@ -94,7 +94,7 @@ class FaultHost:
         with contextlib.suppress(HoldfastError, OSError), Host(path=self.socket) as client:
             request = m.Shutdown(client.connection.next_id(), end_sessions=True)
             client.connection.ask(request, timeout=10)
-            until("the keeper left", lambda: not self.keeper_alive(), 10)
+            until("the supervisor left", lambda: not self.supervisor_alive(), 10)
         for process in sorted({*known, *self.processes()}):  # parents first: none respawns a child
             kill_process(process)
         end_marked_processes(self.home)
@@ -108,18 +108,34 @@ class FaultHost:
 
     # -- its processes ------------------------------------------------------------------------
 
-    def keeper_pid(self) -> int:
-        return int((self.home / "run/keeper.lock").read_text())
+    def supervisor_pid(self) -> int:
+        return int((self.home / "run/supervisor.lock").read_text())
 
-    def keeper_alive(self) -> bool:
+    def supervisor_alive(self) -> bool:
         with contextlib.suppress(OSError, ValueError):
-            return str(self.home) in command_line(self.keeper_pid())
+            return str(self.home) in command_line(self.supervisor_pid())
         return False
+
+    def keepers(self) -> list[int]:
+        """Every keeper of this home, by its command line."""
+        sockets = f"{self.home}/run/keepers/"
+        return [
+            int(entry.name)
+            for entry in Path("/proc").iterdir()
+            if entry.name.isdecimal()
+            and (line := command_line(int(entry.name))).startswith("hold-keeper")
+            and sockets in line
+            and process_key(int(entry.name)) is not None
+        ]
 
     def daemon_pid(self) -> int | None:
         """The daemon there is at this instant, ready or not."""
         return next(
-            (pid for pid in children(self.keeper_pid()) if "holdfast.host" in command_line(pid)),
+            (
+                pid
+                for pid in children(self.supervisor_pid())
+                if "holdfast.host" in command_line(pid)
+            ),
             None,
         )
 
@@ -133,7 +149,7 @@ class FaultHost:
         """The pid of a daemon that serves, and is not `old`."""
 
         def look() -> int | None:
-            assert self.keeper_alive(), self.story()
+            assert self.supervisor_alive(), self.story()
             with contextlib.suppress(HoldfastError), Host(path=self.socket) as client:
                 pid = client.connection.welcome.daemon_pid
                 return pid if pid != old else None
@@ -142,10 +158,11 @@ class FaultHost:
         return until("a new daemon serves", look)
 
     def processes(self) -> set[ProcessKey]:
-        """Keeper, daemon, launcher and every process of every session."""
-        if not self.keeper_alive():
-            return set()
-        pids = [self.keeper_pid(), *descendants(self.keeper_pid())]
+        """Supervisor, daemon, launcher, keepers, and every process of every session."""
+        roots = self.keepers()
+        if self.supervisor_alive():
+            roots.append(self.supervisor_pid())
+        pids = {pid for root in roots for pid in (root, *descendants(root))}
         return {key for pid in pids if (key := process_key(pid)) is not None}
 
     # -- its control groups -------------------------------------------------------------------

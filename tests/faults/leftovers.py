@@ -7,11 +7,9 @@ import time
 
 from faults.hosting import (
     FaultHost,
-    children,
     command_line,
     end_marked_processes,
     environments,
-    process_key,
 )
 from holdfast.sdk.client import Host
 
@@ -53,19 +51,15 @@ def assert_in_order(host: FaultHost, client: Host, timeout_s: float = 8.0) -> No
 
 def stray_processes(host: FaultHost, live: set[str]) -> list[str]:
     """Processes started by this host for sessions that are not `live`, by what the kernel has of
-    their environment; and children of the keeper that are neither its daemon nor a session's."""
+    their environment; and keepers of sessions that are not `live`."""
     found = []
     for pid, environment in environments():
         session = environment.get(b"HOLDFAST_SESSION", b"").decode()
         home = environment.get(b"HOLDFAST_TEST_HOME", b"").decode()
         if home == str(host.home) and session not in live:
             found.append(f"process {pid} of {session}: {command_line(pid)[:80]}")
-    inits = [
-        pid
-        for pid in children(host.keeper_pid())
-        if process_key(pid) is not None and "-m holdfast." not in command_line(pid)
-    ]
-    if len(inits) != len(live):
-        texts = [f"{pid} {command_line(pid)[:60]}" for pid in inits]
-        found.append(f"{len(live)} live sessions, but the keeper's children are {texts}")
+    keepers = host.keepers()
+    if len(keepers) != len(live):
+        texts = [f"{pid} {command_line(pid)}" for pid in keepers]
+        found.append(f"{len(live)} live sessions, but the keepers are {texts}")
     return found

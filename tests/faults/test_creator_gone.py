@@ -22,7 +22,7 @@ def test_killing_the_creators_terminal_shell_and_login_changes_nothing(
 ) -> None:
     if starts_host:  # the login also started the host itself, by its first `hold run`
         host.client().shutdown()
-        until("the host is down", lambda: not host.keeper_alive() or None)
+        until("the host is down", lambda: not host.supervisor_alive() or None)
     pid, master = pty.fork()
     if pid == 0:
         script = f"{HOLD} run -d --name orphan --level {level} -- cat; exec sleep 1000"

@@ -29,14 +29,14 @@ def test_a_hundred_sessions_and_attachments_leave_no_descriptor_zombie_or_group(
     host: FaultHost,
 ) -> None:
     client = host.client()
-    keeper, daemon = host.keeper_pid(), client.host().daemon_pid
+    supervisor, daemon = host.supervisor_pid(), client.host().daemon_pid
     warm = client.run(
         ["bash", "--norc"]
     )  # the launcher and everything loaded late is there after this
     until("a prompt", lambda: client.show(warm.id).state == "prompt" or None)
     client.screen(warm.id)
     client.end(warm.id)
-    baseline = {pid: descriptor_count(pid) for pid in (keeper, daemon)}
+    baseline = {pid: descriptor_count(pid) for pid in (supervisor, daemon)}
     for number in range(SESSIONS):
         argv = ["bash", "-c", "exit 3"] if number % 2 else ["/bin/true"]
         level = (Level.PLAIN, Level.CONTAINED)[number // 2 % 2]
@@ -52,6 +52,6 @@ def test_a_hundred_sessions_and_attachments_leave_no_descriptor_zombie_or_group(
     until("they left", lambda: client.show(lasting.id).operators == 0 or None)
     client.end(lasting.id)
     until("descriptors are given back", lambda: not grown(baseline) or None, 8)
-    until("no zombie is left", lambda: not zombies(keeper) + zombies(daemon) or None, 8)
+    until("no zombie is left", lambda: not zombies(supervisor) + zombies(daemon) or None, 8)
     assert_in_order(host, client)
     assert Path(f"/proc/{daemon}").exists(), "the same daemon served all of it"

@@ -1,4 +1,4 @@
-"""A9, S1, S2: an end is true, and final; a keeper's death is told as what it was."""
+"""A9, S1, S2: an end is true, and final; a keeper's death is reported as what it was."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from faults.hosting import (
     FaultHost,
     ProcessKey,
     descendants,
-    end_marked_processes,
     ending_of,
     is_alive,
     process_key,
@@ -66,7 +65,7 @@ def test_killed_sessions_stay_killed_with_their_true_status(host: FaultHost) -> 
     client.reconnect()
     all_true()
     client.shutdown()
-    until("the host is down", lambda: not host.keeper_alive() or None)
+    until("the host is down", lambda: not host.supervisor_alive() or None)
     host.up()
     client.reconnect()
     all_true()
@@ -88,60 +87,51 @@ def test_the_end_of_the_main_process_while_no_daemon_runs_is_known_later(
     assert until("it ended", lambda: client.show(info.id).ending) == Ending(signal=9)
 
 
-def processes_of(host: FaultHost) -> set[ProcessKey]:
-    daemon = host.daemon_pid()
-    return {
-        key
-        for pid in descendants(host.keeper_pid())
-        if pid != daemon and (key := process_key(pid)) is not None
-    }
-
-
 @pytest.mark.requirement("S1", "A9")
 @pytest.mark.timeout(60)
-@pytest.mark.parametrize("also_daemon", [False, True])
-def test_sessions_of_a_killed_keeper_end_and_are_buried_as_lost(
-    host: FaultHost, level: Level, also_daemon: bool
+@pytest.mark.parametrize("also_host", [False, True])
+def test_the_session_of_a_killed_keeper_ends_alone_and_is_buried_as_lost(
+    host: FaultHost, level: Level, also_host: bool
 ) -> None:
     client = host.client()
     script = "trap '' HUP TERM; sleep 1000 & while :; do sleep 1000; done"
     info = client.run(["/bin/sh", "-c", script], name="doomed", level=level)
-    plain = client.run(["bash", "--norc"], name="shell", level=level)
-    tree = until("it all runs", lambda: found if len(found := processes_of(host)) >= 6 else None)
-    keeper, daemon = process_key(host.keeper_pid()), process_key(host.daemon_pid() or 0)
-    assert keeper is not None and daemon is not None
-    if also_daemon:
-        os.kill(daemon.pid, signal.SIGSTOP)  # so that it cannot tidy up after its keeper
-    os.kill(keeper.pid, signal.SIGKILL)
-    if also_daemon:
-        os.kill(daemon.pid, signal.SIGKILL)
-    until("the daemon left", lambda: not is_alive(daemon) or None, 8)
-    try:
-        if not also_daemon:
-            until("the sessions ended", lambda: not any(map(is_alive, tree)) or None, 8)
+    other = client.run(["cat"], name="other", level=level)
+
+    def tree() -> set[ProcessKey]:
+        return {key for pid in descendants(info.keeper_pid) if (key := process_key(pid))}
+
+    doomed = until("it all runs", lambda: found if len(found := tree()) >= 3 else None)
+    supervisor, daemon = host.supervisor_pid(), host.daemon_pid()
+    assert daemon is not None
+    if also_host:
+        for pid in (supervisor, daemon):
+            os.kill(pid, signal.SIGSTOP)  # so that neither can tidy up
+    os.kill(info.keeper_pid, signal.SIGKILL)
+    if also_host:
+        for pid in (supervisor, daemon):
+            os.kill(pid, signal.SIGKILL)
         host.up()
         client = host.client()
-        for session in (info.id, plain.id):
-            ending = client.show(session).ending
-            assert ending is not None and ending.lost is not None
-            assert (ending.code, ending.signal) == (None, None)
-        assert client.sessions() == ()
-        until("no stray is left", lambda: not any(map(is_alive, tree)) or None, 8)
-        assert host.groups() == []
-        again = client.run(["cat"], name="doomed")
-        assert again.id != info.id
-    finally:
-        end_marked_processes(host.home)
+    ending = ending_of(client, info.id)
+    assert (ending.code, ending.signal, ending.lost) == (None, None, "its keeper died")
+    assert [each.id for each in client.sessions()] == [other.id]
+    assert client.show(other.id).pid == other.pid
+    until("no stray is left", lambda: not any(map(is_alive, doomed)) or None, 8)
+    if level is Level.CONTAINED:
+        until("its group is gone", lambda: len(host.groups()) == 1 or None, 8)
+    again = client.run(["cat"], name="doomed")
+    assert again.id != info.id
 
 
 @pytest.mark.requirement("S1")
 def test_a_stale_socket_and_a_stale_lock_are_no_obstacle(host: FaultHost) -> None:
     host.client().shutdown()
-    until("the host is down", lambda: not host.keeper_alive() or None)
+    until("the host is down", lambda: not host.supervisor_alive() or None)
     stale = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     stale.bind(host.socket)
     stale.close()
-    (host.home / "run/keeper.lock").write_text("1\n")
+    (host.home / "run/supervisor.lock").write_text("1\n")
     assert host.hold("ls").returncode == 69  # host_down
     host.up()
     assert host.client().run(["cat"]).pid > 0
@@ -149,10 +139,10 @@ def test_a_stale_socket_and_a_stale_lock_are_no_obstacle(host: FaultHost) -> Non
 
 @pytest.mark.requirement("S1")
 def test_a_second_up_says_so_and_disturbs_nothing(host: FaultHost) -> None:
-    daemon, keeper = host.daemon_pid(), host.keeper_pid()
+    daemon, supervisor = host.daemon_pid(), host.supervisor_pid()
     done = host.hold("up", "-d")
     assert done.returncode == 75 and "already_up" in done.stderr
-    assert (host.daemon_pid(), host.keeper_pid()) == (daemon, keeper)
+    assert (host.daemon_pid(), host.supervisor_pid()) == (daemon, supervisor)
     assert host.client().sessions() == ()
 
 

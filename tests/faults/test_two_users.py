@@ -110,7 +110,7 @@ def test_files_and_fifos_of_a_root_host_tell_other_users_nothing(host: FaultHost
     for path in (host.home / "sessions" / info.id).iterdir():
         with contextlib.suppress(FileNotFoundError):  # what is written anew has another name first
             assert stat.S_IMODE(path.stat().st_mode) == 0o600, path
-    assert mode("run/keeper.lock") == 0o600 and mode("host.log") == 0o600
+    assert mode("run/supervisor.lock") == 0o600 and mode("host.log") == 0o600
     bell = os.stat(host.home / f"run/bells/{info.id}")
     assert bell.st_uid == nobody.pw_uid and stat.S_IMODE(bell.st_mode) & 0o077 == 0
 

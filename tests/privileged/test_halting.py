@@ -165,7 +165,7 @@ def test_the_session_is_halted_found_and_removed_with_its_leaves(
 
     assert freeze.halt_group(cgroup.leaf(place.cgroup, "ann")).frozen
     assert freeze.kill(place)  # frozen in part
-    assert running.finish() == Ending(lost="the init ended as hold-init with 9")
+    assert running.finish() == Ending(signal=9)
     assert cgroup.remove(place.cgroup)
     assert not os.path.exists(place.cgroup)
 

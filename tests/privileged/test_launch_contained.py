@@ -39,7 +39,7 @@ def test_a_session_sees_only_itself_on_its_own_first_terminal(sessions: Sessions
     assert seen[1] == "2"
     assert [word for word in seen if word.startswith("/proc/")] == ["/proc/1", "/proc/2"]
     assert running.place.tty == "/dev/pts/0"
-    assert parent_of(running.place.pid) == os.getpid()
+    assert parent_of(running.place.pid) == running.keeper_pid
     assert parent_of(running.place.shell_pid) == running.place.pid
 
 

@@ -104,25 +104,34 @@ class Hold:
         except subprocess.TimeoutExpired:
             pass
         finally:
-            for keeper in _keepers(self.home):
-                _end(keeper)
+            for pid in _supervisors(self.home) + keepers(self.home):
+                _end(pid)
             shutil.rmtree(self.made, ignore_errors=True)
 
 
-def _keepers(home: str) -> list[int]:
-    """Keepers of this home that still run: by their own command line, never by name alone."""
+def _running(first: bytes, last: str) -> list[int]:
+    """Processes by their own command line, never by name alone."""
     found = []
     for pid in filter(str.isdecimal, os.listdir("/proc")):
         with contextlib.suppress(OSError):
             words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
-            if b"holdfast.keeper" in words and f"{home}/run".encode() in words:
+            if first in words and any(word.startswith(last.encode()) for word in words):
                 found.append(int(pid))
     return found
 
 
-def keepers_end(home: str) -> bool:
-    """Whether every keeper of this home ends by itself, soon."""
-    for pid in _keepers(home):
+def _supervisors(home: str) -> list[int]:
+    return _running(b"holdfast.keeper.supervisor", f"{home}/run")
+
+
+def keepers(home: str) -> list[int]:
+    """Of this home's sessions."""
+    return _running(b"hold-keeper", f"{home}/run/keepers/")
+
+
+def supervisors_end(home: str) -> bool:
+    """Whether every supervisor of this home ends by itself, soon."""
+    for pid in _supervisors(home):
         with contextlib.suppress(ProcessLookupError):
             handle = os.pidfd_open(pid)
             try:

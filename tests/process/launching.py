@@ -1,11 +1,12 @@
-"""Real sessions for tests, started by the real launcher and reaped here as the keeper would."""
+"""Real sessions for tests, started by the real launcher, each with its real keeper."""
 
 from __future__ import annotations
 
 import asyncio
 import os
-import re
 import signal
+import socket
+import tempfile
 import uuid
 from types import TracebackType
 from typing import Self
@@ -13,12 +14,13 @@ from typing import Self
 from holdfast.adapters.halt import cgroup
 from holdfast.adapters.launch import syscalls
 from holdfast.adapters.launch.client import Launcher, end
+from holdfast.keeper import protocol
 from holdfast.model.ids import SessionId
 from holdfast.model.size import Size
 from holdfast.model.spec import LaunchSpec
 from holdfast.model.state import Ending, Level
 from holdfast.ports.launch import Launched
-from process.waiting import PATIENCE_S, read_until, wait_child, wait_ended
+from process.waiting import PATIENCE_S, read_until, wait_child
 
 PATH = "/usr/local/bin:/usr/bin:/bin"
 
@@ -54,6 +56,12 @@ class Running:
         self.place = launched.place
         self.master = launched.master
         self.pidfd = launched.pidfd
+        self.keeper_pid = launched.keeper_pid
+        self.keeper = socket.socket(fileno=launched.keeper)
+        self.keeper.settimeout(PATIENCE_S)
+        nowhere = protocol.RingPlace("master", "master", "master", 0, 1, 0)
+        deposit = protocol.deposit(["master"], b"", nowhere, protocol.LEAVE_OUTPUT)
+        protocol.send(self.keeper, deposit, [self.master])
         self.ended: Ending | None = None
         self._marks = 0
 
@@ -73,33 +81,25 @@ class Running:
         return seen.partition(begin)[2].partition(end)[0].replace("\r\n", "\n").strip()
 
     def finish(self) -> Ending:
-        """Wait for the end and reap, reading the true status as the keeper does."""
+        """Wait for the end, and for what its keeper says of it."""
         if self.ended is None:
-            wait_ended(self.pidfd)
-            with open(f"/proc/{self.place.pid}/comm", encoding="utf-8") as file:
-                name = file.read().strip()
-            _, status = os.waitpid(self.place.pid, 0)
-            self.ended = _ending(name, status)
+            news = protocol.receive(self.keeper)
+            assert news is not None and news.kind == "E" and news.status is not None
+            self.ended = Ending(code=news.status.get("code"), signal=news.status.get("signal"))
         return self.ended
 
     def close(self) -> None:
         if self.ended is None:
             end(self.place)
             self.finish()
+        protocol.send(self.keeper, protocol.RELEASE)
+        assert protocol.receive(self.keeper) is None, "it exits, and says nothing more"
+        self.keeper.close()
         os.close(self.master)
         os.close(self.pidfd)
         if self.place.cgroup:
             assert cgroup.kill(self.place.cgroup, PATIENCE_S)
             assert cgroup.remove(self.place.cgroup)
-
-
-def _ending(name: str, status: int) -> Ending:
-    by_signal = re.fullmatch(r"hold:sig(\d+)", name)
-    if by_signal:
-        return Ending(signal=int(by_signal[1]))
-    if name == "hold:exit":
-        return Ending(code=os.waitstatus_to_exitcode(status))
-    return Ending(lost=f"the init ended as {name} with {status}")
 
 
 class Sessions:
@@ -111,7 +111,8 @@ class Sessions:
         self.instance = f"test-{uuid.uuid4().hex[:8]}"
         self.running: list[Running] = []
         self._runner = asyncio.Runner()
-        self._launcher = self._runner.run(_make(self.instance, nofile))
+        self.keepers = tempfile.mkdtemp(prefix="hf-", dir="/tmp")
+        self._launcher = self._runner.run(_make(self.instance, self.keepers, nofile))
 
     def launch(
         self,
@@ -200,6 +201,7 @@ class Sessions:
             session.close()
         self._runner.run(self._launcher.close())
         self._runner.close()
+        os.rmdir(self.keepers)  # every keeper has removed its socket
         home = cgroup.home(self.instance)
         if home is not None and os.path.isdir(home):
             left = cgroup.leftovers(home)
@@ -207,5 +209,5 @@ class Sessions:
             assert left == [], "groups were left behind"
 
 
-async def _make(instance: str, nofile: int) -> Launcher:
-    return Launcher(instance, nofile=nofile)
+async def _make(instance: str, keepers: str, nofile: int) -> Launcher:
+    return Launcher(instance, keepers, nofile=nofile)

@@ -28,12 +28,12 @@ class Relayed(Hold):
         self.ok("up", "-d", *words)
         self.own()
 
-    def keeper(self) -> int:
-        return int(Path(self.home, "run/keeper.lock").read_text())
+    def supervisor(self) -> int:
+        return int(Path(self.home, "run/supervisor.lock").read_text())
 
     def child(self, module: str) -> int:
-        """The keeper's child that runs this module; 0: there is none."""
-        mine = set(children_of(self.keeper()))
+        """The supervisor's child that runs this module; 0: there is none."""
+        mine = set(children_of(self.supervisor()))
         return next((pid for pid in _with_words(module) if pid in mine), 0)
 
     def relay_pid(self) -> int:

@@ -12,7 +12,7 @@ import signal
 from pathlib import Path
 from typing import Any
 
-from process.commanding import Hold
+from process.commanding import Hold, keepers
 
 
 def add_actor(hold: Hold, name: str, *rights: str) -> str:
@@ -54,11 +54,11 @@ def verified(hold: Hold, directory: Path, session: str, *words: str) -> tuple[in
 
 
 def host_dies(hold: Hold) -> None:
-    """Keeper and daemon are killed at once, as by a power loss: neither can write another word."""
+    """Everything is killed at once, as by a power loss: no process can write another word."""
     host = hold.json("doctor")
-    daemon, keeper = host["daemon_pid"], host["keeper_pid"]
-    os.kill(daemon, signal.SIGSTOP)  # it must not notice that the keeper is gone
-    for pid in (keeper, daemon):
+    daemon, supervisor = host["daemon_pid"], host["supervisor_pid"]
+    os.kill(daemon, signal.SIGSTOP)  # it must not notice that the others are gone
+    for pid in (supervisor, daemon, *keepers(hold.home)):
         handle = os.pidfd_open(pid)
         try:
             signal.pidfd_send_signal(handle, signal.SIGKILL)

@@ -315,7 +315,7 @@ def test_daemon_restart_replaces_the_daemon_and_nothing_else(host_home: Hold) ->
         after["daemon_pid"],
     )
     assert after["daemon_pid"] != before["daemon_pid"]
-    assert after["keeper_pid"] == before["keeper_pid"]
+    assert after["supervisor_pid"] == before["supervisor_pid"]
     assert after["restarts"] == before["restarts"] + 1
     assert host_home.json("show", "upgrade")["pid"] == pid
     assert host_home.ok("exec", "upgrade", "--", "echo $$").strip()
@@ -331,17 +331,23 @@ def test_doctor_reports_with_and_without_a_host(host_home: Hold, fresh_home: Hol
     assert "!!  host: no host is running here" in done.stdout
     without = json.loads(fresh_home("doctor", "--json").stdout)
     assert without["up"] is False and without["findings"]
+    pids = [without[name] for name in ("daemon_pid", "supervisor_pid", "relay_pid")]
+    assert pids == [None, None, None]
 
 
-def test_down_is_refused_while_sessions_live_and_then_leaves_nothing(fresh_home: Hold) -> None:
+def test_down_leaves_sessions_running_and_with_end_sessions_nothing(fresh_home: Hold) -> None:
     fresh_home.ok("up", "-d")
     fresh_home.fails("already_up", "up", "-d")
-    fresh_home.ok("run", "-d", "--", "sleep", "1000")
-    line = fresh_home.fails("sessions_live", "down")
-    assert "--end-sessions" in line
-    keeper = fresh_home.json("daemon", "status")["keeper_pid"]
+    fresh_home.ok("run", "-d", "--name", "work", "--", "sleep", "1000")
+    before = fresh_home.json("show", "work")
+    assert fresh_home.ok("down") == "the host is down\nstill running: work\n"
+    assert not os.path.exists(f"{fresh_home.home}/run/hold.sock")
+    after = fresh_home.json("show", "work")  # which starts the host again
+    assert (after["pid"], after["keeper_pid"]) == (before["pid"], before["keeper_pid"])
+    supervisor = fresh_home.json("daemon", "status")["supervisor_pid"]
     assert fresh_home.ok("down", "--end-sessions") == "the host is down\n"
-    assert not os.path.exists(f"/proc/{keeper}/cwd")
+    for pid in (supervisor, before["keeper_pid"], before["pid"]):
+        assert not os.path.exists(f"/proc/{pid}/cwd")
     assert not os.path.exists(f"{fresh_home.home}/run/hold.sock")
     fresh_home.fails("host_down", "ls")
     fresh_home.fails("host_down", "down")

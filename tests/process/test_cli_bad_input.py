@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from process.commanding import HOLD, Hold, keepers_end
+from process.commanding import HOLD, Hold, supervisors_end
 
 NAMED = {
     "attach": (),
@@ -160,5 +160,5 @@ def test_a_home_too_long_or_relative(fresh_home: Hold) -> None:
 def test_a_mistake_in_the_configuration_is_told(fresh_home: Hold) -> None:
     Path(fresh_home.home, "config.toml").write_text("ring_bites = 7\n")
     assert "ring_bites" in fresh_home.fails("host_down", "up", "-d")
-    assert keepers_end(fresh_home.home), "a host that could not start is still there"
+    assert supervisors_end(fresh_home.home), "a host that could not start is still there"
     fresh_home.fails("host_down", "ls")

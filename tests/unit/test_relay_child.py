@@ -1,4 +1,4 @@
-"""The keeper's second child: which port, when again, and what a daemon is told."""
+"""The supervisor's second child: which port, when again, and what a daemon is told."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ time.sleep(600)
 
 
 class Keeping:
-    """A keeper's loop, turned by hand."""
+    """A supervisor's loop, turned by hand."""
 
     def __init__(self) -> None:
         self.selector = selectors.DefaultSelector()

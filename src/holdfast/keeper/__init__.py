@@ -3,9 +3,9 @@ starts daemon and relay again.
 
 A keeper is a tiny C program (native/hold_keeper.c): the parent of one session, which learns its
 true exit status, and holds what the session consists of besides its processes: PTY master, ring
-memory, conduits, a small state blob. A new daemon collects all of that and continues the same incarnation.
-When a keeper dies its session is lost, and no other; no other process of ours takes a session with
-it.
+memory, conduits, a small state blob. A new daemon collects all of that and continues the same
+incarnation. When a keeper dies its session is lost, and no other; no other process of ours takes a
+session with it.
 
 Deliberately absent: any import from outside the standard library, any knowledge of what the
 descriptors mean or what is in the blobs, any client. Nothing is added to the keeper that can be

@@ -103,6 +103,7 @@ static struct {
 
 /* One receives while the other holds the blob. Pages are taken only as used. */
 static byte buffers[2][MESSAGE_MAX] __attribute__((aligned(PAGE)));
+static word touched[2];
 static int spare;
 
 __attribute__((used, optimize("no-tree-loop-distribute-patterns")))
@@ -291,7 +292,7 @@ static void hear(void)
 		struct message message = { .slices = &slice, .slice_count = 1,
 					   .control = &control, .control_length = sizeof control };
 		byte *data = buffers[spare];
-		int count = 0;
+		int count = 0, into = spare;
 		word length = sys(__NR_recvmsg, keeper.connection, &message,
 				  MSG_DONTWAIT_ | MSG_CLOEXEC_, 0);
 		if (length == -EAGAIN_ || length == -EINTR_)
@@ -302,10 +303,14 @@ static void hear(void)
 		if (!whole || !obey(data, (u64)length, control.fds, count))
 			for (int j = 0; j < count; j++)
 				close_fd(control.fds[j]);
-		if (length <= 0)
+		if (length > touched[into])
+			touched[into] = length;
+		if (length <= 0) {
 			disconnect();
-		else if (length > PAGE)	/* a large one may be the last for long */
+		} else if (touched[spare] > PAGE) {	/* a large one may be the last for long */
 			sys(__NR_madvise, buffers[spare], MESSAGE_MAX, MADV_DONTNEED_, 0);
+			touched[spare] = 0;
+		}
 	}
 }
 

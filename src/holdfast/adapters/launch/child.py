@@ -76,6 +76,8 @@ def help_launch(order: LaunchOrder, status: socket.socket, verdict: int) -> NoRe
         _first_process(order, status)
     if _approved(pid, pidfd, status, verdict):
         _become_keeper(order, pid)  # returns if there is no such program any more
+    with contextlib.suppress(FileNotFoundError):  # the launcher, if it lives, does so too
+        os.unlink(order.keeper_path)
     _end_and_reap(pid)
     os._exit(0)
 

@@ -166,7 +166,7 @@ def _launch(
             temporary.callback(os.close, group)
         path = f"{settings.keepers}/{spec.session}.sock"
         listener = temporary.enter_context(_listen(settings.keepers, spec.session))
-        undo.callback(os.unlink, path)
+        undo.callback(_unlink, path)
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         undo.enter_context(ours)
         temporary.enter_context(theirs)
@@ -215,6 +215,11 @@ def _listen(directory: str, session: SessionId) -> socket.socket:
     finally:
         os.close(place)
     return listener
+
+
+def _unlink(path: str) -> None:
+    with contextlib.suppress(FileNotFoundError):  # the helper may have done so
+        os.unlink(path)
 
 
 def _end_group(directory: str) -> None:
