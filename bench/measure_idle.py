@@ -1,7 +1,7 @@
 """500 idle shells: memory of daemon and keeper for each, and the CPU they all take together.
 
-Memory is what supervisor, daemon and keepers grew by over an empty host (proportional set size of anonymous and
-shared memory; libraries do not grow with sessions), per session.
+Memory is what supervisor, daemon and keepers grew by over an empty host (proportional set size of
+anonymous and shared memory; libraries do not grow with sessions), per session.
 That leaves out pages of a session's ring which the daemon has not mapped, so those are noted too.
 The shells' own memory is the same under any system and is not counted. For tmux: its server."""
 
