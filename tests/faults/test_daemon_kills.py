@@ -102,7 +102,7 @@ if os.fork() == 0:
 
 @pytest.mark.requirement("S1")
 @pytest.mark.timeout(60)
-def test_a_child_that_outlives_its_daemon_does_not_confuse_the_keeper() -> None:
+def test_a_child_that_outlives_its_daemon_does_not_confuse_the_supervisor() -> None:
     host = customized_host(_WITH_A_CHILD)
     stay = host.home / "stay"
     stay.touch()

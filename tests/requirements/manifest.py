@@ -51,9 +51,25 @@ REQUIREMENTS: tuple[Requirement, ...] = (
             *_in(
                 "faults/test_endings",
                 "test_the_end_of_the_main_process_while_no_daemon_runs_is_known_later",
-                "test_sessions_of_a_killed_keeper_end_and_are_buried_as_lost",
+                "test_the_session_of_a_killed_keeper_ends_alone_and_is_buried_as_lost",
                 "test_a_stale_socket_and_a_stale_lock_are_no_obstacle",
                 "test_a_second_up_says_so_and_disturbs_nothing",
+            ),
+            *_in(
+                "faults/test_custody",
+                "test_daemon_relay_and_supervisor_may_be_killed_in_any_order",
+                "test_all_three_at_once_output_of_the_gap_and_statuses_are_there_afterwards",
+                "test_a_daemon_that_hangs_is_killed_before_another_serves_its_sessions",
+                "test_a_keeper_that_does_not_answer_holds_up_nobody_and_is_not_buried",
+                "test_a_signal_to_the_supervisor_stops_the_host_and_no_session",
+                "test_down_ends_only_what_the_asking_actor_may_end",
+                "test_keepers_belong_to_no_daemon_no_launcher_and_no_terminal",
+            ),
+            *_in(
+                "process/test_keeper",
+                "test_the_next_daemon_gets_what_the_last_one_left",
+                "test_output_of_a_gap_is_in_the_ring_and_no_program_waits",
+                "test_daemons_that_come_and_go_amid_output_lose_and_double_nothing",
             ),
             *_in(
                 "faults/test_storage",
@@ -72,7 +88,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
             *_in(
                 "faults/test_daemon_kills",
                 "test_fifty_kills_of_the_daemon_lose_and_repeat_nothing",
-                "test_a_child_that_outlives_its_daemon_does_not_confuse_the_keeper",
+                "test_a_child_that_outlives_its_daemon_does_not_confuse_the_supervisor",
             ),
             *_in(
                 "faults/test_crash_points",
@@ -85,7 +101,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
             *_in(
                 "process/test_cli",
                 "test_daemon_restart_replaces_the_daemon_and_nothing_else",
-                "test_down_is_refused_while_sessions_live_and_then_leaves_nothing",
+                "test_down_leaves_sessions_running_and_with_end_sessions_nothing",
             ),
             *_in(
                 "faults/test_linearizable",
@@ -130,7 +146,9 @@ REQUIREMENTS: tuple[Requirement, ...] = (
             ),
         ),
         files=(
-            "keeper/__main__.py",
+            "native/hold_keeper.c",
+            "keeper/supervisor.py",
+            "host/takeover.py",
             "cli/start_host.py",
             "core/session_state.py",
             "core/access/authority.py",
@@ -967,7 +985,16 @@ REQUIREMENTS: tuple[Requirement, ...] = (
                 "faults/test_endings",
                 "test_killed_sessions_stay_killed_with_their_true_status",
                 "test_the_end_of_the_main_process_while_no_daemon_runs_is_known_later",
-                "test_sessions_of_a_killed_keeper_end_and_are_buried_as_lost",
+                "test_the_session_of_a_killed_keeper_ends_alone_and_is_buried_as_lost",
+            ),
+            *_in(
+                "faults/test_custody",
+                "test_all_three_at_once_output_of_the_gap_and_statuses_are_there_afterwards",
+                "test_what_a_restart_of_the_machine_ended_is_recorded_with_that_cause",
+            ),
+            *_in(
+                "process/test_keeper",
+                "test_the_true_status_is_news_and_is_kept_for_the_next_daemon",
             ),
             *_in(
                 "faults/test_storage",
@@ -998,7 +1025,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
             *_in(
                 "process/test_discontinuity",
                 "test_a_session_that_died_with_its_host_is_discontinued_by_a_signed_entry",
-                "test_a_keepers_death_is_the_hosts_whoever_is_attached",
+                "test_a_keepers_death_ends_its_session_alone_whoever_is_attached",
             ),
             *_in(
                 "process/test_verify_cli",
@@ -1010,7 +1037,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
             ),
         ),
         files=(
-            "keeper/reaping.py",
+            "native/hold_keeper.c",
             "native/hold_init.c",
             "host/session_store.py",
             "host/session/discontinuity.py",
@@ -1407,9 +1434,9 @@ REQUIREMENTS: tuple[Requirement, ...] = (
                 "test_a_key_that_was_judged_before_is_not_taken_after",
             ),
             *_in(
-                "unit/test_keeper_deadlines",
-                "test_a_tree_is_frozen_when_the_daemon_says_nothing",
-                "test_word_that_is_under_way_counts",
+                "process/test_keeper",
+                "test_it_freezes_at_the_deadline_unless_that_is_extended",
+                "test_it_freezes_while_no_daemon_runs_and_shows_nothing_from_there_on",
             ),
             *_in(
                 "privileged/test_reach_partition",
@@ -1424,7 +1451,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
             ),
         ),
         open=MOVE,
-        files=("core/lease/machine.py", "host/session/lease.py", "keeper/deadlines.py"),
+        files=("core/lease/machine.py", "host/session/lease.py", "native/hold_keeper.c"),
     ),
     Requirement(
         "F3",
@@ -1477,7 +1504,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
                 "process/test_own_relay",
                 "test_a_killed_relay_is_back_by_itself_and_a_local_operator_sees_nothing",
                 "test_a_killed_daemon_leaves_the_relay_and_comes_back_to_it",
-                "test_a_killed_keeper_leaves_no_relay_and_the_next_one_has_the_same_port",
+                "test_a_killed_supervisor_leaves_no_relay_and_the_next_one_has_the_same_port",
             ),
             *_in(
                 "process/test_reach",

@@ -6,7 +6,7 @@ import pytest
 
 from holdfast.host.session.exec_runs import Execution, Executions
 from holdfast.host.session.parcel import SavedExec
-from holdfast.keeper.channel import MESSAGE_MAX_BYTES
+from holdfast.keeper.protocol import MESSAGE_MAX_BYTES
 from holdfast.model.errors import InvalidArgument, SessionBusy
 from holdfast.model.ids import OperatorId
 from holdfast.model.limits import (

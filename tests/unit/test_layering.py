@@ -138,6 +138,7 @@ IMPORTED_BY_NONE = {
     "holdfast.adapters.memory.": "the twins of real adapters: contract tests and the simulation",
     "holdfast.adapters.nats.server": "a cluster for tests and scripts/cluster",
     "holdfast.cli.verbs.": "imported by name, when the verb is called",
+    "holdfast.keeper.supervisor": "a program, started by the command and by daemons",
 }
 
 

@@ -31,6 +31,7 @@ KEEPER = "hold-keeper"
 SHIM = "criu-shim.so"
 
 _SOURCES = Path(__file__).resolve().parent.parent / "native"
+_ZIG_LACKS = "-Wl,-z,noseparate-code"  # it costs a page or two
 # -nostdlib and no separate code pages keep them at a few kB on disk and a few pages resident.
 _FREESTANDING = (
     "-Os -static -nostdlib -ffreestanding -fno-stack-protector -fno-asynchronous-unwind-tables "
@@ -68,7 +69,8 @@ def build(name: str, into: Path | None = None) -> Path | str:
         return (
             "there is no C compiler: install gcc or clang, or `pip install ziglang` beside holdfast"
         )
-    return _compile([*compiler, *program.flags, str(source), *program.libraries], target)
+    flags = [flag for flag in program.flags if "ziglang" not in compiler or flag != _ZIG_LACKS]
+    return _compile([*compiler, *flags, str(source), *program.libraries], target)
 
 
 def _compiler() -> list[str] | None:

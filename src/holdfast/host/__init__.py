@@ -10,9 +10,11 @@ Its rooms, each with a list of its own files:
 
 And what belongs to the whole host:
 
-    __main__.py            start: descriptors from the keeper, event loop, daemon
+    __main__.py            start: descriptors from the supervisor, event loop, daemon
     daemon.py              the parts, wired together
-    keeper_link.py         the daemon's end of the keeper's channel
+    daemon_lock.py         one daemon at a time
+    supervisor_link.py     the daemon's end of the supervisor's channel
+    keeper_link.py         the daemon's end of the keepers: one link for each session
     takeover.py            what a new daemon finds: sessions to carry on, sessions to bury
     session_registry.py    sessions by name, id and prefix; who may see which
     session_store.py       what is on disk: keys, specs, tombstones, last output

@@ -2,10 +2,8 @@
  *
  * A program includes this first and defines `static void start(word *stack)`, which gets the stack
  * as the kernel made it: the count of arguments, the arguments, a zero, the environment.
- * Deliberately knows x86_64 and aarch64 only.
+ * Deliberately knows x86_64 and aarch64 only, and includes nothing: no header need be installed.
  */
-#include <asm/unistd.h>
-
 typedef long word;
 
 enum {
@@ -28,6 +26,17 @@ enum {
 };
 
 #if defined(__x86_64__)
+enum {
+	NR_read = 0, NR_write = 1, NR_close = 3, NR_lseek = 8, NR_rt_sigaction = 13,
+	NR_rt_sigprocmask = 14, NR_ioctl = 16, NR_pread64 = 17, NR_pwrite64 = 18, NR_madvise = 28,
+	NR_nanosleep = 35, NR_getpid = 39, NR_sendmsg = 46, NR_recvmsg = 47, NR_getsockopt = 55,
+	NR_clone = 56, NR_execve = 59, NR_wait4 = 61, NR_kill = 62, NR_fcntl = 72, NR_chdir = 80,
+	NR_geteuid = 107, NR_setsid = 112, NR_prctl = 157, NR_clock_gettime = 228,
+	NR_exit_group = 231, NR_waitid = 247, NR_openat = 257, NR_unlinkat = 263, NR_ppoll = 271,
+	NR_splice = 275, NR_timerfd_create = 283, NR_timerfd_settime = 286, NR_accept4 = 288,
+	NR_signalfd4 = 289, NR_dup3 = 292, NR_close_range = 436,
+};
+
 static word sys6(word n, word a, word b, word c, word d, word e, word f)
 {
 	word r;
@@ -41,6 +50,17 @@ static word sys6(word n, word a, word b, word c, word d, word e, word f)
 }
 __asm__(".globl _start\n_start:\n xor %ebp,%ebp\n mov %rsp,%rdi\n and $-16,%rsp\n call start\n hlt\n");
 #elif defined(__aarch64__)
+enum {
+	NR_dup3 = 24, NR_fcntl = 25, NR_ioctl = 29, NR_unlinkat = 35, NR_chdir = 49, NR_openat = 56,
+	NR_close = 57, NR_lseek = 62, NR_read = 63, NR_write = 64, NR_pread64 = 67, NR_pwrite64 = 68,
+	NR_ppoll = 73, NR_signalfd4 = 74, NR_splice = 76, NR_timerfd_create = 85,
+	NR_timerfd_settime = 86, NR_exit_group = 94, NR_waitid = 95, NR_nanosleep = 101,
+	NR_clock_gettime = 113, NR_kill = 129, NR_rt_sigaction = 134, NR_rt_sigprocmask = 135,
+	NR_setsid = 157, NR_prctl = 167, NR_getpid = 172, NR_geteuid = 175, NR_getsockopt = 209,
+	NR_sendmsg = 211, NR_recvmsg = 212, NR_clone = 220, NR_execve = 221, NR_madvise = 233,
+	NR_accept4 = 242, NR_wait4 = 260, NR_close_range = 436,
+};
+
 static word sys6(word n, word a, word b, word c, word d, word e, word f)
 {
 	register word x8 __asm__("x8") = n;
@@ -65,7 +85,7 @@ __asm__(".globl _start\n_start:\n mov x29,#0\n mov x0,sp\n bl start\n");
 static void leave(int status)
 {
 	for (;;)
-		sys(__NR_exit_group, status, 0, 0, 0);
+		sys(NR_exit_group, status, 0, 0, 0);
 }
 
 static int number(const char *text)
@@ -84,7 +104,7 @@ static int number(const char *text)
 static void pause_step(void)
 {
 	word step[2] = { 0, STEP_NS };
-	sys(__NR_nanosleep, step, 0, 0, 0);
+	sys(NR_nanosleep, step, 0, 0, 0);
 }
 
 /* Signal every direct child; gives how many could be signalled. Orphans of the tree are direct
@@ -94,21 +114,21 @@ static int signal_children(int first, int second)
 {
 	char list[CHILDREN_BYTES];
 	int reached = 0, pid = 0;
-	word fd = sys(__NR_openat, AT_FDCWD_, "/proc/thread-self/children", 0, 0);
+	word fd = sys(NR_openat, AT_FDCWD_, "/proc/thread-self/children", 0, 0);
 	if (fd < 0)
 		return 0;
-	word length = sys(__NR_read, fd, list, sizeof list, 0);
-	sys(__NR_close, fd, 0, 0, 0);
+	word length = sys(NR_read, fd, list, sizeof list, 0);
+	sys(NR_close, fd, 0, 0, 0);
 	for (word i = 0; i < length; i++) {
 		if (list[i] >= '0' && list[i] <= '9') {
 			pid = pid * 10 + (list[i] - '0');
 			continue;
 		}
 		/* A number without its blank was cut off by the buffer: never used. */
-		if (pid > 1 && sys(__NR_kill, pid, first, 0, 0) == 0) {
+		if (pid > 1 && sys(NR_kill, pid, first, 0, 0) == 0) {
 			reached++;
 			if (second)
-				sys(__NR_kill, pid, second, 0, 0);
+				sys(NR_kill, pid, second, 0, 0);
 		}
 		pid = 0;
 	}
@@ -120,7 +140,7 @@ static int reaped_all(void)
 {
 	int status;
 	for (;;) {
-		word pid = sys(__NR_wait4, -1, &status, WNOHANG_ | WALL_, 0);
+		word pid = sys(NR_wait4, -1, &status, WNOHANG_ | WALL_, 0);
 		if (pid == -ECHILD_)
 			return 1;
 		if (pid <= 0 && pid != -EINTR_)

@@ -45,16 +45,16 @@ static int equal(const char *a, const char *b)
  * never hang up and a pipe to the program would never end. */
 static void let_go_of_descriptors(void)
 {
-	word null = sys(__NR_openat, AT_FDCWD_, "/dev/null", O_RDWR_, 0);
+	word null = sys(NR_openat, AT_FDCWD_, "/dev/null", O_RDWR_, 0);
 	for (int fd = 0; fd < 3; fd++) {
 		if (null < 0)
-			sys(__NR_close, fd, 0, 0, 0);
+			sys(NR_close, fd, 0, 0, 0);
 		else if (null != fd)
-			sys(__NR_dup3, null, fd, 0, 0);
+			sys(NR_dup3, null, fd, 0, 0);
 	}
-	if (sys(__NR_close_range, 3, ~0U, 0, 0) < 0)
+	if (sys(NR_close_range, 3, ~0U, 0, 0) < 0)
 		for (int fd = 3; fd < 1024; fd++)
-			sys(__NR_close, fd, 0, 0, 0);
+			sys(NR_close, fd, 0, 0, 0);
 }
 
 /* A stray signal must not take the init away before its program: nobody could then tell how the
@@ -64,7 +64,7 @@ static void ignore_signals(void)
 	static const unsigned char ignored[] = { 1, 2, 3, 10, 12, 13, 14, 15, 20, 21, 22 };
 	for (unsigned i = 0; i < sizeof ignored; i++) {
 		word action[4] = { 1 /* SIG_IGN */, 0, 0, 0 };
-		sys(__NR_rt_sigaction, ignored[i], action, 0, 8);
+		sys(NR_rt_sigaction, ignored[i], action, 0, 8);
 	}
 }
 
@@ -95,7 +95,7 @@ static void tell_and_leave(int status)
 		*end++ = '0' + by % 10;
 		*end = 0;
 	}
-	sys(__NR_prctl, PR_SET_NAME_, name, 0, 0);
+	sys(NR_prctl, PR_SET_NAME_, name, 0, 0);
 	leave(by ? 128 + by : (status >> 8) & 0xff);
 }
 
@@ -105,20 +105,20 @@ static void default_signals(void)
 {
 	word action[4] = { 0 /* SIG_DFL */, 0, 0, 0 };
 	for (int number = 1; number <= 64; number++)
-		sys(__NR_rt_sigaction, number, action, 0, 8);
+		sys(NR_rt_sigaction, number, action, 0, 8);
 }
 
 static void become_program(int status_fd, char **program, char **environment)
 {
 	int report = 0;
 	default_signals();
-	sys(__NR_setsid, 0, 0, 0, 0);
-	sys(__NR_ioctl, 0, TIOCSCTTY_, 0, 0);
+	sys(NR_setsid, 0, 0, 0, 0);
+	sys(NR_ioctl, 0, TIOCSCTTY_, 0, 0);
 	if (status_fd >= 0)
-		sys(__NR_write, status_fd, &report, sizeof report, 0);
-	report = -sys(__NR_execve, program[0], program + 1, environment, 0);
+		sys(NR_write, status_fd, &report, sizeof report, 0);
+	report = -sys(NR_execve, program[0], program + 1, environment, 0);
 	if (status_fd >= 0)
-		sys(__NR_write, status_fd, &report, sizeof report, 0);
+		sys(NR_write, status_fd, &report, sizeof report, 0);
 	leave(127);
 }
 
@@ -138,25 +138,25 @@ __attribute__((used, noreturn)) static void start(word *stack)
 	if (at + 2 >= count)
 		leave(64);
 	/* Started by descriptor, the name would be a number. */
-	sys(__NR_prctl, PR_SET_NAME_, "hold-init", 0, 0);
+	sys(NR_prctl, PR_SET_NAME_, "hold-init", 0, 0);
 	if (subreaper)
-		sys(__NR_prctl, PR_SET_CHILD_SUBREAPER_, 1, 0, 0);
+		sys(NR_prctl, PR_SET_CHILD_SUBREAPER_, 1, 0, 0);
 	if (status_fd >= 0)
-		sys(__NR_fcntl, status_fd, F_SETFD_, ST_CLOEXEC, 0);
+		sys(NR_fcntl, status_fd, F_SETFD_, ST_CLOEXEC, 0);
 
-	word program = sys(__NR_clone, SIGCHLD_, 0, 0, 0);
+	word program = sys(NR_clone, SIGCHLD_, 0, 0, 0);
 	if (program == 0)
 		become_program(status_fd, arguments + at + 1, environment);
 	if (program < 0) {
 		int report = -program;
 		if (status_fd >= 0)
-			sys(__NR_write, status_fd, &report, sizeof report, 0);
+			sys(NR_write, status_fd, &report, sizeof report, 0);
 		leave(71);
 	}
 	ignore_signals();
 	let_go_of_descriptors();
 	for (;;) {
-		word pid = sys(__NR_wait4, -1, &status, WALL_, 0);
+		word pid = sys(NR_wait4, -1, &status, WALL_, 0);
 		if (pid == program)
 			break;
 		if (pid == -ECHILD_)	/* cannot be: the program is ours until reaped */

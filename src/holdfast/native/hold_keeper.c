@@ -106,16 +106,21 @@ static byte buffers[2][MESSAGE_MAX] __attribute__((aligned(PAGE)));
 static word touched[2];
 static int spare;
 
-__attribute__((used, optimize("no-tree-loop-distribute-patterns")))
-void *memset(void *at, int value, u64 count)
+/* The compiler may call these two for what is written otherwise, but not within themselves. */
+#if defined(__clang__)
+#define LOOP __attribute__((used))
+#else
+#define LOOP __attribute__((used, optimize("no-tree-loop-distribute-patterns")))
+#endif
+
+LOOP void *memset(void *at, int value, u64 count)
 {
 	for (byte *to = at; count--; )
 		*to++ = (byte)value;
 	return at;
 }
 
-__attribute__((used, optimize("no-tree-loop-distribute-patterns")))
-void *memcpy(void *at, const void *from, u64 count)
+LOOP void *memcpy(void *at, const void *from, u64 count)
 {
 	byte *to = at;
 	for (const byte *source = from; count--; )
@@ -126,13 +131,13 @@ void *memcpy(void *at, const void *from, u64 count)
 static void close_fd(int fd)
 {
 	if (fd >= 0)
-		sys(__NR_close, fd, 0, 0, 0);
+		sys(NR_close, fd, 0, 0, 0);
 }
 
 static void finish(void)
 {
 	/* The listener is still ours: nobody can have bound another one to this path. */
-	sys(__NR_unlinkat, AT_FDCWD_, keeper.path, 0, 0);
+	sys(NR_unlinkat, AT_FDCWD_, keeper.path, 0, 0);
 	kill_children();
 	leave(0);
 }
@@ -141,7 +146,7 @@ static void finish(void)
 
 static word send(struct message *message)
 {
-	return sys(__NR_sendmsg, keeper.connection, message, MSG_DONTWAIT_ | MSG_NOSIGNAL_, 0);
+	return sys(NR_sendmsg, keeper.connection, message, MSG_DONTWAIT_ | MSG_NOSIGNAL_, 0);
 }
 
 static void describe(struct news *news, byte kind)
@@ -151,7 +156,7 @@ static void describe(struct news *news, byte kind)
 	news->by = keeper.by;
 	news->status = keeper.status;
 	news->session_pid = keeper.session;
-	news->keeper_pid = (int)sys(__NR_getpid, 0, 0, 0, 0);
+	news->keeper_pid = (int)sys(NR_getpid, 0, 0, 0, 0);
 }
 
 static int tell(byte kind)
@@ -239,7 +244,7 @@ static void set_deadline(u64 deadline_ns)
 {
 	u64 timer[4] = { 0, 0, deadline_ns / 1000000000, deadline_ns % 1000000000 };
 	keeper.deadline_ns = deadline_ns;
-	sys(__NR_timerfd_settime, keeper.timer, TIMER_ABSTIME_, timer, 0);
+	sys(NR_timerfd_settime, keeper.timer, TIMER_ABSTIME_, timer, 0);
 }
 
 /* Whether the descriptors that came along are ours now. */
@@ -293,7 +298,7 @@ static void hear(void)
 					   .control = &control, .control_length = sizeof control };
 		byte *data = buffers[spare];
 		int count = 0, into = spare;
-		word length = sys(__NR_recvmsg, keeper.connection, &message,
+		word length = sys(NR_recvmsg, keeper.connection, &message,
 				  MSG_DONTWAIT_ | MSG_CLOEXEC_, 0);
 		if (length == -EAGAIN_ || length == -EINTR_)
 			return;
@@ -308,7 +313,7 @@ static void hear(void)
 		if (length <= 0) {
 			disconnect();
 		} else if (touched[spare] > PAGE) {	/* a large one may be the last for long */
-			sys(__NR_madvise, buffers[spare], MESSAGE_MAX, MADV_DONTNEED_, 0);
+			sys(NR_madvise, buffers[spare], MESSAGE_MAX, MADV_DONTNEED_, 0);
 			touched[spare] = 0;
 		}
 	}
@@ -317,10 +322,10 @@ static void hear(void)
 static void meet(void)
 {
 	int peer[3], size = sizeof peer;
-	word fd = sys(__NR_accept4, keeper.listener, 0, 0, NONBLOCK_CLOEXEC_);
+	word fd = sys(NR_accept4, keeper.listener, 0, 0, NONBLOCK_CLOEXEC_);
 	if (fd < 0)
 		return;
-	if (sys6(__NR_getsockopt, fd, SOL_SOCKET_, SO_PEERCRED_, (word)peer, (word)&size, 0) < 0
+	if (sys6(NR_getsockopt, fd, SOL_SOCKET_, SO_PEERCRED_, (word)peer, (word)&size, 0) < 0
 	    || (peer[1] != 0 && peer[1] != keeper.uid)) {
 		close_fd((int)fd);
 		return;
@@ -345,10 +350,10 @@ static int signal_by_name(int pid)
 	for (const char *rest = "/comm"; *rest; )
 		path[at++] = *rest++;
 	path[at] = 0;
-	word fd = sys(__NR_openat, AT_FDCWD_, path, 0, 0);
+	word fd = sys(NR_openat, AT_FDCWD_, path, 0, 0);
 	if (fd < 0)
 		return 0;
-	word length = sys(__NR_read, fd, name, sizeof name - 1, 0);
+	word length = sys(NR_read, fd, name, sizeof name - 1, 0);
 	close_fd((int)fd);
 	const char *wanted = "hold:sig";
 	int i = 0;
@@ -363,15 +368,15 @@ static int signal_by_name(int pid)
 static void reap(void)
 {
 	byte read_off[128];
-	while (sys(__NR_read, keeper.signals, read_off, sizeof read_off, 0) > 0)
+	while (sys(NR_read, keeper.signals, read_off, sizeof read_off, 0) > 0)
 		;
 	for (;;) {
 		int info[32] = { 0 }, status = 0;
-		if (sys6(__NR_waitid, P_ALL_, 0, (word)info, WEXITED_ | WNOHANG_ | WNOWAIT_ | WALL_, 0, 0)
+		if (sys6(NR_waitid, P_ALL_, 0, (word)info, WEXITED_ | WNOHANG_ | WNOWAIT_ | WALL_, 0, 0)
 		    < 0 || !info[4])
 			return;
 		int pid = info[4], by_name = pid == keeper.session ? signal_by_name(pid) : 0;
-		sys(__NR_wait4, pid, &status, WALL_, 0);
+		sys(NR_wait4, pid, &status, WALL_, 0);
 		if (pid != keeper.session || keeper.has_status)
 			continue;
 		int by_signal = by_name ? by_name : status & 0x7f;
@@ -388,12 +393,12 @@ static void check_deadline(void)
 	u64 now[2], expirations;
 	if (!keeper.deadline_ns)
 		return;
-	sys(__NR_read, keeper.timer, &expirations, sizeof expirations, 0);
-	sys(__NR_clock_gettime, CLOCK_BOOTTIME_, now, 0, 0);
+	sys(NR_read, keeper.timer, &expirations, sizeof expirations, 0);
+	sys(NR_clock_gettime, CLOCK_BOOTTIME_, now, 0, 0);
 	if (now[0] * 1000000000 + now[1] < keeper.deadline_ns)
 		return;
 	set_deadline(0);
-	sys(__NR_write, keeper.freezer, "1", 1, 0);
+	sys(NR_write, keeper.freezer, "1", 1, 0);
 	keeper.deposit.output = LEAVE;	/* what is frozen is another's to show, perhaps */
 	keeper.tell_froze = 1;
 }
@@ -402,7 +407,7 @@ static void check_deadline(void)
 
 static word splice(int from, int to, u64 length)
 {
-	return sys6(__NR_splice, from, 0, to, 0, (word)length, SPLICE_NONBLOCK_);
+	return sys6(NR_splice, from, 0, to, 0, (word)length, SPLICE_NONBLOCK_);
 }
 
 /* The conduit's bytes into the ring. The ring's own note of its head may be one transfer behind the
@@ -412,22 +417,22 @@ static int store(void)
 	int conduit = keeper.fds[keeper.deposit.conduit], ring = keeper.fds[keeper.deposit.ring];
 	u64 head, capacity = keeper.deposit.capacity;
 	int waiting = 0;
-	if (sys(__NR_pread64, ring, &head, sizeof head, keeper.deposit.head_at) != sizeof head)
+	if (sys(NR_pread64, ring, &head, sizeof head, keeper.deposit.head_at) != sizeof head)
 		return 0;
-	word position = sys(__NR_lseek, ring, 0, SEEK_CUR_, 0);
+	word position = sys(NR_lseek, ring, 0, SEEK_CUR_, 0);
 	if (position < (word)keeper.deposit.data_at)
 		return 0;
 	u64 at = ((u64)position - keeper.deposit.data_at) % capacity;
 	head += (at + capacity - head % capacity) % capacity;
-	sys(__NR_ioctl, conduit, FIONREAD_, &waiting, 0);
+	sys(NR_ioctl, conduit, FIONREAD_, &waiting, 0);
 	for (;;) {
-		if (sys(__NR_pwrite64, ring, &head, sizeof head, keeper.deposit.head_at) < 0)
+		if (sys(NR_pwrite64, ring, &head, sizeof head, keeper.deposit.head_at) < 0)
 			return 0;
 		if (waiting <= 0)
 			return 1;
 		at = head % capacity;
 		if (at == 0)
-			sys(__NR_lseek, ring, keeper.deposit.data_at, SEEK_SET_, 0);
+			sys(NR_lseek, ring, keeper.deposit.data_at, SEEK_SET_, 0);
 		u64 room = capacity - at;
 		word moved = splice(conduit, ring, (u64)waiting < room ? (u64)waiting : room);
 		if (moved <= 0)
@@ -454,7 +459,7 @@ static int keep_output(int master)
 
 static int drop_output(int master)
 {
-	word count = sys(__NR_read, master, buffers[spare], PAGE, 0);
+	word count = sys(NR_read, master, buffers[spare], PAGE, 0);
 	return count > 0 || count == -EAGAIN_;
 }
 
@@ -481,34 +486,34 @@ static void close_others(u32 one, u32 other)
 {
 	u32 low = one < other ? one : other, high = one < other ? other : one;
 	if (low > 3)
-		sys(__NR_close_range, 3, low - 1, 0, 0);
+		sys(NR_close_range, 3, low - 1, 0, 0);
 	if (high - low > 1)
-		sys(__NR_close_range, low + 1, high - 1, 0, 0);
-	sys(__NR_close_range, high + 1, ~0U, 0, 0);
+		sys(NR_close_range, low + 1, high - 1, 0, 0);
+	sys(NR_close_range, high + 1, ~0U, 0, 0);
 }
 
 static void prepare(void)
 {
 	u64 all = ~0UL, child = 1UL << (SIGCHLD_ - 1);
-	sys(__NR_rt_sigprocmask, 0, &all, 0, 8);
-	keeper.signals = (int)sys(__NR_signalfd4, -1, &child, 8, NONBLOCK_CLOEXEC_);
-	keeper.timer = (int)sys(__NR_timerfd_create, CLOCK_BOOTTIME_, NONBLOCK_CLOEXEC_, 0, 0);
+	sys(NR_rt_sigprocmask, 0, &all, 0, 8);
+	keeper.signals = (int)sys(NR_signalfd4, -1, &child, 8, NONBLOCK_CLOEXEC_);
+	keeper.timer = (int)sys(NR_timerfd_create, CLOCK_BOOTTIME_, NONBLOCK_CLOEXEC_, 0, 0);
 	keeper.freezer = -1;
-	keeper.uid = (int)sys(__NR_geteuid, 0, 0, 0, 0);
-	sys(__NR_prctl, PR_SET_NAME_, "hold-keeper", 0, 0);
-	sys(__NR_prctl, PR_SET_CHILD_SUBREAPER_, 1, 0, 0);
-	sys(__NR_setsid, 0, 0, 0, 0);
-	sys(__NR_chdir, "/", 0, 0, 0);
+	keeper.uid = (int)sys(NR_geteuid, 0, 0, 0, 0);
+	sys(NR_prctl, PR_SET_NAME_, "hold-keeper", 0, 0);
+	sys(NR_prctl, PR_SET_CHILD_SUBREAPER_, 1, 0, 0);
+	sys(NR_setsid, 0, 0, 0, 0);
+	sys(NR_chdir, "/", 0, 0, 0);
 	/* A machine without memory should end programs, not the custody of them. Not permitted to
 	 * everybody, and then nothing is lost. */
-	word adjustment = sys(__NR_openat, AT_FDCWD_, "/proc/self/oom_score_adj", O_WRONLY_, 0);
+	word adjustment = sys(NR_openat, AT_FDCWD_, "/proc/self/oom_score_adj", O_WRONLY_, 0);
 	if (adjustment >= 0)
-		sys(__NR_write, adjustment, "-900", 4, 0);
+		sys(NR_write, adjustment, "-900", 4, 0);
 	close_fd((int)adjustment);
-	word null = sys(__NR_openat, AT_FDCWD_, "/dev/null", O_RDWR_, 0);
+	word null = sys(NR_openat, AT_FDCWD_, "/dev/null", O_RDWR_, 0);
 	for (int fd = 0; fd < 3 && null >= 0; fd++)
 		if (null != fd)
-			sys(__NR_dup3, null, fd, 0, 0);
+			sys(NR_dup3, null, fd, 0, 0);
 	if (null > 2)
 		close_fd((int)null);
 }
@@ -536,7 +541,7 @@ __attribute__((used, noreturn)) static void start(word *stack)
 		/* Once it has ended, nothing more comes; until then its terminal may be opened again. */
 		int again = keeper.resting && !keeper.has_status && master_fd() >= 0;
 		word pause[2] = { LOOK_AGAIN_MS / 1000, LOOK_AGAIN_MS % 1000 * 1000000 };
-		word ready = sys6(__NR_ppoll, (word)polled, 5, again ? (word)pause : 0, 0, 8, 0);
+		word ready = sys6(NR_ppoll, (word)polled, 5, again ? (word)pause : 0, 0, 8, 0);
 		if (ready == 0)
 			keeper.resting = 0;
 		if (ready <= 0)

@@ -590,6 +590,9 @@ class LiveSession:
 
     def frozen_by_keeper(self) -> None:
         """It had no word of the lease in time. Ours may have been on its way."""
+        log.warning(
+            "session %s: its lease was not renewed in time; its keeper froze it", self.spec.id
+        )
         if not self.is_closed and self.lease_allows():  # else it is fenced by now
             self.keeper.output(self._output_mode())
             self.halts.reconcile()
