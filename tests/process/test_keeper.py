@@ -111,7 +111,6 @@ def test_daemons_that_come_and_go_amid_output_lose_and_double_nothing(tmp_path: 
         assert session.ring.copy(0, session.ring.head) == expected
 
 
-@pytest.mark.requirement("A5")
 @pytest.mark.parametrize("told", ["deposit", "later"])
 def test_what_is_printed_in_a_blind_turn_is_read_and_kept_nowhere(
     tmp_path: Path, told: str

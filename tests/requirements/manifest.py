@@ -1050,6 +1050,15 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "gap is held up to a named bound; what rolled off is counted.",
         tests=(
             *_in(
+                "faults/test_custody",
+                "test_all_three_at_once_output_of_the_gap_and_statuses_are_there_afterwards",
+            ),
+            *_in(
+                "process/test_keeper",
+                "test_output_of_a_gap_is_in_the_ring_and_no_program_waits",
+                "test_daemons_that_come_and_go_amid_output_lose_and_double_nothing",
+            ),
+            *_in(
                 "faults/test_slow_clients",
                 "test_a_reader_that_never_reads_costs_bounded_memory_and_no_speed",
                 "test_a_stopped_client_gets_a_correct_screen_when_it_goes_on",
