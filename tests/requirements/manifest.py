@@ -72,6 +72,11 @@ REQUIREMENTS: tuple[Requirement, ...] = (
                 "test_daemons_that_come_and_go_amid_output_lose_and_double_nothing",
             ),
             *_in(
+                "privileged/test_out_of_memory",
+                "test_out_of_memory_the_kernel_ends_the_program_that_took_it",
+                "test_keepers_and_supervisor_are_protected_where_that_is_permitted_and_sessions_never",
+            ),
+            *_in(
                 "faults/test_storage",
                 "test_a_start_that_fails_at_its_last_step_leaves_the_daemon_and_nothing_else",
                 "test_a_full_disk_refuses_new_sessions_and_keeps_the_living_and_their_ends",

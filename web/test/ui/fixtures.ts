@@ -106,6 +106,7 @@ export function session(name: string, change: Partial<SessionInfo> = {}): Sessio
     unrecorded: '',
     pruned_at: null,
     residency: null,
+    keeper_pid: 0,
     ...change,
   }
 }
