@@ -91,20 +91,18 @@ def pump(self, master, budget):
 assert output_ring.Ring.pump and output_ring.Ring._drain
 output_ring.Ring.pump = pump
 """,
-    # The head is not noted and the file position not asked: stored output is overwritten.
+    # The head is noted only now and then and the file position not asked: stored output is
+    # overwritten. (Rounded when it is read: the keeper would note the true one in between.)
     "ring trusts only its noted head": """
 from holdfast.adapters.session_memory import layout, output_ring
 assert output_ring.Ring._recover_head and output_ring.Ring._drain
 def recover(self):
-    head = self._words[layout.HEAD_WORD]
+    head = self._words[layout.HEAD_WORD] = self._words[layout.HEAD_WORD] // 16384 * 16384
     os.lseek(self.memfd, layout.DATA_AT + head % self.capacity, os.SEEK_SET)
     return head
 def drain(self, waiting):
-    noted = self._words[layout.HEAD_WORD]
     real(self, waiting)
-    stored, self._words[layout.HEAD_WORD] = self._words[layout.HEAD_WORD], noted
     moment()
-    self._words[layout.HEAD_WORD] = stored
 real = output_ring.Ring._drain
 output_ring.Ring._recover_head = recover
 output_ring.Ring._drain = drain

@@ -263,11 +263,13 @@ def test_after_host_death_it_is_discontinued_and_its_successor_says_whom_it_foll
     hold.ok("up", "-d")
     judged = hold.json("status", "lost")
     assert (judged["status"], judged["verdict"]) == ("continuous", "intact")
-    assert (judged["discontinued"], judged["reason"]) == (True, "its host died")
+    assert (judged["discontinued"], judged["reason"]) == (True, "its keeper died")
     assert (judged["closed_by"], judged["statement"]) == ("discontinued", "entry")
     assert judged["signed_through"] == judged["records"]
     after = judged["discontinued_after"]
-    said = f"discontinued: its host died; said by its last entry; trustworthy through entry {after}"
+    said = (
+        f"discontinued: its keeper died; said by its last entry; trustworthy through entry {after}"
+    )
     assert said in hold.ok("status", "lost").splitlines()
     assert hold.json("show", session)["state"] == "ended"
     hold.fails("session_ended", "send", "lost", "x")
@@ -301,11 +303,11 @@ def test_a_damaged_journal_gets_its_signed_statement_beside_it(lost: tuple[Hold,
     assert (judged["status"], judged["broken_at"]) == ("unverifiable", 3)
     assert (judged["discontinued"], judged["statement"]) == (True, "beside")
     assert judged["discontinued_after"] == 2
-    assert "its host died" in judged["reason"]
+    assert "its keeper died" in judged["reason"]
     said = hold.ok("status", "lost")
     assert "said by a signed statement beside it; trustworthy through entry 2" in said
     beside = directory / "journal.discontinued"
-    spoil(beside, lambda text: text.replace(b"its host died", b"all is well  "))
+    spoil(beside, lambda text: text.replace(b"its keeper died", b"all is well  "))
     for judged in (hold.json("status", "lost"), verified(hold, directory, session)[1]):
         assert (judged["discontinued"], judged["statement"]) == (False, "invalid")
     beside.write_bytes(b"not even JSON")
