@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import random
 import signal
 import threading
 import time
+from collections.abc import Callable
 
 import pytest
 
@@ -29,10 +31,41 @@ KILLS = 50
 SEED = 20_251_115
 
 
+def kill_daemons(host: FaultHost, chance: random.Random) -> None:
+    """Again and again; some die while they start."""
+    victims = set()
+    for _ in range(KILLS):
+        victims.add(killed := host.kill_daemon())
+        if chance.random() < 0.8:  # else the next dies while it starts
+            host.wait_new_daemon(killed)
+        time.sleep(chance.uniform(0, 0.25))  # the instant of the kill is what is random here
+    host.wait_new_daemon(killed)
+    # One that had not been waited for may have been the same that was dying already.
+    assert host.client().host().restarts >= len(victims) > KILLS // 2
+
+
+def kill_anything(host: FaultHost, chance: random.Random) -> None:
+    """Daemon or supervisor, one after the other or both at once; the next command carries on."""
+    for _ in range(KILLS):
+        pids = {"daemon": host.daemon_pid(), "supervisor": host.supervisor_pid()}
+        names = chance.choice((["daemon"], ["supervisor"], ["daemon", "supervisor"]))
+        chance.shuffle(names)
+        for pid in filter(None, (pids[name] for name in names)):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        if chance.random() < 0.7:  # else the next die while they start
+            done = host.hold("ls", "--json")
+            assert done.returncode == 0, done.stderr + host.story()
+        time.sleep(chance.uniform(0, 0.25))  # the instant of the kill is what is random here
+    assert host.hold("ls", "--json").returncode == 0
+
+
 @pytest.mark.requirement("S1", "S3", "M1", "M6")
-@pytest.mark.timeout(150)
-def test_fifty_kills_of_the_daemon_lose_and_repeat_nothing(host: FaultHost) -> None:
-    chance = random.Random(SEED)
+@pytest.mark.timeout(200)
+@pytest.mark.parametrize("storm", [kill_daemons, kill_anything])
+def test_fifty_kills_lose_and_repeat_nothing(
+    host: FaultHost, storm: Callable[[FaultHost, random.Random], None]
+) -> None:
     sessions = [
         NumberedSession.start(host, level, seed)
         for seed, level in enumerate((Level.PLAIN, Level.CONTAINED))
@@ -54,12 +87,7 @@ def test_fifty_kills_of_the_daemon_lose_and_repeat_nothing(host: FaultHost) -> N
     ]
     for thread in threads:
         thread.start()
-    victims = set()
-    for _ in range(KILLS):
-        victims.add(killed := host.kill_daemon())
-        if chance.random() < 0.8:  # else the next dies while it starts
-            host.wait_new_daemon(killed)
-        time.sleep(chance.uniform(0, 0.25))  # the instant of the kill is what is random here
+    storm(host, random.Random(SEED))
     for group in operators.values():
         for operator in group:
             operator.stop.set()
@@ -82,8 +110,6 @@ def test_fifty_kills_of_the_daemon_lose_and_repeat_nothing(host: FaultHost) -> N
         other.join(30)
         assert not other.is_alive()
     assert [fault for other in others for fault in other.faults()] == []
-    # One that had not been waited for may have been the same that was dying already.
-    assert client.host().restarts >= len(victims) > KILLS // 2
     assert_in_order(host, client)
 
 

@@ -226,6 +226,16 @@ def test_without_a_relay_nothing_listens_and_no_link_is_made(host: Relayed) -> N
     assert host.relay_pid() == 0, "what `hold up` said holds for every daemon"
 
 
+def test_what_up_said_of_the_relay_holds_when_another_command_starts_the_host(
+    host: Relayed,
+) -> None:
+    host.ok("up", "-d", "--no-relay")
+    host.shell("main")
+    host.ok("down")
+    assert [each["name"] for each in host.json("ls")] == ["main"]
+    assert host.json("host") == [] and host.relay_pid() == 0
+
+
 def test_the_configuration_turns_it_off_and_on_while_the_host_runs(host: Relayed) -> None:
     config = Path(host.home, "config.toml")
     config.write_text('relay = "off"\n')

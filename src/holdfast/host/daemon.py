@@ -259,8 +259,11 @@ class Daemon:
             return
         log.error("the keeper of %s is gone; the session ends with it", live.spec.id)
         live.kill()
-        if live.spec.place.cgroup:
-            cgroup.kill(live.spec.place.cgroup)
+        live.spawn(self._close_lost(live))
+
+    async def _close_lost(self, live: LiveSession) -> None:
+        if live.spec.place.cgroup:  # which can be removed once it is empty
+            await asyncio.to_thread(cgroup.kill, live.spec.place.cgroup)
         live.main_ended(Ending(lost="its keeper died"))
 
     def release_ended(self, live: LiveSession, stored: Stored) -> None:
