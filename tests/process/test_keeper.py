@@ -194,6 +194,30 @@ def test_it_freezes_at_the_deadline_unless_that_is_extended(tmp_path: Path) -> N
 
 
 @pytest.mark.requirement("F2")
+def test_word_of_the_lease_that_is_under_way_at_the_deadline_counts(tmp_path: Path) -> None:
+    wish = tmp_path / "cgroup.freeze"
+    wish.write_text("0")
+    with kept("cat") as session:
+        session.deposit()
+        session.collect()
+        fd = os.open(wish, os.O_WRONLY)
+        due = boottime.now() + 0.1
+        protocol.send(session.daemon, protocol.lease(due), [fd])
+        os.close(fd)
+        signal.pidfd_send_signal(session.pidfd, signal.SIGSTOP)
+        while boottime.now() < due:
+            os.sched_yield()
+        protocol.send(session.daemon, protocol.lease(due + 1000))
+        protocol.send(session.daemon, protocol.COLLECT)
+        signal.pidfd_send_signal(session.pidfd, signal.SIGCONT)
+        news = session.news()
+        assert news is not None and news.kind == "D" and wish.read_text() == "0"
+        for fd in news.fds:
+            os.close(fd)
+        assert not select.select([session.daemon], [], [], 0.1)[0]
+
+
+@pytest.mark.requirement("F2")
 def test_it_freezes_while_no_daemon_runs_and_shows_nothing_from_there_on(tmp_path: Path) -> None:
     wish = tmp_path / "cgroup.freeze"
     wish.write_text("0")

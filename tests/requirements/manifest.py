@@ -1450,6 +1450,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
             *_in(
                 "process/test_keeper",
                 "test_it_freezes_at_the_deadline_unless_that_is_extended",
+                "test_word_of_the_lease_that_is_under_way_at_the_deadline_counts",
                 "test_it_freezes_while_no_daemon_runs_and_shows_nothing_from_there_on",
             ),
             *_in(
