@@ -199,11 +199,11 @@ def test_word_of_the_lease_that_is_under_way_at_the_deadline_counts(tmp_path: Pa
     wish.write_text("0")
     with kept("cat") as session:
         session.deposit()
-        session.collect()
         fd = os.open(wish, os.O_WRONLY)
-        due = boottime.now() + 0.1
+        due = boottime.now() + 0.2
         protocol.send(session.daemon, protocol.lease(due), [fd])
         os.close(fd)
+        session.collect()  # it has been read
         signal.pidfd_send_signal(session.pidfd, signal.SIGSTOP)
         while boottime.now() < due:
             os.sched_yield()
