@@ -103,7 +103,7 @@ static struct {
 
 /* One receives while the other holds the blob. Pages are taken only as used. */
 static byte buffers[2][MESSAGE_MAX] __attribute__((aligned(PAGE)));
-static word touched[2];
+static byte touched[2];
 static int spare;
 
 /* The compiler may call these two for what is written otherwise, but not within themselves. */
@@ -301,21 +301,20 @@ static void hear(void)
 		word length = sys(NR_recvmsg, keeper.connection, &message,
 				  MSG_DONTWAIT_ | MSG_CLOEXEC_, 0);
 		if (length == -EAGAIN_ || length == -EINTR_)
-			return;
+			break;
 		if (message.control_length >= 16 && length >= 0 && control.type == SCM_RIGHTS_)
 			count = (int)((control.length - 16) / 4);
 		int whole = length > 0 && !(message.flags & (MSG_TRUNC_ | MSG_CTRUNC_));
 		if (!whole || !obey(data, (u64)length, control.fds, count))
 			for (int j = 0; j < count; j++)
 				close_fd(control.fds[j]);
-		if (length > touched[into])
-			touched[into] = length;
-		if (length <= 0) {
+		touched[into] = 1;
+		if (length <= 0)
 			disconnect();
-		} else if (touched[spare] > PAGE) {	/* a large one may be the last for long */
-			sys(NR_madvise, buffers[spare], MESSAGE_MAX, MADV_DONTNEED_, 0);
-			touched[spare] = 0;
-		}
+	}
+	if (touched[spare]) {	/* this may have been the last message for long */
+		sys(NR_madvise, buffers[spare], MESSAGE_MAX, MADV_DONTNEED_, 0);
+		touched[spare] = 0;
 	}
 }
 
@@ -460,6 +459,7 @@ static int keep_output(int master)
 static int drop_output(int master)
 {
 	word count = sys(NR_read, master, buffers[spare], PAGE, 0);
+	touched[spare] = 1;
 	return count > 0 || count == -EAGAIN_;
 }
 

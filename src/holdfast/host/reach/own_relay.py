@@ -1,4 +1,4 @@
-"""The relay that this host runs itself, so that a link works with nothing else set up. The keeper
+"""The relay that this host runs itself, so that a link works with nothing else set up. The supervisor
 starts it and restarts it; here are its options, and the address it then has.
 
 On loopback it has no TLS: nobody is in between. Elsewhere it has a certificate of its own, whose
@@ -47,7 +47,7 @@ class OwnRelay:
         metrics_token: str,
         found: Callable[[RelayAddress | None, RelayAddress], None],
     ) -> None:
-        """`run_relay`: has the keeper run it, by address, ports and options. `found` gets the
+        """`run_relay`: has the supervisor run it, by address, ports and options. `found` gets the
         address that it had before, and its address now."""
         self._state, self._run_relay, self._found = state, run_relay, found
         self._listening = listening(setting)
@@ -57,7 +57,7 @@ class OwnRelay:
         self._said = _STARTING
 
     def start(self) -> None:
-        """Each daemon asks the keeper, which starts one, or leaves the one it has."""
+        """Each daemon asks the supervisor, which starts one, or leaves the one it has."""
         place = self._listening
         if place is None:
             self._run_relay("", [], [])
@@ -75,7 +75,7 @@ class OwnRelay:
         self._run_relay(place.address, ports, words)
 
     def heard(self, url: str, pin: str, why: str) -> None:
-        """From the keeper: where it is now, or why it is not there."""
+        """From the supervisor: where it is now, or why it is not there."""
         if self._listening is None:
             return
         if not url:
