@@ -1,5 +1,5 @@
-"""The relay that this host runs itself, so that a link works with nothing else set up. The supervisor
-starts it and restarts it; here are its options, and the address it then has.
+"""The relay that this host runs itself, so that a link works with nothing else set up. The
+supervisor starts it and restarts it; here are its options, and the address it then has.
 
 On loopback it has no TLS: nobody is in between. Elsewhere it has a certificate of its own, whose
 fingerprint goes into links. A host of root has it give up root where that can be
