@@ -132,7 +132,9 @@ def test_output_cut_off_by_a_kill_is_in_the_ring_once(armed_host: FaultHost, poi
         first = held.index(b"\n") + 1
         numbers = [int(word) for word in held[first:].split(b"\n")[:-2]]
         assert numbers == list(range(numbers[0], numbers[-1] + 1))
-        assert client.screen(info.id).text.split()[-2:] == [str(numbers[-1]), "end"]
+        # While no daemon ran, more may have been printed than the ring holds: then the column in
+        # which a line begins is not known, and one may be broken in two.
+        assert "".join(client.screen(info.id).text.split()).endswith(f"{numbers[-1]}end")
         client.end(info.id)
 
 

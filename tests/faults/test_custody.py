@@ -142,6 +142,36 @@ def test_all_three_at_once_output_of_the_gap_and_statuses_are_there_afterwards(
         host.down()
 
 
+@pytest.mark.requirement("M1")
+@pytest.mark.timeout(60)
+def test_more_than_the_ring_holds_rolls_through_it_in_the_gap_and_the_end_is_shown(
+    host: FaultHost,
+) -> None:
+    client = host.client()
+    done, begin = host.work / "done", host.work / "begin"
+    wait = f"until [ -e {begin} ]; do sleep 0.05; done"
+    script = f"echo first; {wait}; seq {GAP_LINES}; : > {done}; read x; echo more; read y"
+    client.run(["sh", "-c", script], name="printing", ring_bytes=256 << 10)
+    until("it prints", lambda: "first" in client.screen("printing").text or None)
+    pids = host.supervisor_pid(), host.daemon_pid() or 0
+    for number in (signal.SIGSTOP, signal.SIGKILL):
+        for pid in pids:
+            os.kill(pid, number)
+    begin.touch()
+    until("it printed all", lambda: done.exists() or None)
+    client = serving(host)
+    client.send("printing", "\n")
+    shown = until("it goes on", lambda: found if "more" in (found := _screen(client)) else None)
+    assert f"{GAP_LINES - 1}\n{GAP_LINES}\n" in shown
+    held = client.show("printing")
+    assert held.output_offset - held.held_from == 256 << 10
+    assert "Traceback" not in host.log()
+
+
+def _screen(client: Host) -> str:
+    return "\n".join(line.rstrip() for line in client.screen("printing").text.splitlines())
+
+
 @pytest.mark.requirement("S1")
 @pytest.mark.timeout(60)
 def test_a_daemon_that_hangs_is_killed_before_another_serves_its_sessions(

@@ -80,6 +80,33 @@ def test_scrollback_comes_back_after_a_flood_was_skipped() -> None:
     assert lines == [f"line {n}" for n in range(first, 200_000)]
 
 
+@pytest.mark.parametrize("mode", [b"", b"\x1b[?1049h"], ids=["usual", "alternate screen"])
+def test_what_a_keeper_let_roll_off_in_a_gap_is_missed_and_the_end_is_shown(mode: bytes) -> None:
+    ring = Ring.create(RING)
+    view, whole = View(ring, SIZE, GhosttyScreen), GhosttyScreen(SIZE)
+    feed_both(view, ring, whole, b"before\r\n" + mode)
+    view.text()
+    view.close(keep=True)
+
+    def moved(data: bytes) -> None:
+        for start in range(0, len(data), 8192):
+            os.write(ring.conduit, data[start : start + 8192])
+            ring.recover()
+
+    moved(b"".join(b"line %d\r\n" % number for number in range(20_000)))  # by the keeper
+    again = View(ring, SIZE, GhosttyScreen)
+    for number in range(100):  # a new daemon, which nobody asks for a screen yet
+        moved(b"more %d\r\n" % number * 100)
+        if ring.head - again.offset > again.lag_max:
+            again.make_room()
+    lines = again.text().splitlines()
+    assert [line.strip() for line in lines if line.strip()][-20:] == ["more 99"] * 20
+    assert again.mode(1049) == bool(mode), "what was on before the gap is on after it"
+    again.close()
+    whole.close()
+    ring.close()
+
+
 def test_a_long_flood_is_really_skipped() -> None:
     ring = Ring.create(RING)
     fed = 0

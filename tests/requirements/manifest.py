@@ -1057,6 +1057,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
             *_in(
                 "faults/test_custody",
                 "test_all_three_at_once_output_of_the_gap_and_statuses_are_there_afterwards",
+                "test_more_than_the_ring_holds_rolls_through_it_in_the_gap_and_the_end_is_shown",
             ),
             *_in(
                 "process/test_keeper",

@@ -45,11 +45,14 @@ class View:
         self._thin = False  # lines were skipped that belong into the scrollback
         checkpoint = ring.load_checkpoint()
         self._checkpoint = checkpoint[0] if checkpoint else 0
-        self.offset = self._checkpoint  # of the screen; without a screen, where feeding will begin
+        # Of the screen; without one, where feeding will begin. A keeper moves output whether or
+        # not the screen still needs what rolls off.
+        self.offset = max(self._checkpoint, ring.tail)
         self._looked = self.offset  # output from `offset` to here is known to only scroll
 
     def make_room(self) -> None:
         """The lag is over `lag_max`: the ring is filling with what the screen still needs."""
+        self.offset = max(self.offset, self._ring.tail)
         if not self._skip():
             self.catch_up()
 
@@ -68,6 +71,7 @@ class View:
     def catch_up(self) -> bytes:
         """Feed the screen all complete output; gives the emulator's answers to queries in it."""
         screen = self._screen_now()
+        self.offset = max(self.offset, self._ring.tail)
         if self._ring.head - self.offset > 2 * self._kept:
             self._skip()
         if self.offset < self._ring.head:
