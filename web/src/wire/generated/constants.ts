@@ -78,7 +78,6 @@ export type ErrorCode =
   | 'session_ended'
   | 'session_halted'
   | 'session_pruned'
-  | 'sessions_live'
   | 'storage_failed'
   | 'timed_out'
   | 'turn_held'

@@ -382,6 +382,7 @@ export const sessionInfo = record({
   lease: optional(leaseInfo), // of a re-homeable session; null: it is pinned to its host
   present: withDefault(list(attendee), []), // who is attached, first come first; of many the first 64
   unrecorded: withDefault(text, ''), // why its journal does not have everything that happened; empty when it has
+  keeper_pid: withDefault(int, 0), // process id of its keeper, whose death ends it; 0 when ended
   pruned_at: optional(float), // when journal and output of the ended session were removed from disk, seconds since 1970; null while they are there
   residency: optional(residency), // what it costs now; null unless it was asked for: by `show`, and by `list` with `residency`
 })
