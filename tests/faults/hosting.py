@@ -130,14 +130,15 @@ class FaultHost:
 
     def daemon_pid(self) -> int | None:
         """The daemon there is at this instant, ready or not."""
-        return next(
-            (
-                pid
-                for pid in children(self.supervisor_pid())
-                if "holdfast.host" in command_line(pid)
-            ),
-            None,
-        )
+        return self._started("holdfast.host")
+
+    def relay_pid(self) -> int | None:
+        """The same of its own relay."""
+        return self._started("holdfast.relay")
+
+    def _started(self, module: str) -> int | None:
+        found = children(self.supervisor_pid())
+        return next((pid for pid in found if module in command_line(pid)), None)
 
     def kill_daemon(self) -> int:
         pid = until("there is a daemon", self.daemon_pid)

@@ -43,13 +43,15 @@ class NumberedSession:
     process: ProcessKey
 
     @classmethod
-    def start(cls, host: FaultHost, level: Level, seed: int) -> NumberedSession:
+    def start(
+        cls, host: FaultHost, level: Level, seed: int, ring_bytes: int = RING_BYTES
+    ) -> NumberedSession:
         lines = host.work / f"lines-{level}-{seed}"
         with host.client() as client:
             info = client.run(
                 [sys.executable, "-S", PROGRAM, str(lines), str(seed)],
                 level=level,
-                ring_bytes=RING_BYTES,
+                ring_bytes=ring_bytes,
             )
             until("it prints", lambda: client.show(info.id).output_offset)
         process = process_key(info.pid)

@@ -6,6 +6,7 @@ import contextlib
 import os
 import random
 import signal
+import subprocess
 import threading
 import time
 from collections.abc import Callable
@@ -14,7 +15,7 @@ import pytest
 
 from faults.bystanders import Attacher, Executor, Runner
 from faults.crash_points import customized_host
-from faults.hosting import FaultHost, is_alive, until
+from faults.hosting import HOLD, FaultHost, is_alive, until
 from faults.leftovers import assert_in_order
 from faults.numbered import (
     CarefulOperator,
@@ -25,9 +26,12 @@ from faults.numbered import (
     input_faults,
     stream_faults,
 )
+from holdfast.model.limits import RING_MAX_BYTES
 from holdfast.model.state import Level
 
 KILLS = 50
+ANY_KILLS = 500  # of processes, several of them at once
+CLIENTS = 2
 SEED = 20_251_115
 
 
@@ -45,29 +49,65 @@ def kill_daemons(host: FaultHost, chance: random.Random) -> None:
 
 
 def kill_anything(host: FaultHost, chance: random.Random) -> None:
-    """Daemon or supervisor, one after the other or both at once; the next command carries on."""
-    for _ in range(KILLS):
-        pids = {"daemon": host.daemon_pid(), "supervisor": host.supervisor_pid()}
-        names = chance.choice((["daemon"], ["supervisor"], ["daemon", "supervisor"]))
-        chance.shuffle(names)
-        for pid in filter(None, (pids[name] for name in names)):
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
-        if chance.random() < 0.7:  # else the next die while they start
-            done = host.hold("ls", "--json")
-            assert done.returncode == 0, done.stderr + host.story()
-        time.sleep(chance.uniform(0, 0.25))  # the instant of the kill is what is random here
-    assert host.hold("ls", "--json").returncode == 0
+    """Daemon, relay, supervisor and clients, one after the other or several at once; the next
+    command carries on."""
+    clients: list[subprocess.Popen[bytes]] = []
+    killed = 0
+    try:
+        while killed < ANY_KILLS:
+            while len(clients) < CLIENTS:
+                clients.append(_client(host))
+            pids = {
+                "daemon": host.daemon_pid(),
+                "relay": host.relay_pid(),
+                "supervisor": host.supervisor_pid(),
+                "client": chance.choice(clients).pid,
+            }
+            there = [pid for pid in pids.values() if pid is not None]
+            for pid in chance.sample(there, chance.randint(1, len(there))):
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+                    killed += 1
+            clients = [client for client in clients if client.poll() is None]
+            if chance.random() < 0.5:  # else the next die while they start
+                done = host.hold("ls", "--json")
+                assert done.returncode == 0, done.stderr + host.story()
+            time.sleep(chance.uniform(0, 0.1))  # the instant of the kill is what is random here
+        assert host.hold("ls", "--json").returncode == 0
+    finally:
+        for client in clients:
+            client.kill()
+            client.wait()
+
+
+def _client(host: FaultHost) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        [HOLD, "watch", "--json"],
+        env=host.environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
 
 
 @pytest.mark.requirement("S1", "S3", "M1", "M6")
-@pytest.mark.timeout(200)
-@pytest.mark.parametrize("storm", [kill_daemons, kill_anything])
-def test_fifty_kills_lose_and_repeat_nothing(
-    host: FaultHost, storm: Callable[[FaultHost, random.Random], None]
+@pytest.mark.timeout(400)
+@pytest.mark.parametrize(
+    ("storm", "relay"), [(kill_daemons, "off"), (kill_anything, "127.0.0.1")], ids=["daemon", "any"]
+)
+def test_hundreds_of_kills_lose_and_repeat_nothing(
+    storm: Callable[[FaultHost, random.Random], None], relay: str
 ) -> None:
+    host = FaultHost({"HOLDFAST_RELAY": relay})
+    try:
+        _survives(host.up(), storm)
+    finally:
+        host.down()
+
+
+def _survives(host: FaultHost, storm: Callable[[FaultHost, random.Random], None]) -> None:
     sessions = [
-        NumberedSession.start(host, level, seed)
+        NumberedSession.start(host, level, seed, RING_MAX_BYTES)
         for seed, level in enumerate((Level.PLAIN, Level.CONTAINED))
     ]
     operators: dict[str, list[InputOperator]] = {

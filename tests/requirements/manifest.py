@@ -92,7 +92,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
             ),
             *_in(
                 "faults/test_daemon_kills",
-                "test_fifty_kills_lose_and_repeat_nothing",
+                "test_hundreds_of_kills_lose_and_repeat_nothing",
                 "test_a_child_that_outlives_its_daemon_does_not_confuse_the_supervisor",
             ),
             *_in(
@@ -240,7 +240,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
             ),
             *_in(
                 "faults/test_daemon_kills",
-                "test_fifty_kills_lose_and_repeat_nothing",
+                "test_hundreds_of_kills_lose_and_repeat_nothing",
             ),
             *_in(
                 "faults/test_crash_points",
@@ -1091,7 +1091,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
             ),
             *_in(
                 "faults/test_daemon_kills",
-                "test_fifty_kills_lose_and_repeat_nothing",
+                "test_hundreds_of_kills_lose_and_repeat_nothing",
             ),
             *_in(
                 "faults/test_mutants",
@@ -1176,7 +1176,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
             ),
             *_in(
                 "faults/test_daemon_kills",
-                "test_fifty_kills_lose_and_repeat_nothing",
+                "test_hundreds_of_kills_lose_and_repeat_nothing",
             ),
             *_in(
                 "process/test_cli",

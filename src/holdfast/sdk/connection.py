@@ -48,6 +48,7 @@ if TYPE_CHECKING:
 _READ_BYTES = 96 << 10  # below malloc's limit for mapping fresh memory at each read
 _reached: set[str] = set()  # hosts that this program was connected to
 GREETING_TIMEOUT_S = 10.0  # a daemon that is being restarted answers well within this
+_REPLACED_S = 0.02  # until a host whose daemon died is dialled again
 
 
 def socket_path() -> str:
@@ -102,20 +103,30 @@ class Connection:
         self.decoder = Decoder(SNAPSHOT_MAX_BYTES)  # goes with the socket to whoever reads it on
         self.last_id = 0  # of the requests so far
         self.lost = False  # it cannot be used any longer
-        remote = not isinstance(path, str)
-        self.sock = _connect(path) if isinstance(path, str) else _dial(path, acting)
-        try:
-            # A host that refuses a connection closes it without reading; why is there to be read.
-            with contextlib.suppress(HostLost):
-                self.send(Hello((PROTOCOL_VERSION,), operator, client))
-            self.welcome = self._greeting()
-            environ = os.environ.get
-            acts = acting or environ("HOLDFAST_AS") or environ("HOLDFAST_GRANT")
-            if acts and not remote:
-                self._claim(acting)
-        except BaseException:
-            self.sock.close()
-            raise
+        deadline = time.monotonic() + GREETING_TIMEOUT_S
+        while True:
+            self.sock = _connect(path) if isinstance(path, str) else _dial(path, acting)
+            try:
+                self._greet(client, acting, local=isinstance(path, str))
+                return
+            except BaseException as error:
+                self.sock.close()
+                # It was reached, but its daemon was replaced before it could greet.
+                replaced = isinstance(error, HostLost) and isinstance(path, str)
+                if not replaced or time.monotonic() >= deadline:
+                    raise
+            self.lost = False
+            time.sleep(_REPLACED_S)
+
+    def _greet(self, client: str, acting: Identity | None, *, local: bool) -> None:
+        # A host that refuses a connection closes it without reading; why is there to be read.
+        with contextlib.suppress(HostLost):
+            self.send(Hello((PROTOCOL_VERSION,), self.operator, client))
+        self.welcome = self._greeting()
+        environ = os.environ.get
+        acts = acting or environ("HOLDFAST_AS") or environ("HOLDFAST_GRANT")
+        if acts and local:
+            self._claim(acting)
 
     def _claim(self, acting: Identity | None) -> None:
         """Act as another actor than the unix user's own."""
@@ -241,25 +252,33 @@ def _dial(machine: Machine, acting: Identity | None) -> socket.socket:
 
 
 def _connect(path: str) -> socket.socket:
-    try:
-        sock = _connected(path)
-    except OSError as error:
-        # A host that was stopped while this program used it (its socket is gone) stays stopped.
-        died = isinstance(error, ConnectionRefusedError)
-        stopped = isinstance(error, FileNotFoundError)
-        if (died or (stopped and path not in _reached)) and host_start.starter(path):
-            return _connected(path)
-        if isinstance(error, PermissionError):
-            raise NotPermitted(
-                f"a host is at {path}, but this user may not reach it",
-                hint="start your own with `hold up -d` and no HOLDFAST_HOME",
-            ) from error
-        why = f"cannot reach the host at {path}: {error.strerror}"
-        if isinstance(error, FileNotFoundError | ConnectionRefusedError):
-            why = "no host is running here"
-        raise HostDown(why, hint="start one with `hold up -d`") from error
-    _reached.add(path)
-    return sock
+    deadline = time.monotonic() + GREETING_TIMEOUT_S
+    while True:
+        try:
+            sock = _connected(path)
+        except OSError as error:
+            # A host that was stopped while this program used it (its socket is gone) stays stopped.
+            died = isinstance(error, ConnectionRefusedError)
+            stopped = isinstance(error, FileNotFoundError)
+            may_start = died or (stopped and path not in _reached)
+            if may_start and time.monotonic() < deadline and host_start.starter(path):
+                time.sleep(_REPLACED_S)  # another may have started it, and be at it still
+                continue
+            raise _unreached(path, error) from error
+        _reached.add(path)
+        return sock
+
+
+def _unreached(path: str, error: OSError) -> HoldfastError:
+    if isinstance(error, PermissionError):
+        return NotPermitted(
+            f"a host is at {path}, but this user may not reach it",
+            hint="start your own with `hold up -d` and no HOLDFAST_HOME",
+        )
+    why = f"cannot reach the host at {path}: {error.strerror}"
+    if isinstance(error, FileNotFoundError | ConnectionRefusedError):
+        why = "no host is running here"
+    return HostDown(why, hint="start one with `hold up -d`")
 
 
 def _connected(path: str) -> socket.socket:
