@@ -254,15 +254,16 @@ def test_down_ends_only_what_the_asking_actor_may_end(host: FaultHost) -> None:
 def test_what_a_restart_of_the_machine_ended_is_recorded_with_that_cause(host: FaultHost) -> None:
     client = host.client()
     lost = client.run(["cat"], name="work")
-    until("the boot is noted", lambda: (host.home / "boot_id").exists() or None)
     for pid in (host.supervisor_pid(), host.daemon_pid() or 0):
         os.kill(pid, signal.SIGSTOP)
     for pid in (host.supervisor_pid(), host.daemon_pid() or 0, lost.keeper_pid):
         os.kill(pid, signal.SIGKILL)
-    (host.home / "boot_id").write_text("another\n")
+    spec = host.home / f"sessions/{lost.id}/spec.json"
+    spec.write_text(json.dumps(json.loads(spec.read_text()) | {"boot_id": "another"}))
     host.up()
     ending = host.client().show(lost.id).ending
-    assert ending is not None and ending.lost == "its machine was restarted"
+    assert ending is not None and ending.cause is not None
+    assert ending.cause.kind is DiscontinuityKind.HOST_LOST and ending.cause.boot_id == "another"
 
 
 @pytest.mark.timeout(100)

@@ -36,10 +36,11 @@ class Parser(argparse.ArgumentParser):
         """An option that may be repeated."""
         self.add_value(name, metavar, help, action="append", default=[], **more)
 
-    def add_session(self, *, reads: bool = False) -> None:
+    def add_session(self, *, reads: bool = False, optional: bool = False) -> None:
         """`reads`: the verb changes nothing, so a part of an id is enough."""
         part = ", or 6 or more characters of its id" if reads else " or whole id"
-        self.add_value("session", "NAME", f"a session's name{part}")
+        often = {"nargs": "?"} if optional else {}
+        self.add_value("session", "NAME", f"a session's name{part}", **often)
 
     def add_json(self) -> None:
         self.add_flag("--json", help="print JSON with stable fields")

@@ -15,7 +15,7 @@ from holdfast.sdk import host_start
 # In the order of `hold --help`. A verb's file is its name; `import` keywords would need another.
 # A group is a folder of `cli/verbs`.
 GROUPS = {
-    "sessions": ("run", "ls", "attach", "show", "end"),
+    "sessions": ("run", "ls", "attach", "show", "end", "acknowledge"),
     "input": ("exec", "send", "keys", "signal", "resize", "forward"),
     "observe": ("screen", "tail", "wait", "watch", "graph"),
     "access": ("actor", "grant", "revoke", "turn", "seize", "halt", "resume", "catchup"),

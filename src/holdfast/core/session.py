@@ -27,9 +27,9 @@ from holdfast.model.errors import (
     Fenced,
     HoldfastError,
     NotPermitted,
-    SessionEnded,
     SessionHalted,
     TurnHeld,
+    session_over,
 )
 from holdfast.model.ids import HOST_ACTOR, ActorId, OperatorId, SessionId
 from holdfast.model.size import Size
@@ -207,7 +207,8 @@ class SessionMachine:
         itself wants to type stays."""
         if self.state.is_over:
             return self._refused(
-                lambda _: True, SessionEnded("the session ended before it took the input")
+                lambda _: True,
+                session_over("the session", self.ending, how="ended before it took the input"),
             )
         if self.state.is_fenced:
             lost = Fenced("the session's lease was lost before it took the input")
@@ -427,7 +428,7 @@ class SessionMachine:
         if self.state.is_over:
             return []
         self._step(StateStep.HOST_LOST if ending.lost is not None else StateStep.MAIN_ENDED)
-        self.ending = ending
+        self.ending = ending = ending.typed()
         return [*self._refuse_waiting(), do.CloseEnded(ending)]
 
     def _answerer_since(self, before: Seat | None) -> list[do.Effect]:
@@ -436,7 +437,7 @@ class SessionMachine:
 
     def _alive(self) -> None:
         if self.state.is_over:
-            raise SessionEnded(f"the session has ended: {self.ending}")
+            raise session_over("the session", self.ending)
 
 
 _NEVER = float("inf")

@@ -109,6 +109,10 @@ class State(Record):
         return self.phase in (Phase.ENDED, Phase.LOST)
 
     @property
+    def is_lost(self) -> bool:
+        return self.phase is Phase.LOST
+
+    @property
     def is_fenced(self) -> bool:
         return self.has(Phase.FENCED)
 

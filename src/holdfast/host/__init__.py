@@ -18,6 +18,7 @@ And what belongs to the whole host:
     takeover.py            what a new daemon finds: sessions to carry on, sessions to bury
     session_registry.py    sessions by name, id and prefix; who may see which
     session_store.py       what is on disk: keys, specs, tombstones, last output
+    lost_sessions.py       lost sessions: why, what was under way, acknowledged by whom
     retention.py           ended sessions, removed from disk after a while
     residency.py           what sessions cost: memory, processes, descriptors, disk
     metrics.py             numbers for Prometheus

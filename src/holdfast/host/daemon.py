@@ -31,6 +31,7 @@ from holdfast.host.connection.operators import Operators
 from holdfast.host.connection.request_table import RequestTable, handlers
 from holdfast.host.coordination_point import CoordinationPoint, terms_of
 from holdfast.host.keeper_link import Keepers
+from holdfast.host.lost_sessions import KEEPER_LOST, LostSessions
 from holdfast.host.metrics import Counts
 from holdfast.host.reach.relay_list import RelayList
 from holdfast.host.reach.relay_presence import RelayPresence
@@ -55,7 +56,7 @@ from holdfast.model.home import Home
 from holdfast.model.ids import ActorId
 from holdfast.model.info import Finding, HostInfo, PrunedSession, Residency
 from holdfast.model.size import Size
-from holdfast.model.state import Ending, Level, SessionState
+from holdfast.model.state import Ending, Level
 from holdfast.ports.launch import Launch
 from holdfast.ports.observation import Observation
 from holdfast.ports.screen import ScreenPort
@@ -141,8 +142,9 @@ class Daemon:
             self.store,
             self.config.retention_days,
             self.config.retention_bytes,
-            self.registry.pruned,
+            self.registry.updated,
         )
+        self.lost = LostSessions(self.store, self.registry, self.actors.authority)
         self.operators.table = self._request_table()
         self._started_at = time.time()
         self.starts = starts  # daemons before this one
@@ -154,7 +156,12 @@ class Daemon:
         revocation = Revocation(actors, self.admission, self.notices, host_key)
         rows = handlers(
             SessionRequests(
-                self.registry, self.store, self.meter, self.operators, partial(start, self)
+                self.registry,
+                self.store,
+                self.meter,
+                self.operators,
+                partial(start, self),
+                self.lost,
             ),
             InputRequests(self.operators.open_channel),
             TurnRequests(actors),
@@ -264,7 +271,7 @@ class Daemon:
     async def _close_lost(self, live: LiveSession) -> None:
         if live.spec.place.cgroup:  # which can be removed once it is empty
             await asyncio.to_thread(cgroup.kill, live.spec.place.cgroup)
-        live.main_ended(Ending(lost="its keeper died"))
+        live.main_ended(KEEPER_LOST)
 
     def release_ended(self, live: LiveSession, stored: Stored) -> None:
         """Its tombstone is written: the custody is given up, and what the host has of it goes."""
@@ -275,7 +282,7 @@ class Daemon:
             cgroup.remove(live.spec.place.cgroup)
         levels.remove_bell(self.home, live.spec.process_tag)
         fencing_token.remove(self.home, live.spec.process_tag)
-        self.operators.state_changed(live, SessionState.ENDED)
+        self.operators.state_changed(live, live.state())
 
     # -- what it is ---------------------------------------------------------------------------
 

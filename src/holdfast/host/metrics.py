@@ -37,7 +37,7 @@ def text(
     idle = sum(info.state in _IDLE and not info.operators for info in known)
     lines = _family("sessions", "gauge", "live sessions by what they do")
     for state in SessionState:
-        if state is not SessionState.ENDED:
+        if not state.is_over:
             lines.append(f'holdfast_sessions{{state="{state}"}} {states[state]}')
     for name, kind, meaning, value in (
         ("sessions_idle", "gauge", "live sessions that wait for input with nobody attached", idle),

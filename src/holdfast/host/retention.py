@@ -118,10 +118,9 @@ def _began(reader: JournalReader) -> Began | None:
 
 def _ended(stored: Stored, size: int) -> EndedSession:
     info = stored.info
-    # A session that was lost stays until somebody has acknowledged it, and nothing records that
-    # yet: it is kept.
-    lost = info.ending is None or info.ending.lost is not None
-    return EndedSession(SessionId(info.id), info.ended_at or 0.0, size, lost)
+    # A session that was lost stays until somebody has acknowledged it.
+    kept = info.ending is None or stored.is_unacknowledged
+    return EndedSession(SessionId(info.id), info.ended_at or 0.0, size, kept)
 
 
 def _told(stored: Stored, each: EndedSession, why: PruneReason) -> PrunedSession:

@@ -24,6 +24,7 @@ from holdfast.model.errors import (
     NameTaken,
     NoSuchSession,
     SessionEnded,
+    session_over,
 )
 from holdfast.model.ids import SessionId
 from holdfast.model.limits import ID_PREFIX_MIN_CHARS, NAME_MAX_CHARS, TOMBSTONES_LISTED
@@ -55,6 +56,8 @@ class Registry(Generic[S]):
         self.live: dict[SessionId, S] = {}
         self._names: dict[tuple[int, str], SessionId] = {}
         self._recent = store.tombstones(TOMBSTONES_LISTED)
+        # Lost ones that nobody has acknowledged, newest first: listed however many ended since.
+        self._lost = {stored.info.id: stored for stored in store.unacknowledged()}
         self._starting: set[tuple[int, str]] = set()
 
     def add(self, live: S) -> None:
@@ -69,14 +72,20 @@ class Registry(Generic[S]):
 
     def remember(self, stored: Stored) -> None:
         self._recent.insert(0, stored)
+        if stored.is_unacknowledged:
+            self._lost = {stored.info.id: stored, **self._lost}
         of_user = [index for index, other in enumerate(self._recent) if other.uid == stored.uid]
         for index in reversed(of_user[TOMBSTONES_LISTED:]):
             del self._recent[index]
 
-    def pruned(self, stored: Stored) -> None:
-        """Journal and output of an ended one were removed."""
+    def updated(self, stored: Stored) -> None:
+        """More became known of one that is over: pruned, acknowledged, followed by another."""
         id = stored.info.id
         self._recent = [stored if each.info.id == id else each for each in self._recent]
+        if stored.is_unacknowledged:
+            self._lost[id] = stored
+        else:
+            self._lost.pop(id, None)
 
     def reserve(self, uid: int, name: str, program: str) -> str:
         """A name kept free until `settle`: the one asked for, or one made from the program's."""
@@ -115,7 +124,7 @@ class Registry(Generic[S]):
         """Shaped like an id, or a prefix of an id of any user: root finds all of them."""
         if _as_id(name) is not None:
             return True
-        ids = (*self.live, *(stored.info.id for stored in self._recent))
+        ids = (*self.live, *(stored.info.id for stored in self._over()))
         return len(name) >= ID_PREFIX_MIN_CHARS and any(each.startswith(name) for each in ids)
 
     # -- finding ------------------------------------------------------------------------------
@@ -164,7 +173,7 @@ class Registry(Generic[S]):
     def _find_ended(self, actor: Actor, text: str) -> Stored | None:
         session = _as_id(text)
         if session is None:
-            named = (stored for stored in self._recent if stored.info.name == text)
+            named = (stored for stored in self._over() if stored.info.name == text)
             return next((stored for stored in named if self.may_see(actor, stored)), None)
         recent = (stored for stored in self._recent if stored.info.id == session)
         ended = next(recent, None) or self._store.tombstone(session)
@@ -174,14 +183,22 @@ class Registry(Generic[S]):
         if not text or _as_id(text) is not None:
             return []
         live = [each for each in self.seen_live(actor) if each.spec.id.startswith(text)]
-        ended = [each for each in self.seen_ended(actor) if each.info.id.startswith(text)]
-        return [*live, *ended]
+        over = [each for each in self._over() if each.info.id.startswith(text)]
+        return [*live, *(each for each in over if self.may_see(actor, each))]
+
+    def _over(self) -> list[Stored]:
+        """The recently ended, then those lost long ago that nobody has acknowledged."""
+        recent = {stored.info.id for stored in self._recent}
+        return [*self._recent, *(each for id, each in self._lost.items() if id not in recent)]
 
     def seen_live(self, actor: Actor) -> list[S]:
         return [live for live in self.live.values() if self.may_see(actor, live)]
 
     def seen_ended(self, actor: Actor) -> list[Stored]:
         return [stored for stored in self._recent if self.may_see(actor, stored)]
+
+    def seen_lost(self, actor: Actor) -> list[Stored]:
+        return [stored for stored in self._lost.values() if self.may_see(actor, stored)]
 
     def _by_name(self, actor: Actor, text: str) -> S | None:
         session = self._names.get((actor.uid, text))
@@ -215,10 +232,10 @@ def _hint(text: str, by_prefix: bool, is_prefix: bool) -> str:
 
 
 def has_ended(found: Stored) -> SessionEnded:
-    return SessionEnded(
-        f"the session {found.info.name} has ended: {found.info.ending}",
-        hint=f"`hold screen {found.info.id[:8]}` shows its last screen",
-    )
+    look = f"`hold screen {found.info.id[:8]}` shows its last screen"
+    if found.is_lost:
+        look = f"`hold show {found.info.id[:8]}` shows what was in flight"
+    return session_over(f"the session {found.info.name}", found.info.ending, hint=look)
 
 
 def _judged(found: Specified | Stored) -> Live:

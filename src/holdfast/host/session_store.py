@@ -4,12 +4,12 @@ output. Everything is written beside and renamed, so a crash leaves the old or t
     STATE/sessions/<id>/session.key     the private key the id is derived from
     STATE/sessions/<id>/spec.json       what was asked for
     STATE/sessions/<id>/tombstone.json  how it ended; its presence means the id never lives again
+    STATE/sessions/<id>/unacknowledged  it was lost, and nobody has acknowledged that; empty
     STATE/sessions/<id>/output          the output held at the end, from tombstone.held_from on
     STATE/sessions/<id>/screen          the last screen as text
     STATE/sessions/<id>/journal-*.seg   what was done to it and by whom (adapters.segments)
     STATE/sessions/<id>/pruned.json     in place of journal, output and key, of one that was removed
     STATE/host.key                      the private key this host signs journals with
-    STATE/boot_id                       the boot of the machine that its sessions belong to
 """
 
 from __future__ import annotations
@@ -25,14 +25,15 @@ from typing import BinaryIO
 
 from holdfast.adapters import atomic_file, signing
 from holdfast.journal.pruned import PrunedJournal
-from holdfast.keeper.boottime import boot_id
+from holdfast.model.discontinuity import DiscontinuityCause
 from holdfast.model.errors import StorageFailed, why_not
 from holdfast.model.ids import SessionId
-from holdfast.model.info import SessionInfo
+from holdfast.model.info import InFlight, SessionInfo
 from holdfast.model.record import Malformed, Record
 from holdfast.model.state import Ending, SessionState
 
 _PRUNED = "pruned.json"
+_UNACKNOWLEDGED = "unacknowledged"
 
 
 class Stored(Record):
@@ -40,18 +41,37 @@ class Stored(Record):
 
     info: SessionInfo
     uid: int
+    boot_id: str = ""  # the boot of the machine in which it was started
 
-    def lost(self, why: str) -> Stored:
+    @property
+    def is_lost(self) -> bool:
+        ending = self.info.ending
+        return ending is not None and ending.lost is not None
+
+    @property
+    def is_unacknowledged(self) -> bool:
+        """It was lost, and nobody has acknowledged that."""
+        return self.is_lost and self.info.acknowledged_at is None
+
+    def lost(self, ending: Ending, in_flight: InFlight | None) -> Stored:
         """As of now, when nobody can know how it ended."""
-        gone = {"state": SessionState.ENDED, "pid": 0, "ended_at": time.time()}
-        return self.replace(info=self.info.replace(**gone, ending=Ending(lost=why)))
+        gone = {"state": SessionState.LOST, "pid": 0, "ended_at": time.time()}
+        return self.replace(info=self.info.replace(**gone, ending=ending, in_flight=in_flight))
+
+    def up_to_date(self) -> Stored:
+        """A lost session as older versions recorded it is one for this version too."""
+        ending = self.info.ending
+        if ending is None or ending.lost is None:
+            return self
+        info = self.info.replace(state=SessionState.LOST, ending=ending.typed())
+        return self.replace(info=info)
 
 
 class SessionStore:
     """The state directory of one host."""
 
     def __init__(self, state: str) -> None:
-        self._root, self._boot = f"{state}/sessions", f"{state}/boot_id"
+        self._root = f"{state}/sessions"
         try:
             os.makedirs(self._root, mode=0o700, exist_ok=True)
             os.chmod(state, 0o700)
@@ -93,19 +113,25 @@ class SessionStore:
             with contextlib.suppress(OSError):  # the end itself matters more than its last words
                 self._write(session, "output", output)
                 self._write(session, "screen", screen.encode())
+            if stored.is_unacknowledged:  # before it: what is forgotten is found by this
+                self._write(session, _UNACKNOWLEDGED, b"")
             self._write_json(session, "tombstone.json", stored)
         except OSError as error:
             raise storage_failed(error) from error
 
     def bury_discontinued(
-        self, session: SessionId, successor: SessionId, reason: str
+        self,
+        session: SessionId,
+        successor: SessionId,
+        reason: str,
+        cause: DiscontinuityCause | None,
     ) -> Stored | None:
         """The tombstone of an identity whose processes go on under another."""
         stored = self._read(session, "spec.json")
         if stored is None:
             return None
         self.save_spec(stored.replace(info=stored.info.replace(id=successor)))
-        ended = stored.lost(f"{reason}; what ran goes on as {successor}")
+        ended = stored.lost(Ending(lost=reason, cause=cause, successor=successor).typed(), None)
         self.bury(ended, b"", "")
         return ended
 
@@ -140,6 +166,30 @@ class SessionStore:
         found = (self._read(session, "tombstone.json") for _, session in dated[:limit])
         return [stored for stored in found if stored is not None]
 
+    def unacknowledged(self) -> list[Stored]:
+        """Lost sessions that nobody has acknowledged, newest first."""
+        marked = (
+            self._read(session, "tombstone.json")
+            for session in self._sessions()
+            if os.path.exists(f"{self.directory(session)}/{_UNACKNOWLEDGED}")
+        )
+        found = [stored for stored in marked if stored is not None and stored.is_unacknowledged]
+        return sorted(found, key=lambda stored: stored.info.ended_at or 0.0, reverse=True)
+
+    def rewrite_tombstone(self, stored: Stored) -> None:
+        """More became known of a session that is over."""
+        session = stored.info.id
+        path = f"{self.directory(session)}/tombstone.json"
+        try:
+            ended = os.stat(path)  # by its time the latest ends are found
+            self._write_json(session, "tombstone.json", stored)
+            os.utime(path, ns=(ended.st_atime_ns, ended.st_mtime_ns))
+            if not stored.is_unacknowledged:
+                with contextlib.suppress(FileNotFoundError):
+                    os.unlink(f"{self.directory(session)}/{_UNACKNOWLEDGED}")
+        except OSError as error:
+            raise storage_failed(error) from error
+
     def tombstone(self, session: SessionId) -> Stored | None:
         """How this one ended, however long ago."""
         return self._read(session, "tombstone.json")
@@ -169,10 +219,7 @@ class SessionStore:
         for name in os.listdir(directory):
             if name not in (_PRUNED, "tombstone.json"):
                 os.unlink(f"{directory}/{name}")
-        path = f"{directory}/tombstone.json"
-        ended = os.stat(path)  # by its time the latest ends are found
-        self._write_json(session, "tombstone.json", stored)
-        os.utime(path, ns=(ended.st_atime_ns, ended.st_mtime_ns))
+        self.rewrite_tombstone(stored)
 
     def pruned(self, session: SessionId) -> PrunedJournal | None:
         """What is left of one that was removed."""
@@ -188,18 +235,6 @@ class SessionStore:
 
     def screen(self, session: SessionId) -> str:
         return self._bytes(session, "screen").decode(errors="replace")
-
-    def booted_since(self) -> bool:
-        """Whether the machine was restarted since a daemon last looked."""
-        try:
-            with open(self._boot, encoding="ascii") as file:
-                return file.read().strip() != boot_id()
-        except OSError:
-            return False
-
-    def note_boot(self) -> None:
-        with contextlib.suppress(OSError):
-            atomic_file.replace(self._boot, f"{boot_id()}\n".encode())
 
     # -- files --------------------------------------------------------------------------------
 
@@ -223,7 +258,7 @@ class SessionStore:
 
     def _read(self, session: SessionId, name: str) -> Stored | None:
         try:
-            return Stored.unpack(json.loads(self._bytes(session, name)))
+            return Stored.unpack(json.loads(self._bytes(session, name))).up_to_date()
         except (ValueError, Malformed, OSError):
             return None
 

@@ -17,10 +17,9 @@ from typing import TYPE_CHECKING
 
 from holdfast.host import levels
 from holdfast.host.keeper_link import Collected, KeeperGone, KeeperLink, Keepers
-from holdfast.host.session.discontinuity import discontinue
+from holdfast.host.lost_sessions import bury_lost
 from holdfast.host.session.parcel import StateBlob
 from holdfast.host.session.recovery import recover
-from holdfast.model.errors import StorageFailed
 from holdfast.model.ids import SessionId
 
 if TYPE_CHECKING:
@@ -100,18 +99,11 @@ def _bury_the_lost(daemon: Daemon, uncarried: set[SessionId]) -> None:
     """Sessions on disk that nobody holds: they died with their keeper or their machine, or the
     daemon that was starting them died before it could hand them over."""
     strays = daemon.store.forget_cut_off()
-    why = "its machine was restarted" if daemon.store.booted_since() else "its keeper died"
     for stored in daemon.store.unburied():
         if stored.info.id in daemon.registry.live or stored.info.id in uncarried:
             continue
-        info, lost = stored.info, stored.lost(why)
-        strays.append(info.id)
-        discontinue(daemon.store, info.id, info.epoch, why)
-        with contextlib.suppress(StorageFailed):
-            daemon.store.bury(lost, b"", "")
-        daemon.registry.remember(lost)
-        log.warning("session %s (%s) was lost: %s", info.id, info.name, why)
-    daemon.store.note_boot()
+        strays.append(stored.info.id)
+        daemon.registry.remember(bury_lost(daemon.store, stored, daemon.actors.name))
     living = {live.spec.process_tag for live in daemon.registry.live.values()}
     levels.clear_leftovers(daemon.instance, daemon.home, living | uncarried)
     _end_strays(strays, list(_STRAYS_AGAIN_S))

@@ -12,6 +12,7 @@ never executed again. Pure: signing keys, clock and files are in adapters.
     verdict.py     what it finds
     proof.py       a range of a journal, proven without the rest (N7)
     status.py      continuous, forked, unverifiable, migrated (N8)
+    in_flight.py   what was under way when a session was lost (M6)
     lineage.py     discontinued sessions and their successors (N9)
     pruned.py      what stays of a journal that was removed from disk
     reading.py     a journal's files, read entry by entry;  judging.py  the whole judgement of one

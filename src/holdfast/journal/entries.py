@@ -6,6 +6,7 @@ Not here: encoding (encoding.py), when to record (host), links (chain.py).
 
 from __future__ import annotations
 
+from holdfast.model.discontinuity import DiscontinuityCause
 from holdfast.model.record import Record
 
 TYPE_CHECKING = False
@@ -89,6 +90,7 @@ class Discontinued(Body, tag="discontinued", lifecycle=True):
     reason: str
     last_seq: int  # the last trustworthy entry
     last_hash: bytes  # and its hash
+    cause: DiscontinuityCause | None = None  # the reason for programs; None: an older version's
 
 
 class SealEntry(Body, tag="sealed"):

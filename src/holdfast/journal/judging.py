@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from holdfast.journal.entries import Began, Discontinued, EndedEntry
 from holdfast.journal.status import Continuity, status
+from holdfast.model.discontinuity import cause_of_text
 from holdfast.model.errors import HoldfastError, JournalDamaged
 from holdfast.model.info import Judgement
 
@@ -97,6 +98,7 @@ def _ending(
         return {
             "discontinued": True,
             "reason": ended.reason,
+            "cause": ended.cause or cause_of_text(ended.reason),
             "discontinued_after": ended.last_seq,
             "statement": "entry",
         }
@@ -112,6 +114,7 @@ def _ending(
     return {
         "discontinued": True,
         "reason": beside.reason,
+        "cause": beside.cause or cause_of_text(beside.reason),
         "discontinued_after": beside.last_seq,
         "statement": "beside",
     }

@@ -98,28 +98,32 @@ class Head(Record):
         return head
 
 
-def signed_message(domain: bytes, record: Record) -> bytes:
-    """A record's fields in order, but for its signature."""
+def signed_message(domain: bytes, record: Record, *, without: tuple[str, ...] = ()) -> bytes:
+    """A record's fields in order, but for its signature and those that came with a later version
+    of the form."""
     fields: dict[str, Any] = record.pack()
-    del fields["signature"]
+    for name in ("signature", *without):
+        del fields[name]
     packed: bytes = msgpack.packb(list(fields.values()))
     return domain + packed
 
 
-def as_text(what: str, record: Record) -> str:
+def as_text(what: str, record: Record, *, version: int = 1, without: tuple[str, ...] = ()) -> str:
     """A signed record as JSON, bytes in hexadecimal: for a file or a mail."""
     fields = {
         name: value.hex() if isinstance(value, bytes) else value
         for name, value in record.pack().items()
+        if name not in without
     }
-    return json.dumps({"holdfast": f"{what} v1", **fields}, indent=1)
+    return json.dumps({"holdfast": f"{what} v{version}", **fields}, indent=1)
 
 
-def of_text(what: str, kind: type[R], text: str) -> R:
+def of_text(what: str, kind: type[R], text: str, *, versions: tuple[int, ...] = (1,)) -> R:
     """And back. Raises Malformed."""
+    forms = [f"{what} v{version}" for version in versions]
     try:
         fields = json.loads(text)
-        if type(fields) is not dict or fields.pop("holdfast", "") != f"{what} v1":
+        if type(fields) is not dict or fields.pop("holdfast", "") not in forms:
             raise Malformed(f"not a {what} of holdfast")
         for name in fields.keys() & {n for n, of in kind.__annotations__.items() if of == "bytes"}:
             fields[name] = bytes.fromhex(fields[name])

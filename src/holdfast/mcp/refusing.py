@@ -8,7 +8,7 @@ import functools
 from collections.abc import Awaitable, Callable
 from typing import Any, ParamSpec
 
-from holdfast.model.errors import HoldfastError, TimedOut
+from holdfast.model.errors import HoldfastError, TimedOut, ending_of
 
 P = ParamSpec("P")
 Answer = dict[str, Any]
@@ -24,6 +24,8 @@ _NEXT = {
     "session_busy": "something runs in the foreground: observe, answer it, or wait for the prompt",
     "no_shell_integration": "use keys or answer, and observe what happens",
     "session_ended": "it has ended; list_sessions shows the live sessions",
+    "session_lost": "it was lost, and how it would have ended is not known: do not assume that "
+    "its last command completed; `ending` names its successor if it has one",
     "no_such_session": "list_sessions shows the sessions you may see",
     "not_permitted": "you do not have this right; ask a person to do it or to grant it",
     "actor_revoked": "your access was revoked; tell the person you work for",
@@ -42,6 +44,7 @@ def refused(error: HoldfastError) -> Answer:
             "message": error.message,
             "retryable": error.retryable,
             "what_to_do": _NEXT.get(error.code, error.hint),
+            **({"ending": ending.pack()} if (ending := ending_of(error)) is not None else {}),
         }
     }
 

@@ -7,6 +7,10 @@ lists all of them.
 
 from __future__ import annotations
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from holdfast.model.state import Ending
+
 
 class HoldfastError(Exception):
     """Base. `hint` says what to do next; `retryable` that the same call may succeed later."""
@@ -147,6 +151,16 @@ class SessionEnded(HoldfastError):
 
     code = "session_ended"
     exit_status = 74
+
+
+class SessionLost(SessionEnded):
+    """The session was lost: with its host or keeper, or its record broke. How it would have ended
+    is not known. `ending` says why, and which session follows it."""
+
+    code = "session_lost"
+    exit_status = 72
+
+    ending: Ending | None = None
 
 
 class SessionBusy(HoldfastError):
@@ -406,6 +420,29 @@ def by_code() -> dict[str, type[HoldfastError]]:
     return {kind.code: kind for kind in _all(HoldfastError)}
 
 
-def from_code(code: str, message: str, hint: str) -> HoldfastError:
+def from_code(code: str, message: str, hint: str, ending: Ending | None = None) -> HoldfastError:
     """The error that a peer sent; an unknown code (a newer peer) becomes the base class."""
-    return by_code().get(code, HoldfastError)(message, hint=hint)
+    error = by_code().get(code, HoldfastError)(message, hint=hint)
+    if isinstance(error, SessionLost):
+        error.ending = ending
+    return error
+
+
+def session_over(
+    what: str, ending: Ending | None, *, how: str = "has ended", hint: str = ""
+) -> SessionEnded:
+    """That a session has ended or, which is not the same, was lost. `what`: the session; `how`:
+    the verb for one that ended."""
+    if ending is None or ending.lost is None:
+        return SessionEnded(f"{what} {how}: {ending}" if ending else f"{what} {how}", hint=hint)
+    follows = f"`hold attach {ending.successor}` attaches to its successor"
+    lost = SessionLost(
+        f"{what} was lost: {ending.lost}", hint=follows if ending.successor else hint
+    )
+    lost.ending = ending
+    return lost
+
+
+def ending_of(error: HoldfastError) -> Ending | None:
+    """What a peer is told besides: of a lost session, why, and its successor."""
+    return error.ending if isinstance(error, SessionLost) else None

@@ -3,6 +3,7 @@ docs/cli.md documents each."""
 
 from __future__ import annotations
 
+from holdfast.model.discontinuity import DiscontinuityCause
 from holdfast.model.ids import SessionId
 from holdfast.model.record import Record
 from holdfast.model.size import Size
@@ -46,6 +47,28 @@ class Residency(Record):
     processes: int = 0  # its processes
     descriptors: int = 0  # descriptors that they have open
     disk_bytes: int = 0  # its directory: journal, and what was held of its output when it ended
+
+
+class InFlightInput(Record):
+    """An input that was recorded shortly before a session was lost."""
+
+    seq: int  # number of its record in the journal
+    at: float  # seconds since 1970
+    actor: str  # who sent it, by name
+    # as it was typed, cut to `IN_FLIGHT_TEXT_CHARS`; empty when it was secret
+    text: str
+    bytes: int  # its size; of a secret input this is all that is recorded
+
+
+class InFlight(Record):
+    """What was under way when a session was lost, as far as its journal has it. Nothing of it is
+    known to have completed, or to have taken effect at all."""
+
+    command: CommandRecord | None = None  # the command that ran; null when none did
+    inputs: tuple[InFlightInput, ...] = ()  # the last inputs, the latest last
+    # text typed after the last command and not submitted, cut to `IN_FLIGHT_TEXT_CHARS`
+    unsubmitted: str = ""
+    unsubmitted_by: tuple[str, ...] = ()  # who typed it, by name, the latest last
 
 
 class Attendee(Record):
@@ -96,6 +119,11 @@ class SessionInfo(Record):
     # when journal and output of the ended session were removed from disk, seconds since 1970; null
     # while they are there
     pruned_at: float | None = None
+    # of a lost session: what was under way; null of any other, and when its journal is unreadable
+    in_flight: InFlight | None = None
+    # when somebody acknowledged that it was lost, seconds since 1970; null while nobody has
+    acknowledged_at: float | None = None
+    acknowledged_by: str = ""  # who did, by name
     # what it costs now; null unless it was asked for: by `show`, and by `list` with `residency`
     residency: Residency | None = None
 
@@ -151,7 +179,8 @@ class Judgement(Record):
     closed_by: str = ""  # `ended` or `discontinued`; empty while the journal can go on
     # a signed statement, in the journal or beside it, says that the history ends here for good
     discontinued: bool = False
-    reason: str = ""  # of the discontinuity
+    reason: str = ""  # of the discontinuity, for people
+    cause: DiscontinuityCause | None = None  # the same for programs; null when there is none
     discontinued_after: int = 0  # the last trustworthy record, by that statement
     # where that statement is: `entry`, `beside`, or `invalid` for one beside that cannot be
     # believed; empty when there is none

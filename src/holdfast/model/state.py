@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 
+from holdfast.model.discontinuity import DiscontinuityCause, cause_of_text
 from holdfast.model.record import Record
 
 
@@ -17,6 +18,12 @@ class SessionState(StrEnum):
     STOPPED = "stopped"  # the foreground job is stopped by a signal
     HALTED = "halted"  # the whole tree is frozen by holdfast
     ENDED = "ended"  # the main process is gone; its true status is known
+    LOST = "lost"  # it went with its host, or its identity could not go on; `ending` says why
+
+    @property
+    def is_over(self) -> bool:
+        """Nothing leads out of it."""
+        return self in (SessionState.ENDED, SessionState.LOST)
 
 
 class Level(StrEnum):
@@ -32,11 +39,32 @@ class Level(StrEnum):
 
 
 class Ending(Record):
-    """How a session ended. Exactly one field is not null."""
+    """How a session ended. Exactly one of `code`, `signal` and `lost` is not null."""
 
     code: int | None = None  # exit status of the main process
     signal: int | None = None  # signal that ended it
     lost: str | None = None  # why the true status is unknown: its host or keeper died
+    # of a lost session: the same, for programs; null when an older version recorded it
+    cause: DiscontinuityCause | None = None
+    successor: str = ""  # of a lost session: id of the one that follows it; empty: none does
+
+    @property
+    def state(self) -> SessionState:
+        """Which of the two it is."""
+        return SessionState.ENDED if self.lost is None else SessionState.LOST
+
+    def typed(self) -> Ending:
+        """With its cause, also when it was recorded as text only."""
+        if self.lost is None or self.cause is not None:
+            return self
+        return self.replace(cause=cause_of_text(self.lost))
+
+    def sentence(self) -> str:
+        """`ended: exit 0`, or `lost: its keeper died`, with its successor."""
+        if self.lost is None:
+            return f"ended: {self}"
+        follows = f"; followed by {self.successor}" if self.successor else ""
+        return f"lost: {self.lost}{follows}"
 
     def __str__(self) -> str:
         if self.lost is not None:

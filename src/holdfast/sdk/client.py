@@ -116,8 +116,14 @@ class Host:
         )
         return self.ask(request, m.Shown, once=True).info
 
-    def sessions(self, *, ended: bool = False, residency: bool = False) -> tuple[SessionInfo, ...]:
-        return self.ask(m.ListSessions(0, ended, residency), m.Sessions).sessions
+    def sessions(
+        self, *, ended: bool = False, residency: bool = False, lost: bool = False
+    ) -> tuple[SessionInfo, ...]:
+        return self.ask(m.ListSessions(0, ended, residency, lost), m.Sessions).sessions
+
+    def acknowledge(self, session: str = "") -> tuple[SessionInfo, ...]:
+        """That it was lost; without a name, every lost session that this actor may end."""
+        return self.ask(m.Acknowledge(0, session), m.Sessions).sessions
 
     def show(self, session: str, *, exact: bool = False) -> SessionInfo:
         """`exact`: by name or whole id only, because it will be written to."""

@@ -170,7 +170,7 @@ class Connection:
                 if isinstance(message, Answer) and message.id == request:
                     self._received.remove(message)
                     if isinstance(message, Failed):
-                        raise from_code(message.code, message.message, message.hint)
+                        raise from_code(message.code, message.message, message.hint, message.ending)
                     return message
             self._read(deadline)
 
@@ -220,7 +220,7 @@ class Connection:
         """What somebody else read from the socket; `take` then gives it."""
         for message in self.decoder.feed(data):
             if isinstance(message, Failed) and message.id == 0:
-                raise from_code(message.code, message.message, message.hint)
+                raise from_code(message.code, message.message, message.hint, message.ending)
             self._received.append(message)
 
     def close(self) -> None:

@@ -35,6 +35,11 @@ class Ended(Event):
     at: float
 
 
+class Lost(Ended):
+    """A session was lost, with its host or because its record broke. It has not ended: `ending`
+    says why it was lost, and which session follows it."""
+
+
 class TurnChanged(Event):
     """The turn moved, or something about it did."""
 

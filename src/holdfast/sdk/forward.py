@@ -32,8 +32,8 @@ from holdfast.model.errors import (
     HostLost,
     InvalidArgument,
     NotPermitted,
-    SessionEnded,
     from_code,
+    session_over,
 )
 from holdfast.model.info import SessionInfo
 from holdfast.model.record import Record
@@ -129,7 +129,7 @@ class ForwardTransport:
         self._driver.on_room = self._pump
         info = expect(await self._driver.ask(m.Show(0, session, exact=True)), m.Shown).info
         if info.ending is not None:
-            raise SessionEnded(f"the session {info.name} has ended: {info.ending}")
+            raise session_over(f"the session {info.name}", info.ending)
         self.session = info.id  # another may get its name
         await self._driver.ask(m.Watch(0, info.id))
         return info

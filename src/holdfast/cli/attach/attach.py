@@ -8,7 +8,7 @@ from holdfast.cli.attach.predicted_typing import chosen
 from holdfast.cli.attach.raw_terminal import RawTerminal
 from holdfast.cli.attach.terminal_client import AttachDetached, AttachEnded, TerminalClient
 from holdfast.cli.session_address import address_from_here
-from holdfast.model.errors import InvalidArgument, NotPermitted
+from holdfast.model.errors import InvalidArgument, NotPermitted, SessionLost
 from holdfast.model.state import Ending
 
 
@@ -37,7 +37,7 @@ def attach_terminal(session: str, *, observe: bool = False, predict: str | None 
             )
         return 0
     except AttachEnded as end:
-        print(f"\r\n[{name} ended: {end.ending}]")
+        print(f"\r\n[{name} {end.ending.sentence()}]")
         return exit_status(end.ending)
     raise AssertionError("unreachable")
 
@@ -46,7 +46,7 @@ def exit_status(ending: Ending) -> int:
     """A session's end as this command's exit status, the way shells do it."""
     if ending.signal is not None:
         return 128 + ending.signal
-    return ending.code if ending.code is not None else 70
+    return ending.code if ending.code is not None else SessionLost.exit_status
 
 
 def _connected(session: str, observe: bool, predict: str) -> TerminalClient:
@@ -59,4 +59,11 @@ def _connected(session: str, observe: bool, predict: str) -> TerminalClient:
             raise
         client = TerminalClient(session, observe=True)
         client.connect()
+    except SessionLost as lost:
+        successor = lost.ending.successor if lost.ending else ""
+        if not successor:
+            raise
+        # Only a view follows, and says so: what is written goes to the session that is named.
+        print(f"[{lost.message}; attaching to its successor, {successor}]")
+        return _connected(successor, observe, predict)
     return client

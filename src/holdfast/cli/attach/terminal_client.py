@@ -22,7 +22,14 @@ from holdfast.cli.attach.prefix_keys import HELP, HINT, PREFIX, PrefixCommand, P
 from holdfast.cli.attach.raw_terminal import RawTerminal, signals_as_bytes, terminal_size, write_all
 from holdfast.cli.attach.status_line import SHOWN_S, StatusLine
 from holdfast.cli.attach.turn_prompts import TurnPrompts
-from holdfast.model.errors import Fenced, HostLost, InvalidArgument, SessionEnded, TurnHeld
+from holdfast.model.errors import (
+    Fenced,
+    HostLost,
+    InvalidArgument,
+    SessionEnded,
+    SessionLost,
+    TurnHeld,
+)
 from holdfast.model.size import Size
 from holdfast.model.state import Ending
 from holdfast.sdk.client_core.client_machine import expect, finish, reconnect
@@ -260,7 +267,7 @@ class TerminalClient:
             self._turn.on_message(message)
 
     def _on_failure(self, failed: m.Failed) -> None:
-        if failed.id == self._attach_id and failed.code == SessionEnded.code:
+        if failed.id == self._attach_id and failed.code in (SessionEnded.code, SessionLost.code):
             raise AttachEnded(self._ending())
         refused = self._unacked.refused(failed.id)
         if failed.code == TurnHeld.code and refused:

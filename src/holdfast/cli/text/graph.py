@@ -24,6 +24,7 @@ _STATE_STYLES = {
     SessionState.STOPPED: "red",
     SessionState.HALTED: "red",
     SessionState.ENDED: "red",
+    SessionState.LOST: "red",
 }
 _LETTER_STYLES = {"R": "green", "D": "red", "T": "red", "t": "red", "Z": "red"}
 _DULL_KINDS = ("tty", "device", "dir", "anon")

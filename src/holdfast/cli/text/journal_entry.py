@@ -3,9 +3,11 @@ from the entry alone; whose id has which name is handed in."""
 
 from __future__ import annotations
 
+from holdfast.cli.text.discontinuity import reason_text
 from holdfast.cli.text.sanitize import quoted, sanitize
 from holdfast.cli.text.table import clock, counted
 from holdfast.journal import entries as e
+from holdfast.model.discontinuity import cause_of_text
 from holdfast.model.state import signal_name
 
 TYPE_CHECKING = False
@@ -141,7 +143,8 @@ def _carried_on(body: e.CarriedOn, name: Name) -> str:
 
 
 def _discontinued(body: e.Discontinued, name: Name) -> str:
-    return f"discontinued after entry {body.last_seq}: {sanitize(body.reason)}"
+    why = reason_text(body.reason, body.cause or cause_of_text(body.reason))
+    return f"discontinued after entry {body.last_seq}: {why}"
 
 
 def _leased(body: e.Leased, name: Name) -> str:

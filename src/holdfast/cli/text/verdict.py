@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from holdfast.cli.text.discontinuity import reason_text
 from holdfast.cli.text.sanitize import sanitize
 from holdfast.model.info import Judgement
 
@@ -104,6 +105,6 @@ def _statement(of: Judgement) -> Iterator[str]:
     elif of.discontinued:
         where = "its last entry" if of.statement == "entry" else "a signed statement beside it"
         yield (
-            f"discontinued: {sanitize(of.reason)}; said by {where}; "
+            f"discontinued: {reason_text(of.reason, of.cause)}; said by {where}; "
             f"trustworthy through entry {of.discontinued_after}"
         )

@@ -64,6 +64,7 @@ RULES: dict[str, Rule] = {
     "share": _LIVE,
     "watch": _ANY,
     "end": _KNOWN,
+    "acknowledge": _ANY,  # and the right to end it; without a name, those it may end
     # Ways in.
     "input": _LIVE,
     "submit": _LIVE,

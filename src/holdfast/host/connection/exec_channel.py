@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from holdfast.core.command_output import CommandOutput
 from holdfast.host.connection.output_channels import OutputSource, Piece
-from holdfast.model.errors import HoldfastError, from_code
+from holdfast.model.errors import HoldfastError, ending_of, from_code
 from holdfast.model.ids import ActorId
 from holdfast.model.limits import OUTPUT_CHUNK_BYTES
 from holdfast.wire.frames import encode
@@ -64,7 +64,8 @@ class ExecChannel:
         if record.seconds is None or not self._complete():
             return None
         if record.failure:
-            return self._fails(from_code(*record.failure))
+            code, message, hint = record.failure
+            return self._fails(from_code(code, message, hint, self.live.ending))
         self._finished = True
         self._execution.channels.discard(self)
         ended = m.ExecEnded(
@@ -76,7 +77,7 @@ class ExecChannel:
         self._finished = True
         self._ready.clear()
         self._execution.channels.discard(self)
-        fields = (error.code, error.message, error.hint, error.retryable)
+        fields = (error.code, error.message, error.hint, error.retryable, ending_of(error))
         return [encode(m.Failed(self._request, *fields))]
 
     def finished(self) -> bool:

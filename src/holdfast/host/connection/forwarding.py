@@ -24,9 +24,9 @@ from holdfast.model.errors import (
     HoldfastError,
     InvalidArgument,
     LimitReached,
-    SessionEnded,
     SessionHalted,
     from_code,
+    session_over,
 )
 from holdfast.model.limits import (
     FORWARD_ACTOR_CONNECTIONS,
@@ -34,6 +34,7 @@ from holdfast.model.limits import (
     FORWARD_HOST_CONNECTIONS,
     FORWARD_RECORD_S,
 )
+from holdfast.model.state import Ending
 from holdfast.wire.frames import encode
 from holdfast.wire.messages import forward as f
 
@@ -58,6 +59,9 @@ class ForwardTarget(Protocol):
 
     @property
     def is_closed(self) -> bool: ...
+
+    @property
+    def ending(self) -> Ending | None: ...
 
     def handle(self, event: ev.ForwardAsked | ev.ForwardLeft) -> object: ...
 
@@ -220,7 +224,7 @@ class Forwarding:
         for connections in list(self._of.values()):
             for connection in list(connections.open.values()):
                 if connection.live is live:
-                    connection.cut(SessionEnded("the session has ended"))
+                    connection.cut(session_over("the session", live.ending))
         for key, record in list(self._records.items()):
             if record.live is live:
                 record.close()

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from holdfast.host.connection.output_channels import OutputChannel
 from holdfast.model.actor import Actor
-from holdfast.model.errors import HoldfastError, ProtocolViolation, VersionMismatch
+from holdfast.model.errors import HoldfastError, ProtocolViolation, VersionMismatch, ending_of
 from holdfast.model.ids import HOST_OPERATOR, ActorId, OperatorId
 from holdfast.model.limits import (
     ANSWERS_MAX_BYTES,
@@ -300,7 +300,8 @@ class OperatorConnection:
             self.answer(m.Accepted(*quiet))
 
     def fail(self, request: int, error: HoldfastError) -> None:
-        self.answer(m.Failed(request, error.code, error.message, error.hint, error.retryable))
+        why = error.code, error.message, error.hint, error.retryable, ending_of(error)
+        self.answer(m.Failed(request, *why))
 
     def event(self, message: m.Message) -> None:
         """Send something unasked. The queue never grows past its limit: the oldest event is

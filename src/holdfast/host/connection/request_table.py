@@ -63,6 +63,7 @@ def handlers(
         "share": session.share,
         "watch": session.watch,
         "end": session.end,
+        "acknowledge": session.acknowledge,
         "input": ways_in.input,
         "submit": ways_in.submit,
         "keys": ways_in.keys,

@@ -39,7 +39,7 @@ def info(
     name: Callable[[str | None], str],
 ) -> SessionInfo:
     """Everything, as of now. `clients`: the programs by which operators are attached."""
-    ended = state is SessionState.ENDED
+    ended = state.is_over
     seats, turn = core.attachments, core.turn
     return SessionInfo(
         id=spec.id,
@@ -94,7 +94,7 @@ def _present(
 def state(decided: State, evidence: Callable[[], Evidence]) -> SessionState:
     """What the session is doing, from kernel evidence where the session machine does not say."""
     if decided.is_over:
-        return SessionState.ENDED
+        return SessionState.LOST if decided.is_lost else SessionState.ENDED
     if decided.shows_halted:
         return SessionState.HALTED
     found = judge(evidence())

@@ -4,6 +4,7 @@ follows it is a new session that names it."""
 
 from __future__ import annotations
 
+import contextlib
 import logging
 from typing import Any
 
@@ -16,49 +17,69 @@ from holdfast.host.session_store import SessionStore, Stored
 from holdfast.journal import lineage
 from holdfast.journal.entries import HOST, Began, Discontinued, TailCut
 from holdfast.journal.signatures import binding_message
-from holdfast.journal.verdict import VerdictKind
+from holdfast.journal.verdict import Break, Verdict, VerdictKind
+from holdfast.model.discontinuity import DiscontinuityCause
 from holdfast.model.errors import HoldfastError
 from holdfast.model.ids import SessionId
 
 log = logging.getLogger(__name__)
 
 
-def discontinue(store: SessionStore, session: SessionId, epoch: int, reason: str) -> None:
+def discontinue(
+    store: SessionStore,
+    session: SessionId,
+    epoch: int,
+    reason: str,
+    cause: DiscontinuityCause | None = None,
+) -> int:
     """State it: as the journal's last entry, or beside a journal that is damaged. What cannot be
-    written is logged; the session's end is certain either way."""
-    directory = store.directory(session)
+    written is logged; the session's end is certain either way. Without a cause it is the damage.
+    Gives the last entry that can be trusted, 0 when none can."""
+    directory, through = store.directory(session), 0
     try:
         if not exists(directory):
-            return
+            return 0
         reader = JournalReader(directory)
         verdict = reader.verify(session, check)
+        through = verdict.trustworthy_through
         if verdict.closed_by or reader.discontinuity() is not None:
-            return
+            return through
+        cause = cause or _damage(reader, session, verdict)
         if verdict.outcome is VerdictKind.DAMAGED:
-            trusted = verdict.trustworthy_through
             statement = lineage.discontinuity(
                 session,
                 verdict,
-                reader.hash_at(session, trusted) if trusted else b"",
+                reader.hash_at(session, through) if through else b"",
                 f"{reason}; its journal is {verdict.text()}",
                 now(),
                 store.host_key.public,
+                cause,
             )
             state_discontinuity(directory, statement.signed(store.host_key.sign))
-            return
+            return through
         journal = JournalWriter.open(directory, session, store.host_key.sign, check)
         try:
             if journal.cut is not None:  # never silently
                 cut = TailCut(journal.cut)
                 journal.record(now(), epoch, HOST, cut, spend_reserve=True)
-            journal.record(
-                now(), epoch, HOST, lineage.discontinued(verdict, reason), spend_reserve=True
-            )
+            stated = lineage.discontinued(verdict, reason, cause)
+            journal.record(now(), epoch, HOST, stated, spend_reserve=True)
             journal.finish()
         finally:
             journal.close()
     except (HoldfastError, OSError) as error:
         log.error("discontinuity of %s: %s", session, error)
+    return through
+
+
+def _damage(reader: JournalReader, session: SessionId, verdict: Verdict) -> DiscontinuityCause:
+    """With both hashes where the head and the records are of two histories."""
+    mine = other = b""
+    if verdict.kind is Break.FORKED and (head := reader.head()) is not None:
+        other = head.hash
+        with contextlib.suppress(HoldfastError):
+            mine = reader.hash_at(session, verdict.broken_seq)
+    return lineage.cause_of(verdict, mine, other)
 
 
 def continue_as_successor(
@@ -87,7 +108,8 @@ def continue_as_successor(
         predecessor_hash=trusted.last_hash if trusted else b"",
     )
     journal.sync()
-    ended = store.bury_discontinued(old.id, fresh, reason)
+    cause = trusted.cause if trusted else None
+    ended = store.bury_discontinued(old.id, fresh, reason, cause)
     spec = old.replace(id=fresh, born_as=old.process_tag)
     fresh_start = kept.replace(spec=spec, turn=None, lease=None)
     if kept.lease is not None and kept.halt is None:

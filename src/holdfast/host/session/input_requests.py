@@ -23,7 +23,7 @@ from holdfast.host.clock import now
 from holdfast.host.connection.exec_channel import ExecChannel, ExecSource
 from holdfast.host.connection.output_channels import OutputChannel
 from holdfast.host.session.exec_runs import Execution, command_bytes
-from holdfast.model.errors import HoldfastError, InputUnknown, InvalidArgument, SessionEnded
+from holdfast.model.errors import HoldfastError, InputUnknown, InvalidArgument, session_over
 from holdfast.wire.messages import session as m
 
 if TYPE_CHECKING:
@@ -117,7 +117,8 @@ class InputRequests:
                 return _accepted(request.id, request.seq, live, await asyncio.shield(waiting))
             except asyncio.CancelledError:
                 if live.ending is not None:
-                    raise SessionEnded("the session ended before it took the input") from None
+                    how = "ended before it took the input"
+                    raise session_over("the session", live.ending, how=how) from None
                 raise
 
         return accepted()

@@ -29,6 +29,7 @@ from holdfast.core.session_state import carried_on
 from holdfast.core.turn.machine import TurnMachine
 from holdfast.host.clock import now
 from holdfast.host.levels import bell_path
+from holdfast.host.lost_sessions import what_was_in_flight
 from holdfast.host.session import describe, signals
 from holdfast.host.session.closing import Closing
 from holdfast.host.session.executor import Executor
@@ -50,6 +51,7 @@ from holdfast.host.session.tick_timer import TickTimer
 from holdfast.host.session.turn_notices import TurnNotices
 from holdfast.host.session_store import Stored
 from holdfast.journal import entries
+from holdfast.keeper.boottime import boot_id
 from holdfast.keeper.protocol import DROP_OUTPUT, KEEP_OUTPUT, LEAVE_OUTPUT
 from holdfast.model.actor import Actor
 from holdfast.model.envelope import ALL, Envelope, Scope
@@ -383,7 +385,7 @@ class LiveSession:
         self.journal.happened(*self.leasing.held_again(before), forced=True)
         self.save_parcel()
         try:
-            self._daemon.store.save_spec(Stored(self.info(), self.spec.uid))
+            self._daemon.store.save_spec(Stored(self.info(), self.spec.uid, boot_id()))
         except StorageFailed as error:
             log.error("epoch %d of %s: %s", epoch, self.spec.id, error)
         self.halts.reconcile()
@@ -445,7 +447,12 @@ class LiveSession:
         self.closing.begin()
 
     def _last_state(self) -> tuple[Stored, bytes, str]:
-        stored = Stored(self.info().replace(operators=0, observers=0), self.spec.uid)
+        info = self.info().replace(operators=0, observers=0)
+        if self.core.state.is_lost:
+            store, name = self._daemon.store, self._daemon.actors.name
+            in_flight = what_was_in_flight(store, self.spec.id, self.journal.seq, name)
+            info = info.replace(in_flight=in_flight)
+        stored = Stored(info, self.spec.uid)
         return stored, self.ring.copy(self.ring.tail, self.ring.head), self.view.text()
 
     def close(self, *, keep: bool) -> None:

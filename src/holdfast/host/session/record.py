@@ -365,7 +365,8 @@ class SessionRecord:
                 )
         body: Body = entries.EndedEntry(ending.code, ending.signal, None)
         if ending.lost is not None:
-            body = entries.Discontinued(ending.lost, self.seq, self._writer.chain.head)
+            head = self._writer.chain.head
+            body = entries.Discontinued(ending.lost, self.seq, head, ending.typed().cause)
         self.happened(HOST_ACTOR, body)
 
     def complete(self) -> bool:

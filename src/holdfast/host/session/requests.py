@@ -21,6 +21,7 @@ from holdfast.host.connection.output_channels import (
     StoredChannel,
     ViewChannel,
 )
+from holdfast.host.lost_sessions import LostSessions
 from holdfast.host.reach.relay_presence import AnnouncedSession
 from holdfast.host.residency import ResidencyMeter
 from holdfast.host.session.input_custody import InputCustody
@@ -29,7 +30,7 @@ from holdfast.host.session.state_watch import StateWatch
 from holdfast.host.session_registry import has_ended
 from holdfast.host.session_store import SessionStore, Stored
 from holdfast.model.actor import Actor
-from holdfast.model.errors import InvalidArgument, SessionEnded
+from holdfast.model.errors import InvalidArgument, session_over
 from holdfast.model.graph import Graph
 from holdfast.model.info import SessionInfo
 from holdfast.model.state import SessionState
@@ -66,6 +67,8 @@ class SeenSessions(Protocol):
 
     def seen_ended(self, actor: Actor) -> Sequence[Stored]: ...
 
+    def seen_lost(self, actor: Actor) -> Sequence[Stored]: ...
+
 
 class SessionRequests:
     """Handlers of one host."""
@@ -77,9 +80,10 @@ class SessionRequests:
         meter: ResidencyMeter,
         audience: Operators,
         start: Callable[[Actor, m.Run], Awaitable[SessionTarget]],
+        lost: LostSessions,
     ) -> None:
         self._registry, self._store, self._audience = registry, store, audience
-        self._meter, self._start = meter, start
+        self._meter, self._start, self._lost = meter, start, lost
 
     async def run(self, operator: OperatorConnection, run: m.Run) -> m.Answer:
         live = await self._start(operator.actor, run)
@@ -90,8 +94,10 @@ class SessionRequests:
     ) -> m.Answer | Awaitable[m.Answer]:
         seen = self._registry.seen_live(operator.actor)
         infos = [live.info() for live in seen]
-        if request.ended:
-            infos += [stored.info for stored in self._registry.seen_ended(operator.actor)]
+        if request.lost or request.ended:
+            over = self._registry.seen_lost(operator.actor) if request.lost else []
+            over = [*over, *(self._registry.seen_ended(operator.actor) if request.ended else [])]
+            infos += {stored.info.id: stored.info for stored in over}.values()
         if not request.residency:
             return m.Sessions(request.id, tuple(infos))
         places = {live.spec.id: live.spec.place for live in seen}
@@ -139,7 +145,7 @@ class SessionRequests:
         self, operator: OperatorConnection, request: m.End, found: Found
     ) -> Awaitable[m.Answer]:
         if isinstance(found, Stored):
-            raise SessionEnded(f"the session has ended already: {found.info.ending}")
+            raise session_over("the session", found.info.ending, how="has ended already")
         found.handle(ev.EndAsked(operator.actor.id, now()))
 
         async def ended() -> m.Answer:
@@ -149,6 +155,18 @@ class SessionRequests:
             return m.Shown(request.id, written.result().info if written.done() else found.info())
 
         return ended()
+
+    def acknowledge(
+        self, operator: OperatorConnection, request: m.Acknowledge, found: Found | None
+    ) -> m.Answer:
+        if found is None:
+            seen = self._registry.seen_lost(operator.actor)
+            done = self._lost.acknowledge_all(operator.actor, seen)
+        elif isinstance(found, Stored) and found.is_lost:
+            done = (self._lost.acknowledge(operator.actor, found),)
+        else:
+            raise InvalidArgument("the session was not lost", hint="`hold ls` shows lost sessions")
+        return m.Sessions(request.id, tuple(stored.info for stored in done))
 
     # -- channels -----------------------------------------------------------------------------
 

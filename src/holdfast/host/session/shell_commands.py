@@ -40,7 +40,7 @@ from holdfast.model.errors import (
     InvalidArgument,
     NoShellIntegration,
     SessionBusy,
-    SessionEnded,
+    session_over,
 )
 from holdfast.model.ids import HOST_ACTOR, OperatorId
 from holdfast.model.info import CommandRecord
@@ -364,7 +364,8 @@ class ShellCommands:
 
     def session_ended(self, ending: Ending) -> None:
         if self.exec is not None:
-            self.exec.fails(SessionEnded(f"the session ended while the command ran: {ending}"))
+            how = "ended while the command ran"
+            self.exec.fails(session_over("the session", ending, how=how))
             self.exec.wake()
             self.exec = None
 

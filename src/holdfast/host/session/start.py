@@ -9,7 +9,7 @@ import pwd
 import secrets
 import socket
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from holdfast.adapters.halt import cgroup
 from holdfast.adapters.session_memory.input_ledger import InputLedger
@@ -23,6 +23,7 @@ from holdfast.host.session.discontinuity import begin_journal, lineage_of
 from holdfast.host.session.live_session import LiveSession
 from holdfast.host.session.parcel import SessionFds, SessionSpec, StateBlob
 from holdfast.host.session_store import Stored
+from holdfast.keeper.boottime import boot_id
 from holdfast.model.actor import Actor, check_name
 from holdfast.model.errors import (
     InvalidArgument,
@@ -82,6 +83,7 @@ async def _start(
     ring_bytes: int,
 ) -> LiveSession:
     size = (run.size or DEFAULT_SIZE).checked()
+    before = _predecessor(daemon, actor, run.predecessor)
     session = daemon.store.create()
     cwd = run.cwd or user.pw_dir
     with contextlib.ExitStack() as undo:
@@ -120,7 +122,7 @@ async def _start(
             labels=run.labels,
             cols=size.cols,
             rows=size.rows,
-            **_lineage(daemon, actor, run.predecessor),
+            **(lineage_of(daemon.store, before.info.id) if before is not None else {}),
         )
         ours.callback(journal.close)
         await asyncio.to_thread(journal.sync)  # before anything runs that it tells of
@@ -181,25 +183,27 @@ async def _start(
         # It stops watching the descriptors before it closes them.
         undo.callback(live.close, keep=False)
         live.start()
-        daemon.store.save_spec(Stored(live.info(), user.pw_uid))
+        daemon.store.save_spec(Stored(live.info(), user.pw_uid, boot_id()))
         live.deposit()
         undo.pop_all()
     daemon.registry.add(live)
     daemon.watch(live)
+    if before is not None:
+        daemon.lost.followed(before, session, user.pw_uid)
     daemon.session_began(live)
     return live
 
 
-def _lineage(daemon: Daemon, actor: Actor, predecessor: str) -> dict[str, Any]:
+def _predecessor(daemon: Daemon, actor: Actor, predecessor: str) -> Stored | None:
     if not predecessor:
-        return {}
+        return None
     found = daemon.registry.find(actor, predecessor)
     if not isinstance(found, Stored):
         raise InvalidArgument(
             f"{found.spec.name} lives; a session follows one that has ended",
             hint=f"`hold attach {found.spec.name}` joins it",
         )
-    return lineage_of(daemon.store, found.info.id)
+    return found
 
 
 def _remove_group(place: Place) -> None:

@@ -63,7 +63,7 @@ class StateWatch:
 
     def _check(self) -> None:
         state = self._look()
-        if state is SessionState.ENDED:
+        if state.is_over:
             return
         if state is not self._known:
             self._known = state

@@ -212,7 +212,7 @@ class AsyncDriver(asyncio.Protocol):
 
     def _take(self, message: m.Message) -> None:
         if isinstance(message, m.Failed) and message.id == 0:
-            raise from_code(message.code, message.message, message.hint)
+            raise from_code(message.code, message.message, message.hint, message.ending)
         if isinstance(message, m.Answer):
             inbox = self._asked.get(message.id)
         elif isinstance(message, _OF_A_CHANNEL):
@@ -261,7 +261,7 @@ async def answer_in(inbox: Inbox) -> m.Answer:
     finally:
         inbox.on_release()
     if isinstance(message, m.Failed):
-        raise from_code(message.code, message.message, message.hint)
+        raise from_code(message.code, message.message, message.hint, message.ending)
     assert isinstance(message, m.Answer)
     return message
 

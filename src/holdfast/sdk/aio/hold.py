@@ -42,9 +42,14 @@ class Hold:
         shown = await self._link.ask(m.Show(0, name, exact=True), m.Shown)
         return Session(self._link, shown.info)
 
-    async def sessions(self, *, ended: bool = False) -> tuple[SessionInfo, ...]:
-        """The live sessions you may see; with `ended` also those that ended recently."""
-        return (await self._link.ask(m.ListSessions(0, ended), m.Sessions)).sessions
+    async def sessions(self, *, ended: bool = False, lost: bool = False) -> tuple[SessionInfo, ...]:
+        """The live sessions you may see; with `ended` also those that ended recently; with `lost`
+        also those that were lost and that nobody has acknowledged."""
+        return (await self._link.ask(m.ListSessions(0, ended, lost=lost), m.Sessions)).sessions
+
+    async def acknowledge(self, session: str = "") -> tuple[SessionInfo, ...]:
+        """Acknowledge that a session was lost; without a name, every one that you may end."""
+        return (await self._link.ask(m.Acknowledge(0, session), m.Sessions)).sessions
 
     async def run(
         self,

@@ -20,6 +20,7 @@ from holdfast.model.errors import (
     InvalidArgument,
     SessionEnded,
     TimedOut,
+    session_over,
 )
 from holdfast.model.graph import Process
 from holdfast.model.info import BlameLine, SessionInfo
@@ -192,7 +193,8 @@ class Session:
         "secret", ...); a text on the screen or printed later (a regular expression, by lines; with
         `since` only in the output from there on); a process that listens on a port; its end.
 
-        Raises TimedOut after `timeout` seconds, and SessionEnded when it ends before that."""
+        Raises TimedOut after `timeout` seconds, and SessionEnded when it ends before that
+        (SessionLost, which is one, when it was lost)."""
         if [bool(state), bool(text), bool(port), ended].count(True) != 1:
             raise InvalidArgument("wait for one of state, text, port, ended=True")
         if text:
@@ -208,7 +210,7 @@ class Session:
         told = wait_for_state(self._link, self.id, states)
         event = await _within(told, timeout, f"{what} of {self.name}")
         if event.state not in states:
-            raise SessionEnded(f"{self.name} ended before that: {event.ending}")
+            raise session_over(self.name, event.ending, how="ended before that")
         return event.ending if ended and event.ending is not None else event.state
 
     # -- the turn -------------------------------------------------------------------------------

@@ -57,7 +57,8 @@ class EventStream:
 
     def _state(self, told: m.StateEvent) -> ev.Event:
         if told.ending is not None:
-            return ev.Ended(told.session, told.name, told.ending, told.at)
+            kind = ev.Ended if told.ending.lost is None else ev.Lost
+            return kind(told.session, told.name, told.ending, told.at)
         return ev.StateChanged(told.session, told.name, told.state, told.at, told.waiting_line)
 
     def _turn(self, told: turn_messages.TurnMessage) -> ev.Event | None:

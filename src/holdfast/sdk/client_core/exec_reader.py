@@ -55,7 +55,8 @@ class ExecReader(Reader):
         message = await self._io.next(self._inbox)
         assert message is not None
         if isinstance(message, m.Failed):
-            raise self._refusal(from_code(message.code, message.message, message.hint))
+            error = from_code(message.code, message.message, message.hint, message.ending)
+            raise self._refusal(error)
         self._retry = Retry(self._io)  # it is there: the next loss is another
         self.began = self.began or isinstance(message, m.ExecBegan)
         self._printed = self._printed or isinstance(message, m.ExecOutput)

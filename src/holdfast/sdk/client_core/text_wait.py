@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 
-from holdfast.model.errors import InvalidArgument, SessionEnded
+from holdfast.model.errors import InvalidArgument, session_over
 from holdfast.sdk.client_core.client_machine import ask
 from holdfast.sdk.client_core.output_reader import OutputReader
 from holdfast.sdk.client_core.retry_policy import OUTPUT_PAUSE_S
@@ -50,7 +50,7 @@ async def wait_for_text(
         while True:
             piece = await reader.next(OUTPUT_PAUSE_S if look and came else None)
             if isinstance(piece, m.Closed):
-                raise SessionEnded(f"{reader.name} ended before that: {piece.ending}")
+                raise session_over(reader.name, piece.ending, how="ended before that")
             came = piece is not None
             if piece is not None:
                 text = kept + printed.feed(piece.data)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from holdfast.model.errors import InvalidArgument, SessionEnded
+from holdfast.model.errors import InvalidArgument, session_over
 from holdfast.sdk.client_core.client_machine import ask, expect
 from holdfast.sdk.client_core.retry_policy import RETRIED, Retry
 from holdfast.wire.messages import session as m
@@ -45,7 +45,7 @@ async def _next(io: ClientIo, inbox: Any, session: str) -> turn_messages.TurnSho
         answer = await io.exchange(turn_messages.GetTurn(0, session))
         return expect(answer, turn_messages.TurnShown)
     if isinstance(event, m.StateEvent) and event.ending is not None:
-        raise SessionEnded(f"{event.name} ended before that: {event.ending}")
+        raise session_over(event.name, event.ending, how="ended before that")
     return None
 
 

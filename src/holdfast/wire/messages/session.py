@@ -83,6 +83,7 @@ class ListSessions(Request, tag="list"):
 
     ended: bool = False  # also list the recently ended sessions
     residency: bool = False  # also say what each costs, which takes the host a moment
+    lost: bool = False  # also list the lost sessions that nobody has acknowledged
 
 
 class Show(Request, tag="show"):
@@ -217,6 +218,15 @@ class End(Request, tag="end"):
     session: str
 
 
+class Acknowledge(Request, tag="acknowledge"):
+    """Acknowledge that a session was lost: it is no longer listed unasked, and may be pruned. Needs
+    the right to end it. Answered by Sessions with what is acknowledged now; of a session that was
+    acknowledged before, who did it first stays."""
+
+    # a name or an id; empty is every lost session that the asker may end
+    session: str = ""
+
+
 class GetHost(Request, tag="host"):
     """What this host is and can do. Answered by HostShown."""
 
@@ -275,6 +285,8 @@ class Failed(Answer, tag="failed"):
     message: str  # what happened, for people
     hint: str = ""  # what to do next, for people; may be empty
     retryable: bool = False  # the same request may succeed later
+    # with `session_lost`: why, for programs, and its successor, which is another session
+    ending: Ending | None = None
 
 
 class Shown(Answer, tag="shown"):
@@ -282,7 +294,8 @@ class Shown(Answer, tag="shown"):
 
 
 class Sessions(Answer, tag="sessions"):
-    sessions: tuple[SessionInfo, ...]  # live sessions, then (if asked) ended ones, newest first
+    # live sessions, then (if asked) lost ones, then ended ones, newest first
+    sessions: tuple[SessionInfo, ...]
 
 
 class GraphShown(Answer, tag="graph_shown"):

@@ -86,7 +86,7 @@ def run(options: Options) -> None:
     import asyncio
 
     ending = asyncio.run(_forward(options))
-    print(f"hold: the session ended: {ending}", file=sys.stderr)
+    print(f"hold: the session {ending.sentence()}", file=sys.stderr)
 
 
 async def _forward(options: Options) -> Ending:

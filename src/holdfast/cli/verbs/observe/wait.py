@@ -6,7 +6,7 @@ import re
 import time
 
 from holdfast.cli.arguments import Options, Parser, count, seconds, verb_parser
-from holdfast.model.errors import InvalidArgument, SessionEnded, TimedOut
+from holdfast.model.errors import InvalidArgument, TimedOut, session_over
 from holdfast.model.state import SessionState
 from holdfast.sdk.client import Host
 from holdfast.sdk.client_core.client_machine import finish
@@ -29,7 +29,7 @@ def parser() -> Parser:
         "wait",
         "Wait until the session is at its shell's prompt, or a program in it waits for input or "
         "for a secret (echo off), or is stopped, or the session ends, or a text appears. Exits "
-        "with 0 then, 124 after the timeout, 74 when the session ends first.",
+        "with 0 then, 124 after the timeout, 74 when the session ends first, 72 when it was lost.",
         "  hold wait build --for prompt --timeout 10m\n"
         "  hold wait build --for exit --status       exits with the session's own status\n"
         "  hold wait web --for 'text:Listening on .*:3000'\n"
@@ -88,7 +88,7 @@ def _for_text(host: Host, options: Options, regex: re.Pattern[str], deadline: fl
 
     info = host.show(options.session)
     if info.ending is not None:
-        raise SessionEnded(f"{info.name} has ended: {info.ending}")
+        raise session_over(info.name, info.ending)
     finish(wait_for_text(host.io(deadline), info.id, regex, options.since))
 
 
@@ -96,7 +96,7 @@ def _for_state(host: Host, options: Options, deadline: float | None) -> int:
     wanted = STATES[options.wanted]
     event = finish(wait_for_state(host.io(deadline), options.session, (wanted,)))
     if event.state is not wanted:
-        raise SessionEnded(f"{event.name} ended before that: {event.ending}")
+        raise session_over(event.name, event.ending, how="ended before that")
     return _ending(event, options.status) if event.ending is not None else 0
 
 

@@ -28,4 +28,6 @@ def run(options: Options) -> None:
     if options.json:
         print_json(info.pack())
     else:
-        print(f"{info.name} ({info.id[:8]}) ended: {info.ending}")
+        print(
+            f"{info.name} ({info.id[:8]}) {info.ending.sentence() if info.ending else info.state}"
+        )

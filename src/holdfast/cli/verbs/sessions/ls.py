@@ -7,23 +7,27 @@ import sys
 import time
 
 from holdfast.cli.arguments import Options, Parser, print_json, utf8, verb_parser
+from holdfast.cli.text.in_flight import lost_lines
 from holdfast.cli.text.sanitize import sanitize
 from holdfast.cli.text.table import ago, amount, table
 from holdfast.model.errors import HoldfastError
 from holdfast.model.home import machines_of
 from holdfast.model.info import SessionInfo
+from holdfast.model.state import SessionState
 from holdfast.sdk.client import Host
 
 SUMMARY = "list sessions with what each is doing"
 
 _COMMAND_CHARS = 60
+_HEADING = "Lost, and not acknowledged (`hold acknowledge NAME`, or --all):"
 
 
 def parser() -> Parser:
     parser = verb_parser(
         "ls",
         "List your sessions, here and on the machines you have joined: what each does, as seen by "
-        "the kernel. A machine that cannot be reached is named, and the others are listed.",
+        "the kernel. A machine that cannot be reached is named, and the others are listed. "
+        "Sessions that were lost are listed with what was in flight, until `hold acknowledge`.",
         "  hold ls\n  hold ls --all      the recently ended too\n"
         "  hold ls --long     with memory, processes, descriptors and disk\n"
         "  hold ls --label prod\n  hold --on build ls      one machine only\n"
@@ -50,6 +54,18 @@ def run(options: Options) -> int:
             print("no sessions; start one with `hold run`")
         return status
     now = time.time()
+    lost = [(where, info) for where, info in found if _is_lost(info)]
+    found = [each for each in found if each not in lost]
+    if found:
+        _print_table(found, now)
+    if lost:
+        print(_HEADING)
+    for where, info in lost:
+        _print_lost(where, info, now)
+    return status
+
+
+def _print_table(found: list[tuple[str, SessionInfo]], now: float) -> None:
     sessions = [info for _, info in found]
     columns = {
         "NAME": [f"{where}/{info.name}" if where else info.name for where, info in found],
@@ -66,7 +82,23 @@ def run(options: Options) -> int:
     # Who has the turn, and labels, only where there are any.
     shown = {title: cells for title, cells in columns.items() if any(cells)}
     print(table(tuple(shown), list(zip(*shown.values(), strict=True))))
-    return status
+
+
+def _is_lost(info: SessionInfo) -> bool:
+    """And nobody has acknowledged that."""
+    return info.state is SessionState.LOST and info.acknowledged_at is None
+
+
+def _print_lost(where: str, info: SessionInfo, now: float) -> None:
+    assert info.ending is not None
+    name = f"{where}/{info.name}" if where else info.name
+    print(f"{name}  {info.id[:8]}  {sanitize(info.ending.sentence())}{_when(info, now)}")
+    for line in lost_lines(info):
+        print(f"    {line}")
+
+
+def _when(info: SessionInfo, now: float) -> str:
+    return f", {ago(now - info.ended_at)} ago" if info.ended_at else ""
 
 
 def _found(
@@ -75,10 +107,10 @@ def _found(
     """Sessions with the machine each is on ("": this one), and the machines that did not answer."""
     if os.environ.get("HOLDFAST_ON") or not os.path.exists(machines_of(os.environ)):
         with Host(client="hold ls") as host:
-            return [("", info) for info in host.sessions(ended=ended, residency=long)], {}
+            return [("", info) for info in _ask(host, ended, long)], {}
     from holdfast.sdk.reach.all_machines import ask_all
 
-    answers = ask_all(lambda host: host.sessions(ended=ended, residency=long), "hold ls")
+    answers = ask_all(lambda host: _ask(host, ended, long), "hold ls")
     found = [
         (where, info)
         for where, answer in answers
@@ -86,6 +118,10 @@ def _found(
         for info in answer
     ]
     return found, {where: answer for where, answer in answers if isinstance(answer, HoldfastError)}
+
+
+def _ask(host: Host, ended: bool, long: bool) -> tuple[SessionInfo, ...]:
+    return host.sessions(ended=ended, residency=long, lost=True)
 
 
 def _say_unreached(unreached: dict[str, HoldfastError]) -> int:
@@ -108,7 +144,7 @@ def _costs(sessions: list[SessionInfo]) -> dict[str, list[str]]:
 
 def _state(info: SessionInfo) -> str:
     if info.ending is not None:
-        return f"ended: {info.ending}"
+        return info.ending.sentence()
     return f"{info.state}: {sanitize(info.waiting_line, 40)}" if info.waiting_line else info.state
 
 

@@ -91,7 +91,7 @@ def _show_ended(session: str) -> int:
         while not isinstance(piece := finish(output.next()), Closed):
             if piece is not None:
                 raw_stdout.write(strip_queries(piece.data))
-    print(f"[{output.name} ended: {piece.ending}]")
+    print(f"[{output.name} {piece.ending.sentence()}]")
     return exit_status(piece.ending)
 
 

@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator
 
 from holdfast.cli.arguments import Options, Parser, print_json, verb_parser
+from holdfast.cli.text.in_flight import lost_lines
 from holdfast.cli.text.sanitize import sanitize as _plain
 from holdfast.cli.text.table import ago, amount, clock, residency_text
 from holdfast.model.info import CommandRecord, SessionInfo
@@ -17,8 +18,8 @@ SUMMARY = "show one session in detail"
 def parser() -> Parser:
     parser = verb_parser(
         "show",
-        "Show one session, live or ended, in detail: its identity, what it does or waits for, "
-        "what output is held, the last command its shell ran, how it ended.",
+        "Show one session, live, ended or lost, in detail: its identity, what it does or waits "
+        "for, what output is held, the last command its shell ran, how it ended.",
         "  hold show build\n  hold show build --json | jq .last_command.status",
     )
     parser.add_json()
@@ -59,6 +60,11 @@ def _sheet(info: SessionInfo, now: float) -> Iterator[tuple[str, str]]:
         yield "uses", residency_text(info.residency)
     elif info.residency is not None:
         yield "uses", f"{amount(info.residency.disk_bytes)} of disk"
+    for line in lost_lines(info):
+        yield "in flight", line
+    if info.acknowledged_at is not None:
+        when = f"{clock(info.acknowledged_at)}, {ago(now - info.acknowledged_at)} ago"
+        yield "loss", f"acknowledged by {_plain(info.acknowledged_by)}, {when}"
     if info.pruned_at is not None:
         when = f"{clock(info.pruned_at)}, {ago(now - info.pruned_at)} ago"
         yield "pruned", f"{when}: journal and output are gone; `hold verify` shows what is proven"
@@ -73,7 +79,7 @@ def _sheet(info: SessionInfo, now: float) -> Iterator[tuple[str, str]]:
 def _state(info: SessionInfo, now: float) -> str:
     if info.ending is not None:
         when = f", {ago(now - info.ended_at)} ago" if info.ended_at else ""
-        return f"ended: {info.ending}{when}"
+        return f"{_plain(info.ending.sentence())}{when}"
     return f"{info.state}: {_plain(info.waiting_line)}" if info.waiting_line else str(info.state)
 
 

@@ -1,0 +1,120 @@
+"""Sessions that were lost (A9, M6, N9): how they are closed, what is said of them, and that
+somebody has acknowledged it.
+
+A lost session has not ended. Its tombstone has why it was lost, what was under way, and its
+successor once it has one. It is listed until it is acknowledged, and kept on disk until then.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+from collections.abc import Callable, Iterable
+from typing import Protocol
+
+from holdfast.adapters.journal_files.segments import JournalReader
+from holdfast.core.access.authority import Authority
+from holdfast.host import clock
+from holdfast.host.session.discontinuity import discontinue
+from holdfast.host.session_store import SessionStore, Stored
+from holdfast.journal.in_flight import in_flight
+from holdfast.keeper.boottime import boot_id
+from holdfast.model.actor import Actor
+from holdfast.model.discontinuity import DiscontinuityCause, DiscontinuityKind
+from holdfast.model.envelope import Right
+from holdfast.model.errors import EnvelopeExpired, HoldfastError, NotPermitted, StorageFailed
+from holdfast.model.ids import SessionId
+from holdfast.model.info import InFlight
+from holdfast.model.limits import JOURNAL_TYPED_ENTRIES
+from holdfast.model.state import Ending
+
+log = logging.getLogger(__name__)
+
+Name = Callable[[str], str]  # an actor's name, by its id
+KEEPER_LOST = Ending(
+    lost="its keeper died", cause=DiscontinuityCause(DiscontinuityKind.KEEPER_LOST)
+)
+
+
+def bury_lost(store: SessionStore, stored: Stored, name: Name) -> Stored:
+    """The tombstone of a session on disk that nobody holds: its keeper or its machine is gone."""
+    info, ending = stored.info, ending_of(stored)
+    assert ending.lost is not None and ending.cause is not None
+    through = discontinue(store, info.id, info.epoch, ending.lost, ending.cause)
+    going_on = what_was_in_flight(store, info.id, through, name)
+    lost = stored.lost(ending, going_on)
+    with contextlib.suppress(StorageFailed):
+        store.bury(lost, b"", "")
+    log.warning("session %s (%s) was lost: %s", info.id, info.name, ending.lost)
+    return lost
+
+
+def ending_of(stored: Stored) -> Ending:
+    """By the boot it ran in: in this one it was its keeper that died. Checkpoints are not made yet,
+    so there is none to name."""
+    if stored.boot_id and stored.boot_id == boot_id():
+        return KEEPER_LOST
+    cause = DiscontinuityCause(DiscontinuityKind.HOST_LOST, boot_id=stored.boot_id)
+    return Ending(lost="its host died", cause=cause)
+
+
+def what_was_in_flight(
+    store: SessionStore, session: SessionId, through: int, name: Name
+) -> InFlight | None:
+    """From its journal up to this entry; None when that cannot be read."""
+    try:
+        reader = JournalReader(store.directory(session))
+        first = max(1, through - JOURNAL_TYPED_ENTRIES + 1)
+        return in_flight(list(reader.entries(first, through)), name)
+    except (HoldfastError, OSError) as error:
+        log.error("what was in flight in %s: %s", session, error)
+        return None
+
+
+class ListedSessions(Protocol):
+    """The ended and lost sessions that are listed."""
+
+    def updated(self, stored: Stored) -> None: ...
+
+
+class LostSessions:
+    """Acknowledgements and successors."""
+
+    def __init__(self, store: SessionStore, listed: ListedSessions, authority: Authority) -> None:
+        self._store, self._listed, self._authority = store, listed, authority
+
+    def acknowledge(self, actor: Actor, stored: Stored) -> Stored:
+        """Recorded with the actor's name, in the tombstone: the journal is closed for good. The
+        first to acknowledge a session stays the one. Needs the right to end it, because what is
+        acknowledged may be pruned."""
+        info, now = stored.info, clock.now()
+        self._authority.check(actor.id, Right.END, info.id, info.labels, now)
+        if info.acknowledged_at is not None:
+            return stored
+        info = info.replace(acknowledged_at=now, acknowledged_by=actor.name)
+        stored = stored.replace(info=info)
+        self._store.rewrite_tombstone(stored)
+        self._listed.updated(stored)
+        log.info("session %s (%s), lost, acknowledged by %s", info.id, info.name, actor.name)
+        return stored
+
+    def acknowledge_all(self, actor: Actor, seen: Iterable[Stored]) -> tuple[Stored, ...]:
+        """Those of them that the actor could end."""
+        done = []
+        for stored in seen:
+            with contextlib.suppress(NotPermitted, EnvelopeExpired):
+                done.append(self.acknowledge(actor, stored))
+        return tuple(done)
+
+    def followed(self, stored: Stored, successor: SessionId, uid: int) -> None:
+        """A session was started to follow a lost one, whose id leads to it from now on. The first
+        of the same unix user counts: nobody else may lead its operators elsewhere."""
+        ending = stored.info.ending
+        if ending is None or ending.lost is None or ending.successor or uid != stored.uid:
+            return
+        stored = stored.replace(
+            info=stored.info.replace(ending=ending.replace(successor=successor))
+        )
+        with contextlib.suppress(StorageFailed):  # the successor's own journal names it too
+            self._store.rewrite_tombstone(stored)
+        self._listed.updated(stored)
