@@ -18,7 +18,7 @@ def parser() -> Parser:
         "Remove journal and output of ended sessions from disk, as retention_days and "
         "retention_bytes in config.toml say. The host does this by itself once an hour. Each "
         "session leaves a signed statement, which `hold show` and `hold verify` report. Live "
-        "sessions and sessions that were lost stay.",
+        "sessions stay, and so do lost ones that nobody has acknowledged.",
         "  hold prune --dry-run      what would be removed, and how much that frees\n"
         "  hold prune --json | jq .bytes",
     )
