@@ -44,8 +44,9 @@ def test_a_damaged_journal_ends_the_identity_and_what_runs_goes_on_as_a_successo
     assert found["pid"] == pid, "what ran must go on"
     assert fresh_home.ok("exec", "work", "--", "echo after") == "after\n"
     ended = fresh_home.json("show", old)
-    assert ended["state"] == "ended"
-    assert new in ended["ending"]["lost"]
+    assert ended["state"] == "lost"
+    assert ended["ending"]["successor"] == new
+    assert ended["ending"]["cause"]["kind"] == "corruption"
 
     statement = _reader(fresh_home, old).discontinuity()
     assert statement is not None

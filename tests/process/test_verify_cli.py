@@ -267,12 +267,12 @@ def test_after_host_death_it_is_discontinued_and_its_successor_says_whom_it_foll
     assert (judged["closed_by"], judged["statement"]) == ("discontinued", "entry")
     assert judged["signed_through"] == judged["records"]
     after = judged["discontinued_after"]
-    said = (
-        f"discontinued: its keeper died; said by its last entry; trustworthy through entry {after}"
-    )
+    assert judged["cause"]["kind"] == "keeper_lost"
+    why = "its keeper died (keeper_lost)"
+    said = f"discontinued: {why}; said by its last entry; trustworthy through entry {after}"
     assert said in hold.ok("status", "lost").splitlines()
-    assert hold.json("show", session)["state"] == "ended"
-    hold.fails("session_ended", "send", "lost", "x")
+    assert hold.json("show", session)["state"] == "lost"
+    hold.fails("session_lost", "send", "lost", "x")
     next_one = hold.ok("run", "-d", "--after", "lost", "--name", "next", "--", "cat").strip()
     assert next_one != session
     told = hold.json("status", "next")
@@ -307,7 +307,7 @@ def test_a_damaged_journal_gets_its_signed_statement_beside_it(lost: tuple[Hold,
     said = hold.ok("status", "lost")
     assert "said by a signed statement beside it; trustworthy through entry 2" in said
     beside = directory / "journal.discontinued"
-    spoil(beside, lambda text: text.replace(b"its keeper died", b"all is well  "))
+    spoil(beside, lambda text: text.replace(b"its keeper died", b"all is well    "))
     for judged in (hold.json("status", "lost"), verified(hold, directory, session)[1]):
         assert (judged["discontinued"], judged["statement"]) == (False, "invalid")
     beside.write_bytes(b"not even JSON")

@@ -21,6 +21,7 @@ from holdfast.journal.proof import linked, prove
 from holdfast.journal.signatures import Head, binding_message, seal_message
 from holdfast.journal.verdict import Verdict
 from holdfast.journal.verify import verify
+from holdfast.model.discontinuity import DiscontinuityCause, DiscontinuityKind
 from holdfast.model.ids import ActorId, SessionId
 from unit.journaling import flip
 
@@ -175,10 +176,13 @@ def _proofs(journal: Made) -> dict[str, Any]:
         journal.session, "its host died", 2, hash_of(journal.records()[1]),
         1767225700.5, journal.host.public,
     ).signed(sign)  # fmt: skip
+    cause = DiscontinuityCause(DiscontinuityKind.HOST_LOST, boot_id="a-boot")
+    typed = statement.replace(cause=cause).signed(sign)
     return {
         "range": {**_plain(link.pack(), hexed=True), "witness": proof.witness.hex()},
         "proof": {"message": messages[0].hex(), "text": proof.text()},
-        "discontinuity": {"message": messages[1].hex(), "text": statement.text()},
+        "discontinuity": {"message": messages[2].hex(), "text": typed.text()},
+        "discontinuity_v1": {"message": messages[1].hex(), "text": statement.text()},
     }
 
 

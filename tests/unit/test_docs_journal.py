@@ -119,7 +119,7 @@ def test_signatures_are_by_the_keys_over_the_messages_that_are_said() -> None:
         assert host.sign(bytes.fromhex(seal["message"])).hex() == seal["signature"]
     head = Head.decode(FILES["journal.head"])
     assert host.sign(bytes.fromhex(VECTORS["head"]["message"])) == head.signature
-    for part in ("proof", "discontinuity"):
+    for part in ("proof", "discontinuity", "discontinuity_v1"):
         signed = bytes.fromhex(VECTORS[part]["message"])
         assert host.sign(signed).hex() == json.loads(VECTORS[part]["text"])["signature"]
 
@@ -163,8 +163,10 @@ def test_a_proof_is_checked_from_the_page_as_by_us() -> None:
     assert not is_proof(SESSION, {**fields, "epoch": 2}, records)
 
 
-def test_a_statement_of_discontinuity_is_by_the_host() -> None:
-    statement = Discontinuity.of_text(VECTORS["discontinuity"]["text"])
+@pytest.mark.parametrize("form", ["discontinuity", "discontinuity_v1"])
+def test_a_statement_of_discontinuity_is_by_the_host(form: str) -> None:
+    statement = Discontinuity.of_text(VECTORS[form]["text"])
+    assert (statement.cause is None) == form.endswith("v1")
     assert statement.is_signed(check, bytes.fromhex(VECTORS["host_key"]))
     assert not statement.replace(last_seq=1).is_signed(check)
 

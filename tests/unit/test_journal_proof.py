@@ -5,14 +5,18 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import msgpack
 import pytest
 
 from holdfast.adapters.signing import SigningKey, check
 from holdfast.journal.chain import genesis
-from holdfast.journal.encoding import hash_of
+from holdfast.journal.encoding import decode, encode, hash_of
+from holdfast.journal.entries import Discontinued
 from holdfast.journal.judging import judge
 from holdfast.journal.lineage import (
+    _KINDS,
     Discontinuity,
+    cause_of,
     discontinued,
     discontinuity,
 )
@@ -26,6 +30,7 @@ from holdfast.journal.proof import (
 )
 from holdfast.journal.status import Continuity, status
 from holdfast.journal.verdict import Break, VerdictKind
+from holdfast.model.discontinuity import DiscontinuityCause, DiscontinuityKind
 from holdfast.model.errors import InvalidArgument, JournalDamaged, SessionEnded
 from holdfast.model.record import Malformed
 from unit.journaling import HOST, Journal, began, flip, session_id, starts, typed
@@ -200,7 +205,8 @@ def test_a_whole_journal_is_discontinued_by_its_last_entry_and_never_extended(
     journal: Journal,
 ) -> None:
     verdict = journal.verdict()
-    ending = discontinued(verdict, "host lost")
+    cause = DiscontinuityCause(DiscontinuityKind.HOST_LOST, boot_id="of-another-boot")
+    ending = discontinued(verdict, "host lost", cause)
     assert (ending.last_seq, ending.last_hash) == (verdict.last_seq, journal.writer.chain.head)
     journal.writer.record(1003.0, 1, "", ending)
     journal.writer.finish()
@@ -208,6 +214,53 @@ def test_a_whole_journal_is_discontinued_by_its_last_entry_and_never_extended(
         journal.reopened().type(1)
     found = judge(journal.reader, journal.session, check)
     assert (found.status, found.discontinued, found.reason) == ("continuous", True, "host lost")
+    assert found.cause == cause
+
+
+@pytest.mark.requirement("N9")
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("its host died", "host_lost"),
+        ("its keeper died", "keeper_lost"),
+        ("its host died; its journal is damaged", "host_lost"),
+        ("the moon was full", "unknown"),
+    ],
+)
+def test_an_entry_of_an_older_version_is_read_with_a_type(
+    journal: Journal, text: str, kind: str
+) -> None:
+    verdict = journal.verdict()
+    old = encode(
+        1, 9.0, 1, "", 1, Discontinued(text, verdict.last_seq, verdict.last_hash), b"p" * 32
+    )
+    packed = msgpack.unpackb(old)
+    del packed[6]["cause"]  # as it was written then
+    body = decode(msgpack.packb(packed)).body
+    assert isinstance(body, Discontinued) and body.cause is None
+    journal.writer.record(1003.0, 1, "", body)
+    journal.writer.finish()
+    found = judge(journal.reader, journal.session, check)
+    assert found.cause == DiscontinuityCause(kind)
+
+
+@pytest.mark.requirement("N9")
+def test_what_is_wrong_with_a_journal_decides_the_type_of_its_discontinuity(
+    journal: Journal,
+) -> None:
+    whole = journal.verdict()
+    for wrong, kind in (
+        (Break.ALTERED, DiscontinuityKind.CORRUPTION),
+        (Break.BAD_SIGNATURE, DiscontinuityKind.CORRUPTION),
+        (Break.MISSING, DiscontinuityKind.CHAIN_BREAK),
+        (Break.TRUNCATED, DiscontinuityKind.CHAIN_BREAK),
+    ):
+        verdict = whole.replace(outcome=VerdictKind.DAMAGED, kind=wrong, broken_seq=7)
+        assert cause_of(verdict, b"1", b"2") == DiscontinuityCause(kind, at=7)
+    forked = whole.replace(outcome=VerdictKind.DAMAGED, kind=Break.FORKED, broken_seq=6)
+    two = DiscontinuityCause("conflicting_chains", at=6, a="01", b="02")
+    assert cause_of(forked, b"\x01", b"\x02") == two
+    assert set(Break) == set(_KINDS)
 
 
 @pytest.mark.requirement("N9")
@@ -219,10 +272,19 @@ def test_a_damaged_journal_is_not_extended_and_its_end_is_stated_beside_it(
     path.write_bytes(flip(data, list(starts(data))[4] + 20))
     verdict = journal.verdict()
     with pytest.raises(JournalDamaged):
-        discontinued(verdict, "damaged")
+        discontinued(verdict, "damaged", cause_of(verdict))
     last = journal.reader.hash_at(journal.session, verdict.trustworthy_through)
-    made = discontinuity(journal.session, verdict, last, "damaged", 9.0, HOST.public)
+    cause = cause_of(verdict)
+    assert cause == DiscontinuityCause(DiscontinuityKind.CORRUPTION, at=5)
+    made = discontinuity(journal.session, verdict, last, "damaged", 9.0, HOST.public, cause)
     statement = Discontinuity.of_text(made.signed(HOST.sign).text())
+    assert statement.cause == cause
+    for other in (None, cause.replace(at=4), cause.replace(kind="chain_break")):
+        assert not statement.replace(cause=other).is_signed(check), "the cause is signed too"
+    older = made.replace(cause=None).signed(HOST.sign)
+    assert Discontinuity.of_text(older.text()) == older
+    assert older.is_signed(check)
+    assert not older.replace(cause=cause).is_signed(check), "nobody adds one later"
     assert (statement.last_seq, statement.last_hash) == (4, last)
     assert statement.is_signed(check, HOST.public)
     assert not statement.is_signed(check, SigningKey(b"s" * 32).public)
