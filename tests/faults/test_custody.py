@@ -22,6 +22,7 @@ from faults.hosting import (
     until,
 )
 from faults.leftovers import assert_in_order
+from holdfast.model.discontinuity import DiscontinuityKind
 from holdfast.model.state import Ending, Level
 from holdfast.sdk.client import Host
 

@@ -979,12 +979,23 @@ REQUIREMENTS: tuple[Requirement, ...] = (
     Requirement(
         "A9",
         "An ended session leaves a tombstone with its true exit status, and its id never lives "
-        "again.",
+        "again. A lost one is told apart from it everywhere, and resolves to its successor.",
         tests=(
             *_in(
                 "process/test_session_names",
                 "test_an_id_is_found_long_after_the_end",
                 "test_the_id_of_an_ended_session_means_that_session_whatever_lives",
+            ),
+            *_in(
+                "process/test_lost_sessions",
+                "test_a_lost_session_is_listed_with_what_was_in_flight_until_acknowledged",
+                "test_only_what_was_lost_can_be_acknowledged",
+                "test_after_a_reboot_the_host_is_what_was_lost",
+                "test_a_tombstone_of_an_older_version_is_of_a_lost_session_too",
+                "test_whoever_watches_is_attached_or_waits_learns_that_it_was_lost",
+                "test_every_verb_for_a_live_session_says_that_it_was_lost",
+                "test_the_old_id_of_a_lost_session_leads_to_its_successor",
+                "test_the_id_of_an_ended_session_leads_nowhere_else",
             ),
             *_in(
                 "faults/test_endings",
@@ -1153,11 +1164,23 @@ REQUIREMENTS: tuple[Requirement, ...] = (
     Requirement(
         "M6",
         "After a crash an input is known as taken, or reported as unknown; never as done when "
-        "it may not be, and never applied twice.",
+        "it may not be, and never applied twice. What was in flight in a lost session is named "
+        "until that is acknowledged.",
         tests=(
             *_in(
                 "faults/test_endings",
                 "test_a_command_that_ends_its_session_while_the_daemon_dies_is_not_called_refused",
+            ),
+            *_in(
+                "unit/test_in_flight",
+                "test_the_command_that_ran_and_the_inputs_since_the_last_one_are_named",
+                "test_text_that_was_not_submitted_is_named_with_its_author",
+                "test_what_never_reached_the_terminal_or_nobody_typed_is_not_named",
+                "test_of_a_secret_only_its_size_is_named_and_of_many_inputs_the_last",
+            ),
+            *_in(
+                "process/test_lost_sessions",
+                "test_a_lost_session_is_listed_with_what_was_in_flight_until_acknowledged",
             ),
             *_in(
                 "unit/test_ring",
@@ -1330,6 +1353,10 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "Abandoned sessions are reclaimed by a discipline that is on by default; a session doing "
         "work is not idle. What ended long ago is removed from disk by a stated retention.",
         tests=(
+            *_in(
+                "process/test_lost_sessions",
+                "test_a_lost_session_is_pruned_only_after_it_was_acknowledged",
+            ),
             *_in(
                 "process/test_prune",
                 "test_the_old_go_first_then_the_oldest_until_the_rest_is_small_enough",
@@ -1671,8 +1698,15 @@ REQUIREMENTS: tuple[Requirement, ...] = (
     ),
     Requirement(
         "N9",
-        "A break is a signed record and a new entity with lineage, never papered over.",
+        "A break is a signed record with a typed reason and a new entity with lineage, told to "
+        "everybody who knows the session, never papered over.",
         tests=(
+            *_in(
+                "process/test_lost_sessions",
+                "test_after_a_reboot_the_host_is_what_was_lost",
+                "test_whoever_watches_is_attached_or_waits_learns_that_it_was_lost",
+                "test_the_old_id_of_a_lost_session_leads_to_its_successor",
+            ),
             *_in(
                 "process/test_actors_cli",
                 "test_a_session_says_which_one_it_follows",
@@ -1692,13 +1726,15 @@ REQUIREMENTS: tuple[Requirement, ...] = (
                 "unit/test_journal_proof",
                 "test_a_whole_journal_is_discontinued_by_its_last_entry_and_never_extended",
                 "test_a_damaged_journal_is_not_extended_and_its_end_is_stated_beside_it",
+                "test_an_entry_of_an_older_version_is_read_with_a_type",
+                "test_what_is_wrong_with_a_journal_decides_the_type_of_its_discontinuity",
             ),
             *_in(
                 "privileged/test_leases",
                 "test_a_damaged_journal_leaves_its_successor_halted_and_pinned",
             ),
         ),
-        files=("journal/lineage.py", "host/session/discontinuity.py", "host/takeover.py"),
+        files=("journal/lineage.py", "host/session/discontinuity.py", "host/lost_sessions.py"),
     ),
     # -- R. Reachability and trust ------------------------------------------------------------
     Requirement(

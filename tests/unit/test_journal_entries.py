@@ -23,6 +23,7 @@ from holdfast.journal.entries import (
     UnknownEntry,
 )
 from holdfast.journal.framing import FRAME_BYTES, frame, header, read, read_header
+from holdfast.model.discontinuity import DiscontinuityCause
 from holdfast.model.errors import SessionEnded
 from holdfast.model.limits import (
     JOURNAL_ENTRY_MAX_BYTES,
@@ -38,6 +39,7 @@ SAMPLES: dict[str, object] = {
     "str": "text", "int": 7, "bytes": b"\x00\xff", "bool": True, "float": 1.5,
     "tuple[str, ...]": ("a", "b"), "tuple[int, ...]": (1, 2),
     "int | None": None, "str | None": "x", "float | None": None,
+    "DiscontinuityCause | None": DiscontinuityCause("host_lost", boot_id="b"),
 }  # fmt: skip
 
 

@@ -35,7 +35,7 @@ class Scene:
         for number in range(STREAMS):
             self.shown.show(str(number), grant, ADA.key, NOW)
         self.authority = Authority([ACTOR], shown=self.shown)
-        store: Any = SimpleNamespace(tombstones=lambda _: [])
+        store: Any = SimpleNamespace(tombstones=lambda _: [], unacknowledged=list)
         self.registry: Registry[Any] = Registry(store, self.authority)
         self.live: Any = SimpleNamespace(spec=SimpleNamespace(uid=1000, id=SESSION, labels=("x",)))
         self.judged = 0

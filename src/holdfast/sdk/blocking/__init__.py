@@ -181,6 +181,7 @@ class Hold(Face[hold.Hold]):
 
     session = waits_for(Session, hold.Hold.session)
     sessions = waits(hold.Hold.sessions)
+    acknowledge = waits(hold.Hold.acknowledge)
     run = waits_for(Session, hold.Hold.run)
     events = iterates(hold.Hold.events)
     host_info = waits(hold.Hold.host_info)
