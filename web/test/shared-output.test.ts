@@ -68,7 +68,11 @@ const own = (offset: number, text: string): OutputMessage => ({
 const screen = (offset: number): OutputMessage => {
   return { t: 'resync', channel: 1, offset, size: { cols: 80, rows: 24 }, skipped: 0, data: utf8('S') }
 }
-const closed: OutputMessage = { t: 'closed', channel: 1, ending: { code: 0, signal: null, lost: null } }
+const closed: OutputMessage = {
+  t: 'closed',
+  channel: 1,
+  ending: { code: 0, signal: null, lost: null, cause: null, successor: '' },
+}
 
 test('frames take over exactly where the host says', async () => {
   const { output, shown } = reader()

@@ -122,7 +122,7 @@ export class MachineLink {
   /** After sleep a page cannot know whether its connection is dead or only silent. */
   private async probe(relay: RelayLink): Promise<void> {
     const before = relay.lastReceivedAt
-    this.host?.send('list', { ended: true })
+    this.host?.send('list', { ended: true, lost: true })
     await new Promise((resolve) => setTimeout(resolve, PROBE_S * 1000))
     if (relay.lastReceivedAt === before) relay.close()
   }
@@ -205,7 +205,7 @@ export class MachineLink {
     host.onMessage = (message) => this.onHostMessage(message)
     try {
       const [listed] = await Promise.all([
-        host.ask('list', { ended: true }),
+        host.ask('list', { ended: true, lost: true }),
         host.ask('watch', {}),
         this.loadActors(host),
       ])

@@ -8,6 +8,7 @@ import type { AnswerTo, HostMessage, RequestFields, RequestTag } from '../wire/m
 const SOON_MS = 250 // several events come at once: one request covers all of them
 const LOOK_MS = 3000 // between two looks at what sessions print, while somebody watches
 const SCREENS_AT_ONCE = 24
+const OVER = new Set<string>(['ended', 'lost']) // states that nothing leads out of
 
 export interface Known {
   info: SessionInfo
@@ -39,7 +40,7 @@ export class SessionList {
     const all = this.known.peek().map(({ info }) => info)
     return (
       all.find(({ id }) => id === named) ??
-      all.find(({ name, state }) => name === named && state !== 'ended') ??
+      all.find(({ name, state }) => name === named && !OVER.has(state)) ??
       null
     )
   }
@@ -81,7 +82,7 @@ export class SessionList {
   /** Ask the host now. */
   async refresh(): Promise<void> {
     try {
-      this.listed((await this.ask('list', { ended: true })).sessions)
+      this.listed((await this.ask('list', { ended: true, lost: true })).sessions)
     } catch {
       // Offline: what was known stays, and is shown as such.
     }
@@ -123,7 +124,7 @@ export class SessionList {
     const changed = this.known
       .peek()
       .map(({ info }) => info)
-      .filter(({ id, state, output_offset }) => state !== 'ended' && this.screens.get(id) !== output_offset)
+      .filter(({ id, state, output_offset }) => !OVER.has(state) && this.screens.get(id) !== output_offset)
     await Promise.all(changed.slice(0, SCREENS_AT_ONCE).map((info) => this.lastLine(info)))
   }
 

@@ -3,7 +3,7 @@
 // the requests in open-session.ts.
 
 import { signal, type Signal } from '@preact/signals-core'
-import type { LinkState, OpenOptions, OutputListener, Size, Trouble } from './api'
+import type { Ending, LinkState, OpenOptions, OutputListener, Size, Trouble } from './api'
 import { hex } from '../wire/bytes'
 import { asHoldError, HoldError } from '../wire/errors'
 import { isSessionId } from '../wire/ids'
@@ -24,6 +24,15 @@ import { SessionFacts } from './session-facts'
 const LOOK_MS = 300 // after an event: then command, directory and title are asked for
 const FENCED_S = 3 // between looks whether a fenced session is back
 const RTT_EVERY_S = 1 // an input is acknowledged by itself so often; the others together
+
+// The host has nothing under this id that runs: it says whether that ended, was lost or never was.
+const OVER_OR_GONE = new Set(['session_ended', 'session_lost', 'no_such_session'])
+
+function overError(ending: Ending | null): HoldError {
+  return typeof ending?.lost === 'string'
+    ? new HoldError('session_lost', `the session was lost: ${ending.lost}`)
+    : new HoldError('session_ended', 'the session has ended')
+}
 
 export class SessionView extends SessionFacts {
   readonly observing
@@ -230,7 +239,7 @@ export class SessionView extends SessionFacts {
 
   /** What an end means; returns how long to wait before the next attempt. */
   private async judge(error: HoldError, backoff: Backoff): Promise<number> {
-    if (error.code === 'session_ended' || error.code === 'no_such_session') return this.lookUp(error, backoff)
+    if (OVER_OR_GONE.has(error.code)) return this.lookUp(error, backoff)
     if (error.code === 'fenced') return this.fenced(error)
     if (error.code === 'closed') return backoff.next() // by ourselves, to begin again
     if (error.code === 'not_permitted' && !this.observing.peek()) {
@@ -258,11 +267,8 @@ export class SessionView extends SessionFacts {
     try {
       const { info } = await this.machineLink.ask('show', { session: this.id ?? this.session })
       this.setInfo(info)
-      if (info.state === 'ended') {
-        this.finish(
-          { at: 'ended', ending: info.ending },
-          new HoldError('session_ended', 'the session has ended'),
-        )
+      if (info.state === 'ended' || info.state === 'lost') {
+        this.finish({ at: 'ended', ending: info.ending }, overError(info.ending))
         return 0
       }
       if (info.lease && info.lease.state !== 'held') {
@@ -340,11 +346,13 @@ export class SessionView extends SessionFacts {
       this.delivery.resync(message.offset, message.data, message.size, !first)
     } else if (message.t === 'closed') {
       const info = this.info.peek()
-      if (info) this.setInfo({ ...info, state: 'ended', ending: message.ending })
-      this.finish(
-        { at: 'ended', ending: message.ending },
-        new HoldError('session_ended', 'the session has ended'),
-      )
+      if (info)
+        this.setInfo({
+          ...info,
+          state: message.ending.lost === null ? 'ended' : 'lost',
+          ending: message.ending,
+        })
+      this.finish({ at: 'ended', ending: message.ending }, overError(message.ending))
     } else {
       const fenced = "the host lost the session's lease; the session is frozen until the host holds it again"
       end(

@@ -105,6 +105,9 @@ export function session(name: string, change: Partial<SessionInfo> = {}): Sessio
     present: [],
     unrecorded: '',
     pruned_at: null,
+    in_flight: null,
+    acknowledged_at: null,
+    acknowledged_by: '',
     residency: null,
     keeper_pid: 0,
     ...change,
@@ -155,7 +158,7 @@ export const CARDS: SessionCard[] = [
     MACHINE,
     session('migrate', {
       state: 'ended',
-      ending: { code: 1, signal: null, lost: null },
+      ending: { code: 1, signal: null, lost: null, cause: null, successor: '' },
       ended_at: NOW - 600,
       pid: 0,
       operators: 0,

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import type { SessionCard } from '../../src/hold/api'
 import { labelsOf, lineOf, matches, order } from '../../src/ui/overview/filter'
 import { noticesFor } from '../../src/ui/parts/notify-rules'
-import { CARDS, MACHINE, session } from './fixtures'
+import { CARDS, COMMANDS, MACHINE, session } from './fixtures'
 
 const names = (cards: readonly SessionCard[]): string[] => cards.map((card) => card.info.name)
 const shown = (text: string, labels: string[] = [], show: 'live' | 'needs' | 'ended' = 'live'): string[] =>
@@ -48,10 +48,37 @@ test('a session that begins to wait causes one notification', () => {
 test('the notification of an end says how the session ended', () => {
   const [notice] = noticesFor(
     [card({})],
-    [card({ state: 'ended', ending: { code: 3, signal: null, lost: null } })],
+    [card({ state: 'ended', ending: { code: 3, signal: null, lost: null, cause: null, successor: '' } })],
     [MACHINE],
   )
   expect([notice?.title, notice?.body]).toEqual(['build on workbench ended', 'exited with status 3'])
+})
+
+const LOST: Parameters<typeof session>[1] = {
+  state: 'lost',
+  ending: { code: null, signal: null, lost: 'its keeper died', cause: null, successor: '' },
+  in_flight: {
+    command: { ...COMMANDS[0]!, text: 'make deploy', actor: 'claude' },
+    inputs: [],
+    unsubmitted: '',
+    unsubmitted_by: [],
+  },
+}
+
+test('a lost session is listed with the live ones, with what was in flight, until acknowledged', () => {
+  const lost = card({ ...LOST, acknowledged_at: null })
+  const live = { text: '', labels: [], show: 'live' } as const
+  expect(matches(lost, live)).toBe(true)
+  expect(matches(lost, { ...live, show: 'ended' })).toBe(false)
+  expect(lineOf(lost)).toBe('In flight: make deploy by claude')
+  const known = card({ ...LOST, acknowledged_at: 5, acknowledged_by: 'mara' })
+  expect(matches(known, live)).toBe(false)
+  expect(matches(known, { ...live, show: 'ended' })).toBe(true)
+})
+
+test('the notification of a loss does not call it an end', () => {
+  const [notice] = noticesFor([card({})], [card(LOST)], [MACHINE])
+  expect([notice?.title, notice?.body]).toEqual(['build on workbench was lost', 'lost: its keeper died'])
 })
 
 test('a request for the own turn causes a notification, one for the turn of others does not', () => {

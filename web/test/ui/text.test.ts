@@ -5,7 +5,7 @@ import { defaultColour, hueOf } from '../../src/ui/text/actor-colour'
 import { changeLine, hasNews, othersActed } from '../../src/ui/text/handoff'
 import { sanitize } from '../../src/ui/text/sanitize'
 import { may, reachLine, rightsLine, roleOf } from '../../src/ui/text/rights'
-import { endingText, shownState } from '../../src/ui/text/session-state'
+import { endingText, shownState, stateText } from '../../src/ui/text/session-state'
 import { HANDOFF } from './fixtures'
 
 test('a duration is shown in its two largest units, as the command line does', () => {
@@ -74,7 +74,11 @@ describe('the state that is shown', () => {
     expect(endingText({ code: 0, signal: null, lost: null })).toBe('exited with status 0')
     expect(endingText({ code: 7, signal: null, lost: null })).toBe('exited with status 7')
     expect(endingText({ code: null, signal: 9, lost: null })).toBe('killed by SIGKILL')
-    expect(endingText({ code: null, signal: null, lost: 'its host died' })).toBe('lost: its host died')
+    const lost = { code: null, signal: null, lost: 'its host died' }
+    expect(endingText(lost)).toBe('lost: its host died')
+    expect(endingText({ ...lost, successor: 'abc' })).toBe('lost: its host died; followed by abc')
+    expect(shownState('lost', { state: 'fenced' })).toBe('lost')
+    expect(stateText('lost').tone).toBe('danger')
   })
 })
 

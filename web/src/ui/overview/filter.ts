@@ -1,7 +1,7 @@
 // Which sessions an overview shows, and in which order. Pure.
 
 import type { SessionCard } from '../../hold/api'
-import { needsInput, shownState, stateText } from '../text/session-state'
+import { inFlightText, isOver, needsInput, shownState, stateText } from '../text/session-state'
 
 export type Show = 'live' | 'needs' | 'ended'
 
@@ -15,7 +15,7 @@ interface Wanted {
 export function matches(card: SessionCard, wanted: Wanted): boolean {
   const { info } = card
   const state = shownState(info.state, info.lease)
-  if ((state === 'ended') !== (wanted.show === 'ended')) return false
+  if (isSettled(card) !== (wanted.show === 'ended')) return false
   if (wanted.show === 'needs' && !needsInput(state)) return false
   if (!wanted.labels.every((label) => info.labels.includes(label))) return false
   const text = [info.name, info.id, card.machineName, ...info.labels, ...info.argv, info.cwd, info.title]
@@ -28,12 +28,18 @@ export function matches(card: SessionCard, wanted: Wanted): boolean {
     .every((word) => text.includes(word))
 }
 
+/** It is over, and nobody need hear of it: a session that was lost is shown with the live ones until
+    somebody acknowledged it. */
+function isSettled({ info }: SessionCard): boolean {
+  return isOver(info.state) && (info.state !== 'lost' || info.acknowledged_at !== null)
+}
+
 /** Sessions that wait for input first, then by name: a list that moves at every output cannot be read. */
 export function order(cards: readonly SessionCard[]): SessionCard[] {
   const rank = (card: SessionCard): number => {
     const state = shownState(card.info.state, card.info.lease)
     if (needsInput(state)) return 0
-    return state === 'ended' ? 2 : 1
+    return isSettled(card) ? 2 : 1
   }
   return [...cards].sort((one, other) => {
     const by = rank(one) - rank(other)
@@ -55,5 +61,6 @@ export function countOf(cards: readonly SessionCard[], show: Show): number {
 export function lineOf(card: SessionCard): string {
   const state = shownState(card.info.state, card.info.lease)
   if (needsInput(state) && card.info.waiting_line) return card.info.waiting_line
+  if (state === 'lost') return inFlightText(card.info.in_flight)
   return card.lastLine
 }

@@ -6,7 +6,7 @@ import { now } from '../parts/clock'
 import { go, path } from '../route'
 import { age, ago } from '../text/durations'
 import { sanitize } from '../text/sanitize'
-import { needsInput, shownState, stateText } from '../text/session-state'
+import { isOver, needsInput, shownState, stateText } from '../text/session-state'
 import { actorNamed } from './known-actors'
 import { lineOf } from './filter'
 
@@ -15,7 +15,7 @@ export function SessionRow({ card, machine }: { card: SessionCard; machine: Mach
   const state = shownState(info.state, info.lease)
   const place = { page: 'session', machine: card.machineName, session: info.name } as const
   // An ended session's name may have been given to another one.
-  const to = state === 'ended' ? { ...place, session: info.id } : place
+  const to = isOver(state) ? { ...place, session: info.id } : place
   const line = lineOf(card)
   return (
     <a
@@ -58,7 +58,7 @@ export function SessionRow({ card, machine }: { card: SessionCard; machine: Mach
 
 function Holder({ card, machine }: { card: SessionCard; machine: Machine | undefined }) {
   const { info } = card
-  if (info.state === 'ended') return null
+  if (isOver(info.state)) return null
   if (!info.holder) return <span class="faint">turn is free</span>
   const actor = actorNamed(card.machine, info.holder)
   return <ActorName name={info.holder} actor={actor} you={machine?.actor === info.holder} />
@@ -66,12 +66,12 @@ function Holder({ card, machine }: { card: SessionCard; machine: Machine | undef
 
 function Presence({ card }: { card: SessionCard }) {
   const { operators } = card.info
-  if (card.info.state === 'ended' || operators === 0) return null
+  if (isOver(card.info.state) || operators === 0) return null
   return <span class="faint">{operators === 1 ? '1 attached' : `${operators} attached`}</span>
 }
 
 function ageText(card: SessionCard): string {
   const { info } = card
-  if (info.state === 'ended' && info.ended_at !== null) return ago(info.ended_at, now.value)
+  if (isOver(info.state) && info.ended_at !== null) return ago(info.ended_at, now.value)
   return age(now.value - info.created_at)
 }

@@ -64,6 +64,11 @@ const PAGES: Record<string, Omit<ErrorText, 'code'>> = {
     why: 'Its main process has exited. The session cannot be brought back, but its record can still be read.',
     todo: 'Start a new one, or look at its last screen.',
   },
+  session_lost: {
+    title: 'This session was lost',
+    why: 'How it would have ended is not known, nor whether what was in flight took effect. Its record can still be read.',
+    todo: '`hold show` on the machine lists what was in flight; its successor, if it has one, is a session of its own.',
+  },
   fenced: {
     title: 'This session is fenced',
     why: 'Its host could not renew the lease that lets it act, so the session is frozen and refuses input.',

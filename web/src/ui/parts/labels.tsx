@@ -3,14 +3,14 @@
 import type { Actor, SessionInfo } from '../../hold/api'
 import { hueOf } from '../text/actor-colour'
 import { sanitize } from '../text/sanitize'
-import { endingText, shownState, stateText } from '../text/session-state'
+import { endingText, isOver, shownState, stateText } from '../text/session-state'
 
 export function StateChip({ info, link = 'online' }: { info: SessionInfo; link?: string }) {
   // That it is fenced comes over the link before what is known of its lease.
   const name = link === 'fenced' ? 'fenced' : shownState(info.state, info.lease)
   const words = stateText(name)
-  const text = name === 'ended' ? endingText(info.ending) : words.word
-  const failed = name === 'ended' && info.ending?.code !== 0
+  const text = isOver(name) ? sanitize(endingText(info.ending), 120) : words.word
+  const failed = isOver(name) && info.ending?.code !== 0
   const tone = failed ? 'danger' : words.tone
   return (
     <span

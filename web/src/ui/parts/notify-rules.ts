@@ -3,7 +3,7 @@
 import type { Machine, SessionCard } from '../../hold/api'
 import { path } from '../route'
 import { sanitize } from '../text/sanitize'
-import { endingText, needsInput, shownState } from '../text/session-state'
+import { endingText, isOver, needsInput, shownState } from '../text/session-state'
 import type { Outside } from './notify'
 
 export function noticesFor(
@@ -44,8 +44,8 @@ function changes(was: SessionCard, is: SessionCard, machine: Machine | undefined
     const what = state === 'secret' ? 'waits for a secret' : 'waits for input'
     notices.push(about(`${name} ${what}`, is.info.waiting_line))
   }
-  if (state === 'ended' && before !== 'ended')
-    notices.push(about(`${name} ended`, endingText(is.info.ending)))
+  if (isOver(state) && !isOver(before))
+    notices.push(about(`${name} ${state === 'lost' ? 'was lost' : 'ended'}`, endingText(is.info.ending)))
   if (machine && is.info.holder === machine.actor) {
     const fresh = is.info.waiting.filter((who) => !was.info.waiting.includes(who))
     for (const who of fresh) notices.push(about(`${sanitize(who, 64)} asks for your turn`, name))

@@ -39,12 +39,16 @@ function words(link: LinkState): { title: string; tone: string; text: string } |
   }
   if (link.at === 'ended') {
     return {
-      title: 'Ended',
-      tone: '',
+      title: isLost(link.ending) ? 'Lost' : 'Ended',
+      tone: isLost(link.ending) ? 'tone-danger' : '',
       text: `${endingText(link.ending)}. This is its last screen; input is disabled.`,
     }
   }
   return null
+}
+
+function isLost(ending: { lost?: string | null } | null): boolean {
+  return typeof ending?.lost === 'string'
 }
 
 function untilText(at: number): string {
@@ -63,12 +67,13 @@ export function EndedCard({ controller }: { controller: SessionController }) {
   }, [controller])
   const link = controller.handle.link.value
   const ending = link.at === 'ended' ? link.ending : null
-  const page = errorText('ended')
+  const lost = isLost(ending)
+  const page = errorText(lost ? 'session_lost' : 'ended')
   return (
-    <div class="ended-card" data-testid="error-page" data-code="ended">
+    <div class="ended-card" data-testid="error-page" data-code={page.code}>
       <h2 data-testid="error-title">{page.title}</h2>
       <p>
-        How it ended: {sanitize(endingText(ending))}. {page.why}
+        {lost ? 'Why' : 'How it ended'}: {sanitize(endingText(ending))}. {page.why}
       </p>
       <p data-testid="error-hint">{page.todo}</p>
       <div class="actions">

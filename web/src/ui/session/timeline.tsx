@@ -6,6 +6,7 @@ import { now } from '../parts/clock'
 import { narrow } from '../parts/viewport'
 import { age, clock, took } from '../text/durations'
 import { sanitize } from '../text/sanitize'
+import { isOver } from '../text/session-state'
 import type { Command, TimelineEvent } from './timeline-model'
 import type { SessionController } from './session-controller'
 
@@ -42,10 +43,10 @@ export function Timeline({ controller }: { controller: SessionController }) {
 
 function emptyText(controller: SessionController): string {
   const info = controller.handle.info.value
-  if (info && !info.shell && info.state !== 'ended') {
+  if (info && !info.shell && !isOver(info.state)) {
     return 'This session runs a program that does not report commands. What was typed is in its journal: hold log.'
   }
-  if (info?.state === 'ended') return 'No commands were recorded. The full journal: hold log.'
+  if (info && isOver(info.state)) return 'No commands were recorded. The full journal: hold log.'
   return 'No commands yet.'
 }
 

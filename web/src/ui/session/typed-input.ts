@@ -59,7 +59,8 @@ export class TypedInput {
   private refusal(): string {
     if (this.way.observing.value) return 'You can watch this session, but not type.'
     const link = this.way.link.value
-    if (link.at === 'ended') return 'The session has ended: input is disabled.'
+    if (link.at === 'ended')
+      return `The session ${link.ending?.lost ? 'was lost' : 'has ended'}: input is disabled.`
     if (link.at === 'fenced') return 'The session is fenced: input is disabled.'
     if (this.way.info.value?.state === 'halted')
       return 'The session is halted and refuses input. Resume it first.'

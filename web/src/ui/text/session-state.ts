@@ -4,7 +4,8 @@
 type Tone = 'calm' | 'busy' | 'attention' | 'danger' | 'quiet'
 
 /** As the host says it, and `fenced`, which the lease says. */
-type StateName = 'working' | 'prompt' | 'input' | 'secret' | 'stopped' | 'halted' | 'ended' | 'fenced'
+type StateName =
+  'working' | 'prompt' | 'input' | 'secret' | 'stopped' | 'halted' | 'ended' | 'lost' | 'fenced'
 
 interface StateText {
   readonly word: string
@@ -33,6 +34,12 @@ const WORDS: Record<StateName, StateText> = {
   stopped: { word: 'stopped', tone: 'danger', mark: 'stopped', means: 'the foreground job is stopped' },
   halted: { word: 'halted', tone: 'danger', mark: 'halted', means: 'all its processes are frozen' },
   ended: { word: 'ended', tone: 'quiet', mark: 'ended', means: 'its main process has exited' },
+  lost: {
+    word: 'lost',
+    tone: 'danger',
+    mark: 'lost',
+    means: 'it went with its host or its record broke; how it would have ended is not known',
+  },
   fenced: { word: 'fenced', tone: 'danger', mark: 'fenced', means: 'its host does not hold the lease' },
 }
 
@@ -42,8 +49,13 @@ interface Lease {
 
 /** The state to show: a lease that is not held comes before what the kernel says. */
 export function shownState(state: string, lease: Lease | null | undefined): StateName {
-  if (state !== 'ended' && lease && lease.state !== 'held') return 'fenced'
+  if (!isOver(state) && lease && lease.state !== 'held') return 'fenced'
   return state in WORDS ? (state as StateName) : 'working'
+}
+
+/** Whether nothing of it runs under this id: it ended or, which is not the same, was lost. */
+export function isOver(state: string): boolean {
+  return state === 'ended' || state === 'lost'
 }
 
 export function stateText(name: StateName): StateText {
@@ -59,6 +71,7 @@ interface Ending {
   readonly code?: number | null
   readonly signal?: number | null
   readonly lost?: string | null
+  readonly successor?: string
 }
 
 const SIGNALS: Record<number, string> = {
@@ -78,5 +91,23 @@ export function endingText(ending: Ending | null | undefined): string {
   if (typeof ending.code === 'number') return `exited with status ${ending.code}`
   if (typeof ending.signal === 'number')
     return `killed by ${SIGNALS[ending.signal] ?? `signal ${ending.signal}`}`
-  return `lost: ${ending.lost || 'exit status unknown'}`
+  const follows = ending.successor ? `; followed by ${ending.successor}` : ''
+  return `lost: ${ending.lost || 'exit status unknown'}${follows}`
+}
+
+interface InFlight {
+  readonly command: { readonly text: string; readonly actor: string } | null
+  readonly inputs: readonly { readonly actor: string; readonly text: string; readonly bytes: number }[]
+  readonly unsubmitted: string
+  readonly unsubmitted_by: readonly string[]
+}
+
+/** What was under way in a lost session; none of it is known to have taken effect. */
+export function inFlightText(of: InFlight | null | undefined): string {
+  if (!of) return 'What was in flight is not known.'
+  if (of.command) return `In flight: ${of.command.text}${of.command.actor ? ` by ${of.command.actor}` : ''}`
+  if (of.unsubmitted) return `Not submitted: ${of.unsubmitted} by ${of.unsubmitted_by.join(', ')}`
+  const last = of.inputs.at(-1)
+  if (last) return `Last input by ${last.actor}: ${last.text || `${last.bytes} secret bytes`}`
+  return 'Nothing was in flight.'
 }
