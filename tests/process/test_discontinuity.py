@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 from pathlib import Path
 
@@ -10,10 +11,15 @@ import pytest
 
 from holdfast.adapters.journal_files.segments import JournalReader
 from holdfast.adapters.signing import check
+from holdfast.host.session.discontinuity import discontinue
+from holdfast.host.session_store import SessionStore
 from holdfast.journal import entries
+from holdfast.model.discontinuity import DiscontinuityCause
+from holdfast.model.ids import SessionId
 from process.commanding import Hold
 from process.recorded import host_dies
 from process.terminals import Terminal
+from unit.journaling import Journal, session_id
 
 
 def _segment(hold: Hold, session: str) -> Path:
@@ -59,6 +65,22 @@ def test_a_damaged_journal_ends_the_identity_and_what_runs_goes_on_as_a_successo
     fresh_home.ok("daemon", "restart")
     assert fresh_home.json("show", "work")["id"] == new, "and it stays the successor"
     assert fresh_home.json("show", "work")["pid"] == pid
+
+
+@pytest.mark.requirement("N9")
+def test_two_histories_are_stated_with_the_hashes_of_both(tmp_path: Path) -> None:
+    store = SessionStore(str(tmp_path))
+    session = SessionId(session_id())
+    one = Journal(Path(store.directory(session))).type(3).sealed()
+    other = Journal(tmp_path / "other").type(3, actor="bob").sealed()
+    shutil.copy(other.head, one.head)
+    at = one.verdict().broken_seq
+    discontinue(store, session, 1, "its journal cannot be trusted")
+    statement = one.reader.discontinuity()
+    assert statement is not None and statement.is_signed(check, store.host_key.public)
+    a, b = (each.reader.hash_at(session, at).hex() for each in (one, other))
+    assert a != b
+    assert statement.cause == DiscontinuityCause("conflicting_chains", at=at, a=a, b=b)
 
 
 @pytest.mark.requirement("N9", "A9")

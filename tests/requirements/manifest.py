@@ -987,6 +987,10 @@ REQUIREMENTS: tuple[Requirement, ...] = (
                 "test_the_id_of_an_ended_session_means_that_session_whatever_lives",
             ),
             *_in(
+                "process/test_lost_faraway",
+                "test_a_device_and_whoever_knows_the_id_learn_of_the_loss_and_of_the_successor",
+            ),
+            *_in(
                 "process/test_lost_sessions",
                 "test_a_lost_session_is_listed_with_what_was_in_flight_until_acknowledged",
                 "test_only_what_was_lost_can_be_acknowledged",
@@ -1702,6 +1706,11 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "everybody who knows the session, never papered over.",
         tests=(
             *_in(
+                "process/test_lost_faraway",
+                "test_a_device_and_whoever_knows_the_id_learn_of_the_loss_and_of_the_successor",
+                "test_relays_forget_a_lost_session_that_was_acknowledged_and_has_no_successor",
+            ),
+            *_in(
                 "process/test_lost_sessions",
                 "test_after_a_reboot_the_host_is_what_was_lost",
                 "test_whoever_watches_is_attached_or_waits_learns_that_it_was_lost",
@@ -1714,6 +1723,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
             *_in(
                 "process/test_discontinuity",
                 "test_a_damaged_journal_ends_the_identity_and_what_runs_goes_on_as_a_successor",
+                "test_two_histories_are_stated_with_the_hashes_of_both",
                 "test_a_session_that_died_with_its_host_is_discontinued_by_a_signed_entry",
             ),
             *_in(

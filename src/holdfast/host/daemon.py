@@ -127,6 +127,7 @@ class Daemon:
             self.store,
             StreamHost(self.admission, self.registry, self.operators),
             starts,
+            self.registry,
         )
         own = os.environ.get("HOLDFAST_RELAY", "") or self.config.relay
         self.relay_list = RelayList(
@@ -144,7 +145,7 @@ class Daemon:
             self.config.retention_bytes,
             self.registry.updated,
         )
-        self.lost = LostSessions(self.store, self.registry, self.actors.authority)
+        self.lost = LostSessions(self.store, self.registry, self.actors.authority, self.reach.over)
         self.operators.table = self._request_table()
         self._started_at = time.time()
         self.starts = starts  # daemons before this one

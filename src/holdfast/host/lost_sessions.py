@@ -80,8 +80,16 @@ class ListedSessions(Protocol):
 class LostSessions:
     """Acknowledgements and successors."""
 
-    def __init__(self, store: SessionStore, listed: ListedSessions, authority: Authority) -> None:
+    def __init__(
+        self,
+        store: SessionStore,
+        listed: ListedSessions,
+        authority: Authority,
+        announce: Callable[[SessionId], None],
+    ) -> None:
+        """`announce`: relays hear whether this host still answers for a lost session."""
         self._store, self._listed, self._authority = store, listed, authority
+        self._announce = announce
 
     def acknowledge(self, actor: Actor, stored: Stored) -> Stored:
         """Recorded with the actor's name, in the tombstone: the journal is closed for good. The
@@ -95,6 +103,7 @@ class LostSessions:
         stored = stored.replace(info=info)
         self._store.rewrite_tombstone(stored)
         self._listed.updated(stored)
+        self._announce(info.id)
         log.info("session %s (%s), lost, acknowledged by %s", info.id, info.name, actor.name)
         return stored
 
@@ -110,7 +119,7 @@ class LostSessions:
         """A session was started to follow a lost one, whose id leads to it from now on. The first
         of the same unix user counts: nobody else may lead its operators elsewhere."""
         ending = stored.info.ending
-        if ending is None or ending.lost is None or ending.successor or uid != stored.uid:
+        if ending is None or ending.lost is None or stored.successor or uid != stored.uid:
             return
         stored = stored.replace(
             info=stored.info.replace(ending=ending.replace(successor=successor))
@@ -118,3 +127,4 @@ class LostSessions:
         with contextlib.suppress(StorageFailed):  # the successor's own journal names it too
             self._store.rewrite_tombstone(stored)
         self._listed.updated(stored)
+        self._announce(stored.info.id)

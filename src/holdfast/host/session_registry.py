@@ -200,6 +200,12 @@ class Registry(Generic[S]):
     def seen_lost(self, actor: Actor) -> list[Stored]:
         return [stored for stored in self._lost.values() if self.may_see(actor, stored)]
 
+    def answered_for(self) -> list[Stored]:
+        """Lost ones that nobody has acknowledged, or that another one follows."""
+        followed = (each for each in self._recent if each.is_lost and each.successor)
+        found = {each.info.id: each for each in (*followed, *self._lost.values())}
+        return [each for each in found.values() if each.info.pruned_at is None]
+
     def _by_name(self, actor: Actor, text: str) -> S | None:
         session = self._names.get((actor.uid, text))
         if session is None and actor.uid == 0:

@@ -49,6 +49,11 @@ class Stored(Record):
         return ending is not None and ending.lost is not None
 
     @property
+    def successor(self) -> str:
+        """Id of the session that follows a lost one; empty: none does."""
+        return self.info.ending.successor if self.info.ending is not None else ""
+
+    @property
     def is_unacknowledged(self) -> bool:
         """It was lost, and nobody has acknowledged that."""
         return self.is_lost and self.info.acknowledged_at is None

@@ -5,14 +5,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Protocol
 
 from holdfast.dial.address import RelayAddress
 from holdfast.host.reach.output_fanout import BroadcastSource, Fanout
 from holdfast.host.reach.remote_stream import StreamHost
 from holdfast.host.reach.uplink import Uplink
-from holdfast.host.session_store import SessionStore
+from holdfast.host.session_store import SessionStore, Stored
 from holdfast.model.errors import HoldfastError
 from holdfast.model.ids import ActorId, SessionId
 from holdfast.wire import relay_messages as r
@@ -34,6 +34,13 @@ class AnnouncedSession(BroadcastSource, Protocol):
     def is_fenced(self) -> bool: ...
 
 
+class LostIds(Protocol):
+    """Lost sessions that relays still route here, so that an operator that asks for one learns why
+    it was lost, and which session follows it. Nothing can be attached to or written there."""
+
+    def answered_for(self) -> Iterable[Stored]: ...
+
+
 class RelayPresence:
     """Of one host. Without a relay it costs nothing."""
 
@@ -43,9 +50,10 @@ class RelayPresence:
         store: SessionStore,
         host: StreamHost,
         life: int,
+        lost: LostIds,
     ) -> None:
         """`life`: how many daemons there were before this one."""
-        self._sessions, self._store = sessions, store
+        self._sessions, self._store, self._lost = sessions, store, lost
         self.host, self.life = host, life
         self.host_key = store.host_key
         self._uplinks: list[Uplink] = []
@@ -88,9 +96,10 @@ class RelayPresence:
     # -- sessions ---------------------------------------------------------------------------------
 
     def announced(self) -> list[r.Announced]:
-        """Every session that is to be found at a relay."""
-        found = (self._announcement(live) for live in self._sessions.values())
-        return [each for each in found if each is not None]
+        """Every session that is to be found at a relay, and the ids of lost ones."""
+        live = (self._announcement(live) for live in self._sessions.values())
+        lost = (self._vouch(each.info.id, each.info.epoch) for each in self._lost.answered_for())
+        return [each for each in (*live, *lost) if each is not None]
 
     def announce(self, live: AnnouncedSession) -> None:
         """It can be found from now on; also when it has a new epoch."""
@@ -113,12 +122,25 @@ class RelayPresence:
     def ended(self, session: SessionId) -> None:
         """Its operators hear of it first, then the relays."""
         if self._uplinks:
-            asyncio.get_running_loop().call_later(_LAST_WORDS_S, self.withdraw, session)
+            asyncio.get_running_loop().call_later(_LAST_WORDS_S, self.over, session)
+
+    def over(self, session: SessionId) -> None:
+        """It no longer lives here. Relays route a lost one here for as long as that is news."""
+        self.withdraw(session)
+        if not self._uplinks:
+            return
+        for lost in self._lost.answered_for():
+            if lost.info.id == session and (made := self._vouch(session, lost.info.epoch)):
+                for uplink in self._uplinks:
+                    uplink.announce([made])
 
     def _announcement(self, live: AnnouncedSession) -> r.Announced | None:
-        session, epoch = live.spec.id, live.spec.epoch
         if live.is_fenced:  # it may not be routed to, and `announce` follows when it may
             return None
+        return self._vouch(live.spec.id, live.spec.epoch)
+
+    def _vouch(self, session: SessionId, epoch: int) -> r.Announced | None:
+        """By the session's key: this host answers for it."""
         made = self._vouched.get((session, epoch))
         if made is None:
             try:
