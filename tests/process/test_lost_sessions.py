@@ -12,6 +12,10 @@ from typing import Any
 
 import pytest
 
+from holdfast.mcp.refusing import refused
+from holdfast.model.errors import SessionLost
+from holdfast.sdk import blocking
+from holdfast.sdk import events as sdk_events
 from process.commanding import PATIENCE_S, Hold, keepers_end
 from process.recorded import add_actor, host_dies, journal_of
 from process.terminals import Terminal
@@ -197,6 +201,33 @@ def test_every_verb_for_a_live_session_says_that_it_was_lost(hold: Hold) -> None
     ):
         assert "was lost" in hold.fails("session_lost", *words), words
         assert hold(*words).returncode == 72, words
+
+
+@pytest.mark.requirement("A9")
+def test_the_sdk_and_an_agents_tools_tell_a_loss_from_an_end(hold: Hold) -> None:
+    old = hold.shell("work")
+    with blocking.connect(f"{hold.home}/run/hold.sock") as before:
+        session = before.session("work")
+        events = session.events()
+        assert isinstance(next(events), sdk_events.StateChanged)
+        host_dies(hold)
+        hold.ok("up", "-d")
+        told = next(each for each in events if isinstance(each, sdk_events.Ended))
+        assert isinstance(told, sdk_events.Lost)
+    new = hold.ok("run", "-d", "--name", "next", "--after", old, "--", "cat").strip()
+    with blocking.connect(f"{hold.home}/run/hold.sock") as host:
+        assert {str(each.id): each.state for each in host.sessions(lost=True)}[old] == "lost"
+        assert old not in {each.id for each in host.sessions()}
+        with pytest.raises(SessionLost) as waited:
+            host.session(old).wait_for(ended=True)
+        with pytest.raises(SessionLost) as typed:
+            host.session(old).type("x")
+        for raised in (waited.value, typed.value):
+            assert raised.ending is not None and raised.ending.cause is not None
+            assert (raised.ending.cause.kind, raised.ending.successor) == ("keeper_lost", new)
+        answer = refused(typed.value)["refused"]
+        assert (answer["code"], answer["ending"]["successor"]) == ("session_lost", new)
+        assert [each.id for each in host.acknowledge(old)] == [old]
 
 
 @pytest.mark.requirement("A9", "N9")

@@ -998,6 +998,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
                 "test_a_tombstone_of_an_older_version_is_of_a_lost_session_too",
                 "test_whoever_watches_is_attached_or_waits_learns_that_it_was_lost",
                 "test_every_verb_for_a_live_session_says_that_it_was_lost",
+                "test_the_sdk_and_an_agents_tools_tell_a_loss_from_an_end",
                 "test_the_old_id_of_a_lost_session_leads_to_its_successor",
                 "test_the_id_of_an_ended_session_leads_nowhere_else",
             ),
