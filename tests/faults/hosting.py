@@ -109,7 +109,8 @@ class FaultHost:
     # -- its processes ------------------------------------------------------------------------
 
     def supervisor_pid(self) -> int:
-        return int((self.home / "run/supervisor.lock").read_text())
+        lock = self.home / "run/supervisor.lock"  # empty while the next one writes it
+        return int(until("a supervisor has said its pid", lambda: lock.read_text().strip()))
 
     def supervisor_alive(self) -> bool:
         with contextlib.suppress(OSError, ValueError):

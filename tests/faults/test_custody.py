@@ -5,6 +5,7 @@ carries on."""
 from __future__ import annotations
 
 import itertools
+import json
 import os
 import signal
 import time
@@ -264,7 +265,7 @@ def test_what_a_restart_of_the_machine_ended_is_recorded_with_that_cause(host: F
     host.up()
     ending = host.client().show(lost.id).ending
     assert ending is not None and ending.cause is not None
-    assert ending.cause.kind is DiscontinuityKind.HOST_LOST and ending.cause.boot_id == "another"
+    assert ending.cause.kind == DiscontinuityKind.HOST_LOST and ending.cause.boot_id == "another"
 
 
 @pytest.mark.timeout(100)

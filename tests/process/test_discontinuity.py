@@ -130,7 +130,8 @@ def test_a_keepers_death_ends_its_session_alone_whoever_is_attached(fresh_home: 
         fresh_home("wait", seen["id"], "--for", "exit", "--timeout", "20")
         assert "Traceback" not in Path(fresh_home.home, "host.log").read_text()
         assert fresh_home.json("show", seen["id"])["ending"]["lost"] == "its keeper died"
-        assert [each["name"] for each in fresh_home.json("ls")] == ["unseen"]
+        states = {each["name"]: each["state"] for each in fresh_home.json("ls")}
+        assert states.pop("seen") == "lost" and list(states) == ["unseen"]
         assert fresh_home.ok("exec", "unseen", "--", "echo here") == "here\n"
         assert fresh_home.json("doctor")["daemon_pid"] == daemon
     finally:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import select
 import signal
 import time
 from pathlib import Path
@@ -16,19 +15,18 @@ from holdfast.mcp.refusing import refused
 from holdfast.model.errors import SessionLost
 from holdfast.sdk import blocking
 from holdfast.sdk import events as sdk_events
-from process.commanding import PATIENCE_S, Hold, keepers_end
+from process.commanding import PATIENCE_S, Hold, keepers
 from process.recorded import add_actor, host_dies, journal_of
 from process.terminals import Terminal
 
 
-def keeper_dies(hold: Hold) -> None:
-    """The daemon sees it, says so to whoever is there, and leaves."""
-    host = hold.json("doctor")
-    daemon = os.pidfd_open(host["daemon_pid"])
-    os.kill(host["keeper_pid"], signal.SIGKILL)
-    assert keepers_end(hold.home)
-    assert select.select([daemon], [], [], PATIENCE_S)[0], "the daemon lives on"
-    os.close(daemon)
+def keepers_die(hold: Hold) -> None:
+    """Those of all sessions, beside a daemon that lives and hears of it."""
+    for pid in keepers(hold.home):
+        os.kill(pid, signal.SIGKILL)
+    deadline = time.monotonic() + PATIENCE_S
+    while {each["state"] for each in hold.json("ls")} != {"lost"}:
+        assert time.monotonic() < deadline, "a session whose keeper died is not lost"
 
 
 def running(hold: Hold, name: str, command: str) -> None:
@@ -62,8 +60,11 @@ def test_a_lost_session_is_listed_with_what_was_in_flight_until_acknowledged(
     hold.ok("exec", "work", "--", "true")
     running(hold, "work", "sleep 999")
     hold.ok("--as", "bot", "send", "other", "rm -rf half")
-    host_dies(hold) if daemon_too else keeper_dies(hold)
-    hold.ok("up", "-d")
+    if daemon_too:
+        host_dies(hold)
+        hold.ok("up", "-d")
+    else:
+        keepers_die(hold)
 
     lost = {each["name"]: each for each in hold.json("ls")}
     assert {each["state"] for each in lost.values()} == {"lost"}
@@ -166,7 +167,7 @@ def test_whoever_watches_is_attached_or_waits_learns_that_it_was_lost(hold: Hold
         deadline = time.monotonic() + PATIENCE_S
         while (hold.json("show", "work")["last_command"] or {}).get("text") != "sleep 999":
             assert time.monotonic() < deadline
-        keeper_dies(hold)
+        keepers_die(hold)
         told = [json.loads(line) for line in watching.stdout][-1]
         assert (told["state"], told["ending"]["cause"]["kind"]) == ("lost", "keeper_lost")
         terminal.until(b"[work lost: its keeper died]")

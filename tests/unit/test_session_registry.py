@@ -23,7 +23,9 @@ def registry_of(*live: tuple[SessionId, str]) -> Registry[Any]:
     authority = Authority([ACTOR])
     rights = tuple(sorted(ROLES["admin"]))
     authority.set(Envelope(ACTOR.id, ALL, rights, granted_by=HOST_ACTOR), now=0.0, live=())
-    store: Any = SimpleNamespace(tombstones=lambda _: [], tombstone=lambda _: None)
+    store: Any = SimpleNamespace(
+        tombstones=lambda _: [], tombstone=lambda _: None, unacknowledged=lambda: []
+    )
     registry: Registry[Any] = Registry(store, authority)
     for session, name in live:
         spec = SimpleNamespace(id=session, name=name, uid=UID, labels=())

@@ -56,7 +56,7 @@ from holdfast.model.home import Home
 from holdfast.model.ids import ActorId
 from holdfast.model.info import Finding, HostInfo, PrunedSession, Residency
 from holdfast.model.size import Size
-from holdfast.model.state import Ending, Level
+from holdfast.model.state import Level
 from holdfast.ports.launch import Launch
 from holdfast.ports.observation import Observation
 from holdfast.ports.screen import ScreenPort

@@ -77,6 +77,7 @@ export type ErrorCode =
   | 'session_busy'
   | 'session_ended'
   | 'session_halted'
+  | 'session_lost'
   | 'session_pruned'
   | 'storage_failed'
   | 'timed_out'

@@ -28,6 +28,7 @@ export const HOST_MESSAGES = {
     message: text, // what happened, for people
     hint: withDefault(text, ''), // what to do next, for people; may be empty
     retryable: withDefault(bool, false), // the same request may succeed later
+    ending: optional(v.ending), // with `session_lost`: why, for programs, and its successor, which is another session
   }),
   shown: record({
     id: int, // that of the request
@@ -35,7 +36,7 @@ export const HOST_MESSAGES = {
   }),
   sessions: record({
     id: int, // that of the request
-    sessions: list(v.sessionInfo), // live sessions, then (if asked) ended ones, newest first
+    sessions: list(v.sessionInfo), // live sessions, then (if asked) lost ones, then ended ones, newest first
   }),
   graph_shown: record({
     id: int, // that of the request
@@ -267,6 +268,7 @@ export interface Requests {
     fields: {
       ended?: boolean // also list the recently ended sessions
       residency?: boolean // also say what each costs, which takes the host a moment
+      lost?: boolean // also list the lost sessions that nobody has acknowledged
     }
     answer: 'sessions'
   }

@@ -45,7 +45,15 @@ export type Right =
 export type ScopeKind = 'all' | 'label' | 'session'
 
 /** What a session is doing, from kernel evidence and never from what the output looks like. */
-export type SessionState = 'working' | 'prompt' | 'input' | 'secret' | 'stopped' | 'halted' | 'ended'
+export type SessionState =
+  | 'working'
+  | 'prompt'
+  | 'input'
+  | 'secret'
+  | 'stopped'
+  | 'halted'
+  | 'ended'
+  | 'lost'
 
 /** How it changed. */
 export type What = 'added' | 'changed' | 'removed'
@@ -134,11 +142,24 @@ export const commandRecord = record({
 })
 export interface CommandRecord extends Value<typeof commandRecord> {}
 
-/** How a session ended. Exactly one field is not null. */
+/** What broke, and what is known of it. */
+export const discontinuityCause = record({
+  kind: text, // `host_lost`, `keeper_lost`, `chain_break`, `conflicting_chains`, `corruption`, ...
+  checkpoint: withDefault(text, ''), // `host_lost`: the last checkpoint; empty when there was none
+  boot_id: withDefault(text, ''), // `host_lost`: boot id of the machine in which it ran; empty: not recorded
+  at: withDefault(int, 0), // of a broken journal: the first record that cannot be relied on; 0: not known
+  a: withDefault(text, ''), // `conflicting_chains`: hash of one chain there, in hexadecimal, if it is known
+  b: withDefault(text, ''), // and of the other
+})
+export interface DiscontinuityCause extends Value<typeof discontinuityCause> {}
+
+/** How a session ended. Exactly one of `code`, `signal` and `lost` is not null. */
 export const ending = record({
   code: optional(int), // exit status of the main process
   signal: optional(int), // signal that ended it
   lost: optional(text), // why the true status is unknown: its host or keeper died
+  cause: optional(discontinuityCause), // of a lost session: the same, for programs; null when an older version recorded it
+  successor: withDefault(text, ''), // of a lost session: id of the one that follows it; empty: none does
 })
 export interface Ending extends Value<typeof ending> {}
 
@@ -293,6 +314,27 @@ export const handoff = record({
 })
 export interface Handoff extends Value<typeof handoff> {}
 
+/** An input that was recorded shortly before a session was lost. */
+export const inFlightInput = record({
+  seq: int, // number of its record in the journal
+  at: float, // seconds since 1970
+  actor: text, // who sent it, by name
+  text, // as it was typed, cut to `IN_FLIGHT_TEXT_CHARS`; empty when it was secret
+  bytes: int, // its size; of a secret input this is all that is recorded
+})
+export interface InFlightInput extends Value<typeof inFlightInput> {}
+
+/** What was under way when a session was lost, as far as its journal has it. Nothing of it is known to
+ * have completed, or to have taken effect at all.
+ */
+export const inFlight = record({
+  command: optional(commandRecord), // the command that ran; null when none did
+  inputs: withDefault(list(inFlightInput), []), // the last inputs, the latest last
+  unsubmitted: withDefault(text, ''), // text typed after the last command and not submitted, cut to `IN_FLIGHT_TEXT_CHARS`
+  unsubmitted_by: withDefault(list(text), []), // who typed it, by name, the latest last
+})
+export interface InFlight extends Value<typeof inFlight> {}
+
 /** An invite; never its code. */
 export const inviteInfo = record({
   invite: text, // its id, in hexadecimal
@@ -384,6 +426,9 @@ export const sessionInfo = record({
   unrecorded: withDefault(text, ''), // why its journal does not have everything that happened; empty when it has
   keeper_pid: withDefault(int, 0), // process id of its keeper, whose death ends it; 0 when ended
   pruned_at: optional(float), // when journal and output of the ended session were removed from disk, seconds since 1970; null while they are there
+  in_flight: optional(inFlight), // of a lost session: what was under way; null of any other, and when its journal is unreadable
+  acknowledged_at: optional(float), // when somebody acknowledged that it was lost, seconds since 1970; null while nobody has
+  acknowledged_by: withDefault(text, ''), // who did, by name
   residency: optional(residency), // what it costs now; null unless it was asked for: by `show`, and by `list` with `residency`
 })
 export interface SessionInfo extends Value<typeof sessionInfo> {}
