@@ -24,7 +24,7 @@ def registry_of(*live: tuple[SessionId, str]) -> Registry[Any]:
     rights = tuple(sorted(ROLES["admin"]))
     authority.set(Envelope(ACTOR.id, ALL, rights, granted_by=HOST_ACTOR), now=0.0, live=())
     store: Any = SimpleNamespace(
-        tombstones=lambda _: [], tombstone=lambda _: None, unacknowledged=lambda: []
+        tombstones=lambda _: [], tombstone=lambda _: None, unacknowledged=list
     )
     registry: Registry[Any] = Registry(store, authority)
     for session, name in live:
