@@ -119,6 +119,9 @@ class WebSocketConnection(OutboxSocket):
         await self.outbox.flush(self._bounds.close_s)
         self._cut_off()
         await self._ws.close(code=code)
+        # The client's own close has set the heartbeat again, and that would hold all of this in
+        # memory until it is due: megabytes for a client that comes back to be refused.
+        self._ws._cancel_heartbeat()
 
     async def finish(self) -> None:
         """The last call for a connection: release everything."""
@@ -128,6 +131,7 @@ class WebSocketConnection(OutboxSocket):
 
     def _cut_off(self) -> None:
         """Abort, because closing a transport first sends what it holds, which never ends for a
-        client that does not read."""
+        client that does not read. One that holds nothing is closed by now, and not kept."""
         self.outbox.close()
-        asyncio.get_running_loop().call_later(self._bounds.close_s, self.abort)
+        if self._transport is not None and self._transport.get_write_buffer_size():
+            asyncio.get_running_loop().call_later(self._bounds.close_s, self.abort)
