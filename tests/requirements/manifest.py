@@ -149,6 +149,15 @@ REQUIREMENTS: tuple[Requirement, ...] = (
                 "e2e/test_mcp",
                 "test_the_daemon_is_killed_in_the_middle_and_the_command_is_run_once",
             ),
+            *_in(
+                "faults/test_adversary_frames",
+                "test_every_request_with_random_values_is_answered_and_harms_nobody",
+                "test_spoiled_frames_on_a_hosts_socket_harm_nobody",
+            ),
+            *_in(
+                "faults/test_adversary_inodes",
+                "test_without_inodes_the_living_work_halt_and_end_and_new_sessions_are_refused",
+            ),
         ),
         files=(
             "native/hold_keeper.c",
@@ -273,6 +282,11 @@ REQUIREMENTS: tuple[Requirement, ...] = (
             *_in(
                 "e2e/test_mcp",
                 "test_the_daemon_is_killed_in_the_middle_and_the_command_is_run_once",
+            ),
+            *_in(
+                "faults/test_adversary_frames",
+                "test_every_request_with_random_values_is_answered_and_harms_nobody",
+                "test_spoiled_frames_on_a_hosts_socket_harm_nobody",
             ),
         ),
         files=(
@@ -909,6 +923,10 @@ REQUIREMENTS: tuple[Requirement, ...] = (
                 "process/test_typed_ahead",
                 "test_who_types_after_a_corrected_answer_is_followed",
             ),
+            *_in(
+                "faults/test_adversary_inodes",
+                "test_without_inodes_the_living_work_halt_and_end_and_new_sessions_are_refused",
+            ),
         ),
         files=(
             "core/turn/machine.py",
@@ -1055,6 +1073,10 @@ REQUIREMENTS: tuple[Requirement, ...] = (
             *_in(
                 "e2e/test_web_sessions",
                 "test_a_session_that_ends_leaves_its_last_screen_and_its_true_status",
+            ),
+            *_in(
+                "faults/test_adversary_inodes",
+                "test_without_inodes_the_living_work_halt_and_end_and_new_sessions_are_refused",
             ),
         ),
         files=(
@@ -1698,6 +1720,10 @@ REQUIREMENTS: tuple[Requirement, ...] = (
                 "faults/test_linearizable",
                 "test_one_order_explains_what_twenty_actors_did_while_the_daemon_was_killed",
             ),
+            *_in(
+                "faults/test_adversary_tampering",
+                "test_thousands_of_tamperings_are_refused_or_changed_no_record",
+            ),
         ),
         files=("journal/verify.py", "journal/status.py"),
     ),
@@ -1913,6 +1939,11 @@ REQUIREMENTS: tuple[Requirement, ...] = (
                 "test_no_more_answers_are_kept_than_there_is_room_for",
                 "test_a_change_about_one_actor_has_only_its_streams_judged",
             ),
+            *_in(
+                "faults/test_adversary_frames",
+                "test_every_request_with_random_values_is_answered_and_harms_nobody",
+                "test_spoiled_openings_through_a_relay_are_closed_by_the_host",
+            ),
         ),
         files=(
             "host/access/admission.py",
@@ -2020,6 +2051,12 @@ REQUIREMENTS: tuple[Requirement, ...] = (
                 "test_text_that_got_into_the_page_does_not_become_a_program",
                 "test_the_page_can_ask_nobody_but_its_relay",
                 "test_a_page_of_somebody_else_cannot_dial_the_relay_or_frame_the_app",
+            ),
+            *_in(
+                "faults/test_adversary_frames",
+                "test_random_messages_to_a_relay_harm_nobody",
+                "test_spoiled_messages_to_a_relay_harm_nobody",
+                "test_spoiled_openings_through_a_relay_are_closed_by_the_host",
             ),
         ),
         files=("wire/channel.py", "wire/signed_input.py", "wire/output_listener.py"),
