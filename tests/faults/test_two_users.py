@@ -137,6 +137,8 @@ def every_request(session: str, actor: str, invite: str) -> list[m.Request]:
         m.Watch(1, session),
         m.Watch(1),
         m.End(1, session),
+        m.Acknowledge(1, session),
+        m.Acknowledge(1),
         m.Input(1, session, 1, b"x"),
         m.Submit(1, session, 1, "x"),
         m.Keys(1, session, 1, ("C-c",)),
@@ -200,6 +202,7 @@ ANSWERS = {
     "list": ["sessions"],
     "detach": ["invalid_argument"],
     "watch": ["no_such_session", "done"],
+    "acknowledge": ["no_such_session", "sessions"],  # the last of none
     "claim": ["no_such_actor"],
     "add_actor": ["actor_shown"],  # of its own
     "list_actors": ["actors"],
