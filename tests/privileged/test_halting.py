@@ -205,13 +205,19 @@ def test_a_leaf_is_made_once_and_never_brings_a_session_back(sessions: Sessions)
             cgroup.leaf(directory, bad)
 
 
-def test_the_actor_is_read_below_this_session_only() -> None:
+def test_the_actors_are_read_below_this_session_only() -> None:
     mine = "/sys/fs/cgroup/holdfast-x/s1"
-    assert cgroup.actor_in("0::/holdfast-x/s1/actor-ann\n", mine) == "ann"
-    assert cgroup.actor_in("3:cpu:/\n0::/a/holdfast-x/s1/actor-ann/deeper\n", mine) == "ann"
-    assert cgroup.actor_in("0::/holdfast-x/s1/actor-ann (deleted)\n", mine) == "ann"
-    assert cgroup.actor_in("0::/holdfast-x/s1\n", mine) == ""
-    assert cgroup.actor_in("0::/holdfast-x/s2/actor-ann\n", mine) == ""
+    for membership, actors in (
+        ("0::/holdfast-x/s1/actor-ann\n", ("ann",)),
+        ("3:cpu:/\n0::/a/holdfast-x/s1/actor-ann/deeper\n", ("ann",)),
+        ("0::/holdfast-x/s1/actor-ann (deleted)\n", ("ann",)),
+        ("0::/holdfast-x/s1/actor-ann/with-bob/with-eve/deeper/with-x\n", ("ann", "bob", "eve")),
+        ("0::/holdfast-x/s1\n", ()),
+        ("0::/holdfast-x/s1/deeper\n", ()),
+        ("0::/holdfast-x/s2/actor-ann\n", None),
+        ("0::/holdfast-x/s10/actor-ann\n", None),
+    ):
+        assert cgroup.actors_in(membership, mine) == actors, membership
     nested = "0::/holdfast-x/s1/actor-ann/holdfast-y/s9/actor-bob\n"
-    assert cgroup.actor_in(nested, mine) == "ann"
-    assert cgroup.actor_in(nested, "/sys/fs/cgroup/a/holdfast-y/s9") == "bob"
+    assert cgroup.actors_in(nested, mine) == ("ann",)
+    assert cgroup.actors_in(nested, "/sys/fs/cgroup/a/holdfast-y/s9") == ("bob",)

@@ -9,6 +9,7 @@ import pytest
 
 from holdfast.core.access import host_rules
 from holdfast.core.access.authority import Authority
+from holdfast.core.access.envelope_book import Live
 from holdfast.core.access.host_rules import RULES, About, Rule
 from holdfast.host.connection.request_table import RequestTable, handlers
 from holdfast.model.actor import Actor
@@ -57,9 +58,12 @@ class Sessions:
     def find_running(self, _: Actor, text: str, *, by_prefix: bool) -> str:
         return f"running {text}"
 
+    def as_judged(self, _: object) -> Live:
+        return SessionId("0" * 26), (), HOST_UID
+
 
 def asked(tag: str, who: Actor, judge: Authority, uid: int = HOST_UID, session: str = "s") -> Any:
-    operator: Any = SimpleNamespace(actor=who, uid=uid)
+    operator: Any = SimpleNamespace(actor=who, uid=uid, inside=None)
     request: Any = SimpleNamespace(tag=tag, session=session)
     table = RequestTable(rows(), Sessions(), judge, HOST_UID)
     answer: Any = table.answer(operator, request)

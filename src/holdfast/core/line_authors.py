@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import re
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from holdfast.model.limits import TYPED_AHEAD_LINES
@@ -96,12 +96,12 @@ class TypedLines:
         """Who typed it, the latest last."""
         return tuple(merged(self._lines).authors)
 
-    def next_author(self) -> str:
-        """Whose the line is that the shell reads next, as far as it is typed; "" is nobody's."""
+    def next_authors(self) -> Sequence[str]:
+        """Whose the line is that the shell reads next, as far as it is typed, the latest last."""
         for line in (self.past, *self._lines):
             if line is not None and line.authors:
-                return line.authors[-1]
-        return ""
+                return line.authors
+        return ()
 
     # -- typing ---------------------------------------------------------------------------------
 

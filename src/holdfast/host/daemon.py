@@ -109,9 +109,7 @@ class Daemon:
             self.registry.judged,
             lambda: self.relay_list.shared(),
         )
-        self.notices = RightsNotices(
-            self.registry.live, self.admission.review, lambda subject: self.reach.judge(subject)
-        )
+        self.notices = RightsNotices(self.registry.live, self.admission.review, self._judge)
         self.operators = Operators(
             listener,
             self.registry,
@@ -151,6 +149,11 @@ class Daemon:
         self.starts = starts  # daemons before this one
         self._stopped = asyncio.get_running_loop().create_future()
         self._level: asyncio.Task[Level]
+
+    def _judge(self, subject: ActorId | None) -> None:
+        """The rights of this actor have changed, or of several."""
+        self.reach.judge(subject)
+        self.operators.judge_inside(subject)
 
     def _request_table(self) -> RequestTable:
         actors, host_key = self.actors, self.store.host_key.public

@@ -133,6 +133,10 @@ class Registry(Generic[S]):
         """Every live session, as far as authority is concerned."""
         return [_judged(live) for live in self.live.values()]
 
+    def as_judged(self, found: Specified | Stored) -> Live:
+        """One session, the same way."""
+        return _judged(found)
+
     def may_see(self, actor: Actor, found: Specified | Stored) -> bool:
         return self._visibility.may_observe(actor, _judged(found), now())
 

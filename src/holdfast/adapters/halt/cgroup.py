@@ -6,6 +6,8 @@ the rule against processes in inner groups does not apply, whatever group the da
 Below a session's group there may be a leaf for each actor. What a process starts is born in its
 own group: with the shell in an actor's leaf, a command and all it leaves behind are found, frozen
 and killed as that actor's, until the end of their days. The init stays in the session's group.
+A command line that another wrote a part of is in `actor-ID/with-OTHER`: so the kernel remembers all
+the actors behind a process, for a daemon that comes later too.
 
 Deliberately does not use controllers (no limits on memory or CPU) nor version 1 hierarchies.
 """
@@ -18,15 +20,17 @@ import os
 import select
 import signal
 import time
+from itertools import takewhile
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
 FREEZE_TIMEOUT_S = 2.0  # a tree freezes within milliseconds; a task in the kernel's D state later
 KILL_TIMEOUT_S = 5.0
 _PREFIX = "holdfast-"
 _LEAF_PREFIX = "actor-"
+_SHARED_PREFIX = "with-"  # of a group in a leaf, for what another actor wrote a part of
 _LEAF_CHARACTERS = frozenset("0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ-_")
 LEAF_ID_MAX_CHARS = 128  # the kernel takes 255 bytes for a name
 
@@ -124,13 +128,17 @@ def _listed(directory: str, file: str) -> list[int]:
     return found
 
 
-def leaf(directory: str, actor: str) -> str:
-    """The group of one actor below a session's, made if it is not there."""
-    if not actor or len(actor) > LEAF_ID_MAX_CHARS or not set(actor) <= _LEAF_CHARACTERS:
-        raise ValueError(f"not an id that can name a group: {actor[:40]!r}")
-    path = f"{directory}/{_LEAF_PREFIX}{actor}"
-    with contextlib.suppress(FileExistsError):
-        os.mkdir(path)  # not makedirs: a session that is gone is not brought back
+def leaf(directory: str, actor: str, others: Iterable[str] = ()) -> str:
+    """The group of one actor below a session's, made if it is not there; in it, that for what
+    others wrote a part of."""
+    path = directory
+    for name in (f"{_LEAF_PREFIX}{actor}", *(f"{_SHARED_PREFIX}{other}" for other in others)):
+        id = name.partition("-")[2]
+        if not id or len(id) > LEAF_ID_MAX_CHARS or not set(id) <= _LEAF_CHARACTERS:
+            raise ValueError(f"not an id that can name a group: {id[:40]!r}")
+        path = f"{path}/{name}"
+        with contextlib.suppress(FileExistsError):
+            os.mkdir(path)  # not makedirs: a session that is gone is not brought back
     return path
 
 
@@ -161,24 +169,36 @@ def frozen_leaves(directory: str) -> frozenset[str]:
     return frozenset(found)
 
 
-def actor_of(directory: str, pid: int) -> str:
-    """Whose leaf of this session a process is in; "" when in none, or gone.
-
-    By the session's own name, as a program in a session may run another host of ours."""
+def actors_of(directory: str, pid: int) -> tuple[str, ...]:
+    """The actors of the leaf of this session that a process is in: whoever set its command off,
+    then those that wrote a part of it. Empty when it is in none, or gone."""
     try:
         membership = _read(f"/proc/{pid}/cgroup")
     except OSError:
-        return ""
-    return actor_in(membership, directory)
+        return ()
+    return actors_in(membership, directory) or ()
 
 
-def actor_in(membership: str, directory: str) -> str:
-    """The same, from the text of /proc/PID/cgroup."""
+def actor_of(directory: str, pid: int) -> str:
+    """Whose leaf it is; "" when it is in none."""
+    return next(iter(actors_of(directory, pid)), "")
+
+
+def actors_in(membership: str, directory: str) -> tuple[str, ...] | None:
+    """The same, from the text of /proc/PID/cgroup; None outside of the session's own group.
+
+    By the session's own name, as a program in a session may run another host of ours."""
     own = next((line[3:] for line in membership.splitlines() if line.startswith("0::")), "")
-    session = "/".join(["", *directory.rstrip("/").split("/")[-2:], _LEAF_PREFIX])
-    _, found, rest = own.partition(session)
+    session = "/".join(["", *directory.rstrip("/").split("/")[-2:], ""])
     # A zombie may outlive its group; the kernel then marks the path as deleted.
-    return rest.partition("/")[0].removesuffix(" (deleted)") if found else ""
+    _, found, rest = (own.removesuffix(" (deleted)") + "/").partition(session)
+    if not found:
+        return None
+    first, *below = rest.split("/")
+    if not first.startswith(_LEAF_PREFIX):
+        return ()
+    others = takewhile(lambda name: name.startswith(_SHARED_PREFIX), below)
+    return tuple(name.partition("-")[2] for name in (first, *others))
 
 
 def frozen(directory: str) -> bool:

@@ -41,7 +41,7 @@ def outside(init: int, inside: set[int]) -> list[int]:
             path = f"/proc/{name}/ns/pid"
             namespace = os.readlink(path)
             if namespace not in known:
-                known[namespace] = _is_below(path, session)
+                known[namespace] = is_below(path, session)
             if known[namespace] and _is_outside(int(name), inside):
                 found.append(int(name))
     return found
@@ -61,7 +61,7 @@ def _is_outside(pid: int, inside: set[int]) -> bool:
     return procfs.stat_of(pid).runs and inside.isdisjoint(procfs.tasks(pid))
 
 
-def _is_below(path: str, session: str) -> bool:
+def is_below(path: str, session: str) -> bool:
     """Whether this pid namespace was made inside the session's."""
     wanted = int(session.partition("[")[2].rstrip("]"))
     fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from holdfast.adapters import signing
+from holdfast.core.access import inside_rules
 from holdfast.dial.address import relay_address
 from holdfast.host.access import device_book
 from holdfast.host.access.actor_book import ActorBook
@@ -115,6 +116,7 @@ class AccessRequests:
             operator.actor.id,
             at,
         ).checked()
+        self._check_others(operator, "grant", envelope, Reach.of_scope(envelope.scope))
         actors.grant(envelope, self._admission.live_sessions())
         self._notices.authority_changed(operator.actor, subject, envelope)
         return self._envelopes(request.id, operator, [envelope])
@@ -123,6 +125,8 @@ class AccessRequests:
         actors = self._actors
         subject = actors.find(operator.actor, request.actor)
         scope = self._scope(operator, request.scope)
+        nothing = Envelope(ActorId(subject.id), scope, ())
+        self._check_others(operator, "revoke", nothing, Reach.of_scope(scope))
         left = actors.narrow_to_nothing(
             operator.actor, subject, scope, self._admission.live_sessions()
         )
@@ -146,6 +150,19 @@ class AccessRequests:
             scopes = {ALL, Scope.session(known.id), *(Scope.label(name) for name in known.labels)}
             found = [envelope for envelope in found if envelope.scope in scopes]
         return self._envelopes(request.id, operator, found)
+
+    def _check_others(
+        self, operator: OperatorConnection, tag: str, envelope: Envelope, reach: Reach
+    ) -> None:
+        """From inside a session: each actor that wrote there could do it too."""
+        live = self._admission.live_sessions()
+        actor = operator.actor.id
+        for each in inside_rules.others_behind(operator.inside, actor, sensitive=True):
+            given = envelope.replace(granted_by=each)
+            try:
+                self._actors.authority.check_may_give(given, reach, now=now(), live=live)
+            except NotPermitted as refusal:
+                raise inside_rules.from_inside(tag, refusal) from refusal
 
     def _envelopes(
         self, request: int, operator: OperatorConnection, found: list[Envelope]
@@ -173,6 +190,15 @@ class AccessRequests:
             )
         reach = Reach(tuple(self._step(operator, step) for step in request.reach))
         admission = self._admission
+        given = Envelope(
+            operator.actor.id,
+            ALL,
+            rights_of(request.rights),
+            now() + request.expires_s + request.lasts_s,
+            request.inputs_per_s,
+            request.bytes_per_s,
+        )
+        self._check_others(operator, "make_invite", given, reach)
         invite, code = admission.make_invite(operator.actor, request, reach, now())
         link = ""
         if relays:

@@ -22,6 +22,7 @@ from holdfast.host.connection.output_channels import OutputChannel
 from holdfast.model.actor import Actor
 from holdfast.model.errors import HoldfastError, ProtocolViolation, VersionMismatch, ending_of
 from holdfast.model.ids import HOST_OPERATOR, ActorId, OperatorId
+from holdfast.model.inside import Inside
 from holdfast.model.limits import (
     ANSWERS_MAX_BYTES,
     EVENT_BACKLOG,
@@ -56,7 +57,7 @@ class UsedSession(Protocol):
 class ConnectionHost(Protocol):
     """What a connection needs of the host (operators.py)."""
 
-    def local_actor(self, uid: int) -> Actor: ...
+    def local_actor(self, uid: int, inside: Inside | None) -> Actor: ...
 
     def welcome(self, operator: OperatorConnection) -> m.Welcome: ...
 
@@ -86,10 +87,12 @@ class OperatorConnection:
         # Against whose quota it counts, and whether it may use the places kept for the host's own.
         self.user = f"uid {peer_uid}" if guest is None else f"actor {guest.id}"
         self.is_trusted = guest is None and peer_uid in (0, os.getuid())
+        self.inside: Inside | None = None  # the session its process runs in; set when accepted
         self.remote: RemoteStream | None = None  # the stream it came through
         self.id: OperatorId | None = None  # until its Hello
         self.claimed_id: OperatorId | None = None  # as its Hello said
-        self.local_actor: Actor  # of its unix user, by the kernel; or proven by a channel
+        # Of its unix user, by the kernel; or the one behind it, from inside; or proven by a channel
+        self.local_actor: Actor
         self.actor: Actor  # as whom it acts: the same, until it claims another
         self.challenge = os.urandom(_CHALLENGE_BYTES)
         self.connection = self.challenge.hex()  # by which admission knows what it presents
@@ -193,10 +196,13 @@ class OperatorConnection:
         self.client = hello.client[:64]
         self.claimed_id = hello.operator
         try:
-            self.local_actor = self._guest or self._host.local_actor(self.uid)
+            self.local_actor = self._guest or self._host.local_actor(self.uid, self.inside)
         except HoldfastError as error:
             self.refuse(error)
             return
+        if self.inside is not None and self.uid == 0:
+            # By sudo, say: root's connection has no more than the actor behind it.
+            self.uid = self.local_actor.uid
         self.act_as(self.local_actor)
         self.answer(self._host.welcome(self))
 

@@ -9,17 +9,20 @@ import socket
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Protocol
 
+from holdfast.core.access import inside_rules
 from holdfast.core.access.user_quotas import UserQuotas
 from holdfast.core.attachments import Seat
 from holdfast.host.access.actor_book import ActorBook
 from holdfast.host.access.admission import Admission
 from holdfast.host.access.rights_notices import RightsNotices
 from holdfast.host.connection.forwarding import Forwarding
+from holdfast.host.connection.from_inside import inside_of
 from holdfast.host.connection.operator_connection import OperatorConnection
 from holdfast.host.connection.output_channels import OutputChannel, OutputSource
 from holdfast.model.actor import Actor
-from holdfast.model.errors import HoldfastError, LimitReached
-from holdfast.model.ids import OperatorId, SessionId
+from holdfast.model.errors import HoldfastError, LimitReached, NotPermitted
+from holdfast.model.ids import ActorId, OperatorId, SessionId
+from holdfast.model.inside import Inside
 from holdfast.model.state import SessionState
 from holdfast.wire.messages import session as m
 from holdfast.wire.messages.forward import Carried
@@ -29,6 +32,7 @@ if TYPE_CHECKING:
     from holdfast.host.connection.request_table import Reply, RequestTable
     from holdfast.host.session.parcel import SessionSpec
     from holdfast.host.session.state_watch import StateWatch
+    from holdfast.host.session_store import Stored
 
 log = logging.getLogger(__name__)
 
@@ -51,7 +55,7 @@ class AttendedSessions(Protocol):
     @property
     def live(self) -> Mapping[SessionId, AttendedSession]: ...
 
-    def may_see(self, actor: Actor, found: AttendedSession) -> bool: ...
+    def may_see(self, actor: Actor, found: AttendedSession | Stored) -> bool: ...
 
 
 class Operators:
@@ -106,6 +110,10 @@ class Operators:
             operator.close()  # the socket's mode forbids it already
             return
         self.add(operator)
+        try:
+            operator.inside = inside_of(sock, self._registry.live)
+        except NotPermitted as error:
+            operator.refuse(error)
 
     def add(self, operator: OperatorConnection) -> None:
         """From this machine, or through a relay."""
@@ -135,8 +143,25 @@ class Operators:
 
     # -- for one connection -------------------------------------------------------------------
 
-    def local_actor(self, uid: int) -> Actor:
-        return self._actors.of_user(uid)
+    def local_actor(self, uid: int, inside: Inside | None) -> Actor:
+        own = self._actors.of_user(uid)
+        if inside is None or not inside.actors:
+            return own
+        return inside_rules.acts_as(own, self._actors.get(inside.actors[0]))
+
+    def judge_inside(self, subject: ActorId | None) -> None:
+        """The rights of this actor have changed, or of several: a connection from inside that is
+        held to them besides its own is closed. Its client comes back, and is judged anew."""
+        for operator in list(self._connected):
+            if operator.inside is None or operator.id is None:
+                continue
+            others = inside_rules.others_behind(operator.inside, operator.actor.id, sensitive=False)
+            if others and (subject is None or subject in others):
+                operator.refuse(
+                    NotPermitted(
+                        "the rights of an actor behind this connection changed", hint="try again"
+                    )
+                )
 
     def welcome(self, operator: OperatorConnection) -> m.Welcome:
         return m.Welcome(
@@ -225,7 +250,16 @@ class Operators:
             for operator in self._connected
             if operator.watches & {"", live.spec.id}
             and self._registry.may_see(operator.actor, live)
+            and self.others_may_see(operator, live)
         ]
+
+    def others_may_see(self, operator: OperatorConnection, found: AttendedSession | Stored) -> bool:
+        """From inside: whether all the actors behind the connection may."""
+        if operator.inside is None:
+            return True
+        others = inside_rules.others_behind(operator.inside, operator.actor.id, sensitive=False)
+        behind = [self._actors.get(each) for each in others]
+        return all(each is not None and self._registry.may_see(each, found) for each in behind)
 
     def update_watching(self, live: AttendedSession) -> None:
         live.watching.set_watched(bool(self.watchers(live)))

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, Protocol
 
-from holdfast.core.access import host_rules
+from holdfast.core.access import host_rules, inside_rules
 from holdfast.core.access.authority import Authority
+from holdfast.core.access.envelope_book import Live
 from holdfast.core.access.host_rules import RULES, About, Rule
 from holdfast.host.access.requests import AccessRequests
 from holdfast.host.clock import now
@@ -23,7 +24,9 @@ from holdfast.host.session.requests import SessionRequests
 from holdfast.host.session.turn_requests import TurnRequests
 from holdfast.model.actor import Actor
 from holdfast.model.errors import Unsupported
+from holdfast.model.inside import Inside
 from holdfast.wire.messages import session as m
+from holdfast.wire.messages.turn import Seize
 from holdfast.wire.request_classes import may_name_by_prefix
 
 if TYPE_CHECKING:
@@ -39,6 +42,8 @@ class FindSessions(Protocol):
     def find(self, actor: Actor, text: str, *, by_prefix: bool) -> object: ...
 
     def find_running(self, actor: Actor, text: str, *, by_prefix: bool) -> object: ...
+
+    def as_judged(self, found: Any) -> Live: ...
 
 
 def handlers(
@@ -133,9 +138,33 @@ class RequestTable:
         rule, handler = row
         actor = operator.actor
         host_rules.check(rule, self._authority, actor, operator.uid, self._host_uid, now())
+        found = self._session(rule.scope, actor, request) if rule.scope is not About.HOST else None
+        if operator.inside is not None:
+            self._check_inside(operator, operator.inside, request, found)
         if rule.scope is About.HOST:
             return handler(operator, request)
-        return handler(operator, request, self._session(rule.scope, actor, request))
+        return handler(operator, request, found)
+
+    def _check_inside(
+        self, operator: OperatorConnection, inside: Inside, request: Any, found: object | None
+    ) -> None:
+        """From inside a session, the other actors behind the connection are judged too."""
+        tag = request.tag
+        inside_rules.check_told(tag, inside)
+        others = inside_rules.others_behind(
+            inside, operator.actor.id, sensitive=tag in inside_rules.SENSITIVE
+        )
+        if not others:
+            return
+        rights = inside_rules.rights_needed(
+            tag,
+            writes=isinstance(request, m.Attach) and not request.observe,
+            halts=isinstance(request, Seize) and bool(request.halt or request.only_actor),
+        )
+        session = None if found is None else self._sessions.as_judged(found)
+        inside_rules.check_others(
+            tag, rights, self._authority, operator.actor, others, session, now()
+        )
 
     def _session(self, scope: About, actor: Actor, request: Any) -> object:
         if scope is About.ANY and not request.session:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, Protocol, TypeVar
 
 from holdfast.adapters.halt import cgroup, freeze
@@ -64,8 +64,9 @@ class HaltControl:
         self._confirmed = kept is not None and kept.confirmed
         self._standing = kept.standing if kept else None
         self._interrupted = kept is not None and not kept.confirmed
-        # Whose leaf the shell is in: an earlier daemon may have moved it.
-        self._writer = cgroup.actor_of(place.cgroup, place.shell_pid) if place.cgroup else ""
+        # Whose leaf the shell is in, and who else wrote a part of what it runs: an earlier daemon
+        # may have moved it.
+        self._writers = cgroup.actors_of(place.cgroup, place.shell_pid) if place.cgroup else ()
 
     def kept(self) -> SavedHalt | None:
         if not self._decided.state.is_halted:
@@ -215,28 +216,29 @@ class HaltControl:
                 hint="halt the whole session, or start it at level contained",
             )
 
-    def move_shell_to_leaf(self, actor: str) -> None:
-        """This actor writes now: what the shell starts from here on is in its leaf."""
+    def move_shell_to_leaf(self, actor: str, others: Sequence[str] = ()) -> None:
+        """This actor writes now: what the shell starts from here on is in its leaf. `others` wrote
+        a part of the line that it runs."""
         place = self._place
-        if actor == self._writer or not place.cgroup:
+        if (actor, *others) == self._writers or not place.cgroup:
             return
-        self._writer = actor
+        self._writers = (actor, *others)
         with contextlib.suppress(OSError):  # the tree may be ending
-            cgroup.enter(cgroup.leaf(place.cgroup, actor), place.shell_pid)
+            cgroup.enter(cgroup.leaf(place.cgroup, actor, others), place.shell_pid)
 
-    def follow_to_leaf(self, actor: str) -> None:
+    def follow_to_leaf(self, actor: str, others: Sequence[str] = ()) -> None:
         """The shell comes to this actor's line. One that is halted was halted after it typed that;
         the shell does not follow it there."""
         if actor not in self._decided.halted_actors:
-            self.move_shell_to_leaf(actor)
+            self.move_shell_to_leaf(actor, others)
 
     def _leave_leaf_of(self, actor: str) -> None:
         """The shell itself goes on: only what the actor started with it is stopped."""
         place = self._place
         holder = self._decided.turn.holder or HOST_ACTOR
-        if actor in (holder, HOST_ACTOR) or self._writer != actor:
+        if actor in (holder, HOST_ACTOR) or self._writers[:1] != (actor,):
             return
-        self._writer = holder
+        self._writers = (holder,) if holder else ()
         with contextlib.suppress(OSError):
             home = cgroup.leaf(place.cgroup, holder) if holder else place.cgroup
             cgroup.enter(home, place.shell_pid)

@@ -10,7 +10,7 @@ prompt, and it was typed blind.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from holdfast.adapters import pty
@@ -142,7 +142,7 @@ class LineAttribution:
         """An input is recorded and about to be taken. What the shell starts from here on is its
         actor's, unless it is typed ahead: then from when the shell comes to it."""
         if actor != HOST_ACTOR and not sight.ahead:
-            self._leaves.move_shell_to_leaf(actor)
+            self._leaves.move_shell_to_leaf(actor, _others(self._lines.next_authors(), actor))
 
     def after_typing(self, actor: str, data: bytes, sight: ShellSight, blind: bool) -> None:
         """It was taken, and no report was read since."""
@@ -182,8 +182,8 @@ class LineAttribution:
         if self._lines.past is not None:
             self._settle()
         self.prompt_text_unknown = self._lines.waits
-        if by := self._lines.next_author():
-            self._leaves.follow_to_leaf(by)
+        if authors := self._lines.next_authors():
+            self._leaves.follow_to_leaf(authors[-1], _others(authors, authors[-1]))
 
     def began(self, later: ReportContext) -> TypedLine:
         """A command, and the line that it is. One of which nothing is known is of whoever typed
@@ -194,7 +194,7 @@ class LineAttribution:
             line.by(self.last.actor)
         line.blind |= self._turn.blind
         if line.authors:  # as at its prompt, should that have been too late
-            self._leaves.follow_to_leaf(line.authors[-1])
+            self._leaves.follow_to_leaf(line.authors[-1], _others(line.authors, line.authors[-1]))
         return line
 
     def ended(self) -> None:
@@ -250,6 +250,10 @@ def after_interrupt(data: bytes) -> bytes:
     """What follows the last key for a signal; all of it when there is none."""
     cut = max((at + 1 for at, byte in enumerate(data) if byte in _INTERRUPTS), default=0)
     return data[cut:]
+
+
+def _others(authors: Sequence[str], actor: str) -> tuple[str, ...]:
+    return tuple(each for each in authors if each != actor)
 
 
 def typed_before(journal: str, seq: int, unread: int | None, *, running: bool) -> TypedBefore:

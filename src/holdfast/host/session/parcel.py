@@ -37,6 +37,7 @@ class SessionSpec(Record):
     nonce: str
     labels: tuple[str, ...] = ()
     born_as: str = ""  # the identity its processes were started under, when that is another
+    created_by: str = ""  # id of the actor that started it; empty when an earlier version did
 
     @property
     def process_tag(self) -> SessionId:

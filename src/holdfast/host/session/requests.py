@@ -92,12 +92,14 @@ class SessionRequests:
     def list(
         self, operator: OperatorConnection, request: m.ListSessions
     ) -> m.Answer | Awaitable[m.Answer]:
-        seen = self._registry.seen_live(operator.actor)
+        seen = self._seen_live(operator)
         infos = [live.info() for live in seen]
         if request.lost or request.ended:
             over = self._registry.seen_lost(operator.actor) if request.lost else []
             over = [*over, *(self._registry.seen_ended(operator.actor) if request.ended else [])]
-            infos += {stored.info.id: stored.info for stored in over}.values()
+            others = self._audience.others_may_see
+            seen_over = [stored for stored in over if others(operator, stored)]
+            infos += {stored.info.id: stored.info for stored in seen_over}.values()
         if not request.residency:
             return m.Sessions(request.id, tuple(infos))
         places = {live.spec.id: live.spec.place for live in seen}
@@ -108,6 +110,10 @@ class SessionRequests:
             return m.Sessions(request.id, tuple(info.replace(residency=one) for info, one in pairs))
 
         return measured()
+
+    def _seen_live(self, operator: OperatorConnection) -> Sequence[SessionTarget]:
+        seen = self._registry.seen_live(operator.actor)
+        return [live for live in seen if self._audience.others_may_see(operator, live)]
 
     async def show(self, _: OperatorConnection, request: m.Show, found: Found) -> m.Answer:
         info = found.info if isinstance(found, Stored) else found.info()
@@ -239,7 +245,7 @@ class SessionRequests:
             ended = (info.id, info.name, info.state, info.ended_at or 0.0, "", info.ending)
             operator.event(m.StateEvent(*ended))
             return m.Done(watch.id)
-        lives = self._registry.seen_live(operator.actor) if found is None else [found]
+        lives = self._seen_live(operator) if found is None else [found]
         for live in lives:
             operator.event(live.state_event(live.watching.current_state()))
         self._audience.watch(operator, "" if found is None else found.spec.id)

@@ -170,6 +170,7 @@ async def _start(
             is_shell=(len(argv) == 1 and _program(argv) in _SHELLS) or integration is not None,
             nonce=nonce,
             labels=run.labels,
+            created_by=actor.id,
         )
         blob = StateBlob(known, size).blob()
         if len(blob) > _BLOB_MAX_BYTES:

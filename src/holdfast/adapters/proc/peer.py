@@ -1,0 +1,164 @@
+"""Whether the process at the other end of a unix socket runs inside a session of this host.
+
+Asked when a connection is accepted, while a pidfd of the peer shows that it lives, so that a pid
+used again is not mistaken for it. Three signs, each of which is enough:
+
+    cgroup          a process and all it starts stay in the group they were born in. It also names
+                    the actors behind the process (halt/cgroup.py). A root program can move itself
+                    within its session's groups, and out of them with help from outside.
+    descent         a session's init adopts what loses its parent, so double forks and setsid do
+                    not lead out; in a pid namespace the kernel sees to that.
+    pid namespace   no process can leave its own.
+
+At level plain there is the descent, and as a second sign the variable HOLDFAST_SESSION in the
+peer's environment. A program that tries can avoid both (SECURITY.md).
+
+Deliberately judges nothing: what a connection from inside may do is in core.access.inside_rules.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import socket
+import struct
+from collections.abc import Iterable
+
+from holdfast.adapters.halt import cgroup
+from holdfast.adapters.halt.escapes import is_below
+from holdfast.adapters.proc import procfs
+from holdfast.model.errors import NotPermitted
+from holdfast.model.ids import SessionId
+from holdfast.model.record import Record
+from holdfast.model.spec import Place
+
+_SO_PEERPIDFD = 77  # Linux 6.5; not in Python's socket module yet
+_WALKS_MAX = 16  # of the descent: a parent may end while it is read, then it is read again
+_DEPTH_MAX = 4096  # processes in one line of descent; the kernel's bound on pids is far higher
+
+
+class RunningSession(Record):
+    """A live session, as far as a process is looked for in it."""
+
+    id: SessionId
+    tag: SessionId  # in the environment of its processes
+    place: Place
+
+
+class Found(Record):
+    """The session that a process runs in."""
+
+    session: SessionId
+    # The actors of its leaf; empty when it is in none, or is not where it was born.
+    actors: tuple[str, ...] = ()
+
+
+def inside(sock: socket.socket, sessions: Iterable[RunningSession]) -> Found | None:
+    """The session that the peer runs in; None when it runs outside. Raises NotPermitted when the
+    peer has ended: then nobody can tell."""
+    pid, uid, _ = struct.unpack("3i", sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
+    if pid == 0:
+        return None  # not in our pid namespace, so in none below it
+    try:
+        pidfd = _pidfd(sock, pid, uid)
+    except OSError as error:
+        raise _ended() from error
+    try:
+        found = _locate(pid, list(sessions))
+        poll = select.poll()
+        poll.register(pidfd, select.POLLIN)
+        if poll.poll(0):
+            raise _ended()
+        return found
+    except OSError as error:
+        raise _ended() from error
+    finally:
+        os.close(pidfd)
+
+
+def _ended() -> NotPermitted:
+    return NotPermitted("the process that connected has ended", hint="connect again")
+
+
+def _pidfd(sock: socket.socket, pid: int, uid: int) -> int:
+    with contextlib.suppress(OSError):
+        return sock.getsockopt(socket.SOL_SOCKET, _SO_PEERPIDFD)
+    # An older kernel: a process of the same number and user, which is the peer unless it ended and
+    # the number came round within the moment since it connected.
+    pidfd = os.pidfd_open(pid)
+    if os.stat(f"/proc/{pid}").st_uid not in (uid, 0):
+        os.close(pidfd)
+        raise ProcessLookupError(f"{pid} is another process by now")
+    return pidfd
+
+
+def _locate(pid: int, sessions: list[RunningSession]) -> Found | None:
+    if not sessions:
+        return None
+    membership = procfs.read(f"/proc/{pid}/cgroup").decode("utf-8", "replace")
+    born = _by_descent(pid, sessions) or _by_namespace(pid, sessions)
+    for each in sessions:
+        if not each.place.cgroup:
+            continue
+        actors = cgroup.actors_in(membership, each.place.cgroup)
+        if actors is None:
+            continue
+        if born not in (None, each.id):
+            break  # in another session's group: it moved
+        return Found(each.id, actors)
+    if born is not None:
+        return Found(born)
+    marked = _by_environment(pid, sessions)
+    return Found(marked) if marked is not None else None
+
+
+def _by_descent(pid: int, sessions: list[RunningSession]) -> SessionId | None:
+    inits = {each.place.pid: each.id for each in sessions}
+    for _ in range(_WALKS_MAX):
+        with contextlib.suppress(ProcessLookupError, FileNotFoundError):
+            return _ancestor(pid, inits)
+    raise ProcessLookupError("its parents end faster than they can be read")
+
+
+def _ancestor(pid: int, wanted: dict[int, SessionId]) -> SessionId | None:
+    """The nearest of those wanted. Raises when a process on the way is not the parent any more."""
+    stat = procfs.stat_of(pid)
+    for _ in range(_DEPTH_MAX):
+        if pid in wanted:
+            return wanted[pid]
+        if stat.ppid == 0:
+            return None
+        pid, child = stat.ppid, stat
+        stat = procfs.stat_of(pid)
+        if stat.start_ticks > child.start_ticks:
+            raise ProcessLookupError(f"{pid} is another process by now")
+    raise ProcessLookupError("it has too many ancestors")
+
+
+def _by_namespace(pid: int, sessions: list[RunningSession]) -> SessionId | None:
+    try:
+        path = f"/proc/{pid}/ns/pid"
+        own = os.readlink(path)
+        if own == os.readlink("/proc/self/ns/pid"):
+            return None
+    except PermissionError:
+        return None  # another user's, and we are not root: then no session of ours has namespaces
+    for each in sessions:
+        with contextlib.suppress(OSError):  # its init has ended, and with it all of its namespace
+            session = os.readlink(f"/proc/{each.place.pid}/ns/pid") if each.place.cgroup else ""
+            if session and (session == own or is_below(path, session)):
+                return each.id
+    return None
+
+
+def _by_environment(pid: int, sessions: list[RunningSession]) -> SessionId | None:
+    """At level plain only: elsewhere the kernel knows better."""
+    plain = {f"HOLDFAST_SESSION={each.tag}": each.id for each in sessions if not each.place.cgroup}
+    if not plain:
+        return None
+    try:
+        words = procfs.read(f"/proc/{pid}/environ").decode("utf-8", "replace").split("\0")
+    except PermissionError:
+        return None
+    return next((plain[word] for word in words if word in plain), None)

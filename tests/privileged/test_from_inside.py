@@ -1,0 +1,227 @@
+"""A `hold` that runs inside a session has what the actors behind it have, and no more (A11)."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from holdfast.adapters.halt import cgroup
+from process.acting import add_actor, key_file
+from process.commanding import HOLD, Hold
+
+_SETSID = "import os, sys\nif os.fork(): os.waitpid(-1, 0); sys.exit()\nos.setsid()\n"
+# Forks twice and leads a kernel session of its own; its first child has ended before it connects.
+_DOUBLE_FORK = _SETSID + (
+    "if os.fork(): sys.exit()\n"
+    "while os.getppid() not in (1, int(sys.argv[1])): pass\n"
+    "os.dup2(os.open(sys.argv[2], os.O_CREAT | os.O_WRONLY), 2)\n"
+    "os.execv(sys.argv[3], sys.argv[3:])\n"
+)
+
+
+@pytest.fixture(autouse=True)
+def _possible() -> None:
+    if os.geteuid() != 0:
+        pytest.skip("needs root")
+    why = cgroup.unavailable()
+    if why:
+        pytest.skip(f"needs cgroup v2: {why}")
+
+
+@pytest.fixture(scope="module")
+def hold() -> Iterator[Hold]:
+    """A host with an agent, otto, that may execute in every session."""
+    hold = Hold()
+    hold.env["PATH"] = f"{Path(HOLD).parent}:{hold.env['PATH']}"
+    try:
+        hold.ok("up", "-d")
+        hold("host", "--relay", "http://127.0.0.1:9")  # nobody is there; invites need one
+        add_actor(hold, "otto", "execute", "--all")
+        yield hold
+    finally:
+        hold.close()
+
+
+def lab(hold: Hold, name: str, level: str = "contained") -> str:
+    """A shell session at this level; gives its name."""
+    hold.ok("run", "-d", "--name", name, "--level", level, "--", "bash", "--norc")
+    hold.ok("wait", name, "--for", "prompt", "--timeout", "20")
+    return name
+
+
+def by(hold: Hold, actor: str, name: str, line: str) -> subprocess.CompletedProcess[str]:
+    """A command line typed in the session by this actor; "" is the unix user's own."""
+    return hold(*(("--as", actor) if actor else ()), "exec", name, "--", line)
+
+
+def role(hold: Hold, actor: str) -> list[str]:
+    return [each["role"] for each in hold.json("actor", "show", actor)["envelopes"]]
+
+
+SENSITIVE = (
+    "hold grant otto admin {}",
+    "hold grant otto admin --all",
+    "hold revoke otto {}",
+    "hold actor add mallory",
+    "hold actor revoke otto",
+    "hold invite --all --role admin",
+    "hold seize {}",
+    "hold end {}",
+    "hold down --end-sessions",
+    "hold daemon restart",
+)
+
+
+@pytest.mark.requirement("A11")
+@pytest.mark.parametrize("level", ["contained", "plain"])
+@pytest.mark.parametrize("line", SENSITIVE, ids=lambda line: line.partition(" {")[0])
+def test_an_agent_cannot_give_itself_rights_by_a_command_in_its_session(
+    hold: Hold, level: str, line: str
+) -> None:
+    name = lab(hold, f"deed-{level}-{SENSITIVE.index(line)}", level)
+    done = by(hold, "otto", name, line.format(name))
+    assert done.returncode != 0
+    assert "(not_permitted); " in done.stdout, done  # the code, and what to do instead
+    assert hold.json("show", name)["state"] != "ended"
+    assert role(hold, "otto") == ["execute"]
+    if level == "plain":
+        assert "from inside a session" in done.stdout and "run it in a terminal" in done.stdout
+
+
+@pytest.mark.requirement("A11")
+@pytest.mark.parametrize("level", ["contained", "plain"])
+def test_a_double_fork_in_a_session_of_its_own_leads_nowhere(
+    hold: Hold, level: str, tmp_path: Path
+) -> None:
+    name = lab(hold, f"forks-{level}", level)
+    program, said = tmp_path / "fork.py", tmp_path / "said"
+    program.write_text(_DOUBLE_FORK)
+    init = os.getppid() if level == "contained" else _init_of(hold, name)
+    words = f"{sys.executable} {program} {init} {said} {HOLD} grant otto admin {name}"
+    assert by(hold, "otto", name, f"env -u HOLDFAST_SESSION {words}").returncode == 0
+    wait = by(hold, "", name, f"until grep -q not_permitted {said}; do sleep 0.05; done")
+    assert wait.returncode == 0, said.read_text()
+    assert role(hold, "otto") == ["execute"]
+
+
+def _init_of(hold: Hold, name: str) -> int:
+    shell = hold.json("show", name)["pid"]
+    return int(Path(f"/proc/{shell}/stat").read_text().rpartition(")")[2].split()[1])
+
+
+@pytest.mark.requirement("A11")
+def test_a_nested_hold_acts_as_the_actor_that_typed_it(hold: Hold) -> None:
+    here, there = lab(hold, "here"), lab(hold, "there")
+    own = hold.json("actor", "show")["name"]
+    for actor in ("otto", ""):
+        shown = by(hold, actor, here, "hold actor show | head -1")
+        assert shown.stdout.split() == ["name", actor or own], shown
+        listed = by(hold, actor, here, "hold ls")
+        assert "here" in listed.stdout and "there" in listed.stdout
+        ran = by(hold, actor, here, f"hold exec {there} -- echo ran by ${{HOLDFAST_NAME}}")
+        assert "ran by here" in ran.stdout, ran
+        started = by(hold, actor, here, f"hold run -d --name by-{actor or 'own'} -- cat")
+        assert started.returncode == 0, started
+    typed = hold.ok("log", there, "--actor", "otto")
+    assert "ran by here" in typed, "what the agent did elsewhere is recorded as the agent's"
+
+
+@pytest.mark.requirement("A11")
+def test_the_host_user_alone_in_its_session_keeps_all_its_rights(hold: Hold) -> None:
+    here, there = lab(hold, "alone"), lab(hold, "victim")
+    add_actor(hold, "friend")
+    for line in (
+        f"hold grant friend read {there}",
+        f"hold seize {there}",
+        f"hold end {there}",
+    ):
+        done = by(hold, "", here, line)
+        assert done.returncode == 0, done
+    assert role(hold, "friend") == ["read"]
+
+
+@pytest.mark.requirement("A11")
+def test_what_gives_rights_needs_everybody_that_wrote_in_the_session(hold: Hold) -> None:
+    here = lab(hold, "shared")
+    add_actor(hold, "guest")
+    assert by(hold, "otto", here, "hold() { command hold grant otto admin --all; }").returncode == 0
+    done = by(hold, "", here, "hold ls")  # what otto left there runs as the admin's command
+    assert "(not_permitted)" in done.stdout and role(hold, "otto") == ["execute"], done
+
+
+@pytest.mark.requirement("A11")
+def test_another_actors_text_at_the_prompt_has_both_behind_it(hold: Hold) -> None:
+    here, there = lab(hold, "finished"), lab(hold, "not-reached")
+    add_actor(hold, "helper", "execute", here)
+    hold.ok("--as", "helper", "send", here, f"hold exec {there} -- true || ")
+    hold.ok("seize", here)
+    hold.ok("send", here, f"echo refused: {here}", "--enter")
+    hold.ok("wait", here, "--for", "text:(?m)^refused: ", "--timeout", "20")
+    screen = hold.ok("screen", here)
+    assert "helper" in screen and "(not_permitted)" in screen, screen
+    ran = by(hold, "", here, f"hold exec {there} -- echo its own again")
+    assert "its own again" in ran.stdout, ran
+
+
+@pytest.mark.requirement("A11")
+def test_a_root_program_that_moves_itself_to_another_group_is_still_inside(
+    hold: Hold, tmp_path: Path
+) -> None:
+    """As a session without a cgroup namespace of its own could do, or with help from outside."""
+    name = lab(hold, "moved")
+    said, go = tmp_path / "said", tmp_path / "go"
+    os.mkfifo(go)
+    line = f"(read _ < {go}; exec hold grant otto admin {name}) 2> {said} & echo pid=$!"
+    done = by(hold, "otto", name, line)
+    inner = int(done.stdout.split("pid=")[1].split()[0])
+    pid = _outer(inner, name, hold)
+    cgroup.enter(_top(), pid)
+    go.write_text("\n")
+    wait = by(hold, "", name, f"until [ -s {said} ]; do sleep 0.05; done; cat {said}")
+    assert "(not_permitted)" in wait.stdout, wait
+    assert role(hold, "otto") == ["execute"]
+
+
+def _top() -> str:
+    for line in Path("/proc/self/mountinfo").read_text().splitlines():
+        if " - cgroup2 " in line:
+            return line.split()[4]
+    raise AssertionError("no cgroup2")
+
+
+def _outer(inner: int, name: str, hold: Hold) -> int:
+    """Our number of the session's process `inner`."""
+    shell = hold.json("show", name)["pid"]
+    namespace = os.readlink(f"/proc/{shell}/ns/pid")
+    for entry in filter(str.isdecimal, os.listdir("/proc")):
+        try:
+            if os.readlink(f"/proc/{entry}/ns/pid") != namespace:
+                continue
+            lines = Path(f"/proc/{entry}/status").read_text().splitlines()
+        except OSError:
+            continue
+        if next(line for line in lines if line.startswith("NSpid")).split()[-1] == str(inner):
+            return int(entry)
+    raise AssertionError(f"no process {inner} in {name}")
+
+
+@pytest.mark.requirement("A11")
+@pytest.mark.parametrize("level", ["contained", "plain"])
+def test_the_key_of_an_admin_does_not_help_inside(hold: Hold, level: str, tmp_path: Path) -> None:
+    """A copy of the key, at a place that the session sees."""
+    name = lab(hold, f"copied-{level}", level)
+    if not key_file(hold, "boss").exists():
+        add_actor(hold, "boss", "admin", "--all")
+    copy = tmp_path / "boss.key"
+    copy.write_bytes(key_file(hold, "boss").read_bytes())
+    done = by(hold, "otto", name, f"hold --as {copy} grant otto admin --all")
+    assert "(not_permitted)" in done.stdout, done
+    assert role(hold, "otto") == ["execute"]
+    if level == "contained":
+        done = by(hold, "otto", name, f"hold --as {copy} ls; hold --as {copy} halt {name}-x")
+        assert name in done.stdout
