@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import pwd
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -211,14 +213,77 @@ def _outer(inner: int, name: str, hold: Hold) -> int:
 
 
 @pytest.mark.requirement("A11")
+def test_keys_and_the_hosts_state_are_not_visible_in_a_contained_session(hold: Hold) -> None:
+    name = lab(hold, "blindfolded")
+    boss(hold)
+    seen = by(hold, "otto", name, f"find {hold.home} -type f; ls -A {hold.home}")
+    assert seen.stdout.split()[-1] == "run" and ".key" not in seen.stdout, seen
+    done = by(hold, "otto", name, "hold --as boss grant otto admin --all")
+    assert "(no_such_actor)" in done.stdout and "--with-keys" in done.stdout, done
+    done = by(hold, "otto", name, f"touch {hold.home}/x")
+    assert "Read-only" in done.stdout
+    done = by(hold, "otto", name, "test -r $HOLDFAST_TOKEN_FILE && hold ls")
+    assert done.returncode == 0, done
+    assert role(hold, "otto") == ["execute"]
+
+
+@pytest.mark.requirement("A11")
+def test_a_session_sees_keys_only_if_an_admin_outside_says_so(hold: Hold) -> None:
+    boss(hold)
+    words = ("--level", "contained", "--with-keys", "--", "bash", "--norc")
+    hold.fails("not_permitted", "--as", "otto", "run", "-d", *words)
+    hold.ok("run", "-d", "--name", "trusting", *words)
+    hold.ok("wait", "trusting", "--for", "prompt", "--timeout", "20")
+    own = by(hold, "", "trusting", "hold --as boss actor show | head -1")
+    assert own.stdout.split() == ["name", "boss"], own
+    nested = by(hold, "", "trusting", f"hold run -d {' '.join(words)}")
+    assert "(not_permitted)" in nested.stdout, nested
+
+
+@pytest.mark.requirement("A11")
+def test_the_keys_of_a_users_own_directory_are_hidden_from_its_sessions(hold: Hold) -> None:
+    with tempfile.TemporaryDirectory(prefix="hf-", dir="/tmp") as directory:
+        keys = Path(directory, "cfg", "holdfast", "actor-keys")
+        keys.mkdir(parents=True)
+        (keys / "x.key").write_text("secret")
+        other = Path(directory, "mine")
+        other.write_text("mine")
+        entry = pwd.getpwnam("nobody")
+        for path in (Path(directory), *Path(directory).rglob("*")):
+            os.chown(path, entry.pw_uid, entry.pw_gid)
+        env = ("--env", f"XDG_CONFIG_HOME={directory}/cfg", "--env", "HOLDFAST_HOME=")
+        words = ("--user", "nobody", "--level", "contained", *env, "--cwd", "/", "--", "sh", "-c")
+        session = hold.ok("run", "-d", *words, f"cat {keys}/x.key; cat {other}; sleep 60").strip()
+        hold.ok("wait", session, "--for", "text:mine", "--timeout", "20")
+        screen = hold.ok("screen", session)
+        assert "No such file" in screen and "secret" not in screen, screen
+
+
+def test_a_link_of_a_user_hides_no_directory_of_others(hold: Hold) -> None:
+    with tempfile.TemporaryDirectory(prefix="hf-", dir="/tmp") as directory:
+        os.symlink("/etc", f"{directory}/holdfast")
+        os.chmod(directory, 0o755)
+        env = ("--env", f"XDG_CONFIG_HOME={directory}", "--env", "HOLDFAST_HOME=")
+        words = ("--user", "nobody", "--level", "contained", *env, "--cwd", "/", "--", "sh", "-c")
+        session = hold.ok("run", "-d", *words, "cat /etc/passwd; echo done; sleep 60").strip()
+        hold.ok("wait", session, "--for", "text:done", "--timeout", "20")
+        assert "nobody" in hold.ok("screen", session)
+
+
+def boss(hold: Hold) -> Path:
+    """The key file of an admin."""
+    if not key_file(hold, "boss").exists():
+        add_actor(hold, "boss", "admin", "--all")
+    return key_file(hold, "boss")
+
+
+@pytest.mark.requirement("A11")
 @pytest.mark.parametrize("level", ["contained", "plain"])
 def test_the_key_of_an_admin_does_not_help_inside(hold: Hold, level: str, tmp_path: Path) -> None:
     """A copy of the key, at a place that the session sees."""
     name = lab(hold, f"copied-{level}", level)
-    if not key_file(hold, "boss").exists():
-        add_actor(hold, "boss", "admin", "--all")
     copy = tmp_path / "boss.key"
-    copy.write_bytes(key_file(hold, "boss").read_bytes())
+    copy.write_bytes(boss(hold).read_bytes())
     done = by(hold, "otto", name, f"hold --as {copy} grant otto admin --all")
     assert "(not_permitted)" in done.stdout, done
     assert role(hold, "otto") == ["execute"]

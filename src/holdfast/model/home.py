@@ -77,3 +77,8 @@ def _client_config(environment: Mapping[str, str]) -> str:
         return chosen
     config = environment.get("XDG_CONFIG_HOME") or f"{environment.get('HOME', '')}/.config"
     return f"{config}/holdfast"
+
+
+def is_within(path: str, directory: str) -> bool:
+    """Whether a path is that directory, or below it."""
+    return f"{path.rstrip('/')}/".startswith(f"{directory.rstrip('/')}/")

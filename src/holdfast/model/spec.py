@@ -21,6 +21,9 @@ class LaunchSpec(Record):
     size: Size
     level: Level
     hostname: str = ""  # inside the session's own uts namespace; "" keeps the host's
+    # directories that the session does not see, parents first; empty at level plain
+    hidden: tuple[str, ...] = ()
+    kept: tuple[str, ...] = ()  # directories below these that it sees
 
 
 class Place(Record):

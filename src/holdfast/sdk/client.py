@@ -98,6 +98,7 @@ class Host:
         labels: Sequence[str] = (),
         predecessor: str = "",
         rehomeable: bool = False,
+        with_keys: bool = False,
     ) -> SessionInfo:
         """Start a session. Not repeated when the connection is lost: it might start two."""
         request = m.Run(
@@ -113,6 +114,7 @@ class Host:
             tuple(labels),
             predecessor,
             rehomeable,
+            with_keys,
         )
         return self.ask(request, m.Shown, once=True).info
 

@@ -116,9 +116,10 @@ def load(name: str) -> Identity:
             raise Malformed("the id in it is not derived from the key in it")
         return identity
     except FileNotFoundError:
-        raise NoSuchActor(
-            f"no key to act as {name[:80]!r}", hint="`hold actor add NAME` makes one"
-        ) from None
+        hint = "`hold actor add NAME` makes one"
+        if os.environ.get("HOLDFAST_SESSION"):
+            hint = "keys are hidden in a contained session; `hold run --with-keys` shows them"
+        raise NoSuchActor(f"no key to act as {name[:80]!r}", hint=hint) from None
     except (OSError, ValueError) as error:
         raise InvalidArgument(f"cannot use the key {path}: {error}") from error
 

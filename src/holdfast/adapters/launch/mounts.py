@@ -4,9 +4,11 @@ The root is a bind of the host's / without what is mounted below it; every real 
 (/home, /tmp, ...) is then bound at its own path, one by one. So the session's mount table is
 short and known, which a checkpoint needs: each of those binds is declared external to CRIU.
 
-Deliberately does not hide files from the session or keep it from writing: containment here is for
-identity, freezing and checkpoints, not a sandbox. Mounts made on the host later are not seen
-inside, and an unmount there does not reach inside.
+Of the host's files only holdfast's own are hidden, keys above all (`hide`): a program in a session
+has the authority of the actors behind it, and not that of the keys its unix user can read. For the
+rest the session sees and writes what its user can: containment here is for identity, freezing and
+checkpoints, not a sandbox. Mounts made on the host later are not seen inside, and an unmount there
+does not reach inside.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ import stat
 
 from holdfast.adapters.halt.cgroup import unescaped
 from holdfast.adapters.launch import syscalls
+from holdfast.model.home import is_within
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -136,6 +139,38 @@ def build_root(devpts: int, mounts: Iterable[str], skipped: Callable[[str, OSErr
     syscalls.pivot_root(".", ".")
     syscalls.unmount(".", syscalls.MNT_DETACH)
     os.chdir("/")
+
+
+def hide(directories: Iterable[str], kept: Iterable[str], uid: int) -> None:
+    """Inside the session's tree: cover each of these directories, parents first, with an empty one
+    that cannot be written. `kept` directories below them stay as they are.
+
+    A user chooses where its own are. So nothing is covered but a directory of that user, or one
+    that nobody but its owner can look into: a link must not lead to hiding /etc."""
+    flags = os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC
+    stay = {path: os.open(path, flags) for path in kept}
+    for path in directories:
+        try:
+            # Past the last link, and no further: what is opened is what is looked at and covered.
+            fd = os.open(os.path.realpath(path), flags | os.O_NOFOLLOW)
+        except OSError:
+            continue  # not there, so nothing is in it
+        facts = os.fstat(fd)
+        if facts.st_uid == uid or not facts.st_mode & 0o077:
+            _cover(fd, path, {name: at for name, at in stay.items() if is_within(name, path)})
+        os.close(fd)
+    for fd in stay.values():
+        os.close(fd)
+
+
+def _cover(fd: int, path: str, kept: dict[str, int]) -> None:
+    safe = syscalls.MS_NOSUID | syscalls.MS_NODEV | syscalls.MS_NOEXEC
+    # By descriptor, as the path may lead elsewhere by now.
+    syscalls.mount("tmpfs", f"/proc/self/fd/{fd}", "tmpfs", safe, "mode=755,size=64k")
+    for name, source in kept.items():
+        os.makedirs(name, mode=0o755)
+        syscalls.mount(f"/proc/self/fd/{source}", name, None, syscalls.MS_BIND)
+    syscalls.mount(None, path, None, safe | syscalls.MS_REMOUNT | syscalls.MS_RDONLY)
 
 
 def _host_nodes() -> dict[str, os.stat_result]:

@@ -191,7 +191,7 @@ def _launch(
         shell_pid=progress.program_pid,
         tty=terminal.path,
         cgroup=directory,
-        mounts=tuple(path for path in order.mounts if path not in progress.skipped),
+        mounts=(*(path for path in order.mounts if path not in progress.skipped), *spec.kept),
     )
     reply = {
         "place": place.pack(),

@@ -164,6 +164,18 @@ def check_may_run_as(actor: Actor, uid: int, name: str, host_uid: int) -> None:
         )
 
 
+def check_may_show_keys(authority: Authority, actor: Actor, now: float) -> None:
+    """Whether the actor may start a session that sees key files: whoever writes there can then act
+    as those actors."""
+    try:
+        authority.check_everywhere(actor.id, Right.GRANT, now)
+    except NotPermitted as refusal:
+        raise NotPermitted(
+            f"{actor.name} may not start a session that sees keys",
+            hint="it needs the role admin for all",
+        ) from refusal
+
+
 def may_take_back(
     authority: Authority, asker: Actor, reach: Reach, now: float, live: Collection[Live]
 ) -> bool:

@@ -16,6 +16,7 @@ level plain nobody can tell who is behind a process: there they are refused.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NoReturn
 
 from holdfast.core.access.authority import Authority
 from holdfast.core.access.envelope_book import Live
@@ -134,6 +135,11 @@ def check_told(tag: str, inside: Inside) -> None:
             "tell which actor is behind it",
             hint=_OUTSIDE,
         )
+
+
+def refuse_keys() -> NoReturn:
+    """A session that sees keys is not started from one."""
+    raise NotPermitted("a session that sees keys is not started from inside one", hint=_OUTSIDE)
 
 
 def check_others(

@@ -151,6 +151,8 @@ class RequestTable:
         """From inside a session, the other actors behind the connection are judged too."""
         tag = request.tag
         inside_rules.check_told(tag, inside)
+        if isinstance(request, m.Run) and request.with_keys:
+            inside_rules.refuse_keys()
         others = inside_rules.others_behind(
             inside, operator.actor.id, sensitive=tag in inside_rules.SENSITIVE
         )

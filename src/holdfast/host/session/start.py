@@ -15,8 +15,9 @@ from holdfast.adapters.halt import cgroup
 from holdfast.adapters.session_memory.input_ledger import InputLedger
 from holdfast.adapters.session_memory.output_ring import Ring, make_conduit
 from holdfast.adapters.shell import integration as shell
-from holdfast.core.access.host_rules import check_may_run_as
+from holdfast.core.access.host_rules import check_may_run_as, check_may_show_keys
 from holdfast.host import config, levels
+from holdfast.host.clock import now
 from holdfast.host.keeper_link import KeeperLink
 from holdfast.host.session import fencing_token
 from holdfast.host.session.discontinuity import begin_journal, lineage_of
@@ -30,6 +31,7 @@ from holdfast.model.errors import (
     LevelUnavailable,
     LimitReached,
 )
+from holdfast.model.home import Home, is_within, keys_of
 from holdfast.model.ids import SessionId
 from holdfast.model.limits import ARGV_KEPT_MAX_BYTES, ARGV_MAX_BYTES, LABELS_MAX
 from holdfast.model.size import DEFAULT_SIZE
@@ -50,11 +52,15 @@ _NOT_INHERITED = {
     "TMUX", "TMUX_PANE", "STY", "WINDOW", "WINDOWID", "COLUMNS", "LINES", "TERM_PROGRAM",
     "TERM_PROGRAM_VERSION", "TERM_SESSION_ID", "SSH_TTY", "TERMCAP", "OLDPWD", "SHLVL", "_",
 }  # fmt: skip
+# What they name is hidden in a contained session; there a command acts as the actor behind it.
+_NEED_KEYS = {"HOLDFAST_AS", "HOLDFAST_GRANT"}
 
 
 async def start(daemon: Daemon, actor: Actor, run: Run) -> LiveSession:
     """Start what was asked for, as the unix user whose actor asked."""
     user = _user(actor, run.user, daemon.uid)
+    if run.with_keys:
+        check_may_show_keys(daemon.actors.authority, actor, now())
     argv = run.argv or (_default_shell(daemon.config.shell, user, run),)
     _check(run, argv)
     level = _level(daemon.config.level, run.level, await daemon.highest_level())
@@ -97,6 +103,10 @@ async def _start(
         env = _environment(
             run, user, session, name, fencing_token.environment(daemon.home, session, epoch)
         )
+        hidden: tuple[str, ...] = ()
+        if level.reaches(Level.CONTAINED) and not run.with_keys:
+            hidden = _hidden(daemon.home, user, env)
+            env = {key: value for key, value in env.items() if key not in _NEED_KEYS}
         # Descriptors that are ours to close until the live session has them.
         ours = undo.enter_context(contextlib.ExitStack())
         bell, nonce = -1, ""
@@ -136,6 +146,8 @@ async def _start(
             groups=tuple(os.getgrouplist(user.pw_name, user.pw_gid)),
             size=size,
             level=level,
+            hidden=hidden,
+            kept=(daemon.home.run,) if hidden else (),
         )
         try:
             launched = await daemon.launcher.launch(spec, inherit)
@@ -277,6 +289,19 @@ def _environment(
         "HOLDFAST_NAME": name,
         **more,
     }
+
+
+def _hidden(home: Home, user: pwd.struct_passwd, env: dict[str, str]) -> tuple[str, ...]:
+    """The directories of holdfast that a contained session does not see: the host's state, the
+    sockets of keepers, and where its user keeps keys of actors."""
+    if is_within(user.pw_dir, home.state):
+        raise InvalidArgument(
+            f"the home directory of {user.pw_name} is in {home.state}, the state of this host, "
+            "which sessions do not see",
+            hint="set HOLDFAST_HOME to a directory of its own",
+        )
+    own = [os.path.dirname(keys_of(each)) for each in (env, {"HOME": user.pw_dir})]
+    return tuple(sorted({home.state, f"{home.run}/keepers", *own}, key=len))  # parents first
 
 
 def _program(argv: tuple[str, ...]) -> str:

@@ -64,6 +64,7 @@ class Hold:
         level: str | None = None,
         user: str = "",
         predecessor: str = "",
+        with_keys: bool = False,
     ) -> Session:
         """Start a session; an empty `argv` is your login shell. `env` is all of its environment;
         None: this program's own, when the host is on this machine. Not repeated when the
@@ -81,6 +82,7 @@ class Hold:
             tuple(labels),
             predecessor,
             rehomeable,
+            with_keys,
         )
         return Session(self._link, (await self._link.ask(request, m.Shown, once=True)).info)
 

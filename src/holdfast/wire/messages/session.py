@@ -76,6 +76,9 @@ class Run(Request, tag="run"):
     # another host may take it over when this one cannot renew its lease; `level_unavailable` below
     # `contained`, `coordination_down` when no lease can be acquired
     rehomeable: bool = False
+    # at level `contained`: the session sees the key files of its user and the host's state, which
+    # are hidden otherwise. Needs `grant` for all, and is refused from inside a session
+    with_keys: bool = False
 
 
 class ListSessions(Request, tag="list"):

@@ -260,6 +260,7 @@ export interface Requests {
       labels?: string[] // labels, for envelopes; each a name like those of sessions
       predecessor?: string // an ended or discontinued session that this one follows; its journal is named in this one's first entry
       rehomeable?: boolean // another host may take it over when this one cannot renew its lease; `level_unavailable` below `contained`, `coordination_down` when no lease can be acquired
+      with_keys?: boolean // at level `contained`: the session sees the key files of its user and the host's state, which are hidden otherwise. Needs `grant` for all, and is refused from inside a session
     }
     answer: 'shown'
   }

@@ -44,6 +44,11 @@ def parser() -> Parser:
         "--rehomeable",
         help="another host may take it over; it is frozen while this one cannot renew its lease",
     )
+    parser.add_flag(
+        "--with-keys",
+        help="let its programs see your actors' keys and the host's state, hidden otherwise at "
+        "level contained; whoever writes there can use them",
+    )
     parser.add_value("--ring", "BYTES", "output to hold", type=int, default=0)
     parser.add_argument("command", nargs="*", metavar="CMD", help="the program and its arguments")
     return parser
@@ -65,6 +70,7 @@ def run(options: Options) -> int:
             labels=options.label,
             predecessor=options.after,
             rehomeable=options.rehomeable,
+            with_keys=options.with_keys,
         )
         if options.detach or not (sys.stdin.isatty() and sys.stdout.isatty()):
             print(info.id)
