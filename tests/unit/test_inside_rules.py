@@ -70,12 +70,13 @@ def test_what_is_sensitive_needs_everybody_that_wrote_there(tag: str) -> None:
 @pytest.mark.requirement("A11")
 @pytest.mark.parametrize("tag", sorted(RULES))
 def test_where_nobody_can_tell_what_is_sensitive_is_refused(tag: str) -> None:
+    inside = Inside(HERE, (ADMIN.id,), (ADMIN.id,), told=False)
     if tag in SENSITIVE:
         with pytest.raises(NotPermitted, match="level plain") as refusal:
-            asked(tag, ADMIN, Inside(HERE), authority())
+            asked(tag, ADMIN, inside, authority())
         assert "terminal" in refusal.value.hint
     else:
-        asked(tag, ADMIN, Inside(HERE), authority())
+        asked(tag, ADMIN, inside, authority())
 
 
 def test_an_actor_that_is_unknown_revoked_or_of_another_user_allows_nothing() -> None:
@@ -129,6 +130,13 @@ def test_as_whom_a_connection_from_inside_acts(
     user = actor(1, "user", uid=own)
     first = None if typist is None else actor(2, "typist", uid=typist)
     assert inside_rules.acts_as(user, first) == (first if acts_as_typist else user)
+
+
+def test_one_of_several_is_not_taken_for_who_set_a_process_off() -> None:
+    both = (ADMIN.id, READER.id)
+    assert inside_rules.set_off_by(Inside(HERE, both, both)) == ADMIN.id
+    assert inside_rules.set_off_by(Inside(HERE, both, both, told=False)) is None
+    assert inside_rules.set_off_by(Inside(HERE, both[:1], both, told=False)) == ADMIN.id
 
 
 def test_attaching_to_write_and_seizing_with_a_halt_need_more() -> None:

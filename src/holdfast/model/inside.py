@@ -10,9 +10,11 @@ class Inside(Record):
     """What the kernel says of the process at the other end."""
 
     session: SessionId
-    # The actors behind the process, the one that set it off first; empty when the level of the
-    # session cannot tell.
-    actors: tuple[ActorId, ...] = ()
-    # Everybody who may have had a hand in what runs in the session: its creator and all that wrote
-    # there. Empty when the level cannot tell.
-    writers: tuple[ActorId, ...] = ()
+    # The actors behind the process, the one that set it off first; all writers when nobody can
+    # tell.
+    actors: tuple[ActorId, ...]
+    # Everybody that may have had a hand in what runs in the session: its creator and all that wrote
+    # there.
+    writers: tuple[ActorId, ...]
+    # The kernel tells whose a process is: not so at level plain.
+    told: bool = True

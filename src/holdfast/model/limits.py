@@ -112,6 +112,9 @@ TURN_PAUSE_S = 3.0  # free-when-idle: longer than a look at the screen within on
 TURN_IDLE_S = 60.0  # a holder that writes nothing for this long does not need the turn
 TURN_AWAY_S = 30.0  # ask-holder: time for a disconnected holder to come back
 TURN_NEVER_LONGER_S = 3600.0  # ask-holder: a holder idle for this long is not asked even if present
+# Actors that held the turn and are remembered, for what a program inside may do; their ids are in
+# each parcel. Of a session that had more, nothing is allowed from inside.
+TURN_HOLDERS_MAX = 512
 TURN_QUEUE_MAX = 64  # actors waiting for one turn; more than that is refused
 TURN_TEXT_MAX_CHARS = 200  # of a message or reason, shown in status lines; longer ones are cut
 

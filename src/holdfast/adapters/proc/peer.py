@@ -66,15 +66,21 @@ def inside(sock: socket.socket, sessions: Iterable[RunningSession]) -> Found | N
         raise _ended() from error
     try:
         found = _locate(pid, list(sessions))
-        poll = select.poll()
-        poll.register(pidfd, select.POLLIN)
-        if poll.poll(0):
+        if not _lives(pidfd):
             raise _ended()
         return found
     except OSError as error:
+        if os.geteuid() != 0 and _lives(pidfd):
+            return None  # another user's, and this machine hides those: then not our session's
         raise _ended() from error
     finally:
         os.close(pidfd)
+
+
+def _lives(pidfd: int) -> bool:
+    poll = select.poll()
+    poll.register(pidfd, select.POLLIN)
+    return not poll.poll(0)
 
 
 def _ended() -> NotPermitted:
@@ -129,8 +135,13 @@ def _ancestor(pid: int, wanted: dict[int, SessionId]) -> SessionId | None:
             return wanted[pid]
         if stat.ppid == 0:
             return None
-        pid, child = stat.ppid, stat
-        stat = procfs.stat_of(pid)
+        below, pid, child = pid, stat.ppid, stat
+        try:
+            stat = procfs.stat_of(pid)
+        except FileNotFoundError:
+            if procfs.stat_of(below).ppid != pid:
+                raise
+            return None  # there, and hidden from us: another user's, so not of our session
         if stat.start_ticks > child.start_ticks:
             raise ProcessLookupError(f"{pid} is another process by now")
     raise ProcessLookupError("it has too many ancestors")

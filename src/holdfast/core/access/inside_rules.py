@@ -10,7 +10,8 @@ actor behind.
 Requests that change who may do what, or take a session from others, are *sensitive*. Programs of
 one unix user in one session can reach each other's memory and files, so from inside such a request
 needs the rights of everybody that wrote in the session, not only those of its command's actor. At
-level plain nobody can tell who is behind a process: there they are refused.
+level plain nobody can tell who is behind a process: there everybody that wrote is, and what is
+sensitive is refused.
 """
 
 from __future__ import annotations
@@ -107,9 +108,14 @@ def rights_needed(tag: str, *, writes: bool = False, halts: bool = False) -> tup
     return (*NEEDS[tag], *((Right.INPUT,) if writes else ()), *((Right.HALT,) if halts else ()))
 
 
+def set_off_by(inside: Inside) -> ActorId | None:
+    """The actor that set the process off; None when it may have been one of several."""
+    return inside.actors[0] if inside.told or len(inside.actors) == 1 else None
+
+
 def acts_as(own: Actor, first: Actor | None) -> Actor:
     """As whom a connection from inside acts until it claims another. `own`: of its unix user;
-    `first`: the actor that set the process off.
+    `first`: the actor that set the process off, if it is known.
 
     As that actor, so that what it does is recorded as its own. But root's actor that typed into
     another user's session does not lend itself to that user's programs: these act as their
@@ -129,7 +135,7 @@ def others_behind(inside: Inside | None, actor: ActorId, *, sensitive: bool) -> 
 
 def check_told(tag: str, inside: Inside) -> None:
     """Where nobody can tell who is behind a process, it changes nobody's authority."""
-    if tag in SENSITIVE and not inside.actors:
+    if tag in SENSITIVE and not inside.told:
         raise NotPermitted(
             f"{tag.replace('_', ' ')} is refused from inside a session of level plain: nobody can "
             "tell which actor is behind it",

@@ -16,7 +16,7 @@ from holdfast.core.turn.policy import DEFAULT_POLICY, POLICIES, TurnPolicy, Wait
 from holdfast.core.turn.table import CONTESTED, FREE, HELD, TRANSITIONS, TurnPhase, TurnStepKind
 from holdfast.model.errors import InvalidArgument, LimitReached, TurnHeld, TurnNotHeld
 from holdfast.model.ids import HOST_ACTOR, ActorId
-from holdfast.model.limits import TURN_QUEUE_MAX, TURN_TEXT_MAX_CHARS
+from holdfast.model.limits import TURN_HOLDERS_MAX, TURN_QUEUE_MAX, TURN_TEXT_MAX_CHARS
 from holdfast.model.record import Record
 
 _IDLE = "idle"  # why a holder lost it by the policy
@@ -34,6 +34,7 @@ class SavedTurn(Record):
     blind: bool
     away: bool
     queue: tuple[Waiting, ...]
+    holders: tuple[ActorId, ...] = ()
 
 
 class TurnMachine:
@@ -56,6 +57,7 @@ class TurnMachine:
         self.blind = False  # what is typed now is kept nowhere
         self.away = False  # the holder's last connection went
         self.queue: tuple[Waiting, ...] = ()
+        self.holders: tuple[ActorId, ...] = ()  # everybody that ever held it, TURN_HOLDERS_MAX
         self._names = names
         self.session = session
 
@@ -318,6 +320,8 @@ class TurnMachine:
         self.explicit, self.seized = explicit and to is not None, seized
         self.blind = self.blind and to == before
         self.away = False
+        if to is not None and to not in self.holders and len(self.holders) < TURN_HOLDERS_MAX:
+            self.holders = (*self.holders, to)
         return ev.Moved(step, before, to, now, shown_text(reason), by)
 
 

@@ -1,7 +1,8 @@
 """Which session a connection comes from, and the actors behind it (A11).
 
 A process that is in no actor's leaf was started by the session's first program before anybody
-wrote, or has moved itself: it counts as everybody's that had a hand in the session.
+wrote, or has moved itself: it counts as everybody's that had a hand in the session. So does every
+process at level plain, which has no leaves.
 """
 
 from __future__ import annotations
@@ -12,18 +13,21 @@ from typing import Protocol
 
 from holdfast.adapters.halt import cgroup
 from holdfast.adapters.proc import peer
+from holdfast.core.session import SessionMachine
 from holdfast.host.session.parcel import SessionSpec
-from holdfast.model.ids import ActorId, SessionId
+from holdfast.model.ids import HOST_ACTOR, ActorId, SessionId
 from holdfast.model.inside import Inside
+from holdfast.model.limits import TURN_HOLDERS_MAX
 
 
-class SpecifiedSession(Protocol):
+class WrittenSession(Protocol):
     """A live session."""
 
     spec: SessionSpec
+    core: SessionMachine
 
 
-def inside_of(sock: socket.socket, live: Mapping[SessionId, SpecifiedSession]) -> Inside | None:
+def inside_of(sock: socket.socket, live: Mapping[SessionId, WrittenSession]) -> Inside | None:
     """None when the peer runs outside of every session."""
     specs = [each.spec for each in live.values()]
     found = peer.inside(
@@ -31,9 +35,15 @@ def inside_of(sock: socket.socket, live: Mapping[SessionId, SpecifiedSession]) -
     )
     if found is None:
         return None
-    spec = live[found.session].spec
-    if not spec.place.cgroup:
-        return Inside(spec.id)
-    everybody = (spec.created_by, *cgroup.leaves(spec.place.cgroup))
-    writers = tuple(ActorId(each) for each in dict.fromkeys(everybody) if each)
-    return Inside(spec.id, tuple(map(ActorId, found.actors)) or writers, writers)
+    writers = _writers(live[found.session])
+    actors = tuple(map(ActorId, found.actors)) or writers
+    return Inside(found.session, actors, writers, bool(live[found.session].spec.place.cgroup))
+
+
+def _writers(session: WrittenSession) -> tuple[ActorId, ...]:
+    directory, held = session.spec.place.cgroup, session.core.turn.holders
+    leaves = cgroup.leaves(directory) if directory else ()
+    everybody = dict.fromkeys((session.spec.created_by, *held, *leaves))
+    known = tuple(ActorId(each) for each in everybody if each)
+    # Somebody whom nobody knows may do nothing.
+    return (*known, ActorId(HOST_ACTOR)) if len(held) >= TURN_HOLDERS_MAX else known

@@ -145,9 +145,8 @@ class Operators:
 
     def local_actor(self, uid: int, inside: Inside | None) -> Actor:
         own = self._actors.of_user(uid)
-        if inside is None or not inside.actors:
-            return own
-        return inside_rules.acts_as(own, self._actors.get(inside.actors[0]))
+        first = None if inside is None else inside_rules.set_off_by(inside)
+        return own if first is None else inside_rules.acts_as(own, self._actors.get(first))
 
     def judge_inside(self, subject: ActorId | None) -> None:
         """The rights of this actor have changed, or of several: a connection from inside that is
