@@ -247,8 +247,11 @@ def _outer(inner: int, name: str, hold: Hold) -> int:
 def test_keys_and_the_hosts_state_are_not_visible_in_a_contained_session(hold: Hold) -> None:
     name = lab(hold, "blindfolded")
     boss(hold)
-    seen = by(hold, "otto", name, f"find {hold.home} -type f; ls -A {hold.home}")
-    assert seen.stdout.split()[-1] == "run" and ".key" not in seen.stdout, seen
+    assert os.listdir(f"{hold.home}/run/keepers")
+    seen = by(hold, "otto", name, f"find {hold.home} -type f -o -type s; ls -A {hold.home}")
+    words = seen.stdout.split()
+    assert words[-1] == "run" and not [each for each in words if each.endswith(".key")], seen
+    assert [each for each in words if each.endswith(".sock")] == [f"{hold.home}/run/hold.sock"]
     done = by(hold, "otto", name, "hold --as boss grant otto admin --all")
     assert "(no_such_actor)" in done.stdout and "--with-keys" in done.stdout, done
     done = by(hold, "otto", name, f"touch {hold.home}/x")

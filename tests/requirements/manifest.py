@@ -1086,6 +1086,45 @@ REQUIREMENTS: tuple[Requirement, ...] = (
             "host/session/discontinuity.py",
         ),
     ),
+    Requirement(
+        "A10",
+        "An input carries how far its actor had seen, and may be refused if the state moved on.",
+        open=AUTONOMY,
+    ),
+    Requirement(
+        "A11",
+        "A connection from inside a session has at most the authority of the actors behind it.",
+        tests=(
+            *_in(
+                "privileged/test_from_inside",
+                "test_an_agent_cannot_give_itself_rights_by_a_command_in_its_session",
+                "test_a_double_fork_in_a_session_of_its_own_leads_nowhere",
+                "test_a_nested_hold_acts_as_the_actor_that_typed_it",
+                "test_an_agent_gets_no_more_by_a_session_that_it_starts",
+                "test_at_level_plain_everybody_that_wrote_in_the_session_is_behind_what_runs_there",
+                "test_the_host_user_alone_in_its_session_keeps_all_its_rights",
+                "test_what_gives_rights_needs_everybody_that_wrote_in_the_session",
+                "test_another_actors_text_at_the_prompt_has_both_behind_it",
+                "test_a_root_program_that_moves_itself_to_another_group_is_still_inside",
+                "test_keys_and_the_hosts_state_are_not_visible_in_a_contained_session",
+                "test_a_session_sees_keys_only_if_an_admin_outside_says_so",
+                "test_the_keys_of_a_users_own_directory_are_hidden_from_its_sessions",
+                "test_the_key_of_an_admin_does_not_help_inside",
+            ),
+            *_in(
+                "unit/test_inside_rules",
+                "test_an_admin_from_inside_may_ask_what_the_other_behind_it_may",
+                "test_what_is_sensitive_needs_everybody_that_wrote_there",
+                "test_where_nobody_can_tell_what_is_sensitive_is_refused",
+                "test_as_whom_a_connection_from_inside_acts",
+            ),
+        ),
+        files=(
+            "core/access/inside_rules.py",
+            "adapters/proc/peer.py",
+            "host/connection/from_inside.py",
+        ),
+    ),
     # -- M. Failure modes ---------------------------------------------------------------------
     Requirement(
         "M1",

@@ -13,7 +13,7 @@ from requirements.manifest import BY_ID, REQUIREMENTS, Requirement
 
 ROOT = Path(__file__).resolve().parents[2]
 
-_COUNTS = {"S": 8, "A": 9, "M": 9, "F": 5, "N": 9, "R": 6, "G": 5}
+_COUNTS = {"S": 8, "A": 11, "M": 9, "F": 5, "N": 9, "R": 6, "G": 5}
 PROMISED = [f"{letter}{number + 1}" for letter in _COUNTS for number in range(_COUNTS[letter])]
 
 

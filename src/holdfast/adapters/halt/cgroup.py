@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 FREEZE_TIMEOUT_S = 2.0  # a tree freezes within milliseconds; a task in the kernel's D state later
 KILL_TIMEOUT_S = 5.0
-_PREFIX = "holdfast-"
+PREFIX = "holdfast-"
 _LEAF_PREFIX = "actor-"
 _SHARED_PREFIX = "with-"  # of a group in a leaf, for what another actor wrote a part of
 _LEAF_CHARACTERS = frozenset("0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ-_")
@@ -74,7 +74,7 @@ def unescaped(field: str) -> str:
 def home(instance: str) -> str | None:
     """The directory that holds this instance's sessions; it need not exist yet."""
     own = _own()
-    return None if own is None else f"{own}/{_PREFIX}{instance}"
+    return None if own is None else f"{own}/{PREFIX}{instance}"
 
 
 def _own() -> str | None:

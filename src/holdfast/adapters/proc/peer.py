@@ -23,7 +23,8 @@ import os
 import select
 import socket
 import struct
-from collections.abc import Iterable
+from collections.abc import Sequence
+from typing import Protocol
 
 from holdfast.adapters.halt import cgroup
 from holdfast.adapters.halt.escapes import is_below
@@ -35,15 +36,22 @@ from holdfast.model.spec import Place
 
 _SO_PEERPIDFD = 77  # Linux 6.5; not in Python's socket module yet
 _WALKS_MAX = 16  # of the descent: a parent may end while it is read, then it is read again
+_VARIABLE = b"HOLDFAST_SESSION="
 _DEPTH_MAX = 4096  # processes in one line of descent; the kernel's bound on pids is far higher
 
 
-class RunningSession(Record):
+class RunningSession(Protocol):
     """A live session, as far as a process is looked for in it."""
 
-    id: SessionId
-    tag: SessionId  # in the environment of its processes
-    place: Place
+    @property
+    def id(self) -> SessionId: ...
+
+    @property
+    def process_tag(self) -> SessionId:
+        """In the environment of its processes."""
+
+    @property
+    def place(self) -> Place: ...
 
 
 class Found(Record):
@@ -54,7 +62,7 @@ class Found(Record):
     actors: tuple[str, ...] = ()
 
 
-def inside(sock: socket.socket, sessions: Iterable[RunningSession]) -> Found | None:
+def inside(sock: socket.socket, sessions: Sequence[RunningSession]) -> Found | None:
     """The session that the peer runs in; None when it runs outside. Raises NotPermitted when the
     peer has ended: then nobody can tell."""
     pid, uid, _ = struct.unpack("3i", sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
@@ -65,7 +73,7 @@ def inside(sock: socket.socket, sessions: Iterable[RunningSession]) -> Found | N
     except OSError as error:
         raise _ended() from error
     try:
-        found = _locate(pid, list(sessions))
+        found = _locate(pid, sessions)
         if not _lives(pidfd):
             raise _ended()
         return found
@@ -99,27 +107,24 @@ def _pidfd(sock: socket.socket, pid: int, uid: int) -> int:
     return pidfd
 
 
-def _locate(pid: int, sessions: list[RunningSession]) -> Found | None:
+def _locate(pid: int, sessions: Sequence[RunningSession]) -> Found | None:
     if not sessions:
         return None
-    membership = procfs.read(f"/proc/{pid}/cgroup").decode("utf-8", "replace")
     born = _by_descent(pid, sessions) or _by_namespace(pid, sessions)
-    for each in sessions:
-        if not each.place.cgroup:
-            continue
-        actors = cgroup.actors_in(membership, each.place.cgroup)
+    membership = procfs.read(f"/proc/{pid}/cgroup").decode("utf-8", "replace")
+    # Most come from outside: then nothing is compared with each session.
+    for each in sessions if cgroup.PREFIX in membership else ():
+        actors = cgroup.actors_in(membership, each.place.cgroup) if each.place.cgroup else None
         if actors is None:
             continue
         if born not in (None, each.id):
             break  # in another session's group: it moved
         return Found(each.id, actors)
-    if born is not None:
-        return Found(born)
-    marked = _by_environment(pid, sessions)
-    return Found(marked) if marked is not None else None
+    found = born or _by_environment(pid, sessions)
+    return Found(found) if found is not None else None
 
 
-def _by_descent(pid: int, sessions: list[RunningSession]) -> SessionId | None:
+def _by_descent(pid: int, sessions: Sequence[RunningSession]) -> SessionId | None:
     inits = {each.place.pid: each.id for each in sessions}
     for _ in range(_WALKS_MAX):
         with contextlib.suppress(ProcessLookupError, FileNotFoundError):
@@ -147,7 +152,7 @@ def _ancestor(pid: int, wanted: dict[int, SessionId]) -> SessionId | None:
     raise ProcessLookupError("it has too many ancestors")
 
 
-def _by_namespace(pid: int, sessions: list[RunningSession]) -> SessionId | None:
+def _by_namespace(pid: int, sessions: Sequence[RunningSession]) -> SessionId | None:
     try:
         path = f"/proc/{pid}/ns/pid"
         own = os.readlink(path)
@@ -163,13 +168,16 @@ def _by_namespace(pid: int, sessions: list[RunningSession]) -> SessionId | None:
     return None
 
 
-def _by_environment(pid: int, sessions: list[RunningSession]) -> SessionId | None:
+def _by_environment(pid: int, sessions: Sequence[RunningSession]) -> SessionId | None:
     """At level plain only: elsewhere the kernel knows better."""
-    plain = {f"HOLDFAST_SESSION={each.tag}": each.id for each in sessions if not each.place.cgroup}
-    if not plain:
-        return None
     try:
-        words = procfs.read(f"/proc/{pid}/environ").decode("utf-8", "replace").split("\0")
+        words = procfs.read(f"/proc/{pid}/environ").split(b"\0")
     except PermissionError:
         return None
-    return next((plain[word] for word in words if word in plain), None)
+    tags = [
+        word[len(_VARIABLE) :].decode("utf-8", "replace")
+        for word in words
+        if word.startswith(_VARIABLE)
+    ]
+    marked = (each.id for each in sessions if not each.place.cgroup and each.process_tag in tags)
+    return next(marked, None) if tags else None

@@ -29,10 +29,7 @@ class WrittenSession(Protocol):
 
 def inside_of(sock: socket.socket, live: Mapping[SessionId, WrittenSession]) -> Inside | None:
     """None when the peer runs outside of every session."""
-    specs = [each.spec for each in live.values()]
-    found = peer.inside(
-        sock, (peer.RunningSession(each.id, each.process_tag, each.place) for each in specs)
-    )
+    found = peer.inside(sock, [each.spec for each in live.values()])
     if found is None:
         return None
     writers = _writers(live[found.session])
