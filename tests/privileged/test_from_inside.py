@@ -324,3 +324,20 @@ def test_the_key_of_an_admin_does_not_help_inside(hold: Hold, level: str, tmp_pa
     if level == "contained":
         done = by(hold, "otto", name, f"hold --as {copy} ls; hold --as {copy} halt {name}-x")
         assert name in done.stdout
+
+
+@pytest.mark.requirement("A11", "A2")
+def test_a_connection_ends_when_an_actor_behind_it_loses_rights(hold: Hold, tmp_path: Path) -> None:
+    here, there = lab(hold, "reads-on"), lab(hold, "is-read")
+    copy, said = tmp_path / "boss.key", tmp_path / "said"
+    copy.write_bytes(boss(hold).read_bytes())
+    reads = f"hold --as {copy} tail -f {there} > {said} 2>&1"
+    assert by(hold, "otto", here, f"({reads}; echo over >> {said}) &").returncode == 0
+    hold.ok("exec", there, "--", "echo to be read")
+    wait = "until grep -q '{}' {}; do sleep 0.05; done"
+    assert by(hold, "", here, wait.format("to be read", said)).returncode == 0
+    hold.ok("revoke", "otto", there)
+    assert by(hold, "", here, wait.format("^over", said)).returncode == 0
+    assert "(not_permitted)" in said.read_text(), said.read_text()
+    hold.ok("exec", there, "--", "echo not to be read")
+    assert "not to be" not in said.read_text()

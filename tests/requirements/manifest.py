@@ -558,6 +558,10 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "What an actor may do is judged on the host at the moment of the input, per actor.",
         tests=(
             *_in(
+                "privileged/test_from_inside",
+                "test_a_connection_ends_when_an_actor_behind_it_loses_rights",
+            ),
+            *_in(
                 "faults/test_revoking_on_a_bad_disk",
                 "test_taking_rights_away_works_at_once_on_any_disk_and_giving_them_does_not",
                 "test_devices_and_invites_are_revoked_at_once_on_any_disk",
@@ -1110,6 +1114,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
                 "test_a_session_sees_keys_only_if_an_admin_outside_says_so",
                 "test_the_keys_of_a_users_own_directory_are_hidden_from_its_sessions",
                 "test_the_key_of_an_admin_does_not_help_inside",
+                "test_a_connection_ends_when_an_actor_behind_it_loses_rights",
             ),
             *_in(
                 "unit/test_inside_rules",
