@@ -43,6 +43,7 @@ NEEDS: dict[str, tuple[Right, ...]] = {
     "share": _SEES,
     "watch": _SEES,
     "end": (Right.END,),
+    "acknowledge": (Right.END,),  # also of those that it does not name
     "input": _WRITES,
     "submit": _WRITES,
     "keys": _WRITES,
