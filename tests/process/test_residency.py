@@ -106,7 +106,12 @@ def test_metrics_of_the_own_relay_are_for_whoever_has_the_token() -> None:
             with pytest.raises(urllib.error.HTTPError) as refused:
                 fetch(url, header)
             assert refused.value.code == 401
-        assert "holdfast_relay_hosts 1" in fetch(url, f"Bearer {TOKEN}")
+        host.client().run(["cat"], name="counted")
+        shown = fetch(url, f"Bearer {TOKEN}")
+        assert "holdfast_relay_hosts 1" in shown
+        assert 'holdfast_sessions{state="input"} 1' in shown
+        host.wait_new_daemon(host.kill_daemon())
+        assert "holdfast_daemon_restarts_total 1" in fetch(url, f"Bearer {TOKEN}")
     finally:
         host.down()
 

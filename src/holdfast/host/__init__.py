@@ -22,6 +22,7 @@ And what belongs to the whole host:
     retention.py           ended sessions, removed from disk after a while
     residency.py           what sessions cost: memory, processes, descriptors, disk
     metrics.py             numbers for Prometheus
+    metrics_socket.py      where the own relay asks for them
     json_file.py           a record kept as one JSON file
     clock.py               the host's time, which never goes back
     levels.py              what this host can do, for launch and `hold doctor`

@@ -33,6 +33,7 @@ from holdfast.host.coordination_point import CoordinationPoint, terms_of
 from holdfast.host.keeper_link import Keepers
 from holdfast.host.lost_sessions import KEEPER_LOST, LostSessions
 from holdfast.host.metrics import Counts
+from holdfast.host.metrics_socket import MetricsSocket
 from holdfast.host.reach.relay_list import RelayList
 from holdfast.host.reach.relay_presence import RelayPresence
 from holdfast.host.reach.remote_stream import StreamHost
@@ -128,6 +129,7 @@ class Daemon:
             self.registry,
         )
         own = os.environ.get("HOLDFAST_RELAY", "") or self.config.relay
+        metrics_name = f"holdfast-metrics-{self.instance}"
         self.relay_list = RelayList(
             home.state,
             self.reach,
@@ -135,7 +137,9 @@ class Daemon:
             self.config.relays,
             own,
             self.config.metrics_token,
+            metrics_name,
         )
+        self._metrics = MetricsSocket(metrics_name, self.config.metrics_token, self.metrics)
         self.meter = ResidencyMeter(self.store)
         self.retention = Retention(
             self.store,
@@ -192,6 +196,7 @@ class Daemon:
         # Asking CRIU takes a moment: meanwhile the sessions there are served already.
         self._level = loop.create_task(asyncio.to_thread(levels.highest))
         self._supervisor.ready()
+        await self._metrics.listen()
         self.relay_list.start()
         log.info("daemon %d ready, %d sessions", os.getpid(), len(self.registry.live))
         pruning = loop.create_task(self.retention.run())
@@ -199,6 +204,7 @@ class Daemon:
             await self._stopped
         finally:
             pruning.cancel()
+            self._metrics.close()
             self._supervisor.close(loop)
             await self.reach.close()
             self.operators.close()

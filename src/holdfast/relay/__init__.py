@@ -43,4 +43,5 @@ The files:
     peer_operators.py    operators of another relay, at hosts of this one
     address_rate.py      rates per address
     metrics.py           counters, in the format of Prometheus
+    host_metrics.py      those of the host whose own relay it is, asked of its daemon
 """

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import ipaddress
+import os
 import re
 
 from holdfast.model.errors import InvalidArgument
@@ -34,6 +35,8 @@ class Options(Record):
     ready_fd: int | None  # gets the URL and fingerprint once it serves
     view_port: int | None = None  # for pages of sessions' ports; 0: any port; None: not shown
     metrics_token_hash: str = ""  # SHA-256 of the bearer token that /metrics asks for, in hex
+    host_metrics: str = ""  # the socket at which the host whose own relay this is tells its numbers
+    host_uid: int = -1  # the user of that host: the one that started the relay
     user: str = ""  # the user to switch to once everything is open, if possible
 
     @property
@@ -51,6 +54,7 @@ def parse(words: list[str]) -> Options:
     parser.add_argument("--name", action="append", default=[])
     parser.add_argument("--public-metrics", action="store_true")
     parser.add_argument("--metrics-token-hash", default="")
+    parser.add_argument("--host-metrics", default="")
     parser.add_argument("--limit", action="append", default=[])
     parser.add_argument("--registry", default="")
     parser.add_argument("--nats", action="append", default=[])
@@ -89,6 +93,8 @@ def parse(words: list[str]) -> Options:
         cluster=given.cluster,
         ready_fd=given.ready_fd,
         metrics_token_hash=given.metrics_token_hash,
+        host_metrics=given.host_metrics,
+        host_uid=os.getuid(),
         user=given.user,
         view_port=given.view_port,
     )

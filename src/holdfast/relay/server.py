@@ -23,6 +23,7 @@ from holdfast.model.errors import (
 )
 from holdfast.relay.address_rate import network_of
 from holdfast.relay.host_end import HostEnd, prove
+from holdfast.relay.host_metrics import host_metrics
 from holdfast.relay.operator_end import OperatorEnd, greet
 from holdfast.relay.options import Options
 from holdfast.relay.port_view_origin import ViewOrigin
@@ -238,12 +239,18 @@ class Server:
         elif not options.public_metrics and not _local(request.remote):
             return _no(403, "metrics are only for this machine; see --public-metrics")
         text = self._relay.metrics.text(self._relay.gauges())
+        if options.metrics_token_hash and options.host_metrics:
+            text += await host_metrics(options.host_metrics, options.host_uid, _token(request))
         return web.Response(text=text, headers={"Content-Type": "text/plain; version=0.0.4"})
 
 
 def _has_token(request: web.Request, wanted: str) -> bool:
+    return hmac.compare_digest(sha256(_token(request).encode()).hexdigest(), wanted)
+
+
+def _token(request: web.Request) -> str:
     scheme, _, given = request.headers.get("Authorization", "").partition(" ")
-    return scheme == "Bearer" and hmac.compare_digest(sha256(given.encode()).hexdigest(), wanted)
+    return given if scheme == "Bearer" else ""
 
 
 def _followed(task: asyncio.Task[None]) -> None:

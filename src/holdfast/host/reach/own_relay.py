@@ -45,13 +45,14 @@ class OwnRelay:
         run_relay: Callable[[str, list[int], list[str]], None],
         setting: str,
         metrics_token: str,
+        metrics_socket: str,
         found: Callable[[RelayAddress | None, RelayAddress], None],
     ) -> None:
         """`run_relay`: has the supervisor run it, by address, ports and options. `found` gets the
         address that it had before, and its address now."""
         self._state, self._run_relay, self._found = state, run_relay, found
         self._listening = listening(setting)
-        self._metrics_token = metrics_token
+        self._metrics_token, self._metrics_socket = metrics_token, metrics_socket
         self._path = f"{state}/relay.json"
         self.address: RelayAddress | None = None  # as this host dials it
         self._said = _STARTING
@@ -70,6 +71,7 @@ class OwnRelay:
             words.append("--self-signed")
         if self._metrics_token:  # its hash: everybody can read the process list
             words += ["--metrics-token-hash", sha256(self._metrics_token.encode()).hexdigest()]
+            words += ["--host-metrics", self._metrics_socket]
         if os.getuid() == 0:
             words += ["--user", _LESSER]
         self._run_relay(place.address, ports, words)

@@ -39,12 +39,13 @@ class RelayList:
         configured: tuple[str, ...],
         own: str,
         metrics_token: str,
+        metrics_socket: str,
     ) -> None:
         self._presence = presence
         self._path = f"{state}/relays.json"
         self._configured = tuple(relay_address(each) for each in configured)
         self._set = self._read()
-        self.own = OwnRelay(state, run_relay, own, metrics_token, self._found_own)
+        self.own = OwnRelay(state, run_relay, own, metrics_token, metrics_socket, self._found_own)
 
     def start(self) -> None:
         for address in (*self._configured, *self._set):
