@@ -226,7 +226,7 @@ def test_a_terminal_and_a_command_that_is_waited_for_are_told_why_they_end(
         finally:
             terminal.close()
         assert b"(fenced)" in complaint and waiting.returncode == 75
-    counter = Path(host.home, "after")
+    counter = Path(host.files, "after")
     soon(lambda: host.epoch("r") == 2, "no new epoch")
     host.ok("keys", "r", "C-c")
     host.ok("wait", "r", "--for", "prompt", "--timeout", "20")
@@ -535,7 +535,7 @@ def test_programs_of_a_session_read_its_token(host: LeasedHost, options: tuple[s
 
 @pytest.mark.requirement("F4")
 def test_a_program_sees_the_new_token_when_it_runs_again(host: LeasedHost) -> None:
-    seen = Path(host.home, "seen")
+    seen = Path(host.files, "seen")
     line = f"while :; do cat $HOLDFAST_TOKEN_FILE >> {seen}; sleep 0.01; done"
     host.ok("run", "-d", "--name", "r", "--rehomeable", "--", "sh", "-c", line)
     soon(lambda: size(seen) > 10, "it does not read")
