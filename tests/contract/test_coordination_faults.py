@@ -179,6 +179,11 @@ class Writers:
         async with asyncio.timeout(PATIENCE_S), self._done:
             await self._done.wait_for(lambda: self.acknowledged >= wanted)
 
+    def unknown(self) -> int:
+        """Writes of which nobody was told whether they were done."""
+        told = (answer for each in self.appenders for answer in each.told.values())
+        return sum(isinstance(answer, CasUnknown) for answer in told)
+
 
 def test_killed_and_paused_nodes_lose_nothing_acknowledged_and_let_nobody_win_twice(
     cluster: NatsCluster,
@@ -206,12 +211,18 @@ def test_killed_and_paused_nodes_lose_nothing_acknowledged_and_let_nobody_win_tw
         for node in killed:
             node.start()
         await writers.more(10)
+        for _ in range(10):  # until a write was under way when its node died
+            if writers.unknown():
+                break
+            (leader := await _leader(cluster, clients[0])).kill()
+            leader.start()
+            await writers.more(10)
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         marks = await check_history(writers.appenders, faults=True)
         answers = [answer for each in writers.appenders for answer in each.told.values()]
-        unknown = sum(isinstance(answer, CasUnknown) for answer in answers)
+        unknown = writers.unknown()
         print(
             f"{len(answers)} writes, {marks} done, {unknown} unknown; {stopped_at} before the end"
         )

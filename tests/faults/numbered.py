@@ -44,14 +44,15 @@ class NumberedSession:
 
     @classmethod
     def start(
-        cls, host: FaultHost, level: Level, seed: int, ring_bytes: int = RING_BYTES
+        cls, host: FaultHost, level: Level, seed: int, rest_s: float = 0.0
     ) -> NumberedSession:
+        """`rest_s`: after each burst of output."""
         lines = host.work / f"lines-{level}-{seed}"
         with host.client() as client:
             info = client.run(
-                [sys.executable, "-S", PROGRAM, str(lines), str(seed)],
+                [sys.executable, "-S", PROGRAM, str(lines), str(seed), str(rest_s)],
                 level=level,
-                ring_bytes=ring_bytes,
+                ring_bytes=RING_BYTES,
             )
             until("it prints", lambda: client.show(info.id).output_offset)
         process = process_key(info.pid)

@@ -1,5 +1,6 @@
 """Runs in a session: prints numbers, one a line and none left out, in bursts of every size; appends
-each line it reads to a file. The line `stop` ends the numbers. Arguments: the file, a seed."""
+each line it reads to a file. The line `stop` ends the numbers. Arguments: the file, a
+seed, and optionally the seconds to rest after each burst."""
 
 import os
 import random
@@ -13,6 +14,7 @@ _OUTPUT, _LOCAL = 1, 3
 
 def main() -> None:
     path, seed = sys.argv[1], int(sys.argv[2])
+    rest_s = float(sys.argv[3]) if len(sys.argv) > 3 else 0.0
     modes = termios.tcgetattr(0)
     modes[_OUTPUT] &= ~termios.OPOST  # the ring shall hold exactly what is printed here
     modes[_LOCAL] &= ~termios.ECHO
@@ -25,7 +27,7 @@ def main() -> None:
         count = chance.choice([1, 3, 40, 1500, 20_000])
         write_all(b"".join(b"%d\n" % n for n in range(number, number + count)))
         number += count
-        stop.wait(chance.uniform(0, 0.02))
+        stop.wait(rest_s + chance.uniform(0, 0.02))
     write_all(b"end\n")
     while True:
         signal.pause()
