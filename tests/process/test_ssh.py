@@ -109,9 +109,9 @@ def test_the_sessions_size_follows_the_clients_window(
 
 
 def test_a_full_screen_editor_works(
-    host_home: Hold, gateway: GatewayProcess, key: Path, opened: list[Terminal]
+    host_home: Hold, gateway: GatewayProcess, key: Path, opened: list[Terminal], tmp_path: Path
 ) -> None:
-    written = Path(host_home.made, "written")
+    written = tmp_path / "written"  # a session does not see its host's own directory
     shell(host_home, "edited")
     opened.append(terminal := gateway.terminal("edited", key))
     terminal.until_shown("$")

@@ -30,6 +30,14 @@ from unit.journaling import HOST, OPERATOR, Journal, began, flip, session_id, st
 WHOLE = pytest.mark.parametrize("whole", [True, False], ids=["whole", "tail only"])
 
 
+def test_what_a_writer_that_died_had_not_finished_is_cleared_away(tmp_path: Path) -> None:
+    journal = Journal(tmp_path).type(2)
+    journal.writer.close()
+    (tmp_path / "journal.head.new").write_bytes(b"half")
+    JournalWriter.open(str(tmp_path), journal.session, HOST.sign, check).close()
+    assert not list(tmp_path.glob("*.new"))
+
+
 @WHOLE
 def test_a_reopened_journal_goes_on_in_one_chain(tmp_path: Path, whole: bool) -> None:
     journal = Journal(tmp_path, limit=2000).type(7).type(2, actor="bob")

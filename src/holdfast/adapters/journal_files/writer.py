@@ -96,6 +96,7 @@ class JournalWriter:
         index, end = _replay(chain, reader, verdict)
         try:
             writer = cls(directory, chain, sign, index, end, limit)
+            _clear_unfinished(directory)
             if verdict.outcome is VerdictKind.TORN_TAIL:
                 writer._cut(verdict, reader)
         except OSError as error:
@@ -278,6 +279,14 @@ class JournalWriter:
         for name in reader.names[self._index + 1 :]:
             os.unlink(f"{self._directory}/{name}")
         self.cut = verdict.torn_size
+
+
+def _clear_unfinished(directory: str) -> None:
+    """A writer that died may have left a file that it was about to rename."""
+    with contextlib.suppress(OSError):
+        for name in os.listdir(directory):
+            if name.endswith(".new"):
+                os.unlink(f"{directory}/{name}")
 
 
 def _begin_segment(directory: str, index: int, start: bytes, room: int) -> None:
