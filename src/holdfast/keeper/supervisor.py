@@ -273,15 +273,18 @@ def _drain(sock: socket.socket) -> bytes:
 def _listen(path: str, mode: int) -> socket.socket:
     """The clients' socket, created here so that it outlives any daemon: a client that connects
     while none runs waits in the backlog instead of being refused."""
+    # Renamed over a stale one: a client that dials meanwhile must not find that there is no host.
+    beside = f"{os.path.dirname(path)}/new.sock"
     with contextlib.suppress(FileNotFoundError):
-        os.unlink(path)  # stale: we hold the lock, so nothing listens there
+        os.unlink(beside)
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     before = os.umask(0o777 & ~mode)
     try:
-        listener.bind(path)
+        listener.bind(beside)
     finally:
         os.umask(before)
     listener.listen(_LISTEN_BACKLOG)
+    os.rename(beside, path)
     return listener
 
 
