@@ -476,6 +476,10 @@ REQUIREMENTS: tuple[Requirement, ...] = (
                 "test_wait_tells_states_apart_and_the_end_with_its_status",
             ),
             *_in(
+                "e2e/test_mcp_schemas",
+                "test_a_command_that_asks_comes_back_at_once_with_its_question",
+            ),
+            *_in(
                 "e2e/test_mcp",
                 "test_looking_again_gives_only_what_changed",
                 "test_a_secret_is_not_answered_by_accident_and_never_given_back",
@@ -2161,6 +2165,10 @@ REQUIREMENTS: tuple[Requirement, ...] = (
             *_in(
                 "e2e/test_acceptance",
                 "test_one_execution_is_reached_in_every_modality_and_nobody_owns_it",
+            ),
+            *_in(
+                "e2e/test_mcp_schemas",
+                "test_every_tool_says_what_it_takes_and_what_it_answers",
             ),
             *_in(
                 "e2e/test_mcp",

@@ -89,7 +89,16 @@ class Running:
 
     def printed(self) -> str:
         """What came of its output so far, as text."""
-        return plain(self._output.all())
+        return plain(self.printed_bytes())
+
+    def printed_bytes(self) -> bytes:
+        """The same as the program wrote it."""
+        return self._output.all()
+
+    @property
+    def printed_from(self) -> int | None:
+        """The session's output offset of the first byte that came; None: nothing has yet."""
+        return self._output.begin
 
     def forget(self) -> None:
         """Follow it no longer. The command goes on in the session; its key still names it."""
@@ -180,6 +189,7 @@ class _Kept:
     def __init__(self) -> None:
         self._pieces: deque[Piece] = deque()
         self._bytes = 0
+        self.begin: int | None = None
         self._end: int | None = None
         self.count = 0  # pieces there ever were
         self.gaps = 0  # bytes that never came, between two that did
@@ -196,6 +206,7 @@ class _Kept:
         if not data:
             return
         self.gaps += gap
+        self.begin = offset if self.begin is None else self.begin
         self._end = offset + len(data)
         self._pieces.append(Piece(offset, data, gap))
         self._bytes += len(data)

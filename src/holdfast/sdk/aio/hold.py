@@ -11,6 +11,7 @@ import os
 from collections.abc import AsyncGenerator, Generator, Mapping, Sequence
 from typing import Any
 
+from holdfast.model.errors import InvalidArgument, NameTaken
 from holdfast.model.info import HostInfo, SessionInfo
 from holdfast.model.limits import RECONNECT_DEADLINE_S
 from holdfast.model.size import Size
@@ -65,16 +66,25 @@ class Hold:
         user: str = "",
         predecessor: str = "",
         with_keys: bool = False,
+        extra_env: Mapping[str, str] | None = None,
+        exist_ok: bool = False,
     ) -> Session:
         """Start a session; an empty `argv` is your login shell. `env` is all of its environment;
-        None: this program's own, when the host is on this machine. Not repeated when the
-        connection is lost: it might start two, so HostLost says to look first."""
+        None: this program's own, when the host is on this machine; `extra_env` is added to it.
+        `exist_ok`: a live session that has the `name` already is given instead, whatever it runs.
+        Not repeated when the connection is lost: it might start two, so HostLost says to look
+        first."""
+        if exist_ok and not name:
+            raise InvalidArgument(
+                "exist_ok needs a name", hint="without one every call starts another session"
+            )
+        environment = self._environment() if env is None else dict(env)
         request = m.Run(
             0,
             tuple(argv),
             name,
             cwd,
-            self._environment() if env is None else dict(env),
+            environment | dict(extra_env or {}),
             None if size is None else size_of(size),
             user,
             None if level is None else Level(level),
@@ -84,7 +94,17 @@ class Hold:
             rehomeable,
             with_keys,
         )
-        return Session(self._link, (await self._link.ask(request, m.Shown, once=True)).info)
+        try:
+            return Session(self._link, (await self._link.ask(request, m.Shown, once=True)).info)
+        except NameTaken:
+            if not exist_ok:
+                raise
+            return await self.session(name)
+
+    @property
+    def is_here(self) -> bool:
+        """Whether the host is on this machine."""
+        return self._link.is_here
 
     def _environment(self) -> dict[str, str]:
         """Of this program, unless the host is somewhere else: there it means nothing."""

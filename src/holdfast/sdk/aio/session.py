@@ -190,8 +190,9 @@ class Session:
         timeout: float | None = None,
     ) -> SessionState | str | Process | Ending:
         """Wait for one thing and give it back: a state or one of several ("prompt", "input",
-        "secret", ...); a text on the screen or printed later (a regular expression, by lines; with
-        `since` only in the output from there on); a process that listens on a port; its end.
+        "secret", ...); a text on the screen or printed later (a regular expression in RE2's
+        syntax, by lines; a compiled one of `re` is used as it is, and may block; with `since` only
+        in the output from there on); a process that listens on a port; its end.
 
         Raises TimedOut after `timeout` seconds, and SessionEnded when it ends before that
         (SessionLost, which is one, when it was lost)."""
@@ -200,7 +201,8 @@ class Session:
         if text:
             wanted = text_wait.pattern(text) if isinstance(text, str) else text
             found = text_wait.wait_for_text(self._link, self.id, wanted, since, observe=False)
-            return await _within(found, timeout, f"{wanted.pattern!r} in {self.name}")
+            said = text if isinstance(text, str) else text.pattern
+            return await _within(found, timeout, f"{said!r} in {self.name}")
         if port:
             listening = _listener(self, port)
             what = f"a process of {self.name} that listens on {port}"

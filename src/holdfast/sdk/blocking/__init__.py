@@ -103,6 +103,15 @@ class Running(Face[command_run.Running]):
         """What came of its output so far, as text."""
         return self._of.printed()
 
+    def printed_bytes(self) -> bytes:
+        """The same as the program wrote it."""
+        return self._of.printed_bytes()
+
+    @property
+    def printed_from(self) -> int | None:
+        """The session's output offset of the first byte that came; None: nothing has yet."""
+        return self._of.printed_from
+
     def forget(self) -> None:
         """Follow it no longer. The command goes on in the session; its key still names it."""
         self._thread.call(self._of.forget)
@@ -189,6 +198,11 @@ class Hold(Face[hold.Hold]):
     @property
     def host(self) -> HostPeer:
         return self._of.host
+
+    @property
+    def is_here(self) -> bool:
+        """Whether the host is on this machine."""
+        return self._of.is_here
 
     def __enter__(self) -> Self:
         return self
