@@ -2208,6 +2208,10 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "Errors are for machines too, and say how to recover.",
         tests=(
             *_in(
+                "process/test_sdk_commands",
+                "test_a_command_is_found_again_by_its_key_alone",
+            ),
+            *_in(
                 "unit/test_client_core",
                 "test_a_refusal_after_a_loss_does_not_say_that_the_command_did_not_run",
             ),

@@ -100,6 +100,22 @@ class Running:
         """The session's output offset of the first byte that came; None: nothing has yet."""
         return self._output.begin
 
+    async def interrupt(self) -> None:
+        """Interrupt it, as ^C does; what it makes of that is its own affair. Nothing happens if it
+        has ended."""
+        await self._signal("INT")
+
+    async def kill(self) -> None:
+        """Kill what it runs in the foreground. Nothing happens if it has ended."""
+        await self._signal("KILL")
+
+    async def _signal(self, name: str) -> None:
+        """The signal goes to whatever is in the foreground: at the prompt that is the shell, which
+        must not get it."""
+        info = await self._session.info()
+        if not self.done and info.state is not SessionState.PROMPT and info.ending is None:
+            await self._session.signal(name)
+
     def forget(self) -> None:
         """Follow it no longer. The command goes on in the session; its key still names it."""
         self._task.cancel()
