@@ -16,6 +16,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from holdfast.model import errors as errors
     from holdfast.model.errors import HoldfastError as HoldfastError
+    from holdfast.model.graph import Process as Process
+    from holdfast.model.info import SessionInfo as SessionInfo
+    from holdfast.model.state import Ending as Ending
+    from holdfast.model.state import SessionState as SessionState
     from holdfast.sdk import blocking as blocking
     from holdfast.sdk import events as events
     from holdfast.sdk.aio.command_run import Running as Running
@@ -23,10 +27,12 @@ if TYPE_CHECKING:
     from holdfast.sdk.aio.hold import connect as connect
     from holdfast.sdk.aio.session import Session as Session
     from holdfast.sdk.aio.turn import Turn as Turn
+    from holdfast.sdk.aio.values import LiveGraph as LiveGraph
     from holdfast.sdk.aio.values import Piece as Piece
     from holdfast.sdk.aio.values import Refusal as Refusal
     from holdfast.sdk.aio.values import Result as Result
     from holdfast.sdk.aio.values import Screen as Screen
+    from holdfast.sdk.aio.values import TurnState as TurnState
 
 # Where each public name is; an empty one is the module itself.
 _PUBLIC = {
@@ -39,6 +45,12 @@ _PUBLIC = {
     "Running": ("holdfast.sdk.aio.command_run", "Running"),
     "Session": ("holdfast.sdk.aio.session", "Session"),
     "Turn": ("holdfast.sdk.aio.turn", "Turn"),
+    "Ending": ("holdfast.model.state", "Ending"),
+    "LiveGraph": ("holdfast.sdk.aio.values", "LiveGraph"),
+    "Process": ("holdfast.model.graph", "Process"),
+    "SessionInfo": ("holdfast.model.info", "SessionInfo"),
+    "SessionState": ("holdfast.model.state", "SessionState"),
+    "TurnState": ("holdfast.sdk.aio.values", "TurnState"),
     "Piece": ("holdfast.sdk.aio.values", "Piece"),
     "Refusal": ("holdfast.sdk.aio.values", "Refusal"),
     "Result": ("holdfast.sdk.aio.values", "Result"),

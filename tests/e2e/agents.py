@@ -26,8 +26,10 @@ class Agent:
     async def __call__(self, tool: str, **arguments: Any) -> dict[str, Any]:
         done = await self.client.call_tool(tool, arguments)
         assert not done.is_error, done
-        answer = json.loads(done.content[0].text)  # type: ignore[union-attr]
-        assert isinstance(answer, dict)
+        text = done.content[0].text  # type: ignore[union-attr]
+        answer = json.loads(text)
+        assert isinstance(answer, dict) and done.structured_content == answer
+        assert text == json.dumps(answer, ensure_ascii=False, separators=(",", ":"))
         return answer
 
     async def refused(self, tool: str, **arguments: Any) -> dict[str, Any]:

@@ -79,10 +79,11 @@ def test_looking_again_gives_only_what_changed(hold: Hold, otto: AgentThread) ->
     assert otto("wait", session="looked-at", text="^next>", seconds=40)["happened"]
     later = otto("observe", session="looked-at", since=first["cursor"])
     assert later["changed"] and "onetwo" in later["printed"]
-    assert "\x1b" not in later["printed"] + later["screen"]
+    assert "\x1b" not in later["printed"]
 
+    assert "screen" not in later and "onetwo" in later["printed"]
     still = otto("observe", session="looked-at")
-    assert still["screen"] == later["screen"] and "onetwo" in still["screen"]
+    assert "onetwo" in still["screen"]
     hold.ok("resize", "looked-at", "6x5")
     resized = otto("observe", session="looked-at")
     assert resized["size"] == "6x5" and resized["screen"] != still["screen"]
@@ -198,8 +199,12 @@ def test_five_megabytes_of_output_are_bounded_and_can_be_read_in_pages(
     cursor = otto("observe", session="much")["cursor"]
     page = otto("read_output", session="much", offset=cursor - 100_000)
     assert page["more"] and page["lost_bytes"] == 0
-    rest = otto("read_output", session="much", offset=page["next"])
-    lines = (page["text"] + rest["text"]).splitlines()
+    text = page["text"]
+    while page["more"]:
+        page = otto("read_output", session="much", offset=page["next"])
+        assert len(page["text"]) <= 16_000 and page["lost_bytes"] == 0
+        text += page["text"]
+    lines = text.splitlines()
     last = [line for line in lines if line.startswith("line ")][-1]
     assert last == "line 450000" and "line 449000" in lines
     early = otto("read_output", session="much", offset=0)
@@ -239,21 +244,23 @@ def test_keys_for_a_program_that_does_not_read_come_back_unknown(
 
 
 def test_a_call_that_is_cancelled_leaves_a_command_that_can_be_asked_for(
-    hold: Hold, otto: AgentThread
+    hold: Hold, otto: AgentThread, tmp_path: Path
 ) -> None:
+    gate = tmp_path / "gate"
+    os.mkfifo(gate)
     shell(hold, "cut-off")
 
     call = otto.begin(
-        "submit", session="cut-off", command="read x; echo got $x", intent="ask", seconds=50
+        "submit", session="cut-off", command=f"echo got it; cat {gate}", intent="ask", seconds=50
     )
-    assert otto("wait", session="cut-off", state="input", seconds=40)["happened"]
+    assert otto("wait", session="cut-off", state="working", seconds=40)["happened"]
     call.cancel()
     why = otto.refused("result", handle="")["what_to_do"]
-    found = re.search(r"(\w+) \(read x; echo got", why)
+    found = re.search(r"(\w+) \(echo got it; cat", why)
     assert found is not None, why
-    otto("answer", session="cut-off", text="a word")
+    gate.write_text("")
     done = otto("result", handle=found[1], seconds=40)
-    assert (done["status"], done["output"].splitlines()[-1]) == (0, "got a word")
+    assert (done["status"], done["output"].splitlines()[-1]) == (0, "got it")
 
 
 def test_a_secret_is_typed_only_where_one_is_asked_for(hold: Hold, otto: AgentThread) -> None:

@@ -476,6 +476,10 @@ REQUIREMENTS: tuple[Requirement, ...] = (
                 "test_wait_tells_states_apart_and_the_end_with_its_status",
             ),
             *_in(
+                "e2e/test_mcp_schemas",
+                "test_a_command_that_asks_comes_back_at_once_with_its_question",
+            ),
+            *_in(
                 "e2e/test_mcp",
                 "test_looking_again_gives_only_what_changed",
                 "test_a_secret_is_not_answered_by_accident_and_never_given_back",
@@ -2163,6 +2167,10 @@ REQUIREMENTS: tuple[Requirement, ...] = (
                 "test_one_execution_is_reached_in_every_modality_and_nobody_owns_it",
             ),
             *_in(
+                "e2e/test_mcp_schemas",
+                "test_every_tool_says_what_it_takes_and_what_it_answers",
+            ),
+            *_in(
                 "e2e/test_mcp",
                 "test_it_sees_what_its_envelope_shows_and_nothing_else",
                 "test_a_command_gives_its_status_and_is_recorded_under_its_name_with_its_intent",
@@ -2199,6 +2207,10 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "G4",
         "Errors are for machines too, and say how to recover.",
         tests=(
+            *_in(
+                "process/test_sdk_commands",
+                "test_a_command_is_found_again_by_its_key_alone",
+            ),
             *_in(
                 "unit/test_client_core",
                 "test_a_refusal_after_a_loss_does_not_say_that_the_command_did_not_run",

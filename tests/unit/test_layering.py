@@ -54,13 +54,22 @@ MAY_IMPORT_OUTSIDE: dict[str, set[str]] = {
     "relay": set(sys.stdlib_module_names) | {"aiohttp", "cryptography", "uvloop"},
     # cryptography: to prove which actor a program is; imported only by who acts as another.
     # uvloop: for the thread that speaks to relays; imported with it.
-    "sdk": set(sys.stdlib_module_names) | {"cryptography", "uvloop"},
+    # re2: expressions of callers in linear time; imported to wait for a text.
+    "sdk": set(sys.stdlib_module_names) | {"cryptography", "re2", "uvloop"},
     # picows: the WebSocket client; imported by who dials.
     "dial": set(sys.stdlib_module_names) | {"picows"},
     # It faces the network too.
     "ssh": set(sys.stdlib_module_names) | {"asyncssh"},
     # The SDK of the protocol, and what it is made of.
-    "mcp": set(sys.stdlib_module_names) | {"anyio", "mcp", "mcp_types", "pydantic", "uvicorn"},
+    "mcp": set(sys.stdlib_module_names)
+    | {
+        "anyio",
+        "mcp",
+        "mcp_types",
+        "pydantic",
+        "typing_extensions",
+        "uvicorn",
+    },
     # segno: draws QR codes; imported when one is drawn.
     "cli": set(sys.stdlib_module_names) | {"segno"},
 }

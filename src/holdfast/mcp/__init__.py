@@ -7,6 +7,8 @@ holds the turn, and gets a readable answer when it may not. Nothing here grants 
     read_tools.py  tools that only read
     write_tools.py tools that write
     turn_tools.py  tools about the turn
+    session_tools.py  tools that start and end sessions
+    answers.py     what each tool answers, as types: the output schemas
     refusing.py    refusals of the host, as answers an agent can act on
     bounding.py    text cut to what a model can read
     resources.py   screen and journal as resources

@@ -10,14 +10,17 @@ from collections.abc import AsyncIterator, Collection
 from contextlib import asynccontextmanager
 
 from holdfast.mcp.bounding import one_line
-from holdfast.model.errors import InvalidArgument, NoSuchSession, TimedOut
+from holdfast.model.errors import HoldfastError, InvalidArgument, NoSuchSession, TimedOut
 from holdfast.model.info import SessionInfo
+from holdfast.model.state import SessionState
 from holdfast.sdk.aio.command_run import Running
 from holdfast.sdk.aio.hold import Hold, connect
 from holdfast.sdk.aio.session import Session
 from holdfast.sdk.aio.values import Result, Screen
 
 WAIT_MAX_S = 55.0  # of one call: clients give up after a minute
+ASKING = (SessionState.INPUT, SessionState.SECRET, SessionState.STOPPED)
+_ASKS_S = 0.25  # in such a state for so long: it asks
 _FIND_S = 35.0  # for a session to be found: longer than a lost host is tried again
 _COMMANDS_MAX = 64  # handles remembered; the oldest ended one is dropped first
 _COMMANDS_NAMED = 5  # to an agent that does not know its handle: the latest
@@ -29,14 +32,16 @@ class AgentCommand:
     by its handle."""
 
     def __init__(self, session: Session, line: str, intent: str) -> None:
-        self.line = line
+        self.session, self.line = session, line
         self._running: Running | None = None
+        self._begun = asyncio.Event()
         self._task = asyncio.create_task(self._run(session, intent))
         self._task.add_done_callback(_looked_at)
 
     async def _run(self, session: Session, intent: str) -> Result:
         key = secrets.token_hex(8)
         self._running = await session.start(self.line, key=key, intent=intent)
+        self._begun.set()
         return await self._running.result()
 
     @property
@@ -50,12 +55,36 @@ class AgentCommand:
         return self._task.done()
 
     async def result(self, seconds: float) -> Result | None:
-        """What became of it. None: after so many seconds nothing yet, and it goes on."""
-        await asyncio.wait((self._task,), timeout=seconds)
+        """What became of it. None: it goes on; it asks something, or so many seconds passed."""
+        asks = asyncio.create_task(self._until_it_asks())
+        try:
+            await asyncio.wait(
+                (self._task, asks), timeout=seconds, return_when=asyncio.FIRST_COMPLETED
+            )
+        finally:
+            asks.cancel()
         return self._task.result() if self.done and not self._task.cancelled() else None
 
-    def printed(self) -> str:
-        return "" if self._running is None else self._running.printed()
+    async def _until_it_asks(self) -> None:
+        """Until its program waits for the terminal, and goes on doing so: what was just typed may
+        be on its way, and some programs look at their terminal for a moment only."""
+        await self._begun.wait()
+        try:
+            while True:
+                await self.session.wait_for(state=ASKING)
+                await asyncio.sleep(_ASKS_S)
+                if (await self.session.info()).state in ASKING:
+                    return
+        except HoldfastError:
+            await asyncio.wait((self._task,))  # which has a better reason
+
+    def printed(self) -> bytes:
+        return b"" if self._running is None else self._running.printed_bytes()
+
+    @property
+    def output_begins(self) -> int | None:
+        """The session's output offset at which its own output begins."""
+        return None if self._running is None else self._running.printed_from
 
     def forget(self) -> None:
         """Follow it no longer. In the session it goes on."""
@@ -95,8 +124,13 @@ class AgentDesk:
 
     # -- sessions -----------------------------------------------------------------------------
 
-    async def sessions(self, *, ended: bool = False) -> list[SessionInfo]:
-        found = await (await self.hold()).sessions(ended=ended)
+    @property
+    def has_all(self) -> bool:
+        """Whether it was given every session that its envelope shows, and not some only."""
+        return not self._only
+
+    async def sessions(self, *, ended: bool = False, lost: bool = False) -> list[SessionInfo]:
+        found = await (await self.hold()).sessions(ended=ended, lost=lost)
         return [info for info in found if self._is_ours(info)]
 
     async def session(self, name: str) -> Session:
@@ -135,6 +169,10 @@ class AgentDesk:
             seen = self._screens[session.id] = await session.screen()
         return seen
 
+    def last_screen(self, session: Session) -> Screen | None:
+        """As this agent saw it last."""
+        return self._screens.get(session.id)
+
     def _is_ours(self, info: SessionInfo) -> bool:
         return not self._only or info.name in self._only or info.id in self._only
 
@@ -162,10 +200,6 @@ class AgentDesk:
 
     def drop(self, handle: str) -> None:
         self._commands.pop(handle, None)
-
-
-def bounded_wait(seconds: float) -> float:
-    return min(max(seconds, 0.0), WAIT_MAX_S)
 
 
 def _looked_at(task: asyncio.Task[Result]) -> None:

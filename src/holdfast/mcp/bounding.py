@@ -3,9 +3,23 @@ session is never held back because its reader is small."""
 
 from __future__ import annotations
 
+from typing import Annotated
+
+from pydantic import Field
+
+from holdfast.sdk.plain_text import page
+from holdfast.sdk.settled_text import Settled, settled
+
 TEXT_MAX_CHARS = 16_000  # of one text in one answer
+TEXT_MIN_CHARS = 100  # a caller may not ask for less: a page must take something
 LINE_MAX_CHARS = 1_000
 ROWS_MAX = 100  # of one list in one answer
+_CLOSE = 0.9  # a page this full is not made fuller
+
+MaxChars = Annotated[
+    int,
+    Field(description="of text in the answer", ge=TEXT_MIN_CHARS, le=TEXT_MAX_CHARS),
+]
 
 
 def tail(text: str, limit: int = TEXT_MAX_CHARS) -> tuple[str, int]:
@@ -14,8 +28,33 @@ def tail(text: str, limit: int = TEXT_MAX_CHARS) -> tuple[str, int]:
         return text, 0
     cut = len(text) - limit
     newline = text.find("\n", cut)
-    start = newline + 1 if 0 <= newline < cut + LINE_MAX_CHARS else cut
+    start = newline + 1 if 0 <= newline < cut + min(LINE_MAX_CHARS, limit // 2) else cut
     return text[start:], start
+
+
+def first_page(data: bytes, limit: int, *, last: bool) -> tuple[Settled, int]:
+    """The beginning of a longer output that fits, and how many of its bytes that is. `last`: no
+    more has been printed yet."""
+    text, taken = _page(data, last=last)
+    fits, too_long = limit, len(data)  # so many bytes are never more characters
+    if len(text.text) <= limit:
+        return text, taken
+    best: tuple[Settled, int] | None = None
+    while too_long - fits > 1 and (best is None or len(best[0].text) < _CLOSE * limit):
+        tried = (fits + too_long) // 2
+        text, taken = _page(data[:tried], last=False)
+        if len(text.text) <= limit:
+            best, fits = (text, taken), tried
+        else:
+            too_long = tried
+    text, taken = best or _page(data[:fits], last=False)
+    newline = data.rfind(b"\n", taken // 2, taken) + 1  # pages meet between two lines
+    return _page(data[:newline], last=False) if newline else (text, taken)
+
+
+def _page(data: bytes, *, last: bool) -> tuple[Settled, int]:
+    _, taken = page(data, last=last)
+    return settled(data[:taken]), taken
 
 
 def one_line(text: str, limit: int = LINE_MAX_CHARS) -> str:

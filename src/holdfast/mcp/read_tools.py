@@ -4,23 +4,30 @@ from __future__ import annotations
 
 import asyncio
 import time
-from typing import Annotated, Any
+from typing import Annotated, cast
 
 from pydantic import Field
 
-from holdfast.mcp.agent_desk import AgentDesk, bounded_wait
-from holdfast.mcp.bounding import ROWS_MAX, TEXT_MAX_CHARS, one_line, tail
-from holdfast.mcp.refusing import Answer
+from holdfast.mcp import answers
+from holdfast.mcp.agent_desk import WAIT_MAX_S, AgentDesk
+from holdfast.mcp.bounding import ROWS_MAX, TEXT_MAX_CHARS, MaxChars, first_page, one_line, tail
 from holdfast.model.errors import InvalidArgument, TimedOut
 from holdfast.model.graph import Process
 from holdfast.model.info import CommandRecord, SessionInfo
+from holdfast.model.state import SessionState
 from holdfast.sdk.aio.session import Session
-from holdfast.sdk.plain_text import page, plain
+from holdfast.sdk.aio.values import LiveGraph, Screen, TurnState
+from holdfast.sdk.settled_text import settled
 
-SessionName = Annotated[str, Field(description="name or whole id")]
-Wait = Annotated[float, Field(description="seconds to wait at most; 55 is the limit")]
+SessionName = Annotated[str, Field(description="name or whole id", min_length=1, max_length=200)]
+Wait = Annotated[float, Field(description="seconds to wait at most", ge=0, le=WAIT_MAX_S)]
+Port = Annotated[int, Field(ge=1, le=65535)]
+Cursor = Annotated[int, Field(ge=0)]
 
-_PAGE_BYTES = 64 << 10
+_PAGE_BYTES = 128 << 10  # looked at for one page: progress takes many bytes for few characters
+_LOST_NOTE = (
+    "lost: how it would have ended is not known, so do not assume that its last command completed"
+)
 
 
 class ReadTools:
@@ -32,109 +39,149 @@ class ReadTools:
     async def list_sessions(
         self,
         ended: Annotated[bool, Field(description="also those that ended recently")] = False,
-    ) -> Answer:
-        """List the live sessions you may see: name, what each does or waits for, who holds the
-        turn. Sessions are shared with people and other agents and go on without you."""
-        found = await self._desk.sessions(ended=ended)
+    ) -> answers.SessionsAnswer:
+        """List the sessions you may see: name, what each does or waits for, who holds the turn.
+        Those with the state `lost` are gone and nobody has acknowledged it yet. Sessions are shared
+        with people and other agents and go on without you."""
+        found = await self._desk.sessions(ended=ended, lost=True)
         return {
             "sessions": [_listed(info) for info in found[:ROWS_MAX]],
             "left_out": max(0, len(found) - ROWS_MAX),
+        }
+
+    async def list_operators(self, session: SessionName) -> answers.OperatorsAnswer:
+        """Who is attached to a session now, with which program, and who holds or waits for the
+        turn. Names from here can be given to hand_to."""
+        found, info = await self._desk.found(session)
+        turn = await found.turn_state()
+        waiting = {each.name for each in turn.turn.queue}
+        return {
+            "operators": [
+                {
+                    "name": each.name,
+                    "client": one_line(each.client, 100),
+                    "only_watches": each.observe,
+                    "holds_turn": each.actor == turn.turn.holder,
+                    "waits_for_turn": each.name in waiting,
+                    "since_s": round(max(0.0, time.time() - each.since)),
+                }
+                for each in info.present[:ROWS_MAX]
+            ],
+            "left_out": max(0, info.operators - len(info.present[:ROWS_MAX])),
+            "turn": shown_turn(turn),
         }
 
     async def observe(
         self,
         session: SessionName,
         since: Annotated[
-            int | None,
+            Cursor | None,
             Field(description="the cursor of an earlier answer: then only what changed is given"),
         ] = None,
-    ) -> Answer:
+        max_chars: MaxChars = TEXT_MAX_CHARS,
+    ) -> answers.ObserveAnswer:
         """Look at a session: its screen as text, its state and what it waits for, who holds the
-        turn, and a cursor. With `since`, `changed` says whether anything was printed, and `printed`
-        is what was; an unchanged screen is not sent again. This disturbs nobody."""
+        turn, and a cursor. With `since`, `changed` says whether anything was printed; then
+        `printed` is what was, or of a full-screen program `changed_rows`, in place of the whole
+        screen. This disturbs nobody."""
         found, info = await self._desk.found(session)
+        before = self._desk.last_screen(found)
         looking, yours = self._desk.screen(found, info), False
         if info.holder:
             screen, yours = await asyncio.gather(looking, _is_ours(found, info))
         else:
             screen = await looking
-        answer = _present(info, yours=yours)
-        answer["cursor"] = screen.offset
+        shown = cast(answers.ObserveAnswer, present(info, yours=yours))
+        shown["cursor"] = screen.offset
         if since is not None and since == screen.offset:
-            return {**answer, "changed": False}
-        text, cut = tail(screen.text.rstrip())
-        answer |= {
+            return {**shown, "changed": False}
+        shown |= {
             "changed": True,
-            "screen": text,
-            "cut_chars": cut,
             "size": str(screen.size),
             "title": one_line(screen.title),
             "cursor_position": {"col": screen.cursor.col, "row": screen.cursor.row},
             "full_screen_program": screen.alternate,
         }
-        if since is not None and since < screen.offset and not screen.alternate:
-            answer["printed"], answer["printed_lost_bytes"] = await _printed(
-                found, since, screen.offset
-            )
-        return answer
+        if since is not None and since < screen.offset:
+            if screen.alternate:
+                if before is not None and _comparable(before, screen, since):
+                    return {**shown, "changed_rows": _changed_rows(before, screen)}
+            elif info.ending is None:
+                text, left_out, drawn = await _printed(found, since, screen.offset, max_chars)
+                if not drawn:
+                    return {**shown, "printed": text, "printed_lost_bytes": left_out}
+        text, cut = tail(screen.text.rstrip(), max_chars)
+        return {**shown, "screen": text, "cut_chars": cut}
 
     async def read_output(
         self,
         session: SessionName,
-        offset: Annotated[int, Field(description="where to begin: a cursor, or 0", ge=0)],
-    ) -> Answer:
+        offset: Annotated[Cursor, Field(description="where to begin: a cursor, or 0")],
+        max_chars: MaxChars = TEXT_MAX_CHARS,
+    ) -> answers.PageAnswer:
         """Read what a session printed, from an offset on, one page at a time: text without escape
-        sequences, and `next` to go on from, now or when more was printed. `lost_bytes` before it
-        are no longer held."""
+        sequences, each progress line in its last state, nothing of what full-screen programs drew;
+        and `next` to go on from, now or when more was printed. `lost_bytes` before it are no
+        longer held."""
         found, info = await self._desk.found(session)
         head = info.output_offset
         if offset >= head:
             return {"text": "", "next": head, "more": False, "lost_bytes": 0}
         data, begin = await _bytes(found, offset, min(head, offset + _PAGE_BYTES))
-        more = begin + len(data) < head
-        text, taken = page(data, last=not more)
-        return {
-            "text": text,
+        text, taken = first_page(data, max_chars, last=begin + len(data) >= head)
+        shown: answers.PageAnswer = {
+            "text": text.text,
             "next": begin + taken,
-            "more": more,
+            "more": begin + taken < begin + len(data) or begin + len(data) < head,
             "lost_bytes": begin - offset,
         }
+        if text.full_screen:
+            shown["full_screen_program"] = True
+        return shown
 
     async def graph(
         self,
         session: SessionName,
         port: Annotated[
-            int | None,
+            Port | None,
             Field(description="ask about one TCP port: is it listening, and whose is it"),
         ] = None,
-    ) -> Answer:
+    ) -> answers.GraphAnswer:
         """What really runs in a session, from the kernel: processes with their parents, working
-        directories and ports. With `port`, whether something of this session listens there."""
+        directories and ports; pids as programs in the session see them, and the host's. With
+        `port`, whether something of this session listens there."""
         graph = await (await self._desk.session(session)).graph()
         if port is not None:
             owner = graph.listening(port)
             return {
                 "port": port,
                 "listening": owner is not None,
-                "owner": None if owner is None else _process(owner),
+                "owner": None if owner is None else _process(owner, graph),
             }
         return {
-            "processes": [_process(each) for each in graph.processes[:ROWS_MAX]],
+            "processes": [_process(each, graph) for each in graph.processes[:ROWS_MAX]],
             "left_out": max(0, len(graph.processes) - ROWS_MAX),
-            "ports": {str(number): who.pid for number, who in graph.ports().items()},
+            "ports": {str(number): who.pid_inside for number, who in graph.ports().items()},
         }
 
-    async def catch_up(self, session: SessionName) -> Answer:
+    async def catch_up(
+        self,
+        session: SessionName,
+        include_own: Annotated[bool, Field(description="list your own commands too")] = False,
+    ) -> answers.CatchUpAnswer:
         """What others did in a session since you last called this: commands by whom with their
         status, changes of directory, environment, aliases and jobs, text left at the prompt
         (`text_known` false: there may be some, the shell did not say). Call it when you come back,
         and whenever the turn comes to you."""
         handoff = await (await self._desk.session(session)).catch_up()
+        me = (await self._desk.hold()).host.actor
+        commands = [each for each in handoff.commands if include_own or each.actor != me]
         line, cut = tail(handoff.unsubmitted)
         return {
             "journal_records": [handoff.since_seq + 1, handoff.through_seq],
-            "commands": [_command(each) for each in handoff.commands],
+            "commands": [_command(each) for each in commands],
             "commands_left_out": handoff.commands_left_out,
+            "own_commands": len(handoff.commands) - len(commands),
             "turn_moves": [
                 {
                     "step": move.step,
@@ -152,7 +199,6 @@ class ReadTools:
             "jobs_left_out": max(0, len(handoff.jobs) - ROWS_MAX),
             "text_at_the_prompt": line,
             "text_known": handoff.unsubmitted_known,
-            "text_at_the_prompt_known": handoff.unsubmitted_known,
             "cut_chars": cut,
             "typed_by": list(handoff.unsubmitted_by[:ROWS_MAX]),
             "writes_refused": handoff.refused,
@@ -162,47 +208,56 @@ class ReadTools:
     async def wait(
         self,
         session: SessionName,
-        state: Annotated[
-            str,
-            Field(description="one of working, prompt, input, secret, stopped, halted, ended"),
-        ] = "",
-        text: Annotated[str, Field(description="a regular expression, matched by lines")] = "",
-        port: Annotated[int, Field(description="a TCP port that something listens on")] = 0,
+        state: Annotated[answers.StateName | None, Field(description="wait for this state")] = None,
+        text: Annotated[
+            str | None,
+            Field(
+                description="a regular expression (RE2 syntax), matched by lines",
+                min_length=1,
+                max_length=1000,
+            ),
+        ] = None,
+        port: Annotated[
+            Port | None, Field(description="a TCP port that something listens on")
+        ] = None,
         since: Annotated[
-            int | None, Field(description="for text: only in what was printed from this cursor on")
+            Cursor | None,
+            Field(description="for text: only in what was printed from this cursor on"),
         ] = None,
         seconds: Wait = 20.0,
-    ) -> Answer:
+    ) -> answers.WaitAnswer:
         """Wait until a session is in a state, prints a text, or listens on a port: one of them.
         Comes back at the latest after `seconds`, with `happened` false when it did not; call again
         to go on waiting."""
-        if [bool(state), bool(text), bool(port)].count(True) != 1:
-            raise InvalidArgument("wait for one of state, text, port")
+        if [state, text, port].count(None) != 2:
+            raise InvalidArgument(
+                "wait for one of state, text, port", hint="give exactly one of the three"
+            )
         found = await self._desk.session(session)
-        limit = bounded_wait(seconds)
-        answer: Answer = {"happened": True}
+        waited: answers.WaitAnswer = {"happened": True}
         try:
             if state == "ended":
-                await found.wait_for(ended=True, timeout=limit)
-            elif state:
-                await found.wait_for(state=state, timeout=limit)
-            elif text:
-                answer["line"] = one_line(
-                    await found.wait_for(text=text, since=since, timeout=limit)
+                await found.wait_for(ended=True, timeout=seconds)
+            elif state is not None:
+                await found.wait_for(state=state, timeout=seconds)
+            elif text is not None:
+                waited["line"] = one_line(
+                    await found.wait_for(text=text, since=since, timeout=seconds)
                 )
-            else:
-                answer["owner"] = _process(await found.wait_for(port=port, timeout=limit))
+            elif port is not None:
+                owner = await found.wait_for(port=port, timeout=seconds)
+                waited["owner"] = _process(owner, await found.graph())
         except TimedOut:
-            answer = {"happened": False}
+            waited = {"happened": False}
         info = await found.info()
-        return answer | _present(info, yours=await _is_ours(found, info))
+        return {**waited, **present(info, yours=await _is_ours(found, info))}
 
 
-def _listed(info: SessionInfo) -> Answer:
-    return {
+def _listed(info: SessionInfo) -> answers.SessionRow:
+    shown: answers.SessionRow = {
         "name": info.name,
         "id": info.id,
-        "state": str(info.state),
+        "state": info.state.value,
         "waits_for": one_line(info.waiting_line),
         "turn_holder": info.holder,
         "operators": info.operators,
@@ -212,6 +267,11 @@ def _listed(info: SessionInfo) -> Answer:
         "labels": list(info.labels),
         "age_s": round(max(0.0, time.time() - info.created_at)),
     }
+    if info.ending is not None:
+        shown["ending"] = info.ending.pack()
+    if info.state is SessionState.LOST:
+        shown["note"] = _LOST_NOTE
+    return shown
 
 
 async def _is_ours(session: Session, info: SessionInfo) -> bool:
@@ -220,17 +280,27 @@ async def _is_ours(session: Session, info: SessionInfo) -> bool:
     return info.holder != "" and (await session.turn_state()).yours
 
 
-def _present(info: SessionInfo, *, yours: bool) -> Answer:
-    return {
+def present(info: SessionInfo, *, yours: bool) -> answers.PresentAnswer:
+    shown: answers.PresentAnswer = {
         "session": info.name,
-        "state": str(info.state),
+        "state": info.state.value,
         "waits_for": one_line(info.waiting_line),
         "turn": {"holder": info.holder, "yours": yours, "waiting": list(info.waiting)},
-        **({"ending": info.ending.pack()} if info.ending is not None else {}),
+    }
+    if info.ending is not None:
+        shown["ending"] = info.ending.pack()
+    return shown
+
+
+def shown_turn(state: TurnState) -> answers.TurnRow:
+    return {
+        "holder": state.holder,
+        "yours": state.yours,
+        "waiting": [each.name for each in state.turn.queue],
     }
 
 
-def _command(record: CommandRecord) -> Answer:
+def _command(record: CommandRecord) -> answers.CommandRow:
     return {
         "command": one_line(record.text, 400),
         "by": record.actor,
@@ -240,23 +310,41 @@ def _command(record: CommandRecord) -> Answer:
     }
 
 
-def _process(process: Process) -> dict[str, Any]:
+def _process(process: Process, graph: LiveGraph) -> answers.ProcessRow:
+    parent = next((each for each in graph.processes if each.pid == process.ppid), None)
     return {
-        "pid": process.pid,
-        "parent": process.ppid,
+        "pid": process.pid_inside,
+        "host_pid": process.pid,
+        "parent": 0 if parent is None else parent.pid_inside,
         "command": one_line(" ".join(process.argv) or process.name, 400),
         "directory": process.cwd,
         "state": process.state,
+        "waits_for": process.waits_for,
         "listens": [each.local for each in process.sockets if each.state == "listen"],
     }
 
 
-async def _printed(session: Session, since: int, until: int) -> tuple[str, int]:
-    """What was printed between two offsets: its end, when it is long."""
-    begin = max(since, until - 4 * TEXT_MAX_CHARS)
+def _comparable(before: Screen, now: Screen, since: int) -> bool:
+    return before.offset == since and before.alternate and before.size == now.size
+
+
+def _changed_rows(before: Screen, now: Screen) -> dict[str, str]:
+    old = before.lines
+    return {
+        str(row): line.rstrip()
+        for row, line in enumerate(now.lines)
+        if row >= len(old) or old[row] != line
+    }
+
+
+async def _printed(session: Session, since: int, until: int, limit: int) -> tuple[str, int, bool]:
+    """What was printed between two offsets: its end, when it is long; how much was left out; and
+    whether a full-screen program drew meanwhile."""
+    begin = max(since, until - _PAGE_BYTES)
     data, start = await _bytes(session, begin, until)
-    text, cut = tail(plain(data))
-    return text, start - since + cut
+    read = settled(data)
+    text, cut = tail(read.text, limit)
+    return text, start - since + cut, read.full_screen
 
 
 async def _bytes(session: Session, begin: int, until: int) -> tuple[bytes, int]:

@@ -5,17 +5,23 @@ from __future__ import annotations
 
 import asyncio
 import functools
-from collections.abc import Awaitable, Callable
+import json
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, ParamSpec
 
-from holdfast.model.errors import HoldfastError, TimedOut, ending_of
+from mcp_types import CallToolResult, TextContent
+from pydantic import ValidationError
+
+from holdfast.mcp.bounding import one_line
+from holdfast.model.errors import HoldfastError, InvalidArgument, TimedOut, ending_of
 
 P = ParamSpec("P")
 Answer = dict[str, Any]
 
 _CALL_S = 58.0  # limit of any call: clients give up after a minute
+_SAID_CHARS = 200  # of one argument's fault
 
-# What to do, in terms of these tools. The host's own hints name commands for people.
+# What to do, in terms of these tools, where the error itself does not say.
 _NEXT = {
     "turn_held": "call request_turn with a message that says what you want to do, and wait",
     "turn_lost": "the turn was taken from you: stop, call catch_up, and ask before you continue",
@@ -27,14 +33,30 @@ _NEXT = {
     "session_lost": "it was lost, and how it would have ended is not known: do not assume that "
     "its last command completed; `ending` names its successor if it has one",
     "no_such_session": "list_sessions shows the sessions you may see",
+    "no_such_actor": "list_operators shows who is there; check the name",
+    "ambiguous_name": "give the whole id, from list_sessions",
+    "name_taken": "choose another name, or use the session that has it",
+    "command_not_found": "check the program's name and path, then call start_session again",
+    "launch_failed": "nothing was started; the message says why",
+    "level_unavailable": "ask a person to start the session",
     "not_permitted": "you do not have this right; ask a person to do it or to grant it",
     "actor_revoked": "your access was revoked; tell the person you work for",
     "envelope_expired": "your access has expired; ask a person to grant it again",
     "rate_limited": "wait a moment, then send less at a time",
-    "input_unknown": "observe before you send it again: it may have been typed",
+    "limit_reached": "end what you no longer need, or ask a person",
+    "fenced": "its host has lost the right to run it for now: wait, then observe again",
+    "storage_failed": "the host's disk does not take records: tell a person, and try again later",
     "host_lost": "the host cannot be reached; sessions continue; try again in a moment",
+    "host_down": "no host is running; ask a person to run `hold up`",
     "timed_out": "it is still running; ask again later",
 }
+# The same, where the error itself usually says it better.
+_UNLESS_SAID = {
+    "input_unknown": "observe before you send it again: it may have been typed",
+    "invalid_argument": "correct the argument that the message names, and call again",
+}
+_FOR_PEOPLE = "`hold "  # in a hint: it names a command line
+_OTHERWISE = "observe the session, and tell a person what the message says"
 
 
 def refused(error: HoldfastError) -> Answer:
@@ -43,23 +65,54 @@ def refused(error: HoldfastError) -> Answer:
             "code": error.code,
             "message": error.message,
             "retryable": error.retryable,
-            "what_to_do": _NEXT.get(error.code, error.hint),
+            "what_to_do": _what_to_do(error),
             **({"ending": ending.pack()} if (ending := ending_of(error)) is not None else {}),
         }
     }
 
 
-def answering(tool: Callable[P, Awaitable[Answer]]) -> Callable[P, Awaitable[Answer]]:
+def _what_to_do(error: HoldfastError) -> str:
+    """In terms of the tools, and then the hint that came with it, which knows the case; one that
+    names a command line is for people."""
+    hint = error.hint
+    if hint and _FOR_PEOPLE in hint:
+        hint = f"for a person: {hint}"
+    said = _NEXT.get(error.code, "")
+    if not hint:
+        said = said or _UNLESS_SAID.get(error.code, _OTHERWISE)
+    return "; ".join(filter(None, (said, hint)))
+
+
+def bad_arguments(error: ValidationError) -> Answer:
+    """Arguments that do not fit the tool's schema: which, and why."""
+    faults = [
+        f"{'.'.join(map(str, each['loc'])) or 'arguments'}: {each['msg']}"
+        for each in error.errors(include_url=False, include_input=False)
+    ]
+    return refused(InvalidArgument(one_line("; ".join(faults), _SAID_CHARS)))
+
+
+def answer(content: Mapping[str, Any]) -> CallToolResult:
+    """As structured content, and as compact text for clients that know no other."""
+    text = json.dumps(content, ensure_ascii=False, separators=(",", ":"))
+    return CallToolResult(
+        content=[TextContent(type="text", text=text)], structured_content=dict(content)
+    )
+
+
+def answering(
+    tool: Callable[P, Awaitable[Mapping[str, Any]]],
+) -> Callable[P, Awaitable[CallToolResult]]:
     """The tool, with every HoldfastError as an answer, and with a time limit."""
 
     @functools.wraps(tool)
-    async def answered(*args: P.args, **kwargs: P.kwargs) -> Answer:
+    async def answered(*args: P.args, **kwargs: P.kwargs) -> CallToolResult:
         try:
             async with asyncio.timeout(_CALL_S):
-                return await tool(*args, **kwargs)
+                return answer(await tool(*args, **kwargs))
         except HoldfastError as error:
-            return refused(error)
+            return answer(refused(error))
         except TimeoutError:
-            return refused(TimedOut(f"the host did not answer within {_CALL_S:g} s"))
+            return answer(refused(TimedOut(f"the host did not answer within {_CALL_S:g} s")))
 
     return answered

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from contextlib import aclosing
 
+from mcp_types import Resource
+
 from holdfast.mcp.agent_desk import AgentDesk
 from holdfast.mcp.bounding import ROWS_MAX, tail
 from holdfast.sdk.aio.session import Session
@@ -23,6 +25,24 @@ def parts_of(uri: str) -> tuple[str, str] | None:
     if scheme != "hold" or len(words) != 3 or words[0] != "session" or not words[1]:
         return None
     return (words[1], words[2]) if words[2] in (SCREEN, JOURNAL) else None
+
+
+async def listed(desk: AgentDesk) -> list[Resource]:
+    """Those of the sessions there are now: a screen and a journal each."""
+    return [
+        Resource(
+            uri=uri_of(info.id, kind),
+            name=f"{info.name}/{kind}",
+            title=f"{title} of {info.name}",
+            description=f"{title} of the session {info.name}, which is {info.state}",
+            mime_type=mime_type,
+        )
+        for info in (await desk.sessions())[:ROWS_MAX]
+        for kind, title, mime_type in (
+            (SCREEN, "Screen", "text/plain"),
+            (JOURNAL, "Journal", "application/jsonl"),
+        )
+    ]
 
 
 async def screen_text(desk: AgentDesk, session: str) -> str:

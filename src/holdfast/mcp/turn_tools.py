@@ -7,13 +7,16 @@ from typing import Annotated
 
 from pydantic import Field
 
-from holdfast.mcp.agent_desk import AgentDesk, bounded_wait
+from holdfast.mcp import answers
+from holdfast.mcp.agent_desk import AgentDesk
 from holdfast.mcp.read_tools import SessionName, Wait
-from holdfast.mcp.refusing import Answer
+from holdfast.model.limits import TURN_TEXT_MAX_CHARS
 from holdfast.sdk.aio.session import Session
 from holdfast.sdk.aio.values import TurnState
 
-Message = Annotated[str, Field(description="for the others to read; at most 200 characters")]
+Message = Annotated[
+    str, Field(description="for the others to read", max_length=TURN_TEXT_MAX_CHARS)
+]
 
 
 class TurnTools:
@@ -24,17 +27,17 @@ class TurnTools:
 
     async def request_turn(
         self, session: SessionName, message: Message, seconds: Wait = 20.0
-    ) -> Answer:
+    ) -> answers.TurnAnswer:
         """Ask for the turn and wait for it at most `seconds`. `yours` says whether you have it.
         If not, you stay in the queue and may ask again later; do not try to write meanwhile. When
         it comes to you, call catch_up before you act: things may have changed."""
         found = await self._desk.session(session)
         state = await found.request_turn(message)
         if not state.yours:
-            state = await _until_ours(found, state, bounded_wait(seconds))
+            state = await _until_ours(found, state, seconds)
         return _told(state)
 
-    async def yield_turn(self, session: SessionName) -> Answer:
+    async def yield_turn(self, session: SessionName) -> answers.TurnAnswer:
         """Give the turn up: when you are done, or when you wait for something. People cannot write
         while you hold it, unless they take it."""
         return _told(await (await self._desk.session(session)).yield_turn())
@@ -42,9 +45,11 @@ class TurnTools:
     async def hand_to(
         self,
         session: SessionName,
-        to: Annotated[str, Field(description="the name of a person or another actor")],
+        to: Annotated[
+            str, Field(description="the name of a person or another actor", min_length=1)
+        ],
         message: Message,
-    ) -> Answer:
+    ) -> answers.TurnAnswer:
         """Hand the turn to a person, with a message that says what you did and what you need of
         them. Do this when a secret is asked for, when you are unsure, or when something would be
         hard to undo."""
@@ -63,7 +68,7 @@ async def _until_ours(session: Session, state: TurnState, seconds: float) -> Tur
     return state
 
 
-def _told(state: TurnState) -> Answer:
+def _told(state: TurnState) -> answers.TurnAnswer:
     return {
         "yours": state.yours,
         "holder": state.holder,

@@ -6,18 +6,22 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field
 
-from holdfast.mcp.agent_desk import AgentCommand, AgentDesk, bounded_wait
-from holdfast.mcp.bounding import tail
+from holdfast.mcp import answers
+from holdfast.mcp.agent_desk import ASKING, AgentCommand, AgentDesk
+from holdfast.mcp.bounding import TEXT_MAX_CHARS, MaxChars, one_line, tail
 from holdfast.mcp.read_tools import SessionName, Wait
-from holdfast.mcp.refusing import Answer
 from holdfast.model.errors import HoldfastError, InputUnknown, InvalidArgument
 from holdfast.model.state import SessionState
 from holdfast.sdk.aio.values import Result
+from holdfast.sdk.settled_text import settled
 
+SignalName = Literal["INT", "TERM", "KILL", "HUP", "QUIT", "STOP", "CONT", "USR1", "USR2", "WINCH"]
+
+_KEYS_MAX = 200  # in one call: more is text, which `answer` types
 _TYPED_S = 10.0  # for the session to take an input: a program that reads does so at once
 
 
@@ -35,31 +39,40 @@ class WriteTools:
             str, Field(description="what this is for, in one sentence; recorded for people to read")
         ],
         seconds: Wait = 20.0,
-    ) -> Answer:
+        max_chars: MaxChars = TEXT_MAX_CHARS,
+    ) -> answers.CommandAnswer:
         """Run a command in the session's own shell, which must be at its prompt, and give its exit
-        status and output. One that does not end in `seconds` goes on: you get a `handle` for
-        `result`. A refusal says who holds the turn and what to do; then nothing was typed."""
-        until = time.monotonic() + bounded_wait(seconds)
+        status and output. One that asks something comes back at once, `running`, with `state` and
+        `waits_for`: answer it, then ask for its `result`. One that does not end in `seconds` goes
+        on: you get a `handle` for `result`. A refusal says who holds the turn and what to do; then
+        nothing was typed."""
+        until = time.monotonic() + seconds
         found = await self._desk.session(session)
-        return await self._follow(self._desk.keep(AgentCommand(found, command, intent)), until)
+        handle = self._desk.keep(AgentCommand(found, command, intent))
+        return await self._follow(handle, until, max_chars)
 
     async def result(
         self,
-        handle: Annotated[str, Field(description="from submit")],
+        handle: Annotated[str, Field(description="from submit", max_length=200)],
         seconds: Wait = 20.0,
-    ) -> Answer:
+        max_chars: MaxChars = TEXT_MAX_CHARS,
+    ) -> answers.CommandAnswer:
         """Go on waiting for a command begun by `submit`: its status and output when it has ended,
-        otherwise what it printed last."""
-        return await self._follow(handle, time.monotonic() + bounded_wait(seconds))
+        otherwise what it printed last. Comes back at once when it asks something."""
+        return await self._follow(handle, time.monotonic() + seconds, max_chars)
 
     async def keys(
         self,
         session: SessionName,
         keys: Annotated[
-            list[str],
-            Field(description='named keys in order: "C-c", "Enter", "Up", "Esc", "q", "F5", "M-x"'),
+            list[Annotated[str, Field(min_length=1, max_length=100)]],
+            Field(
+                min_length=1,
+                max_length=_KEYS_MAX,
+                description='named keys in order: "C-c", "Enter", "Up", "Esc", "q", "F5", "M-x"',
+            ),
         ],
-    ) -> Answer:
+    ) -> answers.TypedAnswer:
         """Press keys, for programs that are not a shell prompt: an editor, a pager, a menu, or C-c
         to interrupt. Observe afterwards to see what it did."""
         return await _typed((await self._desk.session(session)).keys(*keys))
@@ -72,7 +85,7 @@ class WriteTools:
         secret: Annotated[
             bool, Field(description="true: you mean to answer a prompt for a secret")
         ] = False,
-    ) -> Answer:
+    ) -> answers.TypedAnswer:
         """Type text and Enter, to answer what a program asks. When it asks for a secret (a
         password; nothing is echoed), do not make one up: hand the session to a person with
         hand_to. Only with `secret` true is text typed there, and then nowhere else: a secret that
@@ -90,7 +103,18 @@ class WriteTools:
             )
         return await _typed(found.type(text, enter=enter, secret=secret))
 
-    async def _follow(self, handle: str, until: float) -> Answer:
+    async def signal(
+        self,
+        session: SessionName,
+        signal: Annotated[SignalName, Field(description="to the foreground program")],
+    ) -> answers.SignalAnswer:
+        """Send a signal to what runs in the foreground of a session: INT to interrupt it, TERM or
+        KILL to end it, STOP and CONT. At its prompt that is the shell itself."""
+        found = await self._desk.session(session)
+        await found.signal(signal)
+        return {"session": found.name, "sent": signal}
+
+    async def _follow(self, handle: str, until: float, max_chars: int) -> answers.CommandAnswer:
         command = self._desk.command(handle)
         try:
             result = await command.result(max(0.0, until - time.monotonic()))
@@ -98,19 +122,31 @@ class WriteTools:
             self._desk.drop(handle)
             raise
         if result is None:
-            text, cut = tail(command.printed())
-            return {
-                "running": True,
-                "begun": command.begun,
-                "handle": handle,
-                "output_so_far": text,
-                "cut_chars": cut,
-            }
+            return await _going_on(command, handle, max_chars)
         self._desk.drop(handle)
-        return _done(result)
+        return _done(result, command, max_chars)
 
 
-async def _typed(typing: Awaitable[int]) -> Answer:
+async def _going_on(command: AgentCommand, handle: str, max_chars: int) -> answers.CommandAnswer:
+    info = await command.session.info()
+    shown: answers.CommandAnswer = {
+        "running": True,
+        "begun": command.begun,
+        "handle": handle,
+        "state": info.state.value,
+        "waits_for": one_line(info.waiting_line) if info.state in ASKING else "",
+    }
+    if command.output_begins is not None:
+        shown["output_begins"] = command.output_begins
+    read = settled(command.printed())
+    if read.full_screen and (screen := await command.session.screen()).alternate:
+        text, cut = tail(screen.text.rstrip(), max_chars)
+        return {**shown, "full_screen_program": True, "screen": text, "cut_chars": cut}
+    text, cut = tail(read.text, max_chars)
+    return {**shown, "output_so_far": text, "cut_chars": cut}
+
+
+async def _typed(typing: Awaitable[int]) -> answers.TypedAnswer:
     """A program that does not read may take the input later, or never."""
     try:
         async with asyncio.timeout(_TYPED_S):
@@ -118,14 +154,15 @@ async def _typed(typing: Awaitable[int]) -> Answer:
     except TimeoutError:
         raise InputUnknown(
             f"the session has not taken it within {_TYPED_S:g} s: the program does not read",
-            hint="it may still be typed; look before you type it again",
+            hint="observe before you type it again: it may still be typed",
         ) from None
     return {"typed": True, "cursor": offset}
 
 
-def _done(result: Result) -> Answer:
-    text, cut = tail(result.output)
-    return {
+def _done(result: Result, command: AgentCommand, max_chars: int) -> answers.CommandAnswer:
+    read = settled(result.output_bytes)
+    text, cut = tail(read.text, max_chars)
+    shown: answers.CommandAnswer = {
         "running": False,
         "status": result.status,
         "output": text,
@@ -135,3 +172,8 @@ def _done(result: Result) -> Answer:
         "directory": result.cwd,
         "journal_seq": result.seq,
     }
+    if command.output_begins is not None:
+        shown["output_begins"] = command.output_begins
+    if read.full_screen:
+        shown["full_screen_program"] = True
+    return shown

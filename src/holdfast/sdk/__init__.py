@@ -15,5 +15,6 @@ Every `hold` verb is built on these, which import nothing they do not need:
     forward.py     ports of a session's programs, on this machine
     prediction/    what a key will show, before its echo is here
     plain_text.py  the text in a stream of terminal output
+    settled_text.py  the same as it reads afterwards: no progress, no full-screen drawing
     identity.py    the actor this program acts as, and the key that proves it
 """

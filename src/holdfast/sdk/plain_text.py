@@ -29,7 +29,7 @@ class PlainText:
         self._held = ""
 
     def feed(self, data: bytes) -> str:
-        text = _without_sequences(self._held + self._decoder.decode(data))
+        text = without_sequences(self._held + self._decoder.decode(data))
         begun = _UNFINISHED.search(text)
         if begun and len(text) - begun.start() <= _UNFINISHED_MAX_CHARS:
             text, self._held = text[: begun.start()], text[begun.start() :]
@@ -37,7 +37,7 @@ class PlainText:
             self._held = ""
         if text.endswith("\r"):
             text, self._held = text[:-1], "\r" + self._held
-        return _lines(text)
+        return plain_lines(text)
 
     def rest(self) -> str:
         """What was held back, when nothing more comes: a line that was begun again and left."""
@@ -61,12 +61,12 @@ def page(data: bytes, *, last: bool) -> tuple[str, int]:
     # Byte by byte: what sequences and lines are made of is never part of another character.
     each = data[: len(data) - len(decoder.getstate()[0])].decode("latin-1")
     end = _cut(each, last=last)
-    text = _without_sequences(data[:end].decode("utf-8", "replace"))
+    text = without_sequences(data[:end].decode("utf-8", "replace"))
     if text.endswith("\r"):
-        line = _without_sequences(each[:end], filler=" ").rfind("\r")
+        line = without_sequences(each[:end], filler=" ").rfind("\r")
         if last or line > 0:
             text, end = text[:-1], line
-    return _lines(text), end
+    return plain_lines(text), end
 
 
 def _cut(text: str, *, last: bool) -> int:
@@ -86,7 +86,7 @@ def _unended(text: str) -> int:
     return begins.start() if begins else len(text)
 
 
-def _without_sequences(text: str, filler: str = "") -> str:
+def without_sequences(text: str, filler: str = "") -> str:
     """In one pass: an end of each string is looked for only where there is one. `filler`: for each
     of their characters, so that the rest stays where it is."""
 
@@ -97,5 +97,6 @@ def _without_sequences(text: str, filler: str = "") -> str:
     return _SEQUENCE.sub(blank, text[:unended]) + _SHORT_SEQUENCE.sub(blank, text[unended:])
 
 
-def _lines(text: str) -> str:
+def plain_lines(text: str) -> str:
+    """With newlines only, and no control characters."""
     return _CONTROLS.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))

@@ -88,12 +88,17 @@ class Executions:
         name = _name(actor, operator, request)
         for execution in (*self._keyed, *self._others):
             if execution.record.name == name:
-                if execution.record.digest != _digest(request.command):
+                if request.command and execution.record.digest != _digest(request.command):
                     raise InvalidArgument(
                         "this key, or number, was used for another command line",
                         hint="a key names one act; take another for another",
                     )
                 return execution
+        if request.key and not request.command:
+            raise InvalidArgument(
+                "no command of this actor is known here by this key",
+                hint="it was not begun, or so many were begun since that it is no longer kept",
+            )
         return None
 
     def begin(self, actor: str, operator: OperatorId, request: m.Exec, offset: int) -> Execution:

@@ -89,7 +89,32 @@ class Running:
 
     def printed(self) -> str:
         """What came of its output so far, as text."""
-        return plain(self._output.all())
+        return plain(self.printed_bytes())
+
+    def printed_bytes(self) -> bytes:
+        """The same as the program wrote it."""
+        return self._output.all()
+
+    @property
+    def printed_from(self) -> int | None:
+        """The session's output offset of the first byte that came; None: nothing has yet."""
+        return self._output.begin
+
+    async def interrupt(self) -> None:
+        """Interrupt it, as ^C does; what it makes of that is its own affair. Nothing happens if it
+        has ended."""
+        await self._signal("INT")
+
+    async def kill(self) -> None:
+        """Kill what it runs in the foreground. Nothing happens if it has ended."""
+        await self._signal("KILL")
+
+    async def _signal(self, name: str) -> None:
+        """The signal goes to whatever is in the foreground: at the prompt that is the shell, which
+        must not get it."""
+        info = await self._session.info()
+        if not self.done and info.state is not SessionState.PROMPT and info.ending is None:
+            await self._session.signal(name)
 
     def forget(self) -> None:
         """Follow it no longer. The command goes on in the session; its key still names it."""
@@ -180,6 +205,7 @@ class _Kept:
     def __init__(self) -> None:
         self._pieces: deque[Piece] = deque()
         self._bytes = 0
+        self.begin: int | None = None
         self._end: int | None = None
         self.count = 0  # pieces there ever were
         self.gaps = 0  # bytes that never came, between two that did
@@ -196,6 +222,7 @@ class _Kept:
         if not data:
             return
         self.gaps += gap
+        self.begin = offset if self.begin is None else self.begin
         self._end = offset + len(data)
         self._pieces.append(Piece(offset, data, gap))
         self._bytes += len(data)

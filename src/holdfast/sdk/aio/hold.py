@@ -7,19 +7,23 @@ async with connect() as hold:
 
 from __future__ import annotations
 
+import asyncio
 import os
-from collections.abc import AsyncGenerator, Generator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Generator, Iterable, Mapping, Sequence
+from contextlib import aclosing
 from typing import Any
 
+from holdfast.model.errors import InvalidArgument, NameTaken
+from holdfast.model.graph import Process
 from holdfast.model.info import HostInfo, SessionInfo
 from holdfast.model.limits import RECONNECT_DEADLINE_S
 from holdfast.model.size import Size
-from holdfast.model.state import Level
+from holdfast.model.state import Ending, Level, SessionState
 from holdfast.sdk import events as ev
 from holdfast.sdk import identity
 from holdfast.sdk.aio.driver import HostLink
 from holdfast.sdk.aio.session import Session, size_of
-from holdfast.sdk.aio.values import HostPeer
+from holdfast.sdk.aio.values import HostPeer, StateName
 from holdfast.sdk.aio.watch import EventStream
 from holdfast.sdk.connection import target_host
 from holdfast.sdk.reach import machines
@@ -65,16 +69,25 @@ class Hold:
         user: str = "",
         predecessor: str = "",
         with_keys: bool = False,
+        extra_env: Mapping[str, str] | None = None,
+        exist_ok: bool = False,
     ) -> Session:
         """Start a session; an empty `argv` is your login shell. `env` is all of its environment;
-        None: this program's own, when the host is on this machine. Not repeated when the
-        connection is lost: it might start two, so HostLost says to look first."""
+        None: this program's own, when the host is on this machine; `extra_env` is added to it.
+        `exist_ok`: a live session that has the `name` already is given instead, whatever it runs.
+        Not repeated when the connection is lost: it might start two, so HostLost says to look
+        first."""
+        if exist_ok and not name:
+            raise InvalidArgument(
+                "exist_ok needs a name", hint="without one every call starts another session"
+            )
+        environment = self._environment() if env is None else dict(env)
         request = m.Run(
             0,
             tuple(argv),
             name,
             cwd,
-            self._environment() if env is None else dict(env),
+            environment | dict(extra_env or {}),
             None if size is None else size_of(size),
             user,
             None if level is None else Level(level),
@@ -84,16 +97,53 @@ class Hold:
             rehomeable,
             with_keys,
         )
-        return Session(self._link, (await self._link.ask(request, m.Shown, once=True)).info)
+        try:
+            return Session(self._link, (await self._link.ask(request, m.Shown, once=True)).info)
+        except NameTaken:
+            if not exist_ok:
+                raise
+            return await self.session(name)
+
+    @property
+    def is_here(self) -> bool:
+        """Whether the host is on this machine."""
+        return self._link.is_here
 
     def _environment(self) -> dict[str, str]:
         """Of this program, unless the host is somewhere else: there it means nothing."""
         return dict(os.environ) if self._link.is_here else {}
 
-    def events(self, session: str = "") -> AsyncGenerator[ev.Event, None]:
-        """What happens to all sessions you may see, or to the one of this id: see
-        `holdfast.events`. The present state of each comes first."""
-        return EventStream(self._link, session).events()
+    async def events(self, session: str = "") -> AsyncGenerator[ev.Event, None]:
+        """What happens to all sessions you may see, or to one, by its name or id: see
+        `holdfast.events`. The present state of each comes first. Raises NoSuchSession."""
+        of = (await self.session(session)).id if session else ""
+        async with aclosing(EventStream(self._link, of).events()) as stream:
+            async for event in stream:
+                yield event
+
+    async def wait_any(
+        self,
+        sessions: Iterable[Session],
+        *,
+        state: StateName | Iterable[StateName] = (),
+        text: str = "",
+        ended: bool = False,
+        timeout: float | None = None,
+    ) -> tuple[Session, SessionState | str | Process | Ending]:
+        """Wait for one of several sessions, as `Session.wait_for` does for one; gives the first,
+        and what was found. Raises what that raises."""
+        what: dict[str, Any] = {"state": state, "text": text, "ended": ended, "timeout": timeout}
+        waits = {asyncio.ensure_future(each.wait_for(**what)): each for each in sessions}
+        if not waits:
+            raise InvalidArgument("there is no session to wait for")
+        try:
+            done, _ = await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+            first = next(each for each in waits if each in done)
+            return waits[first], first.result()
+        finally:
+            for each in waits:
+                each.cancel()
+            await asyncio.gather(*waits, return_exceptions=True)
 
     async def host_info(self) -> HostInfo:
         """What the host is and can do."""

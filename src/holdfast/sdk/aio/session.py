@@ -10,7 +10,8 @@ import asyncio
 import re
 import secrets
 import signal as signals
-from collections.abc import AsyncGenerator, Awaitable, Iterable
+from collections.abc import AsyncGenerator, Awaitable, Iterable, Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, TypeVar, overload
 
 from holdfast.model.errors import (
@@ -18,6 +19,7 @@ from holdfast.model.errors import (
     HostLost,
     InputUnknown,
     InvalidArgument,
+    SessionBusy,
     SessionEnded,
     TimedOut,
     session_over,
@@ -30,8 +32,18 @@ from holdfast.model.turn_info import Handoff, Receipt
 from holdfast.sdk import events as ev
 from holdfast.sdk.aio.command_run import Running, run_at_prompt
 from holdfast.sdk.aio.driver import HostLink
+from holdfast.sdk.aio.shell_line import below_shell
 from holdfast.sdk.aio.turn import HeldTurns, Turn
-from holdfast.sdk.aio.values import Cursor, LiveGraph, Piece, Refusal, Result, Screen, TurnState
+from holdfast.sdk.aio.values import (
+    Cursor,
+    LiveGraph,
+    Piece,
+    Refusal,
+    Result,
+    Screen,
+    StateName,
+    TurnState,
+)
 from holdfast.sdk.aio.watch import EventStream
 from holdfast.sdk.client_core import client_machine, text_wait
 from holdfast.sdk.client_core.event_reader import wait_for_state
@@ -45,6 +57,7 @@ if TYPE_CHECKING:
     from holdfast.journal.entries import Entry
 
 T = TypeVar("T")
+_BUSY_S = 0.2  # before a busy shell is tried again: it may be at its prompt and yet refuse
 
 
 class Session:
@@ -75,6 +88,9 @@ class Session:
         intent: str = "",
         timeout: float | None = None,
         raises: bool = True,
+        cwd: str = "",
+        env: Mapping[str, str] | None = None,
+        wait_prompt: float = 0.0,
     ) -> Result:
         """Run one command line in the session's own shell, which must be at its prompt, and wait
         for its end.
@@ -87,9 +103,16 @@ class Session:
 
         `timeout`: seconds to wait. TimedOut says that the command goes on.
 
-        `raises=False`: what the host refuses is given as `Result.refused` instead of an error."""
+        `raises=False`: what the host refuses is given as `Result.refused` instead of an error.
+
+        `cwd`, `env`: for this command only: it runs in a shell below the session's own, so that
+        directory, variables and options of that one stay as they are.
+
+        `wait_prompt`: seconds to wait for the prompt if something else runs there."""
         try:
-            running = await self.start(command, key=key, intent=intent)
+            running = await self.start(
+                command, key=key, intent=intent, cwd=cwd, env=env, wait_prompt=wait_prompt
+            )
         except InputUnknown:
             raise
         except HoldfastError as error:
@@ -102,11 +125,45 @@ class Session:
         finally:
             running.forget()
 
-    async def start(self, command: str, *, key: str = "", intent: str = "") -> Running:
+    async def start(
+        self,
+        command: str,
+        *,
+        key: str = "",
+        intent: str = "",
+        cwd: str = "",
+        env: Mapping[str, str] | None = None,
+        wait_prompt: float = 0.0,
+    ) -> Running:
         """Begin one command line, as `submit`, and give a handle on it as soon as the shell has
         begun it. Its output can be read as it comes."""
-        async with self._held_turns.writing():
-            return await run_at_prompt(self, self._link, self._inputs, command, key, intent)
+        if cwd or env:
+            command = below_shell(command, cwd, env or {}, fish=self.found.shell == "fish")
+        until = asyncio.get_running_loop().time() + wait_prompt
+        while True:
+            try:
+                async with self._held_turns.writing():
+                    return await run_at_prompt(self, self._link, self._inputs, command, key, intent)
+            except SessionBusy:
+                left = until - asyncio.get_running_loop().time()
+                if left <= 0:
+                    raise
+            with suppress(TimedOut):  # the next refusal says what is the matter
+                await self.wait_for(state=SessionState.PROMPT, timeout=left)
+            await asyncio.sleep(min(left, _BUSY_S))
+
+    async def running(self, key: str) -> Running:
+        """A handle on the command that this actor began under a key, also by another program, and
+        also when it has ended; nothing is run. Raises InvalidArgument if the host knows none."""
+        if not key:
+            raise InvalidArgument("a key is needed", hint="give submit or start one")
+        running = Running(self._link, self._inputs, self, "", key, "")
+        try:
+            await running.begun()
+        except asyncio.CancelledError:
+            running.forget()
+            raise
+        return running
 
     # -- input ----------------------------------------------------------------------------------
 
@@ -168,7 +225,7 @@ class Session:
 
     @overload
     async def wait_for(
-        self, *, state: str | Iterable[str], timeout: float | None = None
+        self, *, state: StateName | Iterable[StateName], timeout: float | None = None
     ) -> SessionState: ...
     @overload
     async def wait_for(
@@ -182,7 +239,7 @@ class Session:
     async def wait_for(
         self,
         *,
-        state: str | Iterable[str] = (),
+        state: StateName | Iterable[StateName] = (),
         text: str | re.Pattern[str] = "",
         port: int = 0,
         ended: bool = False,
@@ -190,8 +247,9 @@ class Session:
         timeout: float | None = None,
     ) -> SessionState | str | Process | Ending:
         """Wait for one thing and give it back: a state or one of several ("prompt", "input",
-        "secret", ...); a text on the screen or printed later (a regular expression, by lines; with
-        `since` only in the output from there on); a process that listens on a port; its end.
+        "secret", ...); a text on the screen or printed later (a regular expression in RE2's
+        syntax, by lines; a compiled one of `re` is used as it is, and may block; with `since` only
+        in the output from there on); a process that listens on a port; its end.
 
         Raises TimedOut after `timeout` seconds, and SessionEnded when it ends before that
         (SessionLost, which is one, when it was lost)."""
@@ -200,7 +258,8 @@ class Session:
         if text:
             wanted = text_wait.pattern(text) if isinstance(text, str) else text
             found = text_wait.wait_for_text(self._link, self.id, wanted, since, observe=False)
-            return await _within(found, timeout, f"{wanted.pattern!r} in {self.name}")
+            said = text if isinstance(text, str) else text.pattern
+            return await _within(found, timeout, f"{said!r} in {self.name}")
         if port:
             listening = _listener(self, port)
             what = f"a process of {self.name} that listens on {port}"

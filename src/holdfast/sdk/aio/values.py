@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from holdfast.model.graph import Graph, Process
 from holdfast.model.record import Record
 from holdfast.model.size import Size
+from holdfast.model.state import SessionState
 from holdfast.model.turn_info import TurnInfo
 from holdfast.sdk.client_core.output_reader import Piece as Piece
 from holdfast.sdk.plain_text import plain
+
+# What is waited for: a state, by its name or as the enum's member.
+StateName = (
+    Literal["working", "prompt", "input", "secret", "stopped", "halted", "ended", "lost"]
+    | SessionState
+)
 
 
 class Refusal(Record):

@@ -21,7 +21,7 @@ from holdfast.model.info import SessionInfo
 from holdfast.model.limits import RECONNECT_DEADLINE_S
 from holdfast.model.state import Ending, SessionState
 from holdfast.sdk.aio import command_run, hold, session, turn
-from holdfast.sdk.aio.values import HostPeer
+from holdfast.sdk.aio.values import HostPeer, StateName
 from holdfast.sdk.blocking.face import Face, LoopThread, iterates, waits, waits_for
 
 
@@ -77,6 +77,8 @@ class Running(Face[command_run.Running]):
 
     result = waits(command_run.Running.result)
     output = iterates(command_run.Running.output)
+    interrupt = waits(command_run.Running.interrupt)
+    kill = waits(command_run.Running.kill)
 
     @property
     def command(self) -> str:
@@ -103,6 +105,15 @@ class Running(Face[command_run.Running]):
         """What came of its output so far, as text."""
         return self._of.printed()
 
+    def printed_bytes(self) -> bytes:
+        """The same as the program wrote it."""
+        return self._of.printed_bytes()
+
+    @property
+    def printed_from(self) -> int | None:
+        """The session's output offset of the first byte that came; None: nothing has yet."""
+        return self._of.printed_from
+
     def forget(self) -> None:
         """Follow it no longer. The command goes on in the session; its key still names it."""
         self._thread.call(self._of.forget)
@@ -114,6 +125,7 @@ class Session(Face[session.Session]):
     info = waits(session.Session.info)
     submit = waits(session.Session.submit)
     start = waits_for(Running, session.Session.start)
+    running = waits_for(Running, session.Session.running)
     type = waits(session.Session.type)
     type_bytes = waits(session.Session.type_bytes)
     keys = waits(session.Session.keys)
@@ -157,7 +169,7 @@ class Session(Face[session.Session]):
     # An overloaded method: its signatures cannot be carried over.
     @overload
     def wait_for(
-        self, *, state: str | Iterable[str], timeout: float | None = None
+        self, *, state: StateName | Iterable[StateName], timeout: float | None = None
     ) -> SessionState: ...
     @overload
     def wait_for(
@@ -169,8 +181,9 @@ class Session(Face[session.Session]):
     def wait_for(self, *, ended: bool, timeout: float | None = None) -> Ending: ...
     def wait_for(self, **wanted: Any) -> SessionState | str | Process | Ending:
         """Wait for one thing and give it back: a state or one of several ("prompt", "input",
-        "secret", ...); a text on the screen or printed later (a regular expression, by lines; with
-        `since` only in the output from there on); a process that listens on a port; its end."""
+        "secret", ...); a text on the screen or printed later (a regular expression in RE2's
+        syntax, by lines; with `since` only in the output from there on); a process that listens on
+        a port; its end."""
         found: SessionState | str | Process | Ending
         found = self._thread.wait(self._of.wait_for(**wanted))
         return found
@@ -186,9 +199,31 @@ class Hold(Face[hold.Hold]):
     events = iterates(hold.Hold.events)
     host_info = waits(hold.Hold.host_info)
 
+    def wait_any(
+        self,
+        sessions: Iterable[Session],
+        *,
+        state: StateName | Iterable[StateName] = (),
+        text: str = "",
+        ended: bool = False,
+        timeout: float | None = None,
+    ) -> tuple[Session, SessionState | str | Process | Ending]:
+        """Wait for one of several sessions, as `Session.wait_for` does for one; gives the first,
+        and what was found."""
+        faces = {each._of: each for each in sessions}
+        first, found = self._thread.wait(
+            self._of.wait_any(faces, state=state, text=text, ended=ended, timeout=timeout)
+        )
+        return faces[first], found
+
     @property
     def host(self) -> HostPeer:
         return self._of.host
+
+    @property
+    def is_here(self) -> bool:
+        """Whether the host is on this machine."""
+        return self._of.is_here
 
     def __enter__(self) -> Self:
         return self

@@ -3,11 +3,12 @@
 Both, because each alone misses something. A line that scrolls by is never seen on a screen looked
 at now and then; what a full-screen program shows is never in its output as readable text. So new
 output is searched as it comes, and the screen again whenever the output pauses.
+
+A regular expression may come from anybody, and the output from any program. RE2 takes time in
+proportion to the text; Python's own engine can take for ever (`(a+)+$`), with the event loop in it.
 """
 
 from __future__ import annotations
-
-import re
 
 from holdfast.model.errors import InvalidArgument, session_over
 from holdfast.sdk.client_core.client_machine import ask
@@ -18,24 +19,44 @@ from holdfast.wire.messages import session as m
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Protocol
+
     from holdfast.sdk.client_core.client_io import ClientIo
+
+    class TextMatch(Protocol):
+        def group(self) -> str: ...
+
+    class TextPattern(Protocol):
+        """What is looked for: an expression of RE2, or a compiled one of the caller's own."""
+
+        def search(self, string: str) -> TextMatch | None: ...
+
 
 _KEPT_CHARS = 16 << 10  # of what was printed: a match may begin this far back
 
 
-def pattern(text: str) -> re.Pattern[str]:
-    """A regular expression; `^` and `$` match at lines."""
+def pattern(text: str) -> TextPattern:
+    """A regular expression in RE2's syntax; `^` and `$` match at lines."""
+    import re2  # here: few commands need it
+
+    options = re2.Options()
+    options.log_errors = False
     try:
-        return re.compile(text, re.MULTILINE)
-    except re.error as error:
+        found: TextPattern = re2.compile(f"(?m){text}", options)
+        return found
+    except re2.error as error:
+        why = error.args[0] if error.args else ""
+        if isinstance(why, bytes):
+            why = why.decode(errors="replace")
         raise InvalidArgument(
-            f"not a regular expression: {text[:80]!r}: {error}",
-            hint=r"escape special characters with \, as in 1\+1",
+            f"not a regular expression: {text[:80]!r}: {why}",
+            hint=r"escape special characters with \, as in 1\+1; there is no look-ahead, "
+            "look-behind or back reference",
         ) from error
 
 
 async def wait_for_text(
-    io: ClientIo, session: str, wanted: re.Pattern[str], since: int | None, *, observe: bool = True
+    io: ClientIo, session: str, wanted: TextPattern, since: int | None, *, observe: bool = True
 ) -> str:
     """The text that matched. With `since`: only in the output from there on."""
     look = since is None

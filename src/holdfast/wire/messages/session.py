@@ -181,7 +181,8 @@ class Exec(Request, tag="exec"):
 
     session: str
     seq: int  # number of this input, see *Input*
-    command: str  # one command line, not blank
+    # one command line, not blank; empty with a `key`: join the command of that key, run nothing
+    command: str
     # names this command: the same key again runs nothing and joins the first; at most
     # `EXEC_KEY_MAX_CHARS`
     key: str = ""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import time
 
 from holdfast.cli.arguments import Options, Parser, count, seconds, verb_parser
@@ -12,6 +11,10 @@ from holdfast.sdk.client import Host
 from holdfast.sdk.client_core.client_machine import finish
 from holdfast.sdk.client_core.event_reader import wait_for_state
 from holdfast.wire.messages import session as m
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from holdfast.sdk.client_core.text_wait import TextPattern
 
 SUMMARY = "wait for a prompt, a question, a text or the end of a session"
 
@@ -70,7 +73,7 @@ def run(options: Options) -> int:
     return 0
 
 
-def _checked(wanted: str) -> re.Pattern[str] | None:
+def _checked(wanted: str) -> TextPattern | None:
     """The text to wait for; None: a state. A mistake is reported before anything is waited for."""
     if wanted.startswith("text:"):
         from holdfast.sdk.client_core.text_wait import pattern
@@ -83,7 +86,7 @@ def _checked(wanted: str) -> re.Pattern[str] | None:
     return None
 
 
-def _for_text(host: Host, options: Options, regex: re.Pattern[str], deadline: float | None) -> None:
+def _for_text(host: Host, options: Options, regex: TextPattern, deadline: float | None) -> None:
     from holdfast.sdk.client_core.text_wait import wait_for_text
 
     info = host.show(options.session)

@@ -1,0 +1,218 @@
+"""What each tool answers. The output schemas that clients are given are made from these types.
+
+Every key may be absent: a refusal has only `refused`, and what is empty or does not apply is left
+out of some answers, because every character of an answer is read by a model.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+from typing_extensions import TypedDict  # pydantic needs this one before Python 3.12
+
+StateName = Literal["working", "prompt", "input", "secret", "stopped", "halted", "ended", "lost"]
+
+
+class RefusalAnswer(TypedDict, total=False):
+    """Why something was not done."""
+
+    code: Annotated[str, Field(description="stable, for programs")]
+    message: str
+    retryable: Annotated[bool, Field(description="the same call may succeed later")]
+    what_to_do: Annotated[str, Field(description="the next step")]
+    ending: Annotated[dict[str, Any], Field(description="of a lost session: why, what follows it")]
+
+
+class RefusableAnswer(TypedDict, total=False):
+    refused: RefusalAnswer
+
+
+class CommandRow(TypedDict):
+    command: str
+    by: Annotated[str, Field(description="who pressed Enter; empty when nobody did")]
+    status: Annotated[int | None, Field(description="null while it runs")]
+    directory: str
+    seconds: float | None
+
+
+class SessionRow(TypedDict, total=False):
+    name: str
+    id: str
+    state: StateName
+    waits_for: Annotated[str, Field(description="the prompt that it shows")]
+    turn_holder: Annotated[str, Field(description="empty: the turn is free")]
+    operators: Annotated[int, Field(description="how many are attached")]
+    directory: str
+    command: Annotated[str, Field(description="what the session was started with")]
+    last_command: CommandRow | None
+    labels: list[str]
+    age_s: int
+    ending: Annotated[dict[str, Any], Field(description="how it ended, or why it was lost")]
+    note: Annotated[str, Field(description="what an ending means for you")]
+
+
+class SessionsAnswer(RefusableAnswer, total=False):
+    sessions: list[SessionRow]
+    left_out: int
+
+
+class TurnRow(TypedDict):
+    holder: Annotated[str, Field(description="empty: the turn is free")]
+    yours: bool
+    waiting: list[str]
+
+
+class CursorRow(TypedDict):
+    col: int
+    row: int
+
+
+class PresentAnswer(RefusableAnswer, total=False):
+    """What most answers say of the session."""
+
+    session: str
+    state: StateName
+    waits_for: Annotated[str, Field(description="the prompt that it shows")]
+    turn: TurnRow
+    ending: Annotated[dict[str, Any], Field(description="how it ended, or why it was lost")]
+
+
+class ObserveAnswer(PresentAnswer, total=False):
+    cursor: Annotated[int, Field(description="give it as `since`, or as an offset to read from")]
+    changed: bool
+    screen: Annotated[str, Field(description="the screen as text")]
+    changed_rows: Annotated[
+        dict[str, str], Field(description="of a full-screen program: rows that changed, from 0")
+    ]
+    printed: Annotated[str, Field(description="what was printed since")]
+    printed_lost_bytes: Annotated[int, Field(description="before it, left out")]
+    cut_chars: Annotated[int, Field(description="left out at the beginning of the text")]
+    size: str
+    title: str
+    cursor_position: CursorRow
+    full_screen_program: bool
+
+
+class PageAnswer(RefusableAnswer, total=False):
+    text: str
+    next: Annotated[int, Field(description="the offset to go on from")]
+    more: Annotated[bool, Field(description="more has been printed already")]
+    lost_bytes: Annotated[int, Field(description="before the text, no longer held")]
+    full_screen_program: Annotated[
+        bool, Field(description="its drawing was left out: observe gives the screen")
+    ]
+
+
+class ProcessRow(TypedDict):
+    pid: Annotated[int, Field(description="as programs in the session see it")]
+    host_pid: Annotated[int, Field(description="as the host sees it")]
+    parent: Annotated[int, Field(description="a pid in the session; 0: not in it")]
+    command: str
+    directory: str
+    state: str
+    waits_for: str
+    listens: list[str]
+
+
+class GraphAnswer(RefusableAnswer, total=False):
+    processes: list[ProcessRow]
+    left_out: int
+    ports: Annotated[dict[str, int], Field(description="TCP port: pid of the listener")]
+    port: int
+    listening: bool
+    owner: ProcessRow | None
+
+
+TurnMoveRow = TypedDict("TurnMoveRow", {"step": str, "from": str, "to": str, "reason": str})
+
+
+class CatchUpAnswer(RefusableAnswer, total=False):
+    journal_records: Annotated[list[int], Field(description="first and last")]
+    commands: list[CommandRow]
+    commands_left_out: int
+    own_commands: Annotated[int, Field(description="yours, not listed")]
+    turn_moves: list[TurnMoveRow]
+    directory: str
+    changes: list[dict[str, Any]]
+    changes_left_out: int
+    changes_known: bool
+    jobs: list[str]
+    jobs_left_out: int
+    text_at_the_prompt: str
+    text_known: bool
+    cut_chars: int
+    typed_by: list[str]
+    writes_refused: int
+    halted: bool
+
+
+class WaitAnswer(PresentAnswer, total=False):
+    happened: bool
+    line: Annotated[str, Field(description="the text that matched")]
+    owner: ProcessRow
+
+
+class OperatorRow(TypedDict):
+    name: str
+    client: Annotated[str, Field(description="the program")]
+    only_watches: bool
+    holds_turn: bool
+    waits_for_turn: bool
+    since_s: int
+
+
+class OperatorsAnswer(RefusableAnswer, total=False):
+    operators: list[OperatorRow]
+    left_out: int
+    turn: TurnRow
+
+
+class CommandAnswer(RefusableAnswer, total=False):
+    running: Annotated[bool, Field(description="it goes on; ask again with the handle")]
+    begun: Annotated[bool, Field(description="the shell has begun it")]
+    handle: Annotated[str, Field(description="ask `result` with it")]
+    state: Annotated[StateName, Field(description="of the session, while the command runs")]
+    waits_for: Annotated[str, Field(description="what the program asks; answer it")]
+    status: int | None
+    output: str
+    output_so_far: str
+    screen: Annotated[str, Field(description="of a full-screen program, in place of its output")]
+    full_screen_program: bool
+    cut_chars: Annotated[int, Field(description="left out at the beginning of the output")]
+    output_begins: Annotated[
+        int, Field(description="offset for read_output, to read all of the output in pages")
+    ]
+    lost_bytes: int
+    seconds: float
+    directory: str
+    journal_seq: int
+
+
+class TypedAnswer(RefusableAnswer, total=False):
+    typed: bool
+    cursor: Annotated[int, Field(description="what is printed in answer comes behind it")]
+
+
+class TurnAnswer(RefusableAnswer, total=False):
+    yours: bool
+    holder: str
+    waiting: list[str]
+    policy: str
+
+
+class StartAnswer(RefusableAnswer, total=False):
+    session: str
+    id: str
+    state: StateName
+    existed: Annotated[bool, Field(description="a session of this name was there already")]
+
+
+class EndAnswer(RefusableAnswer, total=False):
+    session: str
+    ending: dict[str, Any]
+
+
+class SignalAnswer(RefusableAnswer, total=False):
+    session: str
+    sent: str

@@ -1,0 +1,156 @@
+"""The Python SDK's conveniences for commands and several sessions, against a real host."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from contextlib import aclosing
+from pathlib import Path
+
+import pytest
+
+import holdfast
+from holdfast import blocking, errors, events
+from holdfast.sdk.aio.shell_line import below_shell
+from process.commanding import Hold
+from process.sdking import PATIENCE_S, reached, run, shell
+
+
+def test_a_session_that_exists_is_given_if_one_says_so(host_home: Hold) -> None:
+    async def work() -> None:
+        async with reached(host_home) as hold:
+            first = await hold.run(["cat"], name="one-only", env={}, extra_env={"A": "b"})
+            again = await hold.run(["cat"], name="one-only", exist_ok=True)
+            assert again.id == first.id
+            with pytest.raises(errors.NameTaken):
+                await hold.run(["cat"], name="one-only")
+            with pytest.raises(errors.InvalidArgument):
+                await hold.run(["cat"], exist_ok=True)
+
+    run(work())
+
+
+def test_a_directory_and_variables_are_for_one_command_only(
+    host_home: Hold, tmp_path: Path
+) -> None:
+    there = tmp_path / "it's here"
+    there.mkdir()
+
+    async def work() -> None:
+        async with reached(host_home) as hold:
+            session = await shell(hold, "below")
+            before = (await session.submit("pwd")).output
+            given = await session.submit(
+                'pwd; echo "$V" # x', cwd=str(there), env={"V": "a 'b' \\ $c"}
+            )
+            assert (given.output, given.status) == (f"{there}\na 'b' \\ $c\n", 0)
+            assert (await session.submit('pwd; echo "<$V>"')).output == f"{before}<>\n"
+            assert (await session.submit("true", cwd="/not/there")).status != 0
+            with pytest.raises(errors.InvalidArgument):
+                await session.submit("true", env={"A B": ""})
+
+    run(work())
+
+
+def test_the_line_for_fish_quotes_as_fish_reads() -> None:
+    line = below_shell("echo 'a\\b'", "/x y", {"V": "it's"}, fish=True)
+    assert line == "env -C '/x y' V='it\\'s' fish -c 'echo \\'a\\\\b\\''"
+
+
+def test_a_busy_shell_is_waited_for_if_one_says_so(host_home: Hold, tmp_path: Path) -> None:
+    gate = tmp_path / "gate"
+    os.mkfifo(gate)
+
+    async def work() -> None:
+        async with reached(host_home) as hold:
+            session = await shell(hold, "queued")
+            slow = await session.start(f"cat {gate}")
+            with pytest.raises(errors.SessionBusy):
+                await session.submit("true")
+            queued = asyncio.ensure_future(session.submit("echo then", wait_prompt=PATIENCE_S))
+            await asyncio.to_thread(gate.write_text, "")
+            assert (await queued).output == "then\n"
+            assert (await slow.result(PATIENCE_S)).status == 0
+
+    run(work())
+
+
+@pytest.mark.requirement("G4")
+def test_a_command_is_found_again_by_its_key_alone(host_home: Hold, tmp_path: Path) -> None:
+    gate = tmp_path / "gate"
+    os.mkfifo(gate)
+
+    async def work() -> None:
+        async with reached(host_home) as hold:
+            await (await shell(hold, "found-again")).start(f"cat {gate}; (exit 4)", key="k")
+        async with reached(host_home) as hold:
+            session = await hold.session("found-again")
+            running = await session.running("k")
+            assert not running.done
+            await asyncio.to_thread(gate.write_text, "a word\n")
+            assert (await running.result(PATIENCE_S)).status == 4
+            again = await (await session.running("k")).result(PATIENCE_S)
+            assert (again.status, again.output) == (4, "a word\n")
+            with pytest.raises(errors.InvalidArgument, match="no command"):
+                await session.running("never")
+
+    run(work())
+
+
+def test_a_running_command_is_interrupted_and_killed_and_its_shell_is_not(host_home: Hold) -> None:
+    async def work() -> None:
+        async with reached(host_home) as hold:
+            session = await shell(hold, "stopped-short")
+            for stop, status in (("interrupt", 130), ("kill", 137)):
+                running = await session.start("sleep 1000")
+                await session.wait_for(state="working", timeout=PATIENCE_S)
+                while not any("sleep" in each.name for each in (await session.graph()).processes):
+                    await asyncio.sleep(0.01)
+                await getattr(running, stop)()
+                assert (await running.result(PATIENCE_S)).status == status
+                await getattr(running, stop)()  # it has ended: nothing happens
+            assert (await session.submit("echo alive")).output == "alive\n"
+
+    run(work())
+
+
+def test_the_first_of_several_sessions_is_waited_for(host_home: Hold) -> None:
+    async def work() -> None:
+        async with reached(host_home) as hold:
+            both = [await shell(hold, name) for name in ("first-of", "second-of")]
+            waiting = asyncio.ensure_future(hold.wait_any(both, text="^ready$", timeout=PATIENCE_S))
+            await both[1].submit("echo ready")
+            found, text = await waiting
+            assert found is both[1] and text == "ready"
+            with pytest.raises(errors.TimedOut):
+                await hold.wait_any(both, state="secret", timeout=0.1)
+
+    run(work())
+
+
+def test_events_of_one_session_are_had_by_its_name_or_it_is_said_that_there_is_none(
+    host_home: Hold,
+) -> None:
+    async def work() -> None:
+        async with reached(host_home) as hold:
+            session = await shell(hold, "eventful")
+            async with aclosing(hold.events("eventful")) as stream:
+                first = await anext(stream)
+                assert isinstance(first, events.StateChanged) and first.session == session.id
+            with pytest.raises(errors.NoSuchSession):
+                await anext(hold.events("not-there"))
+
+    run(work())
+
+
+def test_the_types_of_what_is_given_are_public() -> None:
+    for name in ("SessionInfo", "Process", "LiveGraph", "TurnState", "Ending", "SessionState"):
+        assert isinstance(getattr(holdfast, name), type)
+
+
+def test_the_blocking_face_waits_for_several_too(host_home: Hold) -> None:
+    with blocking.connect(f"{host_home.home}/run/hold.sock") as hold:
+        one = hold.run(["cat"], name="waited-blocking")
+        one.type("", enter=False)
+        found, state = hold.wait_any([one], state=("input", "working"), timeout=PATIENCE_S)
+        assert found is one and state in ("input", "working")
