@@ -413,3 +413,38 @@ def test_exec_says_when_the_command_line_is_not_complete(host_home: Hold) -> Non
         "invalid_argument", "exec", "incomplete", "--", "echo 'unclosed"
     )
     assert host_home.ok("exec", "incomplete", "--", "echo fine") == "fine\n"
+
+
+def test_hold_version_prints_the_version(fresh_home: Hold) -> None:
+    assert fresh_home.ok("version") == fresh_home.ok("--version")
+
+
+def test_fish_completes_values_of_options_and_no_files_with_them(host_home: Hold) -> None:
+    import shutil
+
+    if shutil.which("fish") is None:
+        pytest.skip("fish is not installed")
+    script = subprocess.run([HOLD, "completion", "fish"], capture_output=True, timeout=30).stdout
+    ask = b"complete -C 'hold wait x --for '\necho ==\ncomplete -C 'hold run --level '\n"
+    done = subprocess.run(
+        ["fish", "--no-config"], input=script + ask, env=host_home.env, cwd="/",
+        capture_output=True, timeout=30,
+    )  # fmt: skip
+    states, levels = (
+        {line.split("\t")[0] for line in part.splitlines()}
+        for part in done.stdout.decode().split("==\n")
+    )
+    assert states == {"prompt", "input", "secret", "stopped", "exit", "text:"}
+    assert levels == {"plain", "contained", "movable"}
+
+
+def test_export_to_standard_output_is_the_cast_alone(host_home: Hold, tmp_path: Path) -> None:
+    host_home.ok("run", "-d", "--name", "piped", "--", "sh", "-c", "echo cast; exec cat")
+    host_home.ok("wait", "piped", "--for", "text:cast", "--timeout", "30")
+    done = subprocess.run(
+        [HOLD, "export", "piped", "-o", "-"], cwd=tmp_path, env=host_home.env,
+        capture_output=True, text=True, timeout=30,
+    )  # fmt: skip
+    assert done.returncode == 0, done
+    assert json.loads(done.stdout.splitlines()[0])["version"] == 3
+    assert "cast" in done.stdout and list(tmp_path.iterdir()) == []
