@@ -448,3 +448,29 @@ def test_export_to_standard_output_is_the_cast_alone(host_home: Hold, tmp_path: 
     assert done.returncode == 0, done
     assert json.loads(done.stdout.splitlines()[0])["version"] == 3
     assert "cast" in done.stdout and list(tmp_path.iterdir()) == []
+
+
+def test_a_hung_daemon_is_named_by_doctor_and_replaced_by_restart(fresh_home: Hold) -> None:
+    fresh_home.ok("up", "-d")
+    fresh_home.shell("through")
+    shell = fresh_home.json("show", "through")["pid"]
+    hung = fresh_home.json("daemon", "status")["daemon_pid"]
+    os.kill(hung, signal.SIGSTOP)
+    seen = fresh_home("doctor")
+    assert seen.returncode == 1
+    assert f"daemon {hung} hangs" in seen.stdout and "host.log" in seen.stdout
+    done = fresh_home("daemon", "restart", "--json")
+    assert "does not answer" in done.stderr
+    restarted = json.loads(done.stdout)
+    assert restarted["old_pid"] == hung != restarted["new_pid"]
+    assert fresh_home.json("show", "through")["pid"] == shell
+    assert fresh_home.ok("exec", "through", "--", "echo here").strip() == "here"
+
+
+def test_daemon_restart_says_that_the_configuration_is_wrong(fresh_home: Hold) -> None:
+    fresh_home.ok("up", "-d")
+    with open(f"{fresh_home.home}/config.toml", "w") as config:
+        config.write("rign_bytes = 3\n")
+    done = fresh_home("daemon", "restart")
+    assert done.returncode == 78
+    assert "unknown setting 'rign_bytes'" in done.stderr
