@@ -413,3 +413,64 @@ def test_exec_says_when_the_command_line_is_not_complete(host_home: Hold) -> Non
         "invalid_argument", "exec", "incomplete", "--", "echo 'unclosed"
     )
     assert host_home.ok("exec", "incomplete", "--", "echo fine") == "fine\n"
+
+
+def test_hold_version_prints_the_version(fresh_home: Hold) -> None:
+    assert fresh_home.ok("version") == fresh_home.ok("--version")
+
+
+def test_fish_completes_values_of_options_and_no_files_with_them(host_home: Hold) -> None:
+    import shutil
+
+    if shutil.which("fish") is None:
+        pytest.skip("fish is not installed")
+    script = subprocess.run([HOLD, "completion", "fish"], capture_output=True, timeout=30).stdout
+    ask = b"complete -C 'hold wait x --for '\necho ==\ncomplete -C 'hold run --level '\n"
+    done = subprocess.run(
+        ["fish", "--no-config"], input=script + ask, env=host_home.env, cwd="/",
+        capture_output=True, timeout=30,
+    )  # fmt: skip
+    states, levels = (
+        {line.split("\t")[0] for line in part.splitlines()}
+        for part in done.stdout.decode().split("==\n")
+    )
+    assert states == {"prompt", "input", "secret", "stopped", "exit", "text:"}
+    assert levels == {"plain", "contained", "movable"}
+
+
+def test_export_to_standard_output_is_the_cast_alone(host_home: Hold, tmp_path: Path) -> None:
+    host_home.ok("run", "-d", "--name", "piped", "--", "sh", "-c", "echo cast; exec cat")
+    host_home.ok("wait", "piped", "--for", "text:cast", "--timeout", "30")
+    done = subprocess.run(
+        [HOLD, "export", "piped", "-o", "-"], cwd=tmp_path, env=host_home.env,
+        capture_output=True, text=True, timeout=30,
+    )  # fmt: skip
+    assert done.returncode == 0, done
+    assert json.loads(done.stdout.splitlines()[0])["version"] == 3
+    assert "cast" in done.stdout and list(tmp_path.iterdir()) == []
+
+
+def test_a_hung_daemon_is_named_by_doctor_and_replaced_by_restart(fresh_home: Hold) -> None:
+    fresh_home.ok("up", "-d")
+    fresh_home.shell("through")
+    shell = fresh_home.json("show", "through")["pid"]
+    hung = fresh_home.json("daemon", "status")["daemon_pid"]
+    os.kill(hung, signal.SIGSTOP)
+    seen = fresh_home("doctor")
+    assert seen.returncode == 1
+    assert f"daemon {hung} hangs" in seen.stdout and "host.log" in seen.stdout
+    done = fresh_home("daemon", "restart", "--json")
+    assert "does not answer" in done.stderr
+    restarted = json.loads(done.stdout)
+    assert restarted["old_pid"] == hung != restarted["new_pid"]
+    assert fresh_home.json("show", "through")["pid"] == shell
+    assert fresh_home.ok("exec", "through", "--", "echo here").strip() == "here"
+
+
+def test_daemon_restart_says_that_the_configuration_is_wrong(fresh_home: Hold) -> None:
+    fresh_home.ok("up", "-d")
+    with open(f"{fresh_home.home}/config.toml", "w") as config:
+        config.write("rign_bytes = 3\n")
+    done = fresh_home("daemon", "restart")
+    assert done.returncode == 78
+    assert "unknown setting 'rign_bytes'" in done.stderr

@@ -162,3 +162,46 @@ def test_a_mistake_in_the_configuration_is_told(fresh_home: Hold) -> None:
     assert "ring_bites" in fresh_home.fails("host_down", "up", "-d")
     assert supervisors_end(fresh_home.home), "a host that could not start is still there"
     fresh_home.fails("host_down", "ls")
+
+
+def test_a_number_that_no_message_can_carry_is_a_usage_error(host_home: Hold) -> None:
+    huge = "9" * 30
+    for words in (
+        ("run", "-d", "--ring", huge, "--", "cat"),
+        ("tail", "x", "--since", huge),
+        ("grant", "ann", "observe", "--inputs-per-s", "nan"),
+        ("proof", "check", "x", "--from", huge),
+        ("invite", "--bytes-per-s", "1e400"),
+    ):
+        host_home.fails("usage", *words)
+
+
+def test_an_empty_name_is_not_taken_for_none(host_home: Hold) -> None:
+    assert "leave --name out" in host_home.fails("usage", "run", "-d", "--name", "", "--", "cat")
+
+
+def test_run_in_a_deleted_directory_says_so(host_home: Hold, tmp_path: Path) -> None:
+    done = subprocess.run(
+        ["sh", "-c", f"mkdir gone && cd gone && rmdir ../gone && exec {HOLD} run -d -- cat"],
+        cwd=tmp_path,
+        env=host_home.env,
+        capture_output=True,
+        text=True,
+        timeout=30,
+    )
+    assert done.returncode == 64
+    assert done.stderr.startswith("hold: this directory was deleted (invalid_argument); cd ")
+
+
+@pytest.mark.parametrize(
+    ("word", "hint"),
+    [("kill", "hold end"), ("new", "hold run"), ("list", "hold ls"), ("logs", "hold tail")],
+)
+def test_the_words_of_other_tools_lead_to_ours(host_home: Hold, word: str, hint: str) -> None:
+    assert hint in host_home.fails("usage", word, "build")
+
+
+def test_an_option_of_the_command_is_told_from_a_mistake(host_home: Hold) -> None:
+    assert "put `--` before the command" in host_home.fails("usage", "run", "ls", "-la")
+    assert "put `--` before the command" in host_home.fails("usage", "exec", "x", "ls", "-la")
+    assert "put `--`" not in host_home.fails("usage", "ls", "--frobnicate")

@@ -332,7 +332,7 @@ def test_catchup_says_it_in_words_once(host_home: Hold) -> None:
     said = host_home.ok("catchup", "words")
     for line in (
         *("directory: /usr", "PATH: added /tmp/evil (first)", "alias ls added: true"),
-        *("function f added", "sleep 1000", "refused: 1 write", "ann  cd /usr;", "(status 0, "),
+        *("function f added", "sleep 1000", "refused: 1 request", "ann  cd /usr;", "(status 0, "),
         "nobody -> ann (request)",
     ):
         assert line in said, (line, said)

@@ -21,8 +21,13 @@ EXIT_USAGE = 64
 class Parser(argparse.ArgumentParser):
     """argparse with our error line and our exit status."""
 
+    runs_command = False  # its last words are a command, which may have options of its own
+
     def error(self, message: str) -> NoReturn:
-        print(f"{self.prog}: {message} (usage); see `{self.prog} --help`", file=sys.stderr)
+        hint = f"see `{self.prog} --help`"
+        if self.runs_command and message.startswith("unrecognized arguments"):
+            hint = f"if that is the command's own, put `--` before the command; {hint}"
+        print(f"{self.prog}: {message} (usage); {hint}", file=sys.stderr)
         sys.exit(EXIT_USAGE)
 
     def add_flag(self, *names: str, help: str) -> None:
@@ -91,6 +96,17 @@ def count(text: str) -> int:
     if not text.isdecimal() or len(text) > 18:
         raise argparse.ArgumentTypeError(f"not a number: {text[:40]!r}")
     return int(text)
+
+
+def rate(text: str) -> float:
+    """A number of things in a second."""
+    try:
+        value = float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"not a number: {text[:40]!r}") from None
+    if not 0 <= value < 1e18:  # no nan, and nothing that messages cannot carry
+        raise argparse.ArgumentTypeError(f"out of range: {text[:40]!r}")
+    return value
 
 
 def size(text: str) -> Size:

@@ -249,7 +249,9 @@ def _fish_option(verb: str, option: _Option) -> str:
     flags = " ".join(
         f"-l {flag[2:]}" if flag.startswith("--") else f"-s {flag[1:]}" for flag in option.flags
     )
-    value = f" -r {_fish_values(option.value)}" if option.value else ""
+    # -x: a value from a list or by name is no file; -r alone would offer files with it.
+    required = "-r" if option.value == _FILES else "-x"
+    value = f" {required} {_fish_values(option.value)}" if option.value else ""
     when = f"-n '__fish_seen_subcommand_from {verb}'"
     return f"complete -c hold {when} {flags}{value} -d {_fish_q(option.help)}"
 

@@ -47,6 +47,47 @@ TITLES = {
 _GROUP_OF = {verb: group for group, verbs in GROUPS.items() for verb in verbs}
 VERBS = tuple(_GROUP_OF)
 
+# What people type who know tmux, screen, ssh, docker or git.
+_HABITS = {
+    "kill": "`hold end NAME` ends a session, `hold signal NAME TERM` sends a signal",
+    "kill-session": "`hold end NAME` ends a session",
+    "stop": "`hold halt NAME` freezes a session, `hold end NAME` ends it, `hold down` stops the "
+    "host and leaves sessions running",
+    "quit": "`hold end NAME` ends a session, `hold down` stops the host",
+    "exit": "`hold end NAME` ends a session, `hold down` stops the host",
+    "rm": "`hold end NAME` ends a session; `hold prune` removes what ended long ago",
+    "remove": "`hold end NAME` ends a session; `hold prune` removes what ended long ago",
+    "delete": "`hold end NAME` ends a session; `hold prune` removes what ended long ago",
+    "new": "`hold run` starts a session, `hold run --name NAME` with a name",
+    "new-session": "`hold run` starts a session, `hold run --name NAME` with a name",
+    "create": "`hold run` starts a session, `hold run --name NAME` with a name",
+    "start": "`hold run` starts a session, `hold up` the host",
+    "list": "`hold ls` lists sessions",
+    "list-sessions": "`hold ls` lists sessions",
+    "ps": "`hold ls` lists sessions, `hold graph NAME` the processes of one",
+    "a": "`hold attach NAME` attaches this terminal",
+    "at": "`hold attach NAME` attaches this terminal",
+    "attach-session": "`hold attach NAME` attaches this terminal",
+    "open": "`hold attach NAME` attaches this terminal",
+    "enter": "`hold attach NAME` attaches this terminal",
+    "connect": "`hold attach NAME` attaches this terminal",
+    "detach": "in an attached terminal C-\\ d detaches; closing the terminal does too",
+    "info": "`hold show NAME` shows one session, `hold doctor` the host",
+    "inspect": "`hold show NAME` shows one session",
+    "logs": "`hold tail NAME` prints a session's output, `hold log NAME` what was done to it",
+    "output": "`hold tail NAME` prints a session's output",
+    "cat": "`hold tail NAME` prints a session's output",
+    "send-keys": "`hold keys NAME KEY` presses keys, `hold send NAME TEXT` types text",
+    "type": "`hold send NAME TEXT` types text, `hold keys NAME KEY` presses keys",
+    "capture-pane": "`hold screen NAME` prints what the screen shows",
+    "freeze": "`hold halt NAME` freezes a session",
+    "pause": "`hold halt NAME` freezes a session",
+    "unfreeze": "`hold resume NAME` lets a halted session go on",
+    "share": "`hold invite` makes a link for somebody else",
+    "history": "`hold log NAME` shows what was done to a session, and by whom",
+    "restart": "`hold daemon restart` replaces the daemon; sessions carry on",
+}
+
 EXIT_INTERRUPTED = 130
 EXIT_PIPE_CLOSED = 141
 
@@ -62,7 +103,7 @@ def main(arguments: list[str] | None = None) -> int:
             return main([words[1], "--help"])
         print(_overview())
         return 0 if words else 64
-    if words[0] in ("-V", "--version"):
+    if words[0] in ("-V", "--version", "version"):
         print(f"hold {__version__}")
         return 0
     if words[0] not in VERBS:
@@ -95,9 +136,11 @@ def _carry_on(path: str) -> bool:
 def _no_such_verb(word: str) -> int:
     from difflib import get_close_matches
 
-    near = get_close_matches(word, VERBS, n=1)
-    hint = f"did you mean `hold {near[0]}`? " if near else ""
-    print(f"hold: there is no verb {word!r} (usage); {hint}see `hold --help`", file=sys.stderr)
+    hint = _HABITS.get(word, "")
+    if not hint:
+        near = get_close_matches(word, VERBS, n=1)
+        hint = f"did you mean `hold {near[0]}`? see `hold --help`" if near else "see `hold --help`"
+    print(f"hold: there is no verb {word[:80]!r} (usage); {hint}", file=sys.stderr)
     return 64
 
 

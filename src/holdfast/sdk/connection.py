@@ -238,7 +238,9 @@ class Connection:
             message = self.receive(GREETING_TIMEOUT_S)
         except TimedOut as error:
             raise HostDown(
-                "a host listens but does not answer", hint="see its log: `hold doctor`"
+                "a host listens but does not answer",
+                hint="`hold doctor` names its log; `hold daemon restart` replaces its daemon, and "
+                "sessions carry on",
             ) from error
         if not isinstance(message, Welcome):
             raise ProtocolViolation("the host did not greet")

@@ -37,7 +37,7 @@ def lines(handoff: Handoff, now: float) -> Iterator[str]:
         yield "changed in the shell: nothing"
     yield from _section("background jobs", [sanitize(job) for job in handoff.jobs])
     if handoff.refused:
-        yield f"refused: {counted(handoff.refused, 'write')}"
+        yield f"refused: {counted(handoff.refused, 'request')}"
     if handoff.blind_bytes:
         yield f"typed blind: {counted(handoff.blind_bytes, 'byte')}, kept nowhere"
 

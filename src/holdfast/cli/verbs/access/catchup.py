@@ -19,7 +19,7 @@ def parser() -> Parser:
         "Show what happened in the session since you last looked: commands with "
         "who ran them and their statuses, changes of the turn, what changed in the shell (PATH, "
         "variables, aliases, functions, traps), background jobs, text left at the prompt and who "
-        "typed it, refused writes. Having looked counts: the next catchup begins here.",
+        "typed it, refused requests. Having looked counts: the next catchup begins here.",
         "  hold catchup build\n  hold catchup build --since 1 --json | jq .commands",
     )
     parser.add_value("--since", "SEQ", "from this journal record on instead", type=count)

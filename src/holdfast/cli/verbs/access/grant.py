@@ -5,7 +5,15 @@ from __future__ import annotations
 import sys
 import time
 
-from holdfast.cli.arguments import MixedParser, Options, Parser, print_json, seconds, verb_parser
+from holdfast.cli.arguments import (
+    MixedParser,
+    Options,
+    Parser,
+    print_json,
+    rate,
+    seconds,
+    verb_parser,
+)
 from holdfast.cli.scope_options import (
     Named,
     add_scope,
@@ -48,8 +56,8 @@ def parser() -> Parser:
     parser.add_flag("--ls", help="list what was granted instead")
     add_scope(parser)
     parser.add_value("--expires", "T", "for so long (90s, 2m, 8h)", type=seconds)
-    parser.add_value("--inputs-per-s", "N", "at most so many inputs", type=float)
-    parser.add_value("--bytes-per-s", "N", "at most so many bytes", type=float)
+    parser.add_value("--inputs-per-s", "N", "at most so many inputs", type=rate)
+    parser.add_value("--bytes-per-s", "N", "at most so many bytes", type=rate)
     parser.add_json()
     parser.add_value("actor", "ACTOR", "to whom", nargs="?", default="")
     parser.add_value("rights", "RIGHT", "roles and rights; then the session", nargs="*")

@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 import contextlib
+import os
+import sys
 import time
 
 from holdfast.cli.arguments import Options, Parser, print_json, verb_parser
+from holdfast.cli.hung_daemon import daemon_pid, kill_daemon
 from holdfast.cli.text.table import ago
 from holdfast.model.errors import HostDown, HostLost, TimedOut
+from holdfast.model.home import home_of
 from holdfast.model.limits import RECONNECT_DEADLINE_S
 from holdfast.sdk.client import Host
+from holdfast.sdk.connection import target_host
 
 SUMMARY = "restart the daemon without disturbing sessions, or show its status"
+
+
+EXIT_MISCONFIGURED = 78
 
 
 def parser() -> Parser:
@@ -19,7 +27,9 @@ def parser() -> Parser:
         "daemon",
         "The daemon can be replaced at any time: keepers hold the sessions meanwhile. "
         "`restart` does so (a hot upgrade: the new one runs the code that is installed now) and "
-        "returns when the new one answers. `status` shows which one runs.",
+        "returns when the new one answers. A daemon that hangs is killed. Exits with 78 if the "
+        "new one found the configuration wrong and uses the defaults. `status` shows "
+        "which one runs.",
         "  hold daemon restart\n  hold daemon status --json",
     )
     parser.add_argument("action", choices=("restart", "status"), help="what to do")
@@ -27,18 +37,48 @@ def parser() -> Parser:
     return parser
 
 
-def run(options: Options) -> None:
+def run(options: Options) -> int:
+    if options.action == "restart":
+        return _restart(options.json)
     with Host(client="hold daemon") as host:
-        (_restart if options.action == "restart" else _status)(host, options.json)
+        _status(host, options.json)
+    return 0
 
 
-def _restart(host: Host, as_json: bool) -> None:
-    began, old = time.monotonic(), host.connection.welcome.daemon_pid
-    # It may close before its answer is read; the new pid tells the truth.
-    with contextlib.suppress(HostLost):
-        host.restart_daemon()
-    new = _await_other(host, old)
-    seconds = time.monotonic() - began
+def _restart(as_json: bool) -> int:
+    began = time.monotonic()
+    try:
+        host = Host(client="hold daemon")
+    except HostDown:
+        home = home_of(os.environ, os.getuid())
+        if target_host() != home.socket or daemon_pid(home) is None:
+            raise
+        print("hold: the daemon does not answer; it is killed", file=sys.stderr)
+        old = kill_daemon(home)
+        host = Host(client="hold daemon")
+    else:
+        old = host.connection.welcome.daemon_pid
+        # It may close before its answer is read; the new pid tells the truth.
+        with contextlib.suppress(HostLost):
+            host.restart_daemon()
+    with host:
+        new = _await_other(host, old)
+        _say_replaced(old, new, time.monotonic() - began, as_json=as_json)
+        return _say_wrong(host)
+
+
+def _say_wrong(host: Host) -> int:
+    """A setting that is wrong does not stop a running host, so nobody else says it here."""
+    wrong = [each for each in host.host().findings if each.name == "configuration" and not each.ok]
+    for each in wrong:
+        print(
+            f"hold: the defaults are used, because the configuration is wrong: {each.detail}",
+            file=sys.stderr,
+        )
+    return EXIT_MISCONFIGURED if wrong else 0
+
+
+def _say_replaced(old: int, new: int, seconds: float, *, as_json: bool) -> None:
     if as_json:
         import json
 

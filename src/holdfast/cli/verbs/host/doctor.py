@@ -8,6 +8,7 @@ import shutil
 from collections.abc import Sequence
 
 from holdfast.cli.arguments import Options, Parser, verb_parser
+from holdfast.cli.hung_daemon import daemon_pid
 from holdfast.cli.text.table import residency_text
 from holdfast.model.errors import HostDown
 from holdfast.model.home import Home, home_of
@@ -59,6 +60,8 @@ def _print_json(host: HostInfo | None, findings: Sequence[Finding]) -> None:
     import json
 
     none = dict.fromkeys(("daemon_pid", "supervisor_pid", "relay_pid"))
+    if host is None:
+        none["daemon_pid"] = daemon_pid(home_of(os.environ, os.getuid()))
     shown = host.pack() if host is not None else {**none, "findings": [f.pack() for f in findings]}
     print(json.dumps({"up": host is not None, "socket": socket_path(), **shown}, indent=1))
 
@@ -82,12 +85,19 @@ def _print_text(host: HostInfo | None, findings: Sequence[Finding]) -> None:
 
 def local_findings(down: HostDown) -> list[Finding]:
     home = home_of(os.environ, os.getuid())
+    pid = daemon_pid(home)
+    said, todo = down.message, down.hint
+    if pid is not None:
+        said = f"{said}: daemon {pid} hangs; the log is {home.log}"
+        todo = "`hold daemon restart` replaces the daemon; sessions carry on"
+    elif os.path.exists(home.log):
+        said = f"{said}; the last one's log is {home.log}"
     return [
-        Finding("host", False, down.message, down.hint),
+        Finding("host", False, said, todo),
         Finding("python", True, platform.python_version()),
         Finding("kernel", True, platform.release()),
         _state(home),
-        _socket(home),
+        *([_socket(home)] if pid is None else []),
         _config(home),
         *(_shell(name) for name in ("bash", "zsh", "fish")),
     ]

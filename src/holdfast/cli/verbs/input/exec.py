@@ -59,6 +59,7 @@ def parser() -> Parser:
     parser.add_value("--timeout", "S", "wait at most this long (5, 90s, 2m, 1h)", type=seconds)
     parser.add_session()
     parser.add_value("command", "CMD", "the command line, or its words", nargs="*")
+    parser.runs_command = True
     return parser
 
 

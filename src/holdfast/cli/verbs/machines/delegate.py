@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import time
 
-from holdfast.cli.arguments import Options, Parser, count, seconds, utf8, verb_parser
+from holdfast.cli.arguments import Options, Parser, count, rate, seconds, utf8, verb_parser
 from holdfast.cli.scope_options import role_or_rights, until_text
 from holdfast.cli.text.table import ago
 from holdfast.model.actor import check_name
@@ -52,8 +52,8 @@ def parser() -> Parser:
         type=count,
         default=0,
     )
-    parser.add_value("--inputs-per-s", "N", "at most so many inputs", type=float)
-    parser.add_value("--bytes-per-s", "N", "at most so many bytes", type=float)
+    parser.add_value("--inputs-per-s", "N", "at most so many inputs", type=rate)
+    parser.add_value("--bytes-per-s", "N", "at most so many bytes", type=rate)
     parser.add_value("--output", "FILE", "write it to this file, readable for you alone")
     parser.add_json()
     parser.add_value("to", "ACTOR-KEY|NAME", "a public key, or whose key is here")

@@ -15,6 +15,7 @@ from holdfast.cli.arguments import (
     Parser,
     count,
     print_json,
+    rate,
     seconds,
     utf8,
     verb_parser,
@@ -78,8 +79,8 @@ def parser() -> Parser:
         "how often it may be handed on, as `hold delegate` does (default: 1)",
         type=count,
     )
-    parser.add_value("--inputs-per-s", "N", "at most so many inputs", type=float)
-    parser.add_value("--bytes-per-s", "N", "at most so many bytes", type=float)
+    parser.add_value("--inputs-per-s", "N", "at most so many inputs", type=rate)
+    parser.add_value("--bytes-per-s", "N", "at most so many bytes", type=rate)
     parser.add_flag("--no-qr", help="print no QR code")
     parser.add_flag("--ended", help="with ls: also those that ended")
     parser.add_flag("--devices", help="with revoke: also revoke the devices that joined by it")

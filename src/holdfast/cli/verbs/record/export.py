@@ -7,6 +7,7 @@ from holdfast.cli.journal.asciicast import cast, recording
 from holdfast.cli.journal.export_provenance import provenance
 from holdfast.cli.journal.files import write_file
 from holdfast.cli.journal.pages import NumberedEntry, Pages
+from holdfast.cli.text import raw_stdout
 from holdfast.journal.excerpt import excerpt
 from holdfast.journal.proof import SignedProof
 from holdfast.model.errors import HoldfastError
@@ -31,7 +32,13 @@ def parser() -> Parser:
         "  hold export build -o build.cast --input --records build.records\n"
         "  hold proof check build.cast.provenance.json --records build.records",
     )
-    parser.add_argument("-o", dest="out", default="", metavar="FILE", help="default: NAME.cast")
+    parser.add_argument(
+        "-o",
+        dest="out",
+        default="",
+        metavar="FILE",
+        help="default: NAME.cast; -: standard output, and no other file",
+    )
     parser.add_flag("--input", help="typed keys too; never secret ones")
     parser.add_argument(
         "--records", default="", metavar="FILE", help="the journal's records too, for the proof"
@@ -49,6 +56,10 @@ def run(options: Options) -> None:
     names = [pages.name(each.entry.actor) for each in kept]
     of = recording(info, held_from, held, kept, names)
     lines, replaced = cast(of, with_input=options.input)
+    if options.out == "-":
+        raw_stdout.write(b"".join(lines))
+        _write_records(options.records, kept)
+        return
     path = options.out or f"{info.name}.cast"
     beside = f"{path}.provenance.json"
     described = provenance(
@@ -65,8 +76,12 @@ def run(options: Options) -> None:
     write_file(beside, described)
     print(f"{path}: {len(held)} bytes of output, {held_from} before them are no longer held")
     print(f"{beside}: {len(kept)} journal entries{'' if proof else ', NOT proven'}")
-    if options.records:
-        write_file(options.records, list(excerpt(each.record for each in kept)))
+    _write_records(options.records, kept)
+
+
+def _write_records(path: str, kept: list[NumberedEntry]) -> None:
+    if path:
+        write_file(path, list(excerpt(each.record for each in kept)))
 
 
 def _output(host: Host, session: str) -> tuple[SessionInfo, int, bytes]:

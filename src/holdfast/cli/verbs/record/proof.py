@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from holdfast.cli.arguments import MixedParser, Options, Parser, verb_parser
+from holdfast.cli.arguments import MixedParser, Options, Parser, count, verb_parser
 from holdfast.cli.journal.files import write_file
 from holdfast.cli.journal.pages import Pages
 from holdfast.cli.journal.proof_check import checked
@@ -39,8 +39,8 @@ def parser() -> Parser:
         "--records", default="", metavar="FILE", help="the range's records: written, or checked"
     )
     parser.add_value("--session", "ID", "check: whose it must be", dest="id")
-    parser.add_value("--from", "N", "check: where it must begin", type=int, dest="first")
-    parser.add_value("--to", "N", "check: where it must end", type=int, dest="last")
+    parser.add_value("--from", "N", "check: where it must begin", type=count, dest="first")
+    parser.add_value("--to", "N", "check: where it must end", type=count, dest="last")
     parser.add_value("session", "NAME", "a session's name or id; or the word check")
     parser.add_value("rest", "FROM TO", "entries; or what is to be checked", nargs="*")
     return parser

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import sys
+from argparse import ArgumentTypeError
 
-from holdfast.cli.arguments import Options, Parser, size, verb_parser
+from holdfast.cli.arguments import Options, Parser, count, size, utf8, verb_parser
 from holdfast.cli.start_host import started_host
 from holdfast.model.errors import InvalidArgument, SessionEnded
 from holdfast.model.state import Level
@@ -25,7 +26,7 @@ def parser() -> Parser:
         "  hold run --label prod --label db  what `hold grant --label prod` is about",
         usage="hold run [OPTIONS] [-- CMD...]",
     )
-    parser.add_argument("--name", default="", help="a name; default: made from the command")
+    parser.add_value("--name", "NAME", "a name; default: made from the command", type=_name)
     parser.add_flag("-d", "--detach", help="do not attach; print the id")
     parser.add_argument("--user", default="", help="run as this unix user (root only)")
     parser.add_argument("--cwd", default="", help="working directory; default: this one")
@@ -49,9 +50,17 @@ def parser() -> Parser:
         help="let its programs see your actors' keys and the host's state, hidden otherwise at "
         "level contained; whoever writes there can use them",
     )
-    parser.add_value("--ring", "BYTES", "output to hold", type=int, default=0)
+    parser.add_value("--ring", "BYTES", "output to hold", type=count, default=0)
+    parser.runs_command = True
     parser.add_argument("command", nargs="*", metavar="CMD", help="the program and its arguments")
     return parser
+
+
+def _name(text: str) -> str:
+    """An empty one is a mistake, often a variable that is not set: not a wish for any name."""
+    if not text:
+        raise ArgumentTypeError("a name is not empty; leave --name out to get one made")
+    return utf8(text)
 
 
 def run(options: Options) -> int:
@@ -60,7 +69,7 @@ def run(options: Options) -> int:
     with started_host("hold run") as host:
         info = host.run(
             options.command,
-            name=options.name,
+            name=options.name or "",
             cwd=_directory(options),
             env=_environment(options),
             size=options.size or terminal_size(),
@@ -105,7 +114,14 @@ def _directory(options: Options) -> str:
     """ "": the user's home. This directory means nothing to another user or machine."""
     if os.environ.get("HOLDFAST_ON"):
         return str(options.cwd)
-    return os.path.abspath(options.cwd) if options.cwd or not options.user else ""
+    if options.user and not options.cwd:
+        return ""
+    try:
+        return os.path.abspath(str(options.cwd))
+    except FileNotFoundError:
+        raise InvalidArgument(
+            "this directory was deleted", hint="cd to another one, or give --cwd DIR"
+        ) from None
 
 
 def _environment(options: Options) -> dict[str, str]:
