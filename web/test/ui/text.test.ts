@@ -110,8 +110,8 @@ describe('rights', () => {
 
 test('an actor has the colour its host would choose, and no class name comes from outside', () => {
   expect(defaultColour('a')).toBe(['red', 'green', 'yellow', 'blue', 'magenta', 'cyan'][97 % 6])
-  expect(hueOf('green', 'x')).toBe('var(--hue-green)')
-  expect(hueOf('green } body {', 'a')).toBe(`var(--hue-${defaultColour('a')})`)
+  expect(hueOf('green', 'x')).toEqual({ '--hue': 'var(--id-olive)', '--on-hue': 'var(--on-olive)' })
+  expect(hueOf('green } body {', 'a')).toEqual(hueOf(defaultColour('a'), 'a'))
 })
 
 test('a change of PATH says what came first', () => {

@@ -8,6 +8,7 @@ function make(turn: TurnState | null, answer?: TurnState) {
   const sent: string[] = []
   const hints: string[] = []
   let asked = 0
+  const clock = { now: 0 }
   const way = {
     info: signal<SessionInfo | null>(session('x')),
     turn: signal(turn),
@@ -23,8 +24,9 @@ function make(turn: TurnState | null, answer?: TurnState) {
     way,
     (text) => hints.push(text),
     () => hints.push('failed'),
+    () => clock.now,
   )
-  return { typing, sent, hints, way, asked: () => asked }
+  return { typing, sent, hints, way, clock, asked: () => asked }
 }
 
 const FREE: TurnState = { turn: { ...TURN_OTHER, holder: '' }, yours: false, waiting: false }
@@ -105,4 +107,63 @@ test('keys typed after the turn event wait for those typed before it', async () 
   await settled()
   typing.text('c')
   expect(sent).toEqual(['a', 'b', 'c'])
+})
+
+async function waitingWith(text: string) {
+  const made = make(OTHER, QUEUED)
+  const [first, ...rest] = text
+  made.typing.text(first!)
+  await settled()
+  made.way.turn.value = QUEUED
+  for (const key of rest) made.typing.text(key)
+  return made
+}
+
+test('the tail of a line that was begun without the turn is never sent, and its Enter neither', async () => {
+  const { typing, sent, hints, way } = await waitingWith('echo ')
+  way.turn.value = MINE
+  for (const key of 'rm -rf x\r') typing.text(key)
+  expect(sent).toEqual([])
+  expect(hints.at(-1)).toContain('was not sent. Type it again')
+  for (const key of 'ls\r') typing.text(key)
+  expect(sent.join('')).toBe('ls\r')
+})
+
+test('a pause ends the dropped line as well', async () => {
+  const { typing, sent, clock, way } = await waitingWith('ech')
+  way.turn.value = MINE
+  clock.now += 1000
+  typing.text('o')
+  clock.now += 1000 // a pause counts from the last key, not from the turn
+  typing.text(' ')
+  expect(sent).toEqual([])
+  clock.now += 1500
+  typing.text('l')
+  typing.text('s')
+  expect(sent).toEqual(['l', 's'])
+})
+
+test('a line that was ended before the turn arrived leaves nothing behind', async () => {
+  const { typing, sent, way } = await waitingWith('echo a\r')
+  way.turn.value = MINE
+  typing.text('l')
+  expect(sent).toEqual(['l'])
+})
+
+test('the rest of a line whose first key the host refused is not sent', async () => {
+  const { typing, sent, way } = make(FREE, QUEUED)
+  typing.text('e')
+  way.turn.value = OTHER
+  typing.refused()
+  await settled()
+  way.turn.value = MINE
+  for (const key of 'cho x\r') typing.text(key)
+  expect(sent).toEqual(['e']) // refused by the host, so it never arrived
+})
+
+test('more than is held while the turn is asked for is dropped whole, not cut', async () => {
+  const { typing, sent } = make(OTHER, MINE)
+  for (let n = 0; n < 1100; n++) typing.text('x')
+  await settled()
+  expect(sent).toEqual([])
 })

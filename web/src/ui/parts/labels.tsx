@@ -1,7 +1,7 @@
 // Small labels for session state, actor and connection. Each has a word; the colour only helps to find it.
 
 import type { Actor, SessionInfo } from '../../hold/api'
-import { hueOf } from '../text/actor-colour'
+import { type Hue, hueOf } from '../text/actor-colour'
 import { sanitize } from '../text/sanitize'
 import { endingText, isOver, shownState, stateText } from '../text/session-state'
 
@@ -33,25 +33,22 @@ interface Who {
 
 export function ActorName({ name, actor, id = actor?.id, kind = actor?.kind, you }: Who) {
   return (
-    <span
-      class="actor"
-      style={{ '--hue': hueOf(actor?.colour, id || name) }}
-      title={kind ? `${name}, ${kind}` : name}
-    >
-      <span class="actor-mark" aria-hidden="true">
-        {mark(kind)}
-      </span>
+    <span class="actor" title={kind ? `${name}, ${kind}` : name}>
+      <Avatar name={name} hue={hueOf(actor?.colour, id || name)} kind={kind} />
       <span class="actor-name cut">{sanitize(name, 64)}</span>
       {you && <span class="actor-you">you</span>}
     </span>
   )
 }
 
-/** A shape per kind, for those who do not tell colours apart. */
-function mark(kind: string | undefined): string {
-  if (kind === 'agent') return '◆'
-  if (kind === 'service') return '■'
-  return '●'
+/** An initial on the actor's hue; round for people and square for agents, for those who do not tell colours apart. */
+export function Avatar({ name, hue, kind }: { name: string; hue: Hue; kind?: string | undefined }) {
+  const square = kind === 'agent' || kind === 'service'
+  return (
+    <span class={`avatar ${square ? 'is-agent' : ''}`} style={{ ...hue }} aria-hidden="true">
+      {[...sanitize(name, 64).trim()][0]?.toUpperCase() ?? '?'}
+    </span>
+  )
 }
 
 export function LinkState({ state, why, testid }: { state: string; why?: string; testid?: string }) {

@@ -22,7 +22,7 @@ export function startTheme(): void {
   choice.value = kept === 'light' || kept === 'dark' ? kept : 'system'
   theme.subscribe((name) => {
     document.documentElement.dataset.theme = name
-    const tint = name === 'dark' ? '#15181d' : '#f6f7f7'
+    const tint = name === 'dark' ? '#101316' : '#f3f3f0' // --bg
     document.querySelector('meta[name=theme-color]')?.setAttribute('content', tint)
   })
 }

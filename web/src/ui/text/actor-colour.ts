@@ -1,8 +1,18 @@
-// The colour of an actor. The host names one of eight; where only the id is known, it is chosen the way
-// the hosts choose it, so that an actor has one colour everywhere.
+// The hue of an actor. The host names one of eight colours, as terminals know them; where only the id is known, the
+// name is chosen the way the hosts choose it. Here each name stands for a hue that is no status: red is for danger only.
 
 const GIVEN = ['red', 'green', 'yellow', 'blue', 'magenta', 'cyan'] as const
-const ALL = new Set<string>([...GIVEN, 'black', 'white'])
+
+const HUES: Record<string, string> = {
+  red: 'rose',
+  green: 'olive',
+  yellow: 'cocoa',
+  blue: 'indigo',
+  magenta: 'violet',
+  cyan: 'teal',
+  black: 'plum',
+  white: 'slate',
+}
 
 export function defaultColour(actor: string): string {
   let sum = 0
@@ -10,7 +20,13 @@ export function defaultColour(actor: string): string {
   return GIVEN[sum % GIVEN.length] ?? 'blue'
 }
 
-/** A colour of the style sheet: only names of the protocol get that far. */
-export function hueOf(colour: string | undefined, actor: string): string {
-  return `var(--hue-${colour && ALL.has(colour) ? colour : defaultColour(actor)})`
+export interface Hue {
+  readonly '--hue': string
+  readonly '--on-hue': string // readable on it
+}
+
+/** Two colours of the style sheet: only names of the protocol get that far. */
+export function hueOf(colour: string | undefined, actor: string): Hue {
+  const known = colour && Object.hasOwn(HUES, colour) ? colour : defaultColour(actor)
+  return { '--hue': `var(--id-${HUES[known]})`, '--on-hue': `var(--on-${HUES[known]})` }
 }
