@@ -456,6 +456,11 @@ REQUIREMENTS: tuple[Requirement, ...] = (
                 "test_there_is_always_a_state_and_a_reason",
             ),
             *_in(
+                "process/test_full_screen",
+                "test_a_full_screen_program_is_in_use_and_not_waiting",
+                "test_a_question_after_a_program_that_left_the_full_screen_on_is_a_question",
+            ),
+            *_in(
                 "process/test_observation",
                 "test_a_shell_that_waits_for_a_command_is_at_its_prompt",
                 "test_a_builtin_of_the_shell_that_reads_is_told_from_its_prompt",

@@ -26,6 +26,11 @@ class SessionState(StrEnum):
         return self in (SessionState.ENDED, SessionState.LOST)
 
 
+def state_word(state: SessionState, *, full_screen: bool) -> str:
+    """The state in the word people read: a full-screen program is in use and waits for nobody."""
+    return "in use" if full_screen and state is SessionState.INPUT else state.value
+
+
 class Level(StrEnum):
     """What the host can do for a session; each level has all of the one before."""
 

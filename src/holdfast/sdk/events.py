@@ -25,6 +25,7 @@ class StateChanged(Event):
     state: SessionState
     at: float
     waiting_line: str = ""  # the prompt, when it waits for input or a secret
+    full_screen: bool = False  # with `input`: a full-screen program is in use and asks nothing
 
 
 class Ended(Event):

@@ -50,8 +50,9 @@ export class SessionFacts {
         return
       case 'state': {
         const info = this.info.peek()
-        const { state, waiting_line, ending } = message
-        if (info) this.info.value = { ...info, state, waiting_line, ending: ending ?? info.ending }
+        const { state, waiting_line, full_screen, ending } = message
+        if (info)
+          this.info.value = { ...info, state, waiting_line, full_screen, ending: ending ?? info.ending }
         return
       }
       case 'operators': {

@@ -62,8 +62,14 @@ export class SessionList {
 
   onHostMessage(message: HostMessage): void {
     if (message.t === 'state') {
-      const { session, state, waiting_line, ending } = message
-      this.change(session, (info) => ({ ...info, state, waiting_line, ending: ending ?? info.ending }))
+      const { session, state, waiting_line, full_screen, ending } = message
+      this.change(session, (info) => ({
+        ...info,
+        state,
+        waiting_line,
+        full_screen,
+        ending: ending ?? info.ending,
+      }))
       this.soon(session)
     } else if (message.t === 'operators') {
       const { session, operators, observers, size } = message

@@ -109,6 +109,7 @@ export function session(name: string, change: Partial<SessionInfo> = {}): Sessio
     acknowledged_at: null,
     acknowledged_by: '',
     residency: null,
+    full_screen: false,
     keeper_pid: 0,
     ...change,
   }

@@ -45,6 +45,13 @@ test('a session that begins to wait causes one notification', () => {
   expect(told([waits], [waits])).toEqual([])
 })
 
+test('a full-screen program is in use: it needs nobody and notifies nobody', () => {
+  const opened = card({ state: 'input', full_screen: true })
+  expect(told([card({ state: 'working' })], [opened])).toEqual([])
+  expect(matches(opened, { text: 'in use', labels: [], show: 'live' })).toBe(true)
+  expect(matches(opened, { text: '', labels: [], show: 'needs' })).toBe(false)
+})
+
 test('the notification of an end says how the session ended', () => {
   const [notice] = noticesFor(
     [card({})],

@@ -70,11 +70,21 @@ test('a process whose parent is hidden is still in the tree', () => {
 })
 
 test('only answers that a prompt offers get a button', () => {
-  const texts = (prompt: string): string[] => quickAnswers(prompt).map((one) => one.text)
+  const texts = (prompt: string, above: string[] = []): string[] =>
+    quickAnswers(prompt, above).map((one) => one.text)
   expect(texts('Proceed? [Y/n] ')).toEqual(['y', 'n', ''])
-  expect(texts('Stage this hunk [y,n,q,a,d,e,?]? ')).toEqual(['y', 'n', 'q', 'a', 'd', 'e', '?', ''])
+  expect(texts('Stage this hunk [y,n,q,a,d,e,?]? ')).toEqual(['y', 'n', 'q', 'a', 'd', 'e', '?'])
   expect(texts('continue connecting (yes/no/[fingerprint])? ')).toEqual(['yes', 'no'])
-  expect(texts('Name: ')).toEqual(['y', 'n', ''])
+  for (const text of ['Name: ', 'Hostname? ', 'Delete which file? ', 'Port [8080]: ', 'Your name, yes/no? '])
+    expect(texts(text)).toEqual([])
+  expect(quickAnswers('Proceed? [y/N] ').at(-1)?.label).toBe('Enter (n)')
+})
+
+test('a numbered menu over the prompt offers its entries', () => {
+  const menu = ['Where to?', '1) staging', '2) production', '']
+  expect(quickAnswers('#? ', menu).map((one) => one.label)).toEqual(['1 staging', '2 production'])
+  expect(quickAnswers('#? ', ['2) a', '3) b'])).toEqual([]) // a list that begins elsewhere is no menu
+  expect(quickAnswers('Name: ', ['1) one', 'Some text'])).toEqual([])
 })
 
 /** A scrollback in which command n printed ten lines, after thirty lines of nobody. */

@@ -20,6 +20,9 @@ from holdfast.model.limits import ATTENDEES_NAMED
 from holdfast.model.state import SessionState
 
 _LINE_CHARS = 200
+# DEC private modes that programs set which draw the whole screen: the alternate screen, and
+# application cursor keys (`top` draws on the primary screen). Prompts of one key set neither.
+_FULL_SCREEN_MODES = (1049, 1047, 47, 1)
 
 
 def info(
@@ -30,6 +33,7 @@ def info(
     *,
     state: SessionState,
     waiting_line: str,
+    full_screen: bool,
     last_output_at: float | None,
     last_command: CommandRecord | None,
     lease: LeaseInfo | None,
@@ -60,6 +64,7 @@ def info(
         last_output_at=last_output_at,
         title=view.title,
         waiting_line=waiting_line,
+        full_screen=full_screen,
         shell=spec.shell,
         last_command=last_command,
         ending=core.ending,
@@ -100,6 +105,12 @@ def state(decided: State, evidence: Callable[[], Evidence]) -> SessionState:
     found = judge(evidence())
     # Gone, but not reaped yet: it is reported as ended in a moment, with its true status.
     return SessionState.WORKING if found is SessionState.ENDED else found
+
+
+def draws_full_screen(view: View) -> bool:
+    """By the terminal modes in force. A program that was killed leaves them set, so this says
+    something only while the terminal is raw."""
+    return any(map(view.mode, _FULL_SCREEN_MODES))
 
 
 def cursor_line(view: View) -> str:

@@ -528,16 +528,21 @@ class LiveSession:
         )
 
     def state_event(self, state: SessionState) -> m.StateEvent:
-        line = self._waiting_line(state)
-        return m.StateEvent(self.spec.id, self.spec.name, state, time.time(), line, self.ending)
+        line, full_screen = self._waiting_at(state)
+        return m.StateEvent(
+            self.spec.id, self.spec.name, state, time.time(), line, self.ending, full_screen
+        )
 
-    def _waiting_line(self, state: SessionState) -> str:
-        """The line the cursor is on, when a program waits there."""
+    def _waiting_at(self, state: SessionState) -> tuple[str, bool]:
+        """The line the cursor is on, when a program waits there; and whether it is a full-screen
+        program, which has no such line."""
         if state not in (SessionState.INPUT, SessionState.SECRET):
-            return ""
+            return "", False
         if self.lease_allows():
             self.output.drain()  # the prompt may be printed and not read yet
-        return describe.cursor_line(self.view)
+        if describe.draws_full_screen(self.view) and not self._evidence().canonical:
+            return "", True
+        return describe.cursor_line(self.view), False
 
     def graph(self, master: int) -> Graph:
         """By a descriptor of the caller's: it runs in a thread, and ours may be closed by then."""
@@ -547,13 +552,15 @@ class LiveSession:
 
     def info(self) -> SessionInfo:
         state = self.state()
+        waiting_line, full_screen = self._waiting_at(state)
         return describe.info(
             self.spec,
             self.core,
             self.ring,
             self.view,
             state=state,
-            waiting_line=self._waiting_line(state),
+            waiting_line=waiting_line,
+            full_screen=full_screen,
             last_output_at=self.output.last_at,
             last_command=self.commands.last,
             lease=self.leasing.info() if self.leasing is not None else None,

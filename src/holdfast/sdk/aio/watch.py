@@ -59,7 +59,9 @@ class EventStream:
         if told.ending is not None:
             kind = ev.Ended if told.ending.lost is None else ev.Lost
             return kind(told.session, told.name, told.ending, told.at)
-        return ev.StateChanged(told.session, told.name, told.state, told.at, told.waiting_line)
+        return ev.StateChanged(
+            told.session, told.name, told.state, told.at, told.waiting_line, told.full_screen
+        )
 
     def _turn(self, told: turn_messages.TurnMessage) -> ev.Event | None:
         if not self._new(told.step, told):

@@ -424,6 +424,7 @@ class StateEvent(Message, tag="state"):
     at: float  # when that was seen, seconds since 1970
     waiting_line: str = ""  # the line the cursor is on, when a program waits there
     ending: Ending | None = None  # how it ended, if it did
+    full_screen: bool = False  # with `input`: a full-screen program is in use and asks nothing
 
 
 class OperatorEvent(Message, tag="operators"):

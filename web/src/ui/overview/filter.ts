@@ -14,7 +14,7 @@ interface Wanted {
 /** Every word must be found somewhere in what people know a session by. */
 export function matches(card: SessionCard, wanted: Wanted): boolean {
   const { info } = card
-  const state = shownState(info.state, info.lease)
+  const state = shownState(info.state, info.lease, info.full_screen)
   if (isSettled(card) !== (wanted.show === 'ended')) return false
   if (wanted.show === 'needs' && !needsInput(state)) return false
   if (!wanted.labels.every((label) => info.labels.includes(label))) return false
@@ -37,7 +37,7 @@ function isSettled({ info }: SessionCard): boolean {
 /** Sessions that wait for input first, then by name: a list that moves at every output cannot be read. */
 export function order(cards: readonly SessionCard[]): SessionCard[] {
   const rank = (card: SessionCard): number => {
-    const state = shownState(card.info.state, card.info.lease)
+    const state = shownState(card.info.state, card.info.lease, card.info.full_screen)
     if (needsInput(state)) return 0
     return isSettled(card) ? 2 : 1
   }
@@ -59,7 +59,7 @@ export function countOf(cards: readonly SessionCard[], show: Show): number {
 
 /** The line under the name: the prompt it waits at, or the last line it printed. */
 export function lineOf(card: SessionCard): string {
-  const state = shownState(card.info.state, card.info.lease)
+  const state = shownState(card.info.state, card.info.lease, card.info.full_screen)
   if (needsInput(state) && card.info.waiting_line) return card.info.waiting_line
   if (state === 'lost') return inFlightText(card.info.in_flight)
   return card.lastLine

@@ -12,7 +12,7 @@ import { lineOf } from './filter'
 
 export function SessionRow({ card, machine }: { card: SessionCard; machine: Machine | undefined }) {
   const { info } = card
-  const state = shownState(info.state, info.lease)
+  const state = shownState(info.state, info.lease, info.full_screen)
   const place = { page: 'session', machine: card.machineName, session: info.name } as const
   // An ended session's name may have been given to another one.
   const to = isOver(state) ? { ...place, session: info.id } : place

@@ -7,7 +7,7 @@ import { endingText, isOver, shownState, stateText } from '../text/session-state
 
 export function StateChip({ info, link = 'online' }: { info: SessionInfo; link?: string }) {
   // That it is fenced comes over the link before what is known of its lease.
-  const name = link === 'fenced' ? 'fenced' : shownState(info.state, info.lease)
+  const name = link === 'fenced' ? 'fenced' : shownState(info.state, info.lease, info.full_screen)
   const words = stateText(name)
   const text = isOver(name) ? sanitize(endingText(info.ending), 120) : words.word
   const failed = isOver(name) && info.ending?.code !== 0

@@ -30,8 +30,8 @@ export function noticesFor(
 
 function changes(was: SessionCard, is: SessionCard, machine: Machine | undefined): Outside[] {
   const notices: Outside[] = []
-  const before = shownState(was.info.state, was.info.lease)
-  const state = shownState(is.info.state, is.info.lease)
+  const before = shownState(was.info.state, was.info.lease, was.info.full_screen)
+  const state = shownState(is.info.state, is.info.lease, is.info.full_screen)
   const name = `${is.info.name} on ${is.machineName}`
   const place = path({ page: 'session', machine: is.machineName, session: is.info.name })
   const about = (title: string, body: string): Outside => ({

@@ -15,8 +15,8 @@ export function PromptCard({ controller }: { controller: SessionController }) {
   if (!info || controller.handle.link.value.at !== 'online') return null
   if (controller.handle.observing.value) return null
   if (info.state === 'secret') return <SecretEntry controller={controller} prompt={info.waiting_line} />
-  // A full-screen program always waits, and its last line is no question.
-  if (controller.fullScreen.value && info.state === 'input') return null
+  // A full-screen program always reads keys, and asks nothing.
+  if (info.state === 'input' && (info.full_screen || controller.fullScreen.value)) return null
   // At a prompt without a text there is nothing to answer that the terminal does not offer itself.
   if (info.state === 'input' && info.waiting_line.trim())
     return <Answers controller={controller} prompt={info.waiting_line} />
@@ -33,6 +33,18 @@ async function withTurn(controller: SessionController): Promise<boolean> {
       `${sanitize(got.turn.holder_name, 64)} holds the turn. You are in the queue; nothing was sent.`,
     )
   return got?.yours ?? false
+}
+
+const LINES_LOOKED_AT = 12 // more entries than a menu with buttons may have
+
+/** What the terminal shows over the line that the cursor is on. */
+function linesAbove(controller: SessionController): string[] {
+  const screen = controller.screen
+  if (!screen) return []
+  const { baseY, cursorY } = screen.term.buffer.active
+  const cursor = baseY + cursorY
+  const count = Math.min(LINES_LOOKED_AT, cursor)
+  return Array.from({ length: count }, (_, index) => screen.line(cursor - count + index))
 }
 
 function Answers({ controller, prompt }: { controller: SessionController; prompt: string }) {
@@ -55,7 +67,7 @@ function Answers({ controller, prompt }: { controller: SessionController; prompt
         {sanitize(prompt, 300)}
       </p>
       <div class="answers">
-        {quickAnswers(prompt).map((answer) => (
+        {quickAnswers(prompt, linesAbove(controller)).map((answer) => (
           <button
             key={answer.testid}
             class="button"

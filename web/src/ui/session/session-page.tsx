@@ -58,7 +58,7 @@ function Opened({ hold, machine, session }: { hold: Hold; machine: Machine; sess
 
 function useTitle(controller: SessionController, session: string): void {
   const info = controller.handle.info.value
-  const state = info ? shownState(info.state, info.lease) : null
+  const state = info ? shownState(info.state, info.lease, info.full_screen) : null
   useEffect(() => {
     const name = info?.name ?? session
     document.title = state && needsInput(state) ? `${stateText(state).word} · ${name}` : `${name} · holdfast`

@@ -3,9 +3,9 @@
 
 type Tone = 'calm' | 'busy' | 'attention' | 'danger' | 'quiet'
 
-/** As the host says it, and `fenced`, which the lease says. */
-type StateName =
-  'working' | 'prompt' | 'input' | 'secret' | 'stopped' | 'halted' | 'ended' | 'lost' | 'fenced'
+/** As the host says it; `in_use`, for a full-screen program; and `fenced`, which the lease says. */
+export type StateName =
+  'working' | 'prompt' | 'input' | 'in_use' | 'secret' | 'stopped' | 'halted' | 'ended' | 'lost' | 'fenced'
 
 interface StateText {
   readonly word: string
@@ -24,6 +24,12 @@ const WORDS: Record<StateName, StateText> = {
     tone: 'attention',
     mark: 'waiting',
     means: 'a program is waiting for an answer',
+  },
+  in_use: {
+    word: 'in use',
+    tone: 'busy',
+    mark: 'in-use',
+    means: 'a full-screen program is open; it asks nothing',
   },
   secret: {
     word: 'waiting for a secret',
@@ -48,8 +54,9 @@ interface Lease {
 }
 
 /** The state to show: a lease that is not held comes before what the kernel says. */
-export function shownState(state: string, lease: Lease | null | undefined): StateName {
+export function shownState(state: string, lease: Lease | null | undefined, fullScreen = false): StateName {
   if (!isOver(state) && lease && lease.state !== 'held') return 'fenced'
+  if (state === 'input' && fullScreen) return 'in_use'
   return state in WORDS ? (state as StateName) : 'working'
 }
 

@@ -204,6 +204,7 @@ export const HOST_MESSAGES = {
     at: float, // when that was seen, seconds since 1970
     waiting_line: withDefault(text, ''), // the line the cursor is on, when a program waits there
     ending: optional(v.ending), // how it ended, if it did
+    full_screen: withDefault(bool, false), // with `input`: a full-screen program is in use and asks nothing
   }),
   /** Sent to operators that are attached or watch: somebody attached or detached, or the size changed. */
   operators: record({

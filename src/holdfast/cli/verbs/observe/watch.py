@@ -6,6 +6,7 @@ import sys
 import time
 
 from holdfast.cli.arguments import Options, Parser, verb_parser
+from holdfast.model.state import state_word
 from holdfast.sdk.client import Host
 from holdfast.sdk.client_core.client_machine import finish
 from holdfast.sdk.client_core.event_reader import EventReader
@@ -53,5 +54,6 @@ def _line(event: m.StateEvent, as_json: bool) -> str:
         return json.dumps(event.pack())
     clock = time.strftime("%H:%M:%S", time.localtime(event.at))
     detail = str(event.ending) if event.ending is not None else event.waiting_line
-    line = f"{clock}  {event.name}  {event.session[:8]}  {event.state}"
+    word = state_word(event.state, full_screen=event.full_screen)
+    line = f"{clock}  {event.name}  {event.session[:8]}  {word}"
     return f"{line}: {detail}" if detail else line

@@ -13,7 +13,7 @@ from holdfast.cli.text.table import ago, amount, table
 from holdfast.model.errors import HoldfastError
 from holdfast.model.home import machines_of
 from holdfast.model.info import SessionInfo
-from holdfast.model.state import SessionState
+from holdfast.model.state import SessionState, state_word
 from holdfast.sdk.client import Host
 
 SUMMARY = "list sessions with what each is doing"
@@ -145,7 +145,8 @@ def _costs(sessions: list[SessionInfo]) -> dict[str, list[str]]:
 def _state(info: SessionInfo) -> str:
     if info.ending is not None:
         return info.ending.sentence()
-    return f"{info.state}: {sanitize(info.waiting_line, 40)}" if info.waiting_line else info.state
+    word = state_word(info.state, full_screen=info.full_screen)
+    return f"{word}: {sanitize(info.waiting_line, 40)}" if info.waiting_line else word
 
 
 def _last_output(info: SessionInfo, now: float) -> str:

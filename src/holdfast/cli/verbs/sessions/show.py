@@ -10,6 +10,7 @@ from holdfast.cli.text.in_flight import lost_lines
 from holdfast.cli.text.sanitize import sanitize as _plain
 from holdfast.cli.text.table import ago, amount, clock, residency_text
 from holdfast.model.info import CommandRecord, SessionInfo
+from holdfast.model.state import state_word
 from holdfast.sdk.client import Host
 
 SUMMARY = "show one session in detail"
@@ -80,7 +81,8 @@ def _state(info: SessionInfo, now: float) -> str:
     if info.ending is not None:
         when = f", {ago(now - info.ended_at)} ago" if info.ended_at else ""
         return f"{_plain(info.ending.sentence())}{when}"
-    return f"{info.state}: {_plain(info.waiting_line)}" if info.waiting_line else str(info.state)
+    word = state_word(info.state, full_screen=info.full_screen)
+    return f"{word}: {_plain(info.waiting_line)}" if info.waiting_line else word
 
 
 def _lease(info: SessionInfo) -> str:
