@@ -219,3 +219,16 @@ def test_up_says_which_setting_is_wrong(fresh_home: Hold) -> None:
     Path(fresh_home.home).mkdir(parents=True, exist_ok=True)
     Path(fresh_home.home, "config.toml").write_text("rign_bytes = 3\n")
     assert "unknown setting 'rign_bytes'" in fresh_home.fails("host_down", "up", "-d")
+
+
+@pytest.mark.parametrize("command", ["--help", "version", "completion bash"])
+def test_output_that_nobody_takes_is_no_traceback(fresh_home: Hold, command: str) -> None:
+    for line, said in (
+        (f"{HOLD} {command} | true", ""),
+        (f"{HOLD} run --help | true", ""),
+        (f"{HOLD} {command} > /dev/full", "hold: the output cannot be written: no space left"),
+    ):
+        done = subprocess.run(
+            ["sh", "-c", line], env=fresh_home.env, capture_output=True, text=True, timeout=30
+        )
+        assert done.stderr.startswith(said) and done.stderr.count("\n") == bool(said), done
