@@ -205,3 +205,30 @@ def test_an_option_of_the_command_is_told_from_a_mistake(host_home: Hold) -> Non
     assert "put `--` before the command" in host_home.fails("usage", "run", "ls", "-la")
     assert "put `--` before the command" in host_home.fails("usage", "exec", "x", "ls", "-la")
     assert "put `--`" not in host_home.fails("usage", "ls", "--frobnicate")
+
+
+def test_up_says_that_the_port_of_its_relay_is_in_use(fresh_home: Hold) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        line = fresh_home.fails("relay_unreachable", "up", "-d", "--listen", f"127.0.0.1:{port}")
+    assert "Address already in use" in line
+    assert fresh_home.json("ls") == [], "the host itself is up"
+
+
+def test_up_says_which_setting_is_wrong(fresh_home: Hold) -> None:
+    Path(fresh_home.home).mkdir(parents=True, exist_ok=True)
+    Path(fresh_home.home, "config.toml").write_text("rign_bytes = 3\n")
+    assert "unknown setting 'rign_bytes'" in fresh_home.fails("host_down", "up", "-d")
+
+
+@pytest.mark.parametrize("command", ["--help", "version", "completion bash"])
+def test_output_that_nobody_takes_is_no_traceback(fresh_home: Hold, command: str) -> None:
+    for line, said in (
+        (f"{HOLD} {command} | true", ""),
+        (f"{HOLD} run --help | true", ""),
+        (f"{HOLD} {command} > /dev/full", "hold: the output cannot be written: no space left"),
+    ):
+        done = subprocess.run(
+            ["sh", "-c", line], env=fresh_home.env, capture_output=True, text=True, timeout=30
+        )
+        assert done.stderr.startswith(said) and done.stderr.count("\n") == bool(said), done

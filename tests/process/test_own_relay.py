@@ -209,7 +209,8 @@ def test_a_port_that_was_asked_for_is_that_one_or_none(host: Relayed) -> None:
         squatter.bind(("127.0.0.1", 0))
         squatter.listen()
         port = squatter.getsockname()[1]
-        host.ok("up", "-d", "--listen", f"127.0.0.1:{port}")
+        said = host.fails("relay_unreachable", "up", "-d", "--listen", f"127.0.0.1:{port}")
+        assert "in use" in said
         until("it says why not", lambda: "in use" in host.json("host")[0]["said"])
         assert not host.relay_pid()
     assert port_of(host.own()) == port, "it is tried again until it can be had"

@@ -145,3 +145,29 @@ def test_from_another_machine_a_verb_that_writes_takes_no_part_of_an_id_either()
     finally:
         elsewhere.close()
         host.close()
+
+
+@pytest.mark.requirement("S2")
+@pytest.mark.parametrize("words", READING, ids=" ".join)
+def test_a_verb_that_reads_takes_the_beginning_of_one_name(
+    host_home: Hold, named: str, words: tuple[str, ...]
+) -> None:
+    host_home.ok(*filled(words, "the-nam"))
+
+
+@pytest.mark.requirement("S2")
+def test_the_beginning_of_two_names_is_neither_and_they_are_named(
+    host_home: Hold, named: str
+) -> None:
+    for name in ("twin-a", "twin-b"):
+        host_home.ok("run", "-d", "--name", name, "--", "cat")
+    assert "twin-a, twin-b" in host_home.fails("ambiguous_name", "show", "twin")
+
+
+@pytest.mark.requirement("S2")
+@pytest.mark.parametrize("typed", ["the-nam", "the-namde-one"])
+def test_a_verb_that_writes_says_which_name_was_meant(
+    host_home: Hold, named: str, typed: str
+) -> None:
+    said = host_home.fails("no_such_session", "end", typed)
+    assert "did you mean 'the-named-one'?" in said

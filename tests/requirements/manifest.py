@@ -180,6 +180,9 @@ REQUIREMENTS: tuple[Requirement, ...] = (
             ),
             *_in(
                 "process/test_session_names",
+                "test_a_verb_that_reads_takes_the_beginning_of_one_name",
+                "test_the_beginning_of_two_names_is_neither_and_they_are_named",
+                "test_a_verb_that_writes_says_which_name_was_meant",
                 "test_from_another_machine_a_verb_that_writes_takes_no_part_of_an_id_either",
                 "test_an_id_is_found_long_after_the_end",
                 "test_the_id_of_an_ended_session_means_that_session_whatever_lives",

@@ -28,3 +28,8 @@ def test_a_duration_that_was_chosen_has_no_empty_unit() -> None:
     assert [lasting(each) for each in (30 * 86400, 86400, 7200, 5400, 90)] == [
         "30 days", "1 day", "2 hours", "1h30m", "1m",
     ]  # fmt: skip
+
+
+def test_a_refused_request_is_named_in_words() -> None:
+    body = e.RefusedEntry("o", "yield_turn", "turn_not_held", 2)
+    assert what(body, str) == "was refused 2 times: yield turn (turn_not_held)"

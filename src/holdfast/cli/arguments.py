@@ -42,8 +42,8 @@ class Parser(argparse.ArgumentParser):
         self.add_value(name, metavar, help, action="append", default=[], **more)
 
     def add_session(self, *, reads: bool = False, optional: bool = False) -> None:
-        """`reads`: the verb changes nothing, so a part of an id is enough."""
-        part = ", or 6 or more characters of its id" if reads else " or whole id"
+        """`reads`: the verb changes nothing, so a part of a name or id is enough."""
+        part = " or its beginning, or 6 characters of its id" if reads else " or whole id"
         often = {"nargs": "?"} if optional else {}
         self.add_value("session", "NAME", f"a session's name{part}", **often)
 

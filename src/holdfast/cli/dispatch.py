@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from importlib import import_module
@@ -9,7 +10,7 @@ from types import ModuleType
 
 from holdfast import __version__
 from holdfast.cli.session_address import select_machine
-from holdfast.model.errors import HoldfastError
+from holdfast.model.errors import HoldfastError, StorageFailed
 from holdfast.sdk import host_start
 
 # In the order of `hold --help`. A verb's file is its name; `import` keywords would need another.
@@ -90,17 +91,43 @@ _HABITS = {
 
 EXIT_INTERRUPTED = 130
 EXIT_PIPE_CLOSED = 141
+EXIT_FULL = StorageFailed.exit_status
 
 
 def main(arguments: list[str] | None = None) -> int:
     """The entry point of `hold`."""
-    words = sys.argv[1:] if arguments is None else arguments
+    try:
+        try:
+            return _run(sys.argv[1:] if arguments is None else arguments)
+        finally:  # here and not when Python exits, where a failure is a traceback
+            sys.stdout.flush()
+    except HoldfastError as error:
+        return _say(error, error.exit_status)
+    except KeyboardInterrupt:
+        return EXIT_INTERRUPTED
+    except BrokenPipeError:
+        # Our reader is gone (`hold ls | head -1`): say nothing, as other tools do.
+        _discard_output()
+        return EXIT_PIPE_CLOSED
+    except OSError as error:
+        if error.errno != errno.ENOSPC:
+            raise
+        _discard_output()
+        return _say(StorageFailed("the output cannot be written: no space left"), EXIT_FULL)
+
+
+def _discard_output() -> None:
+    """What is still held back would fail again, with a traceback, when Python exits."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _run(words: list[str]) -> int:
     while words[:1] in (["--as"], ["--on"]) and len(words) > 1:
         os.environ["HOLDFAST_AS" if words[0] == "--as" else "HOLDFAST_ON"] = words[1]
         words = words[2:]
     if not words or words[0] in ("-h", "--help", "help"):
         if len(words) > 1 and words[1] in VERBS:
-            return main([words[1], "--help"])
+            return _run([words[1], "--help"])
         print(_overview())
         return 0 if words else 64
     if words[0] in ("-V", "--version", "version"):
@@ -109,22 +136,12 @@ def main(arguments: list[str] | None = None) -> int:
     if words[0] not in VERBS:
         return _no_such_verb(words[0])
     host_start.starter = _carry_on
-    try:
-        verb = load(words[0])
-        options = verb.parser().parse_args(words[1:])
-        if isinstance(getattr(options, "session", None), str):
-            options.session = select_machine(options.session)
-        status: int | None = verb.run(options)
-        sys.stdout.flush()
-        return status or 0
-    except HoldfastError as error:
-        return _say(error, error.exit_status)
-    except KeyboardInterrupt:
-        return EXIT_INTERRUPTED
-    except BrokenPipeError:
-        # Our reader is gone (`hold ls | head -1`): say nothing, as other tools do.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return EXIT_PIPE_CLOSED
+    verb = load(words[0])
+    options = verb.parser().parse_args(words[1:])
+    if isinstance(getattr(options, "session", None), str):
+        options.session = select_machine(options.session)
+    status: int | None = verb.run(options)
+    return status or 0
 
 
 def _carry_on(path: str) -> bool:

@@ -3,12 +3,13 @@
 Names are each unix user's own: two users may have a session of the same name. A whole id always
 means its own session, also after that has ended. The first characters of an id are enough for
 requests that only read (wire.request_classes), and no name is given that could be mistaken for
-them.
+them; so is the beginning of a live session's name, if no other one begins so.
 """
 
 from __future__ import annotations
 
 import re
+from difflib import get_close_matches
 from typing import Generic, Protocol, TypeVar
 
 from holdfast.core.access.authority import Authority
@@ -29,6 +30,7 @@ from holdfast.model.errors import (
 from holdfast.model.ids import SessionId
 from holdfast.model.limits import ID_PREFIX_MIN_CHARS, NAME_MAX_CHARS, TOMBSTONES_LISTED
 
+_NAMES_LISTED = 5  # in a hint: a line that people read
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
@@ -149,7 +151,7 @@ class Registry(Generic[S]):
 
     def find(self, actor: Actor, text: str, *, by_prefix: bool = False) -> S | Stored:
         """A live session, or the latest ended one, of this name or id; `by_prefix`: also by the
-        first characters of the id of one of them."""
+        first characters of the id of one of them, or of the name of a live one."""
         found = self.find_live(actor, text) or self._find_ended(actor, text)
         if found is not None:
             return found
@@ -160,12 +162,28 @@ class Registry(Generic[S]):
                     f"{len(matches)} session ids start with {text!r}", hint="give more of the id"
                 )
             return matches[0]
+        named = [each for each in self.seen_live(actor) if each.spec.name.startswith(text or "/")]
+        if by_prefix and len(named) > 1:
+            names = ", ".join(sorted(each.spec.name for each in named)[:_NAMES_LISTED])
+            raise AmbiguousName(
+                f"{len(named)} sessions have names that start with {text!r}", hint=f"one of {names}"
+            )
+        if by_prefix and named:
+            return named[0]
         for live in self.live.values():
             if text in (live.spec.id, live.spec.name):
                 self._visibility.check_not_expired(actor, _judged(live), now())
-        raise NoSuchSession(
-            f"there is no session {text[:80]!r}", hint=_hint(text, by_prefix, bool(matches))
-        )
+        hint = _hint(text, by_prefix, bool(matches))
+        if not matches and (meant := self._meant(actor, text)):
+            hint = f"did you mean {meant!r}? {hint}"
+        raise NoSuchSession(f"there is no session {text[:80]!r}", hint=hint)
+
+    def _meant(self, actor: Actor, text: str) -> str:
+        """The name of a live session that the asker may see and may have meant, or ""."""
+        names = [live.spec.name for live in self.seen_live(actor)]
+        begun = [name for name in names if text and name.startswith(text)]
+        near = begun or get_close_matches(text[:NAME_MAX_CHARS], names, n=1)
+        return near[0] if near else ""
 
     def find_running(self, actor: Actor, text: str, *, by_prefix: bool = False) -> S:
         """A live session; an ended one is refused as ended."""

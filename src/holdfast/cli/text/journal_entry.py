@@ -90,7 +90,8 @@ def _command_began(body: e.CommandBegan, name: Name) -> str:
 def _refused(body: e.RefusedEntry, name: Name) -> str:
     times = f" {body.count} times" if body.count > 1 else ""
     size = f", {counted(body.size, 'byte')}" if body.size else ""
-    return f"was refused{times}: {sanitize(body.what)} ({sanitize(body.code)}{size})"
+    request = sanitize(body.what).replace("_", " ")  # its tag: yield_turn
+    return f"was refused{times}: {request} ({sanitize(body.code)}{size})"
 
 
 def _unrecorded(body: e.Unrecorded, _: Name) -> str:

@@ -13,6 +13,7 @@ from holdfast.wire.messages import relays as reach
 
 Relays = tuple[RelayState, ...]
 
+CANNOT_START = "cannot be started"  # how the supervisor begins to say so
 _LOOK_S = 0.05
 _PATIENCE_S = 2.0  # one that is being started, or was lost a moment ago, fails a few times
 
@@ -40,6 +41,16 @@ def wait_until_reached(host: Host, within_s: float) -> Relays:
         return not found or any(each.reached for each in own or found)
 
     return _await(host, enough, within_s)
+
+
+def own_started(host: Host, within_s: float) -> Relays:
+    """The relay that it runs itself, once that is reached or cannot be started."""
+
+    def enough(found: Relays) -> bool:
+        own = [each for each in found if each.source == "own"]
+        return all(each.reached or each.said.startswith(CANNOT_START) for each in own)
+
+    return tuple(each for each in _await(host, enough, within_s) if each.source == "own")
 
 
 def only_here(link: str) -> bool:

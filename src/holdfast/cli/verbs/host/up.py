@@ -7,7 +7,7 @@ import sys
 import time
 
 from holdfast.cli.arguments import Options, Parser, utf8, verb_parser
-from holdfast.cli.first_link import how_to_listen, say_how, show_link
+from holdfast.cli.first_link import check_relay, how_to_listen, say_how, show_link
 from holdfast.cli.start_host import RELAY_VARIABLE, start_host
 from holdfast.model.errors import AlreadyUp
 from holdfast.model.home import home_of
@@ -49,6 +49,8 @@ def run(options: Options) -> None:
         if options.listen:  # only a host that is started hears of it
             error.hint = f"to have its relay listen there, {how_to_listen(options.listen)}"
         raise
+    if options.listen:
+        check_relay(home)
     if options.detach:
         if os.environ.get(RELAY_VARIABLE) != OFF:
             say_how(home)
