@@ -154,3 +154,30 @@ def test_the_blocking_face_waits_for_several_too(host_home: Hold) -> None:
         one.type("", enter=False)
         found, state = hold.wait_any([one], state=("input", "working"), timeout=PATIENCE_S)
         assert found is one and state in ("input", "working")
+
+
+def test_why_a_shell_cannot_take_a_command_is_said_as_what_it_is(host_home: Hold) -> None:
+    async def work() -> None:
+        async with reached(host_home) as hold:
+            session = await shell(hold, "reasons")
+            await session.type("echo left here")
+            await session.wait_for(text="left here", timeout=PATIENCE_S)
+            with pytest.raises(errors.TextAtPrompt, match="echo left here"):
+                await session.submit("true")
+            await session.keys("C-c")
+            reading = await session.start("read x")
+            await session.wait_for(state="input", timeout=PATIENCE_S)
+            with pytest.raises(errors.SessionBusy):
+                await session.submit("true")
+            await session.keys("Enter")
+            await reading.result(PATIENCE_S)
+            await session.type("cat", enter=True)
+            await session.wait_for(state="input", timeout=PATIENCE_S)
+            with pytest.raises(errors.TerminalInUse):
+                await session.submit("true")
+            await session.halt()
+            with pytest.raises(errors.SessionHalted):
+                await session.submit("true")
+            await session.resume()
+
+    run(work())

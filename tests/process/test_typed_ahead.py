@@ -147,7 +147,7 @@ def test_text_typed_while_the_prompt_is_made_stands_there(host_home: Hold, gate:
     sent(hold, "otto", "made", "who", enter=False)
     gate.write_text("")
     hold.ok("wait", "made", "--for", "prompt", "--timeout", "20")
-    hold.fails("session_busy", "exec", "made", "--", "true")
+    hold.fails("text_at_prompt", "exec", "made", "--", "true")
     assert hold.json("catchup", "made")["unsubmitted_by"] == ["otto"]
 
 
@@ -192,7 +192,7 @@ def test_who_typed_what_stands_at_the_prompt_outlives_the_daemon(host_home: Hold
     sent(hold, "otto", "staged", "echo staged", enter=False)
     hold.ok("wait", "staged", "--for", "text:echo staged", "--timeout", "20")
     killed(hold)
-    hold.fails("session_busy", "exec", "staged", "--", " evil; true")
+    hold.fails("text_at_prompt", "exec", "staged", "--", " evil; true")
     told = hold.json("catchup", "staged")
     assert (told["unsubmitted"], told["unsubmitted_by"]) == ("echo staged", ["otto"])
     receipt = hold.json("seize", "staged")

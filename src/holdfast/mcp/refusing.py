@@ -27,7 +27,9 @@ _NEXT = {
     "turn_lost": "the turn was taken from you: stop, call catch_up, and ask before you continue",
     "turn_not_held": "call request_turn first",
     "session_halted": "a person has frozen this session: stop, and wait until it runs again",
-    "session_busy": "something runs in the foreground: observe, answer it, or wait for the prompt",
+    "session_busy": "a command runs: wait for the state prompt, or ask for the result of yours",
+    "text_at_prompt": 'somebody left text there: ask them, or clear it with keys ["C-c"]',
+    "terminal_in_use": 'observe what it asks; answer it, or end it with keys ["C-c"]',
     "no_shell_integration": "use keys or answer, and observe what happens",
     "session_ended": "it has ended; list_sessions shows the live sessions",
     "session_lost": "it was lost, and how it would have ended is not known: do not assume that "

@@ -171,6 +171,18 @@ class SessionBusy(HoldfastError):
     retryable = True
 
 
+class TextAtPrompt(SessionBusy):
+    """Text that somebody typed is at the shell's prompt; a command line would be added to it."""
+
+    code = "text_at_prompt"
+
+
+class TerminalInUse(SessionBusy):
+    """A program other than the session's shell reads the terminal."""
+
+    code = "terminal_in_use"
+
+
 class SessionHalted(HoldfastError):
     """The session is frozen; input is refused, not buffered."""
 

@@ -134,7 +134,7 @@ class InputRequests:
             raise InvalidArgument(f"request {request.id} is in use or negative")
         who, actor = operator.identity, operator.actor.id
         execution = live.commands.executions.find(actor, who, request)
-        if execution is None and live.commands.typed.prompt_text_unknown and not asked:
+        if execution is None and live.commands.typed.prompt_may_have_text and not asked:
             again = partial(self.exec, operator, request, live, asked=True)
             return live.commands.after_prompt_check(actor, who, request.seq, again)
         if execution is None:
@@ -155,6 +155,7 @@ class InputRequests:
                 "this command line was submitted before; its outcome is no longer kept",
                 hint="look at the screen before you run it again",
             )
+        live.core.check_not_halted(operator.actor.id)  # which is why its shell is at no prompt
         live.commands.check_can_run()
         data = command_bytes(request.command, bracketed=live.view.mode(_BRACKETED_PASTE))
         live.output.drain()

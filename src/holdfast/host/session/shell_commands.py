@@ -40,6 +40,8 @@ from holdfast.model.errors import (
     InvalidArgument,
     NoShellIntegration,
     SessionBusy,
+    TerminalInUse,
+    TextAtPrompt,
     session_over,
 )
 from holdfast.model.ids import HOST_ACTOR, OperatorId
@@ -51,6 +53,7 @@ TYPED_BLIND = "(typed blind, not kept)"  # in place of a command line that is a 
 _FIFO_READ_BYTES = 64 << 10
 _FIFO_READS = 16  # in one go; a shell that says more is heard in the next
 _CLEAR_LINE = b"\x03"
+_SHOWN_CHARS = 200  # of the text at the prompt, in a refusal
 _PROBE_CONTEXT_BYTES = 16  # typed last: after some keys a shell takes the next one as text
 _LINE_WAIT_S = 0.5  # a shell at its prompt answers in a millisecond
 _READS_ON_S = 0.005  # and reads on in another
@@ -95,6 +98,7 @@ class ShellCommands:
         self.exec: Execution | None = None  # the one that runs
         self._line: asyncio.Future[str | None] | None = None  # the text at the prompt, asked for
         self._line_at = 0.0  # when somebody had typed last by then
+        self._prompt_text = ""  # as the shell last said
 
     def recover(self, journal: str, last_taken: Callable[[OperatorId], int]) -> None:
         """Another daemon served the session until now. `last_taken`: by the ledger."""
@@ -131,14 +135,21 @@ class ShellCommands:
                 hint=f"wait for it: `hold wait {name} --for prompt`",
             )
         state = self._activity()
+        if state in (SessionState.INPUT, SessionState.SECRET):
+            wants = "a secret" if state is SessionState.SECRET else "input"
+            raise TerminalInUse(
+                f"another program reads the terminal, and waits for {wants}",
+                hint=f"answer it or end it: `hold attach {name}`",
+            )
         if state is not SessionState.PROMPT:
             raise SessionBusy(
                 f"the session's shell is not at its prompt; the session is {state}",
                 hint=f"wait for it: `hold wait {name} --for prompt`",
             )
         if self.typed.prompt_may_have_text:
-            raise SessionBusy(
-                "text typed at the prompt waits for its Enter",
+            shown = f": {self._prompt_text[:_SHOWN_CHARS]!r}" if self._prompt_text else ""
+            raise TextAtPrompt(
+                f"text typed at the prompt waits for its Enter{shown}",
                 hint=f"finish it, or clear it with `hold keys {name} C-c`",
             )
 
@@ -259,6 +270,7 @@ class ShellCommands:
             text = await asyncio.wait_for(asyncio.shield(asked), _LINE_WAIT_S)
             if text is not None and self.typed.last.at == asked_at:
                 self.typed.prompt_told(bool(text))
+            self._prompt_text = text or ""
             return text
         except TimeoutError:
             return None

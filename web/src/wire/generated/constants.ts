@@ -80,6 +80,8 @@ export type ErrorCode =
   | 'session_lost'
   | 'session_pruned'
   | 'storage_failed'
+  | 'terminal_in_use'
+  | 'text_at_prompt'
   | 'timed_out'
   | 'turn_held'
   | 'turn_lost'
@@ -91,5 +93,5 @@ export type ErrorCode =
 export const RETRYABLE: ReadonlySet<string> = new Set([
   'channel_broken', 'connection_reset', 'coordination_down', 'fenced', 'halt_failed', 'host_down',
   'host_lost', 'output_gap', 'port_not_listening', 'rate_limited', 'relay_unreachable', 'session_busy',
-  'session_halted', 'timed_out', 'turn_held',
+  'session_halted', 'terminal_in_use', 'text_at_prompt', 'timed_out', 'turn_held',
 ])
