@@ -99,6 +99,14 @@ def test_exec_prints_output_and_exits_with_the_status(host_home: Hold) -> None:
     assert shown["last_command"]["status"] == 0
 
 
+def test_a_command_line_that_ends_its_shell_gives_the_output_and_the_true_status(
+    host_home: Hold,
+) -> None:
+    host_home.shell("leaving")
+    done = host_home("exec", "leaving", "--", "echo out; exit 3")
+    assert (done.returncode, done.stdout.splitlines()[0]) == (3, "out"), done.stderr
+
+
 def test_exec_leaves_the_command_running_after_its_timeout(host_home: Hold) -> None:
     host_home.shell("slow")
     line = host_home.fails(

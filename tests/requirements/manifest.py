@@ -1329,7 +1329,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
             *_in(
                 "faults/test_sdk_kills",
                 "test_a_command_cut_off_by_a_kill_runs_once_and_gives_its_result",
-                "test_a_report_that_dies_with_the_daemon_makes_no_command_run_again",
+                "test_a_report_whose_reader_is_killed_is_read_by_the_next_daemon",
                 "test_a_running_command_is_followed_over_one_daemon_after_another",
                 "test_a_storm_of_cancelled_commands_leaves_each_run_once_or_not_at_all",
                 "test_a_cancelled_input_is_typed_whole_and_once_or_not_at_all",
@@ -2230,7 +2230,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
             *_in(
                 "faults/test_sdk_kills",
                 "test_a_command_cut_off_by_a_kill_runs_once_and_gives_its_result",
-                "test_a_report_that_dies_with_the_daemon_makes_no_command_run_again",
+                "test_a_report_whose_reader_is_killed_is_read_by_the_next_daemon",
                 "test_a_storm_of_cancelled_commands_leaves_each_run_once_or_not_at_all",
             ),
             *_in(

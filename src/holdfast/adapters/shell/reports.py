@@ -73,15 +73,16 @@ class ReportReader:
     leaves the rest of it in the FIFO; that rest is refused, and the next prompt reports what was
     missed."""
 
-    def __init__(self, nonce: str) -> None:
+    def __init__(self, nonce: str, *, begun: int = 0, ended: int = 0) -> None:
+        """`begun`, `ended`: the highest numbers of which that is known already."""
         self.refused = 0  # records without the nonce, malformed, or out of order
         self._head = b"HOLD1 " + nonce.encode() + b" "
         self._pending = b""
         self._skipping = False  # inside a record too long to be one of ours
         self._pieces: list[bytes] = []
         self._pieces_of = 0
-        self._begun = 0  # highest number that has begun, or ended
-        self._ended = 0
+        self._begun = begun  # highest number that has begun, or ended
+        self._ended = ended
 
     def feed(self, data: bytes) -> list[Report]:
         *records, rest = (self._pending + data).split(b"\0")

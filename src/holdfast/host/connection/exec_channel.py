@@ -94,7 +94,7 @@ class ExecChannel:
             self._ready.append(
                 m.ExecBegan(self._request, record.command, record.journal_seq, record.offset)
             )
-        if self._output is None or record.failure:
+        if self._output is None or (record.failure and record.end_offset is None):
             return
         end = self.live.ring.head if record.end_offset is None else record.end_offset
         self._read_to(end, self._output)

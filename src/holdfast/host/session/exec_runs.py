@@ -57,8 +57,13 @@ class Execution:
         self.mark_deadline = time.monotonic() + _MARK_WAIT_S
         asyncio.get_running_loop().call_later(_MARK_WAIT_S, self.wake)
 
-    def fails(self, error: HoldfastError) -> None:
-        self._over(failure=(error.code, error.message, error.hint))
+    def ends_with_session(self, status: int, head: int) -> None:
+        """Its shell ended in it: no mark and no directory follow."""
+        self._over(status=status, end_offset=head)
+
+    def fails(self, error: HoldfastError, head: int | None = None) -> None:
+        """`head`: up to there its output is shown first."""
+        self._over(failure=(error.code, error.message, error.hint), end_offset=head)
 
     def _over(self, **what: object) -> None:
         seconds = max(0.0, time.monotonic() - self.record.began)

@@ -80,6 +80,7 @@ class LineAttribution:
         self._running = running  # a command has begun and not ended
         self._prompted_at = 0.0
         self.prompt_text_unknown = False  # only the shell knows whether its prompt has text
+        self.reports_in_hand = 0  # bytes of the FIFO that are being taken up, and are still in it
 
     def recover(self, journal: str, seq: int) -> None:
         """What an earlier daemon saw typed, from the journal of this directory, up to `seq`."""
@@ -159,10 +160,13 @@ class LineAttribution:
             data = after_interrupt(data)
         lines.typed(actor, data, blind=blind, hidden=pty.reads_lines(sight.modes))
 
+    def _reports_wait(self) -> bool:
+        return output_ring.unread(self._report_fifo) > self.reports_in_hand
+
     def _look_who_read(self) -> None:
         """What was read while a command runs, that command read."""
         unread = self.unread()
-        if self._running and not output_ring.unread(self._report_fifo):
+        if self._running and not self._reports_wait():
             self._lines.program_read(unread)
 
     def _settle(self) -> None:
@@ -170,7 +174,7 @@ class LineAttribution:
         if it waits and has said nothing, what was read before the prompt was a program's."""
         waited = self._loop.time() - self._prompted_at > BEGIN_WAIT_S
         waits = waited or self._activity() is SessionState.PROMPT
-        if waits and not output_ring.unread(self._report_fifo):
+        if waits and not self._reports_wait():
             self._lines.settled(self.unread())
 
     # -- what the shell reports -------------------------------------------------------------------

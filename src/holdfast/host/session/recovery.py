@@ -51,7 +51,7 @@ def recover(daemon: Daemon, deposit: Collected, keeper: KeeperLink) -> LiveSessi
     authority, scopes = daemon.actors.authority, live.scopes()
     missed = missed_changes(authority, parcel.spec.uid, scopes, recent)
     live.journal.carried_on(live.core.turn.holder or HOST_ACTOR, missed)
-    live.commands.recover(daemon.store.directory(parcel.spec.id), ledger.last_seq)
+    live.commands.recover(daemon.store.directory(parcel.spec.id), ledger.last_seq, recent)
     return live
 
 

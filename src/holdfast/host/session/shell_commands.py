@@ -7,11 +7,12 @@ import contextlib
 import os
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from holdfast.adapters import pty
 from holdfast.adapters.session_memory import output_ring
 from holdfast.adapters.session_memory.output_ring import Ring
+from holdfast.adapters.shell import report_fifo
 from holdfast.adapters.shell.integration import (
     LINE_PROBE,
     CommandBegin,
@@ -50,8 +51,7 @@ from holdfast.model.limits import COMMANDS_REMEMBERED
 from holdfast.model.state import Ending, SessionState
 
 TYPED_BLIND = "(typed blind, not kept)"  # in place of a command line that is a secret
-_FIFO_READ_BYTES = 64 << 10
-_FIFO_READS = 16  # in one go; a shell that says more is heard in the next
+_FIFO_LOOKS = 16  # in one go; a shell that goes on reporting is heard in the next
 _CLEAR_LINE = b"\x03"
 _SHOWN_CHARS = 200  # of the text at the prompt, in a refusal
 _PROBE_CONTEXT_BYTES = 16  # typed last: after some keys a shell takes the next one as text
@@ -66,7 +66,7 @@ class ShellCommands:
         self,
         spec: SessionSpec,
         master: int,
-        report_fifo: int,
+        fifo: int,
         ring: Ring,
         typed: LineAttribution,
         inputs: InputMachine,
@@ -84,13 +84,21 @@ class ShellCommands:
     ) -> None:
         """`may_type`: whether the host may type on behalf of this actor; `changed`: the state of
         the session may be another."""
-        self._spec, self._master, self._report_fifo, self._ring = spec, master, report_fifo, ring
+        self._spec, self._master, self._report_fifo, self._ring = spec, master, fifo, ring
         self.typed, self._inputs, self._journal = typed, inputs, record
         self._type_as_host = type_as_host
         self._activity, self.may_ask, self._drain_output = activity, may_type, drain_output
         self._save, self._changed, self._name = save, changed, name
         self._records: deque[CommandRecord] = deque(known, maxlen=COMMANDS_REMEMBERED)
-        self._reader = ReportReader(spec.nonce)
+        # A report that the last daemon kept and did not take out of the FIFO is seen again.
+        self._reader = ReportReader(
+            spec.nonce,
+            begun=max((record.seq for record in known), default=0),
+            ended=max((record.seq for record in known if record.status is not None), default=0),
+        )
+        self._recorded: set[tuple[type, int]] = (
+            set()
+        )  # by the last daemon, and perhaps not kept by it
         self._loop = asyncio.get_running_loop()
         self._entered_at = 0.0  # an Enter was typed; what the shell makes of it, it reports
         self._reported = asyncio.Event()
@@ -100,8 +108,19 @@ class ShellCommands:
         self._line_at = 0.0  # when somebody had typed last by then
         self._prompt_text = ""  # as the shell last said
 
-    def recover(self, journal: str, last_taken: Callable[[OperatorId], int]) -> None:
-        """Another daemon served the session until now. `last_taken`: by the ledger."""
+    def recover(
+        self,
+        journal: str,
+        last_taken: Callable[[OperatorId], int],
+        recent: Iterable[entries.Entry] = (),
+    ) -> None:
+        """Another daemon served the session until now. `last_taken`: by the ledger; `recent`: the
+        journal's last entries."""
+        self._recorded = {
+            (type(entry.body), entry.body.number)
+            for entry in recent
+            if isinstance(entry.body, entries.CommandBegan | entries.CommandEnded)
+        }
         self.typed.recover(journal, self._journal.seq)
         self.exec = self.executions.unfinished(last_taken)
 
@@ -109,7 +128,7 @@ class ShellCommands:
         if self._report_fifo >= 0:
             self._loop.add_reader(self._report_fifo, self.read_reports)
         if self.exec is not None:
-            self._loop.call_later(BEGIN_WAIT_S, self._check_reported, self.exec)
+            self._loop.call_later(BEGIN_WAIT_S, self._check_begun, self.exec)
 
     @property
     def last(self) -> CommandRecord | None:
@@ -155,28 +174,37 @@ class ShellCommands:
 
     def read_reports(self) -> None:
         """Take up what the shell has reported."""
-        data, unread = self._read_fifo()
+        if self.typed.reports_in_hand:
+            return  # that is what is being done
+        data, unread = self._look_into_fifo()
         if not data:
             return
+        self.typed.reports_in_hand = len(data)
+        try:
+            self._take_up(self._reader.feed(data), unread)
+        finally:
+            # Only now: what they mean is kept, so a daemon killed before loses none of them.
+            report_fifo.take_out(self._report_fifo, len(data))
+            self.typed.reports_in_hand = 0
+
+    def _take_up(self, reports: list[Report], unread: int | None) -> None:
         # The shell wrote its output before it reported: take that first. But when we are late, what
         # began may have printed already: what is taken now is counted as its own.
         before = self._ring.head
         self._drain_output()
-        reports = self._reader.feed(data)
         for index, report in enumerate(reports):
             self._on_report(report, before, _later(unread, reports[index + 1 :]))
             before = self._ring.head
 
-    def _read_fifo(self) -> tuple[bytes, int | None]:
+    def _look_into_fifo(self) -> tuple[bytes, int | None]:
         """All that is reported, and the bytes that nobody had read before the last look for more:
         so whatever was read by then and is reported, is reported here."""
-        data, unread = b"", None
-        for _ in range(_FIFO_READS):
-            try:
-                data += os.read(self._report_fifo, _FIFO_READ_BYTES)
-            except BlockingIOError:
+        data, unread = report_fifo.look(self._report_fifo), None
+        for _ in range(_FIFO_LOOKS if data else 0):
+            unread, seen = self.typed.unread(), len(data)
+            data = report_fifo.look(self._report_fifo)
+            if len(data) == seen:
                 break
-            unread = self.typed.unread()
         return data, unread
 
     def _on_report(self, report: Report, before: int, later: ReportContext) -> None:
@@ -195,7 +223,7 @@ class ShellCommands:
                         status=report.status, ended_at=at, ended_offset=head
                     )
                     ended = entries.CommandEnded(report.seq, report.status, report.cwd, head)
-                    self._journal.happened(HOST_ACTOR, ended)
+                    self._record_once(HOST_ACTOR, ended)
         elif isinstance(report, PromptShown):
             self.typed.prompted(later)
         elif isinstance(report, LineShown):
@@ -225,7 +253,9 @@ class ShellCommands:
             if not execution.record.parsed and self._spec.shell == "fish":
                 self._type_as_host(_CLEAR_LINE)  # fish leaves a refused line at its prompt
                 self.typed.cleared()
-        elif isinstance(report, PromptShown) and (command is None or restored):
+        elif isinstance(report, PromptShown) and (
+            command is None or (restored and report.seq > command)
+        ):
             # Back at the prompt and nothing began: the shell took the line for no command.
             self._end_exec(execution, report.status, report.cwd, head)
 
@@ -239,7 +269,7 @@ class ShellCommands:
         by = authors[-1] if authors else HOST_ACTOR
         text = TYPED_BLIND if line.blind else report.text
         began = entries.CommandBegan(report.seq, text, report.cwd, head, authors)
-        self._journal.happened(by, began)
+        self._record_once(by, began)
         self._records.append(
             CommandRecord(
                 report.seq,
@@ -251,6 +281,11 @@ class ShellCommands:
                 authors=tuple(name(author) for author in authors),
             )
         )
+
+    def _record_once(self, by: str, body: entries.CommandBegan | entries.CommandEnded) -> None:
+        """A daemon that was killed may have recorded a report that it did not take out."""
+        if (type(body), body.number) not in self._recorded:
+            self._journal.happened(by, body)
 
     async def read_prompt_line(self) -> str | None:
         """The text at the prompt without its Enter, as the shell's line editor has it; "" also
@@ -338,35 +373,33 @@ class ShellCommands:
         self._loop.call_later(BEGIN_WAIT_S, self._check_begun, execution)
 
     def _check_begun(self, execution: Execution) -> None:
-        if self.exec is not execution or execution.record.command is not None:
+        """Whether the shell has read the line and waits for more of it."""
+        if self.exec is not execution or (
+            execution.record.command is not None and not execution.restored
+        ):
             return
-        # In this order: before a shell has read its Enter it looks as if it asked for more.
-        wants_more = not self._unread() and self._activity() is SessionState.PROMPT
-        if wants_more:
+        # In this order: before a shell has read its Enter it looks as if it asked for more; and
+        # one that is back at its prompt has reported before what it ran.
+        waits = not self._unread() and self._activity() is SessionState.PROMPT
+        self.read_reports()
+        if self.exec is not execution:
+            return
+        if not waits or (execution.record.command is not None and not execution.restored):
+            self._loop.call_later(BEGIN_WAIT_S, self._check_begun, execution)
+        elif execution.restored:
+            why: HoldfastError = InputUnknown(
+                "the line was typed before the daemon was replaced, and the shell has not said "
+                "what became of it",
+                hint="look at the screen before you run it again",
+            )
+            self._give_up(execution, why)
+        else:
             self._type_as_host(_CLEAR_LINE)
             why = InvalidArgument(
                 "the shell waits for the rest of the command line: it is not complete",
                 hint="close its quotes, brackets and blocks; the line was cleared",
             )
             self._give_up(execution, why)
-        else:
-            self._loop.call_later(BEGIN_WAIT_S, self._check_begun, execution)
-
-    def _check_reported(self, execution: Execution) -> None:
-        """One that an earlier daemon left. That one may have died with a report in its hands: then
-        the shell is at its prompt, and nobody will ever say how the command ended."""
-        if self.exec is not execution:
-            return
-        self.read_reports()
-        if self.exec is execution and self._activity() is SessionState.PROMPT:
-            why = InputUnknown(
-                "the daemon was replaced in the moment in which the shell reported; the line was "
-                "typed, and how it ended is not known",
-                hint="look at the screen before you run it again",
-            )
-            self._give_up(execution, why)
-        elif self.exec is execution:
-            self._loop.call_later(BEGIN_WAIT_S, self._check_reported, execution)
 
     def _give_up(self, execution: Execution, why: HoldfastError) -> None:
         self.exec = None
@@ -375,11 +408,26 @@ class ShellCommands:
         execution.wake()
 
     def session_ended(self, ending: Ending) -> None:
-        if self.exec is not None:
+        """The output is drained. A command line that ended its shell (`exit 3`) has that shell's
+        status; of one that was cut off it is said, behind what it printed."""
+        if self._report_fifo >= 0:
+            self.read_reports()
+        execution = self.exec
+        if execution is None:
+            return
+        if execution.record.command is None:
+            why: HoldfastError = InputUnknown(
+                f"the session ended before its shell reported the command line: {ending}",
+                hint="it may have run: look at what it should have done",
+            )
+            execution.fails(why)
+        elif ending.code is not None:
+            execution.ends_with_session(ending.code, self._ring.head)
+        else:
             how = "ended while the command ran"
-            self.exec.fails(session_over("the session", ending, how=how))
-            self.exec.wake()
-            self.exec = None
+            execution.fails(session_over("the session", ending, how=how), self._ring.head)
+        execution.wake()
+        self.exec = None
 
     def close(self) -> None:
         self.exec = None  # another daemon, or nobody, follows it from here
