@@ -48,6 +48,7 @@ ADDED_TO_INFO = {
     "in_flight": None,
     "acknowledged_at": None,
     "acknowledged_by": "",
+    "full_screen": False,
 }
 ADDED_TO_ENDING = {"cause": None, "successor": ""}
 ADDED_TO_STATE: dict[str, dict[str, object]] = {
