@@ -482,3 +482,21 @@ def test_daemon_restart_says_that_the_configuration_is_wrong(fresh_home: Hold) -
     done = fresh_home("daemon", "restart")
     assert done.returncode == 78
     assert "unknown setting 'rign_bytes'" in done.stderr
+
+
+def test_a_daemon_that_loops_is_replaced_too(fresh_home: Hold, tmp_path: Path) -> None:
+    tmp_path.joinpath("sitecustomize.py").write_text(
+        "import signal\n"
+        "def loop(*_):\n"
+        "    while True:\n"
+        "        pass\n"
+        "signal.signal(signal.SIGUSR2, loop)\n"
+    )
+    fresh_home.env["PYTHONPATH"] = str(tmp_path)
+    fresh_home.ok("up", "-d")
+    fresh_home.shell("through")
+    looping = fresh_home.json("daemon", "status")["daemon_pid"]
+    os.kill(looping, signal.SIGUSR2)
+    restarted = json.loads(fresh_home.ok("daemon", "restart", "--json"))
+    assert restarted["old_pid"] == looping != restarted["new_pid"]
+    assert fresh_home.ok("exec", "through", "--", "echo here").strip() == "here"

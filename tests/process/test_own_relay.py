@@ -204,12 +204,17 @@ def test_a_taken_port_is_replaced_by_one_that_stays(host: Relayed) -> None:
     assert json.loads(Path(host.home, "relay.json").read_text()) == {"port": port}
 
 
-def test_a_port_that_was_asked_for_is_that_one_or_none(host: Relayed) -> None:
+@pytest.mark.parametrize("by", ["option", "configuration"])
+def test_a_port_that_was_asked_for_is_that_one_or_none(host: Relayed, by: str) -> None:
     with socket.socket() as squatter:
         squatter.bind(("127.0.0.1", 0))
         squatter.listen()
         port = squatter.getsockname()[1]
-        said = host.fails("relay_unreachable", "up", "-d", "--listen", f"127.0.0.1:{port}")
+        place = f"127.0.0.1:{port}"
+        if by == "configuration":
+            Path(host.home, "config.toml").write_text(f'relay = "{place}"\n')
+        options = ("--listen", place) if by == "option" else ()
+        said = host.fails("relay_unreachable", "up", "-d", *options)
         assert "in use" in said
         until("it says why not", lambda: "in use" in host.json("host")[0]["said"])
         assert not host.relay_pid()

@@ -49,10 +49,11 @@ def run(options: Options) -> None:
         if options.listen:  # only a host that is started hears of it
             error.hint = f"to have its relay listen there, {how_to_listen(options.listen)}"
         raise
-    if options.listen:
+    with_relay = os.environ.get(RELAY_VARIABLE) != OFF
+    if with_relay:
         check_relay(home)
     if options.detach:
-        if os.environ.get(RELAY_VARIABLE) != OFF:
+        if with_relay:
             say_how(home)
         return
     show_link(home)
