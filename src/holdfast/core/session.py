@@ -183,9 +183,7 @@ class SessionMachine:
             return []
         if not self.turn.may_write(ActorId(actor)):
             self._check(actor, Right.TURN_REQUEST, now)
-        allowance = self.authority.allowance(ActorId(actor), self.id, self.labels, now)
-        if allowance.limits is not None:
-            self.authority.charge(ActorId(actor), self.id, allowance.limits, size, now)
+        self.authority.charge(ActorId(actor), self.id, self.labels, size, now)
         return self._turn(turn.WroteStep(ActorId(actor), now), actor)
 
     def may_type(self, actor: str, now: float) -> bool:

@@ -156,10 +156,17 @@ class Authority:
         raise refusal
 
     def charge(
-        self, actor: ActorId, session: SessionId, limits: Limits, size: int, now: float
+        self,
+        actor: ActorId,
+        session: SessionId,
+        labels: Collection[str],
+        size: int,
+        now: float,
     ) -> None:
-        """Count one input of `size` bytes against the rates of an allowance."""
-        self._rates.charge(actor, session, limits, size, now)
+        """Count one input of `size` bytes against the actor's rates, or refuse it."""
+        limits = self.allowance(actor, session, labels, now).limits
+        if limits is not None:
+            self._rates.charge(actor, session, limits, size, now)
 
     def name(self, actor: str) -> str:
         """What people call this actor."""
