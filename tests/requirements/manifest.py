@@ -695,6 +695,14 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "Inputs have one total order and carry their actor; two writers' keystrokes never mix.",
         tests=(
             *_in(
+                "unit/test_unsent_line",
+                "test_the_rest_of_a_dropped_line_is_dropped_with_its_enter_and_the_next_line_is_not",
+            ),
+            *_in(
+                "process/test_attach_turn",
+                "test_the_tail_of_a_line_begun_without_the_turn_never_runs",
+            ),
+            *_in(
                 "faults/test_journal_crash_points",
                 "test_a_seizure_cut_off_by_a_kill_happened_or_did_not",
             ),

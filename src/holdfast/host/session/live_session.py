@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-import signal
 import time
 from collections.abc import Coroutine
 from functools import partial
@@ -305,8 +304,6 @@ class LiveSession:
             case do.SendSignal(signal=number):
                 self.journal.record(actor, entries.Signalled(number))
                 signals.signal_foreground(self.fds.master, number)
-            case do.Repaint():
-                signals.signal_foreground(self.fds.master, signal.SIGWINCH)
             case do.SetBlindOutput(blind=blind):
                 self.output.set_blind(blind)
                 self.keeper.output(DROP_OUTPUT if blind else KEEP_OUTPUT)
