@@ -99,6 +99,8 @@ export interface Hold {
   open(machine: string, session: string, options?: OpenOptions): SessionHandle
   /** Start a session on a machine. Not repeated by itself after a lost connection. */
   run(machine: string, options: RequestFields<'run'>): Promise<SessionInfo>
+  /** Acknowledge that a session was lost: it is then listed with those that ended. */
+  acknowledge(machine: string, session: string): Promise<void>
   /** The actors known on a machine: names, kinds, colours. */
   actors(machine: string): Promise<Actor[]>
   /** Ask now instead of at the next event or retry: the user asked for it, or the page became visible. */

@@ -134,6 +134,12 @@ class Page implements Hold {
     return info
   }
 
+  async acknowledge(machine: string, session: string): Promise<void> {
+    const link = this.link(machine)
+    const { sessions } = await link.ask('acknowledge', { session })
+    for (const info of sessions) link.sessions.shown(info)
+  }
+
   async actors(machine: string): Promise<Actor[]> {
     return (await this.link(machine).ask('list_actors', {})).actors
   }

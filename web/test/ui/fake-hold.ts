@@ -84,6 +84,14 @@ export class FakeHold implements Hold {
     return ACTORS
   }
   refresh(): void {}
+  async acknowledge(machine: string, session: string): Promise<void> {
+    this.sessions.value = this.sessions.value.map((card) =>
+      card.machine === machine && card.info.id === session
+        ? { ...card, info: { ...card.info, acknowledged_at: Date.now() / 1000 } }
+        : card,
+    )
+  }
+
   async forget(machine: string): Promise<void> {
     this.machines.value = this.machines.value.filter((one) => one.key !== machine)
   }

@@ -10,6 +10,7 @@ import { NotifyButton } from '../parts/notify-button'
 import { Brand, ThemeButton } from '../parts/top-bar'
 import { learnActors } from './known-actors'
 import { MachineSection } from './machine-section'
+import { NeedsYou } from './needs-you'
 import { countOf, labelsOf, matches, order, type Show } from './filter'
 
 const SHOWS: [Show, string][] = [
@@ -55,11 +56,12 @@ export function Overview() {
           </label>
         )}
         <span class="grow" />
-        {machines.length > 0 && <LinkState state={overall(machines)} testid="link-state" />}
+        {machines.length > 0 && <Connection machines={machines} />}
         <NotifyButton />
         <ThemeButton />
       </header>
       <main class="overview">
+        <NeedsYou />
         {machines.length > 0 && <Filters hold={hold} show={show} labels={labels} />}
         {machines.map((machine) => (
           <MachineSection
@@ -79,9 +81,16 @@ function wanted(text: string, labels: string[], show: Show) {
   return { text, labels, show }
 }
 
-function overall(machines: Hold['machines']['value']): string {
-  if (machines.some((machine) => machine.link === 'online')) return 'online'
-  return machines.some((machine) => machine.link === 'connecting') ? 'connecting' : 'offline'
+/** "online" is every machine that was joined, not one of them. */
+function Connection({ machines }: { machines: Hold['machines']['value'] }) {
+  const reached = machines.filter((machine) => machine.link === 'online').length
+  const missing = machines.filter((machine) => machine.link !== 'online')
+  const connecting = missing.length > 0 && missing.every((machine) => machine.link === 'connecting')
+  const state = missing.length === 0 ? 'online' : connecting ? 'connecting' : 'offline'
+  const word = reached > 0 && state !== 'online' ? `${reached} of ${machines.length} online` : state
+  return (
+    <LinkState state={state} word={word} why={missing.map(({ why }) => why).join('; ')} testid="link-state" />
+  )
 }
 
 interface FiltersProps {

@@ -9,6 +9,7 @@ import { sanitize } from '../text/sanitize'
 import { isOver, needsInput, shownState, stateText } from '../text/session-state'
 import { actorNamed } from './known-actors'
 import { lineOf } from './filter'
+import { runningCommand, sinceOf } from './needs'
 
 export function SessionRow({ card, machine }: { card: SessionCard; machine: Machine | undefined }) {
   const { info } = card
@@ -17,6 +18,7 @@ export function SessionRow({ card, machine }: { card: SessionCard; machine: Mach
   // An ended session's name may have been given to another one.
   const to = isOver(state) ? { ...place, session: info.id } : place
   const line = lineOf(card)
+  const running = isOver(state) ? null : runningCommand(info)
   return (
     <a
       class={`session-row ${needsInput(state) ? 'needs-you' : ''}`}
@@ -32,7 +34,9 @@ export function SessionRow({ card, machine }: { card: SessionCard; machine: Mach
       }}
     >
       <span class="row-name">
-        <strong>{sanitize(info.name, 64)}</strong>
+        <strong class="cut" title={sanitize(info.name, 64)}>
+          {sanitize(info.name, 64)}
+        </strong>
         {info.labels.map((label) => (
           <span key={label} class="label">
             {label}
@@ -43,10 +47,11 @@ export function SessionRow({ card, machine }: { card: SessionCard; machine: Mach
         <StateChip info={info} link={card.link} />
       </span>
       <span class="row-line mono cut" data-testid="session-card-last-line">
-        {sanitize(line, 200) || <span class="faint">{sanitize(info.argv.join(' '), 120)}</span>}
+        {running && <strong class="row-command">{sanitize(running.text, 120)}</strong>}
+        {sanitize(line, 200) || (!running && <span class="faint">{sanitize(info.argv.join(' '), 120)}</span>)}
       </span>
       <span class="row-who">
-        <Holder card={card} machine={machine} />
+        <Doer card={card} machine={machine} />
         <Presence card={card} />
       </span>
       <span class="row-age" title={`started ${ago(info.created_at, now.value)}`}>
@@ -54,6 +59,13 @@ export function SessionRow({ card, machine }: { card: SessionCard; machine: Mach
       </span>
     </a>
   )
+}
+
+/** What runs and who started it; without a command, who has the turn. */
+function Doer({ card, machine }: { card: SessionCard; machine: Machine | undefined }) {
+  const by = runningCommand(card.info)?.actor
+  if (!by || isOver(card.info.state)) return <Holder card={card} machine={machine} />
+  return <ActorName name={by} actor={actorNamed(card.machine, by)} you={machine?.actor === by} />
 }
 
 function Holder({ card, machine }: { card: SessionCard; machine: Machine | undefined }) {
@@ -73,5 +85,6 @@ function Presence({ card }: { card: SessionCard }) {
 function ageText(card: SessionCard): string {
   const { info } = card
   if (isOver(info.state) && info.ended_at !== null) return ago(info.ended_at, now.value)
-  return age(now.value - info.created_at)
+  const since = sinceOf(info)
+  return since === null ? '' : age(now.value - since)
 }

@@ -51,11 +51,18 @@ export function Avatar({ name, hue, kind }: { name: string; hue: Hue; kind?: str
   )
 }
 
-export function LinkState({ state, why, testid }: { state: string; why?: string; testid?: string }) {
+interface LinkWords {
+  readonly state: string
+  readonly word?: string // where it says more than the state
+  readonly why?: string
+  readonly testid?: string
+}
+
+export function LinkState({ state, word = state, why, testid }: LinkWords) {
   return (
     <span class={`link-state link-${state}`} data-testid={testid} data-state={state} title={why || undefined}>
       <span class="dot" aria-hidden="true" />
-      {state}
+      {word}
     </span>
   )
 }

@@ -517,6 +517,16 @@ export interface Requests {
     }
     answer: 'blamed'
   }
+  /** Acknowledge that a session was lost: it is no longer listed unasked, and may be pruned. Needs the
+   * right to end it. Answered by Sessions with what is acknowledged now; of a session that was
+   * acknowledged before, who did it first stays.
+   */
+  acknowledge: {
+    fields: {
+      session?: string // a name or an id; empty is every lost session that the asker may end
+    }
+    answer: 'sessions'
+  }
   /** Make a link by which devices join; see grants.md. It cannot give more, nor for longer, than the asker
    * has, counted from when the link expires. Without a relay the host refuses with `invalid_argument`.
    */

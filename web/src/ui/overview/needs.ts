@@ -1,0 +1,111 @@
+// What needs somebody, across machines, the most urgent first. Pure.
+
+import type { Machine, SessionCard, SessionInfo } from '../../hold/api'
+import { endingText, inFlightText, shownState } from '../text/session-state'
+
+type NeedKind = 'secret' | 'question' | 'turn' | 'fenced' | 'halted' | 'lost'
+
+export interface Need {
+  readonly kind: NeedKind
+  readonly key: string // the same while it is the same need
+  readonly card: SessionCard
+  readonly text: string // what is asked, or what happened
+  readonly quoted: boolean // the text is the program's own
+  readonly actor: string // whom it is about; '' when nobody
+  readonly about: string // since when, and what is so
+  readonly since: number | null
+}
+
+const URGENCY: readonly NeedKind[] = ['question', 'secret', 'turn', 'halted', 'fenced', 'lost']
+
+/** Only of machines that are reached: what an old list says need not be so now. */
+export function needsOf(cards: readonly SessionCard[], machines: readonly Machine[]): Need[] {
+  const names = new Map(machines.map((machine) => [machine.key, machine.actor]))
+  return cards
+    .filter((card) => card.link === 'online')
+    .flatMap((card) => needs(card, names.get(card.machine) ?? ''))
+    .sort((one, other) => URGENCY.indexOf(one.kind) - URGENCY.indexOf(other.kind))
+}
+
+function needs(card: SessionCard, me: string): Need[] {
+  const { info } = card
+  const one = (kind: NeedKind, said: Partial<Need> & { text: string; about: string }): Need => ({
+    kind,
+    key: `${kind}/${card.machine}/${info.id}`,
+    card,
+    quoted: false,
+    actor: runningCommand(info)?.actor ?? '',
+    since: sinceOf(info),
+    ...said,
+  })
+  switch (shownState(info.state, info.lease, info.full_screen)) {
+    case 'input': {
+      const asks = info.waiting_line.trim()
+      return [
+        one('question', {
+          text: asks || `${programOf(info)} reads input`,
+          quoted: asks !== '',
+          about: 'asks',
+        }),
+      ]
+    }
+    case 'secret': {
+      const asks = info.waiting_line.trim()
+      const text = asks || `${programOf(info)} reads with echo off`
+      return [one('secret', { text, quoted: asks !== '', about: 'waits for a secret' })]
+    }
+    case 'halted':
+      return [one('halted', { text: `${info.name} is halted`, about: 'all its processes are frozen' })]
+    case 'fenced':
+      return [one('fenced', { text: `${info.name} is fenced`, about: 'its host does not hold the lease' })]
+    case 'lost':
+      if (info.acknowledged_at !== null) return []
+      return [
+        one('lost', {
+          text: `${info.name} is ${endingText(info.ending)}`,
+          about: inFlightText(info.in_flight),
+          actor: '',
+        }),
+      ]
+    default:
+      if (!me || info.holder !== me || info.waiting.length === 0) return []
+      return [
+        one('turn', {
+          text: `${info.waiting.join(', ')} ${info.waiting.length === 1 ? 'asks' : 'ask'} for the turn`,
+          about: 'you hold the turn',
+          actor: info.waiting[0]!,
+          since: null,
+        }),
+      ]
+  }
+}
+
+/** The command that runs, with its actor; null at the prompt, and where none is reported. */
+export function runningCommand(info: SessionInfo): SessionInfo['last_command'] {
+  const last = info.last_command
+  return last && last.status === null && info.state !== 'prompt' ? last : null
+}
+
+/** What runs, as short as a list wants it. */
+export function programOf(info: SessionInfo): string {
+  return runningCommand(info)?.text ?? info.argv.join(' ')
+}
+
+/** Since when it is in its state, as far as it is known: nothing is printed while an answer is awaited. */
+export function sinceOf(info: SessionInfo): number | null {
+  switch (shownState(info.state, info.lease, info.full_screen)) {
+    case 'input':
+    case 'secret':
+      return info.last_output_at
+    case 'working':
+    case 'in_use':
+      return runningCommand(info)?.began_at ?? info.created_at
+    case 'prompt':
+      return info.last_command?.ended_at ?? info.created_at
+    case 'ended':
+    case 'lost':
+      return info.ended_at
+    default:
+      return null
+  }
+}

@@ -1,0 +1,44 @@
+import { expect, test } from 'vitest'
+import type { SessionCard } from '../../src/hold/api'
+import { needsOf, runningCommand, sinceOf } from '../../src/ui/overview/needs'
+import { CARDS, COMMANDS, FAR, MACHINE, NOW, session } from './fixtures'
+
+const card = (name: string, change: Parameters<typeof session>[1]): SessionCard => ({
+  ...CARDS[0]!,
+  info: session(name, change),
+})
+const kinds = (...cards: SessionCard[]): string[] =>
+  needsOf(cards, [MACHINE, FAR]).map((need) => `${need.kind} ${need.card.info.name}`)
+
+test('questions, secrets, requests, halts and losses are one list, the most urgent first', () => {
+  const ending = { code: null, signal: null, lost: 'its keeper died', cause: null, successor: '' }
+  const found = kinds(
+    card('gone', { state: 'lost', ending }),
+    card('frozen', { state: 'halted' }),
+    card('mine', { holder: MACHINE.actor, waiting: ['jonas'] }),
+    card('vault', { state: 'secret', waiting_line: 'Password: ' }),
+    card('deploy', { state: 'input', waiting_line: 'Go on? [y/N]' }),
+    card('works', {}),
+  )
+  expect(found).toEqual(['question deploy', 'secret vault', 'turn mine', 'halted frozen', 'lost gone'])
+})
+
+test('full-screen programs, acknowledged losses and unreachable machines need nobody', () => {
+  expect(
+    kinds(
+      card('vim', { state: 'input', full_screen: true }),
+      card('gone', { state: 'lost', acknowledged_at: NOW }),
+      card('theirs', { holder: 'claude', waiting: ['jonas'] }),
+      { ...card('far', { state: 'input', waiting_line: 'old? ' }), machine: FAR.key, link: 'offline' },
+    ),
+  ).toEqual([])
+})
+
+test('a row says since when: the command that runs, or the last thing printed before an answer', () => {
+  const running = { ...COMMANDS[0]!, status: null, ended_at: null, began_at: NOW - 90 }
+  const works = session('build', { last_command: running })
+  expect([runningCommand(works)?.text, sinceOf(works)]).toEqual([running.text, NOW - 90])
+  const asks = session('ask', { state: 'input', last_command: running, last_output_at: NOW - 20 })
+  expect(sinceOf(asks)).toBe(NOW - 20)
+  expect(sinceOf(session('frozen', { state: 'halted' }))).toBeNull()
+})
