@@ -831,6 +831,10 @@ REQUIREMENTS: tuple[Requirement, ...] = (
                 "test_taking_rights_away_works_at_once_on_any_disk_and_giving_them_does_not",
             ),
             *_in(
+                "unit/test_authority",
+                "test_a_full_book_of_envelopes_refuses_giving_and_never_taking_away",
+            ),
+            *_in(
                 "unit/test_session_state",
                 "test_a_thaw_does_not_end_a_halt_asked_for_after_the_resume",
             ),
@@ -1449,6 +1453,10 @@ REQUIREMENTS: tuple[Requirement, ...] = (
                 "test_the_host_prunes_by_itself",
             ),
             *_in(
+                "faults/test_exhaustion",
+                "test_a_running_session_past_its_users_disk_quota_takes_no_input_and_can_still_be_stopped",
+            ),
+            *_in(
                 "process/test_residency",
                 "test_metrics_count_sessions_inputs_refusals_connections_and_restarts",
             ),
@@ -1763,6 +1771,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
             ),
             *_in(
                 "unit/test_journal_tampering",
+                "test_of_two_neighbours_that_were_both_changed_neither_is_trusted",
                 "test_every_flipped_byte_is_found_at_its_entry",
                 "test_cut_off_at_any_byte_the_head_misses_what_is_gone",
                 "test_another_history_signed_by_the_same_host_is_a_fork",

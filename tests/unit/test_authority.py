@@ -14,6 +14,7 @@ from holdfast.model.errors import (
     EnvelopeExpired,
     InvalidArgument,
     LastAdmin,
+    LimitReached,
     NotPermitted,
     RateLimited,
 )
@@ -157,6 +158,30 @@ def test_revoking_in_all_leaves_nothing_anywhere() -> None:
     authority.revoke(BOT.id, ALL, by=ANN.id, now=3.0, live=LIVE)
     (left,) = authority.envelopes(BOT.id)
     assert left == Envelope(BOT.id, ALL, (), granted_by=ANN.id, granted_at=3.0)
+
+
+@pytest.mark.requirement("A5")
+def test_a_full_book_of_envelopes_refuses_giving_and_never_taking_away(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    host = a_host(an_envelope(BOT, "all", "execute"))
+    monkeypatch.setattr("holdfast.core.access.authority.ENVELOPES_MAX", 2)
+    web = f"session:{WEB}"
+    for wider in (
+        an_envelope(BOT, web, "admin", by=ANN.id),
+        an_envelope(CAT, web, "observe", by=ANN.id),
+    ):
+        with pytest.raises(LimitReached):
+            host.set(wider, now=0.0, live=LIVE)
+    host.set(an_envelope(BOT, web, "observe", by=ANN.id), now=0.0, live=LIVE)
+    assert rights(host, BOT) == frozenset(rights_of(("observe",)))
+    with pytest.raises(LimitReached):  # it would last longer than what it is taken from
+        soon = an_envelope(CAT, "all", "execute", by=ANN.id).replace(expires_at=5.0)
+        full = a_host(soon)
+        full.set(an_envelope(CAT, web, "observe", by=ANN.id), now=0.0, live=LIVE)
+    host.revoke(BOT.id, Scope.parse("label:prod"), by=ANN.id, now=0.0, live=LIVE)
+    host.revoke(CAT.id, Scope.parse(f"session:{BUILD}"), by=ANN.id, now=0.0, live=LIVE)
+    host.revoke_actor(CAT.id, by=ANN.id, now=0.0, live=LIVE)
 
 
 def test_revoking_in_a_session_leaves_an_explicit_nothing_there() -> None:

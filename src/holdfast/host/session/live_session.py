@@ -136,6 +136,7 @@ class LiveSession:
         master, report_fifo = self.fds.master, self.fds.bell
         name, directory = daemon.actors.name, daemon.store.directory(spec.id)
         self.view = View(ring, parcel.size, daemon.make_screen)
+        writer.growth = partial(daemon.usage.disk_growth, spec.uid)
         self.journal = SessionRecord(spec.id, lambda: self.spec.epoch, ring, writer, self.spawn)
         self.watching = StateWatch(self.state, partial(daemon.operators.state_changed, self))
         changed = self.watching.look_soon
