@@ -6,7 +6,7 @@ import type { Hold, Machine } from '../../hold/api'
 import { useHold } from '../context'
 import { ErrorPage } from '../pages/error-page'
 import { ToastPlace } from '../parts/toast'
-import { narrow } from '../parts/viewport'
+import { narrow, touch } from '../parts/viewport'
 import { sanitize } from '../text/sanitize'
 import { needsInput, shownState, stateText } from '../text/session-state'
 import { Banner, EndedCard } from './banner'
@@ -42,7 +42,7 @@ function Opened({ hold, machine, session }: { hold: Hold; machine: Machine; sess
   const controller = useMemo(() => {
     const watchOnly = machine.rights.length > 0 && !machine.rights.includes('input')
     const opened = new SessionController(hold.open(machine.key, session, { observe: watchOnly }))
-    opened.panel.value = !narrow.value
+    opened.panel.value = !narrow.value && !touch.value
     return opened
   }, [])
   useEffect(() => () => controller.close(), [controller])
@@ -121,7 +121,7 @@ function Live({
             </div>
           </div>
           {(link.at !== 'ended' || controller.ready.value) && <Footer controller={controller} />}
-          {narrow.value && link.at !== 'ended' && <KeyBar controller={controller} />}
+          {touch.value && link.at !== 'ended' && <KeyBar controller={controller} />}
         </main>
         {controller.panel.value && <Panel controller={controller} />}
       </div>

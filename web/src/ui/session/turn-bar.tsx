@@ -86,7 +86,7 @@ export function TurnBar({ controller }: { controller: SessionController }) {
             aria-label="Halt"
             onClick={() => void controller.halt()}
           >
-            <Icon name="halt" /> <span class="wide-only">Halt</span>
+            <Icon name="halt" /> Halt
           </button>
         )}
         {may('halt') && halted && link !== 'fenced' && (
