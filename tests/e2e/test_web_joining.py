@@ -197,6 +197,22 @@ def test_the_secret_of_a_link_does_not_stay_in_the_address(box: Faraway, visit: 
     assert secret not in str(visitor.page.evaluate("history.state"))
 
 
+def test_the_page_of_a_link_says_who_invites_to_what_with_which_role(
+    box: Faraway, visit: Visit
+) -> None:
+    visitor = visit("guest", join=False)
+    inviter = box.host.json("actor", "show")["name"]
+    box.host.ok("run", "-d", "--name", "for-guests", "--", "cat")
+    link = box.link(role="read", more=("--session", "for-guests"))
+    visitor.go(f"/i#{link.partition('#')[2]}")
+    visitor.at("join").wait_for()
+    visitor.shot("join-page")
+    title, what = visitor.page.locator("h1").inner_text(), visitor.at("join-what").inner_text()
+    assert title == f"{inviter} invites you to for-guests"
+    assert "watch, and read what happened before" in what and "not write" in what
+    assert "read" in what and "30 days" in what and "works once" in what
+
+
 def test_another_link_in_the_same_tab_takes_the_place_of_the_first(
     box: Faraway, visit: Visit
 ) -> None:
@@ -214,8 +230,6 @@ def test_another_link_in_the_same_tab_takes_the_place_of_the_first(
 def refused(visitor: Visitor, link: str, code: str) -> None:
     """The link does not lead in, and the page says why."""
     visitor.go(f"/i#{link.partition('#')[2]}")
-    visitor.at("join-name").fill(visitor.name)
-    visitor.at("join-submit").click()
     told(visitor, code)
 
 

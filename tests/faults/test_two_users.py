@@ -216,6 +216,7 @@ ANSWERS = {
     "revoke_invite": ["invite_invalid"],
     "list_devices": ["devices"],
     "revoke_device": ["no_such_actor"],
+    "see_invite": ["not_permitted"],
     "join": ["not_permitted"],
     "host": ["host_shown"],
     "set_relays": ["not_permitted", "not_permitted"],

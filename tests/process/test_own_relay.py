@@ -58,6 +58,11 @@ def test_up_prints_a_link_by_which_another_device_lists_and_attaches(
         link = re.search(r"hold join '(http\S+)'", said)
         assert link is not None, said
         host.shell("main")
+        for _ in range(2):  # it uses nothing up
+            seen = elsewhere.ok("join", "-", "--look", stdin=link[1].encode()).splitlines()
+            assert " invites you to all sessions on " in seen[0], seen
+            assert seen[1].startswith("with admin, for ") and "one device" in seen[2], seen
+        assert elsewhere.json("machines") == []
         elsewhere.ok("join", "-", "--machine", "box", stdin=link[1].encode())
         assert [each["name"] for each in elsewhere.json("ls")] == ["main"]
         attached = Terminal(elsewhere, "attach", "box/main")

@@ -86,6 +86,25 @@ def refused(book: InviteBook, who: Party, now: float = NOW + 1) -> str:
     return ""
 
 
+# -- looking --------------------------------------------------------------------------------------
+
+
+def test_looking_at_an_invite_uses_nothing_up_and_is_refused_as_joining_would_be() -> None:
+    book = invites()
+    for who in (PHONE, ADA, PHONE):
+        assert book.look(ID, PROOF, who.key, NOW + 1).rights == invite().rights
+    assert not book.invites()[0].joined
+    joins(book, PHONE)
+    assert book.look(ID, PROOF, PHONE.key, NOW + 2).joined, "its own, again"
+    with pytest.raises(InviteUsed):
+        book.look(ID, PROOF, ADA.key, NOW + 2)
+    with pytest.raises(InviteExpired):
+        book.look(ID, PROOF, PHONE.key, invite().expires_at)
+    with pytest.raises(InviteInvalid):
+        book.look(ID, WRONG, PHONE.key, NOW + 3)
+    assert book.invites()[0].wrong_codes == 1
+
+
 # -- coming in ------------------------------------------------------------------------------------
 
 

@@ -75,13 +75,16 @@ export interface Joined {
   session: string | null // id, when the grant is about one session: go there
 }
 
-export type JoinOutcome =
-  | { ok: true; joined: Joined }
-  | {
-      ok: false
-      reason: 'bad_link' | 'wrong_relay' | 'expired' | 'used' | 'invalid' | 'unreachable' | 'other'
-      trouble: Trouble
-    }
+export interface JoinFailure {
+  ok: false
+  reason: 'bad_link' | 'wrong_relay' | 'expired' | 'used' | 'invalid' | 'unreachable' | 'other'
+  trouble: Trouble
+}
+
+export type JoinOutcome = { ok: true; joined: Joined } | JoinFailure
+
+/** Who invites to what. */
+export type Invitation = Omit<HostMessage<'invite_seen'>, 't' | 'id'>
 
 export interface Hold {
   readonly machines: ReadonlySignal<Machine[]>
@@ -93,6 +96,8 @@ export interface Hold {
   readonly keys: 'webcrypto' | 'noble'
   /** Looks at a link without dialling. Throws HoldError bad_link. */
   preview(link: string): InvitePreview
+  /** Asks the machine what a link is for. Uses nothing up. Never throws. */
+  see(link: string): Promise<{ ok: true; seen: Invitation } | JoinFailure>
   /** Joins a machine by its link, as a device called `name` (letters, digits, . _ -). Never throws. */
   join(link: string, name: string): Promise<JoinOutcome>
   /** A view on one session, with a channel of its own to the host; close it when its page closes. */

@@ -5,7 +5,9 @@ import { computed, signal } from '@preact/signals-core'
 import type {
   Actor,
   Hold,
+  Invitation,
   InvitePreview,
+  JoinFailure,
   JoinOutcome,
   Machine,
   OpenOptions,
@@ -21,7 +23,7 @@ import { parseLink } from '../wire/invites'
 import type { RequestFields } from '../wire/messages'
 import { type DeviceKeys, makeKeys, useKeys } from './device-keys'
 import { EpochStore } from './epoch-store'
-import { joinBy, outcomeOf } from './join'
+import { joinBy, outcomeOf, seeBy } from './join'
 import { MachineLink } from './machine-link'
 import { OpenSession } from './open-session'
 import { MemoryStore, openStore, type Store, type StoredMachine } from './store'
@@ -92,6 +94,16 @@ class Page implements Hold {
     const hostKey = hex(parsed.hostKey)
     const known = this.machines.peek().find(({ key }) => key === hostKey) ?? null
     return { relay: parsed.relay.replace(/^https?:\/\//, ''), hostKey, known }
+  }
+
+  async see(link: string): Promise<{ ok: true; seen: Invitation } | JoinFailure> {
+    try {
+      const parsed = parseLink(link)
+      const { device } = await this.loading
+      return { ok: true, seen: await this.throughOwn(parsed.relay, (url) => seeBy(device, parsed, url)) }
+    } catch (error) {
+      return outcomeOf(error)
+    }
   }
 
   async join(link: string, name: string): Promise<JoinOutcome> {

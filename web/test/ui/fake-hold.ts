@@ -5,14 +5,18 @@ import { signal } from '@preact/signals'
 import type {
   Actor,
   Hold,
+  Invitation,
   InvitePreview,
+  JoinFailure,
   JoinOutcome,
   Machine,
   OpenOptions,
   SessionCard,
   SessionHandle,
   SessionInfo,
+  Trouble,
 } from '../../src/hold/api'
+import { ROLES } from '../../src/hold/api'
 import { FakeSession } from './fake-session'
 import { ACTORS, CARDS, FAR, MACHINE, NOW } from './fixtures'
 
@@ -47,16 +51,34 @@ export class FakeHold implements Hold {
     return { relay: 'relay.example:7800', hostKey: 'c3'.repeat(32), known: null }
   }
 
+  async see(_link: string): Promise<{ ok: true; seen: Invitation } | JoinFailure> {
+    if (this.scene === 'expired' || this.scene === 'used' || this.scene === 'unreachable') {
+      return { ok: false, reason: this.scene, trouble: this.noInvite() }
+    }
+    return {
+      ok: true,
+      seen: {
+        inviter: 'jonas',
+        host_name: 'build-1',
+        reach: [`session:${CARDS[0]!.info.id}`],
+        names: { [CARDS[0]!.info.id]: CARDS[0]!.info.name },
+        rights: [...ROLES.execute],
+        expires_at: NOW + 3600,
+        lasts_s: 8 * 3600,
+        uses_left: 1,
+      },
+    }
+  }
+
+  private noInvite(): Trouble {
+    const message = 'the invite was good until 12:00'
+    return { code: `invite_${this.scene}`, message, hint: '', retryable: false }
+  }
+
   async join(_link: string, name: string): Promise<JoinOutcome> {
     this.done.push(`join ${name}`)
     if (this.scene === 'expired' || this.scene === 'used' || this.scene === 'unreachable') {
-      const trouble = {
-        code: `invite_${this.scene}`,
-        message: 'the invite was good until 12:00',
-        hint: '',
-        retryable: false,
-      }
-      return { ok: false, reason: this.scene, trouble }
+      return { ok: false, reason: this.scene, trouble: this.noInvite() }
     }
     return {
       ok: true,

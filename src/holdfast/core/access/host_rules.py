@@ -108,6 +108,7 @@ RULES: dict[str, Rule] = {
     "revoke_invite": _EVERYONE,  # may_see_invite
     "list_devices": _EVERYONE,
     "revoke_device": _EVERYONE,  # its own, may_take_back, or the link it handed on itself
+    "see_invite": _EVERYONE,  # as `join`
     "join": _EVERYONE,  # refused here: only the stream of an invite takes it
     # The host. Guests through a relay may ask what it is, too.
     "host": _EVERYONE,

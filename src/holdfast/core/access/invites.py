@@ -2,6 +2,7 @@
 
     proof    what a handshake with this invite must be made with; asked for before it
     guessed  the handshake failed: a wrong code
+    look     the code was right: what this device key would get; nothing is used up
     redeem   the code was right: this device key comes in, or came in already
 
 The first device keys bind the invite, as many as it has uses. Asking again with the same key
@@ -106,9 +107,25 @@ class InviteBook:
         if known is not None:
             self._invites[invite] = known.replace(wrong_codes=known.wrong_codes + 1)
 
+    def look(self, invite: bytes, proof: bytes, key: bytes, now: float) -> Invite:
+        """The invite, if the holder of this device key can come in by it. `proof`: as in `redeem`."""
+        known = self._shown(invite, proof, key, now)
+        self._check_uses(known, key)
+        return known
+
     def redeem(self, invite: bytes, proof: bytes, key: bytes, now: float) -> Redeemed:
         """Let the holder of this device key in, who has shown that it knows the code: after a
         handshake, `proof` is what it was made with."""
+        known = self._shown(invite, proof, key, now)
+        for joined in known.joined:
+            if joined.key == key:
+                return Redeemed(known, joined, True)
+        self._check_uses(known, key)
+        joined = Redemption(key, now)
+        known = self._invites[invite] = known.replace(joined=(*known.joined, joined))
+        return Redeemed(known, joined, False)
+
+    def _shown(self, invite: bytes, proof: bytes, key: bytes, now: float) -> Invite:
         self._may_try(invite, now)
         known = self._invites.get(invite)
         # A plain comparison: both sides are hashes, and how far they agree tells nothing of codes.
@@ -118,19 +135,17 @@ class InviteBook:
         known = self._usable(invite, now)
         if len(key) != KEY_BYTES:
             raise InvalidArgument(f"a device key has {KEY_BYTES} bytes, not {len(key)}")
-        for joined in known.joined:
-            if joined.key == key:
-                return Redeemed(known, joined, True)
-        if len(known.joined) >= known.uses:
+        return known
+
+    @staticmethod
+    def _check_uses(known: Invite, key: bytes) -> None:
+        if len(known.joined) >= known.uses and all(key != each.key for each in known.joined):
             raise InviteUsed(
                 "the invite has been used by another device"
                 if known.uses == 1
                 else f"the invite has been used by {known.uses} other devices",
                 hint="ask for one of your own",
             )
-        joined = Redemption(key, now)
-        known = self._invites[invite] = known.replace(joined=(*known.joined, joined))
-        return Redeemed(known, joined, False)
 
     def _usable(self, invite: bytes, now: float) -> Invite:
         known = self._invites.get(invite)

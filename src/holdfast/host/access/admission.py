@@ -14,7 +14,7 @@ from __future__ import annotations
 import logging
 import os
 import socket
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 
 from holdfast.adapters import signing
@@ -255,6 +255,26 @@ class Admission:
         with suppress(InviteInvalid):
             if self._invite(invite).wrong_codes <= INVITE_WRONG_MAX:
                 self._write_if_possible(now)
+
+    def see(
+        self, request: int, invite: bytes, key: bytes, names: Mapping[str, str], now: float
+    ) -> ad.InviteSeen:
+        """What the holder of this key would get by `redeem`. `names` of the running sessions."""
+        known = self._invite(invite)
+        self._check_maker(known)
+        known = self.invites.look(invite, known.proof, key, max(now, self._latest))
+        named = {step.partition(":")[2] for step in known.reach.steps}
+        return ad.InviteSeen(
+            request,
+            self._actors.authority.name(known.created_by),
+            socket.gethostname(),
+            known.reach.steps,
+            {session: name for session, name in names.items() if session in named},
+            known.rights,
+            known.expires_at,
+            known.lasts_s,
+            known.uses - len(known.joined),
+        )
 
     def redeem(self, invite: bytes, key: bytes, name: str, now: float) -> bytes:
         """Let in the holder of this key, which has made the handshake of this invite. Returns the

@@ -246,7 +246,7 @@ class AccessRequests:
         infos = device_book.describe(found, names, shown, now())
         return ad.Devices(request, infos, names, self._unrecorded())
 
-    def join(self, operator: OperatorConnection, request: ad.Join) -> m.Answer:
+    def join(self, operator: OperatorConnection, request: ad.Join | ad.SeeInvite) -> m.Answer:
         raise NotPermitted(
             "only a device that uses the link of an invite can join", hint="`hold join LINK`"
         )

@@ -254,14 +254,20 @@ class RemoteStream:
             return False
 
     def _join(self, fields: dict[str, object]) -> None:
-        """A device that came by an invite; it says what it is called, and gets its grant."""
+        """A device that came by an invite asks what that is for, or says what it is called and gets
+        its grant."""
         assert self._channel is not None
-        number, name = fields.get("id"), fields.get("name")
-        if fields["t"] != "join" or type(number) is not int or type(name) is not str:
+        number, name, tag = fields.get("id"), fields.get("name", ""), fields["t"]
+        if tag not in ("join", "see_invite") or type(number) is not int or type(name) is not str:
             raise ProtocolViolation("the stream of an invite is for joining, and nothing else")
-        key = self._channel.caller.device.key
+        key, admission = self._channel.caller.device.key, self._host.admission
+        answer: m.Answer
         try:
-            answer = self._host.admission.join(number, self._invite, key, name, now())
+            if tag == "join":
+                answer = admission.join(number, self._invite, key, name, now())
+            else:
+                names = {each.spec.id: each.spec.name for each in self._host.sessions.live.values()}
+                answer = admission.see(number, self._invite, key, names, now())
         except HoldfastError as error:
             self._tell(m.Failed(number, error.code, error.message, error.hint))
         else:

@@ -10,6 +10,7 @@ import asyncio
 import os
 import socket
 import time
+from typing import TypeVar
 
 from holdfast.dial.address import relay_address
 from holdfast.model.errors import (
@@ -30,12 +31,14 @@ from holdfast.wire.base64url import encoded
 from holdfast.wire.epochs import EpochFloor
 from holdfast.wire.frames import decode, encode
 from holdfast.wire.invites import InviteLink, invite_prologue, parse_link, proof_of, psk_of
-from holdfast.wire.messages.admission import Join, Joined
+from holdfast.wire.messages.admission import InviteSeen, Join, Joined, SeeInvite
 from holdfast.wire.messages.session import Failed, Message
 from holdfast.wire.record_layer import OpenedRecord, RecordKind
 from holdfast.wire.stream_opening import HOST_EPOCH, Opening, host_channel
 
 _ANSWER_S = 20.0
+
+Answered = TypeVar("Answered", Joined, InviteSeen)
 
 
 def join(link: str, *, device: str = "", name: str = "", machine: str = "") -> Machine:
@@ -45,7 +48,7 @@ def join(link: str, *, device: str = "", name: str = "", machine: str = "") -> M
     device = device or os.environ.get(identity.VARIABLE, "") or identity.DEVICE
     wanted = name or socket.gethostname().split(".")[0]
     seed = bytes.fromhex(_identity(device).private)
-    joined = wait_for(_join(parsed, DeviceKeys(seed), wanted), _ANSWER_S)
+    joined = wait_for(_ask(parsed, DeviceKeys(seed), Join(1, wanted), Joined), _ANSWER_S)
     relays = tuple(dict.fromkeys((parsed.address, *joined.relays)))
     return machines.add(
         Machine(
@@ -58,6 +61,17 @@ def join(link: str, *, device: str = "", name: str = "", machine: str = "") -> M
             time.time(),
         )
     )
+
+
+def see_invite(link: str, *, device: str = "") -> InviteSeen:
+    """Who invites to what by this link. Nothing is used up, and no key is made."""
+    device = device or os.environ.get(identity.VARIABLE, "") or identity.DEVICE
+    try:
+        seed = bytes.fromhex(identity.load(device).private)
+    except NoSuchActor:
+        seed = os.urandom(32)
+    asked = _ask(parse_link(link), DeviceKeys(seed), SeeInvite(1), InviteSeen)
+    return wait_for(asked, _ANSWER_S)
 
 
 def _identity(name: str) -> identity.Identity:
@@ -76,7 +90,10 @@ def _machine_name(host: str) -> str:
     return usable.lstrip("_-")[:40] or "machine"
 
 
-async def _join(link: InviteLink, device: DeviceKeys, name: str) -> Joined:
+async def _ask(
+    link: InviteLink, device: DeviceKeys, request: Join | SeeInvite, wanted: type[Answered]
+) -> Answered:
+    """The only request on the channel of this invite."""
     answered: asyncio.Future[Message] = asyncio.get_running_loop().create_future()
 
     def said(opened: OpenedRecord) -> None:
@@ -108,12 +125,12 @@ async def _join(link: InviteLink, device: DeviceKeys, name: str) -> Joined:
                 hint="ask for a new one",
             ) from error
         channel.on_said = said
-        channel.send(encode(Join(1, name))[4:], signed=False)
+        channel.send(encode(request)[4:], signed=False)
         answer = await answered
         if isinstance(answer, Failed):
             raise from_code(answer.code, answer.message, answer.hint)
-        if not isinstance(answer, Joined):
-            raise HostLost(f"the host answered {answer.tag} instead of joined")
+        if not isinstance(answer, wanted):
+            raise HostLost(f"the host answered {answer.tag} instead of {wanted.tag}")
         channel.close()
         return answer
     finally:

@@ -68,6 +68,24 @@ class Devices(Answer, tag="devices"):
     unrecorded: str = ""  # as in `actor_shown`
 
 
+class SeeInvite(Request, tag="see_invite"):
+    """Who invites to what. Uses nothing up. Only on the channel of an invite, as its only request;
+    elsewhere `not_permitted`. Answered by InviteSeen."""
+
+
+class InviteSeen(Answer, tag="invite_seen"):
+    """What a device gets that joins by this invite."""
+
+    inviter: str  # name of the actor that made it
+    host_name: str  # the host's own name
+    reach: tuple[str, ...]  # steps that a session must all match; none: every session
+    names: dict[str, str]  # names of the running sessions in `reach`, by id
+    rights: tuple[str, ...]  # rights
+    expires_at: float  # when the link can be used no more
+    lasts_s: float  # how long a device keeps these rights, from when it joins
+    uses_left: int  # how many more devices can join by it
+
+
 class Join(Request, tag="join"):
     """Admit this device. Only on the channel of an invite, as its only request; elsewhere
     `not_permitted`. The same device may ask again and gets the same answer. Answered by Joined."""

@@ -40,6 +40,24 @@ export function rightsLine(rights: readonly string[]): string {
   return said.join(', ') || 'nothing'
 }
 
+/** What a role lets one do, and what it does not, for somebody who is to be given it. */
+export function canAndCannot(rights: readonly string[]): { can: string[]; cannot: string[] } {
+  const have = new Set<string>(rights)
+  const can = have.has('observe') ? ['watch, and read what happened before'] : []
+  if (have.has('input')) can.push('write, when it has the turn')
+  const stops = [
+    ['seize', 'seize the turn'],
+    ['halt', 'halt'],
+    ['end', 'end sessions'],
+    ['grant', 'invite others'],
+  ] as const
+  const may = stops.filter(([right]) => have.has(right)).map(([, word]) => word)
+  const not: string[] = stops.filter(([right]) => !have.has(right)).map(([, word]) => word)
+  if (may.length) can.push(may.join(', '))
+  if (!have.has('input')) not.unshift('write')
+  return { can, cannot: not }
+}
+
 /** Where it counts: `every session of this machine`, `sessions labelled team-a`, `one session`. */
 export function reachLine(reach: string): string {
   if (!reach || reach === 'all') return 'every session of this machine'

@@ -120,6 +120,18 @@ export const HOST_MESSAGES = {
     code: bytes, // the secret of the link, 16 bytes. The host keeps no copy
     link: text, // the link; empty when the host has no relay
   }),
+  /** What a device gets that joins by this invite. */
+  invite_seen: record({
+    id: int, // that of the request
+    inviter: text, // name of the actor that made it
+    host_name: text, // the host's own name
+    reach: list(text), // steps that a session must all match; none: every session
+    names: map(text), // names of the running sessions in `reach`, by id
+    rights: list(text), // rights
+    expires_at: float, // when the link can be used no more
+    lasts_s: float, // how long a device keeps these rights, from when it joins
+    uses_left: int, // how many more devices can join by it
+  }),
   joined: record({
     id: int, // that of the request
     chain: bytes, // its grant, to be presented at each connection
@@ -544,6 +556,13 @@ export interface Requests {
     }
     answer: 'invite_made'
   }
+  /** Who invites to what. Uses nothing up. Only on the channel of an invite, as its only request;
+   * elsewhere `not_permitted`.
+   */
+  see_invite: {
+    fields: Record<never, never>
+    answer: 'invite_seen'
+  }
   /** Admit this device. Only on the channel of an invite, as its only request; elsewhere `not_permitted`.
    * The same device may ask again and gets the same answer.
    */
@@ -558,8 +577,8 @@ export interface Requests {
 /** Requests that change nothing: they are not signed. */
 export const LOOKING: ReadonlySet<string> = new Set([
   'attach', 'blame', 'catch_up', 'detach', 'get_relays', 'graph', 'host', 'join', 'journal', 'list',
-  'list_actors', 'list_devices', 'list_envelopes', 'list_invites', 'prove', 'screen', 'share', 'show',
-  'show_actor', 'turn', 'verify', 'watch',
+  'list_actors', 'list_devices', 'list_envelopes', 'list_invites', 'prove', 'screen', 'see_invite',
+  'share', 'show', 'show_actor', 'turn', 'verify', 'watch',
 ])
 
 /** Of these, those that go through the channel of their session. */
