@@ -109,7 +109,7 @@ class TerminalClient:
         if os.environ.get("HOLDFAST_SESSION") == self._session:
             raise InvalidArgument("this terminal is inside that very session")
         if not self._observe:
-            self._turn.attached(attached.info.holder)
+            self._turn.attached(self._connection.actor, attached.info.holder)
         self._ahead.connected(not isinstance(where, str), time.monotonic() - asked)
         self._unacked.taken(attached.input_seq)
         for seq, data in self._unacked.all():
