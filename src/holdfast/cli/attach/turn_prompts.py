@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable
 
 from holdfast.cli.attach.prefix_keys import PrefixCommand
+from holdfast.cli.attach.status_line import SHOWN_S
 from holdfast.cli.text.naming import called, has
 from holdfast.cli.text.sanitize import sanitize
 from holdfast.model.turn_info import Handoff, Receipt
@@ -121,6 +122,9 @@ class TurnPrompts:
         """Whether this was about the turn."""
         if isinstance(message, turn_messages.TurnShown):
             self._answered(message)
+        elif isinstance(message, m.Done) and message.id in self._commands:
+            self._commands.discard(message.id)  # of all commands only a resume is answered so
+            self._say("resumed", SHOWN_S)
         elif isinstance(message, turn_messages.Halted):
             self._commands.discard(message.id)
             self._gained = _receipt_text(message.receipt, self._you, self._prefix)
