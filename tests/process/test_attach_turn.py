@@ -155,6 +155,24 @@ def test_seize_and_halt_from_the_terminal_and_resume(
     host_home.ok("wait", "halted", "--for", "prompt", "--timeout", "20")
 
 
+def test_a_halted_session_says_so_on_attach_with_the_key_that_resumes(
+    host_home: Hold, open_terminal: Open
+) -> None:
+    host_home.shell("frozen")
+    host_home.ok("halt", "frozen")
+    human = open_terminal(host_home, "attach", "frozen")
+    human.until_shown("attached to frozen, which is halted; C-\\ u resumes it")
+    human.type(b"e")
+    human.until_shown("input is refused, not kept for later; C-\\ u resumes it")
+    human.type(PREFIX + b"u")
+    human.until_shown("resumed")
+    human.type(b"\x03")  # ends the line that began while it was halted
+    human.until_shown("line not sent")
+    time.sleep(2 * PASTE_GAP_S)
+    human.type(b"echo on-$((1+1))\r")
+    human.until(b"on-2")
+
+
 def test_the_size_moves_with_the_turn(host_home: Hold, open_terminal: Open, bot: str) -> None:
     host_home.shell("sized")
     human = open_terminal(host_home, "attach", "sized", size=Size(100, 30))

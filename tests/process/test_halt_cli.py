@@ -244,22 +244,35 @@ def test_a_halt_that_was_not_confirmed_is_told_and_fails(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     with pytest.raises(HaltFailed, match="build is frozen"):
-        halt_receipt.tell(unconfirmed(), "build", seized=True, as_json=False)
+        halt_receipt.tell(unconfirmed(), "build", you="bob", seized=True, as_json=False)
     said = capsys.readouterr().out
     assert "NOT confirmed: build" in said and "confirms" not in said
     assert "could not be stopped: 100, 101" in said and "and 2 more" in said
     assert "by ann at" in said and "10s before" in said
     with pytest.raises(HaltFailed):
-        halt_receipt.tell(unconfirmed(), "build", seized=False, as_json=True)
+        halt_receipt.tell(unconfirmed(), "build", you="bob", seized=False, as_json=True)
     # Nothing was to be halted: then nothing is missing.
-    halt_receipt.tell(unconfirmed().replace(scope=""), "build", seized=True, as_json=False)
+    halt_receipt.tell(
+        unconfirmed().replace(scope=""), "build", you="bob", seized=True, as_json=False
+    )
+
+
+def test_a_receipt_calls_its_reader_you(capsys: pytest.CaptureFixture[str]) -> None:
+    own = unconfirmed().replace(scope="")
+    halt_receipt.tell(own, "build", you="ann", seized=False, as_json=False)
+    halt_receipt.tell(own, "build", you="ann", seized=True, as_json=False)
+    said = capsys.readouterr().out
+    assert "you have the turn" in said and "you had it already" in said
+    assert "by you at" in said and "ann" not in said
 
 
 def test_what_to_do_next_names_the_session_as_it_is_found_from_here(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HOLDFAST_ON", "vm")
-    halt_receipt.tell(unconfirmed().replace(frozen=True), "main", seized=True, as_json=False)
+    halt_receipt.tell(
+        unconfirmed().replace(frozen=True), "main", you="bob", seized=True, as_json=False
+    )
     said = capsys.readouterr().out
     assert "`hold resume vm/main`" in said and "`hold turn vm/main yield`" in said
 

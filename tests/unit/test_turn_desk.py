@@ -6,9 +6,10 @@ from itertools import permutations
 
 import pytest
 
+from holdfast.cli.attach.prefix_keys import PrefixCommand
 from holdfast.cli.attach.turn_prompts import TurnPrompts
 from holdfast.model.ids import SessionId
-from holdfast.model.turn_info import Handoff, Receipt, TurnInfo
+from holdfast.model.turn_info import Handoff, Receipt, TurnInfo, WaitingInfo
 from holdfast.wire.messages import session as m
 from holdfast.wire.messages import turn as turn_messages
 
@@ -157,7 +158,7 @@ def test_a_key_that_comes_back_goes_before_those_typed_after_it_was_sent() -> No
 
 def test_a_turn_that_came_without_a_word_holds_nothing_back_once_a_key_was_taken() -> None:
     human = _Typist()
-    human.desk.attached("bot")
+    human.desk.attached("ann", "bot")
     assert human.desk.on_message(turn_messages.TurnShown(5, THEIRS, False))
     assert not human.desk.usual and human.said == []
     human.key(b"l")
@@ -185,3 +186,18 @@ def test_the_tail_of_a_line_whose_beginning_a_halt_refused_is_not_sent_after_the
     human.now += 0.2
     human.key(b"ls\r")
     assert human.typed == [b"ls\r"]
+
+
+def test_the_status_line_calls_its_reader_you() -> None:
+    human = _Typist()
+    human.desk.attached("ann", "")
+    queue = (WaitingInfo("1", "ann", 1.0), WaitingInfo("3", "eve", 2.0))
+    assert human.desk.obey(PrefixCommand.TURN)
+    assert human.desk.on_message(turn_messages.TurnShown(5, THEIRS.replace(queue=queue), False))
+    assert human.said == ["bot has the turn; waiting: you, eve"]
+    assert human.desk.obey(PrefixCommand.TURN)
+    mine = MINE.turn.replace(queue=queue[1:])
+    assert human.desk.on_message(turn_messages.TurnShown(5, mine, True))
+    assert human.said[-1] == "you have the turn; waiting: eve"
+    assert human.desk.on_message(turn_messages.Halted(7, Receipt(1.0, "ann", "", False)))
+    assert human.said[-1] == "you have the turn"

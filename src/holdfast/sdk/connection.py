@@ -29,7 +29,7 @@ from holdfast.model.ids import OperatorId
 from holdfast.model.limits import SNAPSHOT_MAX_BYTES
 from holdfast.sdk import host_start
 from holdfast.wire.frames import Decoder, encode
-from holdfast.wire.messages.access import Claim
+from holdfast.wire.messages.access import ActorShown, Claim
 from holdfast.wire.messages.session import (
     PROTOCOL_VERSION,
     Answer,
@@ -123,6 +123,7 @@ class Connection:
         with contextlib.suppress(HostLost):
             self.send(Hello((PROTOCOL_VERSION,), self.operator, client))
         self.welcome = self._greeting()
+        self.actor = self.welcome.actor  # the name of the actor that this connection acts as
         environ = os.environ.get
         acts = acting or environ("HOLDFAST_AS") or environ("HOLDFAST_GRANT")
         if acts and local:
@@ -139,7 +140,9 @@ class Connection:
                 hint="set HOLDFAST_AS to that actor, or unset HOLDFAST_GRANT",
             )
         proof = acting.claim(self.welcome.host_key, self.welcome.challenge, self.operator)
-        self.ask(Claim(self.next_id(), acting.actor, proof, grant), GREETING_TIMEOUT_S)
+        claim = Claim(self.next_id(), acting.actor, proof, grant)
+        shown = self.ask(claim, GREETING_TIMEOUT_S)
+        self.actor = shown.actor.name if isinstance(shown, ActorShown) else ""
 
     def fileno(self) -> int:
         return self.sock.fileno()

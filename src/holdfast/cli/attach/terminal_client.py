@@ -21,17 +21,18 @@ from holdfast.cli.attach.predicted_typing import ASK_AGAIN_S, AUTO, NEVER, Predi
 from holdfast.cli.attach.prefix_keys import HELP, PREFIX, PrefixCommand, PrefixKeys, key_name
 from holdfast.cli.attach.raw_terminal import RawTerminal, signals_as_bytes, terminal_size, write_all
 from holdfast.cli.attach.status_line import SHOWN_S, StatusLine
-from holdfast.cli.attach.turn_prompts import TurnPrompts
+from holdfast.cli.attach.turn_prompts import NEWS_S, TurnPrompts
 from holdfast.model.errors import (
     Fenced,
     HostLost,
     InvalidArgument,
     SessionEnded,
+    SessionHalted,
     SessionLost,
     TurnHeld,
 )
 from holdfast.model.size import Size
-from holdfast.model.state import Ending
+from holdfast.model.state import Ending, SessionState
 from holdfast.sdk.client_core.client_machine import expect, finish, reconnect
 from holdfast.sdk.client_core.retry_policy import ATTACH, RECONNECTABLE
 from holdfast.sdk.client_core.unacked_inputs import UnackedInputs
@@ -91,6 +92,7 @@ class TerminalClient:
         self._line = StatusLine()
         self._away_since: float | None = None  # when the connection was lost that is not back yet
         self._said_away = False
+        self._found_halted = False  # on attaching
         self._attach_id = 0  # of the latest Attach sent without waiting for its answer
         self._key_loop = KeyLoop(prefix, _WINDOW_BYTES)
         self._size: Size | None = None
@@ -106,10 +108,11 @@ class TerminalClient:
         asked = time.monotonic()
         attached = self._open(self._offset)
         self.name, self._session = attached.info.name, attached.info.id
+        self._found_halted = attached.info.state is SessionState.HALTED
         if os.environ.get("HOLDFAST_SESSION") == self._session:
             raise InvalidArgument("this terminal is inside that very session")
         if not self._observe:
-            self._turn.attached(attached.info.holder)
+            self._turn.attached(self._connection.actor, attached.info.holder)
         self._ahead.connected(not isinstance(where, str), time.monotonic() - asked)
         self._unacked.taken(attached.input_seq)
         for seq, data in self._unacked.all():
@@ -197,8 +200,7 @@ class TerminalClient:
         poll.register(woken, select.POLLIN)
         reading_keys = False
         if not self._painted:
-            verb = "observing" if self._observe else "attached to"
-            self._line.show(f"{verb} {self.name}; {self._key} d detaches", time.monotonic())
+            self._greet()
         while True:
             while (message := connection.take()) is not None:
                 self._on_message(message)
@@ -222,6 +224,16 @@ class TerminalClient:
             self._ahead.tick()
             if self._line.expired(time.monotonic()):
                 self._repaint()
+
+    def _greet(self) -> None:
+        """The first line: where we are and how to leave; or why nothing moves."""
+        now = time.monotonic()
+        verb = "observing" if self._observe else "attached to"
+        if not self._found_halted:
+            self._line.show(f"{verb} {self.name}; {self._key} d detaches", now)
+            return
+        resume = f"{self._key} u resumes it, {self._key} d detaches"
+        self._line.show(f"{verb} {self.name}, which is halted; {resume}", now, NEWS_S)
 
     def _usual(self) -> bool:
         """Whether keys go to the session as they are, and its output to the terminal."""
@@ -290,6 +302,9 @@ class TerminalClient:
             self._turn.refused(refused)
             return
         self._turn.failed(failed.id, refused)
+        if failed.code == SessionHalted.code:
+            self._say(f"{failed.message}; {self._key} u resumes it", NEWS_S)
+            return
         self._say(failed.message)
 
     def _show(self, offset: int, data: bytes) -> None:

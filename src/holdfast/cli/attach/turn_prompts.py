@@ -13,8 +13,10 @@ import time
 from collections.abc import Callable
 
 from holdfast.cli.attach.prefix_keys import PrefixCommand
+from holdfast.cli.attach.status_line import SHOWN_S
+from holdfast.cli.text.naming import called, has
 from holdfast.cli.text.sanitize import sanitize
-from holdfast.model.turn_info import Handoff, Receipt, TurnInfo
+from holdfast.model.turn_info import Handoff, Receipt
 from holdfast.sdk.client_core.unsent_line import UnsentLine
 from holdfast.wire.messages import session as m
 from holdfast.wire.messages import turn as turn_messages
@@ -38,6 +40,7 @@ class TurnPrompts:
     ) -> None:
         """`send` makes and sends a request about this session, and gives its id."""
         self._prefix, self._clock = prefix, clock
+        self._you = ""  # the name of our actor
         self._unsent = UnsentLine()
         self._probing = False  # keys were sent nevertheless, and decide about `_held`
         self._elsewhere = False  # as far as we know, another actor has the turn
@@ -61,8 +64,10 @@ class TurnPrompts:
         if not self._asked:
             self._asked = self._send(turn_messages.RequestTurn, {})
 
-    def attached(self, holder: str) -> None:
-        """On opening: who has the turn, by name. It may be us under any name, so it is asked."""
+    def attached(self, you: str, holder: str) -> None:
+        """On opening: the name of our actor, and of the one that has the turn. Names are for
+        people: whether it is ours is asked."""
+        self._you = you
         if holder:
             self._send(turn_messages.GetTurn, {})
 
@@ -117,9 +122,12 @@ class TurnPrompts:
         """Whether this was about the turn."""
         if isinstance(message, turn_messages.TurnShown):
             self._answered(message)
+        elif isinstance(message, m.Done) and message.id in self._commands:
+            self._commands.discard(message.id)  # of all commands only a resume is answered so
+            self._say("resumed", SHOWN_S)
         elif isinstance(message, turn_messages.Halted):
             self._commands.discard(message.id)
-            self._gained = _receipt_text(message.receipt, self._prefix)
+            self._gained = _receipt_text(message.receipt, self._you, self._prefix)
             self._say_gained()
         elif isinstance(message, turn_messages.TurnMessage):
             self._on_turn_event(message)
@@ -130,7 +138,7 @@ class TurnPrompts:
             back = f"{self._prefix} s takes it back"
             self._say(f"{sanitize(message.by)} took the turn{why}; {back}", NEWS_S)
         elif isinstance(message, turn_messages.HandedOver):
-            self._since = handoff_line(message.handoff)
+            self._since = handoff_line(message.handoff, self._you)
             if self._since:
                 self._say_gained()
         else:
@@ -176,14 +184,11 @@ class TurnPrompts:
             self._type_held()
         elif shown.id == self._asked:
             self._drop_held()
-            self._say(
-                f"{turn_line(shown.turn)}; you are waiting, your keys are not sent. "
-                f"{self._prefix} s seizes it",
-                NEWS_S,
-            )
+            keys = f"you are waiting, your keys are not sent. {self._prefix} s seizes it"
+            self._say(f"{turn_line(shown, self._you)}; {keys}", NEWS_S)
         elif shown.id in self._commands:
             self._commands.discard(shown.id)
-            self._say(_GAINED if shown.yours else turn_line(shown.turn), NEWS_S)
+            self._say(turn_line(shown, self._you), NEWS_S)
 
     def _on_turn_event(self, event: turn_messages.TurnMessage) -> None:
         self._elsewhere = bool(event.turn.holder) and not event.yours
@@ -216,24 +221,26 @@ _REQUESTS: dict[PrefixCommand, tuple[type[m.Request], dict[str, object]]] = {
 }
 
 
-def turn_line(turn: TurnInfo) -> str:
+def turn_line(shown: turn_messages.TurnShown, you: str) -> str:
     """Who has the turn and who waits, in one line."""
+    turn = shown.turn
     if not turn.holder:
         return "nobody has the turn: type to take it"
     how = " by seizure" if turn.seized else ""
     blind = ", blind" if turn.blind else ""
-    waiting = ", ".join(sanitize(one.name) for one in turn.queue)
-    return f"{sanitize(turn.holder_name)} has the turn{how}{blind}" + (
+    waiting = ", ".join(called(one.name, you) for one in turn.queue)
+    holder = "you" if shown.yours else sanitize(turn.holder_name)
+    return f"{holder} {has(holder)} the turn{how}{blind}" + (
         f"; waiting: {waiting}" if waiting else ""
     )
 
 
-def handoff_line(handoff: Handoff) -> str:
+def handoff_line(handoff: Handoff, you: str) -> str:
     """What a new holder must know, in one line; "" when nothing happened."""
     parts = []
     if handoff.commands:
         count = len(handoff.commands) + handoff.commands_left_out
-        by = sorted({sanitize(each.actor) for each in handoff.commands if each.actor})
+        by = sorted({called(each.actor, you) for each in handoff.commands if each.actor})
         parts.append(f"{count} command{'s' * (count > 1)} by {', '.join(by) or 'nobody'}")
     kinds = sorted({str(change.kind) for change in handoff.changes})
     if kinds:
@@ -250,8 +257,8 @@ def handoff_line(handoff: Handoff) -> str:
     return f"{when}: {'; '.join(parts)} (`hold catchup` has the details)"
 
 
-def _receipt_text(receipt: Receipt, prefix: str) -> str:
-    before = f" from {sanitize(receipt.before)}" if receipt.before else ""
+def _receipt_text(receipt: Receipt, you: str, prefix: str) -> str:
+    before = f" from {sanitize(receipt.before)}" if receipt.before not in ("", you) else ""
     before += "; NOT recorded" if receipt.unrecorded else ""
     if not receipt.scope:
         return f"{_GAINED}{before}"

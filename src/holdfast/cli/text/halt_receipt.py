@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from holdfast.cli.arguments import print_json
 from holdfast.cli.session_address import address_from_here
-from holdfast.cli.text.sanitize import sanitize
+from holdfast.cli.text.naming import called, has
 from holdfast.cli.text.table import ago, counted
 from holdfast.cli.text.unrecorded import tell_unrecorded
 from holdfast.model.errors import HaltFailed
@@ -16,12 +16,13 @@ from holdfast.model.turn_info import Receipt
 _PIDS_NAMED = 10  # of what still runs
 
 
-def tell(receipt: Receipt, session: str, *, seized: bool, as_json: bool) -> None:
-    """Print it. Raises HaltFailed when a halt was asked for and the kernel did not confirm it."""
+def tell(receipt: Receipt, session: str, *, you: str, seized: bool, as_json: bool) -> None:
+    """Print it for the actor with the name `you`. Raises HaltFailed when a halt was asked for and
+    the kernel did not confirm it."""
     if as_json:
         print_json(receipt.pack())
     else:
-        print(*_lines(receipt, session, seized), sep="\n")
+        print(*_lines(receipt, session, you, seized), sep="\n")
     tell_unrecorded(receipt.unrecorded)
     if receipt.scope and not receipt.frozen:
         again = f"`hold halt {address_from_here(session)}`"
@@ -31,13 +32,13 @@ def tell(receipt: Receipt, session: str, *, seized: bool, as_json: bool) -> None
         )
 
 
-def _lines(receipt: Receipt, session: str, seized: bool) -> Iterator[str]:
-    before = sanitize(receipt.before)
+def _lines(receipt: Receipt, session: str, you: str, seized: bool) -> Iterator[str]:
+    before = called(receipt.before, you)
     if seized:
-        yield f"the turn is yours; {f'{before} had it' if before else 'nobody had it'}"
+        yield f"the turn is yours; {before} had it{' already' * (before == 'you')}"
     else:
-        yield f"{before or 'nobody'} has the turn"
-    yield f"last input taken: {_last_input(receipt)}"
+        yield f"{before} {has(before)} the turn"
+    yield f"last input taken: {_last_input(receipt, you)}"
     yield (
         f"before it: journal records up to {receipt.journal_seq}, "
         f"{counted(receipt.output_offset, 'byte')} of output"
@@ -55,11 +56,11 @@ def _lines(receipt: Receipt, session: str, seized: bool) -> Iterator[str]:
         yield f"`{giving_up}` gives the turn up; no policy moves it meanwhile"
 
 
-def _last_input(receipt: Receipt) -> str:
+def _last_input(receipt: Receipt, you: str) -> str:
     if receipt.last_input_at is None:
         return "none that this daemon saw"
     at = time.strftime("%H:%M:%S", time.localtime(receipt.last_input_at))
-    by = sanitize(receipt.last_input_by) or "the host"
+    by = called(receipt.last_input_by, you, nobody="the host")
     return f"by {by} at {at}, {ago(receipt.at - receipt.last_input_at)} before"
 
 

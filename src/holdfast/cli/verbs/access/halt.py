@@ -30,4 +30,5 @@ def run(options: Options) -> None:
     with Host(client="hold halt") as host:
         request = turn_messages.Halt(0, options.session, options.only_actor, options.reason)
         receipt = host.ask(request, turn_messages.Halted).receipt
-    halt_receipt.tell(receipt, options.session, seized=False, as_json=options.json)
+        you = host.connection.actor
+    halt_receipt.tell(receipt, options.session, you=you, seized=False, as_json=options.json)

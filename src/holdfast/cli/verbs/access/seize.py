@@ -36,4 +36,5 @@ def run(options: Options) -> None:
             0, options.session, options.halt, options.only_actor, options.reason
         )
         receipt = host.ask(request, turn_messages.Halted).receipt
-    halt_receipt.tell(receipt, options.session, seized=True, as_json=options.json)
+        you = host.connection.actor
+    halt_receipt.tell(receipt, options.session, you=you, seized=True, as_json=options.json)

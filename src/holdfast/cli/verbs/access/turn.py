@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator
 
 from holdfast.cli.arguments import MixedParser, Options, Parser, print_json, seconds, verb_parser
+from holdfast.cli.text.naming import called
 from holdfast.cli.text.sanitize import sanitize
 from holdfast.cli.text.table import ago, clock
 from holdfast.model.errors import InvalidArgument, TimedOut
@@ -66,11 +67,11 @@ def parser() -> Parser:
 def run(options: Options) -> None:
     _check(options)
     with Host(client="hold turn") as host:
-        shown = _done(host, options)
+        shown, you = _done(host, options), host.connection.actor
     if options.json:
         print_json({**shown.turn.pack(), "yours": shown.yours})
     elif options.action == "show":
-        for name, value in _sheet(shown.turn, shown.yours):
+        for name, value in _sheet(shown.turn, shown.yours, you):
             print(f"{name:<10}{value}")
     else:
         print(_sentence(shown, options))
@@ -161,7 +162,7 @@ def _count(waiting: int) -> str:
     return "1 actor waits" if waiting == 1 else f"{waiting} actors wait"
 
 
-def _sheet(turn: TurnInfo, yours: bool) -> Iterator[tuple[str, str]]:
+def _sheet(turn: TurnInfo, yours: bool, you: str) -> Iterator[tuple[str, str]]:
     now = time.time()
     if turn.holder:
         you = ", that is you" if yours else ""
@@ -175,9 +176,9 @@ def _sheet(turn: TurnInfo, yours: bool) -> Iterator[tuple[str, str]]:
         yield "blind", "yes: what is typed and printed is kept nowhere"
     yield "policy", turn.policy
     for one in turn.queue:
-        yield "waiting", _waiting(one, now)
+        yield "waiting", _waiting(one, you, now)
 
 
-def _waiting(one: WaitingInfo, now: float) -> str:
+def _waiting(one: WaitingInfo, you: str, now: float) -> str:
     said = f": {sanitize(one.message)}" if one.message else ""
-    return f"{one.name}, for {ago(now - one.since)}{said}"
+    return f"{called(one.name, you)}, for {ago(now - one.since)}{said}"
