@@ -243,7 +243,6 @@ def test_exit_and_exec_begin_and_are_never_said_to_have_ended(kind: str, start: 
         ("bash", "-o", "vi"),
         ("dash",),
         ("python3",),
-        ("zsh", "-f"),
         ("zsh", "-c", "true"),
         ("fish", "-c", "true"),
         ("fish", "script.fish"),
@@ -307,3 +306,10 @@ def test_a_line_of_exec_that_zsh_does_not_parse_leaves_history_expansion_as_it_w
     shell.type(_exactly("zsh", "echo one # !x"))
     shell.at_prompt(5)
     assert shell.shown(4) == "one\n"
+
+
+def test_zsh_without_startup_files_reports_too_and_reads_none(start: Start, tmp_path: Path) -> None:
+    for name in (".zshenv", ".zshrc"):
+        (tmp_path / name).write_text("read_one=yes\n")
+    shell = start("zsh", "-f")
+    assert shell.says("[[ -o rcs ]]; echo $? ${read_one-none} ${ZDOTDIR-none}") == "1 none none\n"

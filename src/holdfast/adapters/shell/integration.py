@@ -147,14 +147,20 @@ def _bash(
 def _zsh(
     argv: tuple[str, ...], env: dict[str, str], ours: dict[str, str], login: bool
 ) -> Integration | None:
+    started = [argv[0]]
     for option in argv[1:]:
-        if option != "--login" and not re.fullmatch("-[li]+", option):
+        if option != "--login" and not re.fullmatch("-[lif]+", option):
             return None
+        if option != "--login" and "f" in option:
+            # With -f zsh would not read our file. It sets that option itself, after reading it.
+            ours["HOLD_SHELL_FILES"] = "none"
+            option = option.replace("f", "")
+        started += [option] if option != "-" else []
     if "ZDOTDIR" in env:
         ours["HOLD_SHELL_ZDOTDIR"] = env["ZDOTDIR"]
     ours["ZDOTDIR"] = str(SHELLS / "zsh")
-    started = (*argv, "-l") if login else argv
-    return Integration(started, ours, "zsh", exact_line_key=_EXACT_LINE_KEY)
+    started += ["-l"] if login else []
+    return Integration(tuple(started), ours, "zsh", exact_line_key=_EXACT_LINE_KEY)
 
 
 _FISH_OPTIONS = frozenset({"-l", "--login", "-i", "--interactive", "-P", "--private"})

@@ -31,7 +31,8 @@ fi
     fi
     builtin typeset -gr __hold_fifo __hold_state __hold_nonce
 }
-builtin unset HOLD_SHELL_FIFO HOLD_SHELL_STATE HOLD_SHELL_NONCE_FD HOLD_SHELL_ZDOTDIR
+[[ ${HOLD_SHELL_FILES-} != none ]] || builtin setopt no_rcs # it was started with -f
+builtin unset HOLD_SHELL_FIFO HOLD_SHELL_STATE HOLD_SHELL_NONCE_FD HOLD_SHELL_ZDOTDIR HOLD_SHELL_FILES
 
 # zsh/system is what writes without blocking; a zsh built without it is left alone.
 if [[ -o interactive && -n $__hold_nonce ]] && builtin zmodload zsh/system 2>/dev/null; then
@@ -316,4 +317,4 @@ if [[ -o interactive && -n $__hold_nonce ]] && builtin zmodload zsh/system 2>/de
     precmd_functions+=(__hold_install)
 fi
 
-[[ ! -r ${ZDOTDIR-$HOME}/.zshenv ]] || builtin source ${ZDOTDIR-$HOME}/.zshenv
+[[ ! -o rcs || ! -r ${ZDOTDIR-$HOME}/.zshenv ]] || builtin source ${ZDOTDIR-$HOME}/.zshenv
