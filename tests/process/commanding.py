@@ -78,9 +78,10 @@ class Hold:
             [HOLD, *words], env=self.env, stdout=subprocess.PIPE, stderr=subprocess.PIPE
         )
 
-    def shell(self, name: str) -> str:
-        """A bash session at its prompt; gives its id."""
-        session = self.ok("run", "-d", "--name", name, "--", "bash", "--norc").strip()
+    def shell(self, name: str, *argv: str) -> str:
+        """A shell session at its prompt, bash if nothing is said; gives its id."""
+        argv = argv or ("bash", "--norc")
+        session = self.ok("run", "-d", "--name", name, "--", *argv).strip()
         self.ok("wait", name, "--for", "prompt", "--timeout", "20")
         return session
 

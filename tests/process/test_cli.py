@@ -107,6 +107,17 @@ def test_a_command_line_that_ends_its_shell_gives_the_output_and_the_true_status
     assert (done.returncode, done.stdout.splitlines()[0]) == (3, "out"), done.stderr
 
 
+@pytest.mark.parametrize("shell", ["bash", "zsh"])
+def test_exec_runs_exactly_the_line_it_was_given_or_refuses_it(host_home: Hold, shell: str) -> None:
+    name = f"exactly-{shell}"
+    host_home.shell(name, *(("bash", "--norc") if shell == "bash" else ("zsh", "-f")))
+    assert host_home.ok("exec", name, "--", "echo first") == "first\n"
+    assert host_home.ok("exec", name, "--", "echo !! !x\n\techo '!!'") == "!! !x\n!!\n"
+    said = host_home.fails("invalid_argument", "exec", name, "--", "echo a\x03; echo b")
+    assert "U+0003" in said
+    assert host_home.ok("exec", name, "--", "echo fine") == "fine\n"
+
+
 def test_exec_leaves_the_command_running_after_its_timeout(host_home: Hold) -> None:
     host_home.shell("slow")
     line = host_home.fails(

@@ -17,6 +17,7 @@ from holdfast.adapters.shell.integration import (
 )
 from holdfast.core import command_output
 from holdfast.core.command_output import CommandOutput
+from holdfast.host.session.exec_runs import command_bytes
 from process.integrated_shell import NONCE_FD, Start, starter
 
 SHELLS = ("bash", "zsh", "fish")
@@ -242,7 +243,6 @@ def test_exit_and_exec_begin_and_are_never_said_to_have_ended(kind: str, start: 
         ("bash", "-o", "vi"),
         ("dash",),
         ("python3",),
-        ("zsh", "-f"),
         ("zsh", "-c", "true"),
         ("fish", "-c", "true"),
         ("fish", "script.fish"),
@@ -250,3 +250,66 @@ def test_exit_and_exec_begin_and_are_never_said_to_have_ended(kind: str, start: 
 )
 def test_anything_but_a_bare_interactive_shell_is_left_alone(argv: tuple[str, ...]) -> None:
     assert integrate(argv, {}, "/fifo", 7) is None
+
+
+def _exactly(kind: str, line: str) -> bytes:
+    started = integrate((kind,), {}, "/nowhere", 7)
+    assert started is not None
+    return command_bytes(line, bracketed=True, shell=kind, exact=started.exact_line_key)
+
+
+@pytest.mark.parametrize("kind", ["bash", "zsh", "fish"])
+def test_a_line_of_exec_is_not_expanded_and_the_persons_own_next_one_is(
+    start: Start, kind: str
+) -> None:
+    shell = start(kind)
+    if kind == "fish":
+        shell.run("abbr -a gg 'echo expanded'")
+        line = "echo gg; true gg"
+    else:
+        shell.run("echo first")
+        line = "echo '!!'; echo !! !x\n\techo !!"
+    prompts = len(shell.prompts())
+    shell.type(_exactly(kind, line))
+    shell.at_prompt(prompts + 1)
+    shown = shell.shown(shell.prompts()[-1].seq - 1)
+    if kind == "fish":
+        assert shown == "gg\n"
+        assert shell.says("gg") == "expanded\n"
+    else:
+        assert shown == "!!\n!! !x\n!!\n"
+        shell.run("echo mine")
+        assert "echo mine" in shell.says("echo !!")
+
+
+@pytest.mark.parametrize("kind", ["bash", "zsh"])
+def test_a_command_of_exec_keeps_or_sets_the_history_characters(start: Start, kind: str) -> None:
+    shell = start(kind)
+    shell.run("histchars='@^#'")
+    shell.type(_exactly(kind, "echo @@ # a comment" if kind == "bash" else "echo @@"))
+    shell.at_prompt(3)
+    assert shell.shown(2) == "@@\n"
+    assert shell.says('echo "$histchars"') == "@^#\n"
+    shell.type(_exactly(kind, "histchars='+^#'"))
+    shell.at_prompt(5)
+    assert shell.says('echo "$histchars"') == "+^#\n"
+
+
+def test_a_line_of_exec_that_zsh_does_not_parse_leaves_history_expansion_as_it_was(
+    start: Start,
+) -> None:
+    shell = start("zsh")
+    shell.run("setopt interactive_comments ksh_arrays")
+    shell.type(_exactly("zsh", "echo ) # !x"))
+    shell.at_prompt(3)
+    assert shell.says('echo "$histchars"') == "!^#\n"
+    shell.type(_exactly("zsh", "echo one # !x"))
+    shell.at_prompt(5)
+    assert shell.shown(4) == "one\n"
+
+
+def test_zsh_without_startup_files_reports_too_and_reads_none(start: Start, tmp_path: Path) -> None:
+    for name in (".zshenv", ".zshrc"):
+        (tmp_path / name).write_text("read_one=yes\n")
+    shell = start("zsh", "-f")
+    assert shell.says("[[ -o rcs ]]; echo $? ${read_one-none} ${ZDOTDIR-none}") == "1 none none\n"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.host.session.exec_runs import Execution, Executions
+from holdfast.host.session.exec_runs import Execution, Executions, command_bytes
 from holdfast.host.session.parcel import SavedExec
 from holdfast.keeper.protocol import MESSAGE_MAX_BYTES
 from holdfast.model.errors import InvalidArgument, SessionBusy
@@ -102,3 +102,17 @@ def test_all_that_is_remembered_leaves_room_in_what_the_keeper_holds() -> None:
     size = len(msgpack.packb([record.pack()] * count))
     # Beside it: the command line, ten command records of five hundred characters, the rest.
     assert size + ARGV_KEPT_MAX_BYTES < MESSAGE_MAX_BYTES
+
+
+@pytest.mark.parametrize(
+    "command", ["a\x03", "a\0b", "a\x1b[201~\rb", "a\rb", "\x7fa", "a\x9b"], ids=ascii
+)
+def test_a_command_line_with_a_control_character_is_refused(command: str) -> None:
+    with pytest.raises(InvalidArgument, match="control character"):
+        command_bytes(command, bracketed=True)
+
+
+def test_newlines_and_pasted_tabs_are_text() -> None:
+    assert command_bytes("a\n\tb", bracketed=True) == b"\x1b[200~a\n\tb\x1b[201~\r"
+    with pytest.raises(InvalidArgument, match=r"U\+0009"):
+        command_bytes("a\tb", bracketed=False)  # there a tab completes a word

@@ -43,11 +43,15 @@ __hold_hist=0  # bash's number for the last history entry, as of the last prompt
 __hold_serial=0 # of the last written state
 __hold_big=0    # whether the functions are too many to write their bodies at every prompt
 __hold_report=() # what is to be sent with the prompt's report
+__hold_lines=(0) # of the command line that runs: PS0 is expanded for each. `set -a` exports no array
+__hold_mark_c=  # the mark in front of its output
+__hold_exactly=0 # whether the next command line is taken without history expansion
+__hold_histchars=() # and the user's own setting of it meanwhile
 # Prompt escapes, expanded with @P: bash's own counters tell a command line from an empty Enter.
 builtin declare -r __hold_number='\#' __hold_history='\!'
 # ${ ...-}: these strings may be exported by the user and meet a child shell that knows none of it.
 # The braces keep `set -x` quiet; PS0 is expanded once for every command line that parses.
-builtin declare -r __hold_ps0='$({ __hold_begin; } 2>/dev/null)\e]133;C;hold=${__hold_seq-}\a'
+builtin declare -r __hold_ps0='$({ __hold_begin; } 2>/dev/null)${__hold_mark_c+${__hold_mark_c:64*__hold_lines[0]++:64}}'
 builtin declare -r __hold_ps1='\[\e]133;B;hold=${__hold_seq-}\a\]'
 # At the top level, because a function does not see the traps DEBUG, ERR and RETURN. The file is
 # opened for reading first and then by its descriptor, which never makes one. It is written over,
@@ -57,7 +61,8 @@ builtin declare -r __hold_show='__hold_prompt
 { { builtin trap -p; __hold_shown; } 0<"$__hold_state" 1<>/proc/self/fd/0 || __hold_ring; } 2>/dev/null'
 builtin declare -r __hold_fifo __hold_state __hold_nonce
 builtin declare +x __hold_seq __hold_count __hold_last __hold_hist __hold_fifo __hold_nonce \
-    __hold_state __hold_serial __hold_big __hold_report __hold_show
+    __hold_state __hold_serial __hold_big __hold_report __hold_show __hold_lines __hold_mark_c \
+    __hold_exactly __hold_histchars
 
 # __hold_send BODY...: each body becomes one record in one write. Bash writes line by line through
 # a buffer of 1024 bytes, so a record has no newline in it and is shorter than that; then the
@@ -196,6 +201,8 @@ __hold_prompt() {
     (( __hold_arrays )) || __hold_status=$__hold_last
     local __hold_mark __hold_encoded
     __hold_close "$__hold_status"
+    __hold_lines=(0) __hold_mark_c=$'\e]133;C;hold='$__hold_seq$'\a'
+    __hold_expand_again
     # What the user's commands and themes overwrite, theirs in front, comes back.
     [[ ${PS0-} == *"$__hold_ps0" ]] || PS0=${PS0-}$__hold_ps0
     [[ ${PS1-} == *"$__hold_ps1" ]] || PS1=${PS1-}$__hold_ps1
@@ -303,6 +310,22 @@ __hold_probed() {
     __hold_line
 }
 
+# On the other private key, in front of a command line that is to run as it is. Without histchars
+# bash expands none; `set +H` would be seen by the command, which may set it too.
+__hold_exact() {
+    (( ! __hold_exactly )) || builtin return 0
+    __hold_exactly=1 __hold_histchars=(${histchars+"$histchars"})
+    histchars=
+}
+
+__hold_expand_again() {
+    (( __hold_exactly )) || builtin return 0
+    __hold_exactly=0
+    [[ ${histchars-unset} == '' ]] || builtin return 0 # the command has set it
+    builtin unset histchars
+    (( ! ${#__hold_histchars[@]} )) || histchars=${__hold_histchars[0]}
+}
+
 __hold_line() {
     local __hold_encoded __hold_flag=whole __hold_pieces=0 __hold_text=${READLINE_LINE-}
     local __hold_point=${READLINE_POINT-0} __hold_now=${__hold_history@P} __hold_before
@@ -330,7 +353,8 @@ __hold_line() {
 
 builtin readonly -f __hold_send __hold_encode __hold_where __hold_begin __hold_close \
     __hold_is_comment __hold_tty __hold_end __hold_prompt __hold_shown __hold_ring __hold_line \
-    __hold_write_state __hold_write_variables __hold_write_functions __hold_probed
+    __hold_write_state __hold_write_variables __hold_write_functions __hold_probed \
+    __hold_exact __hold_expand_again
 
 # The user's files, at the top level: what they declare must not become local to a function.
 # `|| :` so that a file whose last line is false does not end a shell under `set -e`.
@@ -364,6 +388,8 @@ if [[ -n $__hold_nonce ]]; then
         {
             builtin bind -m "$__hold_files" '"\e[5099~": "\C-x\e[5098~"'
             builtin bind -m "$__hold_files" -x '"\C-x\e[5098~": '$'\n''{ __hold_probed; } 2>/dev/null'
+            builtin bind -m "$__hold_files" '"\e[5097~": "\C-x\e[5096~"'
+            builtin bind -m "$__hold_files" -x '"\C-x\e[5096~": '$'\n''{ __hold_exact; } 2>/dev/null'
         } 2>/dev/null || builtin :
     done
     __hold_send "R 0 $$ bash $BASH_VERSION"

@@ -57,6 +57,9 @@ FIFO_BYTES = 64 << 10  # reports of some hundred commands while no daemon reads;
 # Typed by the host, and only when the kernel says that the shell is at its prompt: no terminal has
 # such a key. Our file has bound it to what reports the line editor's text and leaves it as it is.
 LINE_PROBE = b"\x1b[5099~"
+# Typed in front of a command line, to bash and zsh: that one line is taken as it is, without
+# history expansion. fish has none.
+_EXACT_LINE_KEY = b"\x1b[5097~"
 # Keys after which a line editor takes what comes next for part of them, or for plain text: ^Q, ^V,
 # ^X and a lone Escape.
 _UNFINISHED_KEYS = (b"\x11", b"\x16", b"\x18", b"\x1b")
@@ -69,6 +72,7 @@ class Integration(Record):
     env: dict[str, str]  # to set on top of the session's environment; the shell removes ours
     kind: str  # "bash", "zsh" or "fish"
     edits_lines: bool = True  # it has a line editor: keys, not lines, are read at the prompt
+    exact_line_key: bytes = b""  # to be typed in front of a line that it is not to expand
 
 
 def integrate(
@@ -136,19 +140,27 @@ def _bash(
         ours |= {"ENV": script} | ({"HOLD_SHELL_ENV": env["ENV"]} if "ENV" in env else {})
     else:
         started = (argv[0], "--init-file", script, *long, *short)
-    return Integration(started, ours | {"HOLD_SHELL_FILES": files}, "bash", edits)
+    key = _EXACT_LINE_KEY if edits else b""
+    return Integration(started, ours | {"HOLD_SHELL_FILES": files}, "bash", edits, key)
 
 
 def _zsh(
     argv: tuple[str, ...], env: dict[str, str], ours: dict[str, str], login: bool
 ) -> Integration | None:
+    started = [argv[0]]
     for option in argv[1:]:
-        if option != "--login" and not re.fullmatch("-[li]+", option):
+        if option != "--login" and not re.fullmatch("-[lif]+", option):
             return None
+        if option != "--login" and "f" in option:
+            # With -f zsh would not read our file. It sets that option itself, after reading it.
+            ours["HOLD_SHELL_FILES"] = "none"
+            option = option.replace("f", "")
+        started += [option] if option != "-" else []
     if "ZDOTDIR" in env:
         ours["HOLD_SHELL_ZDOTDIR"] = env["ZDOTDIR"]
     ours["ZDOTDIR"] = str(SHELLS / "zsh")
-    return Integration((*argv, "-l") if login else argv, ours, "zsh")
+    started += ["-l"] if login else []
+    return Integration(tuple(started), ours, "zsh", exact_line_key=_EXACT_LINE_KEY)
 
 
 _FISH_OPTIONS = frozenset({"-l", "--login", "-i", "--interactive", "-P", "--private"})

@@ -14,6 +14,7 @@ import time
 from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING
+from unicodedata import category
 from weakref import WeakSet
 
 from holdfast.core.key_names import pasted
@@ -152,13 +153,28 @@ class Executions:
         return tuple(execution.record for execution in (*self._keyed, *self._others))
 
 
-def command_bytes(command: str, *, bracketed: bool) -> bytes:
+def command_bytes(command: str, *, bracketed: bool, shell: str = "", exact: bytes = b"") -> bytes:
     """A command line as typed: pasted as one piece where the shell knows pastes, so that a newline
-    in it is text, then Enter."""
+    in it is text, then Enter. `exact`: the key that keeps this shell from expanding history."""
     if not command.strip():
         raise InvalidArgument("an empty command line runs nothing")
+    _check_plain(command, bracketed)
+    if shell == "fish" and not command.endswith("\\"):
+        command += " "  # or fish would take its last word for an abbreviation, at Enter
     text = command.encode()
-    return (pasted(text) if bracketed else text) + b"\r"
+    return exact + (pasted(text) if bracketed else text) + b"\r"
+
+
+def _check_plain(command: str, bracketed: bool) -> None:
+    """A line editor takes a control character for a key, and runs another line than was given."""
+    allowed = "\n\t" if bracketed else "\n"  # a tab that is not pasted completes a word
+    for at, char in enumerate(command):
+        if category(char) == "Cc" and char not in allowed:
+            raise InvalidArgument(
+                f"the command line has a control character (U+{ord(char):04X}, at {at}): "
+                "the shell would take it for a key",
+                hint="write it as the shell does, such as $'\\003'; to press keys use `hold keys`",
+            )
 
 
 def _name(actor: str, operator: OperatorId, request: m.Exec) -> str:

@@ -157,7 +157,12 @@ class InputRequests:
             )
         live.core.check_not_halted(operator.actor.id)  # which is why its shell is at no prompt
         live.commands.check_can_run()
-        data = command_bytes(request.command, bracketed=live.view.mode(_BRACKETED_PASTE))
+        data = command_bytes(
+            request.command,
+            bracketed=live.view.mode(_BRACKETED_PASTE),
+            shell=live.spec.shell,
+            exact=live.spec.exact_line_key,
+        )
         live.output.drain()
         live.presence.note_connection(operator)
         who, actor = operator.identity, operator.actor.id

@@ -183,6 +183,7 @@ async def _start(
             nonce=nonce,
             labels=run.labels,
             created_by=actor.id,
+            exact_line_key=integration.exact_line_key if integration else b"",
         )
         blob = StateBlob(known, size).blob()
         if len(blob) > _BLOB_MAX_BYTES:

@@ -31,7 +31,8 @@ fi
     fi
     builtin typeset -gr __hold_fifo __hold_state __hold_nonce
 }
-builtin unset HOLD_SHELL_FIFO HOLD_SHELL_STATE HOLD_SHELL_NONCE_FD HOLD_SHELL_ZDOTDIR
+[[ ${HOLD_SHELL_FILES-} != none ]] || builtin setopt no_rcs # it was started with -f
+builtin unset HOLD_SHELL_FIFO HOLD_SHELL_STATE HOLD_SHELL_NONCE_FD HOLD_SHELL_ZDOTDIR HOLD_SHELL_FILES
 
 # zsh/system is what writes without blocking; a zsh built without it is left alone.
 if [[ -o interactive && -n $__hold_nonce ]] && builtin zmodload zsh/system 2>/dev/null; then
@@ -40,6 +41,8 @@ if [[ -o interactive && -n $__hold_nonce ]] && builtin zmodload zsh/system 2>/de
     builtin typeset -g __hold_line=  # as typed, also when it does not parse
     builtin typeset -gi __hold_serial=0 # of the last written state
     builtin typeset -gi __hold_big=0 # whether the functions are too many to write their bodies
+    builtin typeset -gi __hold_exactly=0 # whether history expansion is off for this line
+    builtin typeset -g __hold_histchars= # the user's own setting of it meanwhile
     builtin typeset -g __hold_tail=  # what was added to PS1 last
     builtin typeset -g __hold_eol_had=0 __hold_eol_was= __hold_eol_set= # of PROMPT_EOL_MARK
 
@@ -133,6 +136,7 @@ if [[ -o interactive && -n $__hold_nonce ]] && builtin zmodload zsh/system 2>/de
         { builtin emulate -L zsh "${__hold_options[@]}"; } 2>/dev/null
         local text=${1:-$3}
         __hold_ran=1
+        __hold_expand_again
         __hold_eol
         {
             __hold_report ${${text:+whole}:-unknown} "$text"
@@ -178,6 +182,7 @@ if [[ -o interactive && -n $__hold_nonce ]] && builtin zmodload zsh/system 2>/de
         builtin eval "$__hold_note_options"
         { builtin emulate -L zsh "${__hold_options[@]}"; } 2>/dev/null
         local REPLY
+        __hold_expand_again
         # Literal, because PS1 is not expanded for variables unless the user asked for it.
         PS1=${PS1%$__hold_tail}
         __hold_tail=$'%{\e]133;B;hold='$__hold_seq$'\a%}'
@@ -243,6 +248,21 @@ if [[ -o interactive && -n $__hold_nonce ]] && builtin zmodload zsh/system 2>/de
         fi
     }
 
+    # On the other private key, in front of a command line that is to run as it is. Not by the
+    # option: zsh looks at that before it reads the line. The third character begins comments.
+    __hold_exact() {
+        { builtin emulate -L zsh "${__hold_options[@]}"; } 2>/dev/null
+        (( ! __hold_exactly )) || return 0
+        __hold_exactly=1 __hold_histchars=$histchars
+        histchars=$'\0\0'${histchars[3]}
+    }
+
+    # When the line is read: the command may set them.
+    __hold_expand_again() {
+        (( __hold_exactly )) || return 0
+        __hold_exactly=0 histchars=$__hold_histchars
+    }
+
     # On the private key: the whole state, then the line as it stands in the editor.
     __hold_probed() {
         builtin eval "$__hold_note_options"
@@ -284,8 +304,10 @@ if [[ -o interactive && -n $__hold_nonce ]] && builtin zmodload zsh/system 2>/de
         local keymap
         {
             builtin zle -N __hold_probed
+            builtin zle -N __hold_exact
             for keymap in emacs viins vicmd; do
                 builtin bindkey -M $keymap '\e[5099~' __hold_probed
+                builtin bindkey -M $keymap '\e[5097~' __hold_exact
             done
         } 2>/dev/null
         { __hold_send "R 0 $$ zsh $ZSH_VERSION"; } 2>/dev/null
@@ -295,4 +317,4 @@ if [[ -o interactive && -n $__hold_nonce ]] && builtin zmodload zsh/system 2>/de
     precmd_functions+=(__hold_install)
 fi
 
-[[ ! -r ${ZDOTDIR-$HOME}/.zshenv ]] || builtin source ${ZDOTDIR-$HOME}/.zshenv
+[[ ! -o rcs || ! -r ${ZDOTDIR-$HOME}/.zshenv ]] || builtin source ${ZDOTDIR-$HOME}/.zshenv
