@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import signal
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -135,9 +136,12 @@ def test_it_is_refused_while_another_holds_the_turn_and_told_what_to_do(
     assert why["code"] == "turn_held" and "request_turn" in why["what_to_do"]
     asked = otto("request_turn", session="taken", message="may I?", seconds=0.2)
     assert not asked["yours"] and asked["waiting"] == ["otto"]
-    waiting = otto.begin("request_turn", session="taken", message="may I?", seconds=40)
+    waiting = otto.begin(
+        "request_turn", session="taken", message="may I?", seconds=40, hold_seconds=900
+    )
     hold.ok("turn", "taken", "grant", "otto")
     assert waiting.result(60)["yours"]
+    assert hold.json("turn", "taken")["held_until"] > time.time() + 600
     told = otto("catch_up", session="taken")
     assert told["turn_moves"][-1]["to"] == "otto"
     assert otto("submit", session="taken", command="true", intent="go")["status"] == 0

@@ -13,7 +13,7 @@ import uvloop
 
 from holdfast import Result, Running, Session, blocking, connect, errors, events
 from holdfast.journal import entries
-from holdfast.model.limits import EXECS_REMEMBERED
+from holdfast.model.limits import EXECS_REMEMBERED, TURN_PAUSE_S
 from holdfast.model.size import Size
 from holdfast.wire.messages import session as m
 from process.acting import add_actor, connected
@@ -549,6 +549,88 @@ def test_whoever_lost_the_turn_in_a_block_writes_nothing_more_in_it(
     by, reason, screen = run(work())
     assert by and reason == "stop, please"
     assert "never" not in screen
+
+
+@pytest.mark.requirement("A4", "R6")
+def test_a_turn_held_in_code_outlasts_every_pause_of_the_policy(
+    host_home: Hold, agent: str
+) -> None:
+    """The hold is shorter than the pause after which the turn would move: so it was renewed."""
+
+    async def work() -> tuple[str, str]:
+        async with reached(host_home) as human, reached(host_home, agent) as other:
+            watched = await shell(human, "long-block")
+            session = await other.session("long-block")
+            async with session.turn(hold_for=TURN_PAUSE_S * 0.9) as turn:
+                with pytest.raises(errors.TimedOut):
+                    async with watched.turn("me too", timeout=TURN_PAUSE_S * 1.5):
+                        pass
+                holder = (await session.turn_state()).holder
+                await session.submit("echo still mine", timeout=PATIENCE_S)
+                assert not turn.lost.is_set()
+            return holder, (await session.turn_state()).holder
+
+    assert run(work()) == (agent, "")
+
+
+@pytest.mark.requirement("A4")
+def test_the_holders_running_command_keeps_the_turn_and_its_end_lets_it_go(
+    host_home: Hold, agent: str
+) -> None:
+    """Nothing was declared: the policy passes the turn on after a pause, and not before."""
+
+    async def work() -> tuple[str, bool]:
+        async with reached(host_home) as human, reached(host_home, agent) as other:
+            watched = await shell(human, "long-command")
+            session = await other.session("long-command")
+            await session.request_turn()
+            running = await session.start("read -t 30 answer")
+            await session.wait_for(state="input", timeout=PATIENCE_S)
+            with pytest.raises(errors.TimedOut):
+                async with watched.turn("me", timeout=TURN_PAUSE_S * 1.5):
+                    pass
+            holder = (await session.turn_state()).holder
+            await session.type("done", enter=True)
+            assert (await running.result(timeout=PATIENCE_S)).status == 0
+            async with watched.turn("me now", timeout=PATIENCE_S):
+                return holder, (await watched.turn_state()).yours
+
+    assert run(work()) == (agent, True)
+
+
+@pytest.mark.requirement("A4", "R6")
+def test_a_lost_turn_is_told_with_its_true_reason(host_home: Hold, agent: str) -> None:
+    async def lost_by(how: str) -> str:
+        name = f"lost-{how}"
+        async with reached(host_home) as human, reached(host_home, agent) as other:
+            watched = await shell(human, name)
+            session = await other.session(name)
+            async with reached(host_home, agent) as elsewhere, session.turn(hold_for=0) as turn:
+                if how == "idle":
+                    await watched.request_turn("me")
+                elif how == "yield":
+                    await (await elsewhere.session(name)).yield_turn()
+                else:
+                    await watched.seize(reason="it loops")
+                await asyncio.wait_for(turn.lost.wait(), PATIENCE_S)
+                with pytest.raises(errors.TurnLost) as lost:
+                    await session.type("x")
+                holder = (await watched.turn_state()).holder
+                return lost.value.message.replace(holder, "HUMAN") if holder else lost.value.message
+
+    async def work() -> list[str]:
+        return [await lost_by(how) for how in ("idle", "seize", "yield")]
+
+    idle, seized, given = run(work())
+    assert idle == (
+        "the turn of lost-idle expired: you wrote nothing for too long "
+        "(policy free-when-idle); HUMAN has it now"
+    )
+    assert seized == "HUMAN seized the turn of lost-seize: it loops"
+    assert given == (
+        "agent, which is you, gave the turn of lost-yield up through another connection; "
+        "nobody has it now"
+    )
 
 
 @pytest.mark.requirement("A5")

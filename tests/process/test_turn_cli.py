@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.model.errors import TurnHeld
+from holdfast.model.limits import TURN_PAUSE_S
 from holdfast.model.turn_info import Handoff, Receipt, TurnInfo
 from holdfast.sdk.client import Host
 from holdfast.wire.messages import turn as turn_messages
@@ -212,6 +213,22 @@ def test_a_wait_ends_with_the_session(host_home: Hold) -> None:
 
 
 # -- seize ------------------------------------------------------------------------------------
+
+
+@pytest.mark.requirement("A4")
+def test_a_declared_hold_is_shown_and_outlasts_the_command_that_declared_it(
+    host_home: Hold,
+) -> None:
+    cat(host_home, "declared")
+    host_home.ok("--as", "ann", "turn", "declared", "request", "--hold", "10m")
+    assert "a pause does not pass it on" in host_home.ok("turn", "declared")
+    left = host_home.json("turn", "declared")["held_until"] - time.time()
+    assert 0 < left <= 600
+    over = ("--as", "bob", "turn", "declared", "request", "--wait", f"{TURN_PAUSE_S * 1.2}")
+    assert host_home(*over).returncode == 124, "ann's connection is gone, and she writes nothing"
+    assert holder(host_home, "declared") == "ann"
+    refused = host_home("--as", "ann", "turn", "declared", "request", "--hold", "2h")
+    assert refused.returncode == 64 and "0 to 3600 s" in refused.stderr
 
 
 def written_once_idle(host: Host, session: str) -> None:

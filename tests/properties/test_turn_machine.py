@@ -23,10 +23,11 @@ from holdfast.core.turn.policy import POLICIES, Waiting, policy
 from holdfast.core.turn.table import TRANSITIONS, TurnPhase, TurnStepKind
 from holdfast.model.errors import HoldfastError
 from holdfast.model.ids import ActorId
-from holdfast.model.limits import TURN_IDLE_S, TURN_NEVER_LONGER_S, TURN_PAUSE_S
+from holdfast.model.limits import TURN_HOLD_MAX_S, TURN_IDLE_S, TURN_NEVER_LONGER_S, TURN_PAUSE_S
 
 ACTORS = [ActorId.of_key(bytes([n]) * 32) for n in range(4)]
 actors = st.sampled_from(ACTORS)
+holds = st.sampled_from([0.0, 1.0, 40.0, TURN_HOLD_MAX_S])
 # Around every limit, and far back: a clock may be set.
 times = st.sampled_from(
     [0.0, 0.5, TURN_PAUSE_S, 31.0, TURN_IDLE_S, TURN_NEVER_LONGER_S, -1.0, -500.0, -1e5]
@@ -46,6 +47,10 @@ STEPS: dict[type[ev.TurnEvent], TurnStepKind] = {
     ev.WroteStep: TurnStepKind.REQUEST,
 }
 # These bring a turn to the next in the queue; the others to whom somebody chose.
+# What moves the turn only sometimes, and then by another name.
+NO_STEP = {
+    *(ev.TurnTick, ev.WroteStep, ev.Return, ev.BlindStep, ev.RenewStep, ev.CommandStep),
+}
 PASSING_ON = {TurnStepKind.YIELD, TurnStepKind.REVOKE, TurnStepKind.EXPIRE, TurnStepKind.LEAVE}
 
 
@@ -79,7 +84,7 @@ class TurnRules(RuleBasedStateMachine):
         moves = [each for each in outcomes if isinstance(each, ev.Moved)]
         self._check_moves(before, moves)
         self._follow_queue(outcomes)
-        if moves or type(event) not in (ev.TurnTick, ev.WroteStep, ev.Return, ev.BlindStep):
+        if moves or type(event) not in NO_STEP:
             step = STEPS[type(event)]
             assert self.turn.state in TRANSITIONS[state, step]
             self.steps[state, step] += 1
@@ -104,6 +109,7 @@ class TurnRules(RuleBasedStateMachine):
         if moved.step is TurnStepKind.EXPIRE:
             limit = policy(before.policy).idle_limit_s(bool(before.queue), before.away)
             assert self.idle_s >= limit, "a clock set back took time from the holder"
+            assert moved.at >= before.held_until, "a declared hold was cut short"
         if moved.holder != before.holder:
             assert not self.turn.blind, "a blind turn outlived its holder"
         self.idle_s = 0.0
@@ -138,12 +144,29 @@ class TurnRules(RuleBasedStateMachine):
             self.idle_s += 1e-6
             self.tick()
 
-    @rule(who=actors, explicit=st.booleans(), message=st.sampled_from(["", "please", "x" * 500]))
-    def ask(self, who: ActorId, explicit: bool, message: str) -> None:
-        assert self.send(ev.RequestStep(who, self.now, message, explicit)) is not None
+    @rule(
+        who=actors,
+        explicit=st.booleans(),
+        message=st.sampled_from(["", "please", "x" * 500]),
+        hold_s=holds,
+    )
+    def ask(self, who: ActorId, explicit: bool, message: str, hold_s: float) -> None:
+        assert self.send(ev.RequestStep(who, self.now, message, explicit, hold_s)) is not None
         assert self.turn.holder == who or who in self.waiting, "a request was lost"
         if self.turn.holder == who:
             self.idle_s = 0.0
+
+    @rule(by=actors, hold_s=holds)
+    def renew(self, by: ActorId, hold_s: float) -> None:
+        mine = self.turn.holder == by
+        assert (self.send(ev.RenewStep(by, self.now, hold_s)) is not None) == mine
+        if mine:
+            self.idle_s = 0.0
+            assert self.turn.held_until >= self.now + hold_s or not hold_s
+
+    @rule(who=st.none() | actors)
+    def a_command_line_runs(self, who: ActorId | None) -> None:
+        assert self.send(ev.CommandStep(who, self.now)) == []
 
     @rule(who=actors)
     def write(self, who: ActorId) -> None:
@@ -304,8 +327,13 @@ def _one_step(self: TurnRules, rng: random.Random) -> None:
     def passing() -> float:
         return rng.choice([-1e5, -500.0]) if rng.random() < 0.1 else rng.choice([0.1, 3.0, 31.0])
 
+    def holding() -> float:
+        return rng.choice([0.0, 0.0, 0.0, 5.0, 40.0])
+
     steps: list[tuple[int, Callable[[], None]]] = [
-        (10, lambda: self.ask(who(), rng.random() < 0.5, rng.choice(["", "please"]))),
+        (10, lambda: self.ask(who(), rng.random() < 0.5, rng.choice(["", "please"]), holding())),
+        (2, lambda: self.renew(who(), holding())),
+        (3, lambda: self.a_command_line_runs(rng.choice([None, who()]))),
         (6, lambda: self.write(who())),
         (6, lambda: self.time_passes(passing())),
         (4, lambda: self.tick()),

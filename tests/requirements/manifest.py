@@ -795,6 +795,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
                 "test_a_free_turn_is_taken_by_writing_and_free_again_after",
                 "test_waiting_goes_on_after_a_daemon_restart",
                 "test_who_loses_an_idle_turn_by_anothers_writing_is_told",
+                "test_a_declared_hold_is_shown_and_outlasts_the_command_that_declared_it",
             ),
             *_in(
                 "properties/test_turn_machine",
@@ -805,6 +806,8 @@ REQUIREMENTS: tuple[Requirement, ...] = (
             *_in(
                 "unit/test_turn",
                 "test_an_idle_holder_loses_the_turn_when_the_policy_says",
+                "test_a_declared_hold_outlasts_pauses_and_ends_by_itself",
+                "test_the_holders_own_running_command_counts_as_activity",
             ),
             *_in(
                 "faults/test_sdk_kills",
@@ -813,6 +816,9 @@ REQUIREMENTS: tuple[Requirement, ...] = (
             *_in(
                 "process/test_sdk",
                 "test_a_turn_is_asked_for_held_while_the_block_runs_and_given_back",
+                "test_a_turn_held_in_code_outlasts_every_pause_of_the_policy",
+                "test_the_holders_running_command_keeps_the_turn_and_its_end_lets_it_go",
+                "test_a_lost_turn_is_told_with_its_true_reason",
             ),
             *_in(
                 "e2e/test_acceptance",
@@ -2179,6 +2185,8 @@ REQUIREMENTS: tuple[Requirement, ...] = (
                 "process/test_sdk",
                 "test_a_command_gives_its_true_status_its_output_and_its_place_in_the_journal",
                 "test_a_turn_is_asked_for_held_while_the_block_runs_and_given_back",
+                "test_a_turn_held_in_code_outlasts_every_pause_of_the_policy",
+                "test_a_lost_turn_is_told_with_its_true_reason",
                 "test_whoever_lost_the_turn_in_a_block_writes_nothing_more_in_it",
                 "test_the_same_without_async",
             ),

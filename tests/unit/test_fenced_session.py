@@ -39,7 +39,7 @@ ACTS: dict[type[ev.SessionEvent], ev.SessionEvent] = {
 PASSES = {
     ev.ChannelClosed, ev.ActorDisconnected, ev.HaltAsked, ev.FreezeReported,
     ev.Thawed, ev.AuthorityChanged, ev.EndAsked, ev.MainEnded, ev.LeaseLost, ev.LeaseHeld,
-    ev.ForwardLeft, ev.RoomMade, ev.TimePassed,
+    ev.ForwardLeft, ev.RoomMade, ev.TimePassed, ev.CommandRuns,
 }  # fmt: skip
 
 

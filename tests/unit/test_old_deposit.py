@@ -53,7 +53,7 @@ ADDED_TO_INFO = {
 ADDED_TO_ENDING = {"cause": None, "successor": ""}
 ADDED_TO_STATE: dict[str, dict[str, object]] = {
     "spec": {"created_by": ""},
-    "turn": {"holders": []},
+    "turn": {"holders": [], "held_until": 0.0, "command_of": None},
 }
 
 
@@ -79,6 +79,8 @@ def test_a_state_blob_is_read_and_packed_again_as_it_was() -> None:
     old = msgpack.unpackb(blob)
     for part, value in ADDED_TO_STATE.items():
         old[part] |= value
+    for waiting in old["turn"]["queue"]:
+        waiting["hold_s"] = 0.0
     assert msgpack.unpackb(StateBlob.of_blob(blob).blob()) == old
 
 

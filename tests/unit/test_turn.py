@@ -21,6 +21,7 @@ from holdfast.model.errors import (
 from holdfast.model.ids import HOST_ACTOR, ActorId
 from holdfast.model.limits import (
     TURN_AWAY_S,
+    TURN_HOLD_MAX_S,
     TURN_IDLE_S,
     TURN_NEVER_LONGER_S,
     TURN_PAUSE_S,
@@ -327,3 +328,74 @@ def test_every_transition_of_the_table_is_drawn() -> None:
     arrows = {(a, step, b) for a, b, steps in drawn for step in steps.split(", ")}
     table = {(a, step, b) for (a, step), after in TRANSITIONS.items() for b in after}
     assert table <= {(a, step, b) for a, step, b in arrows}
+
+
+@pytest.mark.requirement("A4")
+def test_a_declared_hold_outlasts_pauses_and_ends_by_itself() -> None:
+    turn = a_turn("free-when-idle")
+    turn.handle(ev.RequestStep(ANN, 0.0, hold_s=100.0))
+    turn.handle(ev.RequestStep(BOT, 10.0))
+    turn.handle(ev.LeaveStep(ANN, 11.0))
+    assert turn.wakes_at() == 100.0
+    assert turn.handle(ev.TurnTick(99.9)) == []
+    assert moved(turn.handle(ev.TurnTick(100.0))).holder == BOT
+    assert turn.wakes_at() == 100.0 + TURN_IDLE_S, "the next holder declared nothing"
+
+
+def test_a_hold_declared_while_waiting_counts_from_when_the_turn_comes() -> None:
+    turn = a_turn("free-when-idle")
+    turn.handle(ev.RequestStep(ANN, 0.0))
+    turn.handle(ev.RequestStep(BOT, 1.0, hold_s=100.0))
+    turn.handle(ev.RequestStep(CAT, 2.0))
+    turn.handle(ev.YieldStep(ANN, 2.5))
+    assert (turn.holder, turn.wakes_at()) == (BOT, 102.5)
+
+
+def test_only_a_holder_renews_and_it_shortens_nothing() -> None:
+    turn = a_turn("free-when-idle")
+    turn.handle(ev.RequestStep(ANN, 0.0, hold_s=100.0))
+    assert turn.handle(ev.RenewStep(ANN, 10.0, 30.0)) == []
+    assert turn.held_until == 100.0
+    turn.handle(ev.RenewStep(ANN, 90.0, 30.0))
+    assert turn.held_until == 120.0
+    with pytest.raises(TurnNotHeld):
+        turn.handle(ev.RenewStep(BOT, 91.0, 30.0))
+    assert turn.queue == (), "who renews in vain does not wait either"
+
+
+@pytest.mark.parametrize("hold_s", [-1.0, TURN_HOLD_MAX_S + 1, float("nan"), float("inf")])
+def test_a_hold_out_of_range_is_refused_and_changes_nothing(hold_s: float) -> None:
+    turn = a_turn()
+    for step in (ev.RequestStep(ANN, 0.0, hold_s=hold_s), ev.RenewStep(ANN, 0.0, hold_s)):
+        with pytest.raises(InvalidArgument, match="0 to 3600 s"):
+            turn.handle(step)
+    assert turn.holder is None
+
+
+@pytest.mark.requirement("A4")
+def test_the_holders_own_running_command_counts_as_activity() -> None:
+    turn = a_turn("free-when-idle")
+    turn.handle(ev.RequestStep(ANN, 0.0))
+    turn.handle(ev.CommandStep(ANN, 1.0))
+    turn.handle(ev.RequestStep(BOT, 2.0))
+    assert turn.handle(ev.TurnTick(TURN_NEVER_LONGER_S - 1)) == []
+    turn.handle(ev.CommandStep(None, 600.0))
+    assert turn.wakes_at() == 600.0 + TURN_PAUSE_S, "a pause begins when it ends"
+
+
+def test_a_command_that_runs_counts_only_for_a_holder_that_asked_and_is_here() -> None:
+    late = 1.0 + TURN_PAUSE_S
+    turn = a_turn("free-when-idle")
+    turn.handle(ev.WroteStep(ANN, 1.0))
+    turn.handle(ev.CommandStep(ANN, 1.0))
+    assert turn.handle(ev.WroteStep(BOT, late)), "others can interrupt what it left running"
+    turn = a_turn("free-when-idle")
+    turn.handle(ev.RequestStep(ANN, 1.0))
+    turn.handle(ev.CommandStep(BOT, 1.0))
+    assert moved(turn.handle(ev.RequestStep(CAT, late))).holder == CAT, "it is another's command"
+    turn = a_turn("free-when-idle")
+    turn.handle(ev.RequestStep(ANN, 1.0))
+    turn.handle(ev.CommandStep(ANN, 1.0))
+    turn.handle(ev.RequestStep(BOT, 2.0))
+    turn.handle(ev.LeaveStep(ANN, 50.0))
+    assert turn.wakes_at() == 50.0 + TURN_PAUSE_S

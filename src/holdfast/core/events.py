@@ -57,6 +57,13 @@ class TimePassed(SessionEvent):
     """A turn may have been idle for too long, an envelope may have ended."""
 
 
+class CommandRuns(SessionEvent):
+    """What the shell reported: it runs a command line that `by` entered; "": it runs none, or
+    nobody knows whose."""
+
+    by: str
+
+
 class SizeAsked(SessionEvent):
     """The canonical size shall be this. With `channel`: that terminal has this size now, which
     counts when its actor holds the turn."""

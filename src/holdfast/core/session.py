@@ -241,7 +241,7 @@ class SessionMachine:
         right = turn.RIGHTS.get(type(step))
         if right is not None and event.actor != HOST_ACTOR:
             self._check(event.actor, right, event.now)
-        if isinstance(step, turn.RequestStep):
+        if isinstance(step, turn.RequestStep | turn.RenewStep):
             self._check(event.actor, Right.INPUT, event.now)
         if isinstance(step, turn.GrantStep | turn.HandOff) and step.to is not None:
             self._check(step.to, Right.INPUT, event.now)
@@ -250,9 +250,11 @@ class SessionMachine:
     def _turn(self, step: turn.TurnEvent, by: str) -> list[do.Effect]:
         """Recorded first, then saved, then announced; the size moves with the turn."""
         blind, before = self.turn.blind, self.attachments.answerer
+        declared = self.turn.explicit, self.turn.held_until
         outcomes = self.turn.handle(step)
         if not outcomes:
-            return []
+            changed = declared != (self.turn.explicit, self.turn.held_until)
+            return [do.SaveParcel(), do.ScheduleTick()] if changed else []
         steps: list[do.Effect] = []
         for outcome in outcomes:
             steps.append(do.RecordTurn(outcome, by))
@@ -275,6 +277,10 @@ class SessionMachine:
         self.turn.policy = policy(event.policy)
         moved = self._turn(turn.TurnTick(event.now), event.actor)
         return [do.RecordPolicy(event.policy), do.SaveParcel(), *moved, do.ScheduleTick()]
+
+    def _command_runs(self, event: ev.CommandRuns) -> list[do.Effect]:
+        self.turn.handle(turn.CommandStep(ActorId(event.by) if event.by else None, event.now))
+        return [do.SaveParcel(), do.ScheduleTick()] if self.turn.explicit else []
 
     def _time_passed(self, event: ev.TimePassed) -> list[do.Effect]:
         """An idle holder may have lost the turn, an envelope may have ended."""
@@ -456,6 +462,7 @@ _HANDLERS: dict[type[ev.SessionEvent], Callable[[SessionMachine, Any], list[do.E
     ev.InputOffered: SessionMachine._offered,
     ev.RoomMade: lambda _self, _event: [_TAKE],
     ev.TimePassed: SessionMachine._time_passed,
+    ev.CommandRuns: SessionMachine._command_runs,
     ev.ChannelOpened: SessionMachine._opened,
     ev.ChannelClosed: SessionMachine._left,
     ev.ActorDisconnected: SessionMachine._gone,

@@ -10,12 +10,17 @@ from pydantic import Field
 from holdfast.mcp import answers
 from holdfast.mcp.agent_desk import AgentDesk
 from holdfast.mcp.read_tools import SessionName, Wait
-from holdfast.model.limits import TURN_TEXT_MAX_CHARS
+from holdfast.model.limits import TURN_HOLD_MAX_S, TURN_TEXT_MAX_CHARS
 from holdfast.sdk.aio.session import Session
 from holdfast.sdk.aio.values import TurnState
 
 Message = Annotated[
     str, Field(description="for the others to read", max_length=TURN_TEXT_MAX_CHARS)
+]
+
+Hold = Annotated[
+    float,
+    Field(description="seconds for which no pause takes it from you", ge=0, le=TURN_HOLD_MAX_S),
 ]
 
 
@@ -26,13 +31,20 @@ class TurnTools:
         self._desk = desk
 
     async def request_turn(
-        self, session: SessionName, message: Message, seconds: Wait = 20.0
+        self,
+        session: SessionName,
+        message: Message,
+        seconds: Wait = 20.0,
+        hold_seconds: Hold = 0.0,
     ) -> answers.TurnAnswer:
         """Ask for the turn and wait for it at most `seconds`. `yours` says whether you have it.
         If not, you stay in the queue and may ask again later; do not try to write meanwhile. When
-        it comes to you, call catch_up before you act: things may have changed."""
+        it comes to you, call catch_up before you act: things may have changed. A pause may pass the
+        turn on to somebody who waits. It does not while a command of yours runs, nor for
+        `hold_seconds` after you got it: give these if you need time to think between commands,
+        ask again to prolong them, and yield_turn when you are done."""
         found = await self._desk.session(session)
-        state = await found.request_turn(message)
+        state = await found.request_turn(message, hold_for=hold_seconds)
         if not state.yours:
             state = await _until_ours(found, state, seconds)
         return _told(state)

@@ -112,6 +112,7 @@ TYPED_AHEAD_LINES = (
 LABELS_MAX = 32  # of one session
 TURN_PAUSE_S = 3.0  # free-when-idle: longer than a look at the screen within one command line
 TURN_IDLE_S = 60.0  # a holder that writes nothing for this long does not need the turn
+TURN_HOLD_MAX_S = 3600.0  # declared at once by a holder; one that needs longer declares it again
 TURN_AWAY_S = 30.0  # ask-holder: time for a disconnected holder to come back
 TURN_NEVER_LONGER_S = 3600.0  # ask-holder: a holder idle for this long is not asked even if present
 # Actors that held the turn and are remembered, for what a program inside may do; their ids are in

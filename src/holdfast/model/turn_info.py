@@ -28,6 +28,8 @@ class TurnInfo(Record):
     blind: bool = False  # what is typed and printed now is kept nowhere
     policy: str = ""  # name of the policy
     queue: tuple[WaitingInfo, ...] = ()  # who waits, first come first
+    # until when its holder said that it needs it, seconds since 1970; 0: it did not say
+    held_until: float = 0.0
 
 
 class Receipt(Record):

@@ -191,6 +191,7 @@ export const TURN_OTHER: TurnInfo = {
   blind: false,
   policy: 'ask-holder',
   queue: [],
+  held_until: 0,
 }
 
 export const COMMANDS: CommandRecord[] = [

@@ -23,6 +23,15 @@ class RequestStep(TurnEvent):
     now: float
     message: str = ""
     explicit: bool = True
+    hold_s: float = 0.0  # how long it will need the turn at least, from when it has it
+
+
+class RenewStep(TurnEvent):
+    """The holder needs the turn for so long from now. Whoever does not hold it asks for nothing."""
+
+    by: ActorId
+    now: float
+    hold_s: float
 
 
 class GrantStep(TurnEvent):
@@ -90,6 +99,13 @@ class WroteStep(TurnEvent):
     now: float
 
 
+class CommandStep(TurnEvent):
+    """The shell runs a command line of this actor; None: it runs none."""
+
+    actor: ActorId | None
+    now: float
+
+
 class BlindStep(TurnEvent):
     """The holder begins or ends a blind turn. It ends by itself when the turn moves."""
 
@@ -100,6 +116,7 @@ class BlindStep(TurnEvent):
 # What an actor must be allowed to do for these. To give up what one has needs no right.
 RIGHTS: dict[type[TurnEvent], Right] = {
     RequestStep: Right.TURN_REQUEST,
+    RenewStep: Right.TURN_REQUEST,
     GrantStep: Right.TURN_GRANT,
     HandOff: Right.TURN_GRANT,
     RevokeStep: Right.SEIZE,

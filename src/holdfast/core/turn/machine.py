@@ -16,7 +16,13 @@ from holdfast.core.turn.policy import DEFAULT_POLICY, POLICIES, TurnPolicy, Wait
 from holdfast.core.turn.table import CONTESTED, FREE, HELD, TRANSITIONS, TurnPhase, TurnStepKind
 from holdfast.model.errors import InvalidArgument, LimitReached, TurnHeld, TurnNotHeld
 from holdfast.model.ids import HOST_ACTOR, ActorId
-from holdfast.model.limits import TURN_HOLDERS_MAX, TURN_QUEUE_MAX, TURN_TEXT_MAX_CHARS
+from holdfast.model.limits import (
+    TURN_HOLD_MAX_S,
+    TURN_HOLDERS_MAX,
+    TURN_NEVER_LONGER_S,
+    TURN_QUEUE_MAX,
+    TURN_TEXT_MAX_CHARS,
+)
 from holdfast.model.record import Record
 
 _IDLE = "idle"  # why a holder lost it by the policy
@@ -35,6 +41,8 @@ class SavedTurn(Record):
     away: bool
     queue: tuple[Waiting, ...]
     holders: tuple[ActorId, ...] = ()
+    held_until: float = 0.0
+    command_of: ActorId | None = None
 
 
 class TurnMachine:
@@ -56,6 +64,8 @@ class TurnMachine:
         self.seized = False  # taken, so explicit; no policy, pause, leave or request moves it
         self.blind = False  # what is typed now is kept nowhere
         self.away = False  # the holder's last connection went
+        self.held_until = 0.0  # the holder said that it needs it until then
+        self.command_of: ActorId | None = None  # whose command line the shell runs
         self.queue: tuple[Waiting, ...] = ()
         self.holders: tuple[ActorId, ...] = ()  # everybody that ever held it, TURN_HOLDERS_MAX
         self._names = names
@@ -109,25 +119,34 @@ class TurnMachine:
     # -- events, each checked whole before anything changes ---------------------------------------
 
     def _request(self, event: ev.RequestStep) -> list[ev.TurnOutcome]:
-        actor, now = event.actor, event.now
+        actor, now, hold_s = event.actor, event.now, _checked_hold(event.hold_s)
         if self.holder is None:
-            return [self._move(TurnStepKind.REQUEST, actor, now, by=actor, explicit=event.explicit)]
+            moved = self._move(TurnStepKind.REQUEST, actor, now, by=actor, explicit=event.explicit)
+            self._hold(now, hold_s)
+            return [moved]
         if self.holder == actor:
             self.wrote(now)
             self.explicit = self.explicit or event.explicit
+            self._hold(now, hold_s)
             return []
         message = shown_text(event.message)
-        queue, news = self._queue_with(actor, now, message, event.explicit)
+        queue, news = self._queue_with(Waiting(actor, now, message, event.explicit, hold_s=hold_s))
         if not self.seized and self._idle_until(True) <= now:
             to, queue = self._next_of(queue)
             why = _IDLE if to.actor == actor else ""  # else it reads as the words of who asks
-            moved: list[ev.TurnOutcome] = [
-                self._give(TurnStepKind.REQUEST, to, queue, now, why, by=actor)
-            ]
-            return [*moved, ev.Asked(actor, to.actor, message)] if to.actor != actor else moved
+            given = self._give(TurnStepKind.REQUEST, to, queue, now, why, by=actor)
+            return [given, ev.Asked(actor, to.actor, message)] if to.actor != actor else [given]
         self._no_later_than(now)
         self.queue = queue
         return [ev.Asked(actor, self.holder, message)] if news else []
+
+    def _renew(self, event: ev.RenewStep) -> list[ev.TurnOutcome]:
+        hold_s = _checked_hold(event.hold_s)
+        self._by_holder(event.by)
+        self.wrote(event.now)
+        self.explicit = True
+        self._hold(event.now, hold_s)
+        return []
 
     def _grant(self, event: ev.GrantStep) -> list[ev.TurnOutcome]:
         self._by_holder(event.by)
@@ -171,6 +190,8 @@ class TurnMachine:
         if self.holder == event.actor:
             if not self.explicit:
                 return [self._pass_on(TurnStepKind.LEAVE, event.now)]
+            if self._works:  # until now that counted
+                self.last_active = event.now
             self.away = True
             return []
         mine = next((one for one in self.queue if one.actor == event.actor), None)
@@ -213,6 +234,12 @@ class TurnMachine:
             hint=f"`hold turn {self.session} request` asks for it",
         )
 
+    def _command(self, event: ev.CommandStep) -> list[ev.TurnOutcome]:
+        if self._works:
+            self.last_active = event.now
+        self.command_of = event.actor
+        return []
+
     def _set_blind(self, event: ev.BlindStep) -> list[ev.TurnOutcome]:
         self._by_holder(event.by)
         if self.blind is event.blind:
@@ -248,18 +275,20 @@ class TurnMachine:
                 return one, _without(self.queue, actor)
         raise InvalidArgument(f"{self._names(actor)} does not wait for the turn")
 
-    def _queue_with(
-        self, actor: ActorId, now: float, message: str, explicit: bool
-    ) -> tuple[tuple[Waiting, ...], bool]:
-        """The queue with this actor in it, and whether that says anything new."""
+    def _queue_with(self, asked: Waiting) -> tuple[tuple[Waiting, ...], bool]:
+        """The queue with this one in it, and whether that says anything new."""
         for place, one in enumerate(self.queue):
-            if one.actor == actor:
-                again = one.replace(message=message, explicit=one.explicit or explicit, away=False)
+            if one.actor == asked.actor:
+                again = asked.replace(
+                    since=one.since,
+                    explicit=one.explicit or asked.explicit,
+                    hold_s=max(one.hold_s, asked.hold_s),
+                )
                 queue = (*self.queue[:place], again, *self.queue[place + 1 :])
-                return queue, one.message != message
+                return queue, one.message != asked.message
         if len(self.queue) >= TURN_QUEUE_MAX:
             raise LimitReached(f"already {TURN_QUEUE_MAX} actors wait for this turn")
-        return (*self.queue, Waiting(actor, now, message, explicit)), True
+        return (*self.queue, asked), True
 
     def _change_waiting(self, changed: Waiting) -> None:
         self.queue = tuple(changed if one.actor == changed.actor else one for one in self.queue)
@@ -272,13 +301,30 @@ class TurnMachine:
         return chosen, _without(queue, chosen.actor)
 
     def _idle_until(self, waiting: bool) -> float:
-        return self.last_active + max(0.0, self.policy.idle_limit_s(waiting, self.away))
+        limit_s = max(0.0, self.policy.idle_limit_s(waiting, self.away))
+        if self._works:
+            limit_s = max(limit_s, TURN_NEVER_LONGER_S)
+        return max(self.last_active + limit_s, self.held_until)
+
+    @property
+    def _works(self) -> bool:
+        """Whether a command line of the holder's counts as activity: only while the holder is here
+        to read what comes of it, and asked for the turn. One that only wrote gives way, so that
+        others can interrupt what it left running."""
+        here = self.holder is not None and not self.away
+        return here and self.explicit and self.command_of == self.holder
+
+    def _hold(self, now: float, hold_s: float) -> None:
+        """What was declared before, perhaps by another connection, is not taken back."""
+        if hold_s:
+            self.held_until = max(self.held_until, now + hold_s)
 
     def _no_later_than(self, now: float) -> None:
         """A clock that was set back must not leave the holder active for all the time until it is
         again as late as it was: idleness counts from the new now."""
         self.last_active = min(self.last_active, now)
         self.since = min(self.since, now)
+        self.held_until = min(self.held_until, now + TURN_HOLD_MAX_S)
 
     def _pass_on(
         self, step: TurnStepKind, now: float, reason: str = "", *, by: str = HOST_ACTOR
@@ -302,6 +348,7 @@ class TurnMachine:
         self.queue = queue
         moved = self._move(step, to.actor, now, reason, by=by, explicit=to.explicit)
         self.away = to.away
+        self._hold(now, to.hold_s)
         return moved
 
     def _move(
@@ -319,7 +366,7 @@ class TurnMachine:
         self.holder, self.since, self.last_active = to, now, now
         self.explicit, self.seized = explicit and to is not None, seized
         self.blind = self.blind and to == before
-        self.away = False
+        self.away, self.held_until = False, 0.0
         if to is not None and to not in self.holders and len(self.holders) < TURN_HOLDERS_MAX:
             self.holders = (*self.holders, to)
         return ev.Moved(step, before, to, now, shown_text(reason), by)
@@ -327,6 +374,15 @@ class TurnMachine:
 
 def _without(queue: tuple[Waiting, ...], actor: ActorId) -> tuple[Waiting, ...]:
     return tuple(one for one in queue if one.actor != actor)
+
+
+def _checked_hold(hold_s: float) -> float:
+    if not 0.0 <= hold_s <= TURN_HOLD_MAX_S:
+        raise InvalidArgument(
+            f"the turn is held for 0 to {TURN_HOLD_MAX_S:g} s, not {hold_s:g}",
+            hint="one that needs it longer declares it again before that",
+        )
+    return hold_s
 
 
 def shown_text(text: str) -> str:
@@ -342,6 +398,8 @@ _HANDLERS: dict[type[ev.TurnEvent], Callable[[TurnMachine, Any], list[ev.TurnOut
     ev.WroteStep: TurnMachine._wrote,
     ev.TurnTick: TurnMachine._tick,
     ev.RequestStep: TurnMachine._request,
+    ev.RenewStep: TurnMachine._renew,
+    ev.CommandStep: TurnMachine._command,
     ev.GrantStep: TurnMachine._grant,
     ev.YieldStep: TurnMachine._yield,
     ev.HandOff: TurnMachine._hand_off,

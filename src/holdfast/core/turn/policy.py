@@ -24,6 +24,7 @@ class Waiting(Record):
     message: str = ""  # for the holder to read
     explicit: bool = True  # asked for expressly: it waits on when its last connection goes
     away: bool = False  # its last connection went meanwhile
+    hold_s: float = 0.0  # how long it will need the turn at least, counted from when it comes
 
 
 class TurnPolicy(Protocol):

@@ -192,6 +192,7 @@ class LiveSession:
             drain_output=self.output.drain,
             save=self.save_parcel,
             changed=changed,
+            runs=lambda by: self.handle(ev.CommandRuns(HOST_ACTOR, now(), by)),
             name=name,
         )
         self.custody = InputCustody(

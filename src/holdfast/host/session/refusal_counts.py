@@ -25,6 +25,7 @@ _ASKED: dict[type[Record], str] = {
     ev.ResumeAsked: "resume",
     ev.EndAsked: "end",
     turn.RequestStep: "request_turn",
+    turn.RenewStep: "request_turn",
     turn.GrantStep: "grant_turn",
     turn.YieldStep: "yield_turn",
     turn.HandOff: "hand_off_turn",

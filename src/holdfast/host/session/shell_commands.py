@@ -80,15 +80,16 @@ class ShellCommands:
         drain_output: Callable[[], None],
         save: Callable[[], None],
         changed: Callable[[], None],
+        runs: Callable[[str], object],
         name: Callable[[str], str],
     ) -> None:
         """`may_type`: whether the host may type on behalf of this actor; `changed`: the state of
-        the session may be another."""
+        the session may be another; `runs`: whose command line the shell runs now, "" if none."""
         self._spec, self._master, self._report_fifo, self._ring = spec, master, fifo, ring
         self.typed, self._inputs, self._journal = typed, inputs, record
         self._type_as_host = type_as_host
         self._activity, self.may_ask, self._drain_output = activity, may_type, drain_output
-        self._save, self._changed, self._name = save, changed, name
+        self._save, self._changed, self._runs, self._name = save, changed, runs, name
         self._records: deque[CommandRecord] = deque(known, maxlen=COMMANDS_REMEMBERED)
         # A report that the last daemon kept and did not take out of the FIFO is seen again.
         self._reader = ReportReader(
@@ -216,6 +217,7 @@ class ShellCommands:
         if isinstance(report, CommandBegin):
             self._began(report, at, before, self.typed.began(later))
         elif isinstance(report, CommandEnd):
+            self._runs("")
             self.typed.ended()
             for index, record in enumerate(self._records):
                 if record.seq == report.seq and record.status is None:
@@ -225,6 +227,7 @@ class ShellCommands:
                     ended = entries.CommandEnded(report.seq, report.status, report.cwd, head)
                     self._record_once(HOST_ACTOR, ended)
         elif isinstance(report, PromptShown):
+            self._runs("")
             self.typed.prompted(later)
         elif isinstance(report, LineShown):
             if self._line is not None and not self._line.done():
@@ -270,6 +273,7 @@ class ShellCommands:
         text = TYPED_BLIND if line.blind else report.text
         began = entries.CommandBegan(report.seq, text, report.cwd, head, authors)
         self._record_once(by, began)
+        self._runs(by)
         self._records.append(
             CommandRecord(
                 report.seq,

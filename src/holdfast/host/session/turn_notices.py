@@ -67,6 +67,7 @@ class TurnNotices:
                 WaitingInfo(one.actor, actors.name(one.actor), one.since, one.message)
                 for one in held.queue
             ),
+            held_until=held.held_until,
         )
 
     def receipt(self, scope: str) -> Receipt:

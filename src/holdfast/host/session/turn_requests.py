@@ -60,7 +60,9 @@ class TurnRequests:
         actor, at = operator.actor.id, now()
         match request:
             case turn_messages.RequestTurn():
-                return steps.RequestStep(actor, at, request.message)
+                if request.renew:
+                    return steps.RenewStep(actor, at, request.hold_s)
+                return steps.RequestStep(actor, at, request.message, hold_s=request.hold_s)
             case turn_messages.WithdrawTurn():
                 return steps.WithdrawStep(actor)
             case turn_messages.GrantTurn():

@@ -33,7 +33,7 @@ from holdfast.sdk import events as ev
 from holdfast.sdk.aio.command_run import Running, run_at_prompt
 from holdfast.sdk.aio.driver import HostLink
 from holdfast.sdk.aio.shell_line import below_shell
-from holdfast.sdk.aio.turn import HeldTurns, Turn
+from holdfast.sdk.aio.turn import BLOCK_HOLD_S, HeldTurns, Turn
 from holdfast.sdk.aio.values import (
     Cursor,
     LiveGraph,
@@ -274,18 +274,24 @@ class Session:
 
     # -- the turn -------------------------------------------------------------------------------
 
-    def turn(self, message: str = "", timeout: float | None = None) -> Turn:
+    def turn(
+        self, message: str = "", timeout: float | None = None, *, hold_for: float = BLOCK_HOLD_S
+    ) -> Turn:
         """Hold the turn while a block runs: `async with session.turn(): ...`. It is asked for with
-        the message and waited for, at most so many seconds, and given back at the end."""
-        return Turn(self, self._link, self._held_turns, message, timeout)
+        the message and waited for, at most so many seconds, and given back at the end. No pause
+        takes it away meanwhile: it is held for `hold_for` seconds, and that is renewed in the
+        background. A longer time (at most 3600) is for a program that stops its event loop; 0
+        leaves it to the session's policy."""
+        return Turn(self, self._link, self._held_turns, message, timeout, hold_for)
 
     async def turn_state(self) -> TurnState:
         """Who holds the turn, and who waits for it."""
         return await self._turn(turn_messages.GetTurn(0, self.id))
 
-    async def request_turn(self, message: str = "") -> TurnState:
-        """Ask for the turn and come back at once: it may be yours then, or you wait for it."""
-        return await self._turn(turn_messages.RequestTurn(0, self.id, message))
+    async def request_turn(self, message: str = "", *, hold_for: float = 0.0) -> TurnState:
+        """Ask for the turn and come back at once: it may be yours then, or you wait for it. No
+        pause takes it away for `hold_for` seconds (at most 3600), counted from when you have it."""
+        return await self._turn(turn_messages.RequestTurn(0, self.id, message, hold_for))
 
     async def withdraw_turn(self) -> TurnState:
         """Wait for the turn no longer."""

@@ -161,10 +161,17 @@ class Session(Face[session.Session]):
     def found(self) -> SessionInfo:
         return self._of.found
 
-    def turn(self, message: str = "", timeout: float | None = None) -> Turn:
+    def turn(
+        self,
+        message: str = "",
+        timeout: float | None = None,
+        *,
+        hold_for: float = turn.BLOCK_HOLD_S,
+    ) -> Turn:
         """Hold the turn while a block runs: `with session.turn(): ...`. It is asked for with the
-        message and waited for, at most so many seconds, and given back at the end."""
-        return Turn(self._thread, self._of.turn(message, timeout))
+        message and waited for, at most so many seconds, and given back at the end. No pause takes
+        it away meanwhile."""
+        return Turn(self._thread, self._of.turn(message, timeout, hold_for=hold_for))
 
     # An overloaded method: its signatures cannot be carried over.
     @overload

@@ -19,6 +19,12 @@ class RequestTurn(Request, tag="request_turn"):
 
     session: str
     message: str = ""  # for the holder to read
+    # seconds, at most `TURN_HOLD_MAX_S`: the actor needs the turn for so long, counted from when it
+    # has it, and until then no pause takes it away
+    hold_s: float = 0.0
+    renew: bool = (
+        False  # only if the actor holds it now; else `turn_not_held`, and it asks for nothing
+    )
 
 
 class WithdrawTurn(Request, tag="withdraw_turn"):

@@ -421,6 +421,8 @@ export interface Requests {
     fields: {
       session: string
       message?: string // for the holder to read
+      hold_s?: number // seconds, at most `TURN_HOLD_MAX_S`: the actor needs the turn for so long, counted from when it has it, and until then no pause takes it away
+      renew?: boolean // only if the actor holds it now; else `turn_not_held`, and it asks for nothing
     }
     answer: 'turn_shown'
   }

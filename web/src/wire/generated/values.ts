@@ -453,5 +453,6 @@ export const turnInfo = record({
   blind: withDefault(bool, false), // what is typed and printed now is kept nowhere
   policy: withDefault(text, ''), // name of the policy
   queue: withDefault(list(waitingInfo), []), // who waits, first come first
+  held_until: withDefault(float, 0), // until when its holder said that it needs it, seconds since 1970; 0: it did not say
 })
 export interface TurnInfo extends Value<typeof turnInfo> {}

@@ -30,7 +30,8 @@ def parser() -> Parser:
     parser = verb_parser(
         "turn",
         "The turn is the right to write now; one actor holds it at a time. A free one is taken by "
-        "simply writing. `request` asks for it (with --wait until it is yours), `withdraw` waits "
+        "simply writing. `request` asks for it (with --wait until it is yours; with --hold no "
+        "pause takes it from you for so long), `withdraw` waits "
         "no longer; its holder can `grant` it to a waiting actor, `yield` it, or hand it off to "
         "anybody. "
         "`revoke` takes it from the holder without taking it (right: seize). `policy` says who is "
@@ -42,13 +43,16 @@ def parser() -> Parser:
         "  hold turn build handoff bot --message 'please go on'\n"
         "  hold turn build policy ask-holder",
         kind=MixedParser,
-        usage="hold turn NAME [show | request [--message M] [--wait S] | withdraw |\n"
-        "                       grant [ACTOR] | yield | handoff ACTOR [--message M] |\n"
+        usage="hold turn NAME [show | request [--message M] [--wait S] [--hold S] |\n"
+        "                       withdraw | grant [ACTOR] | yield | handoff ACTOR [--message M] |\n"
         "                       revoke [--message M] | policy POLICY | blind | unblind]",
     )
     parser.add_value("--message", "M", "for the others to read, and for the record")
     parser.add_value(
         "--wait", "S", "request: until the turn is yours, at most so long", type=seconds
+    )
+    parser.add_value(
+        "--hold", "S", "request: no pause takes it from you for so long", type=seconds, default=0.0
     )
     parser.add_json()
     parser.add_session()
@@ -83,6 +87,8 @@ def _check(options: Options) -> None:
         raise InvalidArgument(f"`hold turn NAME {action}` takes no --message")
     if options.wait is not None and action != "request":
         raise InvalidArgument("only `hold turn NAME request` can --wait")
+    if options.hold and action != "request":
+        raise InvalidArgument("only `hold turn NAME request` can --hold")
     if options.to and action not in _NAMING:
         raise InvalidArgument(f"`hold turn NAME {action}` takes nothing more")
     if not options.to and action in ("handoff", "policy"):
@@ -94,9 +100,10 @@ def _done(host: Host, options: Options) -> turn_messages.TurnShown:
     session, said = options.session, options.message or ""
     match options.action:
         case "request":
-            request: m.Request = turn_messages.RequestTurn(0, session, said)
+            asked = turn_messages.RequestTurn(0, session, said, options.hold)
             if options.wait is not None:
-                return _wait(host, turn_messages.RequestTurn(0, session, said), options.wait)
+                return _wait(host, asked, options.wait)
+            request: m.Request = asked
         case "withdraw":
             request = turn_messages.WithdrawTurn(0, session)
         case "grant":
@@ -170,6 +177,8 @@ def _sheet(turn: TurnInfo, yours: bool, you: str) -> Iterator[tuple[str, str]]:
         yield "since", f"{clock(turn.since)}, {ago(now - turn.since)} ago"
     else:
         yield "holder", "nobody: the first to write takes it"
+    if turn.held_until > now:
+        yield "held", f"until {clock(turn.held_until)}: a pause does not pass it on"
     if turn.seized:
         yield "seized", "yes: only its holder, or another seizure, moves it"
     if turn.blind:
