@@ -1,5 +1,5 @@
-"""What a page says of a session and its machine is so: killed, lost, halted, read only, and a machine
-that is down, hung, or has shut this device out."""
+"""What a page says of a session and its machine is so: killed, lost, halted, read only, and a
+machine that is hung or down."""
 
 from __future__ import annotations
 
@@ -77,6 +77,7 @@ def test_a_halt_is_said_with_who_asked_for_it_and_the_notice_goes_when_it_is_res
         visitor.page.locator(".happening", has_text=f"{what} the session").wait_for()
     visitor.ready()
     visitor.at("session-halt").click()
+    until_said(visitor, "Halted by you")
     visitor.at("receipt").wait_for()
     visitor.type("x")
     visitor.at("typing-hint").wait_for()
@@ -97,7 +98,6 @@ def test_a_view_that_may_only_read_is_told_so_and_not_that_the_turn_is_there_to_
     visitor.shot("read-only")
 
 
-@pytest.mark.requirement("R3")
 def test_a_machine_that_is_hung_or_down_is_said_to_be_with_what_still_works(
     box: Faraway, visit: Visit
 ) -> None:

@@ -16,7 +16,7 @@ import pytest
 
 from faults.hosting import FaultHost, descriptor_count, until
 from faults.raw_socket import RawSocket
-from holdfast.model.errors import LimitReached
+from holdfast.model.errors import LimitReached, StorageFailed
 from holdfast.model.limits import GREETING_S, OPERATORS_MAX, USER_CONNECTIONS, USER_DISK_LOOK_S
 from holdfast.sdk import connection
 from holdfast.sdk.client import Host
@@ -139,6 +139,39 @@ def test_a_quota_refuses_another_user_with_a_hint_and_not_root(
             assert host.hold("run", "-d", "--name", name, "--", "cat").returncode == 0
         if setting != "user_disk_bytes":
             assert start_as(host, "daemon") == ""  # each user has its own
+    finally:
+        host.down()
+
+
+@pytest.mark.requirement("M9")
+def test_a_running_session_past_its_users_disk_quota_takes_no_input_and_can_still_be_stopped() -> (
+    None
+):
+    host = FaultHost()
+    quota = 768 << 10
+    (host.home / "config.toml").write_text(f"user_disk_bytes = {quota}\n")
+    try:
+        host.up()
+        with host.client() as client:
+            full = client.run(["cat"], user="nobody", cwd="/")
+            roots = client.run(["cat"])
+            with pytest.raises(StorageFailed, match=f"quota is {quota}") as refused:
+                for _ in range(quota // 1000):
+                    client.send(full.id, "x" * 2000)
+            assert "user_disk_bytes" in refused.value.hint
+            directory = host.home / "sessions" / full.id
+            assert sum(each.stat().st_blocks * 512 for each in directory.iterdir()) <= quota
+            with pytest.raises(StorageFailed):
+                client.send(full.id, "never" * 400)
+            client.send(roots.id, "x" * 2000)  # the host's own user has no quota
+            for verb in ("halt", "resume", "seize"):
+                done = host.hold(verb, full.id)
+                assert done.returncode == 0, done.stderr
+                assert "recorded" not in done.stdout + done.stderr, verb
+            assert "never" not in client.screen(full.id).text
+            assert host.hold("end", full.id).returncode == 0
+        verified = host.hold("verify", full.id)
+        assert verified.returncode == 0, verified.stdout + verified.stderr
     finally:
         host.down()
 

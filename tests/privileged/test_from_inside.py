@@ -7,6 +7,7 @@ import pwd
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -291,6 +292,54 @@ def test_the_keys_of_a_users_own_directory_are_hidden_from_its_sessions(hold: Ho
         hold.ok("wait", session, "--for", "text:mine", "--timeout", "20")
         screen = hold.ok("screen", session)
         assert "No such file" in screen and "secret" not in screen, screen
+
+
+@pytest.mark.requirement("A11")
+def test_keys_that_are_made_while_a_session_runs_are_hidden_from_it(hold: Hold) -> None:
+    entry = pwd.getpwnam("nobody")
+    with tempfile.TemporaryDirectory(prefix="hf-", dir="/tmp") as directory:
+        os.chown(directory, entry.pw_uid, entry.pw_gid)
+        env = ("--env", f"XDG_CONFIG_HOME={directory}/cfg", "--env", "HOLDFAST_HOME=")
+        words = ("--user", "nobody", "--level", "contained", *env, "--cwd", "/", "--", "bash")
+        session = hold.ok("run", "-d", *words, "--norc").strip()
+        hold.ok("wait", session, "--for", "prompt", "--timeout", "20")
+        made = os.stat(f"{directory}/cfg/holdfast")
+        assert (made.st_uid, made.st_mode & 0o777) == (entry.pw_uid, 0o700)
+        keys = Path(directory, "cfg", "holdfast", "actor-keys")
+        keys.mkdir()
+        (keys / "x.key").write_text("secret")
+        for path in (keys, keys / "x.key"):
+            os.chown(path, entry.pw_uid, entry.pw_gid)
+        done = hold("exec", session, "--", f"cat {keys}/x.key")
+        assert done.returncode == 1 and "No such file" in done.stdout, done
+
+
+@pytest.mark.requirement("A11", "S1")
+@pytest.mark.parametrize("level", ["contained", "plain"])
+def test_a_host_is_not_started_from_inside_its_own_session(level: str, tmp_path: Path) -> None:
+    """It would end with the session, and every other session would be without it."""
+    said, go = tmp_path / "said", tmp_path / "go"
+    os.mkfifo(go)
+    said.touch()
+    hold = Hold()
+    hold.env["PATH"] = f"{Path(HOLD).parent}:{hold.env['PATH']}"
+    try:
+        hold.ok("up", "-d")
+        name = lab(hold, "starter", level)
+        tries = "read _; hold up -d; hold ls; hold run -d -- cat; echo tried"
+        by(hold, "", name, f"sh -c '{tries}' < {go} > {said} 2>&1 &")
+        hold.ok("down")
+        go.write_text("\n")
+        deadline = time.monotonic() + 20
+        while not said.read_text().endswith("tried\n"):
+            assert time.monotonic() < deadline, said.read_text()
+            time.sleep(0.02)
+        lines = said.read_text().splitlines()[:-1]
+        assert len(lines) == 3 and all("in a terminal that is not in" in each for each in lines)
+        hold.ok("up", "-d")
+        assert by(hold, "", name, "echo still here").stdout.strip() == "still here"
+    finally:
+        hold.close()
 
 
 def test_a_link_of_a_user_hides_no_directory_of_others(hold: Hold) -> None:

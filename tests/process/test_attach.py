@@ -222,7 +222,7 @@ while key := os.read(0, 1):
 """
 
 
-def test_a_full_screen_program_is_nudged_when_somebody_comes_and_not_when_a_line_of_ours_goes(
+def test_a_full_screen_program_gets_no_signal_when_somebody_comes_at_the_size_it_has(
     host_home: Hold, open_terminal: Open
 ) -> None:
     host_home.ok("run", "-d", "--name", "nudged", "--", "python3", "-c", _COUNTS_SIGNALS)
@@ -233,9 +233,9 @@ def test_a_full_screen_program_is_nudged_when_somebody_comes_and_not_when_a_line
     terminal = open_terminal("attach", "nudged")
     terminal.until_shown("attached to")
     terminal.type(b"a")  # takes our line away: the screen is asked for again
-    terminal.until(b"<a2>")
+    terminal.until(b"<a1>")
     terminal.type(b"\x1crb")
-    terminal.until(b"<b2>")
+    terminal.until(b"<b1>")
 
 
 def test_the_prefix_itself_can_be_sent(host_home: Hold, open_terminal: Open) -> None:
@@ -244,6 +244,18 @@ def test_the_prefix_itself_can_be_sent(host_home: Hold, open_terminal: Open) -> 
     terminal.until_shown("attached to")  # from here on keys are its own
     terminal.type(b"\x1c\\x")
     terminal.until(b"^\\x")
+
+
+def test_the_prefix_with_an_unknown_key_never_reaches_the_program(
+    host_home: Hold, open_terminal: Open
+) -> None:
+    host_home.ok("run", "-d", "--name", "unharmed", "--", "sh", "-c", "stty raw -echo; cat -v")
+    terminal = open_terminal("attach", "unharmed", "--prefix", "C-a")
+    terminal.until_shown("C-a d detaches")
+    terminal.type(b"[\x01\\\x1c\x01c\x01\x1b[A]")
+    terminal.until(b"[^A^\\]")
+    terminal.type(b"\x01c")
+    terminal.until_shown("not a key of ours")
 
 
 def test_a_program_that_asks_the_terminal_gets_one_answer(

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 
 import pytest
 
 from holdfast.model.size import Size
+from holdfast.sdk.client_core.unsent_line import PASTE_GAP_S
 from process.commanding import Hold
 from process.terminals import SIZE, Terminal
 
@@ -78,9 +80,37 @@ def test_the_holder_sees_who_asks_and_one_key_grants(
     human.until_shown(f"{bot} asks for the turn")
     human.type(PREFIX + b"g")
     agent.until_shown("you have the turn")
+    time.sleep(2 * PASTE_GAP_S)  # as a person would: what follows is not of the same paste
     agent.type(b"echo granted-$((1+1))\r")
     human.until(b"granted-2")
     assert "never-typed" not in host_home.ok("tail", "asked", "--plain")
+
+
+@pytest.mark.requirement("A3")
+def test_the_tail_of_a_line_begun_without_the_turn_never_runs(
+    host_home: Hold, open_terminal: Open, bot: str
+) -> None:
+    host_home.shell("halved")
+    host_home.ok("turn", "halved", "policy", "ask-holder")
+    human = open_terminal(host_home, "attach", "halved")
+    human.until_shown("attached to")
+    human.type(b"echo mine-$((1+1))\r")
+    human.until(b"mine-2")
+    agent = open_terminal(host_home, "--as", bot, "attach", "halved")
+    agent.until_shown("mine-2")
+    agent.type(b"echo ")
+    agent.until_shown("you are waiting")
+    human.until_shown(f"{bot} asks for the turn")
+    human.type(PREFIX + b"g")
+    agent.until_shown("you have the turn")
+    agent.type(b"touch ")
+    agent.until(b"line not sent")
+    agent.type(b"halved-a-line\r")
+    agent.until(b"line not sent")
+    time.sleep(2 * PASTE_GAP_S)  # as a person would: what follows is not of the same paste
+    agent.type(b"echo whole-$((1+1))\r")
+    human.until(b"whole-2")
+    assert "halved-a-line" not in host_home.ok("tail", "halved", "--plain")
 
 
 @pytest.mark.requirement("A5", "A6")

@@ -695,6 +695,14 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "Inputs have one total order and carry their actor; two writers' keystrokes never mix.",
         tests=(
             *_in(
+                "unit/test_unsent_line",
+                "test_the_rest_of_a_dropped_line_is_dropped_with_its_enter_and_the_next_line_is_not",
+            ),
+            *_in(
+                "process/test_attach_turn",
+                "test_the_tail_of_a_line_begun_without_the_turn_never_runs",
+            ),
+            *_in(
                 "faults/test_journal_crash_points",
                 "test_a_seizure_cut_off_by_a_kill_happened_or_did_not",
             ),
@@ -829,6 +837,10 @@ REQUIREMENTS: tuple[Requirement, ...] = (
             *_in(
                 "faults/test_revoking_on_a_bad_disk",
                 "test_taking_rights_away_works_at_once_on_any_disk_and_giving_them_does_not",
+            ),
+            *_in(
+                "unit/test_authority",
+                "test_a_full_book_of_envelopes_refuses_giving_and_never_taking_away",
             ),
             *_in(
                 "unit/test_session_state",
@@ -1094,6 +1106,10 @@ REQUIREMENTS: tuple[Requirement, ...] = (
                 "faults/test_adversary_inodes",
                 "test_without_inodes_the_living_work_halt_and_end_and_new_sessions_are_refused",
             ),
+            *_in(
+                "e2e/test_web_states",
+                "test_a_killed_session_is_said_to_be_killed_at_once_after_a_reload",
+            ),
         ),
         files=(
             "native/hold_keeper.c",
@@ -1343,6 +1359,10 @@ REQUIREMENTS: tuple[Requirement, ...] = (
                 "process/test_sdk",
                 "test_two_handles_on_a_session_count_together_and_lose_nothing",
             ),
+            *_in(
+                "e2e/test_web_states",
+                "test_a_killed_session_is_said_to_be_killed_at_once_after_a_reload",
+            ),
         ),
         files=(
             "adapters/session_memory/input_ledger.py",
@@ -1447,6 +1467,10 @@ REQUIREMENTS: tuple[Requirement, ...] = (
                 "test_a_pruned_session_leaves_a_signed_tombstone_and_frees_the_rest",
                 "test_a_removal_that_was_cut_off_is_finished_by_what_was_signed_before_it",
                 "test_the_host_prunes_by_itself",
+            ),
+            *_in(
+                "faults/test_exhaustion",
+                "test_a_running_session_past_its_users_disk_quota_takes_no_input_and_can_still_be_stopped",
             ),
             *_in(
                 "process/test_residency",
@@ -1763,6 +1787,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
             ),
             *_in(
                 "unit/test_journal_tampering",
+                "test_of_two_neighbours_that_were_both_changed_neither_is_trusted",
                 "test_every_flipped_byte_is_found_at_its_entry",
                 "test_cut_off_at_any_byte_the_head_misses_what_is_gone",
                 "test_another_history_signed_by_the_same_host_is_a_fork",

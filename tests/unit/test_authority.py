@@ -14,6 +14,7 @@ from holdfast.model.errors import (
     EnvelopeExpired,
     InvalidArgument,
     LastAdmin,
+    LimitReached,
     NotPermitted,
     RateLimited,
 )
@@ -159,6 +160,30 @@ def test_revoking_in_all_leaves_nothing_anywhere() -> None:
     assert left == Envelope(BOT.id, ALL, (), granted_by=ANN.id, granted_at=3.0)
 
 
+@pytest.mark.requirement("A5")
+def test_a_full_book_of_envelopes_refuses_giving_and_never_taking_away(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    host = a_host(an_envelope(BOT, "all", "execute"))
+    monkeypatch.setattr("holdfast.core.access.authority.ENVELOPES_MAX", 2)
+    web = f"session:{WEB}"
+    for wider in (
+        an_envelope(BOT, web, "admin", by=ANN.id),
+        an_envelope(CAT, web, "observe", by=ANN.id),
+    ):
+        with pytest.raises(LimitReached):
+            host.set(wider, now=0.0, live=LIVE)
+    host.set(an_envelope(BOT, web, "observe", by=ANN.id), now=0.0, live=LIVE)
+    assert rights(host, BOT) == frozenset(rights_of(("observe",)))
+    with pytest.raises(LimitReached):  # it would last longer than what it is taken from
+        soon = an_envelope(CAT, "all", "execute", by=ANN.id).replace(expires_at=5.0)
+        full = a_host(soon)
+        full.set(an_envelope(CAT, web, "observe", by=ANN.id), now=0.0, live=LIVE)
+    host.revoke(BOT.id, Scope.parse("label:prod"), by=ANN.id, now=0.0, live=LIVE)
+    host.revoke(CAT.id, Scope.parse(f"session:{BUILD}"), by=ANN.id, now=0.0, live=LIVE)
+    host.revoke_actor(CAT.id, by=ANN.id, now=0.0, live=LIVE)
+
+
 def test_revoking_in_a_session_leaves_an_explicit_nothing_there() -> None:
     authority = a_host(an_envelope(BOT, "all", "execute"))
     authority.revoke(BOT.id, Scope.session(WEB), by=ANN.id, now=3.0, live=LIVE)
@@ -256,30 +281,34 @@ def test_one_that_was_narrowed_somewhere_cannot_widen_itself_by_a_wider_scope() 
 # -- rates ----------------------------------------------------------------------------------------
 
 
+def a_slow_host(**rates: float) -> Authority:
+    return a_host(an_envelope(BOT, "all", "execute").replace(**rates))
+
+
 def test_too_many_inputs_are_refused_and_the_message_says_until_when() -> None:
-    authority, limits = a_host(), Limits(inputs_per_s=2.0)
+    authority = a_slow_host(inputs_per_s=2.0)
     for _ in range(int(2.0 * RATE_BURST_S)):
-        authority.charge(BOT.id, WEB, limits, 1, 100.0)
+        authority.charge(BOT.id, WEB, (), 1, 100.0)
     with pytest.raises(RateLimited, match=r"allowed again in 0\.51 s") as refused:
-        authority.charge(BOT.id, WEB, limits, 1, 100.0)
+        authority.charge(BOT.id, WEB, (), 1, 100.0)
     assert refused.value.retryable
-    authority.charge(BOT.id, BUILD, limits, 1, 100.0)
-    authority.charge(BOT.id, WEB, limits, 1, 100.51)
+    authority.charge(BOT.id, BUILD, (), 1, 100.0)
+    authority.charge(BOT.id, WEB, (), 1, 100.51)
 
 
 def test_an_input_refused_for_its_bytes_does_not_use_up_an_input() -> None:
-    authority, limits = a_host(), Limits(inputs_per_s=0.5, bytes_per_s=10.0)
+    authority = a_slow_host(inputs_per_s=0.5, bytes_per_s=10.0)
     with pytest.raises(InvalidArgument, match="ever lets through"):
-        authority.charge(BOT.id, WEB, limits, 21, 0.0)
-    authority.charge(BOT.id, WEB, limits, 20, 0.0)
+        authority.charge(BOT.id, WEB, (), 21, 0.0)
+    authority.charge(BOT.id, WEB, (), 20, 0.0)
 
 
 def test_a_clock_set_back_neither_refunds_nor_freezes_a_rate() -> None:
-    authority, limits = a_host(), Limits(inputs_per_s=0.5)
-    authority.charge(BOT.id, WEB, limits, 1, 1e6)
+    authority = a_slow_host(inputs_per_s=0.5)
+    authority.charge(BOT.id, WEB, (), 1, 1e6)
     with pytest.raises(RateLimited, match=r"in 2\.01 s"):
-        authority.charge(BOT.id, WEB, limits, 1, 5.0)
-    authority.charge(BOT.id, WEB, limits, 1, 7.01)
+        authority.charge(BOT.id, WEB, (), 1, 5.0)
+    authority.charge(BOT.id, WEB, (), 1, 7.01)
 
 
 # -- values ---------------------------------------------------------------------------------------

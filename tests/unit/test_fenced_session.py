@@ -37,7 +37,7 @@ ACTS: dict[type[ev.SessionEvent], ev.SessionEvent] = {
 }
 # What happens to it, or only stops it.
 PASSES = {
-    ev.ChannelClosed, ev.ActorDisconnected, ev.RepaintAsked, ev.HaltAsked, ev.FreezeReported,
+    ev.ChannelClosed, ev.ActorDisconnected, ev.HaltAsked, ev.FreezeReported,
     ev.Thawed, ev.AuthorityChanged, ev.EndAsked, ev.MainEnded, ev.LeaseLost, ev.LeaseHeld,
     ev.ForwardLeft, ev.RoomMade, ev.TimePassed,
 }  # fmt: skip

@@ -11,8 +11,12 @@ from holdfast.model.errors import (
     HoldfastError,
     HostLost,
     InputUnknown,
+    NotPermitted,
     RateLimited,
     RelayUnreachable,
+    SessionEnded,
+    SessionLost,
+    StorageFailed,
     TurnHeld,
 )
 from holdfast.sdk.client_core.client_machine import finish, offer
@@ -50,6 +54,11 @@ def fate(io: ScriptedIo) -> str:
         (ScriptedIo(LOST, back=AWAY), "input_unknown"),
         (ScriptedIo(LOST, back=ActorRevoked("out")), "input_unknown"),
         (ScriptedIo(LOST, back=RateLimited("slow")), "input_unknown"),
+        (ScriptedIo(SessionEnded("over")), "session_ended"),  # before anything was sent
+        (ScriptedIo(LOST, SessionEnded("over")), "input_unknown"),  # it may be what ended it
+        (ScriptedIo(LOST, SessionLost("gone")), "input_unknown"),
+        (ScriptedIo(LOST, NotPermitted("no more")), "input_unknown"),
+        (ScriptedIo(LOST, StorageFailed("full")), "input_unknown"),
         (ScriptedIo(back=AWAY, connected=False), "relay_unreachable"),  # it was never sent
     ],
 )
@@ -66,6 +75,12 @@ def test_it_is_sent_again_under_the_same_number() -> None:
     first, second = io.asked
     assert isinstance(first, m.Submit) and isinstance(second, m.Submit)
     assert first.seq == second.seq == 1 and io.came_back == 1
+
+
+def test_unknown_says_also_what_the_host_answered_since() -> None:
+    with pytest.raises(InputUnknown, match="now the session has ended"):
+        over = SessionEnded("the session has ended: exit 0")
+        finish(offer(ScriptedIo(LOST, over), m.Submit(0, SESSION, 1, "exit")))
 
 
 def test_unknown_names_what_to_do() -> None:

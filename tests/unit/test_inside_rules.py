@@ -15,7 +15,7 @@ from holdfast.core.access.inside_rules import NEEDS, SENSITIVE
 from holdfast.host.connection.request_table import RequestTable
 from holdfast.model.actor import Actor
 from holdfast.model.envelope import ALL, ROLES, Envelope, Scope
-from holdfast.model.errors import ActorRevoked, EnvelopeExpired, NotPermitted
+from holdfast.model.errors import ActorRevoked, EnvelopeExpired, NotPermitted, RateLimited
 from holdfast.model.ids import HOST_ACTOR, ActorId, SessionId
 from holdfast.model.inside import Inside
 from holdfast.wire.messages import session as m
@@ -111,6 +111,34 @@ def test_a_right_of_the_other_counts_where_it_was_given_and_while_it_lasts() -> 
             check(session, NOW)
     with pytest.raises(EnvelopeExpired):
         check(LIVE, NOW + 11)
+
+
+@pytest.mark.requirement("A11")
+@pytest.mark.parametrize(
+    "request_",
+    [
+        m.Input(1, "s", 1, b"x" * 40),
+        m.Submit(1, "s", 1, "x" * 40),
+        m.Exec(1, "s", 1, "x" * 40),
+        m.Keys(1, "s", 1, ("x",) * 40),
+    ],
+    ids=lambda request: request.tag,
+)
+def test_what_is_typed_from_inside_counts_against_the_rates_of_the_others_behind(
+    request_: m.Request,
+) -> None:
+    judge = authority()
+    rights, scope = tuple(sorted(ROLES["execute"])), Scope.session(HERE)
+    slow = Envelope(NOBODY.id, scope, rights, granted_by=HOST_ACTOR, bytes_per_s=40.0)
+    judge.set(slow, now=NOW, live=[LIVE])
+    table = RequestTable(rows(), Sessions(), judge, HOST_UID)
+    both = Inside(HERE, (ADMIN.id, NOBODY.id), ())
+    inside: Any = SimpleNamespace(actor=ADMIN, uid=HOST_UID, inside=both)
+    outside: Any = SimpleNamespace(actor=ADMIN, uid=HOST_UID, inside=None)
+    with pytest.raises(RateLimited):
+        for _ in range(20):
+            table.answer(inside, request_)
+    table.answer(outside, request_)
 
 
 @pytest.mark.requirement("A11")

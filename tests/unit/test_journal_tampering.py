@@ -103,6 +103,27 @@ def test_a_record_changed_on_purpose_with_its_checksum_is_found(
 
 
 @BOTH
+@pytest.mark.requirement("N8")
+@pytest.mark.parametrize("seq", range(1, 9))
+def test_of_two_neighbours_that_were_both_changed_neither_is_trusted(
+    journal: Journal, seq: int, thorough: bool
+) -> None:
+    """The second one with its link too: it names neither the old neighbour nor the new one."""
+
+    def change(found: list[bytes]) -> list[bytes]:
+        for place in (seq - 1, seq):
+            record = found[place]
+            record = flip(record, record.index(b"\xcb", FRAME_BYTES) + 3)
+            found[place] = rechecked(flip(record, len(record) - 1) if place == seq else record)
+        return found
+
+    change_frames(journal.segments()[0], change)
+    verdict = journal.verdict(thorough)
+    assert verdict.outcome is VerdictKind.DAMAGED
+    assert verdict.trustworthy_through < seq, verdict.text()
+
+
+@BOTH
 @pytest.mark.parametrize("seq", range(1, 9))
 def test_a_dropped_record_is_missed(journal: Journal, seq: int, thorough: bool) -> None:
     change_frames(journal.segments()[0], lambda found: found[: seq - 1] + found[seq:])

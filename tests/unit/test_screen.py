@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import re
 import resource
 import threading
 
@@ -10,6 +11,8 @@ import pytest
 
 from holdfast.adapters.ghostty.screen import GhosttyScreen
 from holdfast.adapters.ghostty.terminal_handle import UNFINISHED_MAX_BYTES
+from holdfast.adapters.ghostty.vt_snapshot import basic_colours
+from holdfast.model import terminal_reset
 from holdfast.model.errors import InvalidArgument
 from holdfast.model.size import Size
 from holdfast.ports.screen import ScreenPort
@@ -198,7 +201,7 @@ def test_the_cursor_has_its_shape_or_the_operators(shape: int) -> None:
 def test_rows_without_text_keep_their_colour() -> None:
     screen = fed("\x1b[44m\x1b[2J\x1b[48;2;1;2;3m\x1b[3;4H\x1b[5X\x1b[0m")
     snapshot = screen.snapshot()
-    assert b"\x1b[48;5;4m\x1b[20X" in snapshot and b"\x1b[48;2;1;2;3m\x1b[5X" in snapshot
+    assert b"\x1b[44m\x1b[20X" in snapshot and b"\x1b[48;2;1;2;3m\x1b[5X" in snapshot
     assert again(screen).snapshot() == snapshot
 
 
@@ -338,3 +341,20 @@ def test_protected_characters() -> None:
 @pytest.mark.xfail(strict=True, reason="which rows are prompts is not exported")
 def test_shell_marks() -> None:
     assert b"\x1b]133;" in fed("\x1b]133;A\x1b\\$ \x1b]133;B\x1b\\").snapshot()
+
+
+def test_the_first_sixteen_colours_are_painted_by_their_own_codes() -> None:
+    snapshot = fed("\x1b[31mred\x1b[0;92mlime\x1b[0;44;38;5;200mtext\x1b[0m").snapshot()
+    assert b"\x1b[31m" in snapshot and b"\x1b[92m" in snapshot and b"38;5;200" in snapshot
+    assert b"38;5;1m" not in snapshot and b"48;5;4" not in snapshot
+
+
+def test_colours_given_by_red_green_and_blue_stay_as_they_are() -> None:
+    given = b"\x1b[0;48;2;38;5;1;38;5;9m \x1b[58;5;1;48;5;16m"
+    assert basic_colours(given) == b"\x1b[0;48;2;38;5;1;91m \x1b[58;5;1;48;5;16m"
+
+
+def test_no_reset_has_more_parameters_than_tmux_takes() -> None:
+    resets = terminal_reset.ALL + terminal_reset.KEEP + terminal_reset.GIVE_BACK
+    lengths = [len(each) for each in re.findall(rb"\x1b\[([0-?]*)", resets)]
+    assert max(lengths) < 64

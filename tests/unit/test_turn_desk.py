@@ -85,3 +85,103 @@ def test_what_is_typed_while_the_turn_is_asked_for_comes_behind_what_was_refused
     )
     assert typed == [b"ls"]
     assert not desk.asks and not desk.holds(b"after")
+
+
+THEIRS = TurnInfo(holder="2", holder_name="bot")
+
+
+class _Typist:
+    """An operator without the turn, with a clock that the test sets."""
+
+    def __init__(self) -> None:
+        self.typed: list[bytes] = []
+        self.said: list[str] = []
+        self.now = 10.0
+        self.desk = TurnPrompts(
+            lambda _kind, _fields: 5,
+            lambda text, _seconds: self.said.append(text),
+            self.type,
+            clock=lambda: self.now,
+        )
+
+    def key(self, data: bytes) -> None:
+        if not self.desk.swallows(data):
+            self.type(data)
+
+    def type(self, data: bytes) -> None:
+        if not self.desk.holds(data):
+            self.typed.append(data)
+
+
+@pytest.mark.parametrize("pause", (True, False), ids=("pause", "enter"))
+def test_a_turn_that_comes_while_somebody_types_never_delivers_the_tail_of_a_line(
+    pause: bool,
+) -> None:
+    human = _Typist()
+    human.desk.refused(b"e")
+    assert human.desk.on_message(turn_messages.TurnShown(5, THEIRS, False))
+    human.key(b"cho ")
+    assert human.desk.on_message(MINE)
+    human.key(b"rm -rf x")
+    assert human.typed == [] and "line not sent" in human.said[-1]
+    if pause:
+        human.now += 2.0
+    else:
+        human.key(b"\r")
+        human.now += 0.2
+    human.key(b"ls\r")
+    assert human.typed == [b"ls\r"]
+
+
+def test_of_keys_typed_where_another_has_the_turn_one_goes_and_the_rest_waits_for_its_fate() -> (
+    None
+):
+    human = _Typist()
+    told = turn_messages.TurnMessage(SESSION, "request", 2.0, "bot", THEIRS, False, "")
+    assert human.desk.on_message(told)
+    for key in (b"l", b"s", b"\r"):
+        human.key(key)
+    assert human.typed == [b"l"]
+    assert human.desk.on_message(MINE)  # it had become free: the first key took it
+    assert human.typed == [b"l", b"s\r"]
+
+
+def test_a_key_that_comes_back_goes_before_those_typed_after_it_was_sent() -> None:
+    human = _Typist()
+    human.desk.refused(b"e")
+    human.key(b"h")
+    human.desk.refused(b"c")  # sent before the first one came back
+    assert human.desk.on_message(turn_messages.TurnShown(5, MINE.turn, True))
+    assert human.typed == [b"ech"]
+
+
+def test_a_turn_that_came_without_a_word_holds_nothing_back_once_a_key_was_taken() -> None:
+    human = _Typist()
+    human.desk.attached("bot")
+    assert human.desk.on_message(turn_messages.TurnShown(5, THEIRS, False))
+    assert not human.desk.usual and human.said == []
+    human.key(b"l")
+    human.key(b"s")
+    assert human.typed == [b"l"]
+    human.desk.taken()
+    assert human.typed == [b"l", b"s"] and human.desk.usual
+
+
+def test_of_more_than_is_held_nothing_is_sent() -> None:
+    human = _Typist()
+    human.desk.refused(b"echo ")
+    human.key(b"x" * (64 << 10))
+    human.key(b"y\r")
+    human.key(b"rm x\r")
+    assert human.desk.on_message(turn_messages.TurnShown(5, MINE.turn, True))
+    assert human.typed == [] and "line not sent" in human.said[-1]
+
+
+def test_the_tail_of_a_line_whose_beginning_a_halt_refused_is_not_sent_after_the_resume() -> None:
+    human = _Typist()
+    human.desk.failed(9, b"echo ")
+    human.key(b"rm x\r")
+    assert human.typed == []
+    human.now += 0.2
+    human.key(b"ls\r")
+    assert human.typed == [b"ls\r"]

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from holdfast.core.access.user_quotas import Usage, UserQuotas
+from holdfast.host.session.user_usage import UserDisk
 from holdfast.model.errors import LimitReached, StorageFailed, why_not
+from holdfast.model.ids import SessionId
 from holdfast.model.limits import OPERATORS_KEPT, OPERATORS_MAX, SESSIONS_KEPT, SESSIONS_MAX
 
 QUOTAS = UserQuotas(connections=4, sessions=2, ring_bytes=100, disk_bytes=1000)
@@ -42,6 +46,30 @@ def test_what_one_user_has_is_bounded_and_the_refusal_names_the_setting(used: Us
     with pytest.raises(LimitReached) as refused:
         QUOTAS.check_session(used, 10, 1, trusted=False)
     assert "config.toml" in refused.value.hint and "user_" in refused.value.hint
+
+
+def test_a_running_session_may_fill_its_users_quota_and_no_more() -> None:
+    QUOTAS.check_journal(900, 100)
+    with pytest.raises(StorageFailed, match="quota is 1000") as refused:
+        QUOTAS.check_journal(900, 101)
+    assert "user_disk_bytes" in refused.value.hint
+
+
+def test_what_journals_take_counts_before_the_disk_is_looked_at_again(tmp_path: Path) -> None:
+    one = SessionId.of_key(b"k" * 32)
+    sizes = {one: 500}
+    (tmp_path / one).mkdir()
+    (tmp_path / one / "spec.json").write_text('{"uid": 7}')
+    disk = UserDisk(str(tmp_path), lambda session: sizes[session])
+    disk.take(7, 100)
+    assert disk.known(7) == 100 and disk.is_stale(7)
+    assert disk.used(7) == 500 and not disk.is_stale(7)  # the look saw what was taken before
+    disk.take(7, 200)
+    sizes[one] = 50
+    assert disk.used(7) == 700
+    disk.outdate(7)
+    assert disk.known(7) == 700  # and not nothing, which would let anything through
+    assert disk.used(7) == 50
 
 
 def test_a_failure_of_storage_always_has_its_reason() -> None:

@@ -7,7 +7,7 @@ import os
 import sys
 
 from holdfast.model.errors import AlreadyUp, HostDown, StorageFailed
-from holdfast.model.home import Home, home_of
+from holdfast.model.home import Home, home_of, is_within
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,7 +36,10 @@ def carry_on(path: str) -> bool:
     """Start the host that listens at this path, if it is this user's and sessions wait for it in
     the custody of their keepers. Whether it serves now."""
     home = home_of(os.environ, os.getuid())
-    if path != home.socket or not _keepers_wait(home):
+    if path != home.socket:
+        return False
+    _check_outside(home)
+    if not _keepers_wait(home):
         return False
     with contextlib.suppress(OSError), open(_relay_choice(home), encoding="utf-8") as file:
         os.environ.setdefault(RELAY_VARIABLE, file.read().strip())
@@ -60,6 +63,7 @@ def _keepers_wait(home: Home) -> bool:
 def start_host(home: Home | None = None) -> None:
     """Start supervisor and daemon, and return once they serve. Raises AlreadyUp when they do."""
     home = home or home_of(os.environ, os.getuid())
+    _check_outside(home)
     _make_places(home)
     with contextlib.suppress(OSError), open(_relay_choice(home), "w", encoding="utf-8") as file:
         file.write(os.environ.get(RELAY_VARIABLE, ""))
@@ -76,6 +80,16 @@ def start_host(home: Home | None = None) -> None:
         raise HostDown(
             f"the host did not start: {why}",
             hint=f"its log is {home.log}",
+        )
+
+
+def _check_outside(home: Home) -> None:
+    """A host that one of its own sessions started would end with it."""
+    token = os.environ.get("HOLDFAST_TOKEN_FILE", "")
+    if os.environ.get("HOLDFAST_SESSION") and is_within(token, home.run):
+        raise HostDown(
+            "the host of this session is down, and from inside it is not started",
+            hint="run `hold up` in a terminal that is not in a session of this host",
         )
 
 

@@ -36,10 +36,6 @@ class SendSignal(Effect):
     signal: int
 
 
-class Repaint(Effect):
-    """Make a full-screen program paint again."""
-
-
 class RefuseInputs(Effect):
     """These waited for custody and may not be taken now. Nobody was told that they were taken."""
 

@@ -73,10 +73,6 @@ class SignalAsked(SessionEvent):
     signal: int
 
 
-class RepaintAsked(SessionEvent):
-    """A full-screen program that dozed while nobody watched shall paint again. The host's own."""
-
-
 class ForwardAsked(SessionEvent):
     """A connection to a port of the session's own programs."""
 

@@ -34,9 +34,7 @@ class Forwards:
     def open(self, event: ev.ForwardAsked) -> list[do.Effect]:
         """It counts as one input against a rate; its bytes are held back by their own window."""
         actor = ActorId(event.actor)
-        limits = self._authority.allowance(actor, self._session, self._labels, event.now).limits
-        if limits is not None:
-            self._authority.charge(actor, self._session, limits, 0, event.now)
+        self._authority.charge(actor, self._session, self._labels, 0, event.now)
         self._open[event.operator, event.number] = actor
         return []
 

@@ -163,9 +163,6 @@ class SessionMachine:
         took = self._write(event.actor, event.operator, Right.SIGNAL, event.now)
         return [*took, do.SendSignal(event.signal)]
 
-    def _nudged(self, _event: ev.RepaintAsked) -> list[do.Effect]:
-        return [] if self.state.is_stopped or self.ending else [do.Repaint()]
-
     def _write(
         self, actor: str, operator: OperatorId, right: Right, now: float, size: int = 0
     ) -> list[do.Effect]:
@@ -183,9 +180,7 @@ class SessionMachine:
             return []
         if not self.turn.may_write(ActorId(actor)):
             self._check(actor, Right.TURN_REQUEST, now)
-        allowance = self.authority.allowance(ActorId(actor), self.id, self.labels, now)
-        if allowance.limits is not None:
-            self.authority.charge(ActorId(actor), self.id, allowance.limits, size, now)
+        self.authority.charge(ActorId(actor), self.id, self.labels, size, now)
         return self._turn(turn.WroteStep(ActorId(actor), now), actor)
 
     def may_type(self, actor: str, now: float) -> bool:
@@ -466,7 +461,6 @@ _HANDLERS: dict[type[ev.SessionEvent], Callable[[SessionMachine, Any], list[do.E
     ev.ActorDisconnected: SessionMachine._gone,
     ev.SizeAsked: SessionMachine._size_asked,
     ev.SignalAsked: SessionMachine._signal_asked,
-    ev.RepaintAsked: SessionMachine._nudged,
     ev.PolicyAsked: SessionMachine._policy_asked,
     ev.SeizeAsked: SessionMachine._seize_asked,
     ev.HaltAsked: SessionMachine._halt_asked,

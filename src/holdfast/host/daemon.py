@@ -145,7 +145,7 @@ class Daemon:
             self.store,
             self.config.retention_days,
             self.config.retention_bytes,
-            self.registry.updated,
+            self._session_pruned,
         )
         self.lost = LostSessions(self.store, self.registry, self.actors.authority, self.reach.over)
         self.operators.table = self._request_table()
@@ -334,6 +334,10 @@ class Daemon:
 
     async def prune(self, *, dry_run: bool) -> tuple[PrunedSession, ...]:
         return await self.retention.prune(dry_run=dry_run)
+
+    def _session_pruned(self, left: Stored) -> None:
+        self.registry.updated(left)
+        self.usage.disk_changed(left.uid)
 
     def _rights_findings(self) -> list[Finding]:
         why = self.actors.file.unrecorded() or self.admission.file.unrecorded()

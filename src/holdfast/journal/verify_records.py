@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 
-from holdfast.journal.encoding import decode, hash_of, parent_of, seq_of
+from holdfast.journal.encoding import HASH_BYTES, decode, hash_of, parent_of, seq_of
 from holdfast.journal.entries import MAY_FOLLOW, Began, Entry, SealEntry
 from holdfast.journal.framing import (
     HEADER_BYTES,
@@ -192,13 +192,15 @@ class RecordVerifier:
 
     def _blamed(self, whole: Whole, after: Whole | None) -> int:
         """Record `next` does not name the hash of the one before it. Which of the two was altered?
-        Not the one before, if a seal vouches for it. Not this one, if its successor names it as it
-        stands. Otherwise it is not known, and the one before is the first that may be."""
+        Not the one before, if a seal vouches for it. This one, if its successor names what it would
+        be with the right link: then only the link was. Otherwise it is not known, or both were, and
+        the one before is the first that may be."""
         if self._next - 1 <= self._signed:
             return self._next
         if after is not None and after is not whole:
-            named = parent_of(after.record) == hash_of(whole.record)
-            return self._next - 1 if named else self._next
+            linked = whole.record[:-HASH_BYTES] + self._parent
+            if parent_of(after.record) == hash_of(linked):
+                return self._next
         return self._next - 1
 
     def _misplaced(self, entry: Entry, index: int, data: bytes, at: int) -> None:

@@ -322,8 +322,9 @@ def _lock(run_dir: str) -> int | None:
         if error.errno not in (errno.EAGAIN, errno.EACCES):
             raise
         return None
-    os.ftruncate(fd, 0)
-    os.write(fd, f"{os.getpid()}\n".encode())
+    line = f"{os.getpid()}\n".encode()
+    os.pwrite(fd, line, 0)
+    os.ftruncate(fd, len(line))  # last: who reads it meanwhile finds a number
     return fd
 
 

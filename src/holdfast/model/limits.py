@@ -65,7 +65,9 @@ PRUNED_AT_ONCE = 256  # sessions removed each time; the rest waits for the next
 SESSIONS_KEPT = 64  # of them, for root and the host's own user
 USER_SESSIONS = 256  # live, of one other unix user; then refused
 USER_RING_BYTES = 1 << 30  # of rings of these, all together: they are memory of the host
-USER_DISK_BYTES = 4 << 30  # of one other unix user's sessions, live and ended; then none begins
+# Of one other unix user's sessions, live and ended; then none begins, and those that run are
+# treated as on a full disk: input is refused, and nobody is kept from stopping them.
+USER_DISK_BYTES = 4 << 30
 USER_DISK_LOOK_S = 10.0  # how stale that number may be: looking reads many directories
 TOMBSTONES_LISTED = 50  # ended sessions shown by `hold ls --all`; older ones stay on disk
 IN_FLIGHT_INPUTS = 5  # the last inputs named of a lost session
@@ -93,8 +95,8 @@ INPUT_PENDING_BYTES = 256 << 10  # input accepted for a PTY that does not drain;
 
 # -- authority and turn -----------------------------------------------------------------------
 ACTORS_MAX = 4096  # known to one host, including revoked ones (they must stay known); then refused
-# On one host; then refused. Those of an ended session stay: what it left can still be read, and to
-# drop an envelope that narrows would widen.
+# On one host; then giving rights is refused, and taking them away is not. Those of an ended session
+# stay: what it left can still be read, and to drop an envelope that narrows would widen.
 ENVELOPES_MAX = 16384
 ACTOR_DISPLAY_MAX_CHARS = 64  # of a display name; it must fit a status line
 GRANTORS_NAMED = 3  # in a refusal: enough to know who can help

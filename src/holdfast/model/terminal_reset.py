@@ -9,8 +9,12 @@ from __future__ import annotations
 PEN = b"\x1b[0m\x1b]8;;\x1b\\\x0f\x1b(B\x1b)B\x1b*B\x1b+B" + b'\x1b[0"q'
 KEYS = b"\x1b[<99u\x1b[>4;0m"  # the kitty stack of the screen shown, and modifyOtherKeys
 # Private modes that are off in a terminal nobody has changed. 2031, 2033 and 2048 have a terminal
-# report by itself: left on, its reports are typed into the operator's shell.
-_OFF = b"\x1b[?1;5;6;9;45;69;1000;1002;1003;1004;1005;1006;1015;1016;1045;2004;2027;2031;2033;2048l"
+# report by itself: left on, its reports are typed into the operator's shell. In pieces: tmux drops
+# a sequence with more than 63 bytes of parameters whole, others one with more than 16 parameters.
+_OFF = (
+    b"\x1b[?1;5;6;9;45;69l\x1b[?1000;1002;1003;1004;1005;1006;1015;1016l"
+    b"\x1b[?1045;2004;2027;2031;2033;2048l"
+)
 # DECSTR first, for what a terminal has and we have no name for; then by name, as some terminals
 # know no DECSTR and VT510-like ones turn autowrap off with it. The keyboard comes twice: each
 # screen has a stack of its own. It moves the cursor home.

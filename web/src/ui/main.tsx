@@ -11,6 +11,7 @@ import './style/session.css'
 import './style/terminal.css'
 import './style/cards.css'
 import './style/panel.css'
+import './style/touch.css'
 import { openHold } from '../hold/hold'
 import { mount } from './app'
 

@@ -9,6 +9,7 @@ import '../../src/ui/style/session.css'
 import '../../src/ui/style/terminal.css'
 import '../../src/ui/style/cards.css'
 import '../../src/ui/style/panel.css'
+import '../../src/ui/style/touch.css'
 import { mount } from '../../src/ui/app'
 import { FakeHold } from './fake-hold'
 

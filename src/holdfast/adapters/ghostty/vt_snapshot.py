@@ -30,6 +30,7 @@ _RESET = terminal_reset.ALL + _BLANK  # erases no scrollback
 _MODE = re.compile(rb"\x1b\[(\??)(\d+)([hl])")
 _MARGINS = re.compile(rb"\x1b\[(\d+);(\d+)([rs])")
 _ASCII = re.compile(rb"\x1b[()*+]B")  # the reset says so already
+_SGR = re.compile(rb"\x1b\[([\d;]*[34]8;5;[\d;]*)m")
 _SCREEN_MODES = (1049, 1047, 47)
 # Not modes to switch on by themselves: 132 columns clears the screen, the screen modes and 1048
 # are acts, 6 and 7 and insert (ANSI 4) would bend the painting and come last, 12 is the cursor's.
@@ -78,8 +79,8 @@ def compose(live: Native, size: Size, *, scrollback: bool = True) -> bytes:
             primary = _screen(copy, size, scrollback=scrollback)
             parts += [primary.body, primary.keys, _save(primary.saved, then=_enter(live)), _BLANK]
         parts += [shown.body, _save(shown.saved), shown.keys, _state(live, shown.cursor)]
-        parts += [b"" if live.mode(2026) else _RELEASE, live.unfinished()]
-        return b"".join(parts)
+        parts.append(b"" if live.mode(2026) else _RELEASE)
+        return basic_colours(b"".join(parts)) + live.unfinished()
     finally:
         copy.free()
 
@@ -88,7 +89,8 @@ def _reduced(live: Native, size: Size, *, scrollback: bool) -> bytes:
     """Without a copy (an endless sequence is under way): the shown screen and no saved cursor."""
     body, cursor = _paint(live, size, scrollback=scrollback), _cursor(live)
     enter = _enter(live) + _BLANK if live.get("ACTIVE_SCREEN", "int") == ALTERNATE else b""
-    return b"".join((_HOLD, _RESET, enter, body, _state(live, cursor), _RELEASE))
+    parts = (_HOLD, _RESET, enter, body, _state(live, cursor), _RELEASE)
+    return basic_colours(b"".join(parts))
 
 
 def _screen(copy: Native, size: Size, *, scrollback: bool) -> _Screen:
@@ -103,6 +105,35 @@ def _screen(copy: Native, size: Size, *, scrollback: bool) -> _Screen:
     keys = b"".join(b"\x1b[>%du" % flags for flags in reversed(stack))
     copy.write(b"\x1b8")
     return _Screen(body, cursor, _cursor(copy), keys)
+
+
+# -- colours ----------------------------------------------------------------------------------
+
+
+def basic_colours(data: bytes) -> bytes:
+    """The first 16 colours by their own codes. The library knows a colour's number and not how it
+    was set, and exports `38;5;1` for `31`: a terminal without 256 colours shows nothing then, and
+    one that shows bold text in bright colours does so for `31` only."""
+    return _SGR.sub(_basic, data)
+
+
+def _basic(match: re.Match[bytes]) -> bytes:
+    given, made, at = match[1].split(b";"), [], 0
+    while at < len(given):
+        kind, how = given[at], given[at + 1 : at + 2]
+        if kind not in (b"38", b"48", b"58") or how not in ([b"5"], [b"2"]):
+            made.append(kind)
+            at += 1
+            continue
+        taken = given[at : at + (3 if how == [b"5"] else 5)]
+        at += len(taken)
+        number = int(taken[2]) if len(taken) == 3 and taken[2] else 16
+        if kind == b"58" or number > 15:
+            made += taken
+        else:
+            base = (30 if kind == b"38" else 40) + (60 if number > 7 else 0)
+            made.append(b"%d" % (base + number % 8))
+    return b"\x1b[" + b";".join(made) + b"m"
 
 
 # -- cells ------------------------------------------------------------------------------------

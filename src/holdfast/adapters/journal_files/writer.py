@@ -32,6 +32,9 @@ from holdfast.model.record import Malformed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from contextlib import AbstractContextManager
+
     from holdfast.journal.signatures import Check, Sign
 
 
@@ -44,6 +47,9 @@ class JournalWriter:
         """Use `create` or `open`."""
         self.chain = chain
         self.cut: int | None = None  # bytes of a torn tail cut at opening; to be recorded
+        # Entered while more of the disk is taken, with how much; raises StorageFailed if it may not
+        # be. Not for a new segment: it takes about what the old one gives back.
+        self.growth: Callable[[int], AbstractContextManager[object]] = contextlib.nullcontext
         self._directory, self._sign, self._limit = directory, sign, limit
         self._index, self._end = index, end
         self._fd = self._open(index)
@@ -177,10 +183,12 @@ class JournalWriter:
             return
         # More than needed, so that it is not asked for at every entry.
         wanted = self._end + size + 2 * JOURNAL_AHEAD_BYTES
-        try:
-            os.posix_fallocate(self._fd, self._allocated, wanted - self._allocated)
-        except OSError as error:
-            raise storage_failed(error) from error
+        more = wanted - self._allocated
+        with self.growth(more):
+            try:
+                os.posix_fallocate(self._fd, self._allocated, more)
+            except OSError as error:
+                raise storage_failed(error) from error
         self._allocated = wanted
 
     def _take_back(self) -> None:

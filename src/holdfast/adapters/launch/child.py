@@ -157,7 +157,7 @@ def _enter_own_tree(order: LaunchOrder, status: socket.socket) -> None:
     # So a cgroupfs mounted inside shows the session's own groups, and none to move away to.
     syscalls.unshare(syscalls.CLONE_NEWCGROUP)
     namespaces.build_root(order.devpts, order.mounts, skipped)
-    namespaces.hide(order.spec.hidden, order.spec.kept, order.spec.uid)
+    namespaces.hide(order.spec.hidden, order.spec.kept, order.spec.uid, order.spec.gid)
     if order.spec.hostname:
         socket.sethostname(order.spec.hostname)
 

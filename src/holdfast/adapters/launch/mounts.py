@@ -13,6 +13,7 @@ does not reach inside.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import stat
 
@@ -141,26 +142,45 @@ def build_root(devpts: int, mounts: Iterable[str], skipped: Callable[[str, OSErr
     os.chdir("/")
 
 
-def hide(directories: Iterable[str], kept: Iterable[str], uid: int) -> None:
+def hide(directories: Iterable[str], kept: Iterable[str], uid: int, gid: int) -> None:
     """Inside the session's tree: cover each of these directories, parents first, with an empty one
-    that cannot be written. `kept` directories below them stay as they are.
+    that cannot be written. `kept` directories below them stay as they are. One that is not there
+    yet is made: keys may be put there while the session runs.
 
     A user chooses where its own are. So nothing is covered but a directory of that user, or one
     that nobody but its owner can look into: a link must not lead to hiding /etc."""
     flags = os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC
     stay = {path: os.open(path, flags) for path in kept}
+    _make_missing(directories, uid, gid)
     for path in directories:
         try:
             # Past the last link, and no further: what is opened is what is looked at and covered.
             fd = os.open(os.path.realpath(path), flags | os.O_NOFOLLOW)
         except OSError:
-            continue  # not there, so nothing is in it
+            continue  # not there, and its user cannot make it either
         facts = os.fstat(fd)
         if facts.st_uid == uid or not facts.st_mode & 0o077:
             _cover(fd, path, {name: at for name, at in stay.items() if is_within(name, path)})
         os.close(fd)
     for fd in stay.values():
         os.close(fd)
+
+
+def _make_missing(directories: Iterable[str], uid: int, gid: int) -> None:
+    """By the rights of their user, who may name any place."""
+    umask, own_uid, own_gid = os.umask(0o077), os.geteuid(), os.getegid()
+    if own_uid == 0:
+        os.setgroups(())  # its own come when it becomes this user for good
+    os.setegid(gid)
+    os.seteuid(uid)
+    try:
+        for path in directories:
+            with contextlib.suppress(OSError):
+                os.makedirs(path, exist_ok=True)
+    finally:
+        os.seteuid(own_uid)
+        os.setegid(own_gid)
+        os.umask(umask)
 
 
 def _cover(fd: int, path: str, kept: dict[str, int]) -> None:

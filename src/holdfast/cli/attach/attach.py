@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+from typing import NamedTuple
 
-from holdfast.cli.attach.predicted_typing import chosen
+from holdfast.cli.attach import predicted_typing, prefix_keys
 from holdfast.cli.attach.raw_terminal import RawTerminal
 from holdfast.cli.attach.terminal_client import AttachDetached, AttachEnded, TerminalClient
 from holdfast.cli.session_address import address_from_here
@@ -12,7 +13,14 @@ from holdfast.model.errors import InvalidArgument, NotPermitted, SessionLost
 from holdfast.model.state import Ending
 
 
-def attach_terminal(session: str, *, observe: bool = False, predict: str | None = None) -> int:
+def attach_terminal(
+    session: str,
+    *,
+    observe: bool = False,
+    predict: str | None = None,
+    prefix: str | None = None,
+    scrollback: bool = False,
+) -> int:
     """Attach this terminal until the operator detaches or the session ends. Gives the exit status:
     0 after detaching, the session's own when it ended."""
     if not (os.isatty(0) and os.isatty(1)):
@@ -20,7 +28,8 @@ def attach_terminal(session: str, *, observe: bool = False, predict: str | None 
             "attach needs a terminal on standard input and output",
             hint="scripts use `hold exec`, `hold send`, `hold screen` and `hold tail`",
         )
-    client = _connected(session, observe, chosen(predict))
+    connect = _Connect(predicted_typing.chosen(predict), prefix_keys.chosen(prefix), scrollback)
+    client = connect.to(session, observe)
     name = client.name
     try:
         with RawTerminal(0) as terminal:
@@ -49,21 +58,33 @@ def exit_status(ending: Ending) -> int:
     return ending.code if ending.code is not None else SessionLost.exit_status
 
 
-def _connected(session: str, observe: bool, predict: str) -> TerminalClient:
-    """Attached; one who may only watch watches."""
-    client = TerminalClient(session, observe, predict)
-    try:
-        client.connect()
-    except NotPermitted:
-        if observe:
-            raise
-        client = TerminalClient(session, observe=True)
-        client.connect()
-    except SessionLost as lost:
-        successor = lost.ending.successor if lost.ending else ""
-        if not successor:
-            raise
-        # Only a view follows, and says so: what is written goes to the session that is named.
-        print(f"[{lost.message}; attaching to its successor, {successor}]")
-        return _connected(successor, observe, predict)
-    return client
+class _Connect(NamedTuple):
+    """How this terminal attaches, whatever it attaches to."""
+
+    predict: str
+    prefix: int
+    scrollback: bool
+
+    def to(self, session: str, observe: bool) -> TerminalClient:
+        """Attached; one who may only watch watches."""
+        client = self._client(session, observe)
+        try:
+            client.connect()
+        except NotPermitted:
+            if observe:
+                raise
+            client = self._client(session, observe=True)
+            client.connect()
+        except SessionLost as lost:
+            successor = lost.ending.successor if lost.ending else ""
+            if not successor:
+                raise
+            # Only a view follows, and says so: what is written goes to the session that is named.
+            print(f"[{lost.message}; attaching to its successor, {successor}]")
+            return self.to(successor, observe)
+        return client
+
+    def _client(self, session: str, observe: bool) -> TerminalClient:
+        return TerminalClient(
+            session, observe, self.predict, self.prefix, scrollback=self.scrollback
+        )

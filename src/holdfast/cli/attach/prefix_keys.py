@@ -1,22 +1,50 @@
-"""The operator's own commands among the keys: C-\\ and one more.
+"""The operator's own commands among the keys: a prefix, C-\\ unless chosen otherwise, and a key.
 
 Finds them; what they do is the client's matter. A prefix at the end of what was typed waits for the
-next key, however long that takes."""
+next key, however long that takes. A key that is no command is dropped with the prefix: sent on,
+C-\\ would have the terminal kill the program (SIGQUIT). A backslash after the prefix types the
+prefix itself."""
 
 from __future__ import annotations
 
+import os
+import re
 from enum import StrEnum
 
+from holdfast.model.errors import InvalidArgument
+
+CHOSEN_BY = "HOLDFAST_PREFIX"
 PREFIX = 0x1C  # C-\ : no program of note uses it, and no text contains it
-HINT = "C-\\ d detaches"
-# Within 80 columns. The prefix twice, or with a backslash, types it.
+# Within 80 columns.
 HELP = "d detach, t turn, a ask, g grant, y yield, s seize, S +halt, u resume, r draw"
+
+
+def chosen(option: str | None) -> int:
+    """The prefix as the command line says, else the environment, else C-\\."""
+    word = option or os.environ.get(CHOSEN_BY)
+    if not word:
+        return PREFIX
+    match = re.fullmatch(r"(?:C-|\^)([a-zA-Z\\\]^_])", word)
+    code = ord(match[1].upper()) & 0x1F if match else 0
+    if code in (0, 0x09, 0x0A, 0x0D):  # Tab and the two Enters
+        raise InvalidArgument(
+            f"{word!r} cannot be the prefix key",
+            hint="one of C-a to C-z but C-i, C-j and C-m, or C-\\, C-], C-^, C-_",
+        )
+    return code
+
+
+def key_name(prefix: int) -> str:
+    """As people write it."""
+    letter = chr(prefix | 0x40)
+    return f"C-{letter.lower()}"
 
 
 class PrefixCommand(StrEnum):
     DETACH = "detach"
     REPAINT = "repaint"
     HELP = "help"
+    UNKNOWN = "unknown"
     TURN = "turn"
     ASK = "ask"
     GRANT = "grant"
@@ -28,7 +56,6 @@ class PrefixCommand(StrEnum):
 
 _KEYS = {
     b"d": PrefixCommand.DETACH,
-    b"D": PrefixCommand.DETACH,
     b"\x04": PrefixCommand.DETACH,
     b"r": PrefixCommand.REPAINT,
     b"R": PrefixCommand.REPAINT,
@@ -42,37 +69,43 @@ _KEYS = {
     b"S": PrefixCommand.HALT,
     b"u": PrefixCommand.RESUME,
 }
+# One key, as terminals send it: an arrow or a function key, Alt with a key, a character of UTF-8.
+_ONE_KEY = re.compile(
+    rb"\x1b\[[0-?]*[ -/]*[@-~]|\x1bO.|\x1b[^\x1b]|[\xc0-\xff][\x80-\xbf]*|.", re.DOTALL
+)
 
 
 class PrefixKeys:
     """Whether a prefix waits for its key is all there is to remember."""
 
-    def __init__(self) -> None:
+    def __init__(self, prefix: int = PREFIX) -> None:
+        self.prefix = prefix
         self.waiting = False
 
     def take(self, data: bytes) -> tuple[bytes, list[PrefixCommand]]:
         """What is left for the session, and the commands, in their order. Nothing counts after the
         one to detach."""
-        kept, commands = bytearray(), []
-        for byte in data:
+        kept, commands, at = bytearray(), [], 0
+        while at < len(data):
             if self.waiting:
                 self.waiting = False
-                commands.append(self._command(byte, kept))
+                key = _ONE_KEY.match(data, at)
+                assert key is not None  # any byte is one
+                at = key.end()
+                commands.append(self._command(key[0], kept))
                 if commands[-1] is PrefixCommand.DETACH:
                     break
-            elif byte == PREFIX:
+                continue
+            if data[at] == self.prefix:
                 self.waiting = True
                 commands.append(PrefixCommand.HELP)
             else:
-                kept.append(byte)
+                kept.append(data[at])
+            at += 1
         return bytes(kept), commands
 
-    def _command(self, byte: int, kept: bytearray) -> PrefixCommand:
-        command = _KEYS.get(bytes((byte,)))
-        if command is not None:
-            return command
-        if byte in (PREFIX, ord("\\")):
-            kept.append(PREFIX)
-        else:
-            kept += bytes((PREFIX, byte))  # not a command of ours: it was meant for the program
-        return PrefixCommand.REPAINT
+    def _command(self, key: bytes, kept: bytearray) -> PrefixCommand:
+        if key == b"\\":
+            kept.append(self.prefix)
+            return PrefixCommand.REPAINT
+        return _KEYS.get(key, PrefixCommand.UNKNOWN)

@@ -18,7 +18,7 @@ from collections.abc import Callable
 
 from holdfast.cli.attach.native_loop import KeyLoop
 from holdfast.cli.attach.predicted_typing import ASK_AGAIN_S, AUTO, NEVER, PredictedTyping
-from holdfast.cli.attach.prefix_keys import HELP, HINT, PREFIX, PrefixCommand, PrefixKeys
+from holdfast.cli.attach.prefix_keys import HELP, PREFIX, PrefixCommand, PrefixKeys, key_name
 from holdfast.cli.attach.raw_terminal import RawTerminal, signals_as_bytes, terminal_size, write_all
 from holdfast.cli.attach.status_line import SHOWN_S, StatusLine
 from holdfast.cli.attach.turn_prompts import TurnPrompts
@@ -64,7 +64,16 @@ class AttachEnded(Exception):
 class TerminalClient:
     """State of one attachment: what was shown, what was typed and not yet taken."""
 
-    def __init__(self, session: str, observe: bool, predict: str = AUTO) -> None:
+    def __init__(
+        self,
+        session: str,
+        observe: bool,
+        predict: str = AUTO,
+        prefix: int = PREFIX,
+        *,
+        scrollback: bool = False,
+    ) -> None:
+        """`scrollback`: the lines above the session's screen are written into this terminal too."""
         self.name = session
         self._session = session
         self._observe = observe
@@ -75,15 +84,17 @@ class TerminalClient:
         self._live_from = 0  # output before this was printed before we came: its queries are old
         self._answers = False
         self._unacked = UnackedInputs()
-        self._prefix = PrefixKeys()
+        self._prefix = PrefixKeys(prefix)
+        self._key = key_name(prefix)
+        self._scrollback = scrollback
         self._painted = False
         self._line = StatusLine()
         self._away_since: float | None = None  # when the connection was lost that is not back yet
         self._said_away = False
         self._attach_id = 0  # of the latest Attach sent without waiting for its answer
-        self._key_loop = KeyLoop(PREFIX, _WINDOW_BYTES)
+        self._key_loop = KeyLoop(prefix, _WINDOW_BYTES)
         self._size: Size | None = None
-        self._turn = TurnPrompts(self._ask, self._say, self._type)
+        self._turn = TurnPrompts(self._ask, self._say, self._type, self._key)
         self._ahead = PredictedTyping(NEVER if observe else predict, self._ask)
 
     # -- the connection -----------------------------------------------------------------------
@@ -97,6 +108,8 @@ class TerminalClient:
         self.name, self._session = attached.info.name, attached.info.id
         if os.environ.get("HOLDFAST_SESSION") == self._session:
             raise InvalidArgument("this terminal is inside that very session")
+        if not self._observe:
+            self._turn.attached(attached.info.holder)
         self._ahead.connected(not isinstance(where, str), time.monotonic() - asked)
         self._unacked.taken(attached.input_seq)
         for seq, data in self._unacked.all():
@@ -112,6 +125,7 @@ class TerminalClient:
             observe=self._observe,
             since=since,
             size=self._size,
+            scrollback=self._scrollback and not self._painted,
         )
         attached = expect(self._connection.ask(request), m.Attached)
         self._live_from = attached.info.output_offset
@@ -147,7 +161,7 @@ class TerminalClient:
         assert self._away_since is not None
         if time.monotonic() - self._away_since > _SAY_AFTER_S and not self._said_away:
             self._said_away = True
-            self._say("the host is away (`hold up -d` starts one); C-\\ d detaches")
+            self._say(f"the host is away (`hold up -d` starts one); {self._key} d detaches")
         if self._unacked.bytes >= _WINDOW_BYTES:
             time.sleep(seconds)
         elif select.select([0], [], [], seconds)[0]:
@@ -184,7 +198,7 @@ class TerminalClient:
         reading_keys = False
         if not self._painted:
             verb = "observing" if self._observe else "attached to"
-            self._line.show(f"{verb} {self.name}; {HINT}", time.monotonic())
+            self._line.show(f"{verb} {self.name}; {self._key} d detaches", time.monotonic())
         while True:
             while (message := connection.take()) is not None:
                 self._on_message(message)
@@ -215,7 +229,7 @@ class TerminalClient:
             self._key_loop.loaded
             and self._answers
             and not (self._observe or self._prefix.waiting or self._line.shown or self._ahead.on)
-            and not self._turn.asks
+            and self._turn.usual
             and self._unacked.bytes < _WINDOW_BYTES
             and self._connection.decoder.between_frames
         )
@@ -248,6 +262,8 @@ class TerminalClient:
                 self._show(message.offset, message.data)
         elif isinstance(message, m.Accepted):
             self._unacked.taken(message.seq)
+            if not self._unacked.bytes:
+                self._turn.taken()
         elif isinstance(message, m.Resync):
             if message.channel == self._channel:
                 self._on_resync(message)
@@ -273,7 +289,7 @@ class TerminalClient:
         if failed.code == TurnHeld.code and refused:
             self._turn.refused(refused)
             return
-        self._turn.failed(failed.id)
+        self._turn.failed(failed.id, refused)
         self._say(failed.message)
 
     def _show(self, offset: int, data: bytes) -> None:
@@ -305,13 +321,13 @@ class TerminalClient:
         self._on_typed(data)
 
     def _on_typed(self, data: bytes) -> None:
-        if self._prefix.waiting or PREFIX in data:
+        if self._prefix.waiting or self._prefix.prefix in data:
             data, commands = self._prefix.take(data)
         else:
             commands = []
         if data and self._observe:
-            self._say(f"observing: keys are not sent; {HINT}")
-        elif data:
+            self._say(f"observing: keys are not sent; {self._key} d detaches")
+        elif data and not self._turn.swallows(data):
             self._type(data)
         for command in commands:
             self._obey(command)
@@ -342,6 +358,8 @@ class TerminalClient:
             raise AttachDetached
         if command is PrefixCommand.HELP:
             self._say(HELP)
+        elif command is PrefixCommand.UNKNOWN:
+            self._say(f"not a key of ours, dropped. {HELP}")
         elif not self._turn.obey(command):
             self._repaint()
 

@@ -2,22 +2,26 @@
 
 The first key of an operator without the turn asks for it. If it comes at once, the key goes
 through as if nothing had been in the way; if not, the status line says who has it, and what can be
-done. What is typed meanwhile is dropped, and said to be: keys that arrive minutes later, at another
-prompt, would do harm. Requests of others are shown to the holder, with the key that grants them.
+done. What is typed meanwhile is dropped, as whole lines (`sdk.client_core.unsent_line`), and said
+to be: keys that arrive minutes later, at another prompt, or half a command, would do harm. Requests
+of others are shown to the holder, with the key that grants them.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 
 from holdfast.cli.attach.prefix_keys import PrefixCommand
 from holdfast.cli.text.sanitize import sanitize
 from holdfast.model.turn_info import Handoff, Receipt, TurnInfo
+from holdfast.sdk.client_core.unsent_line import UnsentLine
 from holdfast.wire.messages import session as m
 from holdfast.wire.messages import turn as turn_messages
 
 NEWS_S = 8.0  # what somebody else wants or did stays longer on the line than a hint
 _GAINED = "you have the turn"
+_LINE_DROPPED = "line not sent: its beginning was refused. Pause, then type it again"
 _HELD_MAX_BYTES = 64 << 10  # typed before the answer to the request is here: one key, or a paste
 
 
@@ -29,11 +33,19 @@ class TurnPrompts:
         send: Callable[[Callable[..., m.Request], dict[str, object]], int],
         say: Callable[[str, float], None],
         type_again: Callable[[bytes], None],
+        prefix: str = "C-\\",
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """`send` makes and sends a request about this session, and gives its id."""
+        self._prefix, self._clock = prefix, clock
+        self._unsent = UnsentLine()
+        self._probing = False  # keys were sent nevertheless, and decide about `_held`
+        self._elsewhere = False  # as far as we know, another actor has the turn
         self._send, self._say, self._type_again = send, say, type_again
-        self._asked = 0  # the request whose answer decides about `_held`
+        self._asked = 0  # the request whose answer decides about `_refused` and `_held`
+        self._refused = b""  # sent before `_held` was typed, and come back
         self._held = b""
+        self._overflowed = False  # more was typed than is held: what is held is half a line
         self._commands: set[int] = set()  # requests whose answer is to be shown
         # That we have the turn comes in up to three messages, in any order. The line keeps what
         # each said: the last must not hide that tasks are not frozen, or that the turn is ours.
@@ -44,22 +56,52 @@ class TurnPrompts:
 
     def refused(self, data: bytes) -> None:
         """These keys were refused, because another has the turn."""
+        self._elsewhere, self._probing = True, False
+        self._refused += data
         if not self._asked:
-            self._held = b""
             self._asked = self._send(turn_messages.RequestTurn, {})
-        self.holds(data)
+
+    def attached(self, holder: str) -> None:
+        """On opening: who has the turn, by name. It may be us under any name, so it is asked."""
+        if holder:
+            self._send(turn_messages.GetTurn, {})
+
+    def taken(self) -> None:
+        """All that was sent is taken: if we did not know it, the turn is ours."""
+        if self._probing:
+            self._elsewhere = False
+            self._type_held()
+
+    def swallows(self, data: bytes) -> bool:
+        """Whether these keys are dropped, because the beginning of their line was."""
+        if not self._unsent.swallows(data, self._clock()):
+            return False
+        self._say(_LINE_DROPPED, NEWS_S)
+        return True
+
+    @property
+    def usual(self) -> bool:
+        """Whether a key typed now goes to the session without more ado."""
+        return not (self._elsewhere or self.asks or self._unsent.drops(self._clock()))
 
     @property
     def asks(self) -> bool:
-        """Whether the turn was asked for, and the answer is on its way."""
-        return self._asked != 0
+        """Whether the turn was asked for, or tried for, and the answer is on its way."""
+        return self._asked != 0 or self._probing
 
     def holds(self, data: bytes) -> bool:
         """Whether these keys wait for that answer: sent now they might come before those that were
-        refused."""
-        if self.asks and len(self._held) + len(data) <= _HELD_MAX_BYTES:
+        refused. Where another is known to have the turn, one piece is sent and the others wait for
+        what becomes of it: of several on their way the first could be refused, the next taken."""
+        if self._elsewhere and not self.asks:
+            self._probing = True
+            return False
+        if not self.asks:
+            return False
+        self._overflowed |= len(self._held) + len(data) > _HELD_MAX_BYTES
+        if not self._overflowed:
             self._held += data
-        return self.asks
+        return True
 
     def obey(self, command: PrefixCommand) -> bool:
         """Whether this was a command about the turn."""
@@ -77,14 +119,16 @@ class TurnPrompts:
             self._answered(message)
         elif isinstance(message, turn_messages.Halted):
             self._commands.discard(message.id)
-            self._gained = _receipt_text(message.receipt)
+            self._gained = _receipt_text(message.receipt, self._prefix)
             self._say_gained()
         elif isinstance(message, turn_messages.TurnMessage):
             self._on_turn_event(message)
         elif isinstance(message, turn_messages.TurnLostMessage):
             why = f": {sanitize(message.reason)}" if message.reason else ""
             why = " that you left idle" if message.reason == "idle" else why
-            self._say(f"{sanitize(message.by)} took the turn{why}; C-\\ s takes it back", NEWS_S)
+            self._elsewhere = True
+            back = f"{self._prefix} s takes it back"
+            self._say(f"{sanitize(message.by)} took the turn{why}; {back}", NEWS_S)
         elif isinstance(message, turn_messages.HandedOver):
             self._since = handoff_line(message.handoff)
             if self._since:
@@ -93,37 +137,64 @@ class TurnPrompts:
             return False
         return True
 
-    def failed(self, request: int) -> None:
-        """The request for the turn was refused; the caller shows the reason."""
-        if request == self._asked:
-            self._asked, self._held = 0, b""
+    def failed(self, request: int, refused: bytes = b"") -> None:
+        """This was refused, and the caller shows the reason: the request for the turn, or keys that
+        another state than the turn forbids (a halt). What follows them in their line goes too."""
+        self._refused += refused
+        if refused or request == self._asked:
+            self._drop_held()
 
     def lost(self) -> None:
         """The connection is gone, and with it what was asked."""
-        self._asked, self._held = 0, b""
+        self._drop_held()
+        self._elsewhere = False
         self._commands.clear()
 
+    def _drop_held(self) -> None:
+        if dropped := self._refused + self._held:
+            self._unsent.dropped(dropped, self._clock())
+        self._forget_held()
+
+    def _type_held(self) -> None:
+        """We have the turn: what waited for it goes, in the order in which it was typed."""
+        if self._overflowed:
+            self._drop_held()
+            self._say(_LINE_DROPPED, NEWS_S)
+            return
+        held = self._refused + self._held
+        self._forget_held()
+        if held:
+            self._type_again(held)
+
+    def _forget_held(self) -> None:
+        self._asked, self._probing, self._overflowed = 0, False, False
+        self._refused = self._held = b""
+
     def _answered(self, shown: turn_messages.TurnShown) -> None:
-        if shown.id == self._asked:
-            held, self._asked, self._held = self._held, 0, b""
-            if shown.yours:
-                self._type_again(held)
-            else:
-                self._say(
-                    f"{turn_line(shown.turn)}; you are waiting, your keys are not sent. "
-                    "C-\\ s seizes it",
-                    NEWS_S,
-                )
+        self._elsewhere = bool(shown.turn.holder) and not shown.yours
+        if shown.id == self._asked and shown.yours:
+            self._type_held()
+        elif shown.id == self._asked:
+            self._drop_held()
+            self._say(
+                f"{turn_line(shown.turn)}; you are waiting, your keys are not sent. "
+                f"{self._prefix} s seizes it",
+                NEWS_S,
+            )
         elif shown.id in self._commands:
             self._commands.discard(shown.id)
             self._say(_GAINED if shown.yours else turn_line(shown.turn), NEWS_S)
 
     def _on_turn_event(self, event: turn_messages.TurnMessage) -> None:
+        self._elsewhere = bool(event.turn.holder) and not event.yours
+        if self._probing and event.yours:
+            self._type_held()
         who = sanitize(event.actor)
         if event.step == "request" and event.yours and event.turn.queue:
             asks = event.turn.queue[-1]
             words = f": {sanitize(asks.message)}" if asks.message else ""
-            self._say(f"{sanitize(asks.name)} asks for the turn{words}; C-\\ g grants it", NEWS_S)
+            grants = f"{self._prefix} g grants it"
+            self._say(f"{sanitize(asks.name)} asks for the turn{words}; {grants}", NEWS_S)
         elif event.yours and event.step != "request":
             self._gained, self._since = _GAINED, ""
             self._say_gained()
@@ -179,12 +250,12 @@ def handoff_line(handoff: Handoff) -> str:
     return f"{when}: {'; '.join(parts)} (`hold catchup` has the details)"
 
 
-def _receipt_text(receipt: Receipt) -> str:
+def _receipt_text(receipt: Receipt, prefix: str) -> str:
     before = f" from {sanitize(receipt.before)}" if receipt.before else ""
     before += "; NOT recorded" if receipt.unrecorded else ""
     if not receipt.scope:
         return f"{_GAINED}{before}"
     if receipt.frozen:
         frozen = f"{receipt.tasks} tasks frozen in {receipt.seconds * 1000:.0f} ms"
-        return f"{_GAINED}{before}; {frozen}; C-\\ u resumes"
+        return f"{_GAINED}{before}; {frozen}; {prefix} u resumes"
     return f"{_GAINED}{before}; NOT frozen: {len(receipt.running)} processes still run"

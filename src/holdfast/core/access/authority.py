@@ -156,10 +156,17 @@ class Authority:
         raise refusal
 
     def charge(
-        self, actor: ActorId, session: SessionId, limits: Limits, size: int, now: float
+        self,
+        actor: ActorId,
+        session: SessionId,
+        labels: Collection[str],
+        size: int,
+        now: float,
     ) -> None:
-        """Count one input of `size` bytes against the rates of an allowance."""
-        self._rates.charge(actor, session, limits, size, now)
+        """Count one input of `size` bytes against the actor's rates, or refuse it."""
+        limits = self.allowance(actor, session, labels, now).limits
+        if limits is not None:
+            self._rates.charge(actor, session, limits, size, now)
 
     def name(self, actor: str) -> str:
         """What people call this actor."""
@@ -190,6 +197,8 @@ class Authority:
         envelope = envelope.checked()
         self._known(envelope.actor)
         self._may_grant(envelope, now, live)
+        if not self._book.is_narrowed_by(envelope, live):
+            self._check_room(self._book.with_(envelope))
         self._commit(self._book.with_(envelope), envelope.actor, live)
         self._dead.discard((envelope.actor, envelope.scope))
 
@@ -326,6 +335,15 @@ class Authority:
                     f"{grantor.name} cannot grant more than its own {most:g} {what} a second"
                 )
 
+    @staticmethod
+    def _check_room(book: EnvelopeBook) -> None:
+        """Only for giving: a full book keeps nobody from taking rights away."""
+        if len(book) > ENVELOPES_MAX:
+            raise LimitReached(
+                f"already {ENVELOPES_MAX} envelopes are kept here",
+                hint="`hold revoke ACTOR --all` leaves one of all that an actor has",
+            )
+
     def _commit(
         self,
         book: EnvelopeBook,
@@ -335,8 +353,6 @@ class Authority:
     ) -> None:
         """Make the change, unless a session would lose its last admin by it."""
         actors = self._actors if actors is None else actors
-        if len(book) > ENVELOPES_MAX:
-            raise LimitReached(f"already {ENVELOPES_MAX} envelopes are kept here")
         for each in live:
             if (
                 _is_admin(self._book, self._actors.get(changed), each)

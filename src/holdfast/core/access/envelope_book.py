@@ -94,6 +94,14 @@ class EnvelopeBook:
             return labelled
         return [held["all"]] if "all" in held else []
 
+    def is_narrowed_by(self, envelope: Envelope, live: Collection[Live]) -> bool:
+        """Whether with this envelope its actor could do nothing that it cannot do now, in no
+        session."""
+        if not envelope.rights:
+            return True
+        now = self.throughout(envelope.actor, envelope.scope, live)
+        return bool(now) and intersect((*now, envelope)) == intersect((envelope,))
+
     def throughout(self, actor: ActorId, scope: Scope, live: Collection[Live]) -> list[Envelope]:
         """Envelopes whose intersection this actor has in *every* session of a scope, also those to
         come; none when somewhere in it the actor may have nothing."""

@@ -157,8 +157,10 @@ def check_others(
     others: Sequence[ActorId],
     session: Live | None,
     now: float,
+    size: int | None = None,
 ) -> None:
-    """Each of the others may do it too, in that session, or everywhere."""
+    """Each of the others may do it too, in that session, or everywhere. `size` of an input counts
+    against the rates of each."""
     uid = acting.uid if session is None else session[2]
     for each in others:
         try:
@@ -171,6 +173,8 @@ def check_others(
             else:
                 for right in (Right.OBSERVE, *rights):
                     authority.check(each, right, session[0], session[1], now)
+                if size is not None:
+                    authority.charge(each, session[0], session[1], size, now)
         except NotPermitted as refusal:
             raise from_inside(tag, refusal) from refusal
 

@@ -7,7 +7,7 @@ what is used is passed in.
 
 from __future__ import annotations
 
-from holdfast.model.errors import LimitReached
+from holdfast.model.errors import LimitReached, StorageFailed
 from holdfast.model.limits import (
     OPERATORS_KEPT,
     OPERATORS_MAX,
@@ -65,6 +65,17 @@ class UserQuotas(Record):
                 f"{self.disk_bytes}",
                 hint="ask the host's user to remove ended ones; `user_disk_bytes` in config.toml "
                 "sets the limit",
+            )
+
+    def check_journal(self, disk_bytes: int, wanted: int) -> None:
+        """Raise unless a running session may take so much more, with what all of its user's
+        sessions use. Like a full disk: input is refused, and nobody is kept from stopping it."""
+        if disk_bytes + wanted > self.disk_bytes:
+            raise StorageFailed(
+                f"the sessions of this session's unix user use {disk_bytes} bytes of disk, and "
+                f"their quota is {self.disk_bytes}",
+                hint="ask the host's user for `hold prune`; `user_disk_bytes` in its config.toml "
+                "sets the quota",
             )
 
 

@@ -26,6 +26,7 @@ from holdfast.model.actor import Actor
 from holdfast.model.errors import Unsupported
 from holdfast.model.inside import Inside
 from holdfast.wire.messages import session as m
+from holdfast.wire.messages.forward import Forward
 from holdfast.wire.messages.turn import Seize
 from holdfast.wire.request_classes import may_name_by_prefix
 
@@ -165,7 +166,14 @@ class RequestTable:
         )
         session = None if found is None else self._sessions.as_judged(found)
         inside_rules.check_others(
-            tag, rights, self._authority, operator.actor, others, session, now()
+            tag,
+            rights,
+            self._authority,
+            operator.actor,
+            others,
+            session,
+            now(),
+            _input_size(request),
         )
 
     def _session(self, scope: About, actor: Actor, request: Any) -> object:
@@ -178,3 +186,19 @@ class RequestTable:
         )
         find = self._sessions.find_running if scope is About.LIVE else self._sessions.find
         return find(actor, request.session, by_prefix=by_prefix)
+
+
+def _input_size(request: m.Request) -> int | None:
+    """Bytes that it types, as far as it says; None when it is no input."""
+    match request:
+        case m.Input():
+            return len(request.data)
+        case m.Submit():
+            return len(request.text.encode())
+        case m.Exec():
+            return len(request.command.encode())
+        case m.Keys():
+            return len(request.keys)
+        case Forward():
+            return 0
+    return None

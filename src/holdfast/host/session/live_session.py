@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-import signal
 import time
 from collections.abc import Coroutine
 from functools import partial
@@ -136,6 +135,7 @@ class LiveSession:
         master, report_fifo = self.fds.master, self.fds.bell
         name, directory = daemon.actors.name, daemon.store.directory(spec.id)
         self.view = View(ring, parcel.size, daemon.make_screen)
+        writer.growth = partial(daemon.usage.disk_growth, spec.uid)
         self.journal = SessionRecord(spec.id, lambda: self.spec.epoch, ring, writer, self.spawn)
         self.watching = StateWatch(self.state, partial(daemon.operators.state_changed, self))
         changed = self.watching.look_soon
@@ -304,8 +304,6 @@ class LiveSession:
             case do.SendSignal(signal=number):
                 self.journal.record(actor, entries.Signalled(number))
                 signals.signal_foreground(self.fds.master, number)
-            case do.Repaint():
-                signals.signal_foreground(self.fds.master, signal.SIGWINCH)
             case do.SetBlindOutput(blind=blind):
                 self.output.set_blind(blind)
                 self.keeper.output(DROP_OUTPUT if blind else KEEP_OUTPUT)

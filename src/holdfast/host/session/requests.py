@@ -195,7 +195,6 @@ class SessionRequests:
         else:
             channel = ViewChannel(live, attach.channel, attach.since, scrollback=attach.scrollback)
         offset = channel.cursor if channel.cursor >= 0 else live.ring.head
-        came_back = attach.size == live.size and not live.core.attachments.seats_of(who)
         actor = operator.actor.id
         seat = Seat(who, attach.channel, attach.observe, attach.raw, actor, time.time())
         # First: it may be refused, and the screen sent below must be one of this size.
@@ -207,10 +206,6 @@ class SessionRequests:
         self._audience.open_channel(operator, channel)
         if live.core.attachments.answerer == seat:
             operator.event(m.Answering(attach.channel, True))
-        if came_back and not attach.observe and live.view.mode(ALTERNATE_SCREEN):
-            # A full-screen program paints again. Not at other times: less drops a half-typed
-            # search when it gets SIGWINCH.
-            live.handle(ev.RepaintAsked(actor, now()))
         operator.pump()
 
     def _attach_stored(

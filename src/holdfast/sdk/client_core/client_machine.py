@@ -7,7 +7,14 @@ InputUnknown; an input is never guessed to be done and never typed twice.
 
 from __future__ import annotations
 
-from holdfast.model.errors import HoldfastError, HostDown, HostLost, InputUnknown
+from holdfast.model.errors import (
+    HoldfastError,
+    HostDown,
+    HostLost,
+    InputUnknown,
+    SessionHalted,
+    TurnHeld,
+)
 from holdfast.sdk.client_core.retry_policy import (
     INPUT_ATTEMPTS,
     NOT_DELIVERED,
@@ -34,6 +41,10 @@ if TYPE_CHECKING:
 
         def now(self) -> float: ...
         async def sleep(self, seconds: float) -> None: ...
+
+
+# A host refuses an input with these only after it has seen that its number is new.
+_REFUSED_AS_NEW = (TurnHeld, SessionHalted)
 
 
 class Reader:
@@ -120,6 +131,14 @@ async def offer(io: ClientIo, request: m.Submit | m.Keys | m.Input) -> m.Accepte
             if lost is None:
                 raise
             await io.sleep(RELAY_RETRY_S)
+        except _REFUSED_AS_NEW:
+            raise
+        except HoldfastError as error:
+            if lost is None:
+                raise
+            # The session has ended meanwhile, or rights or the disk are gone: that refuses the
+            # repeat, and says nothing of the first one.
+            raise input_unknown(error) from error
         else:
             if answer.repeated and lost is None:
                 raise input_unknown()  # somebody else has used its number: never call it done
@@ -127,8 +146,10 @@ async def offer(io: ClientIo, request: m.Submit | m.Keys | m.Input) -> m.Accepte
     raise input_unknown() from lost
 
 
-def input_unknown() -> InputUnknown:
+def input_unknown(since: HoldfastError | None = None) -> InputUnknown:
+    """`since`: what the host answered when it was asked again."""
+    unknown = "the host was lost before it said whether it took the input"
     return InputUnknown(
-        "the host was lost before it said whether it took the input",
+        f"{unknown}; now {since.message}" if since is not None else unknown,
         hint="look at the screen before you type it again",
     )

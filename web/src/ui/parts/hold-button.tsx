@@ -4,6 +4,7 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
 import type { ComponentChildren } from 'preact'
 import { IDLE, progress, step, type Press, type PressEvent } from './hold-press'
+import { toast } from './toast'
 
 interface Props {
   readonly onHeld: () => void
@@ -22,6 +23,7 @@ export function HoldButton({ onHeld, children, label, testid, class: extra = '',
   const feed = (event: PressEvent): void => {
     const at = performance.now()
     const { press: next, fire } = step(press.current, event, at)
+    if (event === 'up' && press.current.phase === 'pressing') toast(`${label}: press and hold for a second`)
     press.current = next
     setShown(progress(next, at))
     cancelAnimationFrame(frame.current)

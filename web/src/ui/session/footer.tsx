@@ -3,6 +3,7 @@
 import { useEffect } from 'preact/hooks'
 import { useSignal } from '@preact/signals'
 import { Icon } from '../parts/icon'
+import { touch } from '../parts/viewport'
 import type { SessionController } from './session-controller'
 import { DelayedCount } from './delayed-count'
 
@@ -26,6 +27,7 @@ export function Footer({ controller }: { controller: SessionController }) {
       {rtt !== null && <span title="Round-trip time to the host">{Math.round(rtt)} ms</span>}
       <OnTheWay controller={controller} />
       <span class="grow" />
+      {!touch.value && <span class="wide-only">Ctrl+Shift+↓ leaves the terminal</span>}
       <LensButtons controller={controller} />
     </footer>
   )

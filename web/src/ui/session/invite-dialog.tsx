@@ -138,6 +138,11 @@ function Made({ made }: { made: InviteMade }) {
         <button class="button" type="button" onClick={() => void copyLink()}>
           <Icon name="copy" /> Copy
         </button>
+        {'share' in navigator && (
+          <button class="button" type="button" onClick={() => void share(made.link)}>
+            Share…
+          </button>
+        )}
       </div>
       <p class="faint">
         Anyone who has the link can use it, so send it over a channel you trust. It works once, within{' '}
@@ -145,4 +150,12 @@ function Made({ made }: { made: InviteMade }) {
       </p>
     </div>
   )
+}
+
+async function share(url: string): Promise<void> {
+  try {
+    await navigator.share({ url })
+  } catch {
+    // Closed without a choice: the link is still here.
+  }
 }

@@ -33,8 +33,8 @@ export function KeyBar({ controller }: { controller: SessionController }) {
       <button data-testid="key-ctrl" aria-pressed={held.ctrl} onClick={() => controller.hold('ctrl')}>
         Ctrl
       </button>
-      <button data-testid="key-alt" aria-pressed={held.alt} onClick={() => controller.hold('alt')}>
-        Alt
+      <button data-testid="key-ctrl-c" aria-label="Control C" onClick={() => controller.typed('\x03')}>
+        ^C
       </button>
       {KEYS.map(([key, face, testid, label]) => (
         <button
@@ -47,8 +47,8 @@ export function KeyBar({ controller }: { controller: SessionController }) {
           {face}
         </button>
       ))}
-      <button data-testid="key-ctrl-c" aria-label="Control C" onClick={() => controller.typed('\x03')}>
-        ^C
+      <button data-testid="key-alt" aria-pressed={held.alt} onClick={() => controller.hold('alt')}>
+        Alt
       </button>
       <button data-testid="key-paste" onClick={() => void pasteClipboard(controller)}>
         Paste

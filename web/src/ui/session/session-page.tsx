@@ -7,7 +7,7 @@ import { useHold } from '../context'
 import { ErrorPage } from '../pages/error-page'
 import { now } from '../parts/clock'
 import { ToastPlace } from '../parts/toast'
-import { narrow } from '../parts/viewport'
+import { narrow, touch } from '../parts/viewport'
 import { type Hue, hueOf } from '../text/actor-colour'
 import { age } from '../text/durations'
 import { sanitize } from '../text/sanitize'
@@ -45,7 +45,7 @@ function Opened({ hold, machine, session }: { hold: Hold; machine: Machine; sess
   const controller = useMemo(() => {
     const watchOnly = machine.rights.length > 0 && !machine.rights.includes('input')
     const opened = new SessionController(hold.open(machine.key, session, { observe: watchOnly }))
-    opened.panel.value = !narrow.value
+    opened.panel.value = !narrow.value && !touch.value
     return opened
   }, [])
   useEffect(() => () => controller.close(), [controller])
@@ -122,7 +122,7 @@ function Live({
             </div>
           </div>
           {(link.at !== 'ended' || controller.ready.value) && <Footer controller={controller} />}
-          {narrow.value && link.at !== 'ended' && <KeyBar controller={controller} />}
+          {touch.value && link.at !== 'ended' && <KeyBar controller={controller} />}
         </main>
         {controller.panel.value && <Panel controller={controller} />}
       </div>

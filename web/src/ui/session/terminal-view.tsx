@@ -36,7 +36,7 @@ export function TerminalView({ controller }: { controller: SessionController }) 
         class="pane"
         data-testid="terminal"
         role="region"
-        aria-label="Terminal. Control, Shift and Enter leave it."
+        aria-label="Terminal. Control, Shift and Down leave it."
       >
         <div ref={stage} class="stage" />
       </div>
@@ -140,7 +140,9 @@ function appKey(controller: SessionController, event: KeyboardEvent): boolean {
     const selected = controller.screen?.term.getSelection()
     if (selected) void navigator.clipboard?.writeText(selected)
   } else if (key === 'f') controller.finding.value = true
-  else if (key === 'enter') document.querySelector<HTMLElement>('.turn-bar button')?.focus()
+  else if (key === 'enter' || key === 'arrowup')
+    document.querySelector<HTMLElement>('.turn-bar button')?.focus()
+  else if (key === 'arrowdown') document.querySelector<HTMLElement>('.foot button')?.focus()
   else return key !== 'v' // the browser makes a paste event of that one
   event.preventDefault()
   return false

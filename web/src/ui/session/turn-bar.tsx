@@ -77,7 +77,7 @@ export function TurnBar({ controller, machine }: { controller: SessionController
               aria-label="Halt"
               onClick={() => void controller.halt()}
             >
-              <Icon name="halt" /> <span class="wide-only">Halt</span>
+              <Icon name="halt" /> Halt
             </button>
           )}
           {may('halt') && halted && link !== 'fenced' && (

@@ -1,0 +1,40 @@
+"""The client's own commands among the keys that are typed."""
+
+from __future__ import annotations
+
+import pytest
+
+from holdfast.cli.attach.prefix_keys import PREFIX, PrefixCommand, PrefixKeys, chosen, key_name
+from holdfast.model.errors import InvalidArgument
+
+_UNKNOWN = [PrefixCommand.HELP, PrefixCommand.UNKNOWN]
+
+
+@pytest.mark.parametrize(
+    "key", (b"c", b"\x1c", b"\x0e", b"\x1b[A", b"\x1b[1;5D", b"\x1bOP", b"\x1bx", "é".encode())
+)
+def test_an_unknown_key_after_the_prefix_is_dropped_whole(key: bytes) -> None:
+    assert PrefixKeys().take(b"a\x1c" + key + b"b") == (b"ab", _UNKNOWN)
+
+
+def test_a_backslash_after_the_prefix_types_the_prefix() -> None:
+    assert PrefixKeys().take(b"\x1c\\")[0] == b"\x1c"
+    assert PrefixKeys(0x01).take(b"\x01\\")[0] == b"\x01"
+
+
+def test_another_prefix_leaves_the_usual_one_to_the_program() -> None:
+    keys = PrefixKeys(0x01)
+    assert keys.take(b"\x1c\x01d") == (b"\x1c", [PrefixCommand.HELP, PrefixCommand.DETACH])
+
+
+def test_the_prefix_is_chosen_by_option_then_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert chosen(None) == PREFIX and key_name(PREFIX) == "C-\\"
+    monkeypatch.setenv("HOLDFAST_PREFIX", "C-a")
+    assert chosen(None) == 0x01 and key_name(0x01) == "C-a"
+    assert chosen("^]") == 0x1D and key_name(0x1D) == "C-]"
+
+
+@pytest.mark.parametrize("word", ("a", "C-m", "C-i", "C-j", "C-", "C-ab", "M-a", "C-1"))
+def test_a_key_that_is_no_control_key_or_an_enter_is_refused_as_prefix(word: str) -> None:
+    with pytest.raises(InvalidArgument):
+        chosen(word)
