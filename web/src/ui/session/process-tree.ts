@@ -6,8 +6,13 @@ export interface ProcessRow {
   readonly process: Process
   readonly depth: number
   readonly ports: readonly string[] // `3000`, `127.0.0.1:8080`
-  readonly text: string
+  readonly program: string // without its directory
+  readonly args: string
+  readonly text: string // the whole command line
 }
+
+const INIT = 'hold-init' // the parent of a session's main process: nothing that anybody started
+const OUR_SCRIPT = /\/holdfast\/shells\/(bash\.sh|fish\.fish)'?$/ // by which a shell reports its commands
 
 export function processRows(graph: Graph): ProcessRow[] {
   const known = new Set(graph.processes.map((one) => one.pid))
@@ -20,8 +25,9 @@ export function processRows(graph: Graph): ProcessRow[] {
   }
   const rows: ProcessRow[] = []
   const walk = (process: Process, depth: number): void => {
-    rows.push({ process, depth, ports: portsOf(process), text: commandText(process) })
-    for (const child of (children.get(process.pid) ?? []).sort(byStart)) walk(child, depth + 1)
+    const ours = process.pid === graph.root && process.name === INIT
+    if (!ours) rows.push({ process, depth, ports: portsOf(process), ...commandOf(process) })
+    for (const child of (children.get(process.pid) ?? []).sort(byStart)) walk(child, ours ? depth : depth + 1)
   }
   for (const top of tops.sort(
     (one, other) => Number(other.pid === graph.root) - Number(one.pid === graph.root),
@@ -52,8 +58,13 @@ export function portNumber(port: string): number {
   return Number(port.slice(port.lastIndexOf(':') + 1))
 }
 
-function commandText(process: Process): string {
-  return process.argv.length > 0 ? process.argv.join(' ') : `[${process.name}]`
+function commandOf({ argv, name }: Process): Pick<ProcessRow, 'program' | 'args' | 'text'> {
+  if (argv.length === 0) return { program: `[${name}]`, args: '', text: `[${name}]` }
+  const [first = '', ...rest] = argv.filter(
+    (word, at) => at === 0 || (!OUR_SCRIPT.test(word) && !OUR_SCRIPT.test(argv[at + 1] ?? '')),
+  )
+  const args = rest.join(' ')
+  return { program: first.slice(first.lastIndexOf('/') + 1), args, text: `${first} ${args}`.trim() }
 }
 
 const DOES: Record<string, string> = {
