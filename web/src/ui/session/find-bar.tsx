@@ -1,6 +1,6 @@
 // Search in the scrollback that this page has, with the number of matches.
 
-import { useEffect, useRef } from 'preact/hooks'
+import { useLayoutEffect, useRef } from 'preact/hooks'
 import { useSignal } from '@preact/signals'
 import { Icon } from '../parts/icon'
 import type { SessionController } from './session-controller'
@@ -21,7 +21,8 @@ interface Matches {
 export function FindBar({ controller }: { controller: SessionController }) {
   const field = useRef<HTMLInputElement>(null)
   const matches = useSignal<Matches | null>(null)
-  useEffect(() => {
+  // Before anybody can type into it: the first result counts too.
+  useLayoutEffect(() => {
     field.current?.focus()
     const listening = controller.screen?.search.onDidChangeResults(({ resultIndex, resultCount }) => {
       matches.value = { at: resultIndex, count: resultCount }

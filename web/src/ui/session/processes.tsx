@@ -40,7 +40,7 @@ export function Processes({ controller }: { controller: SessionController }) {
     }
   }, [controller])
   if (!graph.value) return <p class="no-rows">{trouble.value ? sanitize(trouble.value) : 'Loading…'}</p>
-  const rows = processRows(graph.value)
+  const rows = processRows(graph.value, controller.handle.info.value?.argv)
   const ports = rows.flatMap((row) => row.ports.map((port) => ({ port, row })))
   return (
     <div class={trouble.value ? 'is-stale' : ''}>
