@@ -357,6 +357,32 @@ def test_what_is_said_for_a_moment_lies_over_nothing_that_is_pressed_or_read_wit
         visitor.shot("moment")
 
 
+def test_find_counts_its_matches_and_processes_are_the_programs_of_the_session(
+    box: Faraway, visit: Visit
+) -> None:
+    box.host.shell("findable")
+    visitor = visit("finding")
+    visitor.open("findable")
+    visitor.enter("for n in 1 2 3; do echo needle~$n; done; sleep 300")
+    visitor.until_shown("needle~3")
+    visitor.press("Control+Shift+F")
+    visitor.at("find").fill("needle~1")
+    count = visitor.at("find-count")
+    visitor.until("it is not counted", lambda: count.inner_text() == "1 of 1")
+    visitor.at("find").fill("needle~")
+    visitor.until("nor are these", lambda: count.inner_text() == "2 of 4")
+    visitor.page.get_by_label("Previous match").click()
+    visitor.until("which one", lambda: count.inner_text() == "1 of 4")
+    visitor.at("tab-processes").click()
+    rows = visitor.at("process-row")
+    visitor.until("its program", lambda: rows.count() == 2)
+    shown = [rows.nth(at).locator(".process-text").inner_text() for at in range(2)]
+    assert shown == ["bash --norc", "sleep 300"]
+    visitor.shot("found")
+    visitor.at("find").fill("no-such-text")
+    visitor.until("not there", lambda: count.inner_text() == "not found")
+
+
 def test_a_key_typed_while_looking_back_leads_to_where_it_is_echoed(
     box: Faraway, visit: Visit
 ) -> None:

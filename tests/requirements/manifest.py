@@ -1112,6 +1112,10 @@ REQUIREMENTS: tuple[Requirement, ...] = (
                 "faults/test_adversary_inodes",
                 "test_without_inodes_the_living_work_halt_and_end_and_new_sessions_are_refused",
             ),
+            *_in(
+                "e2e/test_web_states",
+                "test_a_killed_session_is_said_to_be_killed_at_once_after_a_reload",
+            ),
         ),
         files=(
             "native/hold_keeper.c",
@@ -1360,6 +1364,10 @@ REQUIREMENTS: tuple[Requirement, ...] = (
             *_in(
                 "process/test_sdk",
                 "test_two_handles_on_a_session_count_together_and_lose_nothing",
+            ),
+            *_in(
+                "e2e/test_web_states",
+                "test_a_killed_session_is_said_to_be_killed_at_once_after_a_reload",
             ),
         ),
         files=(

@@ -3,6 +3,7 @@
 
 import { signal } from '@preact/signals-core'
 import { beforeEach, expect, test, vi } from 'vitest'
+import type { Unreached } from '../src/hold/api'
 import type { AttachOptions } from '../src/hold/attachment'
 import type { EpochStore } from '../src/hold/epoch-store'
 import type { MachineLink } from '../src/hold/machine-link'
@@ -76,14 +77,17 @@ beforeEach(() => {
   StandIn.made = []
 })
 
-function opened() {
+type Report = { link: string; why: string; unreached: Unreached | null; trouble: null }
+
+function opened(ask: (tag: string) => Promise<unknown> = () => new Promise(() => undefined), named = ID) {
   const rights = (names: string[]) => [{ scope: { kind: 'all', name: '' }, rights: names, expires_at: null }]
   const envelopes = signal(rights(['observe', 'input']) as unknown as Envelope[])
+  const report = signal<Report>({ link: 'online', why: '', unreached: null, trouble: null })
   const link = {
     key: new Uint8Array(32),
     keys: { signer: { public: new Uint8Array(32) } },
     sessions: { find: () => null, shown: () => undefined },
-    report: signal({ link: 'online', why: '', trouble: null }),
+    report,
     actors: signal([]),
     me: signal(null),
     envelopes,
@@ -92,11 +96,11 @@ function opened() {
     closeIfSilent: () => undefined,
     checkShutOut: () => undefined,
     refreshActors: async () => undefined,
-    ask: () => new Promise(() => undefined),
+    ask,
   } as unknown as MachineLink
-  const view = new OpenSession(link, {} as EpochStore, ID, {})
+  const view = new OpenSession(link, {} as EpochStore, named, {})
   const may = (...names: string[]) => (envelopes.value = rights(names) as unknown as Envelope[])
-  return { view, may }
+  return { view, may, report }
 }
 
 /** The next attachment, when it is asked for; `count` were made by then. */
@@ -179,5 +183,40 @@ test('keys are sent again after a loss, a secret is not, and that is said', asyn
   expect(second.sent.map(({ seq }) => seq)).toEqual([1])
   expect(await secret).toBe('input_unknown')
   expect(notices).toEqual(['input_unknown'])
+  view.close()
+})
+
+test('what is over is said to be, and how it ended, although no way to it can be made', async () => {
+  const ending = { code: null, signal: 9, lost: null, cause: null, successor: '' }
+  const info = session('x', { id: ID, state: 'ended', ending })
+  for (const named of [ID, 'x']) {
+    const { view } = opened(async () => ({ info }), named)
+    await vi.waitFor(() => expect(view.link.value).toEqual({ at: 'ended', ending }))
+    expect(view.info.value?.ending).toEqual(ending)
+  }
+})
+
+test('what ended while this page was cut off is not said to be running', async () => {
+  let state = 'prompt'
+  const ask = async () => ({ info: session('x', { id: ID, state: state as 'prompt' }) })
+  const { view } = opened(ask)
+  const first = await attaching(1)
+  first.answer({ input_seq: 0 })
+  await online(view)
+  state = 'ended'
+  first.lost()
+  await vi.waitFor(() => expect(view.link.value.at).toBe('ended'))
+})
+
+test('a machine that does not answer while the page opens is said to be silent', async () => {
+  const { view, report } = opened(undefined, 'x')
+  await Promise.resolve()
+  report.value = {
+    link: 'offline',
+    why: 'the host did not answer in time',
+    unreached: 'silent',
+    trouble: null,
+  }
+  expect(view.link.value).toMatchObject({ at: 'offline', unreached: 'silent' })
   view.close()
 })

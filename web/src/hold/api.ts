@@ -27,6 +27,9 @@ export type { JournalEntry } from '../wire/journal'
 /** The state of the connection to a relay, or through it to a machine. */
 export type Link = 'connecting' | 'online' | 'offline'
 
+/** Why a machine is not reached: no relay is; the relay says that it is not connected; it is connected and does not answer. */
+export type Unreached = 'relay' | 'down' | 'silent'
+
 /** The part of an error that can be shown; a HoldError of wire/errors.ts has it. */
 export interface Trouble {
   code: string // of docs/errors.md, or one of the page's own: see there
@@ -42,6 +45,7 @@ export interface Machine {
   relays: string[] // where it can be reached, as URLs
   link: Link
   why: string // for people, when it is not online: what was tried last and what came of it
+  unreached: Unreached | null // null while it is online, or not tried yet
   trouble: Trouble | null // something that does not pass by itself: revoked, expired, ...
   actor: string // what this device is called there
   actorId: string
@@ -125,7 +129,14 @@ export interface OpenOptions {
 export type LinkState =
   | { at: 'connecting'; why: string; since: number } // first time
   | { at: 'online' }
-  | { at: 'offline'; why: string; since: number; retryAt: number | null; trouble: Trouble | null } // and trying again
+  | {
+      at: 'offline' // and trying again
+      why: string
+      unreached: Unreached
+      since: number
+      retryAt: number | null
+      trouble: Trouble | null
+    }
   | { at: 'fenced'; trouble: Trouble } // the host lost the session's lease; tried again at times
   | { at: 'ended'; ending: Ending | null }
   | { at: 'refused'; trouble: Trouble } // revoked, expired, not permitted, no such session

@@ -2,7 +2,7 @@
 // Reconnects after every temporary loss. Channels of sessions (session-view.ts) share its connection to the relay.
 
 import { computed, signal, type ReadonlySignal } from '@preact/signals-core'
-import type { Actor, Link, Trouble } from './api'
+import type { Actor, Link, Trouble, Unreached } from './api'
 import { hex, unhex } from '../wire/bytes'
 import { asHoldError, type Code, HoldError } from '../wire/errors'
 import { EpochFloor } from '../wire/epoch-floor'
@@ -43,11 +43,18 @@ const OUT = new Set<Code>(['actor_revoked', 'grant_invalid', 'grant_expired', 'g
 interface LinkReport {
   link: Link
   why: string
+  unreached: Unreached | null
   trouble: Trouble | null
 }
 
+/** What an error of a connection says about where it ends. */
+export function unreachedBy({ code }: HoldError): Unreached {
+  if (code === 'relay_unreachable') return 'relay'
+  return code === 'host_down' || code === 'no_such_session' ? 'down' : 'silent'
+}
+
 export class MachineLink {
-  readonly report = signal<LinkReport>({ link: 'connecting', why: '', trouble: null })
+  readonly report = signal<LinkReport>({ link: 'connecting', why: '', unreached: null, trouble: null })
   readonly actors = signal<Actor[]>([])
   readonly me = signal<Actor | null>(null)
   readonly envelopes = signal<Envelope[] | null>(null) // null until loaded
@@ -57,6 +64,7 @@ export class MachineLink {
   readonly grant: ReadonlySignal<Grant>
   private readonly kept
   private relay: RelayLink | null = null
+  private dropped: RelayLink | null = null
   private waiting: ((relay: RelayLink) => void)[] = []
   private host: HostConnection | null = null
   private readonly pauses = { relay: new Pause(), host: new Pause() }
@@ -93,7 +101,13 @@ export class MachineLink {
 
   /** A channel broke: if this connection is silent as well, it is dead. */
   closeIfSilent(relay: RelayLink): void {
-    if (now() - relay.lastReceivedAt > SILENT_S) relay.close()
+    if (now() - relay.lastReceivedAt > SILENT_S) this.drop(relay)
+  }
+
+  /** To find out whether relay or host is silent: not a loss that is reported. */
+  private drop(relay: RelayLink): void {
+    this.dropped = relay
+    relay.close()
   }
 
   /** Something about the host, or about a session that need not be attached. */
@@ -124,7 +138,7 @@ export class MachineLink {
     const before = relay.lastReceivedAt
     this.host?.send('list', { ended: true, lost: true })
     await new Promise((resolve) => setTimeout(resolve, PROBE_S * 1000))
-    if (relay.lastReceivedAt === before) relay.close()
+    if (relay.lastReceivedAt === before) this.drop(relay)
   }
 
   close(): void {
@@ -151,7 +165,7 @@ export class MachineLink {
         for (const resolve of waiting) resolve(relay)
         const why = await lost
         this.relay = null
-        this.down(why)
+        if (this.dropped !== relay) this.down(why)
       } catch (error) {
         this.down(asHoldError(error))
       }
@@ -217,7 +231,7 @@ export class MachineLink {
     }
     this.host = host
     backoff.reset()
-    this.report.value = { link: 'online', why: '', trouble: null }
+    this.report.value = { link: 'online', why: '', unreached: null, trouble: null }
     return ended
   }
 
@@ -259,6 +273,11 @@ export class MachineLink {
   private down(error: HoldError): void {
     if (this.closed) return
     const trouble = LASTING.has(error.code) ? error : null
-    this.report.value = { link: 'offline', why: error.message, trouble: trouble ?? this.report.value.trouble }
+    this.report.value = {
+      link: 'offline',
+      why: error.message,
+      unreached: unreachedBy(error),
+      trouble: trouble ?? this.report.value.trouble,
+    }
   }
 }

@@ -3,7 +3,16 @@
 // the requests in open-session.ts.
 
 import { signal, type Signal } from '@preact/signals-core'
-import type { Ending, LinkState, OpenOptions, OutputListener, Size, Trouble } from './api'
+import type {
+  Ending,
+  LinkState,
+  OpenOptions,
+  OutputListener,
+  SessionInfo,
+  Size,
+  Trouble,
+  Unreached,
+} from './api'
 import { hex } from '../wire/bytes'
 import { asHoldError, HoldError } from '../wire/errors'
 import { isSessionId } from '../wire/ids'
@@ -16,7 +25,7 @@ import { OutputDelivery } from './output-delivery'
 import { random } from './device-keys'
 import type { EpochStore } from './epoch-store'
 import { UnackedInputs, type InputTag, type Offer } from './unacked-inputs'
-import { LASTING, type MachineLink } from './machine-link'
+import { LASTING, type MachineLink, unreachedBy } from './machine-link'
 import { moment, now } from './task-queue'
 import { InputRightsRetry } from './input-rights-retry'
 import { SessionFacts } from './session-facts'
@@ -60,6 +69,8 @@ export class SessionView extends SessionFacts {
   private looking: ReturnType<typeof setTimeout> | undefined
   private since = Date.now() / 1000
   private done = false
+  private checking = false
+  private unreport = (): void => undefined
 
   constructor(
     link: MachineLink,
@@ -75,6 +86,12 @@ export class SessionView extends SessionFacts {
     const known = link.sessions.find(session)
     this.info.value = known
     this.id = known?.id ?? (isSessionId(session) ? session : null)
+    if (known && this.finishIfOver(known)) return
+    this.unreport = link.report.subscribe(({ link, why, unreached, trouble }) => {
+      const { at } = this.link.peek()
+      const waits = at === 'connecting' || at === 'offline'
+      if (link === 'offline' && waits) this.away(why, unreached ?? 'silent', trouble, null)
+    })
     void this.live()
   }
 
@@ -158,11 +175,7 @@ export class SessionView extends SessionFacts {
   private async live(): Promise<void> {
     const backoff = new Backoff()
     while (!this.done) {
-      const stop = this.machineLink.report.subscribe(({ link, why, trouble }) => {
-        if (link === 'offline' && this.link.peek().at !== 'fenced') this.away(why, trouble, null)
-      })
       const relay = await this.machineLink.throughRelay()
-      stop()
       if (this.done) return
       let error: HoldError
       try {
@@ -181,7 +194,9 @@ export class SessionView extends SessionFacts {
 
   /** Attached until the connection is lost; returns the reason. */
   private async attached(relay: Awaited<ReturnType<MachineLink['throughRelay']>>, backoff: Backoff) {
-    const session = (this.id ??= (await this.machineLink.ask('show', { session: this.session })).info.id)
+    const session = (this.id ??= await this.lookFor())
+    if (this.done) return overError(null)
+    void this.checkOver(session)
     let end: (why: HoldError) => void = () => undefined
     const ended = new Promise<HoldError>((resolve) => (end = resolve))
     const since = this.delivery.next
@@ -199,6 +214,10 @@ export class SessionView extends SessionFacts {
       onMessage: (message) => this.onHostMessage(message),
       onEnd: end,
     })
+    if (this.done) {
+      attachment.close()
+      return ended
+    }
     this.making = attachment
     this.withScrollback = this.options.scrollback ?? true
     const { connection } = attachment
@@ -224,6 +243,34 @@ export class SessionView extends SessionFacts {
       throw error
     }
     return ended
+  }
+
+  private async lookFor(): Promise<string> {
+    const { info } = await this.machineLink.ask('show', { session: this.session })
+    this.setInfo(info)
+    this.finishIfOver(info)
+    return info.id
+  }
+
+  /** Beside the attempt to attach: to what is over there is no way, and a relay or host need not say why. */
+  private async checkOver(session: string): Promise<void> {
+    if (this.checking) return
+    this.checking = true
+    try {
+      const { info } = await this.machineLink.ask('show', { session })
+      if (!this.done && !this.attachment) this.finishIfOver(info)
+    } catch {
+      // Attaching says what there is to say.
+    } finally {
+      this.checking = false
+    }
+  }
+
+  private finishIfOver(info: SessionInfo): boolean {
+    if (info.state !== 'ended' && info.state !== 'lost') return false
+    this.setInfo(info)
+    this.finish({ at: 'ended', ending: info.ending }, overError(info.ending))
+    return true
   }
 
   private begin(attachment: Attachment, found: HostMessage<'attached'>): void {
@@ -253,7 +300,7 @@ export class SessionView extends SessionFacts {
       return 0
     }
     const wait = backoff.next()
-    this.away(error.message, null, Date.now() / 1000 + wait)
+    this.awayBy(error, wait)
     return wait
   }
 
@@ -266,11 +313,8 @@ export class SessionView extends SessionFacts {
   private async lookUp(error: HoldError, backoff: Backoff): Promise<number> {
     try {
       const { info } = await this.machineLink.ask('show', { session: this.id ?? this.session })
+      if (this.done || this.finishIfOver(info)) return 0
       this.setInfo(info)
-      if (info.state === 'ended' || info.state === 'lost') {
-        this.finish({ at: 'ended', ending: info.ending }, overError(info.ending))
-        return 0
-      }
       if (info.lease && info.lease.state !== 'held') {
         const why = new HoldError(
           'fenced',
@@ -287,7 +331,7 @@ export class SessionView extends SessionFacts {
       }
     }
     const wait = backoff.next()
-    this.away(error.message, null, Date.now() / 1000 + wait)
+    this.awayBy(error, wait)
     return wait
   }
 
@@ -297,14 +341,23 @@ export class SessionView extends SessionFacts {
     return FENCED_S
   }
 
-  private away(why: string, trouble: Trouble | null, retryAt: number | null): void {
+  /** What is known of the machine says more than how one attempt failed. */
+  private awayBy(error: HoldError, wait: number): void {
+    const { link, why, unreached, trouble } = this.machineLink.report.peek()
+    const retryAt = Date.now() / 1000 + wait
+    if (link === 'offline') this.away(why, unreached ?? 'silent', trouble, retryAt)
+    else this.away(error.message, unreachedBy(error), null, retryAt)
+  }
+
+  private away(why: string, unreached: Unreached, trouble: Trouble | null, retryAt: number | null): void {
     const before = this.link.peek()
     if (before.at === 'online' || before.at === 'fenced') this.since = Date.now() / 1000
-    this.link.value = { at: 'offline', why, since: this.since, retryAt, trouble }
+    this.link.value = { at: 'offline', why, unreached, since: this.since, retryAt, trouble }
   }
 
   private finish(state: LinkState, why: HoldError): void {
     this.done = true
+    this.unreport()
     clearTimeout(this.looking)
     this.rightsRetry.stop()
     this.letGo()

@@ -105,6 +105,7 @@ export class FakeSession implements SessionHandle {
       return {
         at: 'offline',
         why: 'the relay does not answer',
+        unreached: 'relay',
         since: NOW - 30,
         retryAt: NOW + 8,
         trouble: null,

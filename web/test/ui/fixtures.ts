@@ -21,6 +21,7 @@ export const MACHINE: Machine = {
   relays: ['https://relay.example:7800'],
   link: 'online',
   why: '',
+  unreached: null,
   trouble: null,
   actor: 'mara-laptop',
   actorId: 'me000000000000000000000000',
@@ -46,6 +47,7 @@ export const FAR: Machine = {
   name: 'gpu-box',
   link: 'offline',
   why: 'The relay answers, the machine is not there.',
+  unreached: 'down',
   rights: ['observe'],
   until: NOW + 2 * 86400,
 }

@@ -8,7 +8,14 @@ import { JournalReader } from '../../src/ui/session/journal-reader'
 import { HANDOFF } from './fixtures'
 
 const ONLINE: LinkState = { at: 'online' }
-const OFFLINE: LinkState = { at: 'offline', why: '', since: 0, retryAt: null, trouble: null }
+const OFFLINE: LinkState = {
+  at: 'offline',
+  why: '',
+  unreached: 'silent',
+  since: 0,
+  retryAt: null,
+  trouble: null,
+}
 const ENDED: LinkState = { at: 'ended', ending: null }
 const settled = (): Promise<void> => new Promise((resolve) => setTimeout(resolve))
 
@@ -46,7 +53,7 @@ test('all of it is asked for once; after a loss only what came since', async () 
   const { asked, shown, link, journal, into, stop } = make()
   link.value = ONLINE
   await settled()
-  expect(asked).toEqual([undefined, 0, 'journal 301'])
+  expect(asked).toEqual([undefined, 0, 'journal 121', 'journal 301'])
   expect(shown).toEqual([[HANDOFF, false]])
   const leftAt = Date.now() / 1000
   link.value = OFFLINE
@@ -83,7 +90,7 @@ test('a beginning that failed is made up for', async () => {
   expect([asked, shown]).toEqual([[undefined], []])
   link.value = ONLINE
   await settled()
-  expect(asked).toEqual([undefined, undefined, 0, 'journal 301'])
+  expect(asked).toEqual([undefined, undefined, 0, 'journal 121', 'journal 301'])
   expect(shown).toEqual([[HANDOFF, false]])
   stop()
 })
@@ -132,4 +139,18 @@ test('a question that failed while the way is open is asked again', async () => 
   expect(into.value.through).toBe(HANDOFF.through_seq)
   stop()
   vi.useRealTimers()
+})
+
+test('a page that is opened later shows the halts of the past, which a summary leaves out', async () => {
+  const { link, journal, into, stop } = make()
+  const halted = { at: 5, actor: 'a', kind: 'halted', fields: { frozen: true } }
+  journal.push({ ...halted, seq: 130 }, { ...halted, seq: 140, kind: 'resumed', fields: {} })
+  for (let seq = 141; seq <= 300; seq += 1)
+    journal.push({ seq, at: 6, actor: 'a', kind: 'input', fields: {} })
+  link.value = ONLINE
+  await settled()
+  await settled()
+  expect(into.value.events.map(({ kind }) => kind)).toEqual(['halted', 'resumed'])
+  expect([into.value.through, into.value.leftOut]).toEqual([300, 120])
+  stop()
 })

@@ -27,8 +27,9 @@ describe('the font', () => {
   test('is never smaller than can be read at all', () => {
     expect(fittingFont({ cols: 1000, rows: 24 }, PHONE, CELL, false)).toBe(FONT_MIN_PX)
   })
-  test('that fits is not larger than the preferred one', () => {
-    expect(fontFor('fit', 13, { cols: 20, rows: 5 }, PHONE, CELL, true)).toBe(13)
+  test('that fits is not larger than the preferred one, except on a desk, to fill the frame', () => {
+    expect(fontFor('fit', 13, { cols: 20, rows: 5 }, PHONE, CELL, false)).toBe(13)
+    expect(fontFor('fit', 13, { cols: 20, rows: 5 }, PHONE, CELL, true)).toBe(18)
     expect(fontFor('readable', 13, { cols: 500, rows: 5 }, PHONE, CELL, true)).toBe(13)
   })
   test('changes by whole half pixels', () => {

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import type { SessionCard } from '../../src/hold/api'
-import { needsOf, runningCommand, sinceOf } from '../../src/ui/overview/needs'
+import { needsOf } from '../../src/ui/overview/needs'
+import { runningCommand, sinceOf } from '../../src/ui/text/running'
 import { CARDS, COMMANDS, FAR, MACHINE, NOW, session } from './fixtures'
 
 const card = (name: string, change: Parameters<typeof session>[1]): SessionCard => ({

@@ -69,6 +69,28 @@ test('a process whose parent is hidden is still in the tree', () => {
   expect(processRows(orphans).map((row) => row.process.pid)).toContain(4503)
 })
 
+test('processes are programs with their arguments, without what holdfast adds to start them', () => {
+  const [shell] = GRAPH.processes
+  const init = { ...shell!, pid: 4099, name: 'hold-init', argv: ['hold-init', '--', 'bash'] }
+  const script = '/opt/lib/holdfast/shells/bash.sh'
+  const bash = { ...shell!, ppid: 4099, argv: ['/usr/bin/bash', '--posix', '--init-file', script] }
+  const fish = {
+    ...bash,
+    pid: 4101,
+    argv: ['fish', '--init-command', `source '/x/holdfast/shells/fish.fish'`],
+  }
+  const theirs = { ...bash, pid: 4102, argv: ['bash', '--init-file', '/home/a/bash.sh'] }
+  const rows = processRows({ ...GRAPH, root: 4099, processes: [init, bash, fish, theirs] }, [
+    'bash',
+    '--norc',
+  ])
+  expect(rows.map(({ depth, program, args }) => [depth, program, args])).toEqual([
+    [0, 'bash', '--norc'],
+    [0, 'fish', ''],
+    [0, 'bash', '--init-file /home/a/bash.sh'],
+  ])
+})
+
 test('only answers that a prompt offers get a button', () => {
   const texts = (prompt: string, above: string[] = []): string[] =>
     quickAnswers(prompt, above).map((one) => one.text)

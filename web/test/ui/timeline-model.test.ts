@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { JournalEntry } from '../../src/hold/api'
-import { added, EMPTY, seeded } from '../../src/ui/session/timeline-model'
+import { added, EMPTY, haltOf, rowsOf, seeded } from '../../src/ui/session/timeline-model'
 import { HANDOFF } from './fixtures'
 
 const NAMES = { a1: 'anna', b1: 'bot' }
@@ -80,8 +80,42 @@ test('a summary begins where the journal goes on', () => {
 })
 
 test('a long session does not make the lists long', () => {
-  const many = Array.from({ length: 1000 }, (_, n) => entry('command_began', 'a1', { number: n, text: 'x' }))
+  const many = Array.from({ length: 1500 }, (_, n) => entry('command_began', 'a1', { number: n, text: 'x' }))
   const { commands } = added(EMPTY, many, NAMES)
-  expect(commands.length).toBe(400)
-  expect(commands.at(-1)?.number).toBe(999)
+  expect(commands.length).toBe(1000)
+  expect(commands.at(-1)?.number).toBe(1499)
+})
+
+test('turn moves are one line between commands, and none where a command says who has it', () => {
+  const moved = (step: string, before: string, holder: string) =>
+    entry('turn_moved', holder || before, { step, before, holder })
+  const ran = (number: number, actor: string) => entry('command_began', actor, { number, text: `c${number}` })
+  const model = added(
+    EMPTY,
+    [
+      moved('request', '', 'a1'),
+      ran(1, 'a1'),
+      moved('yield', 'a1', ''),
+      moved('request', '', 'b1'),
+      moved('yield', 'b1', ''),
+      moved('request', '', 'b1'),
+      ran(2, 'b1'),
+      entry('halted', 'a1', { frozen: true }),
+      moved('seize', 'b1', 'a1'),
+      entry('turn_asked', 'b1'),
+    ],
+    NAMES,
+  )
+  const said = rowsOf(model).map((row) =>
+    row.kind === 'command' ? row.command.text : row.kind === 'event' ? row.event.text : row.events.length,
+  )
+  expect(said).toEqual([
+    'bot asked for the turn',
+    'anna seized the turn from bot',
+    'anna halted the session',
+    'c2',
+    2,
+    'c1',
+  ])
+  expect(haltOf(model)).toEqual({ actor: 'anna', at: 1000 + last - 2 })
 })

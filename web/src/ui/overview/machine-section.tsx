@@ -6,12 +6,14 @@ import { useHold } from '../context'
 import { LinkState } from '../parts/labels'
 import { Dialog } from '../parts/dialog'
 import { Icon } from '../parts/icon'
+import { InlineCode } from '../parts/inline-code'
 import { now } from '../parts/clock'
 import { toast, toastError } from '../parts/toast'
 import { go } from '../route'
 import { age } from '../text/durations'
 import { sanitize } from '../text/sanitize'
 import { reachLine, rightsLine } from '../text/rights'
+import { unreachedText } from '../text/unreached'
 import { SessionRow } from './session-row'
 
 const SOON_S = 3 * 86400 // from then on the end of a grant is worth a word
@@ -52,12 +54,7 @@ export function MachineSection({ machine, cards, filtered }: Props) {
           <strong>{sanitize(machine.trouble.message)}</strong> {sanitize(machine.trouble.hint)}
         </p>
       ) : (
-        machine.link === 'offline' && (
-          <p class="machine-why">
-            {sanitize(machine.why) || 'It is unreachable.'} Its sessions keep running; this is their last
-            known state.
-          </p>
-        )
+        machine.link === 'offline' && <Unreachable machine={machine} known={cards.length > 0} />
       )}
       {cards.length > 0 ? (
         <div class="rows">
@@ -74,9 +71,19 @@ export function MachineSection({ machine, cards, filtered }: Props) {
   )
 }
 
+function Unreachable({ machine, known }: { machine: Machine; known: boolean }) {
+  const { title, means, todo } = unreachedText(machine.unreached ?? 'silent', sanitize(machine.name, 64))
+  return (
+    <p class="machine-why" data-testid="machine-why" data-code={machine.unreached}>
+      <strong>{title}.</strong> <InlineCode text={`${means} ${todo}`} />
+      {known && ' This is what was last known.'}
+    </p>
+  )
+}
+
 function nothingHere(filtered: boolean, machine: Machine) {
   if (filtered) return 'No sessions match.'
-  if (machine.link !== 'online') return 'No sessions are known yet.'
+  if (machine.link !== 'online') return 'Its sessions are listed when it answers.'
   return (
     <>
       No sessions are running. On the machine: <code>hold run make test</code>

@@ -1,6 +1,7 @@
 // What needs somebody, across machines, the most urgent first. Pure.
 
-import type { Machine, SessionCard, SessionInfo } from '../../hold/api'
+import type { Machine, SessionCard } from '../../hold/api'
+import { programOf, runningCommand, sinceOf } from '../text/running'
 import { endingText, inFlightText, shownState } from '../text/session-state'
 
 type NeedKind = 'secret' | 'question' | 'turn' | 'fenced' | 'halted' | 'lost'
@@ -77,35 +78,5 @@ function needs(card: SessionCard, me: string): Need[] {
           since: null,
         }),
       ]
-  }
-}
-
-/** The command that runs, with its actor; null at the prompt, and where none is reported. */
-export function runningCommand(info: SessionInfo): SessionInfo['last_command'] {
-  const last = info.last_command
-  return last && last.status === null && info.state !== 'prompt' ? last : null
-}
-
-/** What runs, as short as a list wants it. */
-export function programOf(info: SessionInfo): string {
-  return runningCommand(info)?.text ?? info.argv.join(' ')
-}
-
-/** Since when it is in its state, as far as it is known: nothing is printed while an answer is awaited. */
-export function sinceOf(info: SessionInfo): number | null {
-  switch (shownState(info.state, info.lease, info.full_screen)) {
-    case 'input':
-    case 'secret':
-      return info.last_output_at
-    case 'working':
-    case 'in_use':
-      return runningCommand(info)?.began_at ?? info.created_at
-    case 'prompt':
-      return info.last_command?.ended_at ?? info.created_at
-    case 'ended':
-    case 'lost':
-      return info.ended_at
-    default:
-      return null
   }
 }

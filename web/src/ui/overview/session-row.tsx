@@ -9,7 +9,7 @@ import { sanitize } from '../text/sanitize'
 import { isOver, needsInput, shownState, stateText } from '../text/session-state'
 import { actorNamed } from './known-actors'
 import { lineOf } from './filter'
-import { runningCommand, sinceOf } from './needs'
+import { runningCommand, sinceOf } from '../text/running'
 
 export function SessionRow({ card, machine }: { card: SessionCard; machine: Machine | undefined }) {
   const { info } = card

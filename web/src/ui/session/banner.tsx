@@ -3,45 +3,49 @@
 import { useEffect } from 'preact/hooks'
 import { useSignal } from '@preact/signals'
 import type { LinkState } from '../../hold/api'
+import { KEEP_UNSENT_S } from '../../hold/unacked-inputs'
 import { now } from '../parts/clock'
-import { clock } from '../text/durations'
+import { InlineCode } from '../parts/inline-code'
+import { span } from '../text/durations'
 import { endingText } from '../text/session-state'
 import { sanitize } from '../text/sanitize'
+import { unreachedText } from '../text/unreached'
 import { errorText } from '../pages/error-texts'
 import { go } from '../route'
 import type { SessionController } from './session-controller'
 
-export function Banner({ controller }: { controller: SessionController }) {
+export function Banner({ controller, machine }: { controller: SessionController; machine: string }) {
   const link = controller.handle.link.value
-  const said = words(link)
+  const said = words(link, machine, controller.ready.value)
   if (!said || (link.at === 'ended' && !controller.ready.value)) return null
   return (
     <div class={`banner ${said.tone}`} role="status" data-testid="session-banner" data-code={link.at}>
-      <strong>{said.title}</strong>
-      <span>{said.text}</span>
+      <span>
+        <InlineCode text={said.text} />
+      </span>
     </div>
   )
 }
 
-function words(link: LinkState): { title: string; tone: string; text: string } | null {
+/** What the state line has no room for: what it means, and what still works. */
+function words(link: LinkState, machine: string, drawn: boolean): { tone: string; text: string } | null {
   if (link.at === 'offline') {
-    const next = link.retryAt === null ? '' : ` Retrying ${untilText(link.retryAt)}.`
-    const why = link.trouble?.message || link.why
-    return {
-      title: 'Offline',
-      tone: 'tone-attention',
-      text: `since ${clock(link.since, now.value)}${why ? `: ${sanitize(why, 200)}` : ''}. The session keeps running; this is its last screen.${next}`,
-    }
+    const { means, todo } = unreachedText(link.unreached, sanitize(machine, 64))
+    const next = link.retryAt === null ? '' : ` Trying again ${untilText(link.retryAt)}.`
+    const works = drawn
+      ? ` You can read, search and copy this last screen; keys typed now are sent if it is back within ${span(KEEP_UNSENT_S)}.`
+      : ''
+    if (link.trouble) return { tone: 'tone-danger', text: `${sanitize(link.trouble.message, 200)}.${works}` }
+    return { tone: 'tone-busy', text: `${means} ${todo}${works}${next}` }
   }
   if (link.at === 'fenced') {
     const page = errorText('fenced')
-    return { title: 'Fenced', tone: 'tone-danger', text: `${page.why} ${page.todo}` }
+    return { tone: 'tone-danger', text: `${page.why} ${page.todo}` }
   }
   if (link.at === 'ended') {
     return {
-      title: isLost(link.ending) ? 'Lost' : 'Ended',
       tone: isLost(link.ending) ? 'tone-danger' : '',
-      text: `${endingText(link.ending)}. This is its last screen; input is disabled.`,
+      text: `${isLost(link.ending) ? 'Lost' : 'Ended'}: ${sanitize(endingText(link.ending))}. This is its last screen; nobody can type into it.`,
     }
   }
   return null

@@ -1,16 +1,17 @@
-// The top line of a session: name, machine, state, menu.
+// The one bar of a session: name, machine, who is there, menu.
 
 import { useSignal } from '@preact/signals'
 import type { Machine } from '../../hold/api'
 import { copy } from '../parts/copy'
 import { Dialog } from '../parts/dialog'
 import { HoldButton } from '../parts/hold-button'
-import { LinkState, StateChip } from '../parts/labels'
+import { Avatar, LinkState } from '../parts/labels'
 import { Icon } from '../parts/icon'
 import { NotifyButton } from '../parts/notify-button'
 import { ThemeButton } from '../parts/top-bar'
 import { narrow } from '../parts/viewport'
 import { go } from '../route'
+import { hueOf } from '../text/actor-colour'
 import { sanitize } from '../text/sanitize'
 import { may as mayWith } from '../text/rights'
 import type { SessionController } from './session-controller'
@@ -44,8 +45,8 @@ export function Header({ controller, machine, session, onInvite }: Props) {
         {sanitize(info?.name ?? session, 64)}{' '}
         <span class="faint wide-only">on {sanitize(machine.name, 40)}</span>
       </h1>
-      {info && <StateChip info={info} link={link === 'ended' ? 'online' : link} />}
       <span class="grow" />
+      <Presence controller={controller} />
       <LinkState state={link === 'connecting' || link === 'offline' ? link : 'online'} testid="link-state" />
       {mayInvite(controller) && (
         <button
@@ -89,7 +90,37 @@ export function Header({ controller, machine, session, onInvite }: Props) {
   )
 }
 
+const PRESENT_SHOWN = 4
+
+/** Who is attached; a ring marks who writes. */
+function Presence({ controller: { handle } }: { controller: SessionController }) {
+  const present = handle.link.value.at === 'online' ? (handle.info.value?.present ?? []) : []
+  const people = [...new Map(present.map((one) => [one.actor, one])).values()]
+  const holder = handle.turn.value?.turn.holder
+  if (people.length === 0) return null
+  const names = people.map(({ name }) => sanitize(name, 64)).join(', ')
+  return (
+    <span
+      class="presence wide-only"
+      role="img"
+      aria-label={`Attached: ${names}`}
+      title={`Attached: ${names}`}
+    >
+      {people.slice(0, PRESENT_SHOWN).map((one) => {
+        const actor = handle.actors.value.find(({ id }) => id === one.actor)
+        return (
+          <span key={one.actor} class={one.actor === holder ? 'is-writer' : ''}>
+            <Avatar name={one.name} hue={hueOf(actor?.colour, one.actor)} kind={actor?.kind} />
+          </span>
+        )
+      })}
+      {people.length > PRESENT_SHOWN && <span class="faint">+{people.length - PRESENT_SHOWN}</span>}
+    </span>
+  )
+}
+
 function mayInvite(controller: SessionController): boolean {
+  if (controller.handle.link.value.at === 'ended') return false
   return controller.handle.rights.value?.includes('grant') ?? false
 }
 

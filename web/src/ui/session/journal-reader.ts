@@ -1,15 +1,15 @@
-// Keeps the timeline of one session up to date: a summary first, once, then the journal from there on, read
-// when something happened and not by the clock.
+// Keeps the timeline of one session up to date: a summary first, once, and the journal that it sums up in its place as soon as
+// that is read; from there on what is added, read when something happened and not by the clock.
 
 import type { Signal } from '@preact/signals'
 import type { Handoff, SessionHandle } from '../../hold/api'
-import { added, seeded, type TimelineModel } from './timeline-model'
+import { added, EMPTY, seeded, type TimelineModel } from './timeline-model'
 
 const SOON_MS = 250 // several things happen at once; one read covers all of them
 const PRINTED_MS = 1000 // output may come from a command so short that no state changed
 const FAILED_MS = 3000
 const PIECES_MAX = 8 // of one read; then others have their turn
-const ENDED_PIECES_MAX = 64 // of a session that has ended there is no next
+const PAST_PIECES_MAX = 64 // of what was before this page: a host sums up 20,000 records, some 4 MB
 
 /** Gets what happened since this actor last looked; with `again`, since the connection was lost. */
 type Returned = (handoff: Handoff, again: boolean) => void
@@ -93,7 +93,7 @@ export class JournalReader {
         if (this.open && !this.closed) this.beginNext(returned)
       }, FAILED_MS)
     }
-    if (this.begun) await this.read(ended ? ENDED_PIECES_MAX : PIECES_MAX)
+    if (this.begun) await this.read(ended ? PAST_PIECES_MAX : PIECES_MAX)
   }
 
   private async first(returned: Returned): Promise<void> {
@@ -101,8 +101,22 @@ export class JournalReader {
     const missed = await this.handle.catchUp()
     if (this.closed) return
     returned(missed, false)
-    this.into.value = seeded(await this.handle.catchUp(0))
+    const sum = await this.handle.catchUp(0)
+    this.into.value = seeded(sum)
     this.begun = true
+    void this.readPast(sum.since_seq).catch(() => undefined) // then the summary stays
+  }
+
+  /** A summary leaves out most of what is no command: the journal itself takes its place, in one step. */
+  private async readPast(since: number): Promise<void> {
+    let past: TimelineModel = { ...EMPTY, through: since, leftOut: since }
+    for (let piece = 0; piece < PAST_PIECES_MAX && !this.closed; piece += 1) {
+      const found = await this.handle.journal(past.through + 1)
+      past = added(past, found.entries, found.names)
+      if (past.through >= this.into.value.through) this.into.value = past
+      else if (found.entries.length > 0) continue
+      return
+    }
   }
 
   /** By what this page had read, not by when its host noticed that it was away: that is later, or not at all. */

@@ -6,10 +6,16 @@ export interface ProcessRow {
   readonly process: Process
   readonly depth: number
   readonly ports: readonly string[] // `3000`, `127.0.0.1:8080`
-  readonly text: string
+  readonly program: string // without its directory
+  readonly args: string
+  readonly text: string // the whole command line
 }
 
-export function processRows(graph: Graph): ProcessRow[] {
+const INIT = 'hold-init' // the parent of a session's main process: nothing that anybody started
+const OUR_SCRIPT = /\/holdfast\/shells\/(bash\.sh|fish\.fish)'?$/ // by which a shell reports its commands
+
+/** `asked`: what the session was asked to run; its main process may have been started with options of ours besides. */
+export function processRows(graph: Graph, asked: readonly string[] = []): ProcessRow[] {
   const known = new Set(graph.processes.map((one) => one.pid))
   const children = new Map<number, Process[]>()
   const tops: Process[] = []
@@ -19,9 +25,16 @@ export function processRows(graph: Graph): ProcessRow[] {
     else children.set(process.ppid, [...(children.get(process.ppid) ?? []), process])
   }
   const rows: ProcessRow[] = []
+  let main: Process | undefined
   const walk = (process: Process, depth: number): void => {
-    rows.push({ process, depth, ports: portsOf(process), text: commandText(process) })
-    for (const child of (children.get(process.pid) ?? []).sort(byStart)) walk(child, depth + 1)
+    const ours = process.pid === graph.root && process.name === INIT
+    const own = (children.get(process.pid) ?? []).sort(byStart)
+    if (ours) main = own[0]
+    else {
+      const argv = process === main && sameProgram(process.argv, asked) ? asked : process.argv
+      rows.push({ process, depth, ports: portsOf(process), ...commandOf(argv, process.name) })
+    }
+    for (const child of own) walk(child, ours ? depth : depth + 1)
   }
   for (const top of tops.sort(
     (one, other) => Number(other.pid === graph.root) - Number(one.pid === graph.root),
@@ -52,8 +65,21 @@ export function portNumber(port: string): number {
   return Number(port.slice(port.lastIndexOf(':') + 1))
 }
 
-function commandText(process: Process): string {
-  return process.argv.length > 0 ? process.argv.join(' ') : `[${process.name}]`
+function commandOf(argv: readonly string[], name: string): Pick<ProcessRow, 'program' | 'args' | 'text'> {
+  if (argv.length === 0) return { program: `[${name}]`, args: '', text: `[${name}]` }
+  const [first = '', ...rest] = argv.filter(
+    (word, at) => at === 0 || (!OUR_SCRIPT.test(word) && !OUR_SCRIPT.test(argv[at + 1] ?? '')),
+  )
+  const args = rest.join(' ')
+  return { program: programName(first), args, text: `${first} ${args}`.trim() }
+}
+
+function programName(path: string): string {
+  return path.slice(path.lastIndexOf('/') + 1)
+}
+
+function sameProgram(one: readonly string[], other: readonly string[]): boolean {
+  return other.length > 0 && programName(one[0] ?? '') === programName(other[0]!)
 }
 
 const DOES: Record<string, string> = {

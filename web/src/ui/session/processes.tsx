@@ -40,7 +40,7 @@ export function Processes({ controller }: { controller: SessionController }) {
     }
   }, [controller])
   if (!graph.value) return <p class="no-rows">{trouble.value ? sanitize(trouble.value) : 'Loading…'}</p>
-  const rows = processRows(graph.value)
+  const rows = processRows(graph.value, controller.handle.info.value?.argv)
   const ports = rows.flatMap((row) => row.ports.map((port) => ({ port, row })))
   return (
     <div class={trouble.value ? 'is-stale' : ''}>
@@ -90,7 +90,9 @@ function Row({ row }: { row: ProcessRow }) {
       style={{ '--depth': String(Math.min(row.depth, 12)) }}
       title={`${row.text}\nin ${process.cwd}`}
     >
-      <span class="process-text mono cut">{sanitize(row.text, 200)}</span>
+      <span class="process-text mono cut">
+        <strong>{sanitize(row.program, 80)}</strong> {sanitize(row.args, 200)}
+      </span>
       <span class="process-about faint">
         <span class="mono">{process.pid}</span>
         <span>{doing(process)}</span>

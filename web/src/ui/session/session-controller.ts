@@ -57,6 +57,7 @@ export class SessionController {
     this.typing = new TypedInput(way, (text) => this.show(text), toastError)
     this.reader = new JournalReader(handle, this.timeline)
     this.undo.push(handle.onNotice((notice) => this.onNotice(notice)))
+    this.undo.push(this.watchHalt())
     this.undo.push(this.reader.start((handoff, again) => this.returned(handoff, again)))
   }
 
@@ -64,6 +65,18 @@ export class SessionController {
     for (const each of this.undo) each()
     clearTimeout(this.hintTimer)
     this.handle.close()
+  }
+
+  /** Whoever resumed it: what was said of the halt is no longer so. */
+  private watchHalt(): () => void {
+    let halted = false
+    return this.handle.info.subscribe((info) => {
+      const before = halted
+      halted = info?.state === 'halted'
+      if (!before || halted) return
+      this.hint.value = ''
+      if (this.receipt.value?.scope) this.receipt.value = null
+    })
   }
 
   /** The session printed something. */

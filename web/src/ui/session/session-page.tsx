@@ -1,12 +1,15 @@
-// The page of one session: terminal, turn bar, panels.
+// The page of one session: one bar, the frame with state line and terminal, the panel beside it.
 
 import { useEffect, useMemo } from 'preact/hooks'
 import { useSignal } from '@preact/signals'
-import type { Hold, Machine } from '../../hold/api'
+import type { Hold, LinkState, Machine } from '../../hold/api'
 import { useHold } from '../context'
 import { ErrorPage } from '../pages/error-page'
+import { now } from '../parts/clock'
 import { ToastPlace } from '../parts/toast'
 import { narrow, touch } from '../parts/viewport'
+import { type Hue, hueOf } from '../text/actor-colour'
+import { age } from '../text/durations'
 import { sanitize } from '../text/sanitize'
 import { needsInput, shownState, stateText } from '../text/session-state'
 import { Banner, EndedCard } from './banner'
@@ -94,15 +97,13 @@ function Live({
         session={session}
         onInvite={() => (inviting.value = true)}
       />
-      {link.at !== 'ended' && <TurnBar controller={controller} />}
       <div class="work">
-        <main class="view grow">
-          <Banner controller={controller} />
+        <main class="view grow" style={{ ...writerHue(controller) }}>
+          <TurnBar controller={controller} machine={machine.name} />
+          <Banner controller={controller} machine={machine.name} />
           <div class="pane-place">
             <TerminalView controller={controller} />
-            {!controller.ready.value && link.at !== 'ended' && (
-              <Waiting text={link.at === 'connecting' ? sanitize(link.why) : ''} />
-            )}
+            {!controller.ready.value && link.at !== 'ended' && <Waiting machine={machine.name} link={link} />}
             {!controller.ready.value && link.at === 'ended' && <EndedCard controller={controller} />}
             {controller.finding.value && <FindBar controller={controller} />}
             <div class="overlays overlays-top">
@@ -132,11 +133,23 @@ function Live({
   )
 }
 
-function Waiting({ text }: { text: string }) {
+/** The frame's upper edge has the hue of whoever writes. */
+function writerHue({ handle }: SessionController): Hue | undefined {
+  const turn = handle.turn.value?.turn
+  if (!turn?.holder || handle.link.value.at !== 'online') return undefined
+  const actor = handle.actors.value.find(({ id }) => id === turn.holder)
+  return hueOf(actor?.colour, turn.holder)
+}
+
+const SLOW_S = 3 // to open: from then on it is said how long it takes
+
+function Waiting({ machine, link }: { machine: string; link: LinkState }) {
+  const since = link.at === 'connecting' ? now.value - link.since : 0
+  const slow = since > SLOW_S ? `${sanitize(machine, 64)} has not answered for ${age(since)}` : ''
   return (
     <div class="waiting" role="status">
       <span class="spinner" aria-hidden="true" />
-      {text || 'Opening the session…'}
+      {link.at === 'offline' ? 'Trying again…' : slow || 'Opening the session…'}
     </div>
   )
 }

@@ -20,22 +20,32 @@ export interface TimelineEvent {
   readonly actor: string
   readonly text: string
   readonly tone: 'plain' | 'danger'
+  readonly kind: string // as in the journal
+  readonly step?: string // of a move of the turn
 }
 
 export interface TimelineModel {
   readonly through: number // last record that is in here
+  readonly leftOut: number // records before the first one in here
   readonly commands: readonly Command[] // oldest first
   readonly events: readonly TimelineEvent[]
 }
 
-export const EMPTY: TimelineModel = { through: 0, commands: [], events: [] }
-const KEPT = 400 // of each: a panel, not an archive
+/** The halt that is in force as far as this was read; null after a resume, and without one. */
+export function haltOf({ events }: TimelineModel): { actor: string; at: number } | null {
+  const last = events.findLast(({ kind }) => kind === 'halted' || kind === 'resumed')
+  return last?.kind === 'halted' ? { actor: last.actor, at: last.at } : null
+}
+
+export const EMPTY: TimelineModel = { through: 0, leftOut: 0, commands: [], events: [] }
+const KEPT = 1000 // of each: a panel, not an archive
 
 /** The first look: what the host sums up of the past. */
 export function seeded(handoff: Handoff): TimelineModel {
   return {
     ...EMPTY,
     through: handoff.through_seq,
+    leftOut: handoff.since_seq,
     commands: handoff.commands.map((one) => ({
       number: one.seq,
       text: one.text,
@@ -50,9 +60,53 @@ export function seeded(handoff: Handoff): TimelineModel {
       seq: -handoff.moves.length + index, // before every record that comes with a number
       at: move.at,
       actor: move.holder || move.before,
+      kind: 'turn_moved',
+      step: move.step,
       ...moveText(move.step, move.before, move.holder, move.reason),
     })),
   }
+}
+
+/** What stands in the timeline: a command, an event, or turn moves that are not worth a line each. */
+export type TimelineRow =
+  | { readonly kind: 'command'; readonly at: number; readonly command: Command }
+  | { readonly kind: 'event'; readonly at: number; readonly event: TimelineEvent }
+  | { readonly kind: 'turns'; readonly at: number; readonly events: readonly TimelineEvent[] }
+
+const TURN_KINDS = new Set(['turn_moved', 'turn_asked'])
+
+/** Newest first. Turn moves in a row are one line; one that only tells who ran the next command is none. */
+export function rowsOf({ commands, events }: TimelineModel): TimelineRow[] {
+  const all = [
+    ...events.map((event) => ({ at: event.at, event })),
+    ...commands.map((command) => ({ at: command.beganAt, command })),
+  ].sort((one, other) => one.at - other.at)
+  const rows: TimelineRow[] = []
+  let turns: TimelineEvent[] = []
+  const fold = (next: Command | null): void => {
+    const worth = turns.filter((event) => !introduces(event, next))
+    const open = next === null && worth.at(-1)?.kind === 'turn_asked' ? worth.pop() : undefined // not answered yet
+    if (worth.length === 1) rows.push({ kind: 'event', at: worth[0]!.at, event: worth[0]! })
+    else if (worth.length > 1) rows.push({ kind: 'turns', at: worth.at(-1)!.at, events: worth })
+    if (open) rows.push({ kind: 'event', at: open.at, event: open })
+    turns = []
+  }
+  for (const one of all) {
+    if ('event' in one && TURN_KINDS.has(one.event.kind) && one.event.tone === 'plain') {
+      turns.push(one.event)
+      continue
+    }
+    fold('command' in one ? one.command : null)
+    if ('command' in one) rows.push({ kind: 'command', ...one })
+    else rows.push({ kind: 'event', ...one })
+  }
+  fold(null)
+  return rows.reverse()
+}
+
+/** That its actor took the turn for it is said by the command. */
+function introduces(event: TimelineEvent, next: Command | null): boolean {
+  return event.step === 'request' && next !== null && event.actor === next.actor
 }
 
 type Names = Readonly<Record<string, string>>
@@ -70,7 +124,9 @@ function one(past: TimelineModel, entry: JournalEntry, names: Names): TimelineMo
   if (entry.kind === 'command_began') return { ...now, commands: began(past.commands, entry, names) }
   if (entry.kind === 'command_ended') return { ...now, commands: ended(past.commands, entry) }
   const said = happening(entry, names)
-  return said ? { ...now, events: [...past.events, { seq: entry.seq, at: entry.at, ...said }] } : now
+  return said
+    ? { ...now, events: [...past.events, { seq: entry.seq, at: entry.at, kind: entry.kind, ...said }] }
+    : now
 }
 
 function began(commands: readonly Command[], entry: JournalEntry, names: Names): readonly Command[] {
@@ -94,7 +150,7 @@ function ended(commands: readonly Command[], entry: JournalEntry): readonly Comm
   )
 }
 
-type Said = Pick<TimelineEvent, 'actor' | 'text' | 'tone'>
+type Said = Pick<TimelineEvent, 'actor' | 'text' | 'tone' | 'step'>
 
 function happening(entry: JournalEntry, names: Names): Said | null {
   const actor = named(entry.actor, names)
@@ -104,7 +160,8 @@ function happening(entry: JournalEntry, names: Names): Said | null {
       const [before, holder] = [text(entry.fields.before), text(entry.fields.holder)].map(
         (id) => id && named(id, names),
       ) as [string, string]
-      return { actor, ...moveText(text(entry.fields.step), before, holder, text(entry.fields.reason)) }
+      const step = text(entry.fields.step)
+      return { actor, step, ...moveText(step, before, holder, text(entry.fields.reason)) }
     }
     case 'turn_asked':
       return plain('asked for the turn')

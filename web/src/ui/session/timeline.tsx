@@ -1,5 +1,6 @@
-// Commands with actor, status and duration, and changes of the turn, newest first. A click on a command goes to its first line in the scrollback.
+// Commands with actor, status and duration, and what else happened, newest first; turn moves are folded. A click on a command goes to its first line in the scrollback.
 
+import { useMemo } from 'preact/hooks'
 import type { Actor } from '../../hold/api'
 import { ActorName } from '../parts/labels'
 import { now } from '../parts/clock'
@@ -7,37 +8,56 @@ import { narrow } from '../parts/viewport'
 import { age, clock, took } from '../text/durations'
 import { sanitize } from '../text/sanitize'
 import { isOver } from '../text/session-state'
-import type { Command, TimelineEvent } from './timeline-model'
+import { type Command, rowsOf, type TimelineEvent } from './timeline-model'
 import type { SessionController } from './session-controller'
 
-type Entry = { at: number; command: Command } | { at: number; happening: TimelineEvent }
-
 export function Timeline({ controller }: { controller: SessionController }) {
-  const { commands, events } = controller.timeline.value
-  const entries: Entry[] = [
-    ...commands.map((command) => ({ at: command.beganAt, command })),
-    ...events.map((happening) => ({ at: happening.at, happening })),
-  ].sort((one, other) => other.at - one.at)
-  if (entries.length === 0) return <p class="no-rows">{emptyText(controller)}</p>
+  const model = controller.timeline.value
+  const rows = useMemo(() => rowsOf(model), [model])
+  if (rows.length === 0) return <p class="no-rows">{emptyText(controller)}</p>
   const actors = controller.handle.actors.value
   return (
     <ol class="timeline">
-      {entries.map((entry) =>
-        'command' in entry ? (
-          <CommandEntry
-            key={`c${entry.command.number}`}
-            controller={controller}
-            command={entry.command}
-            actors={actors}
-          />
-        ) : (
-          <li key={`h${entry.happening.seq}-${entry.at}`} class={`happening tone-${entry.happening.tone}`}>
-            <span>{sanitize(entry.happening.text, 240)}</span>
-            <time class="faint">{clock(entry.at, now.value)}</time>
-          </li>
-        ),
+      {rows.map((row) => {
+        if (row.kind === 'command') {
+          const { command } = row
+          return <CommandEntry key={`c${command.number}`} {...{ controller, command, actors }} />
+        }
+        if (row.kind === 'turns') return <Turns key={`t${row.events[0]!.seq}`} events={row.events} />
+        return <Happening key={`h${row.event.seq}-${row.at}`} event={row.event} />
+      })}
+      {model.leftOut > 0 && (
+        <li class="happening">
+          <span>
+            {model.leftOut} earlier records: <code>hold log</code>
+          </span>
+        </li>
       )}
     </ol>
+  )
+}
+
+function Happening({ event }: { event: TimelineEvent }) {
+  return (
+    <li class={`happening tone-${event.tone}`}>
+      <span>{sanitize(event.text, 240)}</span>
+      <time class="faint">{clock(event.at, now.value)}</time>
+    </li>
+  )
+}
+
+function Turns({ events }: { events: readonly TimelineEvent[] }) {
+  return (
+    <li>
+      <details class="turns" data-testid="timeline-turns">
+        <summary>the turn moved {events.length} times</summary>
+        <ol>
+          {events.toReversed().map((event) => (
+            <Happening key={event.seq} event={event} />
+          ))}
+        </ol>
+      </details>
+    </li>
   )
 }
 

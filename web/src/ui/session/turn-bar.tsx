@@ -1,18 +1,17 @@
-// The turn holder, and the actions on the turn.
+// The state line of a session, and the actions on it: the turn, and halting.
 
 import { useSignal } from '@preact/signals'
 import type { Actor, TurnInfo } from '../../hold/api'
 import { ActorName } from '../parts/labels'
 import { HoldButton } from '../parts/hold-button'
 import { Icon } from '../parts/icon'
-import { now } from '../parts/clock'
 import { narrow } from '../parts/viewport'
-import { age } from '../text/durations'
 import { may as mayWith } from '../text/rights'
 import { GiveTurn } from './inbox'
+import { StateLine } from './state-line'
 import type { SessionController } from './session-controller'
 
-export function TurnBar({ controller }: { controller: SessionController }) {
+export function TurnBar({ controller, machine }: { controller: SessionController; machine: string }) {
   const { handle } = controller
   const state = handle.turn.value
   const link = handle.link.value.at
@@ -22,84 +21,77 @@ export function TurnBar({ controller }: { controller: SessionController }) {
   const live = link === 'online'
   const halted = handle.info.value?.state === 'halted'
   return (
-    <div class={`turn-bar turn-${whose} row`} role="group" aria-label="The turn">
-      <span class="turn-who grow" data-testid="turn-holder">
-        {state ? (
-          <Holder turn={state.turn} yours={state.yours} actors={handle.actors.value} />
-        ) : link === 'fenced' ? (
-          'Input is disabled while the session is fenced'
-        ) : (
-          'Loading turn…'
-        )}
-      </span>
-      <span class="turn-acts">
-        {handle.observing.value && <span class="chip">watching</span>}
-        {state && !state.yours && mayWrite && !state.waiting && (
-          <button
-            class={`button small ${whose === 'free' ? '' : 'primary'}`}
-            data-testid="turn-request"
-            disabled={!live}
-            onClick={() => void controller.act(handle.requestTurn())}
-          >
-            {askWord(whose)}
-          </button>
-        )}
-        {state?.waiting && (
-          <button
-            class="button small"
-            data-testid="turn-withdraw"
-            onClick={() => void controller.act(handle.withdrawTurn())}
-          >
-            {narrow.value ? 'Withdraw' : 'Waiting · withdraw'}
-          </button>
-        )}
-        {state?.yours && (
-          <>
-            <HandOff controller={controller} may={may('turn.grant')} />
+    <div class={`turn-bar turn-${whose} row`} role="group" aria-label="State and turn">
+      <StateLine controller={controller} machine={machine} />
+      {link !== 'ended' && (
+        <span class="turn-acts">
+          {state && !state.yours && mayWrite && !state.waiting && (
+            <button
+              class={`button small ${whose === 'free' ? '' : 'primary'}`}
+              data-testid="turn-request"
+              disabled={!live}
+              onClick={() => void controller.act(handle.requestTurn())}
+            >
+              {askWord(whose)}
+            </button>
+          )}
+          {state?.waiting && (
             <button
               class="button small"
-              data-testid="turn-yield"
-              disabled={!live}
-              onClick={() => void controller.act(handle.yieldTurn())}
+              data-testid="turn-withdraw"
+              onClick={() => void controller.act(handle.withdrawTurn())}
             >
-              Yield
+              {narrow.value ? 'Withdraw' : 'Waiting · withdraw'}
             </button>
-          </>
-        )}
-        {whose === 'other' && may('seize') && (
-          <HoldButton
-            class="small danger"
-            testid="turn-seize"
-            label="Seize the turn"
-            disabled={!live}
-            onHeld={() => void controller.seize(false)}
-          >
-            <Icon name="hand" /> Seize
-          </HoldButton>
-        )}
-        {may('halt') && !halted && link !== 'fenced' && (
-          <button
-            class="button small"
-            data-testid="session-halt"
-            disabled={!live}
-            title="Freeze every process of the session"
-            aria-label="Halt"
-            onClick={() => void controller.halt()}
-          >
-            <Icon name="halt" /> Halt
-          </button>
-        )}
-        {may('halt') && halted && link !== 'fenced' && (
-          <button
-            class="button small primary"
-            data-testid="session-resume"
-            disabled={!live}
-            onClick={() => void controller.resume()}
-          >
-            <Icon name="play" /> Resume
-          </button>
-        )}
-      </span>
+          )}
+          {state?.yours && (
+            <>
+              <HandOff controller={controller} may={may('turn.grant') && live} />
+              <button
+                class="button small"
+                data-testid="turn-yield"
+                disabled={!live}
+                onClick={() => void controller.act(handle.yieldTurn())}
+              >
+                Yield
+              </button>
+            </>
+          )}
+          {whose === 'other' && may('seize') && (
+            <HoldButton
+              class="small danger"
+              testid="turn-seize"
+              label="Seize the turn"
+              disabled={!live}
+              onHeld={() => void controller.seize(false)}
+            >
+              <Icon name="hand" /> Seize
+            </HoldButton>
+          )}
+          {may('halt') && !halted && link !== 'fenced' && (
+            <button
+              class="button small"
+              data-testid="session-halt"
+              disabled={!live}
+              title="Freeze every process of the session"
+              aria-label="Halt"
+              onClick={() => void controller.halt()}
+            >
+              <Icon name="halt" /> Halt
+            </button>
+          )}
+          {may('halt') && halted && link !== 'fenced' && (
+            <button
+              class="button small primary"
+              data-testid="session-resume"
+              disabled={!live}
+              onClick={() => void controller.resume()}
+            >
+              <Icon name="play" /> Resume
+            </button>
+          )}
+        </span>
+      )}
       {state?.yours && state.turn.queue.length > 0 && <Queue controller={controller} turn={state.turn} />}
     </div>
   )
@@ -108,36 +100,6 @@ export function TurnBar({ controller }: { controller: SessionController }) {
 function askWord(whose: string): string {
   if (narrow.value) return whose === 'free' ? 'Take' : 'Ask'
   return whose === 'free' ? 'Take the turn' : 'Ask for the turn'
-}
-
-function Holder({ turn, yours, actors }: { turn: TurnInfo; yours: boolean; actors: readonly Actor[] }) {
-  if (!turn.holder) {
-    return (
-      <>
-        <strong>The turn is free</strong> <span class="faint wide-only">the first to type takes it</span>
-      </>
-    )
-  }
-  const actor = actors.find((one) => one.id === turn.holder)
-  return (
-    <>
-      <ActorName
-        name={yours && narrow.value ? 'You' : turn.holder_name}
-        id={turn.holder}
-        actor={actor}
-        kind={turn.holder_kind}
-        you={yours && !narrow.value}
-      />
-      <span class="turn-verb">
-        {yours && narrow.value ? 'hold the turn' : 'holds the turn'}
-        <span class="faint wide-only">
-          {turn.since > 0 && ` · ${age(now.value - turn.since)}`}
-          {turn.seized && ' · seized'}
-        </span>
-      </span>
-      {turn.blind && <span class="chip tone-attention">blind</span>}
-    </>
-  )
 }
 
 /** Requests for the turn, shown to its holder. */

@@ -28,6 +28,7 @@ export type LensMode = 'fit' | 'readable'
 
 export const FONT_MIN_PX = 5 // below that a line is grey, and a wide screen is panned instead
 const FONT_MAX_PX = 32
+const FILL_PX = 18 // larger than that, text is shouted
 const STEP_PX = 0.5 // half pixels: finer steps make the glyph cache grow without looking better
 
 /** The largest font with which the whole width can be seen; with `whole`, the whole screen. */
@@ -37,7 +38,8 @@ export function fittingFont(grid: Grid, pane: Extent, cell: CellRatio, whole: bo
   return clampFont(Math.floor((whole ? Math.min(byWidth, byHeight) : byWidth) / STEP_PX) * STEP_PX)
 }
 
-/** The font of a mode. Fitting never makes text larger than the preferred size: it only shrinks. */
+/** The font of a mode. Fitting shrinks to the pane, and on a desk it also grows to fill it: a screen of 80 columns in a wide
+    frame is otherwise mostly frame. */
 export function fontFor(
   mode: LensMode,
   preferred: number,
@@ -47,7 +49,8 @@ export function fontFor(
   whole: boolean,
 ): number {
   if (mode === 'readable') return clampFont(preferred)
-  return Math.min(preferred, fittingFont(grid, pane, cell, whole))
+  const largest = whole ? Math.max(preferred, FILL_PX) : preferred
+  return Math.min(largest, fittingFont(grid, pane, cell, whole))
 }
 
 export function clampFont(px: number): number {

@@ -1,0 +1,74 @@
+// The line on top of the terminal: who does what, since when, and what you may do.
+
+import { Avatar } from '../parts/labels'
+import { Icon } from '../parts/icon'
+import { now } from '../parts/clock'
+import { hueOf } from '../text/actor-colour'
+import { may as mayWith } from '../text/rights'
+import { sanitize } from '../text/sanitize'
+import { stateLine, type StateLine as Line } from '../text/state-line'
+import { haltOf } from './timeline-model'
+import type { SessionController } from './session-controller'
+
+const ICONS = {
+  connecting: 'link',
+  offline: 'link',
+  fenced: 'halt',
+  halted: 'halt',
+  stopped: 'halt',
+  ended: 'close',
+  lost: 'close',
+  secret: 'key',
+  waiting: 'text',
+} as const
+
+export function StateLine({ controller, machine }: { controller: SessionController; machine: string }) {
+  const line = useLine(controller, machine)
+  const blind = controller.handle.turn.value?.turn.blind ?? false
+  const second = [line.since, line.may].filter(Boolean).join(' · ')
+  return (
+    <span class={`state-line grow tone-${line.tone}`} data-testid="turn-holder" data-state={line.mark}>
+      <Mark line={line} controller={controller} />
+      <span class="state-words">
+        <strong class="state-what cut" role="status">
+          {sanitize(line.before, 160)}
+          {line.code && <code>{sanitize(line.code, 200)}</code>}
+          {line.after}
+        </strong>
+        <span class="state-about cut" title={second}>
+          {sanitize(second, 200)}
+        </span>
+      </span>
+      {blind && <span class="chip tone-attention">blind</span>}
+    </span>
+  )
+}
+
+/** Whoever does it; else a sign for what is so. */
+function Mark({ line, controller }: { line: Line; controller: SessionController }) {
+  if (line.actor && line.tone === 'plain') {
+    const actor = controller.handle.actors.value.find((one) => one.name === line.actor)
+    return <Avatar name={line.actor} hue={hueOf(actor?.colour, actor?.id || line.actor)} kind={actor?.kind} />
+  }
+  const icon = ICONS[line.mark as keyof typeof ICONS] ?? 'keyboard'
+  return (
+    <span class="state-mark" aria-hidden="true">
+      <Icon name={icon} />
+    </span>
+  )
+}
+
+function useLine({ handle, timeline }: SessionController, machine: string): Line {
+  const rights = handle.rights.value
+  return stateLine({
+    info: handle.info.value,
+    link: handle.link.value,
+    turn: handle.turn.value,
+    mayType: mayWith(rights, 'input') && !handle.observing.value,
+    mayResume: mayWith(rights, 'halt'),
+    halt: haltOf(timeline.value),
+    me: handle.me.value?.name ?? '',
+    machine,
+    now: now.value,
+  })
+}
