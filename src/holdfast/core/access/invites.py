@@ -108,7 +108,7 @@ class InviteBook:
             self._invites[invite] = known.replace(wrong_codes=known.wrong_codes + 1)
 
     def look(self, invite: bytes, proof: bytes, key: bytes, now: float) -> Invite:
-        """The invite, if the holder of this device key can come in by it. `proof`: as in `redeem`."""
+        """The invite, if the holder of this device key can come in by it; `proof`: see `redeem`."""
         known = self._shown(invite, proof, key, now)
         self._check_uses(known, key)
         return known
