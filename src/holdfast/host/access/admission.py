@@ -41,7 +41,7 @@ from holdfast.model.errors import (
     StorageFailed,
 )
 from holdfast.model.grant import GrantChain, GrantLink, Reach, StepKind
-from holdfast.model.ids import ActorId
+from holdfast.model.ids import ActorId, SessionId
 from holdfast.model.invite import INVITE_CODE_BYTES, INVITE_ID_BYTES, Invite, Redemption
 from holdfast.model.limits import (
     DEVICE_SEEN_S,
@@ -257,7 +257,7 @@ class Admission:
                 self._write_if_possible(now)
 
     def see(
-        self, request: int, invite: bytes, key: bytes, names: Mapping[str, str], now: float
+        self, request: int, invite: bytes, key: bytes, names: Mapping[SessionId, str], now: float
     ) -> ad.InviteSeen:
         """What the holder of this key would get by `redeem`. `names` of the running sessions."""
         known = self._invite(invite)
@@ -269,7 +269,7 @@ class Admission:
             self._actors.authority.name(known.created_by),
             socket.gethostname(),
             known.reach.steps,
-            {session: name for session, name in names.items() if session in named},
+            {str(session): name for session, name in names.items() if session in named},
             known.rights,
             known.expires_at,
             known.lasts_s,
