@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from holdfast.sdk.aio.command_run import Running as Running
     from holdfast.sdk.aio.hold import Hold as Hold
     from holdfast.sdk.aio.hold import connect as connect
+    from holdfast.sdk.aio.port_forward import PortForward as PortForward
     from holdfast.sdk.aio.session import Session as Session
     from holdfast.sdk.aio.turn import Turn as Turn
     from holdfast.sdk.aio.values import LiveGraph as LiveGraph
@@ -42,6 +43,7 @@ _PUBLIC = {
     "events": ("holdfast.sdk.events", ""),
     "Hold": ("holdfast.sdk.aio.hold", "Hold"),
     "connect": ("holdfast.sdk.aio.hold", "connect"),
+    "PortForward": ("holdfast.sdk.aio.port_forward", "PortForward"),
     "Running": ("holdfast.sdk.aio.command_run", "Running"),
     "Session": ("holdfast.sdk.aio.session", "Session"),
     "Turn": ("holdfast.sdk.aio.turn", "Turn"),

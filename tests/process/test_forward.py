@@ -18,6 +18,7 @@ from pathlib import Path
 import aiohttp
 import pytest
 
+from holdfast import blocking
 from holdfast.model.errors import ConnectionReset, HoldfastError, HostLost, LimitReached
 from holdfast.model.limits import FORWARD_CONNECTIONS, FORWARD_RECORD_S, FORWARD_WINDOW_BYTES
 from holdfast.wire.messages import forward as f
@@ -25,6 +26,7 @@ from holdfast.wire.messages import session as m
 from process.acting import add_actor, connected
 from process.commanding import PATIENCE_S, Hold
 from process.forwarding import SERVERS, Forward, peak_kib, port_of, read_all, read_exactly, server
+from process.sdking import reached, run
 from process.servers import BIG_BYTES, PIECE
 
 SPARE_KIB = 24 << 10  # what a daemon or client may grow by while 50 MB go through it
@@ -61,6 +63,48 @@ def test_a_page_of_a_server_in_the_session_is_fetched_here(host_home: Hold, tmp_
         said = forward.until("3 closed: ")
         assert "1 opened: 127.0.0.1:" in said and f"to 127.0.0.1:{port} (python" in said
         assert forward.interrupt() == 130
+
+
+@pytest.mark.requirement("R6")
+def test_a_program_forwards_a_port_while_a_block_runs_and_acts_as_its_own_actor(
+    host_home: Hold, tmp_path: Path
+) -> None:
+    (tmp_path / "index.html").write_text("the page of a block")
+    add_actor(host_home, "opener", "execute", "--all")
+    port = server(host_home, "sdk-page", "files", cwd=str(tmp_path))
+
+    def fetched(url: str) -> bytes:
+        with urllib.request.urlopen(url, timeout=PATIENCE_S) as answer:
+            body: bytes = answer.read()
+            return body
+
+    async def work() -> str:
+        async with reached(host_home, "opener") as hold:
+            session = await hold.session("sdk-page")
+            async with session.forward(port, local=0) as forward:
+                assert forward.port not in (0, port)
+                assert await asyncio.to_thread(fetched, forward.url) == b"the page of a block"
+            return forward.url
+
+    url = run(work())
+    with pytest.raises(OSError):
+        fetched(url)
+    log = host_home.ok("log", "sdk-page").splitlines()
+    assert [line for line in log if f"port {port}" in line and " opener " in line], log
+
+
+def test_the_same_without_async_and_a_block_that_is_told_of_the_sessions_end(
+    host_home: Hold, tmp_path: Path
+) -> None:
+    (tmp_path / "index.html").write_text("blocking")
+    port = server(host_home, "sdk-blocking", "files", cwd=str(tmp_path))
+    with blocking.connect(f"{host_home.home}/run/hold.sock") as hold:
+        session = hold.session("sdk-blocking")
+        with session.forward(port, local=0) as forward:
+            with urllib.request.urlopen(forward.url, timeout=PATIENCE_S) as answer:
+                assert answer.read() == b"blocking"
+            session.end()
+            assert forward.wait() == session.info().ending
 
 
 def test_a_websocket_stays_open_and_carries_both_ways(host_home: Hold) -> None:

@@ -2185,6 +2185,10 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "Clients: command line, web, Python, MCP, chat, ssh and HTTP.",
         tests=(
             *_in(
+                "process/test_forward",
+                "test_a_program_forwards_a_port_while_a_block_runs_and_acts_as_its_own_actor",
+            ),
+            *_in(
                 "faults/test_sdk_kills",
                 "test_a_command_cut_off_by_a_kill_runs_once_and_gives_its_result",
                 "test_a_storm_of_cancelled_commands_leaves_each_run_once_or_not_at_all",

@@ -179,7 +179,9 @@ def test_every_module_is_imported_by_another_or_says_who_uses_it() -> None:
 
 # Public class names that are used twice, and why.
 TWICE = {
-    **dict.fromkeys(("Hold", "Session", "Running", "Turn"), "the SDK, async and blocking"),
+    **dict.fromkeys(
+        ("Hold", "Session", "Running", "Turn", "PortForward"), "the SDK, async and blocking"
+    ),
     "TurnLost": "the SDK: the error of a refused write, and the event that tells of the loss",
 }
 

@@ -18,6 +18,7 @@ from holdfast.model.info import SessionInfo
 from holdfast.model.state import Ending
 from holdfast.sdk.aio.command_run import Running
 from holdfast.sdk.aio.hold import Hold
+from holdfast.sdk.aio.port_forward import PortForward
 from holdfast.sdk.aio.session import Session
 from holdfast.sdk.aio.turn import Turn
 
@@ -44,7 +45,7 @@ def test_a_document_without_its_marks_is_an_error_not_a_silent_pass(script: Modu
         script.rewritten("no reference here")
 
 
-@pytest.mark.parametrize("kind", [Hold, Session, Running, Turn])
+@pytest.mark.parametrize("kind", [Hold, Session, Running, Turn, PortForward])
 def test_every_public_call_has_its_blocking_twin_and_a_docstring(kind: type) -> None:
     hidden = {"begun", "check", "given", "lose", "loss"}
     twin = getattr(blocking, kind.__name__)

@@ -42,6 +42,7 @@ from holdfast.sdk.aio.driver import AsyncDriver, Inbox, answer_in
 from holdfast.sdk.client_core.client_machine import expect, reconnect
 from holdfast.sdk.client_core.retry_policy import FORWARD, RECONNECTABLE
 from holdfast.sdk.connection import Connection, new_operator, target_host
+from holdfast.sdk.identity import Identity
 from holdfast.sdk.reach.machines import Machine
 from holdfast.wire.frames import encode
 from holdfast.wire.messages import forward as f
@@ -234,10 +235,12 @@ class Forwarder:
         *,
         path: str | Machine | None = None,
         client: str = "hold forward",
+        acting: Identity | None = None,
         tell: Callable[[ForwardEvent], None] = lambda _: None,
     ) -> None:
+        """`acting`: the actor to act as; None: as the environment says."""
         self._session, self._target, self._client = session, path or target_host(), client
-        self._tell = tell
+        self._acting, self.tell = acting, tell
         self._operator = new_operator()
         self._listeners: dict[socket.socket, int] = {}
         self._last_number = 0
@@ -261,9 +264,9 @@ class Forwarder:
                     return await self._transport.over
                 except RECONNECTABLE as error:
                     self._accept(False)
-                    self._tell(ForwardLost(self._transport.close(), error.message))
+                    self.tell(ForwardLost(self._transport.close(), error.message))
                 self._transport = await reconnect(self, self._reach, FORWARD)
-                self._tell(ForwardReconnected())
+                self.tell(ForwardReconnected())
         finally:
             self.close()
 
@@ -298,9 +301,9 @@ class Forwarder:
 
     async def _reach(self) -> ForwardTransport:
         connection = await _in_thread(
-            lambda: Connection(self._target, self._operator, self._client)
+            lambda: Connection(self._target, self._operator, self._client, self._acting)
         )
-        transport = ForwardTransport(self._tell)
+        transport = ForwardTransport(self.tell)
         try:
             self.info = await transport.begin(connection, self._session)
         except BaseException:

@@ -11,6 +11,7 @@ and nothing is ever typed twice.
     shell_line.py   a command line with a directory and variables of its own
     watch.py        events of one session or of all, as a stream
     turn.py         the turn, held for as long as a block of code runs
+    port_forward.py a port of a session's programs, here, for as long as a block of code runs
     values.py       what is given back: Result, Screen, LiveGraph ...
 
 Not here: any judgement of what may be done (the host's), and how a host is reached

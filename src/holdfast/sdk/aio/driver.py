@@ -13,7 +13,7 @@ import time
 from collections import deque
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from typing import TypeVar, cast
+from typing import TYPE_CHECKING, TypeVar, cast
 
 from holdfast.model.errors import HoldfastError, HostLost, from_code
 from holdfast.model.limits import RECONNECT_DEADLINE_S
@@ -25,6 +25,9 @@ from holdfast.sdk.identity import Identity
 from holdfast.sdk.reach.machines import Machine
 from holdfast.wire.frames import encode
 from holdfast.wire.messages import session as m
+
+if TYPE_CHECKING:
+    from holdfast.sdk.forward import Forwarder  # which is made of what is here
 
 A = TypeVar("A", bound=m.Answer)
 
@@ -311,6 +314,12 @@ class HostLink:
     def inputs(self, session: str) -> InputCounter:
         """Of the session of this id."""
         return self._counters.setdefault(session, InputCounter())
+
+    def forwarder(self, session: str) -> Forwarder:
+        """Of the session of this id, over a connection of its own, as the same actor."""
+        from holdfast.sdk.forward import Forwarder
+
+        return Forwarder(session, path=self._target, client=self._client, acting=self._acting)
 
     async def ask(self, request: m.Request, kind: type[A], *, once: bool = False) -> A:
         """Ask, and ask again when the connection is lost; `once`: what must not be done twice."""

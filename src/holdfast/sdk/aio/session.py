@@ -55,6 +55,7 @@ from holdfast.wire.messages import turn as turn_messages
 
 if TYPE_CHECKING:
     from holdfast.journal.entries import Entry
+    from holdfast.sdk.aio.port_forward import PortForward
 
 T = TypeVar("T")
 _BUSY_S = 0.2  # before a busy shell is tried again: it may be at its prompt and yet refuse
@@ -364,6 +365,17 @@ class Session:
             if not blamed.lines or first > blamed.total:
                 break
         return tuple(lines)
+
+    def forward(
+        self, port: int, *, local: int | None = None, address: str = "127.0.0.1"
+    ) -> PortForward:
+        """Forward a port of the session's programs to this machine while a block runs:
+        `async with session.forward(3000) as forward: ...`, where `forward.url` is the address here.
+        `local`: at this port here; 0 is any; None: the same, or any if that one is taken. Whoever
+        reaches `address` acts as you. A lost host is looked for again, and connections wait."""
+        from holdfast.sdk.aio.port_forward import PortForward
+
+        return PortForward(self._link.forwarder(self.id), port, local, address)
 
     async def end(self) -> Ending:
         """End the session: hang up, then kill what remains. Gives its true ending."""

@@ -20,7 +20,7 @@ from holdfast.model.graph import Process
 from holdfast.model.info import SessionInfo
 from holdfast.model.limits import RECONNECT_DEADLINE_S
 from holdfast.model.state import Ending, SessionState
-from holdfast.sdk.aio import command_run, hold, session, turn
+from holdfast.sdk.aio import command_run, hold, port_forward, session, turn
 from holdfast.sdk.aio.values import HostPeer, StateName
 from holdfast.sdk.blocking.face import Face, LoopThread, iterates, waits, waits_for
 
@@ -61,6 +61,38 @@ class Turn(Face[turn.Turn]):
     @property
     def reason(self) -> str:
         return self._of.reason
+
+    def __enter__(self) -> Self:
+        self._thread.wait(self._of.__aenter__())
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None
+    ) -> None:
+        self._thread.wait(self._of.__aexit__(kind, error, None))
+
+
+class PortForward(Face[port_forward.PortForward]):
+    """A port that is forwarded. Made by `Session.forward`."""
+
+    wait = waits(port_forward.PortForward.wait)
+
+    @property
+    def address(self) -> str:
+        return self._of.address
+
+    @property
+    def port(self) -> int:
+        return self._of.port
+
+    @property
+    def refused(self) -> str:
+        return self._of.refused
+
+    @property
+    def url(self) -> str:
+        """The address here as that of a web page."""
+        return self._of.url
 
     def __enter__(self) -> Self:
         self._thread.wait(self._of.__aenter__())
@@ -172,6 +204,13 @@ class Session(Face[session.Session]):
         message and waited for, at most so many seconds, and given back at the end. No pause takes
         it away meanwhile."""
         return Turn(self._thread, self._of.turn(message, timeout, hold_for=hold_for))
+
+    def forward(
+        self, port: int, *, local: int | None = None, address: str = "127.0.0.1"
+    ) -> PortForward:
+        """Forward a port of the session's programs to this machine while a block runs:
+        `with session.forward(3000) as forward: ...`, where `forward.url` is the address here."""
+        return PortForward(self._thread, self._of.forward(port, local=local, address=address))
 
     # An overloaded method: its signatures cannot be carried over.
     @overload
