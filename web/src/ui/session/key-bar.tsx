@@ -3,7 +3,6 @@
 
 import type { SessionController } from './session-controller'
 import type { NamedKey } from '../terminal/keys'
-import { toast } from '../parts/toast'
 
 const KEYS: [NamedKey, string, string, string][] = [
   ['Left', '←', 'key-left', 'Left'],
@@ -57,10 +56,14 @@ export function KeyBar({ controller }: { controller: SessionController }) {
   )
 }
 
+/** One line goes straight in; what could run at once, or cannot be read, is looked at first. */
 async function pasteClipboard(controller: SessionController): Promise<void> {
+  let text = ''
   try {
-    controller.paste(await navigator.clipboard.readText())
+    text = await navigator.clipboard.readText()
   } catch {
-    toast('The browser blocked reading the clipboard. Long-press in the answer field to paste there.')
+    // Not allowed here, or nothing that is text: the sheet has a field to paste into.
   }
+  if (text === '' || text.includes('\n')) controller.pasteSheet.value = text
+  else controller.paste(text)
 }

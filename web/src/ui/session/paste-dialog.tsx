@@ -1,4 +1,5 @@
-// Large pastes: asked about before, shown while they go.
+// Pastes: on a phone into a sheet, where they can be read and changed before they go; large ones are asked about and
+// shown while they go.
 
 import { Dialog } from '../parts/dialog'
 import { bytesText } from './process-tree'
@@ -26,6 +27,47 @@ export function PasteDialog({ controller }: { controller: SessionController }) {
           class="button primary"
           data-testid="paste-confirm"
           onClick={() => void controller.pasteNow(text)}
+        >
+          Paste
+        </button>
+      </div>
+    </Dialog>
+  )
+}
+
+export function PasteSheet({ controller }: { controller: SessionController }) {
+  const text = controller.pasteSheet.value
+  if (text === null) return null
+  const close = (): void => {
+    controller.pasteSheet.value = null
+  }
+  const lines = text.split('\n').length
+  return (
+    <Dialog title="Paste" onClose={close} testid="paste-sheet">
+      <textarea
+        class="mono paste-text"
+        data-testid="paste-text"
+        aria-label="Text to paste"
+        placeholder="Long-press here and choose Paste"
+        rows={6}
+        autocapitalize="off"
+        spellcheck={false}
+        value={text}
+        onInput={(event) => (controller.pasteSheet.value = event.currentTarget.value)}
+      />
+      <div class="dialog-foot row">
+        <span class="faint grow">{text && (lines === 1 ? '1 line' : `${lines} lines`)}</span>
+        <button class="button" onClick={close}>
+          Cancel
+        </button>
+        <button
+          class="button primary"
+          data-testid="paste-send"
+          disabled={text === ''}
+          onClick={() => {
+            close()
+            controller.paste(text)
+          }}
         >
           Paste
         </button>

@@ -57,15 +57,13 @@ function Answers({ controller, prompt }: { controller: SessionController; prompt
   }
   return (
     <section class="prompt-card" data-testid="prompt-card" aria-label="Waiting for input">
-      <header class="row">
-        <strong>Waiting for you</strong>
-        <button class="icon-button small" aria-label="Hide" onClick={() => (closed.value = prompt)}>
-          <Icon name="close" />
-        </button>
-      </header>
-      <p class="mono prompt-text" data-testid="prompt-text">
+      <strong>Waiting for you</strong>
+      <p class="mono prompt-text cut" data-testid="prompt-text">
         {sanitize(prompt, 300)}
       </p>
+      <button class="icon-button small" aria-label="Hide" onClick={() => (closed.value = prompt)}>
+        <Icon name="close" />
+      </button>
       <div class="answers">
         {quickAnswers(prompt, linesAbove(controller)).map((answer) => (
           <button
@@ -124,12 +122,10 @@ function SecretEntry({ controller, prompt }: { controller: SessionController; pr
   }
   return (
     <section class="prompt-card is-secret" data-testid="secret-card" aria-label="Waiting for a secret">
-      <header class="row">
-        <strong>
-          <Icon name="key" /> Waiting for a secret
-        </strong>
-      </header>
-      <p class="mono prompt-text" data-testid="prompt-text">
+      <strong>
+        <Icon name="key" /> Waiting for a secret
+      </strong>
+      <p class="mono prompt-text cut" data-testid="prompt-text">
         {sanitize(prompt, 300) || 'A program is reading with echo off.'}
       </p>
       {/* Not the state of a component: the field itself is the only place where it ever is. */}

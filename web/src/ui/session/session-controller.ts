@@ -8,6 +8,7 @@ import { modified, keyText, NO_MODIFIERS, type Modifiers, type NamedKey } from '
 import type { PredictedTyping } from '../terminal/predicted-typing'
 import type { LensView } from '../terminal/lens-view'
 import type { Screen } from '../terminal/screen'
+import type { TouchSelection } from '../terminal/touch-selection'
 import { hasNews, othersActed } from '../text/handoff'
 import { sanitize } from '../text/sanitize'
 import { EMPTY, type TimelineModel } from './timeline-model'
@@ -32,11 +33,16 @@ export class SessionController {
   readonly modifiers = signal<Modifiers>(NO_MODIFIERS)
   readonly pasteAsk = signal<string | null>(null)
   readonly pasting = signal<{ sent: number; total: number } | null>(null)
+  readonly pasteSheet = signal<string | null>(null) // its text, while it is open
   readonly finding = signal(false)
+  readonly selected = signal('') // by a finger; a mouse has its own ways to copy
+  readonly link = signal('') // the address of the link that was tapped
+  readonly unread = signal<number | null>(null) // lines printed since the view left the end; null: it is there
   readonly ready = signal(false)
   readonly fullScreen = signal(false) // a program draws on the alternate screen
   screen: Screen | null = null
   lens: LensView | null = null
+  selection: TouchSelection | null = null
   predicted: PredictedTyping | null = null
 
   private readonly typing: TypedInput
@@ -134,6 +140,12 @@ export class SessionController {
     } finally {
       this.pasting.value = null
     }
+  }
+
+  /** To where the session prints. */
+  latest(): void {
+    this.screen?.term.scrollToBottom()
+    this.lens?.followCursor()
   }
 
   /** Awaits an action and shows its error, if it fails. */

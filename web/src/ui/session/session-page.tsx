@@ -6,14 +6,12 @@ import type { Hold, LinkState, Machine } from '../../hold/api'
 import { useHold } from '../context'
 import { ErrorPage } from '../pages/error-page'
 import { now } from '../parts/clock'
-import { ToastPlace } from '../parts/toast'
 import { narrow, touch } from '../parts/viewport'
 import { type Hue, hueOf } from '../text/actor-colour'
 import { age } from '../text/durations'
 import { sanitize } from '../text/sanitize'
 import { needsInput, shownState, stateText } from '../text/session-state'
 import { Banner, EndedCard } from './banner'
-import { CatchUpCard } from './catch-up-card'
 import { SessionController } from './session-controller'
 import { FindBar } from './find-bar'
 import { Footer } from './footer'
@@ -21,10 +19,10 @@ import { Header } from './header'
 import { InviteDialog } from './invite-dialog'
 import { KeyBar } from './key-bar'
 import { Panel } from './panel'
-import { PasteDialog, PasteProgress } from './paste-dialog'
+import { PasteDialog, PasteProgress, PasteSheet } from './paste-dialog'
 import { PortView } from './port-view'
 import { PromptCard } from './prompt-card'
-import { ReceiptCard } from './receipt-card'
+import { LinkBar, SelectionBar } from './terminal-bars'
 import { TerminalView } from './terminal-view'
 import { TurnBar } from './turn-bar'
 
@@ -106,12 +104,9 @@ function Live({
             {!controller.ready.value && link.at !== 'ended' && <Waiting machine={machine.name} link={link} />}
             {!controller.ready.value && link.at === 'ended' && <EndedCard controller={controller} />}
             {controller.finding.value && <FindBar controller={controller} />}
-            <div class="overlays overlays-top">
-              <CatchUpCard controller={controller} />
-              <ReceiptCard controller={controller} />
-            </div>
-            <div class="overlays">
-              {!narrow.value && <ToastPlace />}
+            <div class="dock">
+              <LinkBar controller={controller} />
+              <SelectionBar controller={controller} />
               <PromptCard controller={controller} />
               <PasteProgress controller={controller} />
               {controller.hint.value && (
@@ -128,6 +123,7 @@ function Live({
       </div>
       {inviting.value && <InviteDialog controller={controller} onClose={() => (inviting.value = false)} />}
       <PasteDialog controller={controller} />
+      <PasteSheet controller={controller} />
       <PortView controller={controller} machine={machine} />
     </div>
   )

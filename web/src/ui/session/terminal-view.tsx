@@ -10,7 +10,12 @@ import { OutputFeed } from '../terminal/output-feed'
 import { PredictedTyping, overlayOn } from '../terminal/predicted-typing'
 import { LensView } from '../terminal/lens-view'
 import { Screen } from '../terminal/screen'
+import { TouchSelection } from '../terminal/touch-selection'
+import type { Point } from '../terminal/lens-geometry'
+import { CatchUpCard } from './catch-up-card'
+import { ReceiptCard } from './receipt-card'
 import type { SessionController } from './session-controller'
+import { LatestButton } from './terminal-bars'
 
 declare global {
   interface Window {
@@ -40,7 +45,12 @@ export function TerminalView({ controller }: { controller: SessionController }) 
       >
         <div ref={stage} class="stage" />
       </div>
-      {narrow.value && !controller.panel.value && <ToastPlace />}
+      <div class={`overlays ${controller.ready.value && controller.lens?.cursorLow.value ? 'at-top' : ''}`}>
+        {!(narrow.value && controller.panel.value) && <ToastPlace />}
+        <CatchUpCard controller={controller} />
+        <ReceiptCard controller={controller} />
+      </div>
+      <LatestButton controller={controller} />
     </div>
   )
 }
@@ -65,19 +75,28 @@ function mount(controller: SessionController, pane: HTMLElement, stage: HTMLElem
     key: (event) => appKey(controller, event),
   })
   screen.open()
+  const selection = new TouchSelection(screen, stage)
   const lens = new LensView(
     pane,
     stage,
     screen,
     () => !narrow.value,
-    () => screen.term.focus(),
+    () => dockHeight(pane),
+    {
+      tap: (at) => tap(controller, at),
+      press: (at) => selection.press(at),
+      grab: (at) => selection.grab(at),
+      drag: (at) => selection.drag(at),
+    },
   )
   controller.screen = screen
   controller.lens = lens
+  controller.selection = selection
   lens.fit()
   const predicted = new PredictedTyping(screen.term, overlayOn(screen.term))
   controller.predicted = predicted
   const unwatch = watch(controller, predicted)
+  const unview = watchView(controller, screen, lens, selection)
   const feed = new OutputFeed(
     screen,
     () => handle.resync(),
@@ -110,11 +129,14 @@ function mount(controller: SessionController, pane: HTMLElement, stage: HTMLElem
     feed.close()
     lens.close()
     unwatch()
+    unview()
+    selection.close()
     predicted.dispose()
     screen.dispose()
     controller.predicted = null
     controller.screen = null
     controller.lens = null
+    controller.selection = null
     delete window.__hold
   }
 }
@@ -130,6 +152,49 @@ function watch({ handle }: SessionController, predicted: PredictedTyping): () =>
     ),
   ]
   return () => undo.forEach((each) => each())
+}
+
+/** What the page around the terminal shows of it: what is selected, and how far from the end the view is. */
+function watchView(
+  controller: SessionController,
+  { term }: Screen,
+  lens: LensView,
+  selection: TouchSelection,
+): () => void {
+  let printed = 0 // lines since the view left the end
+  const look = (): void => {
+    const { viewportY, baseY } = term.buffer.active
+    const away = viewportY < baseY || lens.away.value
+    if (!away) printed = 0
+    controller.unread.value = away ? printed : null
+  }
+  const undo = [
+    term.onLineFeed(() => void (printed += 1)),
+    term.onRender(look),
+    term.onWriteParsed(look), // what is printed outside the view is not drawn
+    term.onSelectionChange(
+      () => (controller.selected.value = selection.active ? term.getSelection().trimEnd() : ''),
+    ),
+  ]
+  const unlens = lens.away.subscribe(look)
+  return () => {
+    unlens()
+    undo.forEach((each) => each.dispose())
+  }
+}
+
+/** A finger on the terminal: ends a selection, or opens a link, or asks for the keyboard. */
+function tap(controller: SessionController, at: Point): void {
+  const { screen, selection } = controller
+  if (selection?.active) return selection.clear()
+  const link = screen?.linkAt(at.x, at.y) ?? ''
+  controller.link.value = link
+  if (!link) screen?.term.focus()
+}
+
+/** What the dock takes from the pane while it is open. */
+function dockHeight(pane: HTMLElement): number {
+  return pane.closest('.pane-place')?.querySelector<HTMLElement>('.dock')?.offsetHeight ?? 0
 }
 
 /** Keys the app keeps for itself: all with Control and Shift, which no terminal can send. */

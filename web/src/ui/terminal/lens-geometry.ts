@@ -12,6 +12,12 @@ export interface Grid {
   readonly rows: number
 }
 
+/** A place, in pixels from the top left of something. */
+export interface Point {
+  readonly x: number
+  readonly y: number
+}
+
 /** The position of the top left corner of the screen, relative to the pane's; never positive. */
 export interface Offset {
   readonly x: number
@@ -98,7 +104,7 @@ export function follow(offset: Offset, cursor: Spot, screen: Extent, pane: Exten
 /** The offset after a zoom by `factor` that keeps the point under the fingers where it is. */
 export function zoomAt(
   offset: Offset,
-  point: { x: number; y: number },
+  point: Point,
   factor: number,
   screenAfter: Extent,
   pane: Extent,

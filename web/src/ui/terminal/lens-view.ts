@@ -17,17 +17,29 @@ import {
   type Grid,
   type LensMode,
   type Offset,
+  type Point,
 } from './lens-geometry'
 import type { Screen } from './screen'
 
 const READABLE_PX = 13
 const LEGIBLE_PX = 9 // a screen that fits only smaller than this is first shown at the readable size
+const MIDDLE = 0.05 // of the pane's height on either side of its middle: a cursor there moves no cards
 const KEY = 'holdfast.font'
+
+/** What fingers do beside moving the lens; points are of the stage. */
+interface Fingers {
+  tap(at: Point): void
+  press(at: Point): void
+  grab(at: Point): boolean
+  drag(at: Point): void
+}
 
 export class LensView {
   readonly mode = signal<LensMode>('fit')
   readonly fontPx = signal(READABLE_PX)
   readonly overflows = signal(false) // part of the screen is outside the pane
+  readonly cursorLow = signal(false) // the cursor is in the lower part of the pane: cards lie over the upper
+  readonly away = signal(false) // the cursor is outside the pane
   private offset: Offset = { x: 0, y: 0 }
   private following = true
   private zoom = 1 // of a pinch that is not over
@@ -41,7 +53,8 @@ export class LensView {
     private readonly stage: HTMLElement,
     private readonly screen: Screen,
     private readonly whole: () => boolean, // fit the height, too: there is room for that on a desk
-    tap: () => void,
+    private readonly docked: () => number, // pixels of height that cards took for a while: no reason for a smaller font
+    fingers: Fingers,
   ) {
     const kept = Number(recall(KEY))
     this.preferred = kept ? clampFont(kept) : READABLE_PX
@@ -53,7 +66,10 @@ export class LensView {
         pan: (dx, dy) => this.pan(dx, dy),
         pinch: (factor, x, y) => this.pinch(factor, x, y),
         pinched: () => this.pinched(),
-        tap,
+        tap: (x, y) => fingers.tap(this.onStage(x, y)),
+        press: (x, y) => fingers.press(this.onStage(x, y)),
+        grab: (x, y) => fingers.grab(this.onStage(x, y)),
+        drag: (x, y) => fingers.drag(this.onStage(x, y)),
       }),
     )
     const wheel = (event: WheelEvent): void => this.wheel(event)
@@ -61,7 +77,8 @@ export class LensView {
     this.undo.push(() => pane.removeEventListener('wheel', wheel, { capture: true }))
   }
 
-  private preferred: number
+  private preferred: number // this device's readable size
+  private pinchedPx = 0 // a size for a closer look at this session only; 0: none
   private chosen = false // the user picked a mode
 
   close(): void {
@@ -71,6 +88,7 @@ export class LensView {
 
   use(mode: LensMode): void {
     this.chosen = true
+    this.pinchedPx = 0
     this.mode.value = mode
     this.following = true
     this.fit()
@@ -114,14 +132,15 @@ export class LensView {
 
   /** Font and place for the pane as it is now. */
   fit(): void {
-    const room = this.room()
+    const { width, height } = this.room()
+    const room = { width, height: height + this.docked() }
     if (room.width < 40 || room.height < 20) return
     const grid = { cols: this.screen.term.cols, rows: this.screen.term.rows }
     const cell = this.screen.cell()
     if (!this.chosen) {
       this.mode.value = fittingFont(grid, room, cell, this.whole()) < LEGIBLE_PX ? 'readable' : 'fit'
     }
-    let font = fontFor(this.mode.value, this.preferred, grid, room, cell, this.whole())
+    let font = fontFor(this.mode.value, this.pinchedPx || this.preferred, grid, room, cell, this.whole())
     this.screen.font(font)
     // Cells are rounded to whole device pixels, so the sum can come out a little too wide.
     while (this.mode.value === 'fit' && font > clampFont(0) && this.tooLarge(room)) {
@@ -139,6 +158,10 @@ export class LensView {
 
   private room(): Extent {
     return { width: this.pane.clientWidth, height: this.pane.clientHeight }
+  }
+
+  private onStage(x: number, y: number): Point {
+    return { x: x - this.offset.x, y: y - this.offset.y }
   }
 
   private pan(dx: number, dy: number): void {
@@ -187,9 +210,8 @@ export class LensView {
   private pinched(): void {
     const font = stepFont(this.fontPx.value, this.zoom)
     this.zoom = 1
-    this.preferred = font
+    this.pinchedPx = font
     this.chosen = true
-    keep(KEY, String(font))
     this.mode.value = 'readable'
     this.fit()
   }
@@ -222,6 +244,13 @@ export class LensView {
     const drawn = this.screen.extent()
     const room = this.room()
     this.overflows.value = drawn.width > room.width + 1 || drawn.height > room.height + 1
+    const cursor = this.screen.cursor()
+    const outside = (at: number, size: number, space: number): boolean => at + size < 1 || at > space - 1
+    const down = (cursor.y + y + cursor.height / 2) / Math.max(1, room.height)
+    if (Math.abs(down - 0.5) > MIDDLE) this.cursorLow.value = down > 0.5
+    this.away.value =
+      !this.following &&
+      (outside(cursor.x + x, cursor.width, room.width) || outside(cursor.y + y, cursor.height, room.height))
     // Whole pixels: text on half a pixel is blurred.
     const place =
       `translate(${Math.round(x)}px, ${Math.round(y)}px)` + (this.zoom === 1 ? '' : ` scale(${this.zoom})`)

@@ -31,7 +31,19 @@ export class Screen {
   readonly search = new SearchAddon()
   private readonly undo: IDisposable[] = []
   private webgl: WebglAddon | null = null
+  private hovered = '' // the address of the link under the mouse
   private accent = false // a dead key waits for the one it belongs to
+
+  private readonly linkHover = {
+    hover: (_event: MouseEvent, address: string): void => {
+      this.hovered = address
+      this.stage.title = isWeb(address) ? `${address}\nCtrl+click opens it` : ''
+    },
+    leave: (): void => {
+      this.hovered = ''
+      this.stage.title = ''
+    },
+  }
 
   constructor(
     private readonly stage: HTMLElement,
@@ -52,7 +64,7 @@ export class Screen {
       minimumContrastRatio: theme === 'dark' ? 1 : 4.5, // programs choose colours for dark backgrounds
       macOptionIsMeta: true,
       rightClickSelectsWord: false,
-      linkHandler: { activate: openLink },
+      linkHandler: { activate: openLink, ...this.linkHover },
     })
   }
 
@@ -60,7 +72,7 @@ export class Screen {
     const { term } = this
     useHostWidths(term)
     term.loadAddon(this.search)
-    term.loadAddon(new WebLinksAddon(openLink))
+    term.loadAddon(new WebLinksAddon(openLink, this.linkHover))
     term.open(this.stage)
     if (hasGraphicsCard()) this.useWebgl()
     this.stage.dataset.drawnBy = this.webgl ? 'webgl' : 'elements'
@@ -121,6 +133,35 @@ export class Screen {
   /** The text of the lines from the top of the scrollback on. */
   line(index: number): string {
     return this.term.buffer.active.getLine(index)?.translateToString(true) ?? ''
+  }
+
+  /** The characters of a line, cell by cell; the second cell of a wide one repeats it. */
+  cells(index: number): string[] {
+    const line = this.term.buffer.active.getLine(index)
+    return Array.from({ length: line?.length ?? 0 }, (_, x) => {
+      const cell = line!.getCell(x)
+      return cell?.getWidth() === 0 ? (line!.getCell(x - 1)?.getChars() ?? '') : (cell?.getChars() ?? '')
+    })
+  }
+
+  /** The address of the link at a place on the stage: one that is written out, or one that a program gave its text.
+      Only the terminal knows both, and only of the mouse: so a mouse is moved there, seen by nothing else. */
+  linkAt(x: number, y: number): string {
+    const drawn = this.stage.querySelector<HTMLElement>('.xterm-screen')
+    if (!drawn) return ''
+    const box = drawn.getBoundingClientRect()
+    const moveTo = (left: number, top: number): void => {
+      const at = { clientX: box.left + left, clientY: box.top + top }
+      drawn.dispatchEvent(new MouseEvent('mousemove', { ...at, bubbles: false }))
+    }
+    const elsewhere = y < box.height / 2 ? box.height - 2 : 2 // it looks again only after a move to another line
+    moveTo(1, elsewhere)
+    moveTo(x, y)
+    const found = this.hovered
+    moveTo(1, elsewhere)
+    drawn.dispatchEvent(new MouseEvent('mouseleave', { bubbles: false }))
+    this.linkHover.leave()
+    return isWeb(found) ? found : ''
   }
 
   dispose(): void {
@@ -227,5 +268,9 @@ function coreOf(term: Terminal): Core | undefined {
 /** With a modifier, so that a click on text stays a click; only the web, and without a way back. */
 function openLink(event: MouseEvent, address: string): void {
   if (!event.ctrlKey && !event.metaKey) return
-  if (/^https?:\/\//i.test(address)) window.open(address, '_blank', 'noopener,noreferrer')
+  if (isWeb(address)) window.open(address, '_blank', 'noopener,noreferrer')
+}
+
+function isWeb(address: string): boolean {
+  return /^https?:\/\//i.test(address)
 }
