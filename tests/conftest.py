@@ -28,6 +28,13 @@ _DATA = Path(tempfile.gettempdir()) / f"hf-data-{os.getuid()}"
 (_DATA / "fish" / "generated_completions").mkdir(parents=True, exist_ok=True)
 os.environ["XDG_DATA_HOME"] = str(_DATA)
 
+# An interactive shell reads its user's startup files. What those do is nobody's business here, and
+# may take a minute: a version manager that waits for its lock, which a killed shell left behind.
+_CACHE = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
+_HOME = Path(tempfile.gettempdir()) / f"hf-home-{os.getuid()}"
+_HOME.mkdir(exist_ok=True)
+os.environ.update(HOME=str(_HOME), XDG_CACHE_HOME=_CACHE)  # the browser is in the cache
+
 # How long an example takes says how busy the machine is, not whether the statement is true of it.
 settings.register_profile(
     "any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow]

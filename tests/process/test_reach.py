@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import pwd
 import re
 import signal
 import urllib.request
@@ -86,7 +87,7 @@ def test_what_is_set_here_is_not_sent_there(faraway: Faraway) -> None:
         del client.env["SECRET_OF_MINE"]
     assert "do not tell" not in screen
     assert "PATH=/usr/local/sbin" in screen and "HOLDFAST_NAME=bare" in screen
-    assert screen.rstrip().splitlines()[-1] == os.path.expanduser("~")
+    assert screen.rstrip().splitlines()[-1] == pwd.getpwuid(os.getuid()).pw_dir
     client.ok("end", "box/bare")
 
 

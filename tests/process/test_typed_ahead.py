@@ -34,9 +34,13 @@ def gate(tmp_path: Path) -> Path:
 
 
 def busy(hold: Hold, name: str, gate: Path, first: str = "true") -> None:
-    """A shell that runs a command of bot's: `first`, then until the gate opens."""
+    """A shell that runs a command of bot's: `first`, then until the gate opens.
+
+    Only once it runs is the terminal out of the line editor's hands: an Enter that comes sooner
+    stays a carriage return, which ends no line for the program that reads it."""
     hold.shell(name)
-    sent(hold, "bot", name, f"{first}; echo $((6*7))-busy; cat {gate}")
+    sent(hold, "bot", name, f"echo $((6*7))-runs; {first}; echo $((6*7))-busy; cat {gate}")
+    hold.ok("wait", name, "--for", "text:42-runs", "--timeout", "20")
     if first == "true":
         hold.ok("wait", name, "--for", "text:42-busy", "--timeout", "20")
 
