@@ -10,7 +10,7 @@ export function LatestButton({ controller }: { controller: SessionController }) 
   if (unread === null || !controller.ready.value) return null
   return (
     <button class="button primary latest" data-testid="jump-latest" onClick={() => controller.latest()}>
-      <Icon name="down" /> {controller.fullScreen.value ? 'Back to the cursor' : 'Jump to latest'}
+      <Icon name="latest" /> {controller.fullScreen.value ? 'Back to the cursor' : 'Jump to latest'}
       {unread > 0 && <span>· {unread === 1 ? '1 new line' : `${unread} new lines`}</span>}
     </button>
   )
