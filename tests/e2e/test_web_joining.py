@@ -214,9 +214,7 @@ def test_another_link_in_the_same_tab_takes_the_place_of_the_first(
 def refused(visitor: Visitor, link: str, code: str) -> None:
     """The link does not lead in, and the page says why."""
     visitor.go(f"/i#{link.partition('#')[2]}")
-    visitor.at("join-name").fill(visitor.name)
-    visitor.at("join-submit").click()
-    told(visitor, code)
+    told(visitor, code)  # before anything is asked of whoever opened it
 
 
 def told(visitor: Visitor, code: str) -> None:
@@ -224,6 +222,23 @@ def told(visitor: Visitor, code: str) -> None:
     assert visitor.at("error-title").inner_text().strip()
     assert visitor.at("error-hint").inner_text().strip()
     visitor.shot(f"told-{code}")
+
+
+def test_a_link_says_who_invites_to_what_with_which_role_before_anybody_joins(
+    box: Faraway, visit: Visit
+) -> None:
+    box.host.shell("offered")
+    link = box.link(role="execute", more=("--session", "offered"))
+    visitor = visit("offered-to", join=False)
+    visitor.go(f"/i#{link.partition('#')[2]}")
+    offer = visitor.at("join-offer")
+    offer.wait_for()
+    text = offer.inner_text()
+    for words in ("invites you to offered", "watch", "type", "not ", "works once"):
+        assert words in text
+    visitor.shot("offer")
+    visitor.join(link)
+    visitor.ready()
 
 
 def test_a_link_that_is_not_whole_is_told_so(box: Faraway, visit: Visit) -> None:

@@ -182,6 +182,7 @@ def every_request(session: str, actor: str, invite: str) -> list[m.Request]:
         admission.RevokeInvite(1, invite, devices=True),
         admission.ListDevices(1),
         admission.RevokeDevice(1, actor),
+        admission.PreviewInvite(1),
         admission.Join(1, "phone"),
         m.GetHost(1),
         relays.SetRelays(1, ("https://relay.invalid",)),

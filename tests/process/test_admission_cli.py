@@ -161,6 +161,9 @@ def test_joining_is_for_who_comes_by_a_link(host_home: Hold) -> None:
     with connected(host_home) as host, pytest.raises(HoldfastError) as refused:
         host.ask(ad.Join(0, "me"), ad.Joined)
     assert refused.value.code == "not_permitted"
+    with connected(host_home) as host, pytest.raises(HoldfastError) as refused:
+        host.ask(ad.PreviewInvite(0), ad.InvitePreviewed)
+    assert refused.value.code == "not_permitted"
 
 
 # -- grants shown on this machine ---------------------------------------------------------------

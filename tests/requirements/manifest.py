@@ -1972,6 +1972,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
             *_in(
                 "unit/test_admission",
                 "test_a_device_that_joins_is_an_actor_of_the_inviters_user_and_may_what_was_said",
+                "test_who_has_the_code_sees_what_an_invite_gives_and_uses_nothing_by_looking",
                 "test_what_was_answered_is_known_to_the_daemon_that_comes_after",
                 "test_a_use_is_on_disk_before_the_chain_is_given_out",
                 "test_a_use_that_could_not_be_written_is_not_used_up_and_not_answered",

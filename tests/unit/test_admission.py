@@ -36,6 +36,7 @@ from holdfast.model.ids import HOST_ACTOR, ActorId
 from holdfast.model.limits import DELEGATES_MAX, INVITE_WRONG_MAX
 from holdfast.wire import grants
 from holdfast.wire.invites import psk_of
+from holdfast.wire.messages.admission import InvitePreviewed
 from unit.admitting import LABELS, UID, FakeDaemon, handed_on, restarted
 from unit.granting import (
     ADA,
@@ -47,6 +48,7 @@ from unit.granting import (
     PARTIES,
     PHONE,
     SESSION,
+    Party,
 )
 
 EXECUTE = set(ROLES["execute"])
@@ -81,6 +83,26 @@ def test_a_device_that_joins_is_an_actor_of_the_inviters_user_and_may_what_was_s
     assert daemon.actors.authority.rights(PHONE.actor, SESSION, (), NOW + 2) == frozenset()
     daemon.admission.withdraw("one")
     assert daemon.rights(PHONE) == set()
+
+
+@pytest.mark.requirement("R3")
+def test_who_has_the_code_sees_what_an_invite_gives_and_uses_nothing_by_looking(
+    daemon: FakeDaemon,
+) -> None:
+    invite = daemon.invite()
+
+    def look(who: Party, now: float = NOW + 1) -> InvitePreviewed:
+        return daemon.admission.preview(7, invite.id, who.key, lambda session: f"<{session}>", now)
+
+    seen = look(PHONE)
+    assert (seen.id, seen.invited_by, seen.reach) == (7, daemon.owner.name, "label:team-a")
+    assert (set(seen.rights), seen.lasts_s, seen.uses_left) == (EXECUTE, 8.0 * HOUR, 1)
+    assert seen.session_name == "<>"
+    assert look(MALLORY) == seen
+    daemon.joins(PHONE, invite, "phone")
+    assert look(PHONE).uses_left == 1, "it may ask again"
+    refused(InviteUsed, look, MALLORY)
+    refused(InviteExpired, look, PHONE, NOW + HOUR + 1)
 
 
 @pytest.mark.requirement("R3")

@@ -70,6 +70,9 @@ export interface InvitePreview {
   known: Machine | null // this machine is known here already
 }
 
+/** What joining by a link gives, as the host says it to whoever has the link's code. */
+export type InviteOffer = Omit<HostMessage<'invite_previewed'>, 't' | 'id'>
+
 export interface Joined {
   machine: string // Machine.key
   actor: string
@@ -79,13 +82,14 @@ export interface Joined {
   session: string | null // id, when the grant is about one session: go there
 }
 
-export type JoinOutcome =
-  | { ok: true; joined: Joined }
-  | {
-      ok: false
-      reason: 'bad_link' | 'wrong_relay' | 'expired' | 'used' | 'invalid' | 'unreachable' | 'other'
-      trouble: Trouble
-    }
+export interface JoinRefused {
+  ok: false
+  reason: 'bad_link' | 'wrong_relay' | 'expired' | 'used' | 'invalid' | 'unreachable' | 'other'
+  trouble: Trouble
+}
+
+export type JoinOutcome = { ok: true; joined: Joined } | JoinRefused
+export type OfferOutcome = { ok: true; offer: InviteOffer } | JoinRefused
 
 export interface Hold {
   readonly machines: ReadonlySignal<Machine[]>
@@ -97,6 +101,8 @@ export interface Hold {
   readonly keys: 'webcrypto' | 'noble'
   /** Looks at a link without dialling. Throws HoldError bad_link. */
   preview(link: string): InvitePreview
+  /** Asks the host what the link gives; nothing is used up. Refused with what a join would be. Never throws. */
+  offer(link: string): Promise<OfferOutcome>
   /** Joins a machine by its link, as a device called `name` (letters, digits, . _ -). Never throws. */
   join(link: string, name: string): Promise<JoinOutcome>
   /** A view on one session, with a channel of its own to the host; close it when its page closes. */

@@ -8,6 +8,7 @@ import type {
   InvitePreview,
   JoinOutcome,
   Machine,
+  OfferOutcome,
   OpenOptions,
   SessionCard,
   SessionHandle,
@@ -21,7 +22,7 @@ import { parseLink } from '../wire/invites'
 import type { RequestFields } from '../wire/messages'
 import { type DeviceKeys, makeKeys, useKeys } from './device-keys'
 import { EpochStore } from './epoch-store'
-import { joinBy, outcomeOf } from './join'
+import { joinBy, lookAt, outcomeOf } from './join'
 import { MachineLink } from './machine-link'
 import { OpenSession } from './open-session'
 import { MemoryStore, openStore, type Store, type StoredMachine } from './store'
@@ -92,6 +93,17 @@ class Page implements Hold {
     const hostKey = hex(parsed.hostKey)
     const known = this.machines.peek().find(({ key }) => key === hostKey) ?? null
     return { relay: parsed.relay.replace(/^https?:\/\//, ''), hostKey, known }
+  }
+
+  async offer(link: string): Promise<OfferOutcome> {
+    try {
+      const parsed = parseLink(link)
+      const { device } = await this.loading
+      const offer = await this.throughOwn(parsed.relay, (url) => lookAt(device, parsed, url))
+      return { ok: true, offer }
+    } catch (error) {
+      return outcomeOf(error)
+    }
   }
 
   async join(link: string, name: string): Promise<JoinOutcome> {

@@ -1,7 +1,7 @@
 // Joining by an invite: a link becomes a machine that this device can reach. The code in the link is sent to nobody: the
 // handshake is keyed with it, so only the host whose key is in the link can answer.
 
-import type { JoinOutcome } from './api'
+import type { JoinRefused } from './api'
 import { asHoldError, HoldError } from '../wire/errors'
 import { RecordKind } from '../wire/generated/constants'
 import { EpochFloor } from '../wire/epoch-floor'
@@ -25,6 +25,28 @@ export async function joinBy(
   url: string,
   name: string,
 ): Promise<HostMessage<'joined'>> {
+  const joined = await askByInvite(keys, link, url, encodeRequest('join', 1, { name }), 'joined')
+  checkChain(joined.chain, keys, link)
+  return joined
+}
+
+/** What joining would give, and who offers it. Uses nothing up. */
+export function lookAt(
+  keys: DeviceKeys,
+  link: InviteLink,
+  url: string,
+): Promise<HostMessage<'invite_previewed'>> {
+  return askByInvite(keys, link, url, encodeRequest('preview_invite', 1, {}), 'invite_previewed')
+}
+
+/** The channel of an invite is for one request. */
+async function askByInvite<T extends HostMessage['t']>(
+  keys: DeviceKeys,
+  link: InviteLink,
+  url: string,
+  request: Uint8Array,
+  wanted: T,
+): Promise<HostMessage<T>> {
   const relay = await RelayLink.connect(keys.crypto, url)
   try {
     const stream = await relay.open(link.hostKey, null)
@@ -42,25 +64,24 @@ export async function joinBy(
         'ask for a new one',
       )
     })
-    const answered = new Promise<HostMessage<'joined'>>((resolve, reject) => {
+    const answered = new Promise<HostMessage<T>>((resolve, reject) => {
       channel.onEnd = reject
       channel.onSaid = ({ kind, body }) => {
         if (kind !== RecordKind.MESSAGE) return
         const answer = decodeHostMessage(body)
-        if (answer.t === 'joined') resolve(answer)
+        if (answer.t === wanted) resolve(answer as unknown as HostMessage<T>)
         else if (answer.t === 'failed') reject(HoldError.reported(answer))
-        else reject(new HoldError('protocol_violation', `the host answered ${answer.t} instead of joined`))
+        else reject(new HoldError('protocol_violation', `the host answered ${answer.t} instead of ${wanted}`))
       }
     })
-    channel.send(encodeRequest('join', 1, { name }), false)
-    const joined = await within(
+    channel.send(request, false)
+    const answer = await within(
       ANSWER_S,
       answered,
       () => new HoldError('timed_out', 'the host did not answer in time'),
     )
-    checkChain(joined.chain, keys, link)
     channel.close()
-    return joined
+    return answer
   } finally {
     setTimeout(() => relay.close(), LINGER_MS)
   }
@@ -79,7 +100,7 @@ function checkChain(chain: Uint8Array, keys: DeviceKeys, link: InviteLink): void
   }
 }
 
-export function outcomeOf(error: unknown): JoinOutcome {
+export function outcomeOf(error: unknown): JoinRefused {
   const trouble = asHoldError(error)
   const reasons = {
     bad_link: 'bad_link',

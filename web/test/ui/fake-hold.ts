@@ -5,6 +5,7 @@ import { signal } from '@preact/signals'
 import type {
   Actor,
   Hold,
+  OfferOutcome,
   InvitePreview,
   JoinOutcome,
   Machine,
@@ -14,7 +15,7 @@ import type {
   SessionInfo,
 } from '../../src/hold/api'
 import { FakeSession } from './fake-session'
-import { ACTORS, CARDS, FAR, MACHINE, NOW } from './fixtures'
+import { ACTORS, CARDS, FAR, MACHINE, NOW, OFFER } from './fixtures'
 
 export class FakeHold implements Hold {
   readonly machines = signal<Machine[]>([MACHINE, FAR])
@@ -45,6 +46,10 @@ export class FakeHold implements Hold {
       throw { code: 'bad_link', message: 'the link has no secret', hint: 'Copy all of it', retryable: false }
     }
     return { relay: 'relay.example:7800', hostKey: 'c3'.repeat(32), known: null }
+  }
+
+  async offer(): Promise<OfferOutcome> {
+    return { ok: true, offer: OFFER }
   }
 
   async join(_link: string, name: string): Promise<JoinOutcome> {

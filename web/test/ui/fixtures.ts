@@ -1,6 +1,7 @@
 // Invented machines, sessions and people for the screens.
 
 import type {
+  InviteOffer,
   Actor,
   CommandRecord,
   Graph,
@@ -361,3 +362,15 @@ export const SCREEN: string = [
   '│ 潮 tide 🌊   │ ok      │',
   '└──────────────┴─────────┘',
 ].join('\r\n')
+
+export const OFFER: InviteOffer = {
+  invited_by: 'jonas',
+  invited_by_kind: 'human',
+  host_name: 'workbench',
+  reach: 'session:' + '0'.repeat(26),
+  session_name: 'deploy',
+  rights: ['observe', 'input', 'turn.request'],
+  expires_at: NOW + 3600,
+  lasts_s: 8 * 3600,
+  uses_left: 1,
+}

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { offerText } from '../../src/ui/join/offer'
 import type { Change } from '../../src/hold/api'
 import { age, ago, clock, span, took } from '../../src/ui/text/durations'
 import { defaultColour, hueOf } from '../../src/ui/text/actor-colour'
@@ -6,7 +7,7 @@ import { changeLine, hasNews, othersActed } from '../../src/ui/text/handoff'
 import { sanitize } from '../../src/ui/text/sanitize'
 import { may, reachLine, rightsLine, roleOf } from '../../src/ui/text/rights'
 import { endingText, shownState, stateText } from '../../src/ui/text/session-state'
-import { HANDOFF } from './fixtures'
+import { HANDOFF, OFFER } from './fixtures'
 
 test('a duration is shown in its two largest units, as the command line does', () => {
   expect([0, 59, 60, 3599, 3600, 7800, 86399, 86400, 356400].map(age)).toEqual([
@@ -143,4 +144,20 @@ test('an operator that only lost the connection gets no news of its own actions'
   expect(othersActed(own, 'mara')).toBe(false)
   expect(othersActed({ ...own, commands: [{ ...command, actor: 'claude' }] }, 'mara')).toBe(true)
   expect(othersActed({ ...own, moves: [{ ...left, step: 'request', holder: 'claude' }] }, 'mara')).toBe(true)
+})
+
+test('an invite says who invites to what, what it allows and for how long', () => {
+  expect(offerText(OFFER)).toMatchObject({
+    title: 'jonas invites you to deploy',
+    where: 'on workbench',
+    may: ['watch', 'type'],
+    lasts: '8 hours from when you join, unless it is revoked before',
+    link: 'works once',
+  })
+  expect(offerText(OFFER).mayNot).toMatch(/^not seize the turn, halt and resume, end sessions/)
+  const all = offerText({ ...OFFER, reach: 'all', session_name: '', uses_left: 3 })
+  expect([all.title, all.link]).toEqual([
+    'jonas invites you to every session of this machine',
+    'works for 3 more devices',
+  ])
 })

@@ -108,7 +108,8 @@ RULES: dict[str, Rule] = {
     "revoke_invite": _EVERYONE,  # may_see_invite
     "list_devices": _EVERYONE,
     "revoke_device": _EVERYONE,  # its own, may_take_back, or the link it handed on itself
-    "join": _EVERYONE,  # refused here: only the stream of an invite takes it
+    "preview_invite": _EVERYONE,  # refused here: only the stream of an invite takes it
+    "join": _EVERYONE,  # the same
     # The host. Guests through a relay may ask what it is, too.
     "host": _EVERYONE,
     "set_relays": _HOST_WIDE,

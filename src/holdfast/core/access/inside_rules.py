@@ -85,6 +85,7 @@ NEEDS: dict[str, tuple[Right, ...]] = {
     "revoke_invite": _GRANTS,
     "list_devices": _NOTHING,
     "revoke_device": _GRANTS,
+    "preview_invite": _NOTHING,
     "join": _NOTHING,
     "host": _NOTHING,
     "set_relays": _GRANTS,

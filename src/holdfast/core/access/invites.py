@@ -118,19 +118,19 @@ class InviteBook:
         known = self._usable(invite, now)
         if len(key) != KEY_BYTES:
             raise InvalidArgument(f"a device key has {KEY_BYTES} bytes, not {len(key)}")
-        for joined in known.joined:
-            if joined.key == key:
-                return Redeemed(known, joined, True)
-        if len(known.joined) >= known.uses:
-            raise InviteUsed(
-                "the invite has been used by another device"
-                if known.uses == 1
-                else f"the invite has been used by {known.uses} other devices",
-                hint="ask for one of your own",
-            )
+        again = _joined_before(known, key)
+        if again is not None:
+            return Redeemed(known, again, True)
         joined = Redemption(key, now)
         known = self._invites[invite] = known.replace(joined=(*known.joined, joined))
         return Redeemed(known, joined, False)
+
+    def look(self, invite: bytes, key: bytes, now: float) -> Invite:
+        """What this device, which has made the handshake of this invite, would join by; refused as
+        `redeem` would refuse it. Nothing changes."""
+        known = self._usable(invite, now)
+        _joined_before(known, key)
+        return known
 
     def _usable(self, invite: bytes, now: float) -> Invite:
         known = self._invites.get(invite)
@@ -156,6 +156,21 @@ class InviteBook:
         if self._strange is None:
             self._strange = Bucket(INVITE_GUESSES_PER_S, now)
         return self._strange
+
+
+def _joined_before(known: Invite, key: bytes) -> Redemption | None:
+    """How this key joined by it; None when it may join now."""
+    for joined in known.joined:
+        if joined.key == key:
+            return joined
+    if len(known.joined) >= known.uses:
+        raise InviteUsed(
+            "the invite has been used by another device"
+            if known.uses == 1
+            else f"the invite has been used by {known.uses} other devices",
+            hint="ask for one of your own",
+        )
+    return None
 
 
 def _no_such_invite() -> InviteInvalid:

@@ -281,6 +281,29 @@ class Admission:
                 self.devices.put(entry, now)
         return chain
 
+    def preview(
+        self,
+        request: int,
+        invite: bytes,
+        key: bytes,
+        session_name: Callable[[str], str],
+        now: float,
+    ) -> ad.InvitePreviewed:
+        """What the holder of this key, which has made the handshake, would get by `join`."""
+        self._check_maker(self._invite(invite))
+        known = self.invites.look(invite, key, max(now, self._latest))
+        maker = self._actors.get(known.created_by)
+        assert maker is not None  # or it was refused
+        steps = (step.partition(":") for step in known.reach.steps)
+        session = next((name for kind, _, name in steps if kind == StepKind.SESSION), "")
+        return ad.InvitePreviewed(
+            request,
+            *(maker.name, maker.kind, socket.gethostname()),
+            *(str(known.reach), session_name(session), known.rights),
+            *(known.expires_at, known.lasts_s),
+            known.uses - sum(each.key != key for each in known.joined),
+        )
+
     def join(self, request: int, invite: bytes, key: bytes, name: str, now: float) -> ad.Joined:
         """`redeem`, with all that a device needs to connect again."""
         chain = self.redeem(invite, key, name, now)

@@ -246,6 +246,9 @@ class AccessRequests:
         infos = device_book.describe(found, names, shown, now())
         return ad.Devices(request, infos, names, self._unrecorded())
 
+    def preview_invite(self, operator: OperatorConnection, request: ad.PreviewInvite) -> m.Answer:
+        raise NotPermitted("only a device that uses the link of an invite can look at it")
+
     def join(self, operator: OperatorConnection, request: ad.Join) -> m.Answer:
         raise NotPermitted(
             "only a device that uses the link of an invite can join", hint="`hold join LINK`"

@@ -107,6 +107,7 @@ def handlers(
         "revoke_invite": access.revoke_invite,
         "list_devices": access.list_devices,
         "revoke_device": access.revoke_device,
+        "preview_invite": access.preview_invite,
         "join": access.join,
         "set_relays": reach.set_relays,
         "get_relays": reach.get_relays,

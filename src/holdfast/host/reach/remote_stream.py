@@ -220,7 +220,7 @@ class RemoteStream:
         fields = requests.fields_of(body)
         tag = fields["t"]
         if self._invite:
-            self._join(fields)
+            self._use_invite(fields)
             return
         refusal = self._misplaced(tag, requests.session_named(fields), signed)
         if refusal is None:
@@ -253,20 +253,30 @@ class RemoteStream:
         except HoldfastError:
             return False
 
-    def _join(self, fields: dict[str, object]) -> None:
-        """A device that came by an invite; it says what it is called, and gets its grant."""
+    def _use_invite(self, fields: dict[str, object]) -> None:
+        """A device that came by an invite: it looks at what that gives, or says what it is called
+        and gets its grant."""
         assert self._channel is not None
-        number, name = fields.get("id"), fields.get("name")
-        if fields["t"] != "join" or type(number) is not int or type(name) is not str:
+        tag, number, name = fields["t"], fields.get("id"), fields.get("name")
+        looks = tag == "preview_invite"
+        if not looks and (tag != "join" or type(name) is not str) or type(number) is not int:
             raise ProtocolViolation("the stream of an invite is for joining, and nothing else")
-        key = self._channel.caller.device.key
+        key, admission = self._channel.caller.device.key, self._host.admission
+        answer: m.Answer
         try:
-            answer = self._host.admission.join(number, self._invite, key, name, now())
+            if looks:
+                answer = admission.preview(number, self._invite, key, self._name_of, now())
+            else:
+                answer = admission.join(number, self._invite, key, str(name), now())
         except HoldfastError as error:
             self._tell(m.Failed(number, error.code, error.message, error.hint))
         else:
             self._tell(answer)
         self._finish()
+
+    def _name_of(self, session: str) -> str:
+        live = self._host.sessions.live.get(SessionId(session)) if session else None
+        return live.spec.name if live is not None else ""
 
     # -- output for all -------------------------------------------------------------------------
 

@@ -68,6 +68,24 @@ class Devices(Answer, tag="devices"):
     unrecorded: str = ""  # as in `actor_shown`
 
 
+class PreviewInvite(Request, tag="preview_invite"):
+    """What joining would give, and who offers it. Only on the channel of an invite, as its only
+    request; elsewhere `not_permitted`. Nobody joins by it, and no use is lost; what `join` would be
+    refused with, this is refused with. Answered by InvitePreviewed."""
+
+
+class InvitePreviewed(Answer, tag="invite_previewed"):
+    invited_by: str  # name of the actor that made the invite
+    invited_by_kind: str  # kind of that actor
+    host_name: str  # the host's own name
+    reach: str  # where what it gives applies, as in `InviteInfo`
+    session_name: str  # of the one live session it is for; empty when there is none such
+    rights: tuple[str, ...]  # what a device may do there
+    expires_at: float  # from then on nobody can join by it, seconds since 1970
+    lasts_s: float  # how long a device keeps these rights, from when it joins
+    uses_left: int  # how many more devices it is for, one that asks again counted
+
+
 class Join(Request, tag="join"):
     """Admit this device. Only on the channel of an invite, as its only request; elsewhere
     `not_permitted`. The same device may ask again and gets the same answer. Answered by Joined."""

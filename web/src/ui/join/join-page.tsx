@@ -4,9 +4,10 @@
 
 import { useSignal } from '@preact/signals'
 import { useEffect, useMemo } from 'preact/hooks'
-import type { Hold, InvitePreview, JoinOutcome, Trouble } from '../../hold/api'
+import type { Hold, InviteOffer, InvitePreview, JoinOutcome, Trouble } from '../../hold/api'
 import { useHold } from '../context'
 import { ErrorPage } from '../pages/error-page'
+import { Icon } from '../parts/icon'
 import { toast } from '../parts/toast'
 import { NoticePage } from '../parts/top-bar'
 import { go } from '../route'
@@ -14,6 +15,7 @@ import { sanitize } from '../text/sanitize'
 import { reachLine, rightsLine } from '../text/rights'
 import { isName, suggestedName, tidyName } from './device-name'
 import { onLink, takeLink } from './link-in-address'
+import { offerText } from './offer'
 
 type Looked = { readonly link: string; readonly preview: InvitePreview } | { readonly trouble: Trouble }
 
@@ -44,11 +46,68 @@ function look(hold: Hold, link: string): Looked {
   }
 }
 
+const FINAL = new Set(['expired', 'used', 'invalid', 'wrong_relay'])
+
+/** As the host said it, over a channel that only it and this device can read. */
+function Offer({ offer }: { offer: InviteOffer | 'asking' | 'unknown' }) {
+  if (typeof offer === 'string') {
+    return (
+      <>
+        <h1>You are invited to a machine</h1>
+        <p role="status">
+          {offer === 'asking'
+            ? 'Asking the machine what the link gives…'
+            : 'The machine did not say what the link gives. That is shown after you join.'}
+        </p>
+      </>
+    )
+  }
+  const said = offerText(offer)
+  return (
+    <section class="offer" data-testid="join-offer">
+      <h1>{sanitize(said.title, 160)}</h1>
+      <p class="faint">{sanitize(said.where, 80)}</p>
+      <p>This device will be able to</p>
+      <ul class="can">
+        {said.may.map((word) => (
+          <li key={word}>
+            <Icon name="check" /> {word}
+          </li>
+        ))}
+        {said.mayNot && (
+          <li class="faint">
+            <Icon name="close" /> {said.mayNot}
+          </li>
+        )}
+      </ul>
+      <dl class="facts">
+        <dt>access</dt>
+        <dd>{said.lasts}</dd>
+        <dt>link</dt>
+        <dd>{said.link}</dd>
+      </dl>
+    </section>
+  )
+}
+
 function JoinForm({ link, preview }: { link: string; preview: InvitePreview }) {
   const hold = useHold()
   const name = useSignal(suggestedName(navigator.userAgent))
   const busy = useSignal(false)
   const failed = useSignal<Extract<JoinOutcome, { ok: false }> | null>(null)
+  const offer = useSignal<InviteOffer | 'asking' | 'unknown'>('asking')
+  useEffect(() => {
+    let left = false
+    void hold.offer(link).then((outcome) => {
+      if (left) return
+      if (outcome.ok) offer.value = outcome.offer
+      else if (FINAL.has(outcome.reason)) failed.value = outcome
+      else offer.value = 'unknown' // joining says more, and may still work
+    })
+    return () => {
+      left = true
+    }
+  }, [])
   const submit = async (event: Event): Promise<void> => {
     event.preventDefault()
     busy.value = true
@@ -85,12 +144,8 @@ function JoinForm({ link, preview }: { link: string; preview: InvitePreview }) {
   const tidy = tidyName(name.value)
   return (
     <NoticePage testid="join">
-      <h1>You are invited to a machine</h1>
+      <Offer offer={offer.value} />
       <div data-testid="join-what">
-        <p>
-          The link gives this device access to live sessions on that machine. What it allows, and for how
-          long, is shown after you join.
-        </p>
         <dl class="facts">
           <dt>relay</dt>
           <dd class="mono">{sanitize(preview.relay)}</dd>

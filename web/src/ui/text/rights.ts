@@ -18,7 +18,7 @@ export function roleOf(rights: readonly string[]): string | null {
 const SAYS: [string, string][] = [
   ['observe', 'watch'],
   ['input', 'type'],
-  ['seize', 'take the turn'],
+  ['seize', 'seize the turn'],
   ['halt', 'halt and resume'],
   ['end', 'end sessions'],
   ['grant', 'invite others'],
@@ -38,6 +38,15 @@ export function rightsLine(rights: readonly string[]): string {
   const have = new Set<string>(role === 'execute' || role === 'approve' ? ROLES[role] : rights)
   const said = SAYS.filter(([right]) => have.has(right)).map(([, word]) => word)
   return said.join(', ') || 'nothing'
+}
+
+/** The same as two lists. */
+export function can(rights: readonly string[]): { may: string[]; mayNot: string[] } {
+  const role = roleOf(rights)
+  const have = new Set<string>(role && role in ROLES ? ROLES[role as keyof typeof ROLES] : rights)
+  const words = (held: boolean): string[] =>
+    SAYS.filter(([right]) => have.has(right) === held).map(([, word]) => word)
+  return { may: words(true), mayNot: words(false) }
 }
 
 /** Where it counts: `every session of this machine`, `sessions labelled team-a`, `one session`. */

@@ -120,6 +120,18 @@ export const HOST_MESSAGES = {
     code: bytes, // the secret of the link, 16 bytes. The host keeps no copy
     link: text, // the link; empty when the host has no relay
   }),
+  invite_previewed: record({
+    id: int, // that of the request
+    invited_by: text, // name of the actor that made the invite
+    invited_by_kind: text, // kind of that actor
+    host_name: text, // the host's own name
+    reach: text, // where what it gives applies, as in `InviteInfo`
+    session_name: text, // of the one live session it is for; empty when there is none such
+    rights: list(text), // what a device may do there
+    expires_at: float, // from then on nobody can join by it, seconds since 1970
+    lasts_s: float, // how long a device keeps these rights, from when it joins
+    uses_left: int, // how many more devices it is for, one that asks again counted
+  }),
   joined: record({
     id: int, // that of the request
     chain: bytes, // its grant, to be presented at each connection
@@ -544,6 +556,14 @@ export interface Requests {
     }
     answer: 'invite_made'
   }
+  /** What joining would give, and who offers it. Only on the channel of an invite, as its only request;
+   * elsewhere `not_permitted`. Nobody joins by it, and no use is lost; what `join` would be refused with,
+   * this is refused with.
+   */
+  preview_invite: {
+    fields: Record<never, never>
+    answer: 'invite_previewed'
+  }
   /** Admit this device. Only on the channel of an invite, as its only request; elsewhere `not_permitted`.
    * The same device may ask again and gets the same answer.
    */
@@ -558,8 +578,8 @@ export interface Requests {
 /** Requests that change nothing: they are not signed. */
 export const LOOKING: ReadonlySet<string> = new Set([
   'attach', 'blame', 'catch_up', 'detach', 'get_relays', 'graph', 'host', 'join', 'journal', 'list',
-  'list_actors', 'list_devices', 'list_envelopes', 'list_invites', 'prove', 'screen', 'share', 'show',
-  'show_actor', 'turn', 'verify', 'watch',
+  'list_actors', 'list_devices', 'list_envelopes', 'list_invites', 'preview_invite', 'prove', 'screen',
+  'share', 'show', 'show_actor', 'turn', 'verify', 'watch',
 ])
 
 /** Of these, those that go through the channel of their session. */
