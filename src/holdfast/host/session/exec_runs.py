@@ -43,6 +43,7 @@ class Execution:
         self.restored = restored  # its asker spoke to another daemon
         self.channels: WeakSet[ExecChannel] = WeakSet()  # of operators that are still here
         self.mark_deadline = 0.0
+        self.held_by = ""  # the approval that its line waits for, or waited for
 
     @property
     def over(self) -> bool:
