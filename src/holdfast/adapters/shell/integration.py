@@ -61,7 +61,7 @@ FIFO_BYTES = 64 << 10  # reports of some hundred commands while no daemon reads;
 # such a key. Our file has bound it to what reports the line editor's text and leaves it as it is.
 LINE_PROBE = b"\x1b[5099~"
 # The same at the gate: before an Enter, where the line alone is wanted; before a paste of several
-# lines, where the shell also says whether it takes it as text; and to empty a line that was refused.
+# lines, where the shell also says whether it is text to it; and to empty a line that was refused.
 GATE_PROBE = b"\x1b[5095~"
 PASTE_PROBE = b"\x1b[5093~"
 CLEAR_LINE = b"\x1b[5091~"

@@ -49,6 +49,11 @@ class Execution:
     def over(self) -> bool:
         return self.record.seconds is not None
 
+    def is_input(self, operator: OperatorId, seq: int) -> bool:
+        """Whether it was typed as this input, and has not begun."""
+        record = self.record
+        return record.command is None and (record.operator, record.seq) == (operator, seq)
+
     def begins(self, command: int, journal_seq: int, *, parsed: bool = True) -> None:
         self.record = self.record.replace(command=command, parsed=parsed, journal_seq=journal_seq)
 

@@ -56,11 +56,12 @@ from holdfast.journal import entries
 from holdfast.keeper.boottime import boot_id
 from holdfast.keeper.protocol import DROP_OUTPUT, KEEP_OUTPUT, LEAVE_OUTPUT
 from holdfast.model.actor import Actor
+from holdfast.model.approval_info import ApprovalInfo
 from holdfast.model.envelope import ALL, Envelope, Scope
 from holdfast.model.errors import StorageFailed
 from holdfast.model.gate import Contributor, EffectKind, ProposedEffect
 from holdfast.model.graph import Evidence, Graph
-from holdfast.model.ids import HOST_ACTOR, HOST_OPERATOR, ActorId
+from holdfast.model.ids import HOST_ACTOR, HOST_OPERATOR, ActorId, OperatorId
 from holdfast.model.info import SessionInfo
 from holdfast.model.limits import END_GRACE_S
 from holdfast.model.shell_state import ShellState
@@ -381,7 +382,9 @@ class LiveSession:
                 self.gate.record_judged(judged, verdict)
             case do.AskApproval(approval=approval, number=piece):
                 self.approving.asked(approval, piece)
-                self.commands.exec_held(approval.id)
+                if piece and self.core.inputs.gated is not None:
+                    gated = self.core.inputs.gated.whole
+                    self.commands.exec_held(gated.operator, gated.seq, approval.id)
             case do.CloseApproval(approval=approval, by=by, note=note, saw=saw):
                 self.approving.closed(approval, by, note, saw)
                 self.gate.decided(approval)
@@ -412,6 +415,18 @@ class LiveSession:
             workspace=spec.cwd,
             turn_holder=str.__str__(core.turn.holder or ""),
         )
+
+    def held_info(self, approval: str) -> ApprovalInfo | None:
+        """What waits by this id."""
+        found = self.core.approvals.get(approval)
+        return None if found is None else self.approving.info(found)
+
+    def held_by(self, operator: OperatorId, seq: int) -> str:
+        """The approval that the rest of this input waits for."""
+        gated, held = self.core.inputs.gated, self.core.held
+        if gated is None or held is None:
+            return ""
+        return held.id if (gated.whole.operator, gated.whole.seq) == (operator, seq) else ""
 
     def _pump_readers(self) -> None:
         if self.fanout is not None:

@@ -446,19 +446,17 @@ class ShellCommands:
             )
             self._give_up(execution, why)
 
-    def exec_held(self, approval: str) -> None:
-        """Whoever waits for a command line hears that it waits for approval."""
+    def exec_held(self, operator: OperatorId, seq: int, approval: str) -> None:
+        """Whoever waits for the command line of this input hears that it waits for approval."""
         execution = self.exec
-        if execution is not None and execution.record.command is None:
+        if execution is not None and execution.is_input(operator, seq):
             execution.held_by = approval
             execution.wake()
 
     def input_refused(self, operator: OperatorId, seq: int, why: HoldfastError) -> None:
         """Whoever waits for the command line of this input hears that it was not run."""
         execution = self.exec
-        if execution is None or execution.record.command is not None:
-            return
-        if (execution.record.operator, execution.record.seq) == (operator, seq):
+        if execution is not None and execution.is_input(operator, seq):
             self._give_up(execution, why)
 
     def _give_up(self, execution: Execution, why: HoldfastError) -> None:
