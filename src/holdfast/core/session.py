@@ -611,6 +611,13 @@ class SessionMachine:
         for waiting in self.turn.queue:
             if not {Right.INPUT, Right.TURN_REQUEST} <= self._standing(waiting.actor, now):
                 lost += self._turn(turn.WithdrawStep(waiting.actor), by)
+        gated = self.inputs.gated
+        if gated is not None and Right.INPUT not in self._standing(gated.whole.actor, now):
+            name = self.authority.name(ActorId(gated.whole.actor))
+            lost += self._refused(
+                lambda waiting: waiting.actor == gated.whole.actor,
+                NotPermitted(f"{name} lost the right to input before it was entered"),
+            )
         for seat in self.attachments.seats():
             allowed = self._rights(seat.actor, now)
             if Right.OBSERVE not in allowed or not (seat.observe or Right.INPUT in allowed):

@@ -151,6 +151,7 @@ class SessionGate:
             known = not self._shell_silent and self._last_known
             self._commands.clear_refused(continued=self._continues, known=known)
         elif pty.reads_lines(pty.local_modes(self._master)):
+            self._commands.typed.cleared()
             self._type_as_host(_ERASE_LINE)
 
     def decided(self, approval: Approval) -> None:
