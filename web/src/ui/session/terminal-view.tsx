@@ -5,6 +5,7 @@ import { effect, useSignalEffect } from '@preact/signals'
 import type { Size } from '../../hold/api'
 import { ToastPlace } from '../parts/toast'
 import { narrow, touch } from '../parts/viewport'
+import { screenReader } from '../parts/screen-reader'
 import { theme } from '../parts/theme'
 import { OutputFeed } from '../terminal/output-feed'
 import { PredictedTyping, overlayOn } from '../terminal/predicted-typing'
@@ -29,6 +30,7 @@ export function TerminalView({ controller }: { controller: SessionController }) 
 
   useEffect(() => mount(controller, pane.current!, stage.current!), [controller])
   useSignalEffect(() => controller.screen?.theme(theme.value))
+  useSignalEffect(() => controller.screen?.readable(screenReader.value))
   // The size belongs to the session; this terminal only follows it.
   useSignalEffect(() => {
     const size = controller.handle.operators.value?.size ?? controller.handle.info.value?.size
