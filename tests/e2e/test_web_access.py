@@ -1,5 +1,5 @@
-"""Every page can be used by everybody: with a screen reader, by keyboard alone, with weak eyes; on a
-desk and in a hand, in the light and in the dark theme."""
+"""Every page can be used by everybody: with a screen reader, by keyboard alone, with weak eyes; on
+a desk and in a hand, in the light and in the dark theme."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from e2e import axe
-from e2e.browsing import DESK, PHONE
+from e2e.browsing import DESK, PHONE, Visitor
 from e2e.conftest import Visit
 from process.reaching import Faraway
 
@@ -20,9 +20,7 @@ def width(kind: dict[str, Any]) -> int:
 
 
 @KINDS
-def test_the_overview_has_no_serious_violation(
-    box: Faraway, visit: Visit, kind: dict[str, Any]
-) -> None:
+def test_the_overview_has_no_violation(box: Faraway, visit: Visit, kind: dict[str, Any]) -> None:
     of = width(kind)
     names = [f"{what}-{of}" for what in ("asks", "hush", "stopped", "works", "gone")]
     for name in names:
@@ -55,7 +53,7 @@ def test_the_overview_has_no_serious_violation(
 
 
 @KINDS
-def test_a_session_has_no_serious_violation_for_its_writer(
+def test_a_session_has_no_violation_for_its_writer(
     box: Faraway, visit: Visit, kind: dict[str, Any]
 ) -> None:
     name = f"written-{width(kind)}"
@@ -104,7 +102,7 @@ def test_a_session_has_no_serious_violation_for_its_writer(
 
 
 @KINDS
-def test_a_session_has_no_serious_violation_for_who_watches_and_who_waits(
+def test_a_session_has_no_violation_for_who_watches_and_who_waits(
     box: Faraway, visit: Visit, kind: dict[str, Any]
 ) -> None:
     name = f"watched-{width(kind)}"
@@ -123,7 +121,7 @@ def test_a_session_has_no_serious_violation_for_who_watches_and_who_waits(
 
 
 @KINDS
-def test_joining_and_errors_have_no_serious_violation(
+def test_joining_and_errors_have_no_violation(
     box: Faraway, visit: Visit, kind: dict[str, Any]
 ) -> None:
     guest = visit(f"comes-{width(kind)}", join=False, **kind)
@@ -146,3 +144,87 @@ def test_joining_and_errors_have_no_serious_violation(
         guest.go(path)
         guest.page.locator(f'[data-testid="error-page"][data-code="{code}"]').wait_for()
         axe.check(guest, code)
+
+
+_FOCUSED = """() => {
+    const one = document.activeElement
+    return one.closest('[data-testid=terminal]') ? 'terminal'
+        : one.closest('.foot') ? 'foot'
+        : one.closest('.turn-bar') ? 'state'
+        : one.tagName
+}"""
+
+
+def focused(visitor: Visitor) -> str:
+    return str(visitor.page.evaluate(_FOCUSED))
+
+
+def test_a_key_leaves_the_terminal_and_the_page_says_which(box: Faraway, visit: Visit) -> None:
+    box.host.shell("left")
+    visitor = visit("leaving")
+    visitor.open("left")
+    assert "Ctrl+Shift+\u2193 leaves the terminal" in visitor.page.inner_text("footer")
+    label = visitor.at("terminal").get_attribute("aria-label") or ""
+    assert "Control, Shift and Down leave it" in label
+    visitor.press("Tab")
+    assert focused(visitor) == "terminal", "it keeps Tab, which programs need"
+    visitor.press("Control+Shift+ArrowDown")
+    assert focused(visitor) == "foot"
+    visitor.page.keyboard.press("Shift+Tab")
+    assert focused(visitor) == "terminal"
+    visitor.page.keyboard.press("Control+Shift+ArrowUp")
+    assert focused(visitor) == "state"
+    visitor.enter("echo no-key-of-these-$((1))-arrived; history | tail -2 | cat -A")
+    visitor.until_shown("no-key-of-these-1-arrived")
+    assert "\\E[" not in visitor.screen() and "^[" not in visitor.screen()
+
+
+def test_landmarks_and_tabs_are_what_a_screen_reader_expects(box: Faraway, visit: Visit) -> None:
+    box.host.shell("marked")
+    visitor = visit("marking")
+    visitor.open("marked")
+    page = visitor.page
+    for role in ("banner", "main", "complementary"):
+        assert page.get_by_role(role).count() == 1, role  # type: ignore[arg-type]
+    assert page.get_by_role("heading", level=1).inner_text().startswith("marked")
+    assert page.get_by_role("status").count() >= 1
+    tabs = page.get_by_role("tablist").get_by_role("tab")
+    assert [tab.inner_text() for tab in tabs.all()] == [
+        "Timeline",
+        "Processes",
+        "Operators",
+        "Inbox",
+    ]
+    tabs.first.focus()
+    page.keyboard.press("ArrowRight")
+    processes = page.get_by_role("tab", name="Processes", selected=True)
+    visitor.until("it has no focus", lambda: processes.evaluate("one => one.matches(':focus')"))
+    assert page.get_by_role("tabpanel", name="Processes").is_visible()
+    page.keyboard.press("Escape")
+    page.get_by_role("complementary").wait_for(state="detached")
+    assert focused(visitor) == "terminal", "what was closed gives the focus back"
+
+
+_READ_OUT = "() => document.querySelector('.xterm-accessibility')?.textContent ?? ''"
+
+
+def test_a_screen_reader_is_given_the_lines_of_the_terminal_when_somebody_asks_for_it(
+    box: Faraway, visit: Visit
+) -> None:
+    box.host.shell("read-out")
+    visitor = visit("reading-out")
+    visitor.open("read-out")
+    visitor.enter("echo heard-$((1))")
+    visitor.until_shown("heard-1")
+    assert visitor.page.evaluate(_READ_OUT) == ""
+    visitor.at("session-menu").click()
+    visitor.at("screen-reader").click()
+    visitor.until("no lines", lambda: "heard-1" in visitor.page.evaluate(_READ_OUT))
+    axe.check(visitor, "screen-reader")
+    visitor.reload()
+    visitor.until("it is forgotten", lambda: "heard-1" in visitor.page.evaluate(_READ_OUT))
+    visitor.enter("echo heard-$((2))")
+    visitor.until("nor what comes", lambda: "heard-2" in visitor.page.evaluate(_READ_OUT))
+    visitor.at("session-menu").click()
+    visitor.at("screen-reader").click()
+    visitor.until("it goes on", lambda: visitor.page.evaluate(_READ_OUT) == "")

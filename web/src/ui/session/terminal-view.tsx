@@ -4,7 +4,7 @@ import { useEffect, useRef } from 'preact/hooks'
 import { effect, useSignalEffect } from '@preact/signals'
 import type { Size } from '../../hold/api'
 import { ToastPlace } from '../parts/toast'
-import { narrow, touch } from '../parts/viewport'
+import { narrow, sideways, touch } from '../parts/viewport'
 import { screenReader } from '../parts/screen-reader'
 import { theme } from '../parts/theme'
 import { OutputFeed } from '../terminal/output-feed'
@@ -82,7 +82,7 @@ function mount(controller: SessionController, pane: HTMLElement, stage: HTMLElem
     pane,
     stage,
     screen,
-    () => !narrow.value,
+    () => !narrow.value && !sideways.value,
     () => dockHeight(pane),
     {
       tap: (at) => tap(controller, at),
