@@ -1,5 +1,5 @@
-"""What a policy knows of an effect: facts, computed by parsing and by looking at paths. Values only;
-core/gate/effect_facts.py computes them."""
+"""What a policy knows of an effect: facts, computed by parsing and by looking at paths. Values
+only; core/gate/effect_facts.py computes them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,9 @@ class Facts(Record):
     dynamic: bool = False  # some word is known only when the shell takes it: $x, $(...)
     # It runs something that cannot be read here: $cmd, eval "$x", curl ... | sh, python -c '...'
     opaque: bool = False
-    nested: bool = False  # some command runs another shell, or another command: bash -c, sudo, xargs
+    nested: bool = (
+        False  # some command runs another shell, or another command: bash -c, sudo, xargs
+    )
     # Names of the commands it runs, without directory; also nested ones. Of a `dynamic` name: "?"
     commands: tuple[str, ...] = ()
     lines: tuple[str, ...] = ()  # each of these commands, with its arguments, joined by one space

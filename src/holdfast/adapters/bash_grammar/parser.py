@@ -47,7 +47,9 @@ _EXPRESSIONS = frozenset(
 )  # fmt: skip
 _SUBSTITUTIONS = ("command_substitution", "process_substitution")
 _DECLARES = ("declaration_command", "unset_command")
-_ODD = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\u0085\u00a0\u2000-\u200f\u2028-\u202f\u205f-\u206f\ufeff]")
+_ODD = re.compile(
+    r"[\x00-\x08\x0b-\x1f\x7f\u0085\u00a0\u2000-\u200f\u2028-\u202f\u205f-\u206f\ufeff]"
+)
 _GAP = re.compile(rb"(?:[ \t\n]|\\\n)*")
 
 
@@ -98,9 +100,7 @@ class _Reader:
         self._pipelines = 0
 
     def line(self, problem: str) -> ParsedLine:
-        return ParsedLine(
-            tuple(self._commands), tuple(self._functions), self._substitutes, problem
-        )
+        return ParsedLine(tuple(self._commands), tuple(self._functions), self._substitutes, problem)
 
     # -- statements ---------------------------------------------------------------------------
 
@@ -241,9 +241,7 @@ class _Reader:
                 raise _Unread("it has a parenthesis among the words of a command")
             else:
                 words.extend(self._words(child, depth))
-        self._commands.append(
-            Command(tuple(words), tuple(found), tuple(assigned), pipeline, piped)
-        )
+        self._commands.append(Command(tuple(words), tuple(found), tuple(assigned), pipeline, piped))
 
     def _declaration(
         self,
@@ -261,9 +259,7 @@ class _Reader:
                 assigned.append(self._assigned(child, depth))
             else:
                 words.extend(self._words(child, depth))
-        self._commands.append(
-            Command(tuple(words), redirects, tuple(assigned), pipeline, piped)
-        )
+        self._commands.append(Command(tuple(words), redirects, tuple(assigned), pipeline, piped))
 
     def _assigned(self, node: Node, depth: int) -> Assigned:
         name, value = node.child_by_field_name("name"), node.child_by_field_name("value")
@@ -299,10 +295,10 @@ class _Reader:
         if start is None:
             raise _Unread("it has half a here-document")
         text = "" if body is None else self._text(body)
-        if body is not None and not any(mark in self._text(start) for mark in "'\"\\"):
-            # Expanded by the shell: with a variable or a backslash in it, its text is not known.
-            if any(mark in text for mark in "$`\\"):
-                text = HOLE
+        # Expanded by the shell: with a variable or a backslash in it, its text is not known.
+        quoted = any(mark in self._text(start) for mark in "'\"\\")
+        if not quoted and any(mark in text for mark in "$`\\"):
+            text = HOLE
         yield Redirect("<<", Word(text))
         for child in node.named_children:
             if child.type in ("file_redirect", "herestring_redirect"):
@@ -386,9 +382,7 @@ class _Reader:
             self.block(node, depth + 1)
             return
         for child in node.named_children:
-            if child.type in _SUBSTITUTIONS or child.type in _EXPRESSIONS:
-                self._inside(child, depth + 1)
-            elif child.type == "heredoc_body":
+            if child.type in (*_SUBSTITUTIONS, *_EXPRESSIONS, "heredoc_body"):
                 self._inside(child, depth + 1)
             elif child.type == "variable_assignment":
                 self._assigned(child, depth + 1)

@@ -103,7 +103,8 @@ def expand_braces(chars: Chars) -> list[Chars] | None:
 
 def _group(chars: Chars, opening: int) -> tuple[list[Chars], int] | None:
     """The parts of a brace group and where it ends; None if it is none: no comma, no range."""
-    depth, part = 0, []
+    depth = 0
+    part: Chars = []
     parts: list[Chars] = []
     for at in range(opening + 1, len(chars)):
         here = chars[at]

@@ -1,9 +1,9 @@
 """A policy in Cedar, prepared once and asked for each effect.
 
-Cedar knows two effects, permit and forbid. A rule with `@hold` is a forbid that approvals lift. So a
-policy is asked twice: its rules without the holds say whether it is refused; the holds alone, with
-everything else permitted, which of them match. Approvals are counted here, and not in the rules: a
-rule cannot forget to ask for them.
+Cedar knows two effects, permit and forbid. A rule with `@hold` is a forbid that approvals lift. So
+a policy is asked twice: its rules without the holds say whether it is refused; the holds alone,
+with everything else permitted, which of them match. Approvals are counted here, and not in the
+rules: a rule cannot forget to ask for them.
 
 It is asked for each contributor as the principal, and the strictest answer counts: a rule about
 agents applies to whatever an agent had a part in.
@@ -105,7 +105,7 @@ def _refused(rules: list[Rule], name: str) -> Verdict:
 
 
 def _held(question: Question, found: list[tuple[Rule, str]]) -> Verdict:
-    """The one that needs most, of those that are not approved. When it is, the next is asked for."""
+    """Of those that are not approved the one that needs most; when it is, the next."""
     waiting = [(rule, name) for rule, name in found if not _is_approved(rule, question)]
     if not waiting:
         return ALLOWED

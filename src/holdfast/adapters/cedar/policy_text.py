@@ -37,7 +37,7 @@ class Rule(Record):
 
 
 def rules_of(text: str) -> tuple[Rule, ...]:
-    """The rules of a text. Raises PolicyInvalid, with line and reason, at the first that is wrong."""
+    """The rules of a text. Raises PolicyInvalid, with line and reason, at the first wrong one."""
     found: list[Rule] = []
     for line, statement in statements(text):
         rule = _rule(statement, line, len(found) + 1)
@@ -101,11 +101,15 @@ def _rule(statement: str, line: int, number: int) -> Rule:
     (body,) = parsed["staticPolicies"].values()
     checked = cedarpy.validate_policies(statement, _schema)
     if not checked.validation_passed:
-        raise wrong(line, "; ".join(dict.fromkeys(_without_id(e.error) for e in checked.errors[:3])))
+        raise wrong(
+            line, "; ".join(dict.fromkeys(_without_id(e.error) for e in checked.errors[:3]))
+        )
     notes = {key: value or "" for key, value in body.get("annotations", {}).items()}
     unknown = sorted(set(notes) - set(_ANNOTATIONS))
     if unknown:
-        raise wrong(line, f"unknown annotation @{unknown[0]}; known are @{', @'.join(_ANNOTATIONS)}")
+        raise wrong(
+            line, f"unknown annotation @{unknown[0]}; known are @{', @'.join(_ANNOTATIONS)}"
+        )
     id = notes.get("id", "") or f"rule-{number}"
     if not _ID.fullmatch(id):
         raise wrong(line, f"not an id: {id[:80]!r}; letters, digits, '.', '_', '-', at most 64")
@@ -155,7 +159,7 @@ def _patterns(node: Any) -> Iterator[str]:
 
 
 def _is_matches(node: Any) -> bool:
-    return node == {".": {"left": {"Var": "context"}, "attr": "matches"}}
+    return bool(node == {".": {"left": {"Var": "context"}, "attr": "matches"}})
 
 
 def _texts(node: Any) -> Iterator[str]:

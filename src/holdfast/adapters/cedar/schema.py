@@ -1,5 +1,6 @@
-"""What a Cedar policy may ask about. A policy that asks for anything else is refused when it is set:
-at the time of a decision Cedar skips a rule that fails, and a skipped `forbid` forbids nothing."""
+"""What a Cedar policy may ask about. A policy that asks for anything else is refused when it is
+set: at the time of a decision Cedar skips a rule that fails, and a skipped `forbid` forbids
+nothing."""
 
 from __future__ import annotations
 
@@ -35,7 +36,6 @@ SCHEMA = (
     f"  principal: [{', '.join(ENTITY_OF.values())}], resource: [Session], context: Facts\n"
     "};\n"
 )
-
 
 
 class Principal(Record):

@@ -90,16 +90,14 @@ def starter(name: str) -> str:
             "two-person needs a pattern of commands",
             hint="hold policy set starter:'two-person terraform apply*'",
         )
-    raise PolicyInvalid(
-        f"there is no starter {name[:60]!r}", hint=f"one of {', '.join(NAMES)}"
-    )
+    raise PolicyInvalid(f"there is no starter {name[:60]!r}", hint=f"one of {', '.join(NAMES)}")
 
 
 def _two_person(pattern: str) -> str:
     if not pattern.isprintable():
         raise PolicyInvalid(f"not a pattern: {pattern[:60]!r}")
     # A text of TOML is one of JSON, if its characters are printable.
-    return f'''\
+    return f"""\
 # Who presses Enter is not enough: one other person approves. So does what could not be read.
 default = "allow"
 
@@ -111,4 +109,4 @@ then = "hold"
 quorum = 1
 approvers = "human"
 reason = "two people: one presses Enter, another one approves"
-'''
+"""

@@ -121,7 +121,7 @@ def _compiled(rule: dict[str, Any], number: int, line: int) -> _Compiled:
     if then not in _OUTCOMES:
         raise wrong(line, f"then is one of {', '.join(_OUTCOMES)}")
     if then != "hold" and ("quorum" in rule or "approvers" in rule):
-        raise wrong(line, "quorum and approvers are for rules with then = \"hold\"")
+        raise wrong(line, 'quorum and approvers are for rules with then = "hold"')
     return _Compiled(name, then, _notes(rule, then, line), _SCOPE, _condition(rule, then, line))
 
 

@@ -6,4 +6,5 @@ destructive.py      what destroys
 written_paths.py    which paths a command writes
 network_names.py    which hosts a command names
 patterns.py         patterns of rules, and commands that could match one
+verdicts.py         which scopes count, and which of several verdicts
 """

@@ -27,7 +27,9 @@ _WORDS = re.compile(
 )
 # What a statement in some text destroys, if a database reads it.
 OF_STATEMENTS = frozenset(("drop-table", "delete-rows", "empty-store"))
-_DEVICE = re.compile(r"/dev/(?:sd|nvme|vd|xvd|hd|mmcblk|md|dm-|mapper/|loop|disk/|mem$|kmem$|ram|zd)")
+_DEVICE = re.compile(
+    r"/dev/(?:sd|nvme|vd|xvd|hd|mmcblk|md|dm-|mapper/|loop|disk/|mem$|kmem$|ram|zd)"
+)
 
 
 # Commands that destroy or not by their first words.
@@ -194,7 +196,8 @@ _RULES: dict[str, str | Callable[[list[str]], str]] = {
     "terraform": _any("destroy -destroy", "delete-resource"),
     "tofu": _any("destroy -destroy", "delete-resource"),
     "pulumi": _any("destroy", "delete-resource"), "vagrant": _any("destroy", "delete-resource"),
-    "aws": _cloud, "gcloud": _cloud, "az": _cloud, "gsutil": _cloud, "doctl": _cloud, "s3cmd": _cloud,
+    "aws": _cloud, "gcloud": _cloud, "az": _cloud, "gsutil": _cloud, "doctl": _cloud,
+    "s3cmd": _cloud,
     "gh": _any("delete", "delete-resource"), "dropdb": "drop-table", "dropuser": "drop-table",
     "crontab": _any("-r", "rm"), "userdel": "accounts", "groupdel": "accounts",
     "deluser": "accounts", "iptables": _firewall, "ip6tables": _firewall, "nft": _firewall,

@@ -9,6 +9,7 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Callable, Iterable
+from itertools import pairwise
 
 from holdfast.core.gate import destructive, network_names, written_paths
 from holdfast.core.gate.nested_commands import SHELLS, name_of, runs
@@ -33,15 +34,17 @@ _OUTPUT = frozenset((">", ">>", ">|", "&>", "&>>", "<>", ">&"))
 # Variables whose values a shell, or what it starts, runs as code.
 _CODE_VARIABLES = frozenset(
     (
-        "PROMPT_COMMAND", "PS0", "PS1", "PS2", "PS4", "BASH_ENV", "ENV", "EDITOR", "VISUAL", "PAGER",
+        "PROMPT_COMMAND", "PS0", "PS1", "PS2", "PS4", "BASH_ENV", "ENV", "EDITOR", "VISUAL",
         "GIT_PAGER", "GIT_EDITOR", "GIT_SSH_COMMAND", "GIT_SSH", "GIT_SEQUENCE_EDITOR",
-        "GIT_EXTERNAL_DIFF", "GIT_PROXY_COMMAND", "MANPAGER", "LESSOPEN", "LESSCLOSE", "SUDO_EDITOR",
+        "GIT_EXTERNAL_DIFF", "GIT_PROXY_COMMAND", "MANPAGER", "LESSOPEN", "LESSCLOSE", "PAGER",
         "BROWSER", "SHELL", "FCEDIT", "PYTHONSTARTUP", "PERL5OPT", "RUBYOPT", "NODE_OPTIONS",
-        "RSYNC_RSH", "CVS_RSH", "MAKEFLAGS",
+        "RSYNC_RSH", "CVS_RSH", "MAKEFLAGS", "SUDO_EDITOR",
     )
 )  # fmt: skip
 # Words of these are text to look for or to print, and run nowhere.
-_TEXT_ONLY = frozenset(("grep", "egrep", "fgrep", "rg", "ag", "ack", "git", "man", "apropos", "hold"))
+_TEXT_ONLY = frozenset(
+    ("grep", "egrep", "fgrep", "rg", "ag", "ack", "git", "man", "apropos", "hold")
+)
 _PRINTS = frozenset(("echo", "printf", "print"))
 # An event of the shell's history: `!!`, `!rm`, `^a^b`. What it becomes, only the shell knows.
 _HISTORY = re.compile(r"(?<![$\\{\[])!(?![\s=(\"]|$)")
@@ -282,7 +285,7 @@ class _Reader:
         elif name == "popd":
             self._directories.add(None)
         elif name in ("env", "sudo"):
-            for option, value in zip(words, words[1:], strict=False):
+            for option, value in pairwise(words):
                 if option.text in ("-C", "-D", "--chdir"):
                     self._directories |= set(self._places(value, logical=True))
 

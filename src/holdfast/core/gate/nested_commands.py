@@ -27,11 +27,17 @@ class Inner(Record):
 NOTHING = Inner()
 _OPAQUE = Inner(opaque=True)
 
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
 # Wrapper -> its options whose value is the next word. What follows the options is a command.
 _WRAPPERS: dict[str, frozenset[str]] = {
-    "sudo": frozenset(
-        "-u -g -h -p -C -r -t -T -U -D -R --user --group --host --prompt --close-from --role --type "
-        "--command-timeout --other-user --chdir --chroot".split()
+    "sudo": _words(
+        "-u -g -h -p -C -r -t -T -U -D -R --user --group --host --prompt "
+        "--close-from --role --type --command-timeout --other-user --chdir "
+        "--chroot"
     ),
     "doas": frozenset(("-u", "-C", "-a")),
     "env": frozenset(("-u", "--unset", "-C", "--chdir")),
@@ -48,9 +54,9 @@ _WRAPPERS: dict[str, frozenset[str]] = {
     "builtin": frozenset(),
     "exec": frozenset(("-a",)),
     "coproc": frozenset(),
-    "xargs": frozenset(
-        "-I -i -n -P -L -l -s -d -E -e -a --arg-file --delimiter --max-args --max-procs --max-lines "
-        "--max-chars --replace --eof --process-slot-var".split()
+    "xargs": _words(
+        "-I -i -n -P -L -l -s -d -E -e -a --arg-file --delimiter --max-args "
+        "--max-procs --max-lines --max-chars --replace --eof --process-slot-var"
     ),
     "parallel": frozenset(("-j", "--jobs", "-a", "--arg-file", "-I", "-n", "-N", "-S", "--colsep")),
     "watch": frozenset(("-n", "--interval")),
@@ -122,9 +128,7 @@ _AWKS = frozenset(("awk", "gawk", "mawk", "nawk", "original-awk"))
 _AWK_RUNS = re.compile(r"system\s*\(|\||>|getline|@load")
 _SED_RUNS = re.compile(r"(?:^|[;{}\n])\s*[0-9$,~+/!]*\s*[ewW]\b|/[gpiI0-9mM]*[ew]")
 _FIND_RUNS = frozenset(("-exec", "-execdir", "-ok", "-okdir"))
-_REMOTE_VALUES = frozenset(
-    "-b -c -D -E -e -F -I -i -J -L -l -m -O -o -p -Q -R -S -W -w".split()
-)
+_REMOTE_VALUES = _words("-b -c -D -E -e -F -I -i -J -L -l -m -O -o -p -Q -R -S -W -w")
 _CONTAINER_RUNS = {"exec", "run"}
 
 
@@ -172,7 +176,9 @@ def _wrapped(name: str, rest: tuple[Word, ...]) -> Inner:
             if name in _NEEDS_COMMAND and _SHELL_FLAGS.fullmatch(text) and at + 1 >= len(rest):
                 return NOTHING  # a shell of its own: its lines come later, and are judged then
             takes = text in values
-            unsure = unsure or not (takes or re.fullmatch(r"-[A-Za-z]|-\w[\d.]+|--?\w[\w-]*=.*", text))
+            unsure = unsure or not (
+                takes or re.fullmatch(r"-[A-Za-z]|-\w[\d.]+|--?\w[\w-]*=.*", text)
+            )
             at += 2 if takes else 1
         else:
             break
@@ -194,7 +200,7 @@ def _wrapped(name: str, rest: tuple[Word, ...]) -> Inner:
 
 
 def _runs_input(name: str, inner: tuple[Word, ...]) -> bool:
-    """Whether what is read from standard input becomes a command: `xargs sh -c`, `xargs -I{} {}`."""
+    """Whether what it reads becomes a command: `xargs sh -c`, `xargs -I{} {}`."""
     if name not in ("xargs", "parallel"):
         return False
     first = name_of(inner[0])
@@ -363,7 +369,9 @@ def _container(rest: tuple[Word, ...]) -> Inner:
     if dashes is not None:
         return Inner((words[dashes + 1 :],)) if words[dashes + 1 :] else NOTHING
     tails = (words[index:] for index in range(1, len(words)))
-    return Inner(tuple(each for each in tails if not each[0].text.startswith("-") and each[0].static))
+    return Inner(
+        tuple(each for each in tails if not each[0].text.startswith("-") and each[0].static)
+    )
 
 
 def _awk(rest: tuple[Word, ...]) -> Inner:
@@ -375,7 +383,9 @@ def _awk(rest: tuple[Word, ...]) -> Inner:
 
 def _sed(rest: tuple[Word, ...]) -> Inner:
     scripts = [each for each in rest if not each.text.startswith("-")][:1]
-    scripts += [rest[i + 1] for i, each in enumerate(rest[:-1]) if each.text in ("-e", "--expression")]
+    scripts += [
+        rest[i + 1] for i, each in enumerate(rest[:-1]) if each.text in ("-e", "--expression")
+    ]
     return _OPAQUE if any(_SED_RUNS.search(each.text) for each in scripts) else NOTHING
 
 
@@ -389,9 +399,15 @@ def _git(rest: tuple[Word, ...]) -> Inner:
         if "rebase" in words and option in words:
             return _code_after(rest, (option,))
     if "submodule" in words[:1] and "foreach" in words:
-        return _eval(tuple(each for each in rest[words.index("foreach") + 1 :] if each.text[:2] != "--"))
+        return _eval(
+            tuple(each for each in rest[words.index("foreach") + 1 :] if each.text[:2] != "--")
+        )
     if "filter-branch" in words or "config" in words[:1]:
-        return _OPAQUE if any("!" in text or _RUNS.match(f"{text}=") for text in words[1:]) else NOTHING
+        return (
+            _OPAQUE
+            if any("!" in text or _RUNS.match(f"{text}=") for text in words[1:])
+            else NOTHING
+        )
     return NOTHING
 
 

@@ -15,7 +15,8 @@ from holdfast.model.record import Record
 # Writing there keeps nothing.
 SINKS = frozenset(
     (
-        "/dev/null", "/dev/zero", "/dev/full", "/dev/tty", "/dev/stdout", "/dev/stderr", "/dev/ptmx",
+        "/dev/null", "/dev/zero", "/dev/full", "/dev/tty", "/dev/stdout", "/dev/stderr",
+        "/dev/ptmx",
     )
 )  # fmt: skip
 _SINK_DIRECTORIES = ("/dev/fd/", "/dev/pts/")
@@ -43,7 +44,8 @@ def written(name: str, arguments: Sequence[Word]) -> Writing:
 
 def _operands(arguments: Sequence[Word], values: str = "") -> list[Word]:
     """What is no option. `values`: options whose value is the next word."""
-    with_value, found, at = values.split(), [], 0
+    with_value, at = values.split(), 0
+    found: list[Word] = []
     while at < len(arguments):
         text = arguments[at].text
         if text == "--":
@@ -101,7 +103,9 @@ def _link(arguments: tuple[Word, ...]) -> Writing:
     into = _value(arguments, "-t", "--target-directory")
     if into:
         return Writing(tuple(into))
-    return Writing(tuple(operands[-1:]), here=True) if len(operands) < 2 else Writing((operands[-1],))
+    return (
+        Writing(tuple(operands[-1:]), here=True) if len(operands) < 2 else Writing((operands[-1],))
+    )
 
 
 def _dd(arguments: tuple[Word, ...]) -> Writing:
@@ -112,7 +116,9 @@ def _dd(arguments: tuple[Word, ...]) -> Writing:
 
 def _sed(arguments: tuple[Word, ...]) -> Writing:
     in_place = any(re.match(r"-[a-zA-Z]*i|--in-place", each.text) for each in arguments)
-    return Writing(tuple(_operands(arguments, "-e -f --expression --file"))) if in_place else NOTHING
+    return (
+        Writing(tuple(_operands(arguments, "-e -f --expression --file"))) if in_place else NOTHING
+    )
 
 
 def _curl(arguments: tuple[Word, ...]) -> Writing:
@@ -120,7 +126,16 @@ def _curl(arguments: tuple[Word, ...]) -> Writing:
         re.fullmatch(r"-[a-zA-Z]*[OJ][a-zA-Z]*|--remote-name(?:-all)?", each.text)
         for each in arguments
     )
-    named = ("-o", "--output", "--output-dir", "-D", "--dump-header", "-c", "--cookie-jar", "--trace")
+    named = (
+        "-o",
+        "--output",
+        "--output-dir",
+        "-D",
+        "--dump-header",
+        "-c",
+        "--cookie-jar",
+        "--trace",
+    )
     return Writing(tuple(_value(arguments, *named)), here=here)
 
 
@@ -191,14 +206,20 @@ def _make(arguments: tuple[Word, ...]) -> Writing:
     return Writing(tuple(into), here=not into)
 
 
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
 def _here(_: tuple[Word, ...]) -> Writing:
     return Writing(here=True)
 
 
 _RULES: dict[str, Callable[[tuple[Word, ...]], Writing]] = {
     **dict.fromkeys(
-        "tee rmdir rm unlink srm vim vi nvim nano emacs ed ex pico joe micro wipefs mkswap gzip gunzip "
-        "bzip2 bunzip2 xz unxz zstd patch".split(),
+        _words(
+            "tee rmdir rm unlink srm vim vi nvim nano emacs ed ex pico joe micro wipefs mkswap "
+            "gzip gunzip bzip2 bunzip2 xz unxz zstd patch"
+        ),
         _all,
     ),
     **dict.fromkeys(("touch", "mkdir", "truncate", "shred", "mkfifo", "mknod"), _all_with_values),
