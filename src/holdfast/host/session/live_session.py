@@ -412,7 +412,7 @@ class LiveSession:
             actor,
             contributors,
             cwd=describe.cwd(spec),
-            workspace=spec.cwd,
+            workspace=spec.workspace or spec.cwd,
             turn_holder=str.__str__(core.turn.holder or ""),
         )
 
@@ -494,6 +494,13 @@ class LiveSession:
         if envelope is None or envelope.scope in self.scopes():
             self.journal.happened(by.id, change_of(subject, envelope), forced=True)
         self.handle(ev.AuthorityChanged(by.id, now()))
+
+    def record_policy(self, actor: str, body: entries.Body) -> None:
+        """A policy of the gate applies here from now on, or no longer. Raises StorageFailed."""
+        self.journal.record(actor, body)
+        # In force in a moment, when it is in every journal and on disk.
+        changed = ev.GatePolicyChanged(HOST_ACTOR, now())
+        self._loop.call_soon(lambda: None if self.is_closed else self.handle(changed))
 
     def scopes(self) -> set[Scope]:
         labels = (Scope.label(name) for name in self.spec.labels)
