@@ -383,7 +383,7 @@ class NoSuchApproval(HoldfastError):
     """No effect waits for approval by that id, as far as the asker may see."""
 
     code = "no_such_approval"
-    exit_status = 68
+    exit_status = 66
 
 
 class LimitReached(HoldfastError):

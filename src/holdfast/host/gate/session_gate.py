@@ -48,7 +48,7 @@ _ANSWER_S = 1.0  # then whoever sent it hears that it is kept, and need not wait
 _ERASE_LINE = b"\x15"  # what a terminal in line mode takes for that, unless it was set otherwise
 
 
-class Reader(NamedTuple):
+class TerminalReader(NamedTuple):
     """Who reads what is typed next."""
 
     state: SessionState
@@ -65,7 +65,7 @@ class Line(NamedTuple):
     by: tuple[Contributor, ...]
 
 
-class Facts(Protocol):
+class ProposeEffect(Protocol):
     """What an effect is judged by, besides what it is."""
 
     def __call__(
@@ -86,7 +86,7 @@ class SessionGate:
         provenance: Provenance,
         master: int,
         *,
-        facts: Facts,
+        facts: ProposeEffect,
         offset: Callable[[], int],
         activity: Callable[[], SessionState],
         handle: Callable[[ev.SessionEvent], object],
@@ -216,13 +216,13 @@ class SessionGate:
                 )
             )
 
-    async def _judge_paste(self, number: int, reader: Reader) -> None:
+    async def _judge_paste(self, number: int, reader: TerminalReader) -> None:
         """A paste of several lines is text if the shell waits for keys in a key map where it is."""
         shown = await self._commands.line_at_gate(paste=True) if reader.is_shell else None
         is_text = shown is not None and shown.takes_paste
         self._handle(ev.PasteChecked(HOST_ACTOR, now(), number, is_text))
 
-    async def _reader(self, gated: GatedInput, number: int) -> Reader | None:
+    async def _reader(self, gated: GatedInput, number: int) -> TerminalReader | None:
         """Who reads next, once somebody does; None: it is not to be judged any more."""
         loop = asyncio.get_running_loop()
         answer_at: float | None = loop.time() + _ANSWER_S
@@ -235,7 +235,7 @@ class SessionGate:
                 state = self._activity()
                 if state in (SessionState.PROMPT, SessionState.INPUT, SessionState.SECRET):
                     self._commands.read_reports()
-                    return Reader(state)
+                    return TerminalReader(state)
             if answer_at is not None and loop.time() > answer_at:
                 answer_at = None
                 self._handle(ev.CommitWaits(HOST_ACTOR, now(), number))
@@ -246,7 +246,9 @@ class SessionGate:
                 pause = min(2 * pause, _LATER_LOOKS_S)
         return None
 
-    async def _effect(self, gated: GatedInput, actor: ActorId, reader: Reader) -> ProposedEffect:
+    async def _effect(
+        self, gated: GatedInput, actor: ActorId, reader: TerminalReader
+    ) -> ProposedEffect:
         if not reader.is_shell:
             text = None if reader.state is SessionState.SECRET else self._typed_to_program(gated)
             authors = self._commands.typed.authors()
