@@ -127,7 +127,7 @@ class CutForward(Effect):
     message: str
 
 
-class Rename(Effect):
+class ChangeName(Effect):
     """Recorded, and found by this name from now on."""
 
     name: str

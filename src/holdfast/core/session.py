@@ -422,7 +422,7 @@ class SessionMachine:
         """As grave as its end for whoever addresses it by its name."""
         self._alive()
         self._check(event.actor, Right.END, event.now)
-        return [do.Rename(event.name), do.SaveParcel()]
+        return [do.ChangeName(event.name), do.SaveParcel()]
 
     def _detach_asked(self, event: ev.DetachAsked) -> list[do.Effect]:
         """Everybody may detach terminals of its own; those of others need the right to seize."""

@@ -328,7 +328,7 @@ class LiveSession:
                 if detached:
                     self.journal.record_best_effort(actor, entries.DetachedByEntry(who))
                 self._daemon.operators.dismiss(self, who, channel, **(why if detached else {}))
-            case do.Rename(name=name):
+            case do.ChangeName(name=name):
                 self._rename(actor, name)
             case do.CutForward():
                 self._daemon.forwarding.cut(self, effect)
