@@ -424,6 +424,36 @@ def test_a_destructive_line_sent_just_before_a_seize_is_judged_or_refused(
     assert not out.exists()
 
 
+# -- signals, and the end -----------------------------------------------------------------------
+
+
+def test_a_signal_is_judged_like_a_line(bash: str, hold: GatedHold) -> None:
+    hold.rules(refuse=["SIGTERM", "TERM"], kinds=["signal"])
+    hold.fails("gate_refused", "signal", bash, "TERM")
+    hold.ok("signal", bash, "WINCH")
+
+
+def test_an_end_that_is_held_happens_when_it_is_approved(bash: str, hold: GatedHold) -> None:
+    hold.rules(hold=[""], kinds=["end"])
+    ending = hold.start("end", bash)
+    approval = until_held(hold, bash)
+    assert approval["kind"] == "end"
+    with hold.acting("boss"):
+        hold.ok("approve", approval["id"])
+    assert ending.wait(timeout=20) == 0
+
+
+def test_an_end_whose_asker_leaves_is_withdrawn(bash: str, hold: GatedHold) -> None:
+    hold.rules(hold=[""], kinds=["end"])
+    ending = hold.start("end", bash)
+    approval = until_held(hold, bash)
+    ending.kill()
+    ending.communicate()
+    until("it is withdrawn", lambda: pending(hold, bash) == [])
+    with hold.acting("boss"):
+        hold.fails("no_such_approval", "approve", approval["id"])
+
+
 # -- a policy that fails ------------------------------------------------------------------------
 
 

@@ -562,6 +562,11 @@ class SessionMachine:
     def check_may_observe(self, actor: str, now: float) -> None:
         self._check(actor, Right.OBSERVE, now)
 
+    def check_right(self, actor: str, right: Right, now: float) -> None:
+        """Before a policy is asked about something that the actor may not do anyway."""
+        self._alive()
+        self._check(actor, right, now)
+
     def check_may_force_lease(self, actor: str, now: float) -> None:
         """To act without the lease's word that nobody else does: as grave as granting rights."""
         self._check(actor, Right.GRANT, now)

@@ -60,6 +60,7 @@ from holdfast.host.session_registry import Registry
 from holdfast.host.session_store import SessionStore, Stored
 from holdfast.host.supervisor_link import SupervisorLink, start_supervisor
 from holdfast.model.errors import HoldfastError
+from holdfast.model.gate import EffectKind
 from holdfast.model.home import Home
 from holdfast.model.ids import ActorId, SessionId
 from holdfast.model.info import Finding, HostInfo, PrunedSession, Residency
@@ -267,6 +268,7 @@ class Daemon:
         ending = []
         for live in list(self.registry.live.values()):
             try:
+                await live.gate.check(EffectKind.END, actor, "", may_wait=False)
                 live.handle(ev.EndAsked(actor, now()))
                 ending.append(live.closing.tombstone)
             except HoldfastError as error:

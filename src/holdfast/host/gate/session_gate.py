@@ -26,6 +26,7 @@ from holdfast.host.gate.judge import Judge
 from holdfast.host.session.record import SessionRecord
 from holdfast.host.session.shell_commands import ShellCommands
 from holdfast.journal import entries
+from holdfast.model.envelope import Right
 from holdfast.model.errors import GateRefused, HoldfastError
 from holdfast.model.gate import (
     ALLOWED,
@@ -46,6 +47,9 @@ log = logging.getLogger(__name__)
 _FIRST_LOOK_S, _LATER_LOOKS_S = 0.001, 0.05
 _ANSWER_S = 1.0  # then whoever sent it hears that it is kept, and need not wait
 _ERASE_LINE = b"\x15"  # what a terminal in line mode takes for that, unless it was set otherwise
+
+
+_NEEDS = {EffectKind.SIGNAL: Right.SIGNAL, EffectKind.END: Right.END}
 
 
 class TerminalReader(NamedTuple):
@@ -300,13 +304,20 @@ class SessionGate:
 
     # -- effects that are no lines --------------------------------------------------------------
 
-    async def check(self, kind: EffectKind, actor: ActorId, text: str) -> None:
-        """Raise unless the actor may do this now; while it is held, wait."""
+    @property
+    def in_force(self) -> bool:
+        return self._judge is not None and self._core.inputs.policy_in_force
+
+    async def check(
+        self, kind: EffectKind, actor: ActorId, text: str, *, may_wait: bool = True
+    ) -> None:
+        """Raise unless the actor may do this now; while it is held, wait, or refuse."""
         if self._judge is None or not self._core.inputs.policy_in_force:
             return
+        self._core.check_right(actor, _NEEDS[kind], now())
         effect = self._facts(kind, actor, self._all_behind(actor, ())).replace(text=text)
         verdict = await self._judge.judge(effect)
-        if verdict.outcome is Outcome.HOLD:
+        if verdict.outcome is Outcome.HOLD and may_wait:
             approval = await self._ask(effect, verdict)
             effect = effect.replace(approved_by=approval.approved_by)
             verdict = await self._judge.judge(effect)

@@ -584,10 +584,10 @@ export interface Requests {
 
 /** Requests that change nothing: they are not signed. */
 export const LOOKING: ReadonlySet<string> = new Set([
-  'attach', 'blame', 'catch_up', 'detach', 'get_relays', 'graph', 'host', 'join', 'journal', 'list',
-  'list_actors', 'list_devices', 'list_envelopes', 'list_invites', 'policy_check', 'policy_explain',
-  'policy_show', 'prove', 'screen', 'see_invite', 'share', 'show', 'show_actor', 'turn', 'verify',
-  'watch',
+  'approvals', 'attach', 'blame', 'catch_up', 'detach', 'get_relays', 'graph', 'host', 'join',
+  'journal', 'list', 'list_actors', 'list_devices', 'list_envelopes', 'list_invites', 'policy_check',
+  'policy_explain', 'policy_show', 'prove', 'screen', 'see_invite', 'share', 'show', 'show_actor',
+  'turn', 'verify', 'watch',
 ])
 
 /** Of these, those that go through the channel of their session. */
