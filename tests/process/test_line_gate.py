@@ -3,15 +3,19 @@ whichever way it was typed."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pytest
 
-from holdfast.model.errors import GateHeld, GateRefused
+from holdfast import blocking
+from holdfast.model.errors import GateHeld, GateRefused, NotPermitted
 from process.acting import add_actor, connected
 from process.gating import GatedHold, until
+from process.terminals import Terminal
 
 SHELLS = ("bash", "zsh", "fish")
 STARTS = {"bash": ["bash", "--norc"], "zsh": ["zsh", "-f"], "fish": ["fish"]}
@@ -195,8 +199,6 @@ def test_type_ahead_is_judged_when_the_shell_reads_it(
 ) -> None:
     hold.rules(refuse=["forbidden"])
     fifo, one, two = tmp_path / "fifo", tmp_path / "one", tmp_path / "two"
-    import os
-
     os.mkfifo(fifo)
     with connected(hold) as host:
         host.type_bytes(session, f"cat {fifo}\r".encode())
@@ -358,6 +360,86 @@ def test_whoever_typed_of_it_does_not_approve_it(bash: str, hold: GatedHold) -> 
         hold.fails("not_permitted", "approve", approval["id"])
         hold.ok("seize", bash)
     assert pending(hold, bash) == []
+
+
+def test_a_terminal_says_that_its_line_waits_and_for_whom(bash: str, hold: GatedHold) -> None:
+    hold.rules(hold=["drop"], refuse=["forbidden"], approvers=["boss"])
+    terminal = Terminal(hold, "attach", bash)
+    try:
+        terminal.until_shown("attached to")
+        terminal.type(b"echo forbidden\r")
+        terminal.until_shown("no such lines here")
+        terminal.until_true(lambda text: "no such lines" not in text)
+        terminal.type(b"echo dr''op drop\r")
+        terminal.until_shown("your line waits for approval by boss; ^C takes it back")
+        approval = until_held(hold, bash)
+        terminal.type(b"x")
+        terminal.until_shown("the line before it waits for approval; ^C takes it back")
+        with hold.acting("boss"):
+            hold.ok("deny", approval["id"], "--note", "no")
+        terminal.until_shown("boss denied your line: no")
+        terminal.until_true(lambda text: "denied" not in text)
+        terminal.type(b"echo dr''op drop\r")
+        until_held(hold, bash)
+        terminal.type(b"\x03")
+        until("it is withdrawn", lambda: pending(hold, bash) == [])
+        terminal.type(b"echo dr''op drop\r")
+        approval = until_held(hold, bash)
+        with hold.acting("boss"):
+            hold.ok("approve", approval["id"])
+        terminal.until_shown("\ndrop drop")
+    finally:
+        terminal.close()
+
+
+def test_watch_tells_each_step(bash: str, hold: GatedHold) -> None:
+    import json
+
+    watching = hold.start("watch", bash, "--json")
+    assert watching.stdout is not None
+    assert json.loads(watching.stdout.readline())["name"] == bash
+    hold.rules(hold=["drop"])
+    with connected(hold) as host:
+        host.send(bash, "echo drop")
+        approval = until_held(hold, bash)
+        with hold.acting("boss"):
+            hold.ok("approve", approval["id"], "--note", "well")
+    steps: list[tuple[str, str, str]] = []
+    while len(steps) < 2:
+        event = json.loads(watching.stdout.readline())
+        if "step" in event and event.get("approval"):
+            steps.append((event["step"], event["actor"], event["note"]))
+            assert event["approval"]["id"] == approval["id"] and event["name"] == bash
+    watching.kill()
+    watching.communicate()
+    assert [step for step, _, _ in steps] == ["asked", "approved"]
+    assert steps[1][1:] == ("boss", "well")
+
+
+def test_programs_are_told_what_waits_and_decide(bash: str, hold: GatedHold) -> None:
+    hold.rules(hold=["drop"])
+    address = f"{hold.home}/run/hold.sock"
+    with (
+        mock.patch.dict(os.environ, {"HOLDFAST_HOME": hold.home}),
+        blocking.connect(address) as mine,
+        blocking.connect(address, actor="boss") as theirs,
+    ):
+        running = mine.session(bash).start("echo drop; echo done-it")
+        assert running.held is not None and running.held.text.startswith("echo drop")
+        assert not running.done
+        (waits,) = [each for each in theirs.approvals(bash) if each.status == "pending"]
+        assert waits.id == running.held.id
+        with pytest.raises(NotPermitted):
+            mine.approve(waits.id)
+        assert theirs.approve(waits.id, "fine").status == "approved"
+        assert "done-it" in running.result(20).output and running.held is None
+        again = mine.session(bash).start("echo drop")
+        assert again.held is not None
+        theirs.deny(again.held.id, "no more")
+        with pytest.raises(GateRefused, match="no more"):
+            again.result(20)
+        held = mine.session(bash).submit("echo drop", timeout=0.5, raises=False)
+        assert held.held is not None and held.held.code == "gate_held" and not held.ok
 
 
 # -- a turn that moves, halts, and rights -------------------------------------------------------
