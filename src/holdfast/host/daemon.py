@@ -30,6 +30,8 @@ from holdfast.host.connection.host_requests import HostRequests
 from holdfast.host.connection.operators import Operators
 from holdfast.host.connection.request_table import RequestTable, handlers
 from holdfast.host.coordination_point import CoordinationPoint, terms_of
+from holdfast.host.gate.action_requests import ActionRequests
+from holdfast.host.gate.score_book import ScoreBook
 from holdfast.host.keeper_link import Keepers
 from holdfast.host.lost_sessions import KEEPER_LOST, LostSessions
 from holdfast.host.metrics import Counts
@@ -80,6 +82,7 @@ class Daemon:
         self.store = SessionStore(home.state)
         self.counts = Counts()
         self.actors = ActorBook(home.state)
+        self.scores = ScoreBook(home.state, self.actors.name)
         self.registry: Registry[LiveSession] = Registry(self.store, self.actors.authority)
         self.forwarding = Forwarding()
         self.observation: Observation = ProcObservation(judge)
@@ -162,6 +165,7 @@ class Daemon:
     def _request_table(self) -> RequestTable:
         actors, host_key = self.actors, self.store.host_key.public
         revocation = Revocation(actors, self.admission, self.notices, host_key)
+        ways_in = InputRequests(self.operators.open_channel)
         rows = handlers(
             SessionRequests(
                 self.registry,
@@ -171,7 +175,7 @@ class Daemon:
                 partial(start, self),
                 self.lost,
             ),
-            InputRequests(self.operators.open_channel),
+            ways_in,
             TurnRequests(actors),
             JournalRequests(self.store, actors, self.make_tall_screen),
             AccessRequests(
@@ -180,6 +184,7 @@ class Daemon:
             ReachRequests(self.relay_list),
             self.forwarding,
             HostRequests(self, self.registry.live),
+            ActionRequests(ways_in, self.store, actors, self.scores),
         )
         return RequestTable(rows, self.registry, actors.authority, self.uid)
 
@@ -210,6 +215,7 @@ class Daemon:
             self.operators.close()
             for live in list(self.registry.live.values()):
                 live.close(keep=True)
+            self.scores.close()
             await self.leases.close()
             await self.launcher.close()
 
