@@ -17,10 +17,10 @@ from holdfast.sdk import host_start
 # A group is a folder of `cli/verbs`.
 GROUPS = {
     "sessions": ("run", "ls", "attach", "show", "end", "acknowledge"),
-    "input": ("exec", "send", "keys", "signal", "resize", "forward"),
+    "input": ("exec", "submit", "send", "keys", "signal", "resize", "forward"),
     "observe": ("screen", "tail", "wait", "watch", "graph"),
     "access": ("actor", "grant", "revoke", "turn", "seize", "halt", "resume", "catchup"),
-    "record": ("log", "blame", "verify", "proof", "status", "export"),
+    "record": ("log", "blame", "trace", "score", "verify", "proof", "status", "export"),
     "machines": ("invite", "join", "machines", "device", "delegate"),
     "host": (
         "up",

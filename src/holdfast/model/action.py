@@ -54,12 +54,12 @@ class Action(Record):
     """One act of an actor in a session's shell."""
 
     intent: str  # what it is for, in a sentence
-    line: str = ""  # the command, as one line for the shell
-    words: tuple[str, ...] = ()  # or as words, which are quoted for it
-    expect: Expected = Expected()
-    key: str = ""  # names it: the same key again, by the same actor, runs nothing
-    retry: Retry = Retry()
-    cwd: str = ""  # run it in this directory, below the session's shell; empty: in that shell
+    line: str  # the command, as one line for the shell
+    words: tuple[str, ...]  # or as words, which are quoted for it
+    expect: Expected  # what it is expected to do
+    key: str  # names it: the same key again, by the same actor, runs nothing
+    retry: Retry  # when it is refused
+    cwd: str  # run it in this directory, below the session's shell; empty: in that shell
 
     @classmethod
     def parsed(cls, form: object) -> Action:

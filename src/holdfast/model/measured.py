@@ -56,15 +56,15 @@ class LeftProcess(Record):
 class Effects(Record):
     """What was different after an action. Of each kind at most `ACTION_NAMED` are named."""
 
-    files: FileEffects = FileEffects()  # under the session's workspace and working directory
-    processes: tuple[LeftProcess, ...] = ()  # still running
-    ports: PortEffects = PortEffects()  # listening sockets
+    files: FileEffects  # under the session's workspace and working directory
+    processes: tuple[LeftProcess, ...]  # still running
+    ports: PortEffects  # listening sockets
     # what changed in the shell, as `env FOO added`, `alias ls changed`
-    env: tuple[str, ...] = ()
-    cwd: str = ""  # where the shell is now, if that is another directory
-    peers: tuple[str, ...] = ()  # network addresses that its processes are connected to now
-    left_out: int = 0  # effects that are counted and not named
-    partial: tuple[str, ...] = ()  # what could not be measured, and why; empty: all of it was
+    env: tuple[str, ...]
+    cwd: str  # where the shell is now, if that is another directory
+    peers: tuple[str, ...]  # network addresses that its processes are connected to now
+    left_out: int  # effects that are counted and not named
+    partial: tuple[str, ...]  # what could not be measured, and why; empty: all of it was
 
 
 class Deviation(Record):

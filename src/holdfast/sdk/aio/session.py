@@ -230,23 +230,23 @@ class Session:
         }
         said = {"expect": expect, "key": key, "retry": retry, "cwd": cwd}
         form |= {name: value for name, value in said.items() if value}
-        attempts: Attempts | None = None
+        attempts = Attempts(_retry_of(form))
+        running: Running | None = None
+
+        def begin() -> Running:
+            nonlocal running
+            running = Running(
+                *(self._link, self._inputs, self, str(command), key, intent),
+                action=json.dumps(form),
+                retried=tuple(attempts.codes),
+            )
+            return running
+
         while True:
-            running: Running | None = None
-
-            def begin() -> Running:
-                nonlocal running
-                text, codes = json.dumps(form), tuple(attempts.codes if attempts else ())
-                running = Running(
-                    self._link, self._inputs, self, str(command), key, intent, text, codes
-                )
-                return running
-
             try:
                 async with self._held_turns.writing():
                     return await run_at_prompt(self, begin)
             except HoldfastError as refusal:
-                attempts = attempts or Attempts(_retry_of(form))
                 taken = running is not None and bool(running.action_id)
                 pause = attempts.after(refusal, taken=taken)
             await asyncio.sleep(pause)

@@ -1,5 +1,5 @@
-"""When a refused action is tried again: only as its form says, only after a refusal that may be over
-soon, and never after the shell may have read the line."""
+"""When a refused action is tried again: only as its form says, only after a refusal that will
+perhaps be over soon, and never after the shell may have read the line."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from holdfast.model.action import Retry
 from holdfast.model.errors import HoldfastError, RateLimited, SessionBusy, TurnHeld
 from holdfast.model.limits import ACTION_PAUSE_MAX_S
 
-# Nothing was typed. A turn that was taken from its holder (`turn_lost`) is not among these: somebody
-# wanted it to stop.
+# Nothing was typed. A turn that was taken from its holder (`turn_lost`) is not among these: whoever
+# took it wanted it to stop.
 _RETRIED = (TurnHeld.code, SessionBusy.code, RateLimited.code)
 
 

@@ -579,8 +579,8 @@ export interface Requests {
 /** Requests that change nothing: they are not signed. */
 export const LOOKING: ReadonlySet<string> = new Set([
   'attach', 'blame', 'catch_up', 'detach', 'get_relays', 'graph', 'host', 'join', 'journal', 'list',
-  'list_actors', 'list_devices', 'list_envelopes', 'list_invites', 'prove', 'screen', 'see_invite',
-  'share', 'show', 'show_actor', 'turn', 'verify', 'watch',
+  'list_actors', 'list_devices', 'list_envelopes', 'list_invites', 'prove', 'score', 'screen',
+  'see_invite', 'share', 'show', 'show_actor', 'trace', 'turn', 'verify', 'watch',
 ])
 
 /** Of these, those that go through the channel of their session. */
