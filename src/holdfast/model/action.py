@@ -129,6 +129,8 @@ class Text:
             raise _wrong(where, f"must be a string, not {_kind(value)}", self.meaning)
         if len(value) > self._most:
             raise _wrong(where, f"has {len(value)} characters, at most {self._most} are taken")
+        if any("\ud800" <= char <= "\udfff" for char in value):
+            raise _wrong(where, "is not Unicode text", "leave out the lone surrogate")
         if not self._blank and not value.strip():
             raise _wrong(where, "is blank", f"say {self.meaning}")
         if self._absolute and not value.startswith("/"):
