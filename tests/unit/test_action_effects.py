@@ -121,6 +121,15 @@ def test_a_directory_that_only_one_look_listed_says_nothing() -> None:
     assert diff(whole, half)[:3] == diff(half, whole)[:3] == ((), (), ())
 
 
+def test_a_declared_file_outside_of_the_roots_counts_when_it_goes() -> None:
+    before, after = look(), look()
+    before.files.directories["/tmp"] = {"x": FileMark(1, 1, 1, False)}
+    after.files.directories["/tmp"] = {}
+    assert diff(before, after).deleted == ()
+    globs = [Glob("/tmp/x")]
+    assert difference(before, after, OWN, (ROOT,), globs).deleted == ("/tmp/x",)
+
+
 def test_outside_of_the_roots_only_what_was_declared_counts() -> None:
     before, after = look(), look()
     before.files.directories["/tmp"] = {}

@@ -59,19 +59,33 @@ class Difference(NamedTuple):
     partial: tuple[str, ...]
 
 
-def difference(before: Look, after: Look, own: frozenset[int], roots: Sequence[str]) -> Difference:
+def difference(
+    before: Look,
+    after: Look,
+    own: frozenset[int],
+    roots: Sequence[str],
+    globs: Sequence[Glob] = (),
+) -> Difference:
     """`own`: pids of the session's shell and of what it runs under; `roots`: directories in which
-    every file counts. Outside of them only what was declared is looked at."""
-    created, changed, deleted = _file_changes(before.files, after.files)
+    every file counts; `globs`: files that were declared, which count anywhere."""
+
+    def counting(paths: list[str]) -> tuple[str, ...]:
+        return tuple(
+            path
+            for path in paths
+            if _within(path, roots) or any(glob.matches(path) for glob in globs)
+        )
+
+    created, changed, deleted = map(counting, _file_changes(before.files, after.files))
     left = _left(before.processes, after.processes, own)
     opened, closed = listening(after.processes), listening(before.processes)
     known = before.shell is not None and after.shell is not None
     unknown = () if known else ("the shell did not say what changed in it",)
     shell = changes(before.shell, after.shell) if after.shell is not None else ()
     return Difference(
-        tuple(path for path in created if _within(path, roots)),
-        tuple(path for path in changed if _within(path, roots)),
-        tuple(path for path in deleted if _within(path, roots)),
+        created,
+        changed,
+        deleted,
         left,
         tuple(sorted(opened - closed)),
         tuple(sorted(closed - opened)),

@@ -231,9 +231,7 @@ def _check_seen(live: ActionTarget) -> None:
 async def _begin(live: ActionTarget, action: Action, actor: str, asked_at: float) -> Begun:
     """The session before the action."""
     look = live.actions.look
-    roots = look.roots()
-    if action.cwd:
-        roots = tuple(dict.fromkeys((action.cwd, *roots)))
+    roots = look.roots(action.cwd)
     globs = absolute_globs(action.expect.files, action.cwd or look.cwd)
     before = await look.look(roots, globs)
     return Begun(action, actor, asked_at, before, roots, globs)

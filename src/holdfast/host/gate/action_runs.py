@@ -130,7 +130,7 @@ class ActionRuns:
             self._record_result(run, _ENDED)
             return
         globs = [Glob(glob) for glob in begun.globs]
-        found = action_effects.difference(begun.before, after, self.look.own, begun.roots)
+        found = action_effects.difference(begun.before, after, self.look.own, begun.roots, globs)
         missing = action_effects.missing(expect, globs, found, after, record.status)
         unexpected = action_effects.unexpected(expect, globs, found)
         self._record(

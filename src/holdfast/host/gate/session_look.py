@@ -24,6 +24,8 @@ from holdfast.model.state import Level
 _STATE_LOOK_S = 0.02  # between two looks at the state file: the shell writes it before its prompt
 _PLAIN = "level plain: a process that left the session's process tree is not seen"
 
+_ROOT = "files: of / only what is directly in it"
+
 
 class SessionLook:
     """Looks at one session."""
@@ -54,9 +56,10 @@ class SessionLook:
     def cwd(self) -> str:
         return self._cwd()
 
-    def roots(self) -> tuple[str, ...]:
-        """Directories in which every file counts."""
-        return tuple(dict.fromkeys((self._cwd(), self._workspace)))
+    def roots(self, directory: str = "") -> tuple[str, ...]:
+        """Directories in which every file counts, for a command that runs in this one, or in the
+        shell's own."""
+        return tuple(dict.fromkeys((directory or self._cwd(), self._workspace)))
 
     async def look(self, roots: Sequence[str], globs: Sequence[str], number: int = 0) -> Look:
         """`globs`: absolute, of files that were declared; `number`: of the command that ended. The
@@ -65,8 +68,8 @@ class SessionLook:
         cwd = self._cwd()
         files = await asyncio.to_thread(self._files, roots, globs, cwd)
         processes, hidden = await self.processes()
-        partial = (*((hidden,) if hidden else ()), *((_PLAIN,) if self._level == "plain" else ()))
-        return Look(files, processes, shell, cwd, partial)
+        said = (hidden, _PLAIN if self._level is Level.PLAIN else "", _ROOT if "/" in roots else "")
+        return Look(files, processes, shell, cwd, tuple(why for why in said if why))
 
     async def processes(self) -> tuple[tuple[Process, ...], str]:
         """And what could not be shown of them."""
@@ -91,10 +94,11 @@ class SessionLook:
         return state
 
     def _files(self, roots: Sequence[str], globs: Sequence[str], cwd: str) -> TreeScan:
-        wanted = [Root(path, is_cwd=path == cwd) for path in roots]
+        # Of the root directory only what is in it itself: below it the whole machine is at work.
+        wanted = [Root(path, deep=path != "/", is_cwd=path == cwd) for path in roots]
         for glob in globs:
             path = fixed_part(glob)
-            within = any(root == "/" or f"{path}/".startswith(f"{root}/") for root in roots)
+            within = any(f"{path}/".startswith(f"{root}/") for root in roots if root != "/")
             wanted.append(Root(path, deep=within or reaches_down(glob)))
         try:
             pid = self._place.shell_pid or self._place.pid
