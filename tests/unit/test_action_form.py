@@ -11,7 +11,7 @@ import jsonschema
 import pytest
 
 from holdfast.host.gate.action_requests import line_of, parsed
-from holdfast.model.action import Action, Expected, Retry, json_schema
+from holdfast.model.action import Action, ActionRetry, Expected, json_schema
 from holdfast.model.errors import InvalidArgument
 from holdfast.model.limits import (
     ACTION_EXPECTED_MAX,
@@ -89,7 +89,7 @@ def test_every_field_arrives() -> None:
     action = Action.parsed(WHOLE)
     expected = Expected(3, ("out/**",), (3000,), ("node",), ("PATH",), "/tmp")
     assert (action.intent, action.words, action.line) == ("run the tests", ("make", "test one"), "")
-    assert (action.expect, action.retry) == (expected, Retry(2, 0.5))
+    assert (action.expect, action.retry) == (expected, ActionRetry(2, 0.5))
     assert (action.key, action.cwd) == ("k", "/srv")
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.model.action import Retry
+from holdfast.model.action import ActionRetry
 from holdfast.model.errors import (
     HoldfastError,
     InputUnknown,
@@ -21,7 +21,7 @@ from holdfast.sdk.client_core.action_retry import Attempts
 
 
 def test_it_is_tried_as_often_as_was_said_with_growing_pauses() -> None:
-    attempts = Attempts(Retry(3, 0.5))
+    attempts = Attempts(ActionRetry(3, 0.5))
     assert [attempts.after(TurnHeld("no"), taken=False) for _ in range(3)] == [0.5, 1.0, 2.0]
     assert attempts.codes == ["turn_held"] * 3
     with pytest.raises(TurnHeld):
@@ -29,7 +29,7 @@ def test_it_is_tried_as_often_as_was_said_with_growing_pauses() -> None:
 
 
 def test_no_pause_is_longer_than_the_bound() -> None:
-    attempts = Attempts(Retry(10, ACTION_PAUSE_MAX_S))
+    attempts = Attempts(ActionRetry(10, ACTION_PAUSE_MAX_S))
     assert {attempts.after(SessionBusy("no"), taken=False) for _ in range(10)} == {
         ACTION_PAUSE_MAX_S
     }
@@ -37,7 +37,7 @@ def test_no_pause_is_longer_than_the_bound() -> None:
 
 def test_nothing_is_tried_again_unasked() -> None:
     with pytest.raises(SessionBusy):
-        Attempts(Retry()).after(SessionBusy("no"), taken=False)
+        Attempts(ActionRetry()).after(SessionBusy("no"), taken=False)
 
 
 @pytest.mark.requirement("G4")
@@ -51,9 +51,9 @@ def test_nothing_is_tried_again_unasked() -> None:
 )
 def test_only_what_will_be_over_is_tried_again(refusal: HoldfastError) -> None:
     with pytest.raises(type(refusal)):
-        Attempts(Retry(3)).after(refusal, taken=False)
+        Attempts(ActionRetry(3)).after(refusal, taken=False)
 
 
 def test_what_the_shell_may_have_read_is_never_typed_again() -> None:
     with pytest.raises(SessionBusy):
-        Attempts(Retry(3)).after(SessionBusy("no"), taken=True)
+        Attempts(ActionRetry(3)).after(SessionBusy("no"), taken=True)

@@ -20,6 +20,7 @@ from holdfast.core.gate.action_score import (
 )
 from holdfast.host.gate import score_book
 from holdfast.host.gate.score_book import ScoreBook
+from holdfast.model.gate_facts import Score
 from holdfast.model.ids import ActorId
 from holdfast.model.limits import SCORE_DAYS, SCORE_RECENT
 from holdfast.model.measured import ActionScore, DayScore, Deviation, ScoreTotals
@@ -133,6 +134,12 @@ def test_a_record_that_breaks_shows_at_once(tmp_path: Path, clock: Clock) -> Non
     assert found.score is not None and found.score > 0.99
     assert found.recent is not None and found.recent < 0.8
     assert found.recent_count == SCORE_RECENT
+    assert book.score(OTTO) == Score(76, 1005), "as policies see it"
+
+
+def test_policies_see_no_record_as_none(tmp_path: Path, clock: Clock) -> None:
+    assert added(tmp_path).score(OTTO) == Score(0, 0)
+    assert added(tmp_path, CLEAN).score(OTTO) == Score(100, 1)
 
 
 def test_a_clock_set_back_over_midnight_starts_no_day_twice(tmp_path: Path, clock: Clock) -> None:

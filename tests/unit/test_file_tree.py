@@ -8,20 +8,23 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.adapters.file_tree import Reader, Root, scan
+from holdfast.adapters.file_tree import ScanReader, ScanRoot, scan
 from holdfast.model.measured import TreeScan
 
 ME = os.getpid()
 
 
-def reader(uid: int = 0, *groups: int) -> Reader:
-    return Reader(ME, uid, frozenset(groups))
+def reader(uid: int = 0, *groups: int) -> ScanReader:
+    return ScanReader(ME, uid, frozenset(groups))
 
 
 def looked(
-    *roots: Root | Path, skip: tuple[str, ...] = (), most: int = 1000, by: Reader | None = None
+    *roots: ScanRoot | Path,
+    skip: tuple[str, ...] = (),
+    most: int = 1000,
+    by: ScanReader | None = None,
 ) -> TreeScan:
-    wanted = [root if isinstance(root, Root) else Root(str(root)) for root in roots]
+    wanted = [root if isinstance(root, ScanRoot) else ScanRoot(str(root)) for root in roots]
     return scan(wanted, by or reader(), skip, most=most, seconds=10)
 
 
@@ -78,7 +81,7 @@ def test_a_directory_that_is_not_there_has_nothing_in_it(tree: Path) -> None:
 
 
 def test_one_that_is_not_deep_is_listed_alone(tree: Path) -> None:
-    assert set(looked(Root(str(tree), deep=False)).directories) == {f"{tree}"}
+    assert set(looked(ScanRoot(str(tree), deep=False)).directories) == {f"{tree}"}
 
 
 def test_links_are_not_followed_and_what_is_skipped_is_not_looked_into(tree: Path) -> None:
@@ -90,7 +93,7 @@ def test_links_are_not_followed_and_what_is_skipped_is_not_looked_into(tree: Pat
 
 def test_the_working_directory_of_a_process(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tree / "d")
-    found = looked(Root("/shown/so", is_cwd=True))
+    found = looked(ScanRoot("/shown/so", is_cwd=True))
     assert set(found.directories) == {"/shown/so", "/shown/so/e"}
 
 
@@ -107,7 +110,7 @@ def test_the_working_directory_of_a_process(tree: Path, monkeypatch: pytest.Monk
     ],
 )
 def test_a_directory_that_the_user_may_not_list_is_left_out_and_said(
-    tree: Path, mode: int, by: Reader, listed: bool
+    tree: Path, mode: int, by: ScanReader, listed: bool
 ) -> None:
     (tree / "d").chmod(mode)
     found = _below(tree, by)
@@ -117,12 +120,12 @@ def test_a_directory_that_the_user_may_not_list_is_left_out_and_said(
         assert found.partial == (f"{tree}/d: the session's user may not list it",)
 
 
-def _below(tree: Path, by: Reader) -> TreeScan:
+def _below(tree: Path, by: ScanReader) -> TreeScan:
     """By its descriptor: pytest's own directories above it are closed to others."""
     before = os.getcwd()
     os.chdir(tree)
     try:
-        return looked(Root(str(tree), is_cwd=True), by=by)
+        return looked(ScanRoot(str(tree), is_cwd=True), by=by)
     finally:
         os.chdir(before)
 

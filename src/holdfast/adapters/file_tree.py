@@ -28,7 +28,7 @@ _LOOKS = 256  # files between two looks at the clock
 _REASONS_MAX = 20  # directories named that could not be listed
 
 
-class Root(NamedTuple):
+class ScanRoot(NamedTuple):
     """A directory to look at."""
 
     path: str  # absolute, as the session has it
@@ -36,7 +36,7 @@ class Root(NamedTuple):
     is_cwd: bool = False  # it is the working directory of the session's shell
 
 
-class Reader(NamedTuple):
+class ScanReader(NamedTuple):
     """On whose behalf."""
 
     pid: int  # a process of the session: its root directory and its working directory are used
@@ -44,7 +44,7 @@ class Reader(NamedTuple):
     groups: frozenset[int]
 
     @classmethod
-    def of(cls, pid: int) -> Reader:
+    def of(cls, pid: int) -> ScanReader:
         """Raises OSError when the process is gone."""
         ids: dict[str, list[int]] = {}
         for line in procfs.read(f"/proc/{pid}/status").decode().splitlines():
@@ -78,7 +78,7 @@ class _Directory(NamedTuple):
 
 
 def scan(
-    roots: Sequence[Root], reader: Reader, skip: Sequence[str], *, most: int, seconds: float
+    roots: Sequence[ScanRoot], reader: ScanReader, skip: Sequence[str], *, most: int, seconds: float
 ) -> TreeScan:
     """`skip`: directories of ours that are not looked into, wherever they are; `most`: files."""
     looking = _Looking(reader, skip, most, seconds)
@@ -91,7 +91,7 @@ def scan(
 class _Looking:
     """One scan."""
 
-    def __init__(self, reader: Reader, skip: Sequence[str], most: int, seconds: float) -> None:
+    def __init__(self, reader: ScanReader, skip: Sequence[str], most: int, seconds: float) -> None:
         self.directories: dict[str, dict[str, FileMark]] = {}
         self.partial: list[str] = []
         self._reader, self._most, self._left, self._seconds = reader, most, most, seconds
@@ -103,7 +103,7 @@ class _Looking:
                 found = os.stat(path)
                 self._seen.add((found.st_dev, found.st_ino))
 
-    def begin_at(self, root: Root) -> None:
+    def begin_at(self, root: ScanRoot) -> None:
         if root.is_cwd:
             opened = f"/proc/{self._reader.pid}/cwd/."
             self._todo.append(_Directory(root.path, opened, None, root.deep))

@@ -71,11 +71,11 @@ class WriteTools:
         ] = 0,
     ) -> answers.CommandAnswer:
         """Run a command in the session's own shell, which must be at its prompt, and give its exit
-        status and output. With `expect`, `measured` says what was declared and not found, what was
-        found and not declared, and the score that your record here is made of. One that asks something comes back at once, `running`, with `state` and
+        status and output. One that asks something comes back at once, `running`, with `state` and
         `waits_for`: answer it, then ask for its `result`. One that does not end in `seconds` goes
         on: you get a `handle` for `result`. A refusal says who holds the turn and what to do; then
-        nothing was typed."""
+        nothing was typed. With `expect`, `measured` says what was expected and not found, what was
+        found and not expected, and a score: your record here is made of these."""
         until = time.monotonic() + seconds
         found = await self._desk.session(session)
         declared = None if expect is None else expect.model_dump(exclude_none=True)

@@ -42,7 +42,7 @@ class Expected(Record):
     cwd: str = ""  # where the shell is afterwards, absolute; empty: where it was
 
 
-class Retry(Record):
+class ActionRetry(Record):
     """Whether a refusal that may be over soon is tried again: a turn that is held, a busy shell.
     Never after the shell may have read the line."""
 
@@ -58,7 +58,7 @@ class Action(Record):
     words: tuple[str, ...]  # or as words, which are quoted for it
     expect: Expected  # what it is expected to do
     key: str  # names it: the same key again, by the same actor, runs nothing
-    retry: Retry  # when it is refused
+    retry: ActionRetry  # when it is refused
     cwd: str  # run it in this directory, below the session's shell; empty: in that shell
 
     @classmethod
@@ -74,7 +74,7 @@ class Action(Record):
             () if isinstance(command, str) else tuple(command),
             Expected.unpack(expect),
             form.get("key", ""),
-            Retry(retry.get("times", 0), float(retry.get("backoff_s", 1.0))),
+            ActionRetry(retry.get("times", 0), float(retry.get("backoff_s", 1.0))),
             form.get("cwd", ""),
         )
 
@@ -84,7 +84,7 @@ class Action(Record):
             "intent": self.intent,
             "command": list(self.words) if self.words else self.line,
         }
-        plain = Expected(), Retry()
+        plain = Expected(), ActionRetry()
         for name, value, default in zip(
             ("expect", "retry"), (self.expect, self.retry), plain, strict=True
         ):
@@ -137,7 +137,7 @@ class Text:
             raise _wrong(where, f"is not an absolute path: {value[:80]!r}", "begin it with /")
 
 
-class Whole:
+class WholeNumber:
     """A whole number."""
 
     def __init__(self, meaning: str, low: int, high: int):
@@ -173,7 +173,7 @@ class Seconds:
 class ListOf:
     """A list of one kind."""
 
-    def __init__(self, meaning: str, item: Text | Whole, most: int, least: int = 0):
+    def __init__(self, meaning: str, item: Text | WholeNumber, most: int, least: int = 0):
         self.meaning, self._item, self._most, self._least = meaning, item, most, least
 
     def schema(self) -> dict[str, Any]:
@@ -269,7 +269,7 @@ DECLARATION = Fields(
     expect=Fields(
         "what the command is expected to do; anything else that it does counts as undeclared",
         (),
-        status=Whole("exit status; 0 unless said", 0, 255),
+        status=WholeNumber("exit status; 0 unless said", 0, 255),
         files=ListOf(
             "files that it creates, changes or deletes: globs, relative to where it runs; "
             "** stands for any directories",
@@ -278,7 +278,7 @@ DECLARATION = Fields(
         ),
         ports=ListOf(
             "TCP ports on which a process of the session listens afterwards",
-            Whole("a port", 1, 65535),
+            WholeNumber("a port", 1, 65535),
             ACTION_EXPECTED_MAX,
         ),
         processes=ListOf("names of processes that it leaves running", _NAME, ACTION_EXPECTED_MAX),
@@ -302,7 +302,7 @@ DECLARATION = Fields(
         "whether to try again when the turn is held or the shell is busy; never after the shell "
         "may have read the line",
         (),
-        times=Whole("how often, besides the first time", 0, ACTION_RETRIES_MAX),
+        times=WholeNumber("how often, besides the first time", 0, ACTION_RETRIES_MAX),
         backoff_s=Seconds(
             "before the second time, then doubled; 1 unless said", ACTION_RETRY_MAX_S
         ),

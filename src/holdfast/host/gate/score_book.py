@@ -19,6 +19,7 @@ from holdfast.core.gate.action_score import mean, together, with_action
 from holdfast.host import json_file
 from holdfast.host.clock import now
 from holdfast.model.errors import StorageFailed
+from holdfast.model.gate_facts import Score
 from holdfast.model.ids import ActorId
 from holdfast.model.limits import SCORE_DAYS, SCORE_RECENT, SCORE_WRITE_S
 from holdfast.model.measured import ActionScore, ActorScore, DayScore, ScoreTotals
@@ -35,7 +36,7 @@ class _Kept(Record):
 
 
 class ScoreBook:
-    """Implements ports.scores.Scores."""
+    """Of one host; implements ports.actor_scores.ActorScores."""
 
     def __init__(self, state: str, name: Callable[[str], str]) -> None:
         self._directory, self._name = f"{state}/scores", name
@@ -57,6 +58,11 @@ class ScoreBook:
             totals,
             shown,
         )
+
+    def score(self, actor: ActorId) -> Score:
+        """For policies."""
+        kept = self.of(actor)
+        return Score(int(100 * (kept.recent or 0.0)), kept.totals.scored)
 
     def add(self, actor: str, one: ActionScore) -> None:
         """One more action of this actor."""

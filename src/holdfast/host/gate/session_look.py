@@ -11,7 +11,7 @@ import os
 import time
 from collections.abc import Callable, Sequence
 
-from holdfast.adapters.file_tree import Reader, Root, scan
+from holdfast.adapters.file_tree import ScanReader, ScanRoot, scan
 from holdfast.core.gate.action_effects import Look
 from holdfast.core.gate.file_globs import absolute, fixed_part, reaches_down
 from holdfast.model.graph import Graph, Process
@@ -95,14 +95,14 @@ class SessionLook:
 
     def _files(self, roots: Sequence[str], globs: Sequence[str], cwd: str) -> TreeScan:
         # Of the root directory only what is in it itself: below it the whole machine is at work.
-        wanted = [Root(path, deep=path != "/", is_cwd=path == cwd) for path in roots]
+        wanted = [ScanRoot(path, deep=path != "/", is_cwd=path == cwd) for path in roots]
         for glob in globs:
             path = fixed_part(glob)
             within = any(f"{path}/".startswith(f"{root}/") for root in roots if root != "/")
-            wanted.append(Root(path, deep=within or reaches_down(glob)))
+            wanted.append(ScanRoot(path, deep=within or reaches_down(glob)))
         try:
             pid = self._place.shell_pid or self._place.pid
-            reader = Reader.of(pid)
+            reader = ScanReader.of(pid)
         except (OSError, KeyError):
             return TreeScan({}, ("files: the session's shell is gone",))
         most, seconds = ACTION_SCAN_FILES, ACTION_SCAN_S

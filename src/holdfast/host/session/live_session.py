@@ -202,7 +202,7 @@ class LiveSession:
             SessionLook(
                 spec.place,
                 spec.level,
-                spec.cwd,
+                spec.workspace or spec.cwd,
                 graph=self.graph,
                 master=lambda: self.fds.master,
                 shell_state=self._shell_state,
@@ -423,6 +423,10 @@ class LiveSession:
         if envelope is None or envelope.scope in self.scopes():
             self.journal.happened(by.id, change_of(subject, envelope), forced=True)
         self.handle(ev.AuthorityChanged(by.id, now()))
+
+    def record_policy(self, actor: str, body: entries.Body) -> None:
+        """A policy of the gate applies here from now on, or no longer. Raises StorageFailed."""
+        self.journal.record(actor, body)
 
     def scopes(self) -> set[Scope]:
         labels = (Scope.label(name) for name in self.spec.labels)

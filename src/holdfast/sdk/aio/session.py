@@ -15,7 +15,7 @@ from collections.abc import AsyncGenerator, Awaitable, Iterable, Mapping, Sequen
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
-from holdfast.model.action import Action, Retry
+from holdfast.model.action import Action, ActionRetry
 from holdfast.model.errors import (
     HoldfastError,
     HostLost,
@@ -500,12 +500,12 @@ class Session:
                 ) from error
 
 
-def _retry_of(form: Mapping[str, Any]) -> Retry:
+def _retry_of(form: Mapping[str, Any]) -> ActionRetry:
     """Of a form that the host may have refused, and not for its retries."""
     try:
         return Action.parsed(form).retry
     except InvalidArgument:
-        return Retry()
+        return ActionRetry()
 
 
 def size_of(size: Size | tuple[int, int] | str) -> Size:

@@ -3,7 +3,7 @@ perhaps be over soon, and never after the shell may have read the line."""
 
 from __future__ import annotations
 
-from holdfast.model.action import Retry
+from holdfast.model.action import ActionRetry
 from holdfast.model.errors import HoldfastError, RateLimited, SessionBusy, TurnHeld
 from holdfast.model.limits import ACTION_PAUSE_MAX_S
 
@@ -15,7 +15,7 @@ _RETRIED = (TurnHeld.code, SessionBusy.code, RateLimited.code)
 class Attempts:
     """Of one action."""
 
-    def __init__(self, retry: Retry) -> None:
+    def __init__(self, retry: ActionRetry) -> None:
         self._left, self._pause = retry.times, retry.backoff_s
         self.codes: list[str] = []  # of the refusals so far
 

@@ -274,6 +274,7 @@ export interface Requests {
       predecessor?: string // an ended or discontinued session that this one follows; its journal is named in this one's first entry
       rehomeable?: boolean // another host may take it over when this one cannot renew its lease; `level_unavailable` below `contained`, `coordination_down` when no lease can be acquired
       with_keys?: boolean // at level `contained`: the session sees the key files of its user and the host's state, which are hidden otherwise. Needs `grant` for all, and is refused from inside a session
+      workspace?: string // absolute path: the directory that policies of the gate call the session's workspace; empty is its working directory
     }
     answer: 'shown'
   }
@@ -579,8 +580,9 @@ export interface Requests {
 /** Requests that change nothing: they are not signed. */
 export const LOOKING: ReadonlySet<string> = new Set([
   'attach', 'blame', 'catch_up', 'detach', 'get_relays', 'graph', 'host', 'join', 'journal', 'list',
-  'list_actors', 'list_devices', 'list_envelopes', 'list_invites', 'prove', 'score', 'screen',
-  'see_invite', 'share', 'show', 'show_actor', 'trace', 'turn', 'verify', 'watch',
+  'list_actors', 'list_devices', 'list_envelopes', 'list_invites', 'policy_check', 'policy_explain',
+  'policy_show', 'prove', 'score', 'screen', 'see_invite', 'share', 'show', 'show_actor', 'trace',
+  'turn', 'verify', 'watch',
 ])
 
 /** Of these, those that go through the channel of their session. */

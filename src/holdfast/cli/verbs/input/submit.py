@@ -10,7 +10,7 @@ from holdfast.cli.arguments import Options, Parser, count, print_json, seconds, 
 from holdfast.cli.text import raw_stdout
 from holdfast.cli.text.action import one_line
 from holdfast.cli.verbs.input.exec import EXIT_INTERRUPTED, CommandParser, await_prompt
-from holdfast.model.action import Action, Retry
+from holdfast.model.action import Action, ActionRetry
 from holdfast.model.errors import HoldfastError, InvalidArgument, StorageFailed, TimedOut
 from holdfast.model.info import SessionInfo
 from holdfast.model.limits import ACTION_MAX_BYTES
@@ -218,12 +218,12 @@ def _of_file(path: str) -> object:
         ) from None
 
 
-def _retry_of(form: object) -> Retry:
+def _retry_of(form: object) -> ActionRetry:
     """Of a form that the host may refuse, and then not for its retries."""
     try:
         return Action.parsed(form).retry
     except InvalidArgument:
-        return Retry()
+        return ActionRetry()
 
 
 def _port(text: str) -> int:
