@@ -25,8 +25,8 @@ class Requirement(NamedTuple):
 GATE = "the gate and provenance"
 MOVE = "checkpoint, migration and fork"
 GROUPS = "groups of sessions"
-REAPING = "reaping of idle sessions"
 AUTONOMY = "structured actions of agents"
+REAPING = "reaping of idle sessions"
 
 
 def _in(directory_and_file: str, *names: str) -> tuple[str, ...]:
@@ -2274,11 +2274,56 @@ REQUIREMENTS: tuple[Requirement, ...] = (
     ),
     # -- G. Safe autonomy ---------------------------------------------------------------------
     Requirement(
-        "G1", "An agent may submit a structured action, validated before it runs.", open=AUTONOMY
+        "G1",
+        "An agent may submit a structured action, validated before it runs.",
+        tests=(
+            *_in(
+                "unit/test_action_form",
+                "test_a_malformed_form_is_refused_with_its_field_and_what_to_do",
+            ),
+            *_in(
+                "process/test_actions_cli",
+                "test_an_action_that_does_what_it_declares_has_the_full_score",
+                "test_a_malformed_action_is_refused_before_anything_runs",
+            ),
+            *_in(
+                "e2e/test_mcp",
+                "test_a_command_with_what_is_expected_of_it_is_measured",
+            ),
+        ),
+        files=("model/action.py", "host/gate/action_requests.py"),
     ),
-    Requirement("G2", "Each action leaves a full trace.", open=AUTONOMY),
     Requirement(
-        "G3", "Each action is scored on validity, success and unintended effects.", open=AUTONOMY
+        "G2",
+        "Each action leaves a full trace.",
+        tests=_in(
+            "process/test_actions_cli",
+            "test_a_trace_is_found_by_id_key_and_number_also_when_the_session_has_ended",
+            "test_a_daemon_killed_in_the_middle_leaves_a_true_trace_and_the_action_runs_once",
+        ),
+        files=("host/gate/action_trace.py", "host/gate/action_runs.py"),
+    ),
+    Requirement(
+        "G3",
+        "Each action is scored on validity, success and unintended effects.",
+        tests=(
+            *_in("unit/test_action_effects", "test_everything_undeclared_is_unexpected"),
+            *_in("unit/test_action_score", "test_the_formula"),
+            *_in(
+                "process/test_actions_cli",
+                "test_an_action_that_does_what_it_declares_has_the_full_score",
+            ),
+            *_in(
+                "e2e/test_mcp",
+                "test_a_command_with_what_is_expected_of_it_is_measured",
+            ),
+        ),
+        files=(
+            "core/gate/action_effects.py",
+            "core/gate/action_score.py",
+            "adapters/file_tree.py",
+            "host/gate/session_look.py",
+        ),
     ),
     Requirement(
         "G4",
@@ -2314,11 +2359,32 @@ REQUIREMENTS: tuple[Requirement, ...] = (
                 "test_the_same_key_again_runs_nothing_and_gives_the_same_result",
                 "test_the_same_key_joins_a_command_that_still_runs",
             ),
+            *_in(
+                "process/test_actions_cli",
+                "test_a_malformed_action_is_refused_before_anything_runs",
+                "test_the_same_key_runs_once_and_gives_the_same_trace",
+                "test_a_held_turn_is_tried_again_as_often_as_was_said_and_the_trace_says_so",
+                "test_a_daemon_killed_in_the_middle_leaves_a_true_trace_and_the_action_runs_once",
+            ),
+            *_in(
+                "unit/test_action_retry",
+                "test_only_what_will_be_over_is_tried_again",
+            ),
         ),
-        open=f"{AUTONOMY}; keys that make a repeat harmless are here",
         files=("model/errors.py", "host/session/exec_runs.py", "sdk/aio/command_run.py"),
     ),
-    Requirement("G5", "Policy can use an actor's measured score.", open=AUTONOMY),
+    Requirement(
+        "G5",
+        "Policy can use an actor's measured score.",
+        tests=(
+            *_in("unit/test_action_score", "test_a_record_that_breaks_shows_at_once"),
+            *_in(
+                "process/test_actions_cli",
+                "test_scores_are_kept_per_actor_and_survive_the_daemon",
+            ),
+        ),
+        files=("host/gate/score_book.py", "ports/actor_scores.py"),
+    ),
 )
 
 BY_ID = {requirement.id: requirement for requirement in REQUIREMENTS}
