@@ -57,8 +57,8 @@ builtin declare -r __hold_ps1='\[\e]133;B;hold=${__hold_seq-}\a\]'
 builtin declare -r __hold_first='{ __hold_end; } 2>/dev/null'
 # The same for a bash that takes PROMPT_COMMAND for one string. ${...:+...}: the user may export it,
 # and a child shell has no such function.
-builtin declare -r __hold_before='{ ${__hold_nonce:+__hold_end}; } 2>/dev/null'
-builtin declare -r __hold_after='{ ${__hold_nonce:+__hold_prompt}; } 2>/dev/null'
+builtin declare -r __hold_string_first='{ ${__hold_nonce:+__hold_end}; } 2>/dev/null'
+builtin declare -r __hold_string_last='{ ${__hold_nonce:+__hold_prompt}; } 2>/dev/null'
 # At the top level, because a function does not see the traps DEBUG, ERR and RETURN. The file is
 # opened for reading first and then by its descriptor, which never makes one. It is written over,
 # not cut: on a disk that is three times as fast, and what the old state left behind the END of
@@ -67,8 +67,8 @@ builtin declare -r __hold_show='{ __hold_prompt; } 2>/dev/null
 { { builtin trap -p; __hold_shown; } 0<"$__hold_state" 1<>/proc/self/fd/0 || __hold_ring; } 2>/dev/null'
 builtin declare -r __hold_fifo __hold_state __hold_nonce
 builtin declare +x __hold_seq __hold_count __hold_last __hold_hist __hold_fifo __hold_nonce \
-    __hold_state __hold_serial __hold_big __hold_report __hold_first __hold_before \
-    __hold_after __hold_show __hold_lines __hold_mark_c \
+    __hold_state __hold_serial __hold_big __hold_report __hold_first __hold_string_first \
+    __hold_string_last __hold_show __hold_lines __hold_mark_c \
     __hold_exactly __hold_histchars
 
 # __hold_send BODY...: each body becomes one record in one write. Bash writes line by line through
@@ -278,8 +278,8 @@ __hold_write_variables() {
     builtin printf 'variable 2\0PS1\0%s\0' "${PS1%"$__hold_ps1"}"
     for __hold_name in "${PROMPT_COMMAND[@]}"; do
         [[ $__hold_name != "$__hold_first" && $__hold_name != "$__hold_show" ]] || continue
-        __hold_name=${__hold_name#"$__hold_before"$'\n'}
-        __hold_name=${__hold_name%$'\n'"$__hold_after"}
+        __hold_name=${__hold_name#"$__hold_string_first"$'\n'}
+        __hold_name=${__hold_name%$'\n'"$__hold_string_last"}
         __hold_value+=${__hold_value:+$'\n'}$__hold_name
     done
     builtin printf 'variable 2\0PROMPT_COMMAND\0%s\0' "${__hold_value-}"
@@ -385,7 +385,7 @@ if [[ -n $__hold_nonce ]]; then
         PROMPT_COMMAND=("$__hold_first" ${PROMPT_COMMAND[@]+"${PROMPT_COMMAND[@]}"} "$__hold_show")
     else
         builtin declare -r __hold_arrays=0
-        PROMPT_COMMAND=$__hold_before$'\n'${PROMPT_COMMAND-}$'\n'$__hold_after
+        PROMPT_COMMAND=$__hold_string_first$'\n'${PROMPT_COMMAND-}$'\n'$__hold_string_last
     fi
     builtin declare +x __hold_arrays
     for __hold_files in emacs-standard vi-insert vi-command; do
