@@ -257,6 +257,7 @@ class _Reader:
 
     def _redirect(self, redirect: Redirect) -> None:
         target = redirect.target
+        self._dynamic = self._dynamic or not target.static
         if redirect.operator in ("<<", "<<<"):
             for category in destructive.in_text(target.text):
                 self.found("destructive", category)

@@ -180,6 +180,8 @@ def _wrapped(name: str, rest: tuple[Word, ...]) -> Inner:
             at += 2 if takes else 1
         else:
             break
+    if name == "command" and rest[:1] and re.fullmatch(r"-[pvV]*[vV]", rest[0].text):
+        return NOTHING  # it says what would run
     if name == "flock" and any(each.text in ("-c", "--command") for each in rest):
         return _code_after(rest, ("-c", "--command"))
     at += _BETWEEN.get(name, 0)
@@ -239,9 +241,14 @@ def _shell(rest: tuple[Word, ...], name: str) -> Inner:
         elif name in ("su", "newgrp"):
             at += 1  # a user's name; `-c` may follow
         else:
-            # A file: what it holds is for those who wrote it to answer for (provenance).
-            return NOTHING if rest[at].static else _OPAQUE
+            return _file(rest[at])
     return Inner(reads_stdin=True)
+
+
+def _file(word: Word) -> Inner:
+    """A file of commands: what it holds is for those who wrote it to answer for (provenance). A
+    descriptor is no file."""
+    return _OPAQUE if not word.static or word.text.startswith(("/dev/", "/proc/")) else NOTHING
 
 
 def _code_at(rest: tuple[Word, ...], at: int) -> Inner:
@@ -278,7 +285,7 @@ def _eval(rest: tuple[Word, ...]) -> Inner:
 
 
 def _source(rest: tuple[Word, ...]) -> Inner:
-    return NOTHING if rest and rest[0].static else _OPAQUE
+    return _file(rest[0]) if rest else _OPAQUE
 
 
 def _trap(rest: tuple[Word, ...]) -> Inner:
