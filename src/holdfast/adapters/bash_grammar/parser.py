@@ -21,8 +21,12 @@ from tree_sitter import Language, Node, Parser
 from holdfast.adapters.bash_grammar.words import Chars, read_string, unescape_ansi_c, words_of
 from holdfast.model.command_line import HOLE, Assigned, Command, ParsedLine, Redirect, Word
 
-# A longer line is not read: reading takes time, and the event loop waits for it.
-LINE_MAX_BYTES = 16 << 10
+# Longer lines are not read, and none with more marks: the grammar takes quadratic time for some
+# (`a?` repeated: four seconds for 8 KiB), and the event loop waits. Within these bounds the worst
+# that was found takes a tenth of a second. The parser can be given a time limit, and has crashed
+# by one.
+LINE_MAX_BYTES = 4 << 10
+MARKS_MAX = 300
 # Deeper trees are not walked: a walk is recursive, and nobody writes such a line by hand.
 _DEPTH_MAX = 60
 
@@ -59,6 +63,7 @@ _DECLARES = ("declaration_command", "unset_command")
 _ODD = re.compile(
     r"[\x00-\x08\x0b-\x1f\x7f\u0085\u00a0\u2000-\u200f\u2028-\u202f\u205f-\u206f\ufeff]"
 )
+_MARKS = re.compile(r"[|&;<>()$`!?*+@=\[\]{}]")
 _GAP = re.compile(rb"(?:[ \t\n]|\\\n)*")
 
 
@@ -80,6 +85,8 @@ class BashGrammar:
             return ParsedLine(problem="it has bytes that are no text")
         if len(source) > LINE_MAX_BYTES:
             return ParsedLine(problem=f"it is longer than {LINE_MAX_BYTES} bytes")
+        if len(_MARKS.findall(text)) > MARKS_MAX:
+            return ParsedLine(problem=f"it has more than {MARKS_MAX} operators and expansions")
         odd = _ODD.search(text)
         if odd is not None:
             return ParsedLine(problem=f"it has the character U+{ord(odd.group()):04X}")
