@@ -84,6 +84,13 @@ class Links:
         return f"/home/{user}" if user else ""
 
 
+class NoScores:
+    """Nothing is known of anybody: an `ActorScores`."""
+
+    def score(self, actor: ActorId) -> Score:
+        return Score()
+
+
 def facts(text: str, links: dict[str, str] | None = None, home: str = "/home/alice") -> Facts:
     return facts_of(effect(text), GRAMMAR.parse, Links(links).real, home)
 

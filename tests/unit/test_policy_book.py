@@ -20,8 +20,7 @@ from holdfast.journal.entries import Body, GatePolicySet
 from holdfast.model.errors import InvalidArgument, PolicyInvalid, StorageFailed
 from holdfast.model.gate import Outcome, Part, Verdict
 from holdfast.model.ids import SessionId
-from holdfast.ports.actor_scores import NoScores
-from unit.gating import ACTORS, SESSION, Links, actor_of, effect, part
+from unit.gating import ACTORS, SESSION, Links, NoScores, actor_of, effect, part
 
 OTHER = SessionId("1" * 26)
 ROOT, ALICE, EVE = 0, 1000, 1001
