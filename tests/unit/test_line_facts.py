@@ -77,7 +77,8 @@ def test_what_cannot_be_read_beforehand_is_opaque(line: str) -> None:
 
 
 UNPARSED = [
-    "if", "ls; ;", "echo 'a", 'echo "a', "echo $(ls", "(ls", "ls )", "for", "{ ls", "ls \x00",
+    "if", "ls; ;", "echo 'a", 'echo "a', "echo $(ls", "(ls", "ls )", "for", "{ ls",
+    "!'rm' x", "r{\\,m} x", "$'\\162m'\\~+ x", "ls \x00",
     "rm\u00a0x", "rm\u200bx", "ls\rrm x", "ls \x1b[A", "echo `echo \\`rm x\\``", "coproc { rm x; }",
     "ls " + "a" * 20_000, "$(" * 80 + ")" * 80, "if test -f x; rm x; end",
 ]  # fmt: skip

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import json
 import logging
+from functools import lru_cache
 from typing import Any
 
 import cedarpy
@@ -55,7 +56,7 @@ class CedarPolicy:
         asked = schema.principals(question)
         if not asked:
             return _failed("nobody is behind the effect")
-        known = schema.entities(question, asked)
+        known = _entities(schema.entities(question, asked))
         requests = schema.requests(question, asked)
         held: list[tuple[PolicyRule, str]] = []
         for policies, holds in ((self._plain, False), (self._holds, True)):
@@ -86,6 +87,11 @@ def _prepared(rules: list[PolicyRule], *, with_permit: bool = False) -> cedarpy.
         bodies["(otherwise)"] = _body(_PERMIT_ALL)  # no rule of a text can have this id
     whole = {"staticPolicies": bodies, "templates": {}, "templateLinks": []}
     return cedarpy.PolicySet.from_json_str(json.dumps(whole))
+
+
+@lru_cache(maxsize=256)  # the same people in the same sessions, line after line
+def _entities(known: str) -> cedarpy.Entities:
+    return cedarpy.Entities.from_json_str(known)
 
 
 def _body(text: str) -> Any:
