@@ -129,6 +129,13 @@ def _turn_moved(body: e.TurnMoved, name: Name) -> str:
     return f"the turn went from {before} to {holder} ({sanitize(body.step)}){why}"
 
 
+def _gate_policy_set(body: e.GatePolicySet, name: Name) -> str:
+    where = "the host's floor" if body.floor else sanitize(body.scope)
+    if not body.digest:
+        return f"took the gate's policy of {where} out of force"
+    return f"set the gate's policy of {where}: {sanitize(body.source)} ({body.digest[:12]})"
+
+
 def _envelope_set(body: e.EnvelopeSet, name: Name) -> str:
     rights = " ".join(sanitize(right) for right in body.rights) or "nothing"
     rates = ((body.inputs_per_s, "inputs/s"), (body.bytes_per_s, "bytes/s"))
@@ -205,6 +212,7 @@ _WORDS: dict[type[e.Body], Callable[[Any, Name], str]] = {
     e.TurnAsked: lambda body, name: "asked for the turn",
     e.TurnWithdrawn: lambda body, name: f"{name(body.subject)} waits for the turn no longer",
     e.PolicySet: lambda body, name: f"set the turn policy to {sanitize(body.policy)}",
+    e.GatePolicySet: _gate_policy_set,
     e.TurnMoved: _turn_moved,
     e.BlindTurn: lambda body, name: f"{'began' if body.on else 'ended'} a blind turn",
     e.EnvelopeSet: _envelope_set,
