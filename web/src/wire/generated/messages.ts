@@ -192,12 +192,13 @@ export const HOST_MESSAGES = {
     channel: int, // which channel; its number is free again
     ending: v.ending, // how the session ended
   }),
-  /** The last message of a channel: its actor may no longer watch, or write, here, or the host lost the
-   * session's lease. Nothing more comes on it.
+  /** The last message of a channel: its actor may no longer watch, or write, here, the host lost the
+   * session's lease, or somebody detached it. Nothing more comes on it.
    */
   dismissed: record({
     channel: int, // which channel; its number is free again
-    code: withDefault(text, ''), // `fenced` when the host lost the session's lease; empty when the actor's rights changed
+    code: withDefault(text, ''), // `fenced` when the host lost the session's lease; `detached` when an actor asked for that; empty when the actor's rights changed
+    by: withDefault(text, ''), // with `detached`: name of the actor that did it
   }),
   /** Whether this channel's terminal answers a program's queries (cursor position, device attributes,
    * colours). Each must be answered once: the terminal that the turn's holder used last answers, the
@@ -208,7 +209,9 @@ export const HOST_MESSAGES = {
     channel: int, // which channel
     answers: bool, // whether this channel's terminal answers a program's queries from now on
   }),
-  /** A watched session's state, at first and at each change. */
+  /** A watched session's state, at first and at each change. After a `rename` those who are attached get
+   * one too.
+   */
   state: record({
     session: text, // id of the session
     name: text, // its name
@@ -320,6 +323,7 @@ export interface Requests {
       since?: number | null // output offset to resume from; null is a `resync` first (raw: from now on)
       size?: v.Size | null // size of this operator's terminal, which becomes the canonical size unless `observe` or another actor holds the turn
       scrollback?: boolean // the first `resync` brings the lines above the screen too; later ones never do, the terminal has them
+      detachable?: boolean // `detach_terminals` may close this channel: its client understands `dismissed` with code `detached`
     }
     answer: 'attached'
   }
