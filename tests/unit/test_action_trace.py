@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -44,8 +45,8 @@ def ended(number: int = 7, status: int = 0) -> tuple[str, e.Body]:
     return HOST, e.CommandEnded(number, status, "/w", 30)
 
 
-def measured(action: str = "a" * 16, number: int = 7, **more: object) -> tuple[str, e.Body]:
-    fields: dict[str, object] = {"status": 0, "seconds": 1.0, "latency_s": 2.0, "score": CLEAN}
+def measured(action: str = "a" * 16, number: int = 7, **more: Any) -> tuple[str, e.Body]:
+    fields: dict[str, Any] = {"status": 0, "seconds": 1.0, "latency_s": 2.0, "score": CLEAN}
     return OTTO, e.ActionMeasured(action, number, **{**fields, **more})
 
 
