@@ -2325,10 +2325,13 @@ REQUIREMENTS: tuple[Requirement, ...] = (
     Requirement(
         "G2",
         "Each action leaves a full trace.",
-        tests=_in(
-            "process/test_actions_cli",
-            "test_a_trace_is_found_by_id_key_and_number_also_when_the_session_has_ended",
-            "test_a_daemon_killed_in_the_middle_leaves_a_true_trace_and_the_action_runs_once",
+        tests=(
+            *_in("unit/test_action_trace", "test_an_action_that_ran_has_all_of_it"),
+            *_in(
+                "process/test_actions_cli",
+                "test_a_trace_is_found_by_id_key_and_number_also_when_the_session_has_ended",
+                "test_a_daemon_killed_in_the_middle_leaves_a_true_trace_and_the_action_runs_once",
+            ),
         ),
         files=("host/gate/action_trace.py", "host/gate/action_runs.py"),
     ),
