@@ -302,7 +302,7 @@ def test_what_a_program_writes_into_the_file_is_refused(kind: str, start: Start)
     forged = whole.replace(shell.nonce.encode(), b"0" * 32)
     Path(shell.state_file).write_bytes(forged)
     assert read_state(shell.state_file, shell.nonce, os.getuid()) is None
-    Path(shell.state_file).write_bytes(whole[: whole.rindex(b"END ") + 20])
+    Path(shell.state_file).write_bytes(whole[: whole.index(b"\0END ") + 20])
     assert read_state(shell.state_file, shell.nonce, os.getuid()) is None
     shell.run("true")
     assert shell.state().number == 3

@@ -63,6 +63,10 @@ class ShellState(Record):
     traps: dict[str, str]  # signal or event -> what runs on it
     jobs: dict[str, str]  # pid -> "running sleep 100"
     hashed: dict[str, str]  # command -> remembered path, if PATH would find another
+    # Variables that no program inherits and that shape nothing by themselves: name -> "#" and a
+    # digest. A command line may use them all the same.
+    private: dict[str, str] = {}  # noqa: RUF012 - Records never mutate a default
+    remembered: dict[str, str] = {}  # noqa: RUF012 - command -> path, all that the shell remembers
 
 
 class ChangeKind(StrEnum):

@@ -245,7 +245,7 @@ __hold_write_state() {
     builtin printf 'umask 1\0'
     builtin umask
     builtin printf '\0bash 1\0'
-    builtin declare -px
+    builtin declare -p
     builtin printf '\0bashaliases 1\0'
     builtin alias -p
     builtin printf '\0bashjobs 2\0'

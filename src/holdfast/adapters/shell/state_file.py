@@ -28,7 +28,7 @@ import hashlib
 import os
 import re
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from holdfast.adapters.shell.words import fish_words, shell_statements
 from holdfast.model.limits import SHELL_STATE_MAX_BYTES, STATE_VALUE_MAX_CHARS
@@ -40,9 +40,10 @@ _VOLATILE = frozenset({
     "_", "PWD", "OLDPWD", "SHLVL", "LINES", "COLUMNS", "RANDOM", "SRANDOM", "SECONDS", "LINENO",
     "BASHPID", "BASH_COMMAND", "HISTCMD", "EPOCHSECONDS", "EPOCHREALTIME", "PPID", "OPTIND",
     "OPTARG", "REPLY", "READLINE_LINE", "READLINE_POINT", "READLINE_MARK", "READLINE_ARGUMENT",
-    "TTYIDLE", "status", "pipestatus",
+    "TTYIDLE", "status", "pipestatus", "PIPESTATUS", "BASH_LINENO", "CMD_DURATION", "history",
 })  # fmt: skip
 _OURS = ("__hold_", "HOLD_SHELL_")
+_FISH_OWN = ("__fish_", "status_generation")  # what fish keeps for itself, and changes as it likes
 _BASH_LETTERS = {
     "a": "allexport",
     "e": "errexit",
@@ -58,6 +59,51 @@ def read_state(path: str, nonce: str, uid: int, at_least: int = 0) -> ShellState
     data = _read(path, uid)
     state = parse_state(data, nonce) if data is not None else None
     return state if state is not None and state.number >= at_least else None
+
+
+# Lines of `declare -p` and of fish's `set` about what changes by itself, at every prompt.
+_CHANGES_BY_ITSELF = re.compile(
+    rb"^(?:declare -\S+ )?(?:_|RANDOM|SRANDOM|SECONDS|LINENO|BASHPID|BASH_COMMAND|HISTCMD|PIPESTATUS"
+    rb"|EPOCHSECONDS|EPOCHREALTIME|BASH_LINENO|__hold_\w+|CMD_DURATION|\w*status_generation|status|pipestatus)(?:[ =].*)?$",
+    re.MULTILINE,
+)
+
+
+class StateReader:
+    """Looks into one shell's file after every prompt. Most commands change nothing: then the bytes
+    are the same but for a few lines, and nothing is taken apart."""
+
+    def __init__(self, path: str, nonce: str, uid: int) -> None:
+        self._path, self._nonce, self._uid = path, nonce, uid
+        self._seen = b""
+        self._state: ShellState | None = None
+
+    def read(self) -> ShellState | None:
+        """The state now; None when the file does not hold a whole one."""
+        data = _read(self._path, self._uid)
+        if data is None:
+            return None
+        head, stable = _stable(data)
+        if self._state is not None and stable and stable == self._seen:
+            number, serial = (int(word) for word in head[3:1:-1])
+            return self._state.replace(number=number, serial=serial)
+        state = parse_state(data, self._nonce)
+        if state is not None:
+            self._seen, self._state = stable, state
+        return state
+
+
+def _stable(data: bytes) -> tuple[list[bytes], bytes]:
+    """The words of the state's head, and of the rest what does not change by itself; of anything
+    that is no whole state nothing."""
+    traps, _, rest = data.partition(b"\0")
+    first, _, body = rest.partition(b"\0")
+    head = first.split(b" ")
+    if len(head) != 5 or not (head[2].isdigit() and head[3].isdigit()):
+        return head, b""
+    body, end, _ = body.partition(b"\0END %s %s\0" % (head[1], head[2]))
+    words = b"\0".join((traps, head[0], head[1], head[4]))
+    return head, words + b"\0" + _CHANGES_BY_ITSELF.sub(b"", body) if end else b""
 
 
 def _read(path: str, uid: int) -> bytes | None:
@@ -139,6 +185,8 @@ class _Sections:
             traps=dict(self._trapped()),
             jobs=dict(self._jobs()),
             hashed=dict(self._hashed(_text(exported.get("PATH", b"")))),
+            private=self._private(exported),
+            remembered=dict(self._remembered()),
         )
 
     def _one(self, tag: str, index: int = 0) -> bytes:
@@ -172,11 +220,34 @@ class _Sections:
         # bash has ours in them: `variables` says what is the user's.
         told = {name for name, _ in self._pairs("variable")}
         yield from ((name, v) for name, v in self._pairs("exported") if name not in told)
-        for words in shell_statements(self._one("bash")):
-            if words[0] == b"declare" and len(words) > 2:
-                name, _, value = b" ".join(words[2:]).partition(b"=")
-                if _text(name) not in told:
-                    yield _text(name), value
+        for words in self._declared():
+            name, _, value = b" ".join(words[2:]).partition(b"=")
+            if b"x" in words[1] and _text(name) not in told:
+                yield _text(name), value
+
+    def _declared(self) -> list[list[bytes]]:
+        return [
+            words
+            for words in shell_statements(self._one("bash"))
+            if words[0] == b"declare" and len(words) > 2
+        ]
+
+    def _private(self, exported: Mapping[str, bytes]) -> dict[str, str]:
+        """What no program inherits, each as a digest."""
+        found = {name: value for name, value in self._pairs("private")}
+        for words in self._declared():
+            name, _, value = b" ".join(words[2:]).partition(b"=")
+            found[_text(name)] = value
+        for line in self._one("fishvariables").splitlines():
+            name, _, value = line.partition(b" ")
+            if not name.decode(errors="replace").startswith(_FISH_OWN):
+                found[_text(name)] = value
+        known = {name for name, _ in self._pairs("variable")} | exported.keys()
+        return {
+            name: f"#{self._digest(value)}"
+            for name, value in found.items()
+            if name not in known and name not in _VOLATILE and not name.startswith(_OURS)
+        }
 
     def _variables(self) -> dict[str, str]:
         return {name: self._cut(value) for name, value in self._pairs("variable") if value}
@@ -243,13 +314,18 @@ class _Sections:
 
     def _hashed(self, path: str) -> Iterator[tuple[str, str]]:
         directories = {directory.rstrip("/") for directory in path.split(":")}
+        for name, where in self._remembered():
+            directory, _, program = where.rpartition("/")
+            if program != name or directory not in directories:
+                yield name, where
+
+    def _remembered(self) -> Iterator[tuple[str, str]]:
         for line in _text(self._one("hash")).splitlines():
             if line.startswith("builtin hash -p "):
                 where, _, name = line.removeprefix("builtin hash -p ").rpartition(" ")
             else:
                 name, _, where = line.partition("=")
-            directory, _, program = where.rpartition("/")
-            if where and (program != name or directory not in directories):
+            if where:
                 yield name, where
 
 
