@@ -43,7 +43,10 @@ _VOLATILE = frozenset({
     "TTYIDLE", "status", "pipestatus", "PIPESTATUS", "BASH_LINENO", "CMD_DURATION", "history",
 })  # fmt: skip
 _OURS = ("__hold_", "HOLD_SHELL_")
-_FISH_OWN = ("__fish_", "status_generation")  # what fish keeps for itself, and changes as it likes
+# What fish keeps for itself and changes as it likes, and what its prompt looks like.
+_FISH_OWN = (
+    "__fish_", "___fish_", "status_generation", "fish_color_", "fish_prompt_", "fish_pager_color_",
+)  # fmt: skip
 _BASH_LETTERS = {
     "a": "allexport",
     "e": "errexit",
@@ -186,7 +189,7 @@ class _Sections:
             jobs=dict(self._jobs()),
             hashed=dict(self._hashed(_text(exported.get("PATH", b"")))),
             private=self._private(exported),
-            remembered=dict(self._remembered()),
+            remembered=self._found_before(kind, _text(exported.get("PATH", b""))),
         )
 
     def _one(self, tag: str, index: int = 0) -> bytes:
@@ -319,12 +322,17 @@ class _Sections:
             if program != name or directory not in directories:
                 yield name, where
 
+    def _found_before(self, kind: str, path: str) -> dict[str, str]:
+        # zsh lists every file of PATH's directories, thousands.
+        return dict(self._hashed(path) if kind == "zsh" else self._remembered())
+
     def _remembered(self) -> Iterator[tuple[str, str]]:
         for line in _text(self._one("hash")).splitlines():
             if line.startswith("builtin hash -p "):
                 where, _, name = line.removeprefix("builtin hash -p ").rpartition(" ")
             else:
                 name, _, where = line.partition("=")
+                name, where = name.strip("'"), where.strip("'")
             if where:
                 yield name, where
 

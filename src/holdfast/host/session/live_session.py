@@ -20,13 +20,14 @@ from holdfast.adapters.launch.client import end as end_processes
 from holdfast.adapters.session_memory.input_ledger import InputLedger
 from holdfast.adapters.session_memory.output_ring import Ring
 from holdfast.adapters.shell.integration import state_path
-from holdfast.adapters.shell.state_file import read_state
+from holdfast.adapters.shell.state_file import StateReader, read_state
 from holdfast.core import effects as do
 from holdfast.core import events as ev
 from holdfast.core.session import SessionMachine
 from holdfast.core.session_state import carried_on
 from holdfast.core.turn.machine import TurnMachine
 from holdfast.host.clock import now
+from holdfast.host.gate.provenance import Provenance
 from holdfast.host.levels import bell_path
 from holdfast.host.lost_sessions import what_was_in_flight
 from holdfast.host.session import describe, signals
@@ -176,6 +177,7 @@ class LiveSession:
             self.state,
             running=bool(parcel.commands and parcel.commands[-1].status is None),
         )
+        self.provenance = self._make_provenance(parcel, directory)
         self.commands = ShellCommands(
             spec,
             master,
@@ -186,6 +188,7 @@ class LiveSession:
             self.journal,
             parcel.commands,
             parcel.executions,
+            self.provenance,
             type_as_host=self.host_input.type,
             activity=self.state,
             may_type=lambda actor: core.may_type(actor, now()),
@@ -255,6 +258,21 @@ class LiveSession:
             lease_allows=self.lease_allows,
             carry_out=self._carry_out,
             changed=changed,
+        )
+
+    def _make_provenance(self, parcel: StateBlob, directory: str) -> Provenance:
+        spec, held = parcel.spec, self.core.turn
+        path = state_path(bell_path(self._daemon.home, spec.process_tag))
+        return Provenance(
+            f"{directory}/provenance",
+            self.journal,
+            read_state=StateReader(path, spec.nonce, spec.uid).read,
+            shell_pid=spec.place.shell_pid,
+            reports=bool(spec.shell),
+            is_silent=lambda: self.commands.is_silent,
+            writers=lambda: (spec.created_by, *held.holders),
+            actor=self._daemon.actors.authority.actor,
+            complete_to=parcel.provenance_to,
         )
 
     def start(self) -> None:
@@ -582,6 +600,7 @@ class LiveSession:
             self.halts.kept(),
             self.leasing.tenure.kept() if self.leasing is not None else None,
             self.commands.executions.kept(),
+            self.provenance.complete_to,
         )
         return kept.blob()
 

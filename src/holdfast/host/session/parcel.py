@@ -86,6 +86,7 @@ class StateBlob(Record):
     halt: SavedHalt | None = None  # while it is halted
     lease: SavedLeaseRun | None = None  # of a re-homeable session
     executions: tuple[SavedExec, ...] = ()
+    provenance_to: int = 0  # the prompt up to which the file of the shell's originators is complete
 
     def blob(self) -> bytes:
         data: bytes = msgpack.packb(self.pack())
