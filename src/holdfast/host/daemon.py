@@ -30,6 +30,7 @@ from holdfast.host.connection.host_requests import HostRequests
 from holdfast.host.connection.operators import Operators
 from holdfast.host.connection.request_table import RequestTable, handlers
 from holdfast.host.coordination_point import CoordinationPoint, terms_of
+from holdfast.host.gate.provenance_requests import ProvenanceRequests
 from holdfast.host.keeper_link import Keepers
 from holdfast.host.lost_sessions import KEEPER_LOST, LostSessions
 from holdfast.host.metrics import Counts
@@ -162,6 +163,8 @@ class Daemon:
     def _request_table(self) -> RequestTable:
         actors, host_key = self.actors, self.store.host_key.public
         revocation = Revocation(actors, self.admission, self.notices, host_key)
+        journal = JournalRequests(self.store, actors, self.make_tall_screen)
+        provenance = ProvenanceRequests(self.store, actors, journal.gather)
         rows = handlers(
             SessionRequests(
                 self.registry,
@@ -170,13 +173,15 @@ class Daemon:
                 self.operators,
                 partial(start, self),
                 self.lost,
+                provenance.annotated,
             ),
             InputRequests(self.operators.open_channel),
             TurnRequests(actors),
-            JournalRequests(self.store, actors, self.make_tall_screen),
+            journal,
             AccessRequests(
                 actors, self.admission, revocation, self.notices, self.registry, host_key
             ),
+            provenance,
             ReachRequests(self.relay_list),
             self.forwarding,
             HostRequests(self, self.registry.live),

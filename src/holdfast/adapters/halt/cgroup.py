@@ -30,6 +30,7 @@ FREEZE_TIMEOUT_S = 2.0  # a tree freezes within milliseconds; a task in the kern
 KILL_TIMEOUT_S = 5.0
 PREFIX = "holdfast-"
 _LEAF_PREFIX = "actor-"
+_COMMAND_PREFIX = "command-"  # of a group in a leaf, for one command
 _SHARED_PREFIX = "with-"  # of a group in a leaf, for what another actor wrote a part of
 _LEAF_CHARACTERS = frozenset("0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ-_")
 LEAF_ID_MAX_CHARS = 128  # the kernel takes 255 bytes for a name
@@ -188,17 +189,41 @@ def actors_in(membership: str, directory: str) -> tuple[str, ...] | None:
     """The same, from the text of /proc/PID/cgroup; None outside of the session's own group.
 
     By the session's own name, as a program in a session may run another host of ours."""
-    own = next((line[3:] for line in membership.splitlines() if line.startswith("0::")), "")
-    session = "/".join(["", *directory.rstrip("/").split("/")[-2:], ""])
-    # A zombie may outlive its group; the kernel then marks the path as deleted.
-    _, found, rest = (own.removesuffix(" (deleted)") + "/").partition(session)
-    if not found:
+    names = _below_session(membership, directory)
+    if names is None:
         return None
-    first, *below = rest.split("/")
+    first, *below = names or [""]
     if not first.startswith(_LEAF_PREFIX):
         return ()
     others = takewhile(lambda name: name.startswith(_SHARED_PREFIX), below)
     return tuple(name.partition("-")[2] for name in (first, *others))
+
+
+def _below_session(membership: str, directory: str) -> list[str] | None:
+    """Names of the groups below the session's own, down to the process's; None outside of it."""
+    own = next((line[3:] for line in membership.splitlines() if line.startswith("0::")), "")
+    session = "/".join(["", *directory.rstrip("/").split("/")[-2:], ""])
+    # A zombie may outlive its group; the kernel then marks the path as deleted.
+    _, found, rest = (own.removesuffix(" (deleted)") + "/").partition(session)
+    return rest.rstrip("/").split("/") if found else None
+
+
+def command_of(directory: str, pid: int) -> int:
+    """The number of the command whose group of this session a process is in; 0 when it is in none,
+    or gone."""
+    try:
+        membership = _read(f"/proc/{pid}/cgroup")
+    except OSError:
+        return 0
+    return command_in(membership, directory)
+
+
+def command_in(membership: str, directory: str) -> int:
+    """The same, from the text of /proc/PID/cgroup."""
+    for name in _below_session(membership, directory) or ():
+        if name.startswith(_COMMAND_PREFIX) and name[len(_COMMAND_PREFIX) :].isdecimal():
+            return int(name[len(_COMMAND_PREFIX) :])
+    return 0
 
 
 def frozen(directory: str) -> bool:

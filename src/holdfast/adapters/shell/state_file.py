@@ -66,8 +66,9 @@ def read_state(path: str, nonce: str, uid: int, at_least: int = 0) -> ShellState
 
 # Lines of `declare -p` and of fish's `set` about what changes by itself, at every prompt.
 _CHANGES_BY_ITSELF = re.compile(
-    rb"^(?:declare -\S+ )?(?:_|RANDOM|SRANDOM|SECONDS|LINENO|BASHPID|BASH_COMMAND|HISTCMD|PIPESTATUS"
-    rb"|EPOCHSECONDS|EPOCHREALTIME|BASH_LINENO|__hold_\w+|CMD_DURATION|\w*status_generation|status|pipestatus)(?:[ =].*)?$",
+    rb"^(?:declare -\S+ )?(?:_|RANDOM|SRANDOM|SECONDS|LINENO|BASHPID|BASH_COMMAND|HISTCMD"
+    rb"|PIPESTATUS|EPOCHSECONDS|EPOCHREALTIME|BASH_LINENO|__hold_\w+|CMD_DURATION"
+    rb"|\w*status_generation|status|pipestatus)(?:[ =].*)?$",
     re.MULTILINE,
 )
 
@@ -237,7 +238,7 @@ class _Sections:
 
     def _private(self, exported: Mapping[str, bytes]) -> dict[str, str]:
         """What no program inherits, each as a digest."""
-        found = {name: value for name, value in self._pairs("private")}
+        found = dict(self._pairs("private"))
         for words in self._declared():
             name, _, value = b" ".join(words[2:]).partition(b"=")
             found[_text(name)] = value

@@ -92,6 +92,9 @@ RULES: dict[str, Rule] = {
     "verify": _KNOWN,
     "prove": _KNOWN,
     "blame": _KNOWN,
+    # The gate.
+    "why": _LIVE,
+    "adopt": _LIVE,  # and the right `input` there: its handler
     # Actors and envelopes. Lists show what belongs to the asker's unix user, to root everything.
     # A claim is proven by a signature; an actor that was revoked may prove to be another.
     "claim": Rule(About.HOST, even_revoked=True),

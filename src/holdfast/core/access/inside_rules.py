@@ -68,6 +68,8 @@ NEEDS: dict[str, tuple[Right, ...]] = {
     "verify": _SEES,
     "prove": _SEES,
     "blame": _SEES,
+    "why": _SEES,
+    "adopt": _WRITES,
     "list_envelopes": _SEES,
     # Everywhere.
     "run": (Right.INPUT,),
@@ -100,7 +102,7 @@ SENSITIVE = frozenset(
     (
         "end", "seize", "revoke_turn", "set_turn_policy", "resume", "add_actor", "revoke_actor",
         "grant", "revoke", "make_invite", "revoke_invite", "revoke_device", "set_relays", "prune",
-        "restart_daemon", "shutdown",
+        "restart_daemon", "shutdown", "adopt",
     )
 )  # fmt: skip
 

@@ -2,8 +2,8 @@
 by what each of them may do then.
 
 A contributor that may not write in the session now (revoked, narrowed, expired) makes the effect
-refused, whoever sets it off: else it could act through what it left behind. That an actor is not the
-one who set it off is no reason: being foreign is left to policies.
+refused, whoever sets it off: else it could act through what it left behind. That an actor is not
+the one who sets it off is no reason: being foreign is left to policies.
 
 What the host did by itself, and the state with which the session began, have no contributor.
 """

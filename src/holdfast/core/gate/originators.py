@@ -2,8 +2,8 @@
 hash entry, PATH entry, job, and of the working directory.
 
 Keys are texts: `var:NAME`, `path:DIR` (an entry of PATH), `alias:NAME`, `func:NAME`, `option:NAME`,
-`trap:NAME`, `hash:NAME`, `job:PID`, `cwd`, `umask`. Two states one after the other tell which keys a
-command changed; what is not in the book is as the session began. A key that has its first value
+`trap:NAME`, `hash:NAME`, `job:PID`, `cwd`, `umask`. Two states one after the other tell which keys
+a command changed; what is not in the book is as the session began. A key that has its first value
 again is as it began, too: a line that uses it does what it would have done without the change. One
 that was taken away stays in the book: a line may rely on its absence.
 

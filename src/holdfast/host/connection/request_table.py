@@ -17,6 +17,7 @@ from holdfast.host.access.requests import AccessRequests
 from holdfast.host.clock import now
 from holdfast.host.connection.forwarding import Forwarding
 from holdfast.host.connection.host_requests import HostRequests
+from holdfast.host.gate.provenance_requests import ProvenanceRequests
 from holdfast.host.reach.requests import ReachRequests
 from holdfast.host.session.input_requests import InputRequests
 from holdfast.host.session.journal_requests import JournalRequests
@@ -53,6 +54,7 @@ def handlers(
     turn: TurnRequests,
     journal: JournalRequests,
     access: AccessRequests,
+    provenance: ProvenanceRequests,
     reach: ReachRequests,
     forwarding: Forwarding,
     host: HostRequests,
@@ -94,6 +96,8 @@ def handlers(
         "verify": journal.verify,
         "prove": journal.prove,
         "blame": journal.blame,
+        "why": provenance.why,
+        "adopt": provenance.adopt,
         "claim": access.claim,
         "add_actor": access.add_actor,
         "list_actors": access.list_actors,

@@ -1,9 +1,9 @@
 """Who is behind what a session's shell holds, and behind a line that is about to run.
 
 After every prompt the shell's state is compared with the one before (adapters/shell/state_file.py).
-What changed is of everybody that had a part in the commands between: who typed them, who typed into
-them while they ran, who was behind the state that they used. Whoever wrote since the last state that
-was seen counts as well, whatever the shell reports: so one that takes our hooks away, changes
+What changed is of everybody that had a part in the commands between: who typed them, who typed
+into them while they ran, who was behind the state that they used. Whoever wrote since the last
+state that was seen counts as well, whatever the shell reports: so one that takes our hooks away, changes
 something and puts them back, is behind that change.
 
 The book is in a file of the session's directory, for the next daemon; the parcel says up to which
@@ -101,7 +101,7 @@ class Provenance:
             return
         kept = self._load()
         if kept is None or not kept.origins.number:
-            self.book.not_seen(self._everybody())
+            self.book.not_seen(self.everybody())
             return
         self.book, self.files = OriginatorBook(kept.origins), FileOriginators(kept.files)
         self.book.number = max(self.book.number, self.complete_to)
@@ -114,7 +114,7 @@ class Provenance:
             entry.body.number for entry in found if isinstance(entry.body, entries.ShapedEntry)
         }
         if since is None:
-            self.book.not_seen(self._everybody())
+            self.book.not_seen(self.everybody())
         else:
             self._wrote = dict.fromkeys(since)
         self._state = self._read_state()
@@ -126,12 +126,13 @@ class Provenance:
             return KeptProvenance.unpack(msgpack.unpackb(file.read()))
         return None
 
-    def _everybody(self) -> tuple[str, ...]:
+    def everybody(self) -> tuple[str, ...]:
+        """All that may have had a hand in the session."""
         return tuple(dict.fromkeys(actor for actor in (*self._writers(), *self._wrote) if actor))
 
     def _keep(self) -> None:
-        """Not brought to disk: with the machine the session is gone too. Without room the file stays
-        as it was, and so does what the parcel says of it."""
+        """Not brought to disk: with the machine the session is gone too. Without room the file
+        stays as it was, and so does what the parcel says of it."""
         kept = KeptProvenance(self.book.kept(), self.files.kept())
         new = f"{self._path}.new"
         try:
@@ -226,6 +227,11 @@ class Provenance:
 
     # -- asking -----------------------------------------------------------------------------------
 
+    @property
+    def cwd(self) -> str:
+        """The shell's working directory, as it last said; "" if it did not."""
+        return self._state.cwd if self._state is not None else ""
+
     def shaped_by(self) -> tuple[str, ...]:
         """Who counts as having shaped the shell, because it does not report what it holds; nobody
         while it reports."""
@@ -292,7 +298,7 @@ class Provenance:
     def _file_parts(self, text: str) -> list[PartIn]:
         if not len(self.files):
             return []
-        use, cwd = read_line(text), self._state.cwd if self._state else ""
+        use, cwd = read_line(text), self.cwd
         named = sorted(use.words)[:_FILE_WORDS]
         for command in use.commands:
             if "/" not in command and (directory := self._leads_to(command)):
@@ -342,9 +348,7 @@ class Provenance:
         self._adopted(f"command:{command.number}", before, actor)
 
     def _adopted(self, target: str, before: Origin | None, actor: str) -> None:
-        self._journal.happened(
-            actor, entries.AdoptedEntry(target, before.actors if before else ())
-        )
+        self._journal.happened(actor, entries.AdoptedEntry(target, before.actors if before else ()))
         self._keep()
 
 
@@ -360,6 +364,7 @@ def _since(found: Sequence[entries.Entry], number: int) -> list[str] | None:
         before = isinstance(body, entries.CommandEnded) and body.number == number - 1
         if before or (number <= 1 and isinstance(body, entries.Began)):
             inputs = (entries.InputEntry, entries.BlindInput)
-            return [each.actor for each in found[index:] if each.actor and isinstance(each.body, inputs)]
+            return [
+                each.actor for each in found[index:] if each.actor and isinstance(each.body, inputs)
+            ]
     return None
-

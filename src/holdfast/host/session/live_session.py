@@ -580,6 +580,7 @@ class LiveSession:
             full_screen=full_screen,
             last_output_at=self.output.last_at,
             last_command=self.commands.last,
+            shaped_by=tuple(map(self._daemon.actors.name, self.provenance.shaped_by())),
             lease=self.leasing.info() if self.leasing is not None else None,
             keeper_pid=self.keeper.pid,
             clients={operator.id: operator.client for operator in self.presence.attached()},

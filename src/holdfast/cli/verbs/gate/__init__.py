@@ -1,0 +1,1 @@
+"""The gate: who is behind what, policies, approvals."""
