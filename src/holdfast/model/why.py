@@ -13,9 +13,8 @@ class ChainLink(Record):
     actor: str  # who set it off, by name
     authors: tuple[str, ...]  # everybody who typed it, by name, the latest last
     at: float  # when it began, seconds since 1970
-    what: (
-        str  # what it did here: `set var:PATH`, `set var:DIR, which command 3 used`, `started 4711`
-    )
+    # what it did here: `set var:PATH`, `set var:DIR, which command 3 used`, `started process 4711`
+    what: str
 
 
 class Provenance(Record):
@@ -27,8 +26,7 @@ class Provenance(Record):
     # everybody behind it, by name, the one who set it off first; empty: it is as the session began
     originators: tuple[str, ...]
     trigger: str = ""  # who set the latest command of the chain off, by name
-    chain: tuple[
-        ChainLink, ...
-    ] = ()  # commands, the latest first; each used what the next ones set
+    # commands, the latest first; the others set the state that these used
+    chain: tuple[ChainLink, ...] = ()
     adopted: bool = False  # the one originator took the responsibility on itself
     note: str = ""  # what to know about this answer, for people

@@ -1,11 +1,11 @@
 """What a command line may use of a shell's state: which aliases, functions, variables, traps,
 options, directories of PATH, the working directory.
 
-It reads bash, zsh and fish alike, by their words and not by their grammar, and errs to naming more:
-what may be used counts as used. Where the text does not say what runs (`eval`, `source`, an
+It reads bash, zsh and fish alike, by their words and not by their grammar, and errs to naming
+more: what may be used counts as used. Where the text does not say what runs (`eval`, `source`, an
 indirect variable, the call of a function, whose body is not looked at), every variable, alias and
-function counts. What runs at each prompt whatever the line is (traps, prompt commands and what they name)
-counts always; so do the options, by which a line means something else.
+function counts. What runs at each prompt whatever the line is (traps, prompt commands and what
+they name) counts always; so do the options, by which a line means something else.
 
 Known not to be seen: what a program that runs reads by itself (the exec gate's), key bindings, and
 completion functions.
@@ -36,48 +36,51 @@ _RESERVED = frozenset({
     "if", "then", "else", "elif", "fi", "do", "done", "while", "until", "for", "case", "esac",
     "in", "select", "function", "time", "coproc", "begin", "end", "switch", "and", "or", "not",
     "!", "[[", "]]", "noglob", "nocorrect", "-", "repeat", "foreach",
+})  # fmt: skip
+# They run what stands behind them; the words there may be commands too.
 _PREFIXES = frozenset({
     "builtin", "command", "exec", "eval", "nohup", "env", "sudo", "doas", "su", "time", "xargs",
     "nice", "ionice", "setsid", "stdbuf", "timeout", "watch", "find", "parallel", "ssh", "chroot",
+    "unshare", "nsenter", "trap", "alias", "function", "bash", "sh", "zsh", "fish", "dash", "ksh",
+    "strace", "ltrace", "flock", "script", "at", "batch", "crontab", "systemd-run", "entr",
+})  # fmt: skip
 _EVALUATES = frozenset({
     "eval", "source", ".", "trap", "fc", "r", "bind", "zle", "complete", "autoload", "emulate",
+})  # fmt: skip
+_SAYS = frozenset("$*?")  # in a command's own name: what runs, the text does not say
 _BUILTINS = frozenset({
     "alias", "bg", "bind", "break", "builtin", "caller", "cd", "command", "compgen", "complete",
     "continue", "declare", "dirs", "disown", "echo", "enable", "eval", "exec", "exit", "export",
+    "false", "fc", "fg", "getopts", "hash", "help", "history", "jobs", "kill", "let", "local",
+    "logout", "mapfile", "popd", "printf", "pushd", "pwd", "read", "readarray", "readonly",
+    "return", "set", "shift", "shopt", "source", "suspend", "test", "times", "trap", "true",
+    "type", "typeset", "ulimit", "umask", "unalias", "unset", "wait", ":", ".", "[", "print",
+    "setopt", "unsetopt", "functions", "unfunction", "unhash", "rehash", "whence", "where",
+    "autoload", "zmodload", "bindkey", "vared", "emulate", "string", "count", "contains", "abbr",
+    "status", "argparse", "math", "random", "commandline", "and", "or", "not",
+})  # fmt: skip
+# programs that do not look where they are, without arguments
 _READS_NO_DIRECTORY = frozenset({
     "date", "uptime", "whoami", "id", "uname", "hostname", "sleep", "free", "who", "w", "last",
     "tty", "clear", "reset", "env", "printenv", "ps", "kill", "pkill", "killall", "nproc", "arch",
+    "true", "false", "yes", "logname", "groups", "users", "jobs", "df", "lscpu", "lsblk",
+})  # fmt: skip
 _TOUCHES_DIRECTORY = frozenset({
+    "source", ".", "cd", "pushd", "popd", "test", "[", "read", "mapfile", "readarray", "exec",
+})  # fmt: skip
 _JOB_WORDS = frozenset({
     "fg", "bg", "jobs", "wait", "disown", "kill",
-})  # fmt: skipe", "readarray", "exec",
-})  # fmt: skip})  # fmt: skip   "return", "set", "shift", "shopt", "source", "suspend", "test", "times", "trap", "true",
-    "type", "typeset", "ulimit", "umask", "unalias", "unset", "wait", ":", ".", "[", "print",
+})  # fmt: skip
+_AMBIENT_FUNCTION = re.compile(
+    r"(?:precmd|preexec|chpwd|periodic|zshexit|zshaddhistory|command_not_found_handler?|TRAP\w+"
+    r"|fish_\w*prompt|fish_title|fish_command_not_found|fish_greeting|fish_postexec|fish_preexec)$"
+)
 _AMBIENT_VARIABLES = frozenset({
     "IFS", "PROMPT_COMMAND", "PROMPT_COMMANDS", "PS0", "PS1", "PS2", "PS3", "PS4", "PROMPT",
     "RPROMPT", "RPS1", "RPS2", "SPROMPT", "BASH_ENV", "ENV", "ZDOTDIR", "SHELLOPTS", "BASHOPTS",
     "GLOBIGNORE", "EXECIGNORE", "histchars", "HISTCONTROL", "fish_function_path", "FPATH",
     "fpath", "NULLCMD", "READNULLCMD", "BASH_COMPAT", "POSIXLY_CORRECT",
-})  # fmt: skip   "status", "argparse", "math", "random", "commandline", "and", "or", "not",
-})  # fmt: skip   ["builtin", "command", "exec", "eval", "nohup", "env", "sudo", "doas", "su", "time", "xargs", "nice", "ionice", "setsid", "stdbuf", "timeout", "watch", "find", "parallel", "ssh", "chroot", "unshare", "nsenter", "trap", "alias", "function", "bash", "sh", "zsh", "fish", "dash", "ksh", "strace", "ltrace", "flock", "script", "at", "batch", "crontab", "systemd-run", "entr"]
-)
-_EVALUATES = frozenset(["eval", "source", ".", "trap", "fc", "r", "bind", "zle", "complete", "autoload", "emulate"])
-_SAYS = frozenset("$*?")  # in a command's own name: what runs, the text does not say
-_BUILTINS = frozenset(
-    ["alias", "bg", "bind", "break", "builtin", "caller", "cd", "command", "compgen", "complete", "continue", "declare", "dirs", "disown", "echo", "enable", "eval", "exec", "exit", "export", "false", "fc", "fg", "getopts", "hash", "help", "history", "jobs", "kill", "let", "local", "logout", "mapfile", "popd", "printf", "pushd", "pwd", "read", "readarray", "readonly", "return", "set", "shift", "shopt", "source", "suspend", "test", "times", "trap", "true", "type", "typeset", "ulimit", "umask", "unalias", "unset", "wait", ":", ".", "[", "print", "setopt", "unsetopt", "functions", "unfunction", "unhash", "rehash", "whence", "where", "autoload", "zmodload", "bindkey", "vared", "emulate", "string", "count", "contains", "abbr", "status", "argparse", "math", "random", "commandline", "and", "or", "not"]
-)
-_READS_NO_DIRECTORY = frozenset(  # programs that do not look where they are, without arguments
-    ["date", "uptime", "whoami", "id", "uname", "hostname", "sleep", "free", "who", "w", "last", "tty", "clear", "reset", "env", "printenv", "ps", "kill", "pkill", "killall", "nproc", "arch", "true", "false", "yes", "logname", "groups", "users", "jobs", "df", "lscpu", "lsblk"]
-)
-_TOUCHES_DIRECTORY = frozenset(["source", ".", "cd", "pushd", "popd", "test", "[", "read", "mapfile", "readarray", "exec"])
-_JOB_WORDS = frozenset(["fg", "bg", "jobs", "wait", "disown", "kill"])
-_AMBIENT_FUNCTION = re.compile(
-    r"(?:precmd|preexec|chpwd|periodic|zshexit|zshaddhistory|command_not_found_handler?|TRAP\w+"
-    r"|fish_\w*prompt|fish_title|fish_command_not_found|fish_greeting|fish_postexec|fish_preexec)$"
-)
-_AMBIENT_VARIABLES = frozenset(
-    ["IFS", "PROMPT_COMMAND", "PROMPT_COMMANDS", "PS0", "PS1", "PS2", "PS3", "PS4", "PROMPT", "RPROMPT", "RPS1", "RPS2", "SPROMPT", "BASH_ENV", "ENV", "ZDOTDIR", "SHELLOPTS", "BASHOPTS", "GLOBIGNORE", "EXECIGNORE", "histchars", "HISTCONTROL", "fish_function_path", "FPATH", "fpath", "NULLCMD", "READNULLCMD", "BASH_COMPAT", "POSIXLY_CORRECT"]
-)
+})  # fmt: skip
 _PROGRAM_VARIABLES = re.compile(
     r"(?:LD_|DYLD_|PYTHON|GIT_|NODE_|NPM_|npm_config_|PERL|RUBY|GEM_|JAVA|_JAVA|JDK_|CARGO|RUST|SSH_"
     r"|SUDO_|DOCKER_|KUBE|LESS|MAN|GREP_|TAR_|RSYNC_|CURL_|WGET|OPENSSL_|SSL_|PIP_|VIRTUAL_ENV)"

@@ -1,10 +1,10 @@
 """Who is behind what a session's shell holds, and behind a line that is about to run.
 
-After every prompt the shell's state is compared with the one before (adapters/shell/state_file.py).
-What changed is of everybody that had a part in the commands between: who typed them, who typed
-into them while they ran, who was behind the state that they used. Whoever wrote since the last
-state that was seen counts as well, whatever the shell reports: so one that takes our hooks away, changes
-something and puts them back, is behind that change.
+After every prompt the shell's state is compared with the one before (state_file.py). What changed
+is of everybody that had a part in the commands between: who typed them, who typed into them while
+they ran, who was behind the state that they used. Whoever wrote since the last state that was seen
+counts as well, whatever the shell reports: so one that takes our hooks away, changes something and
+puts them back, is behind that change.
 
 The book is in a file of the session's directory, for the next daemon; the parcel says up to which
 prompt that file is complete. What cannot be known (no file, a gap in the journal) counts as shaped
