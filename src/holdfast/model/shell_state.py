@@ -66,6 +66,9 @@ class ShellState(Record):
     # Variables that no program inherits and that shape nothing by themselves: name -> "#" and a
     # digest. A command line may use them all the same.
     private: dict[str, str] = {}  # noqa: RUF012 - Records never mutate a default
+    bindings: tuple[str, ...] = ()  # lines that say which keys run or type what
+    # What its descriptors 3 to 9 lead to, as the kernel says; the shell does not report it.
+    descriptors: dict[str, str] = {}  # noqa: RUF012
     remembered: dict[str, str] = {}  # noqa: RUF012 - command -> path, all that the shell remembers
 
 

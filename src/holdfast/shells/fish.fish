@@ -101,7 +101,9 @@ function __hold_write_state
         printf '\0variable 2\0%s\0%s\0' fish_function_path "$fish_function_path" \
             CDPATH "$CDPATH"
         # What no program inherits, too; of the history fish would print more than a prompt may take.
-        printf 'fishvariables 1\0'
+        printf 'bindings 1\0'
+        bind --user
+        printf '\0fishvariables 1\0'
         set -L -g | string match -v 'history *'
         set -L -U
         printf '\0'

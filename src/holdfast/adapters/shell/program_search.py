@@ -28,3 +28,15 @@ def file_of(word: str, pid: int, cwd: str) -> tuple[int, int] | None:
     except (OSError, ValueError):  # not there, or not a name
         return None
     return (found.st_dev, found.st_ino) if stat.S_ISREG(found.st_mode) else None
+
+
+def descriptors_of(pid: int) -> dict[str, str]:
+    """What the descriptors 3 to 9 of bash or zsh lead to: those that a command line can name. Its own
+    have higher numbers; while it reports, its first three lead elsewhere."""
+    found = {}
+    for number in map(str, range(3, 10)):
+        try:
+            found[number] = os.readlink(f"/proc/{pid}/fd/{number}")
+        except OSError:
+            continue
+    return found

@@ -190,6 +190,7 @@ class _Sections:
             jobs=dict(self._jobs()),
             hashed=dict(self._hashed(_text(exported.get("PATH", b"")))),
             private=self._private(exported),
+            bindings=self._bindings(),
             remembered=self._found_before(kind, _text(exported.get("PATH", b""))),
         )
 
@@ -239,6 +240,11 @@ class _Sections:
     def _private(self, exported: Mapping[str, bytes]) -> dict[str, str]:
         """What no program inherits, each as a digest."""
         found = dict(self._pairs("private"))
+        told = dict(self._exported_by_shell())
+        if "OLDPWD" in told:
+            found["OLDPWD"] = told["OLDPWD"]  # by it, `cd -` goes somewhere
+        if self._by_tag.get("bash"):
+            found["@"] = self._one("positional")
         for words in self._declared():
             name, _, value = b" ".join(words[2:]).partition(b"=")
             found[_text(name)] = value
@@ -247,11 +253,21 @@ class _Sections:
             if not name.decode(errors="replace").startswith(_FISH_OWN):
                 found[_text(name)] = value
         known = {name for name, _ in self._pairs("variable")} | exported.keys()
-        return {
+        digests = {
             name: f"#{self._digest(value)}"
             for name, value in found.items()
-            if name not in known and name not in _VOLATILE and not name.startswith(_OURS)
+            if name not in known
+            and (name not in _VOLATILE or name == "OLDPWD")
+            and not name.startswith(_OURS)
         }
+        if "@" in digests and "positional" not in self._by_tag:
+            digests["@"] = ""  # it could not say
+        return digests
+
+    def _bindings(self) -> tuple[str, ...]:
+        """Without our own."""
+        lines = _text(self._one("bindings")).splitlines()
+        return tuple(sorted({line for line in lines if "__hold_" not in line or "5098" in line}))
 
     def _variables(self) -> dict[str, str]:
         return {name: self._cut(value) for name, value in self._pairs("variable") if value}

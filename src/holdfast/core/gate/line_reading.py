@@ -26,6 +26,8 @@ _TOKEN = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 _VARIABLE = re.compile(r"\$\{?[#!^=~+]*([A-Za-z_]\w*)")
+_POSITIONAL = re.compile(r"\$\{?[#!]?[1-9@*#]|\bshift\b|\bfor\s+\w+\s*(?:;|\n|do\b)")
+_DESCRIPTOR = re.compile(r"(?:&|fd/|-u\s*)(\d)\b")
 _NAME = re.compile(r"[A-Za-z_]\w*")
 _ASSIGNED = re.compile(r"[A-Za-z_]\w*(?:\[[^]]*\])?\+?=")
 _ARITHMETIC = re.compile(r"\(\(|\$\[|\[\[|\blet\b|\s-v\b|\[[^]]*[A-Za-z_]")
@@ -68,6 +70,7 @@ _READS_NO_DIRECTORY = frozenset({
 _TOUCHES_DIRECTORY = frozenset({
     "source", ".", "cd", "pushd", "popd", "test", "[", "read", "mapfile", "readarray", "exec",
 })  # fmt: skip
+_DIRECTORY_WORDS = frozenset({"-", "popd", "pushd", "dirs", "prevd", "nextd", "cdh"})
 _JOB_WORDS = frozenset({
     "fg", "bg", "jobs", "wait", "disown", "kill",
 })  # fmt: skip
@@ -96,9 +99,11 @@ class LineUse:
     commands: set[str] = field(default_factory=set)  # words that stand where a command stands
     words: set[str] = field(default_factory=set)  # all of them, without quotes
     variables: set[str] = field(default_factory=set)
+    descriptors: set[str] = field(default_factory=set)  # numbers of open files
     everything: bool = False  # any variable, alias or function
     history: bool = False  # commands entered before, by whomever
     relative: bool = False  # the working directory
+    redirects: bool = False  # some of its files are opened by the shell itself
 
     @property
     def programs(self) -> set[str]:
@@ -114,6 +119,9 @@ def read_line(text: str) -> LineUse:
     if _ARITHMETIC.search(text):
         use.variables.update(_NAME.findall(text))
     use.everything = use.everything or _INDIRECT.search(text) is not None
+    if _POSITIONAL.search(text):
+        use.variables.add("@")
+    use.descriptors.update(_DESCRIPTOR.findall(text))
     use.history = _HISTORY.search(text) is not None
     return use
 
@@ -132,21 +140,23 @@ def _read(text: str, use: LineUse, depth: int) -> None:
 class _Word(str):
     """A word without its quotes."""
 
-    __slots__ = ("quoted",)
+    __slots__ = ("quoted", "redirected")
     quoted: bool
+    redirected: bool  # the file of a redirection
 
 
 def _simple_commands(text: str) -> Iterator[list[_Word]]:
     words: list[_Word] = []
     now: list[str] = []
-    quoted = False
+    quoted = redirected = False
 
     def end_word() -> None:
-        nonlocal quoted
+        nonlocal quoted, redirected
         if now or quoted:
             word = _Word("".join(now))
-            word.quoted = quoted
+            word.quoted, word.redirected = quoted, redirected
             words.append(word)
+            redirected = False
         now.clear()
         quoted = False
 
@@ -160,6 +170,7 @@ def _simple_commands(text: str) -> Iterator[list[_Word]]:
             quoted = True
         elif kind in ("gap", "redirect"):
             end_word()
+            redirected = redirected or kind == "redirect"
             if "\n" in piece:
                 yield words
                 words = []
@@ -179,7 +190,10 @@ def _read_command(words: list[_Word], use: LineUse, depth: int) -> None:
     for at, word in enumerate(words):
         if "`" in word or "$(" in word:
             _read(word, use, depth + 1)
-        if first:
+        if word.redirected:
+            use.redirects = True
+            use.relative = use.relative or not word.startswith(("/", "~", "&"))
+        elif first:
             if not word.quoted and (word in _RESERVED or _ASSIGNED.match(word) or word[:1] == "-"):
                 continue
             use.commands.add(str(word))
@@ -209,7 +223,9 @@ def _uses_directory(command: str, arguments: list[_Word]) -> bool:
     name = command.rpartition("/")[2]
     if name in _BUILTINS and name not in _TOUCHES_DIRECTORY:
         return False
-    paths = [word for word in arguments if not word.startswith(("-", "+", "$"))]
+    paths = [
+        word for word in arguments if not word.startswith(("-", "+", "$")) and not word.redirected
+    ]
     if not paths:
         return name not in _READS_NO_DIRECTORY and name not in _BUILTINS
     return not all(path.startswith(("/", "~")) for path in paths)
@@ -281,7 +297,11 @@ class _Judged:
             case "cwd":
                 return use.relative or self.everything
             case "umask":
-                return bool(use.programs)
+                return bool(use.programs) or use.redirects
+            case "key":
+                return True
+            case "fd":
+                return name in use.descriptors or self.everything
             case "var":
                 return self._variable(name)
             case "path":
@@ -316,8 +336,13 @@ class _Judged:
             return True
         if name == "PATH":
             return bool(self._searched())
-        if name in ("CDPATH", "HOME", "OLDPWD") and not self.use.commands.isdisjoint(("cd", "~")):
+        commands, words = self.use.commands, self.use.words
+        if name == "HOME" and ("cd" in commands or any(word[:1] == "~" for word in words)):
             return True
+        if name in ("OLDPWD", "dirprev", "DIRSTACK", "dirstack"):
+            return not _DIRECTORY_WORDS.isdisjoint((*commands, *words)) or any(
+                word[:1] == "~" for word in words
+            )
         shapes = shapes_commands(name) or _PROGRAM_VARIABLES.match(name) is not None
         return shapes and bool(self.use.programs)
 

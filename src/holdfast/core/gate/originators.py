@@ -2,10 +2,11 @@
 hash entry, PATH entry, job, and of the working directory.
 
 Keys are texts: `var:NAME`, `path:DIR` (an entry of PATH), `alias:NAME`, `func:NAME`, `option:NAME`,
-`trap:NAME`, `hash:NAME`, `job:PID`, `cwd`, `umask`. Two states one after the other tell which keys
-a command changed; what is not in the book is as the session began. A key that has its first value
-again is as it began, too: a line that uses it does what it would have done without the change. One
-that was taken away stays in the book: a line may rely on its absence.
+`trap:NAME`, `hash:NAME`, `job:PID`, `key:BINDING`, `fd:N`, `cwd`, `umask`; `var:@` are the
+positional parameters. Two states one after the other tell which keys a command changed; what is not
+in the book is as the session began. A key that has its first value again is as it began, too: a
+line that uses it does what it would have done without the change. One that was taken away stays in
+the book: a line may rely on its absence.
 
 What was said of more than ENTRIES_MAX keys is forgotten, the oldest first, and from then on every
 key without an entry counts as shaped by those whose entries are gone. The same holds for all that
@@ -72,6 +73,10 @@ def _values(state: ShellState) -> Iterator[tuple[str, str]]:
         ("hash", state.remembered),
     ):
         yield from ((f"{kind}:{name}", value) for name, value in named.items())
+    for line in state.bindings:
+        yield f"key:{line}", ""
+    for number, target in state.descriptors.items():
+        yield f"fd:{number}", target
     for pid in state.jobs:  # that it stopped, nobody need have done
         yield f"job:{pid}", "a job"
 
@@ -135,6 +140,8 @@ class OriginatorBook:
         for name, digest in state.functions.items():
             if not digest:
                 after[f"func:{name}"] = self._now.get(f"func:{name}", "")
+        if after.get("var:@") == "":
+            after["var:@"] = self._now.get("var:@", "")
         before, self._now, self.number = self._now, after, state.number
         if not before:
             self._began = after

@@ -186,6 +186,9 @@ class Provenance:
         state = self._read_state() if self.reports else None
         if state is None or state.number != self._prompt:
             return  # not written, or there is a later prompt, whose report is on its way
+        if state.kind != "fish":  # which keeps its own there
+            descriptors = program_search.descriptors_of(self._shell_pid)
+            state = state.replace(descriptors=descriptors)
         in_step = self.complete_to == self.book.number
         by = self._behind(state.number)
         self._state = state

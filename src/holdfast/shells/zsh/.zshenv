@@ -245,6 +245,7 @@ if [[ -o interactive && -n $__hold_nonce ]] && builtin zmodload zsh/system 2>/de
                 builtin print -rN -- 'variable 2' $__hold_name "${(P)__hold_name}"
         done
         builtin print -rN -- 'variable 2' PS1 "${PS1%$__hold_tail}"
+        builtin print -rN -- 'bindings 1' "$(builtin zle -lL; builtin bindkey -L)"
         for __hold_name in {precmd,preexec,chpwd,periodic,zshexit,zshaddhistory}_functions; do
             __hold_pairs=(${${(P)__hold_name}:#__hold_*})
             builtin print -rN -- 'variable 2' $__hold_name "${(j: :)__hold_pairs}"
