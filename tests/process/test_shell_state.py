@@ -147,7 +147,7 @@ def test_nothing_of_ours_and_no_secret_is_in_the_state(kind: str, start: Start) 
     assert state.kind == kind
     assert "API_KEY" in state.exported
     assert not {"_", "PWD", "SHLVL"} & state.exported.keys()
-    shown = repr(state)
+    shown = repr(state).replace("accept-and-hold", "")  # a function of zsh's line editor
     assert "hold" not in shown.replace(str(shell.home), "")
     assert SECRET not in shown
     assert shell.nonce not in shown

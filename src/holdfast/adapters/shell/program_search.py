@@ -31,8 +31,8 @@ def file_of(word: str, pid: int, cwd: str) -> tuple[int, int] | None:
 
 
 def descriptors_of(pid: int) -> dict[str, str]:
-    """What the descriptors 3 to 9 of bash or zsh lead to: those that a command line can name. Its own
-    have higher numbers; while it reports, its first three lead elsewhere."""
+    """What the descriptors 3 to 9 of bash or zsh lead to: those that a command line can name.
+    Its own have higher numbers; while it reports, its first three lead elsewhere."""
     found = {}
     for number in map(str, range(3, 10)):
         try:

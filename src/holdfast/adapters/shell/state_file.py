@@ -265,9 +265,14 @@ class _Sections:
         return digests
 
     def _bindings(self) -> tuple[str, ...]:
-        """Without our own."""
+        """Of our own a digest: that they are others now, somebody is behind."""
         lines = _text(self._one("bindings")).splitlines()
-        return tuple(sorted({line for line in lines if "__hold_" not in line or "5098" in line}))
+        return tuple(
+            sorted(
+                f"of the host #{self._digest(line.encode())}" if "__hold_" in line else line
+                for line in set(lines)
+            )
+        )
 
     def _variables(self) -> dict[str, str]:
         return {name: self._cut(value) for name, value in self._pairs("variable") if value}
