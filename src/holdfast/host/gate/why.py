@@ -19,6 +19,7 @@ from holdfast.adapters.shell import program_search
 from holdfast.core.gate.originators import Origin
 from holdfast.host.gate.command_book import KnownCommand, replayed
 from holdfast.host.gate.provenance import Provenance as Book
+from holdfast.host.session.halt_control import HaltControl
 from holdfast.host.session.parcel import SessionSpec
 from holdfast.host.session.record import SessionRecord
 from holdfast.model.errors import HoldfastError, InvalidArgument
@@ -40,6 +41,7 @@ class AskedSession(Protocol):
     spec: SessionSpec
     journal: SessionRecord
     provenance: Book
+    halts: HaltControl
 
 
 class Target(Record):
@@ -207,16 +209,26 @@ class Asked:
         shell = procfs.main_pid(place)
         if pid in (place.pid, shell):
             return 0, ""
-        if place.cgroup and (number := cgroup.command_of(place.cgroup, pid)):
-            return number, ""
+        among: tuple[int, int] | None = None
         note = "by the process tree and the time: at level plain nothing else tells"
+        if place.cgroup:
+            among = self._live.halts.leaves.commands_of(pid)
+            note = "by the time it started: the commands of its group ran one after the other"
+            if among is None and not cgroup.actors_of(place.cgroup, pid):
+                return 0, ""
+        if among is not None and among[0] == among[1]:
+            return among[0], ""
         try:
             at = command_of_process.started_at(pid, shell)
         except OSError:
             at = None
+        if at is None and among is not None:
+            return among[1], note
         if at is None:
             return None, "its ancestors have ended: everybody that wrote may be behind it"
         before = [command.number for command in book.commands if command.at <= at + _SLACK_S]
+        if among is not None:
+            return min(max([*before, among[0]]), among[1]), note
         return (max(before), note) if before else (0, note)
 
     async def _line(self, number: int) -> Found:

@@ -32,6 +32,7 @@ from holdfast.host.levels import bell_path
 from holdfast.host.lost_sessions import what_was_in_flight
 from holdfast.host.session import describe, signals
 from holdfast.host.session.closing import Closing
+from holdfast.host.session.command_leaves import CommandLeaves
 from holdfast.host.session.executor import Executor
 from holdfast.host.session.halt_control import HaltControl
 from holdfast.host.session.handoff import Handoffs
@@ -162,6 +163,7 @@ class LiveSession:
             core,
             self.journal,
             parcel.halt,
+            CommandLeaves(spec.place, parcel.leaves),
             report=self.handle,
             save=self.save_parcel,
             spawn=self.spawn,
@@ -488,6 +490,7 @@ class LiveSession:
         self._ticks.stop()
         self.watching.stop()
         self.commands.close()
+        self.halts.leaves.close()
         self.view.close(keep=keep)
         self._daemon.forwarding.over(self)
         self.journal.close()
@@ -601,6 +604,7 @@ class LiveSession:
             self.halts.kept(),
             self.leasing.tenure.kept() if self.leasing is not None else None,
             self.commands.executions.kept(),
+            self.halts.leaves.kept(),
             self.provenance.complete_to,
         )
         return kept.blob()

@@ -239,7 +239,7 @@ class ShellCommands:
                     self._record_once(HOST_ACTOR, ended)
         elif isinstance(report, PromptShown):
             self._runs("")
-            self.typed.prompted(later)
+            self.typed.prompted(later, report.seq)
             self._provenance.prompted(report.seq)
         elif isinstance(report, LineShown):
             self._provenance.look()  # asked for the line, the shell writes its whole state
