@@ -71,7 +71,7 @@ def pid_of(hold: Hold, session: str, *argv: str) -> int:
     deadline = time.monotonic() + PATIENCE_S
     while time.monotonic() < deadline:
         for process in hold.json("graph", session)["processes"]:
-            if process["argv"] == [*argv]:
+            if process["argv"][-len(argv) :] == [*argv]:
                 return int(process["pid"])
     raise AssertionError(f"no process {argv}")
 
@@ -123,7 +123,7 @@ def test_a_process_that_left_its_parents_behind_still_belongs_to_its_command(
     script.write_text(ORPHAN.format(ready=ready))
     by(hold, "bot", session, f"python3 {script}")
     by(hold, "otto", session, f"until [ -s {ready} ]; do sleep 0.01; done")
-    pid = pid_of(hold, session, "python3", str(script))
+    pid = pid_of(hold, session, str(script))
     found = why(hold, session, f"pid:{pid}")
     assert (found["originators"], numbers(found)) == (["bot"], [1])
     kill_daemon(hold)
@@ -189,9 +189,11 @@ def test_a_halt_of_one_actor_stops_whatever_it_has_a_part_in_and_the_shell_goes_
     hold.ok("--as", "bot", "send", session, "sleep 32")
     hold.ok("seize", session)
     hold.ok("send", "--enter", session, "2 &")
+    hold.ok("wait", session, "--for", "prompt", "--timeout", "20")
+    hold.ok("turn", session, "yield")
     by(hold, "otto", session, "sleep 323 &")
     pids = {s: pid_of(hold, session, "sleep", s) for s in ("320", "321", "322", "323")}
-    hold.ok("halt", session, "--only", "bot")
+    hold.ok("halt", session, "--only-actor", "bot")
     frozen = {s: _is_frozen(pid) for s, pid in pids.items()}
     assert frozen == {"320": True, "321": True, "322": True, "323": False}
     by(hold, "otto", session, "true")  # the shell itself goes on
