@@ -1,5 +1,5 @@
 """Every process of a contained session belongs for life to the command and the actors that started
-it: background jobs, ports, what left its parents behind; and that costs a prompt next to nothing."""
+it: background jobs, ports, what left its parents behind."""
 
 from __future__ import annotations
 
@@ -100,6 +100,7 @@ def kill_daemon(hold: Hold) -> None:
         assert time.monotonic() < deadline
 
 
+@pytest.mark.requirement("A7")
 @pytest.mark.parametrize("kind", SHELLS)
 def test_each_background_job_belongs_to_its_own_command_also_of_one_actor(
     hold: Hold, kind: str
@@ -116,6 +117,7 @@ def test_each_background_job_belongs_to_its_own_command_also_of_one_actor(
     hold.ok("end", session)
 
 
+@pytest.mark.requirement("A7")
 def test_a_process_that_left_its_parents_behind_still_belongs_to_its_command(
     hold: Hold, tmp_path: Path
 ) -> None:

@@ -62,6 +62,7 @@ def kill_daemon(hold: Hold) -> None:
         assert time.monotonic() < deadline
 
 
+@pytest.mark.requirement("A7")
 @pytest.mark.parametrize("kind", SHELLS)
 def test_every_piece_of_a_shells_state_has_the_actor_that_set_it(hold: Hold, kind: str) -> None:
     session, own, fish = lab(hold, f"all-{kind}", kind), _own(hold), kind == "fish"
@@ -117,6 +118,7 @@ def test_a_program_remembered_where_path_finds_it_is_paths_and_not_whose_first_r
     hold.ok("end", session)
 
 
+@pytest.mark.requirement("A7")
 @pytest.mark.parametrize("kind", SHELLS)
 def test_what_a_command_used_makes_others_originators_too(hold: Hold, kind: str) -> None:
     session, own = lab(hold, f"chain-{kind}", kind), _own(hold)
@@ -210,6 +212,7 @@ def test_a_file_at_level_plain_is_not_known_and_says_so(hold: Hold, tmp_path: Pa
     hold.ok("end", session)
 
 
+@pytest.mark.requirement("A7")
 @pytest.mark.parametrize("kind", SHELLS)
 def test_a_killed_daemon_forgets_nobody(hold: Hold, kind: str) -> None:
     session, own = lab(hold, f"killed-{kind}", kind), _own(hold)
@@ -299,7 +302,7 @@ def test_adopting_makes_the_asker_the_originator_and_is_recorded(hold: Hold) -> 
     assert why(hold, session, f"pid:{pid}")["originators"] == ["bot"]
     hold.ok("adopt", session, f"pid:{pid}")
     assert why(hold, session, f"pid:{pid}")["originators"] == [own]
-    entries = [each for each in log(hold, session, "--kind", "adopted")]
+    entries = log(hold, session, "--kind", "adopted")
     assert [each["body"]["target"] for each in entries] == ["var:DIR", "command:2"]
     assert [each["actor_name"] for each in entries] == [own, own]
     kill_daemon(hold)
@@ -319,6 +322,7 @@ def test_adopting_needs_the_right_to_write_there(hold: Hold) -> None:
     hold.ok("end", session)
 
 
+@pytest.mark.requirement("A7")
 def test_the_journal_tells_trigger_and_originators_of_every_command_and_change(hold: Hold) -> None:
     session, own = lab(hold, "logged"), _own(hold)
     by(hold, "bot", session, "DIR=/usr")

@@ -17,7 +17,7 @@ class ChainLink(Record):
     what: str
 
 
-class Provenance(Record):
+class WhoIsBehind(Record):
     """Who is behind one thing of a session."""
 
     target: str  # what was asked about: `var:PATH`, `pid:4711` ...

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from holdfast.cli.text.sanitize import sanitize
 from holdfast.cli.text.table import clock
-from holdfast.model.why import Provenance
+from holdfast.model.why import WhoIsBehind
 
 _COMMAND_CHARS = 200
 
 
-def render(why: Provenance) -> str:
+def render(why: WhoIsBehind) -> str:
     """One line that answers, then one for each command of the chain."""
     names = ", ".join(map(sanitize, why.originators))
     if why.adopted:

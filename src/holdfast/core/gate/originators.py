@@ -86,7 +86,7 @@ def _path(state: ShellState) -> list[str]:
     return [directory or "." for directory in value.split(":")]
 
 
-class Taken(Record):
+class BookChange(Record):
     """What a new state brought."""
 
     changed: bool  # the book is another
@@ -131,7 +131,7 @@ class OriginatorBook:
 
     def take(
         self, state: ShellState, by: Origin | None, in_path: Callable[[str, str], bool]
-    ) -> Taken:
+    ) -> BookChange:
         """The state at a prompt, and whoever is behind what ran since the last one that was taken.
         `in_path`: whether the shell's PATH leads from this program's name to this file: then
         remembering it changes nothing."""
@@ -147,7 +147,7 @@ class OriginatorBook:
             self._began = after
             if by is not None:  # what they ran before that, nobody saw
                 self.forget(by.actors)
-            return Taken(True)
+            return BookChange(True)
         origin = by or Origin(0, ())
         bodies = merged(self._unseen, origin)
         changed = sorted(k for k in before.keys() | after.keys() if before.get(k) != after.get(k))
@@ -158,7 +158,7 @@ class OriginatorBook:
         ]
         was_unseen, self._unseen = self._unseen, bodies if names_only else None
         self._bound()
-        return Taken(bool(changed) or was_unseen != self._unseen, tuple(kept))
+        return BookChange(bool(changed) or was_unseen != self._unseen, tuple(kept))
 
     def _set(self, key: str, origin: Origin, in_path: Callable[[str, str], bool]) -> bool:
         """False: the change means nothing."""

@@ -23,14 +23,17 @@ from typing import Protocol
 import msgpack
 
 from holdfast.adapters.shell import program_search
+from holdfast.core.access.authority import Authority
+from holdfast.core.gate.authority_meet import check_contributors
 from holdfast.core.gate.line_reading import read_line, used_keys
 from holdfast.core.gate.originators import KeptOrigins, Origin, OriginatorBook, merged
+from holdfast.host.clock import now
 from holdfast.host.gate.command_book import CommandBook, KnownCommand, PartIn, replayed
 from holdfast.host.gate.file_originators import FileOriginators, KeptFiles
 from holdfast.journal import entries
-from holdfast.model.actor import Actor, ActorKind
+from holdfast.model.actor import ActorKind
 from holdfast.model.gate import Contributor, Part
-from holdfast.model.ids import HOST_ACTOR, ActorId
+from holdfast.model.ids import HOST_ACTOR, ActorId, SessionId
 from holdfast.model.record import Malformed, Record
 from holdfast.model.shell_state import ShellState
 
@@ -59,7 +62,7 @@ class Journal(Protocol):
     def happened(self, actor: str, body: entries.Body) -> None: ...
 
 
-class Provenance:
+class SessionProvenance:
     """Of one session."""
 
     def __init__(
@@ -72,7 +75,9 @@ class Provenance:
         reports: bool,
         is_silent: Callable[[], bool],
         writers: Callable[[], Iterable[str]],
-        actor: Callable[[ActorId], Actor | None],
+        authority: Authority,
+        session: SessionId,
+        labels: tuple[str, ...],
         complete_to: int = 0,
     ) -> None:
         """`reports`: the session's shell does. `is_silent`: it is at a prompt that it did not
@@ -81,7 +86,8 @@ class Provenance:
         self._path, self._journal = path, journal
         self._read_state, self._shell_pid = read_state, shell_pid
         self.reports, self._is_silent = reports, is_silent
-        self._writers, self._actor = writers, actor
+        self._writers, self._authority = writers, authority
+        self._session, self._labels = session, labels
         self.complete_to = complete_to
         self.commands = CommandBook()
         self._wrote: dict[str, None] = {}  # since the last state that was seen
@@ -261,9 +267,14 @@ class Provenance:
 
     def contributor(self, part: PartIn) -> Contributor:
         """With its name and kind."""
-        known = self._actor(ActorId(part.actor))
+        known = self._authority.actor(ActorId(part.actor))
         name, kind = (known.name, known.kind) if known else (part.actor, ActorKind.AGENT)
         return Contributor(ActorId(part.actor), name, kind, part.part, part.what, part.command)
+
+    def check(self, contributors: Iterable[Contributor]) -> None:
+        """Raise unless all of them may write here now: an effect has no more authority than each
+        that is behind it."""
+        check_contributors(contributors, self._authority, self._session, self._labels, now())
 
     def _parts(self, text: str | None, authors: Sequence[str]) -> list[PartIn]:
         typed = [actor for actor in authors if actor]

@@ -8,7 +8,7 @@ from typing import Protocol
 from holdfast.host.access.actor_book import ActorBook
 from holdfast.host.clock import now
 from holdfast.host.connection.operator_connection import OperatorConnection
-from holdfast.host.gate.why import Asked, AskedSession, target_of
+from holdfast.host.gate.why import AskedSession, WhyQuestion, target_of
 from holdfast.host.session import blame
 from holdfast.host.session.blame import Gathered
 from holdfast.host.session.journal_requests import RecordedSession
@@ -36,7 +36,7 @@ class ProvenanceRequests:
         """`gather`: what blame reads of a session."""
         self._store, self._actors, self._gather = store, actors, gather
 
-    async def why(self, _: OperatorConnection, request: p.Why, live: LiveTarget) -> m.Answer:
+    async def why(self, _: OperatorConnection, request: p.AskWhy, live: LiveTarget) -> m.Answer:
         return p.WhyShown(request.id, await self.asked(live).answer(target_of(request.target)))
 
     async def adopt(
@@ -61,10 +61,10 @@ class ProvenanceRequests:
     def annotated(self, live: AskedSession, graph: Graph) -> Graph:
         """The live graph, with who is behind each process."""
         directory = self._store.directory(live.spec.id)
-        return Asked(live, directory, self._actors.name, list).annotated(graph)
+        return WhyQuestion(live, directory, self._actors.name, list).annotated(graph)
 
-    def asked(self, live: LiveTarget) -> Asked:
-        return Asked(
+    def asked(self, live: LiveTarget) -> WhyQuestion:
+        return WhyQuestion(
             live,
             self._store.directory(live.spec.id),
             self._actors.name,

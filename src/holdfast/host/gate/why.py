@@ -18,7 +18,7 @@ from holdfast.adapters.proc import command_of_process, listening_ports, procfs
 from holdfast.adapters.shell import program_search
 from holdfast.core.gate.originators import Origin
 from holdfast.host.gate.command_book import KnownCommand, replayed
-from holdfast.host.gate.provenance import Provenance as Book
+from holdfast.host.gate.provenance import SessionProvenance
 from holdfast.host.session.halt_control import HaltControl
 from holdfast.host.session.parcel import SessionSpec
 from holdfast.host.session.record import SessionRecord
@@ -26,7 +26,7 @@ from holdfast.model.errors import HoldfastError, InvalidArgument
 from holdfast.model.graph import Graph
 from holdfast.model.info import BlameLine
 from holdfast.model.record import Record
-from holdfast.model.why import ChainLink, Provenance
+from holdfast.model.why import ChainLink, WhoIsBehind
 
 CHAIN_MAX = 32  # commands in one answer; what led to these is not told
 _PROCESSES_MAX = 8192
@@ -40,11 +40,11 @@ class AskedSession(Protocol):
 
     spec: SessionSpec
     journal: SessionRecord
-    provenance: Book
+    provenance: SessionProvenance
     halts: HaltControl
 
 
-class Target(Record):
+class WhyTarget(Record):
     """What is asked about."""
 
     text: str
@@ -53,24 +53,24 @@ class Target(Record):
     number: int = 0
 
 
-def target_of(text: str) -> Target:
+def target_of(text: str) -> WhyTarget:
     """Raises InvalidArgument."""
     kind, colon, name = text.partition(":")
     if text in ("cwd", "umask"):
-        return Target(text, "state", text)
+        return WhyTarget(text, "state", text)
     if colon and name and kind in STATE_KINDS:
-        return Target(text, "state", text)
+        return WhyTarget(text, "state", text)
     if colon and name and kind == "file":
-        return Target(text, "file", name)
+        return WhyTarget(text, "file", name)
     if colon and kind in _NUMBERED and name.isdecimal() and len(name) < 10:
-        return Target(text, kind, name, int(name))
+        return WhyTarget(text, kind, name, int(name))
     raise InvalidArgument(
         f"not something that `hold why` knows: {text[:80]!r}",
         hint="pid:N, port:N, file:PATH, var:NAME, alias:NAME, func:NAME, cwd, line:N or command:N",
     )
 
 
-class Found(Record):
+class Behind(Record):
     """What stands behind a target: an origin, and what the command of it did."""
 
     origin: Origin | None  # None: nobody; it is as the session began
@@ -79,7 +79,7 @@ class Found(Record):
     note: str = ""
 
 
-class Asked:
+class WhyQuestion:
     """One question about one session."""
 
     def __init__(
@@ -94,11 +94,11 @@ class Asked:
         self._book = live.provenance
         self._older: dict[int, KnownCommand] = {}
 
-    async def answer(self, target: Target) -> Provenance:
+    async def answer(self, target: WhyTarget) -> WhoIsBehind:
         found = await self.find(target)
         origin = found.origin
         chain = await self._chain(found) if origin is not None and origin.command else []
-        return Provenance(
+        return WhoIsBehind(
             target=target.text,
             known=found.known,
             originators=tuple(map(self._name, origin.actors)) if origin is not None else (),
@@ -108,7 +108,7 @@ class Asked:
             note=found.note,
         )
 
-    async def find(self, target: Target) -> Found:
+    async def find(self, target: WhyTarget) -> Behind:
         """Who is behind it."""
         match target.kind:
             case "state":
@@ -134,7 +134,7 @@ class Asked:
 
     # -- each kind --------------------------------------------------------------------------------
 
-    def _state(self, key: str) -> Found:
+    def _state(self, key: str) -> Behind:
         book = self._book
         if not book.reports:
             raise InvalidArgument(
@@ -148,32 +148,32 @@ class Asked:
             note = (
                 "the shell does not report what it holds; it counts as shaped by its last writers"
             )
-            return Found(Origin(entry.command if entry else 0, actors), what, False, note)
+            return Behind(Origin(entry.command if entry else 0, actors), what, False, note)
         if entry is not None:
             gone = "" if book.book.is_set(key) else "it is not set now"
-            return Found(entry, what, note=gone)
+            return Behind(entry, what, note=gone)
         if book.book.forgotten:
             note = "nobody saw who set it: everybody that wrote may have"
-            return Found(Origin(0, book.book.forgotten), what, False, note)
+            return Behind(Origin(0, book.book.forgotten), what, False, note)
         if not book.book.has_begun:
-            return Found(None, what, False, "the shell has not reported its state yet")
+            return Behind(None, what, False, "the shell has not reported its state yet")
         if not book.book.is_set(key):
-            return Found(None, what, note="it is not set, as when the session began")
+            return Behind(None, what, note="it is not set, as when the session began")
         by = self._name(self._live.spec.created_by) if self._live.spec.created_by else "the host"
-        return Found(None, what, note=f"it is as the session began, which {by} started")
+        return Behind(None, what, note=f"it is as the session began, which {by} started")
 
-    def _file(self, target: Target) -> Found:
+    def _file(self, target: WhyTarget) -> Behind:
         where = self.file(target)
         written = self._book.files.find(*where)
         if written is None:
             level = "at level plain nobody sees who writes files"
             seen = "nobody in this session was seen writing it"
-            return Found(None, "", False, seen if self._live.spec.place.cgroup else level)
+            return Behind(None, "", False, seen if self._live.spec.place.cgroup else level)
         known = bool(written.path)
         note = "" if known else "nobody remembers who wrote it: everybody that wrote files may have"
-        return Found(written.origin, f"wrote {target.name}", known, note)
+        return Behind(written.origin, f"wrote {target.name}", known, note)
 
-    def file(self, target: Target) -> tuple[int, int]:
+    def file(self, target: WhyTarget) -> tuple[int, int]:
         """Its device and inode."""
         spec = self._live.spec
         found = program_search.file_of(
@@ -183,7 +183,7 @@ class Asked:
             raise InvalidArgument(f"there is no file {target.name[:200]!r} in this session")
         return found
 
-    async def _process(self, pid: int) -> Found:
+    async def _process(self, pid: int) -> Behind:
         place = self._live.spec.place
         members = await asyncio.to_thread(procfs.members, place, _PROCESSES_MAX)
         if not place.cgroup:
@@ -197,9 +197,9 @@ class Asked:
         what = f"started process {pid}"
         if number is None:
             everybody = Origin(0, self._book.everybody())
-            return Found(everybody, what, False, note)
+            return Behind(everybody, what, False, note)
         if number == 0:
-            return Found(None, what, note="it is of the session itself; no command started it")
+            return Behind(None, what, note="it is of the session itself; no command started it")
         return (await self._command(number, what)).replace(note=note)
 
     def command_of(self, pid: int) -> tuple[int | None, str]:
@@ -231,19 +231,19 @@ class Asked:
             return min(max([*before, among[0]]), among[1]), note
         return (max(before), note) if before else (0, note)
 
-    async def _line(self, number: int) -> Found:
+    async def _line(self, number: int) -> Behind:
         lines = await asyncio.to_thread(self._lines)
         if not 1 <= number <= len(lines):
             raise InvalidArgument(f"there is no line {number}; there are {len(lines)}")
         command = lines[number - 1].command
         if command is None:
-            return Found(None, "", note="no command printed it")
+            return Behind(None, "", note="no command printed it")
         return await self._command(command, f"printed line {number}")
 
-    async def _command(self, number: int, what: str) -> Found:
+    async def _command(self, number: int, what: str) -> Behind:
         command = await self.command(number)
         adopted = bool(command.adopted)
-        return Found(command.origin.replace(adopted=adopted), what)
+        return Behind(command.origin.replace(adopted=adopted), what)
 
     # -- commands ---------------------------------------------------------------------------------
 
@@ -271,7 +271,7 @@ class Asked:
         for command in await asyncio.to_thread(read):
             self._older[command.number] = command
 
-    async def _chain(self, found: Found) -> list[ChainLink]:
+    async def _chain(self, found: Behind) -> list[ChainLink]:
         """The command, and those that set the state that it used, and so on."""
         assert found.origin is not None
         todo = [(found.origin.command, found.what)]

@@ -27,7 +27,7 @@ from holdfast.core.session import SessionMachine
 from holdfast.core.session_state import carried_on
 from holdfast.core.turn.machine import TurnMachine
 from holdfast.host.clock import now
-from holdfast.host.gate.provenance import Provenance
+from holdfast.host.gate.provenance import SessionProvenance
 from holdfast.host.levels import bell_path
 from holdfast.host.lost_sessions import what_was_in_flight
 from holdfast.host.session import describe, signals
@@ -262,10 +262,10 @@ class LiveSession:
             changed=changed,
         )
 
-    def _make_provenance(self, parcel: StateBlob, directory: str) -> Provenance:
+    def _make_provenance(self, parcel: StateBlob, directory: str) -> SessionProvenance:
         spec, held = parcel.spec, self.core.turn
         path = state_path(bell_path(self._daemon.home, spec.process_tag))
-        return Provenance(
+        return SessionProvenance(
             f"{directory}/provenance",
             self.journal,
             read_state=StateReader(path, spec.nonce, spec.uid).read,
@@ -273,7 +273,9 @@ class LiveSession:
             reports=bool(spec.shell),
             is_silent=lambda: self.commands.is_silent,
             writers=lambda: (spec.created_by, *held.holders),
-            actor=self._daemon.actors.authority.actor,
+            authority=self._daemon.actors.authority,
+            session=spec.id,
+            labels=spec.labels,
             complete_to=parcel.provenance_to,
         )
 

@@ -25,7 +25,7 @@ from holdfast.adapters.shell.integration import (
 )
 from holdfast.core.input_machine import InputMachine
 from holdfast.core.line_authors import TypedLine
-from holdfast.host.gate.provenance import Provenance
+from holdfast.host.gate.provenance import SessionProvenance
 from holdfast.host.session.exec_runs import Execution, Executions
 from holdfast.host.session.line_attribution import (
     BEGIN_WAIT_S,
@@ -74,7 +74,7 @@ class ShellCommands:
         record: SessionRecord,
         known: tuple[CommandRecord, ...],
         executions: tuple[SavedExec, ...],
-        provenance: Provenance,
+        provenance: SessionProvenance,
         *,
         type_as_host: Callable[[bytes], None],
         activity: Callable[[], SessionState],

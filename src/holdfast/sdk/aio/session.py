@@ -29,7 +29,7 @@ from holdfast.model.info import BlameLine, SessionInfo
 from holdfast.model.size import Size
 from holdfast.model.state import Ending, SessionState
 from holdfast.model.turn_info import Handoff, Receipt
-from holdfast.model.why import Provenance
+from holdfast.model.why import WhoIsBehind
 from holdfast.sdk import events as ev
 from holdfast.sdk.aio.command_run import Running, run_at_prompt
 from holdfast.sdk.aio.driver import HostLink
@@ -368,13 +368,13 @@ class Session:
                 break
         return tuple(lines)
 
-    async def why(self, target: str) -> Provenance:
+    async def why(self, target: str) -> WhoIsBehind:
         """Who is behind something of the session: `var:PATH`, `alias:ls`, `cwd`, `pid:4711`,
         `port:8080`, `file:/tmp/x`, `line:12` of the scrollback, `command:3` ..."""
-        request = gate_provenance.Why(0, self.id, target)
+        request = gate_provenance.AskWhy(0, self.id, target)
         return (await self._link.ask(request, gate_provenance.WhyShown)).why
 
-    async def adopt(self, target: str) -> Provenance:
+    async def adopt(self, target: str) -> WhoIsBehind:
         """Answer for it from now on, in place of those who are behind it."""
         request = gate_provenance.Adopt(0, self.id, target)
         return (await self._link.ask(request, gate_provenance.WhyShown)).why

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from holdfast.model.why import Provenance
+from holdfast.model.why import WhoIsBehind
 from holdfast.wire.messages.base import Answer, Request
 
 
-class Why(Request, tag="why"):
+class AskWhy(Request, tag="why"):
     """Who is behind something of a session. Answered by WhyShown."""
 
     session: str
@@ -25,4 +25,4 @@ class Adopt(Request, tag="adopt"):
 
 
 class WhyShown(Answer, tag="why_shown"):
-    why: Provenance  # who is behind it, now
+    why: WhoIsBehind  # who is behind it, now

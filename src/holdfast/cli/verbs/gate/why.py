@@ -28,7 +28,7 @@ def parser() -> Parser:
 
 def run(options: Options) -> None:
     with Host(client="hold why") as host:
-        request = messages.Why(0, options.session, options.target)
+        request = messages.AskWhy(0, options.session, options.target)
         why = host.ask(request, messages.WhyShown).why
     if options.json:
         print_json(why.pack())
