@@ -336,10 +336,10 @@ def test_the_journal_tells_trigger_and_originators_of_every_command_and_change(h
     shaped = log(hold, session, "--kind", "shaped")
     assert [(each["body"]["number"], each["body"]["keys"]) for each in shaped] == [
         (1, ["var:DIR"]),
-        (2, ["cwd"]),
+        (2, ["cwd", "var:OLDPWD"]),
     ]
     assert shaped[1]["originators"] == [own, "bot"]
-    assert "command 2 changed cwd  [behind it:" in hold.ok("log", session)
+    assert "command 2 changed cwd, var:OLDPWD  [behind it:" in hold.ok("log", session)
     hold.ok("end", session)
 
 

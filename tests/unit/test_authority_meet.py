@@ -25,11 +25,10 @@ ANN, BOT, ROOT = actor("ann", 1), actor("bot", 2), actor("root", 3)
 
 def authority(bot: tuple[str, ...] = (), expires_at: float | None = None) -> Authority:
     judge = Authority([ANN, BOT, ROOT])
-    for each, rights in ((ANN, ROLES["execute"]), (BOT, bot or ROLES["execute"])):
+    may: tuple[str, ...] = tuple(sorted(ROLES["execute"]))
+    for each, rights in ((ANN, may), (BOT, bot or may)):
         ends = expires_at if each is BOT else None
-        envelope = Envelope(
-            each.id, ALL, tuple(sorted(str(right) for right in rights)), granted_by=HOST_ACTOR, expires_at=ends
-        )
+        envelope = Envelope(each.id, ALL, rights, granted_by=HOST_ACTOR, expires_at=ends)
         judge.set(envelope, now=0.0, live=())
     return judge
 
