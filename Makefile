@@ -10,7 +10,7 @@ INPUTS := pyproject.toml hatch_build.py scripts/setup scripts/web-build \
 FORGET := unset MAKEFLAGS MFLAGS MAKELEVEL MAKEFILES MAKE_TERMOUT MAKE_TERMERR
 
 .DEFAULT_GOAL := help
-.PHONY: help up phone test check bench acceptance cluster setup durations diagrams reference schema clean
+.PHONY: help up phone test check bench acceptance cluster setup durations diagrams reference schema screenshots clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | while IFS="$$(printf '\t')" read -r name text; \
@@ -39,8 +39,8 @@ test: $(VENV)/.ready-test ## run the whole test suite
 	$(BIN)/python -m pytest
 
 check: $(VENV)/.ready-test ## format, lint, types, layering
-	$(BIN)/ruff format --check . scripts/diagrams scripts/cluster scripts/api-reference scripts/protocol-schema scripts/protocol-reference scripts/web-build scripts/web-lock scripts/web-protocol
-	$(BIN)/ruff check . scripts/diagrams scripts/cluster scripts/api-reference scripts/protocol-schema scripts/protocol-reference scripts/web-build scripts/web-lock scripts/web-protocol
+	$(BIN)/ruff format --check . scripts/diagrams scripts/cluster scripts/api-reference scripts/protocol-schema scripts/protocol-reference scripts/action-schema scripts/web-build scripts/web-lock scripts/web-protocol scripts/screenshots
+	$(BIN)/ruff check . scripts/diagrams scripts/cluster scripts/api-reference scripts/protocol-schema scripts/protocol-reference scripts/action-schema scripts/web-build scripts/web-lock scripts/web-protocol scripts/screenshots
 	$(BIN)/mypy
 	$(BIN)/python scripts/web-build --check
 	$(BIN)/python -m pytest -q tests/unit/test_layering.py
@@ -69,13 +69,17 @@ durations: ## keep what the last test run measured: the longest files start firs
 reference: $(VENV)/.ready-test ## rewrite the reference in docs/sdk.md
 	$(BIN)/python scripts/api-reference
 
-schema: $(VENV)/.ready-test ## rewrite what is generated from the protocol's declarations: schema, web app's messages, reference
+schema: $(VENV)/.ready-test ## rewrite what is generated from the protocol's declarations: schemas, web app's messages, reference
 	$(BIN)/python scripts/protocol-schema
 	$(BIN)/python scripts/web-protocol
 	$(BIN)/python scripts/protocol-reference
+	$(BIN)/python scripts/action-schema
 
 diagrams: $(VENV)/.ready-test ## redraw the generated diagrams and tables of the documents
 	$(BIN)/python scripts/diagrams
+
+screenshots: $(VENV)/.ready-test ## make the pictures of the web app in docs/pictures again, from a staged example
+	$(BIN)/python scripts/screenshots
 
 clean: ## remove what was made here, but for running sessions and their state
 	rm -rf $(VENV) build dist web/node_modules src/holdfast/relay/web .mypy_cache .ruff_cache .pytest_cache .hypothesis

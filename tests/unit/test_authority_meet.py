@@ -7,7 +7,7 @@ import pytest
 from holdfast.core.access.authority import Authority
 from holdfast.core.gate.authority_meet import check_contributors
 from holdfast.model.actor import Actor, ActorKind
-from holdfast.model.envelope import ALL, ROLES, Envelope
+from holdfast.model.envelope import ALL, ROLES, Envelope, Right
 from holdfast.model.errors import ActorRevoked, EnvelopeExpired, HoldfastError, NotPermitted
 from holdfast.model.gate import Contributor, Part
 from holdfast.model.ids import HOST_ACTOR, SessionId
@@ -25,8 +25,8 @@ ANN, BOT, ROOT = actor("ann", 1), actor("bot", 2), actor("root", 3)
 
 def authority(bot: tuple[str, ...] = (), expires_at: float | None = None) -> Authority:
     judge = Authority([ANN, BOT, ROOT])
-    may: tuple[str, ...] = tuple(sorted(ROLES["execute"]))
-    for each, rights in ((ANN, may), (BOT, bot or may)):
+    may = tuple(sorted(ROLES["execute"]))
+    for each, rights in ((ANN, may), (BOT, tuple(map(Right, bot)) or may)):
         ends = expires_at if each is BOT else None
         envelope = Envelope(each.id, ALL, rights, granted_by=HOST_ACTOR, expires_at=ends)
         judge.set(envelope, now=0.0, live=())

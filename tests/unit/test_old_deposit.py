@@ -49,6 +49,7 @@ ADDED_TO_INFO: dict[str, object] = {
     "acknowledged_at": None,
     "acknowledged_by": "",
     "full_screen": False,
+    "workspace": "",
     "shaped_by": [],
 }
 ADDED_TO_SHELL: dict[str, object] = {
@@ -60,7 +61,7 @@ ADDED_TO_SHELL: dict[str, object] = {
 ADDED_TO_ENDING = {"cause": None, "successor": ""}
 ADDED_TO_BLOB: dict[str, object] = {"leaves": None, "provenance_to": 0}
 ADDED_TO_STATE: dict[str, dict[str, object]] = {
-    "spec": {"created_by": ""},
+    "spec": {"created_by": "", "workspace": "", "exact_line_key": b""},
     "turn": {"holders": [], "held_until": 0.0, "command_of": None},
 }
 
@@ -94,6 +95,8 @@ def test_a_state_blob_is_read_and_packed_again_as_it_was() -> None:
     for waiting in old["turn"]["queue"]:
         waiting["hold_s"] = 0.0
     old |= ADDED_TO_BLOB
+    for execution in old["executions"]:
+        execution |= {"action": "", "measured": False}
     assert msgpack.unpackb(StateBlob.of_blob(blob).blob()) == old
 
 

@@ -16,6 +16,7 @@ from holdfast.adapters.ghostty.screen import GhosttyScreen
 from holdfast.adapters.halt import cgroup
 from holdfast.adapters.launch.client import Launcher
 from holdfast.adapters.proc.observation import ProcObservation
+from holdfast.adapters.real_paths import RealPaths
 from holdfast.core import events as ev
 from holdfast.core.activity import judge
 from holdfast.host import config, levels, metrics, takeover
@@ -30,7 +31,13 @@ from holdfast.host.connection.host_requests import HostRequests
 from holdfast.host.connection.operators import Operators
 from holdfast.host.connection.request_table import RequestTable, handlers
 from holdfast.host.coordination_point import CoordinationPoint, terms_of
+from holdfast.host.gate.action_requests import ActionRequests
+from holdfast.host.gate.effect_judge import EffectJudge
+from holdfast.host.gate.policy_book import PolicyBook
+from holdfast.host.gate.policy_requests import PolicyRequests
+from holdfast.host.gate.policy_store import PolicyStore
 from holdfast.host.gate.provenance_requests import ProvenanceRequests
+from holdfast.host.gate.score_book import ScoreBook
 from holdfast.host.keeper_link import Keepers
 from holdfast.host.lost_sessions import KEEPER_LOST, LostSessions
 from holdfast.host.metrics import Counts
@@ -55,7 +62,7 @@ from holdfast.host.session_store import SessionStore, Stored
 from holdfast.host.supervisor_link import SupervisorLink, start_supervisor
 from holdfast.model.errors import HoldfastError
 from holdfast.model.home import Home
-from holdfast.model.ids import ActorId
+from holdfast.model.ids import ActorId, SessionId
 from holdfast.model.info import Finding, HostInfo, PrunedSession, Residency
 from holdfast.model.size import Size
 from holdfast.model.state import Level
@@ -81,7 +88,15 @@ class Daemon:
         self.store = SessionStore(home.state)
         self.counts = Counts()
         self.actors = ActorBook(home.state)
+        self.scores = ScoreBook(home.state, self.actors.name)
         self.registry: Registry[LiveSession] = Registry(self.store, self.actors.authority)
+        self.policies = PolicyBook(
+            PolicyStore(home.state),
+            self.registry.live,
+            self._make_effect_judge(),
+            os.getuid(),
+            lambda session: self.store.tombstone(session) is not None,
+        )
         self.forwarding = Forwarding()
         self.observation: Observation = ProcObservation(judge)
         nofile = int(os.environ.get("HOLDFAST_NOFILE_SOFT", "0"))
@@ -160,11 +175,19 @@ class Daemon:
         self.reach.judge(subject)
         self.operators.judge_inside(subject)
 
+    def _make_effect_judge(self) -> EffectJudge:
+        return EffectJudge(RealPaths(), self.scores, self.actors.authority.actor, self._user_of)
+
+    def _user_of(self, session: SessionId) -> str:
+        live = self.registry.live.get(session)
+        return live.spec.user if live is not None else ""
+
     def _request_table(self) -> RequestTable:
         actors, host_key = self.actors, self.store.host_key.public
         revocation = Revocation(actors, self.admission, self.notices, host_key)
         journal = JournalRequests(self.store, actors, self.make_tall_screen)
         provenance = ProvenanceRequests(self.store, actors, journal.gather)
+        ways_in = InputRequests(self.operators.open_channel)
         rows = handlers(
             SessionRequests(
                 self.registry,
@@ -175,7 +198,7 @@ class Daemon:
                 self.lost,
                 provenance.annotated,
             ),
-            InputRequests(self.operators.open_channel),
+            ways_in,
             TurnRequests(actors),
             journal,
             AccessRequests(
@@ -185,6 +208,16 @@ class Daemon:
             ReachRequests(self.relay_list),
             self.forwarding,
             HostRequests(self, self.registry.live),
+            ActionRequests(ways_in, self.store, actors, self.scores),
+            PolicyRequests(
+                self.policies,
+                actors,
+                self.store,
+                self._make_effect_judge,
+                self.registry.judged,
+                lambda actor, session: self.registry.find_live(actor, session) is not None,
+                self.uid,
+            ),
         )
         return RequestTable(rows, self.registry, actors.authority, self.uid)
 
@@ -215,6 +248,7 @@ class Daemon:
             self.operators.close()
             for live in list(self.registry.live.values()):
                 live.close(keep=True)
+            self.scores.close()
             await self.leases.close()
             await self.launcher.close()
 
@@ -321,6 +355,7 @@ class Daemon:
                 *findings,
                 *self._config_findings(),
                 *self._rights_findings(),
+                *self.policies.findings(),
                 *self.relay_list.findings(),
             ),
             residency=await self._used() if residency else None,

@@ -63,6 +63,8 @@ RULES: dict[str, Rule] = {
     "detach": _EVERYONE,  # a channel of its own
     "share": _LIVE,
     "watch": _ANY,
+    "rename": _LIVE,
+    "detach_terminals": _LIVE,
     "end": _KNOWN,
     "acknowledge": _ANY,  # and the right to end it; without a name, those it may end
     # Ways in.
@@ -70,6 +72,7 @@ RULES: dict[str, Rule] = {
     "submit": _LIVE,
     "keys": _LIVE,
     "exec": _LIVE,
+    "action": _LIVE,
     "resize": _LIVE,
     "signal": _LIVE,
     "forward": _LIVE,
@@ -95,6 +98,8 @@ RULES: dict[str, Rule] = {
     # The gate.
     "why": _LIVE,
     "adopt": _LIVE,  # and the right `input` there: its handler
+    "trace": _KNOWN,
+    "score": _EVERYONE,  # of its own unix user's actors: ActorBook.find
     # Actors and envelopes. Lists show what belongs to the asker's unix user, to root everything.
     # A claim is proven by a signature; an actor that was revoked may prove to be another.
     "claim": Rule(About.HOST, even_revoked=True),
@@ -105,6 +110,12 @@ RULES: dict[str, Rule] = {
     "grant": _EVERYONE,  # within what the asker has throughout the scope: Authority.set
     "revoke": _EVERYONE,  # the same: Authority.revoke
     "list_envelopes": _ANY,
+    # Policies of the gate.
+    "policy_show": _ANY,
+    "policy_check": _ANY,
+    "policy_explain": _KNOWN,
+    "policy_set": _ANY,  # `grant` throughout the scope, of the host as _HOST_WIDE: HOST_POLICY
+    "policy_off": _ANY,  # the same
     # Invites and devices.
     "make_invite": _EVERYONE,  # within what the asker has throughout the reach: check_may_give
     "list_invites": _EVERYONE,  # may_see_invite
@@ -122,6 +133,8 @@ RULES: dict[str, Rule] = {
     "restart_daemon": _HOST_WIDE,
     "shutdown": _HOST_WIDE,
 }
+
+HOST_POLICY = _HOST_WIDE  # a policy of the gate for the whole host, and its floor
 
 _REFUSALS = {
     Right.INPUT: ("may not start sessions", "`hold grant {} execute --all` lets it"),

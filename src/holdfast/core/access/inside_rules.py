@@ -42,12 +42,15 @@ NEEDS: dict[str, tuple[Right, ...]] = {
     "attach": _SEES,  # to write: `rights_needed`
     "share": _SEES,
     "watch": _SEES,
+    "rename": (Right.END,),
+    "detach_terminals": _SEES,  # of others: the session machine
     "end": (Right.END,),
     "acknowledge": (Right.END,),  # also of those that it does not name
     "input": _WRITES,
     "submit": _WRITES,
     "keys": _WRITES,
     "exec": _WRITES,
+    "action": _WRITES,
     "resize": (Right.RESIZE, Right.TURN_REQUEST),
     "signal": (Right.SIGNAL, Right.TURN_REQUEST),
     "forward": (Right.OBSERVE, Right.INPUT),
@@ -70,7 +73,13 @@ NEEDS: dict[str, tuple[Right, ...]] = {
     "blame": _SEES,
     "why": _SEES,
     "adopt": _WRITES,
+    "trace": _SEES,
     "list_envelopes": _SEES,
+    "policy_show": _SEES,
+    "policy_check": _SEES,
+    "policy_explain": _SEES,
+    "policy_set": _GRANTS,
+    "policy_off": _GRANTS,
     # Everywhere.
     "run": (Right.INPUT,),
     "list": _NOTHING,  # leaves out what one of them may not observe
@@ -78,6 +87,7 @@ NEEDS: dict[str, tuple[Right, ...]] = {
     "claim": _NOTHING,
     "add_actor": _GRANTS,
     "revoke_actor": _GRANTS,
+    "score": _NOTHING,
     "list_actors": _NOTHING,
     "show_actor": _NOTHING,
     "grant": _NOTHING,  # each must be able to give it: its handler
@@ -102,7 +112,7 @@ SENSITIVE = frozenset(
     (
         "end", "seize", "revoke_turn", "set_turn_policy", "resume", "add_actor", "revoke_actor",
         "grant", "revoke", "make_invite", "revoke_invite", "revoke_device", "set_relays", "prune",
-        "restart_daemon", "shutdown", "adopt",
+        "restart_daemon", "shutdown", "policy_set", "policy_off", "adopt",
     )
 )  # fmt: skip
 

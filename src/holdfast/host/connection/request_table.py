@@ -17,6 +17,8 @@ from holdfast.host.access.requests import AccessRequests
 from holdfast.host.clock import now
 from holdfast.host.connection.forwarding import Forwarding
 from holdfast.host.connection.host_requests import HostRequests
+from holdfast.host.gate.action_requests import ActionRequests
+from holdfast.host.gate.policy_requests import PolicyRequests
 from holdfast.host.gate.provenance_requests import ProvenanceRequests
 from holdfast.host.reach.requests import ReachRequests
 from holdfast.host.session.input_requests import InputRequests
@@ -28,6 +30,7 @@ from holdfast.model.errors import Unsupported
 from holdfast.model.inside import Inside
 from holdfast.wire.messages import session as m
 from holdfast.wire.messages.forward import Forward
+from holdfast.wire.messages.gate_actions import Act
 from holdfast.wire.messages.turn import Seize
 from holdfast.wire.request_classes import may_name_by_prefix
 
@@ -58,6 +61,8 @@ def handlers(
     reach: ReachRequests,
     forwarding: Forwarding,
     host: HostRequests,
+    actions: ActionRequests,
+    policy: PolicyRequests,
 ) -> dict[str, Handler]:
     """One row per request, with the rows of core.access.host_rules."""
     return {
@@ -70,12 +75,17 @@ def handlers(
         "detach": session.detach,
         "share": session.share,
         "watch": session.watch,
+        "rename": session.rename,
+        "detach_terminals": session.detach_terminals,
         "end": session.end,
         "acknowledge": session.acknowledge,
         "input": ways_in.input,
         "submit": ways_in.submit,
         "keys": ways_in.keys,
         "exec": ways_in.exec,
+        "action": actions.act,
+        "trace": actions.trace,
+        "score": actions.score,
         "resize": ways_in.resize,
         "signal": ways_in.signal,
         "forward": forwarding.open,
@@ -113,6 +123,11 @@ def handlers(
         "revoke_device": access.revoke_device,
         "see_invite": access.join,
         "join": access.join,
+        "policy_show": policy.show,
+        "policy_set": policy.set,
+        "policy_check": policy.check,
+        "policy_explain": policy.explain,
+        "policy_off": policy.off,
         "set_relays": reach.set_relays,
         "get_relays": reach.get_relays,
         "host": host.host,
@@ -202,6 +217,8 @@ def _input_size(request: m.Request) -> int | None:
             return len(request.text.encode())
         case m.Exec():
             return len(request.command.encode())
+        case Act():
+            return len(request.action.encode())
         case m.Keys():
             return len(request.keys)
         case Forward():

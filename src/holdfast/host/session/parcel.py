@@ -40,6 +40,7 @@ class SessionSpec(Record):
     born_as: str = ""  # the identity its processes were started under, when that is another
     created_by: str = ""  # id of the actor that started it; empty when an earlier version did
     exact_line_key: bytes = b""  # typed in front of an exec; its shell has it from its start
+    workspace: str = ""  # what policies call so; empty when an earlier version started it: its cwd
 
     @property
     def process_tag(self) -> SessionId:
@@ -73,6 +74,8 @@ class SavedExec(Record):
     cwd: str = ""
     end_offset: int | None = None  # of the output when its end was reported
     failure: tuple[str, ...] = ()  # code, message and hint, when it came to no end
+    action: str = ""  # id of the structured action that it carries out; measured when it is over
+    measured: bool = False  # and that was recorded
 
 
 class StateBlob(Record):

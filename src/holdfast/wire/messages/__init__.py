@@ -6,8 +6,10 @@ access         actors and envelopes
 turn           the turn, halts, and what changed since an actor last looked
 journal        the journal, verdicts, proofs, blame
 admission      invites and devices
+gate_policy    policies of the gate
 forward        connections to ports of a session
-gate_provenance  who is behind what a session holds, runs and printed
+gate_provenance who is behind what a session holds, runs and printed
+gate_actions   structured actions, their traces and scores
 relays         the relays of a host
 shared_output  output encrypted once for all readers
 """
@@ -18,6 +20,8 @@ from holdfast.wire.messages import (
     access,
     admission,
     forward,
+    gate_actions,
+    gate_policy,
     gate_provenance,
     journal,
     relays,
@@ -29,15 +33,8 @@ from holdfast.wire.messages.base import Message
 
 # Only these modules: another protocol may use the same tags for its own messages.
 _PARTS = (
-    session,
-    access,
-    turn,
-    journal,
-    admission,
-    forward,
-    gate_provenance,
-    relays,
-    shared_output,
+    *(session, access, turn, journal, admission, forward, relays, shared_output),
+    *(gate_policy, gate_actions, gate_provenance),
 )
 BY_TAG = {
     each.tag: each

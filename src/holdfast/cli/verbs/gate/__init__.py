@@ -1,1 +1,1 @@
-"""The gate: who is behind what, policies, approvals."""
+"""Verbs about the gate: what is judged before it commits."""
