@@ -64,7 +64,7 @@ builtin declare -r __hold_string_last='{ ${__hold_nonce:+__hold_prompt}; } 2>/de
 # not cut: on a disk that is three times as fast, and what the old state left behind the END of
 # the new one is nobody's. Should the file not open, the prompt is reported all the same.
 builtin declare -r __hold_show='{ __hold_prompt; } 2>/dev/null
-{ { builtin trap -p; __hold_shown; } 0<"$__hold_state" 1<>/proc/self/fd/0 || __hold_ring; } 2>/dev/null'
+{ { builtin trap -p; __hold_shown "$@"; } 0<"$__hold_state" 1<>/proc/self/fd/0 || __hold_ring; } 2>/dev/null'
 builtin declare -r __hold_fifo __hold_state __hold_nonce
 builtin declare +x __hold_seq __hold_count __hold_last __hold_hist __hold_fifo __hold_nonce \
     __hold_state __hold_serial __hold_big __hold_report __hold_first __hold_string_first \
@@ -231,7 +231,7 @@ __hold_shown() {
     local __hold_flags=$-
     local -
     builtin set +aefuvx
-    __hold_write_state "$__hold_flags"
+    __hold_write_state "$__hold_flags" '' "$@"
     __hold_ring
 }
 
@@ -242,7 +242,7 @@ __hold_ring() {
     __hold_report=()
 }
 
-# __hold_write_state FLAGS [whole]: the state, by builtins only. `jobs` would take the notice of a
+# __hold_write_state FLAGS [whole|"" [ARGUMENT...]]: the state, by builtins only. `jobs` would take the notice of a
 # job that ended or stopped away from the user; the ways it is used here do not.
 __hold_write_state() {
     (( __hold_serial += 1 ))
@@ -252,7 +252,7 @@ __hold_write_state() {
     builtin printf 'umask 1\0'
     builtin umask
     builtin printf '\0bash 1\0'
-    builtin declare -px
+    builtin declare -p
     builtin printf '\0bashaliases 1\0'
     builtin alias -p
     builtin printf '\0bashjobs 2\0'
@@ -262,6 +262,11 @@ __hold_write_state() {
     builtin printf '\0hash 1\0'
     builtin hash -l
     builtin printf '\0'
+    builtin printf 'bindings 1\0'
+    { builtin bind -X; builtin bind -s; } 2>/dev/null
+    builtin printf '\0'
+    # The user's $1 and so on. A function that a key calls does not see them.
+    (( $# < 2 )) || builtin printf 'positional 1\0%s\0' "${*:3}"
     __hold_write_variables
     __hold_write_functions "${2-}"
     builtin printf 'END %s %s\0' "$__hold_nonce" "$__hold_serial"

@@ -11,4 +11,9 @@ action_runs.py      a session's actions: followed to their end, measured, record
 action_trace.py     everything the journal says about one action
 session_look.py     what a session is made of at one moment, for comparing two
 score_book.py       how each actor's actions went, kept on this host
+provenance.py           who is behind the shell's state, its commands, and a line at its prompt
+command_book.py         the commands of one session, each with everybody that had a part in it
+file_originators.py     who wrote which file, as far as the kernel said
+why.py                  who is behind a process, port, file, variable, line: the chain of commands
+provenance_requests.py  requests for that
 """
