@@ -1,8 +1,5 @@
-"""Who had a part in an effect, as far as it is known by who typed what.
-
-What state and files an effect uses, and whose these are, is said by whatever is put in place of
-`TypedContributors` (the Protocol `Provenance`).
-"""
+"""Who had a part in an effect at the gate, as it needs them. Who is behind the state and the files
+that a line uses is in provenance.py."""
 
 from __future__ import annotations
 
@@ -18,19 +15,15 @@ from holdfast.model.ids import HOST_ACTOR, ActorId
 class Provenance(Protocol):
     """Who is behind a line of one session."""
 
-    def contributors_of_line(self, text: str, authors: Sequence[str]) -> tuple[Contributor, ...]:
-        """`authors`: who typed it, by id."""
+    def contributors_of_line(
+        self, text: str | None, authors: Sequence[str]
+    ) -> tuple[Contributor, ...]:
+        """`text`: None if the shell does not say; `authors`: by id, who sets it off last."""
         ...
 
-
-class TypedContributors:
-    """Those who typed it, and nobody else."""
-
-    def __init__(self, actors: ActorBook) -> None:
-        self._actors = actors
-
-    def contributors_of_line(self, text: str, authors: Sequence[str]) -> tuple[Contributor, ...]:
-        return tuple(contributor(self._actors, author, Part.TYPED) for author in authors)
+    def check(self, contributors: Iterable[Contributor]) -> None:
+        """Raise unless all of them may write there now."""
+        ...
 
 
 def contributor(actors: ActorBook, actor: str, part: Part) -> Contributor:

@@ -110,8 +110,7 @@ class SessionGate:
         # Lines that the shell has read and wants more of: what they say, and when it was told.
         self._begun = Line("", ())
         self._begun_at = -1
-        self._shapers: tuple[str, ...] = ()  # who entered the last line
-        self._shell_silent = False  # and that line was not known either
+        self._last_known = True  # the line asked about last
         self._deciding: dict[str, asyncio.Future[Approval]] = {}
 
     # -- custody's side -------------------------------------------------------------------------
@@ -138,10 +137,6 @@ class SessionGate:
             text = passing.effect.text if passing.effect.text_known else None
             self._begun = Line(text, passing.effect.contributors)
             self._begun_at = self._commands.lines_begun
-            if passing.effect.text_known:
-                self._shapers, self._shell_silent = (piece.actor,), False
-            else:
-                self._shell_silent = True
 
     # -- effects --------------------------------------------------------------------------------
 
@@ -152,8 +147,7 @@ class SessionGate:
     def clear_line(self, *, in_program: bool) -> None:
         """A line was refused: nobody shall enter it by mistake. A program's keys are its own."""
         if not in_program:
-            known = not self._shell_silent and self._last_known
-            self._commands.clear_refused(continued=self._continues, known=known)
+            self._commands.clear_refused(continued=self._continues, known=self._last_known)
         elif pty.reads_lines(pty.local_modes(self._master)):
             self._commands.typed.cleared()
             self._type_as_host(_ERASE_LINE)
@@ -165,8 +159,6 @@ class SessionGate:
             waiting.set_result(approval)
 
     # -- judging commits ------------------------------------------------------------------------
-
-    _last_known = True
 
     @property
     def _continues(self) -> bool:
@@ -204,7 +196,7 @@ class SessionGate:
         if self._core.inputs.policy_in_force and self._judge is not None:
             if released is not None and _is_about(released, effect):
                 effect = effect.replace(approved_by=released.approved_by)
-            verdict = await self._judge.judge(effect)
+            verdict = await self._verdict(effect)
         if self._waits(gated, number):
             asked_at = now()
             self._handle(
@@ -219,6 +211,15 @@ class SessionGate:
                     self._offset(),
                 )
             )
+
+    async def _verdict(self, effect: ProposedEffect) -> Verdict:
+        """No effect has more authority than each that is behind it; then the policy is asked."""
+        try:
+            self.provenance.check(effect.contributors)
+        except HoldfastError as refusal:
+            return Verdict(Outcome.REFUSE, refusal.message)
+        assert self._judge is not None
+        return await self._judge.judge(effect)
 
     async def _judge_paste(self, number: int, reader: TerminalReader) -> None:
         """A paste of several lines is text if the shell waits for keys in a key map where it is."""
@@ -271,7 +272,7 @@ class SessionGate:
     async def _line(self, actor: str) -> Line:
         """What the shell is about to take, with what it has read of it before, and by whom."""
         shown = await self._commands.line_at_gate(paste=False)
-        authors = self._commands.typed.authors()
+        authors = [each for each in self._commands.typed.authors() if each != actor]
         text = None if shown is None or not shown.text_known or shown.cut else shown.text
         before = self._begun if self._continues else Line("", ())
         if text is not None and before.text is not None:
@@ -280,16 +281,13 @@ class SessionGate:
         else:
             text = None
         self._last_known = text is not None
-        earlier = [each for each in before.by if each.part is not Part.TRIGGER]
-        earlier += [
-            each.replace(part=Part.TYPED) for each in before.by if each.part is Part.TRIGGER
-        ]
-        if text is not None:
-            return Line(text, (*self.provenance.contributors_of_line(text, authors), *earlier))
-        shapers = self._shapers or self._core.turn.holders
-        by = [contributor(self._actors, each, Part.TYPED) for each in authors]
-        by += [contributor(self._actors, each, Part.SHAPED) for each in shapers if each != actor]
-        return Line(None, (*by, *earlier))
+        by = self.provenance.contributors_of_line(text, (*authors, actor))
+        # Whoever entered the lines before has typed a part of this one.
+        earlier = (
+            each.replace(part=Part.TYPED) if each.part is Part.TRIGGER else each
+            for each in before.by
+        )
+        return Line(text, (*by, *earlier))
 
     def _typed_to_program(self, gated: GatedInput) -> str | None:
         """The line that a program gets, if all of it came with this input; else nobody knows what
@@ -316,11 +314,11 @@ class SessionGate:
             return
         self._core.check_right(actor, _NEEDS[kind], now())
         effect = self._facts(kind, actor, self._all_behind(actor, ())).replace(text=text)
-        verdict = await self._judge.judge(effect)
+        verdict = await self._verdict(effect)
         if verdict.outcome is Outcome.HOLD and may_wait:
             approval = await self._ask(effect, verdict)
             effect = effect.replace(approved_by=approval.approved_by)
-            verdict = await self._judge.judge(effect)
+            verdict = await self._verdict(effect)
         if verdict.outcome is not Outcome.ALLOW:
             self.record_judged(effect, verdict)
             why = verdict.reason or "it gives no reason"
