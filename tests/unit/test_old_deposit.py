@@ -49,9 +49,9 @@ ADDED_TO_INFO: dict[str, object] = {
     "acknowledged_at": None,
     "acknowledged_by": "",
     "full_screen": False,
-    "held": "",
     "workspace": "",
     "shaped_by": [],
+    "held": "",
 }
 ADDED_TO_SHELL: dict[str, object] = {
     "private": {},

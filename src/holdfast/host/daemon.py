@@ -215,8 +215,8 @@ class Daemon:
             ReachRequests(self.relay_list),
             self.forwarding,
             HostRequests(self, self.registry.live),
-            ApprovalRequests(self.registry, self.operators),
             ActionRequests(ways_in, self.store, actors, self.scores),
+            ApprovalRequests(self.registry, self.operators),
             PolicyRequests(
                 self.policies,
                 actors,
@@ -256,8 +256,8 @@ class Daemon:
             self.operators.close()
             for live in list(self.registry.live.values()):
                 live.close(keep=True)
-            self.gate_judge.close()
             self.scores.close()
+            self.gate_judge.close()
             await self.leases.close()
             await self.launcher.close()
 

@@ -77,8 +77,7 @@ class WriteTools:
         on: you get a `handle` for `result`. One that a policy holds for approval comes back at once
         with `held` and has not run: ask for its `result` later. A refusal says who holds the turn
         and what to do; then nothing was typed. With `expect`, `measured` says what was expected and
-        not found, what was found and not expected, and a score: your record here is made of
-        these."""
+        not found, what was found and not expected, and a score: your record is made of these."""
         until = time.monotonic() + seconds
         found = await self._desk.session(session)
         declared = None if expect is None else expect.model_dump(exclude_none=True)

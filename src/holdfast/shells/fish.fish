@@ -222,8 +222,7 @@ end
 if test -n "$__hold_nonce"
     for mode in default insert visual replace replace_one
         bind -M $mode \e\[5099~ __hold_probed
-        bind -M $mode \e\[5095~ 'commandline -r ""'
-        bind -M $mode \e\[5089~ '__hold_edited whole'
+        bind -M $mode \e\[5095~ '__hold_edited whole'
         bind -M $mode \e\[5093~ __hold_gated_paste
         bind -M $mode \e\[5091~ __hold_emptied
     end

@@ -33,7 +33,6 @@ from holdfast.model.record import Record
 
 __all__ = [
     "CLEAR_LINE",
-    "CLEAR_REFUSED_LINE",
     "FIFO_BYTES",
     "GATE_PROBE",
     "LINE_PROBE",
@@ -63,12 +62,9 @@ FIFO_BYTES = 64 << 10  # reports of some hundred commands while no daemon reads;
 LINE_PROBE = b"\x1b[5099~"
 # The same at the gate: before an Enter, where the line alone is wanted; before a paste of several
 # lines, where the shell also says whether it is text to it; and to empty a line that was refused.
-GATE_PROBE = b"\x1b[5089~"
+GATE_PROBE = b"\x1b[5095~"
 PASTE_PROBE = b"\x1b[5093~"
 CLEAR_LINE = b"\x1b[5091~"
-# Typed to fish after a line that it refused and left in its editor. ^C would do, but not while fish
-# is still busy with the refusal: then it is a signal, and no key.
-CLEAR_REFUSED_LINE = b"\x1b[5095~"
 # Typed in front of a command line, to bash and zsh: that one line is taken as it is, without
 # history expansion. fish has none.
 _EXACT_LINE_KEY = b"\x1b[5097~"

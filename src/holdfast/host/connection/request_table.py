@@ -62,8 +62,8 @@ def handlers(
     reach: ReachRequests,
     forwarding: Forwarding,
     host: HostRequests,
-    approvals: ApprovalRequests,
     actions: ActionRequests,
+    approvals: ApprovalRequests,
     policy: PolicyRequests,
 ) -> dict[str, Handler]:
     """One row per request, with the rows of core.access.host_rules."""

@@ -1,5 +1,4 @@
-"""Who had a part in an effect at the gate, as it needs them. Who is behind the state and the files
-that a line uses is in provenance.py."""
+"""Everybody behind an effect, as the gate names them: whoever sets it off, then the others."""
 
 from __future__ import annotations
 
@@ -13,16 +12,20 @@ from holdfast.model.ids import HOST_ACTOR, ActorId
 
 
 class Provenance(Protocol):
-    """Who is behind a line of one session."""
+    """Who is behind what happens in one session (provenance.py)."""
 
     def contributors_of_line(
         self, text: str | None, authors: Sequence[str]
     ) -> tuple[Contributor, ...]:
-        """`text`: None if the shell does not say; `authors`: by id, who sets it off last."""
+        """`text`: None if the shell does not say. `authors`: who typed it, by id."""
+        ...
+
+    def behind_running(self) -> tuple[Contributor, ...]:
+        """Of the command that reads the terminal now."""
         ...
 
     def check(self, contributors: Iterable[Contributor]) -> None:
-        """Raise unless all of them may write there now."""
+        """Raise unless all of them may write now."""
         ...
 
 
@@ -30,6 +33,11 @@ def contributor(actors: ActorBook, actor: str, part: Part) -> Contributor:
     known = actors.get(actor)
     kind = known.kind if known else ActorKind.SERVICE
     return Contributor(ActorId(actor), actors.name(actor), kind, part)
+
+
+def typed_before(found: Iterable[Contributor]) -> list[Contributor]:
+    """Whoever set off one part of it did not set off the whole."""
+    return [each.replace(part=Part.TYPED) if each.part is Part.TRIGGER else each for each in found]
 
 
 def merged(first: Contributor, others: Iterable[Contributor]) -> tuple[Contributor, ...]:

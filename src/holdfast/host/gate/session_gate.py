@@ -21,7 +21,7 @@ from holdfast.core.gate.gated_input import GatedInput, Stage
 from holdfast.core.session import SessionMachine
 from holdfast.host.access.actor_book import ActorBook
 from holdfast.host.clock import now
-from holdfast.host.gate.contributors import Provenance, contributor, merged
+from holdfast.host.gate.contributors import Provenance, contributor, merged, typed_before
 from holdfast.host.gate.judge import Judge
 from holdfast.host.session.record import SessionRecord
 from holdfast.host.session.shell_commands import ShellCommands
@@ -110,7 +110,8 @@ class SessionGate:
         # Lines that the shell has read and wants more of: what they say, and when it was told.
         self._begun = Line("", ())
         self._begun_at = -1
-        self._last_known = True  # the line asked about last
+        self._shapers: tuple[str, ...] = ()  # who entered the last line
+        self._shell_silent = False  # and that line was not known either
         self._deciding: dict[str, asyncio.Future[Approval]] = {}
 
     # -- custody's side -------------------------------------------------------------------------
@@ -137,6 +138,10 @@ class SessionGate:
             text = passing.effect.text if passing.effect.text_known else None
             self._begun = Line(text, passing.effect.contributors)
             self._begun_at = self._commands.lines_begun
+            if passing.effect.text_known:
+                self._shapers, self._shell_silent = (piece.actor,), False
+            else:
+                self._shell_silent = True
 
     # -- effects --------------------------------------------------------------------------------
 
@@ -147,7 +152,8 @@ class SessionGate:
     def clear_line(self, *, in_program: bool) -> None:
         """A line was refused: nobody shall enter it by mistake. A program's keys are its own."""
         if not in_program:
-            self._commands.clear_refused(continued=self._continues, known=self._last_known)
+            known = not self._shell_silent and self._last_known
+            self._commands.clear_refused(continued=self._continues, known=known)
         elif pty.reads_lines(pty.local_modes(self._master)):
             self._commands.typed.cleared()
             self._type_as_host(_ERASE_LINE)
@@ -159,6 +165,8 @@ class SessionGate:
             waiting.set_result(approval)
 
     # -- judging commits ------------------------------------------------------------------------
+
+    _last_known = True
 
     @property
     def _continues(self) -> bool:
@@ -196,7 +204,7 @@ class SessionGate:
         if self._core.inputs.policy_in_force and self._judge is not None:
             if released is not None and _is_about(released, effect):
                 effect = effect.replace(approved_by=released.approved_by)
-            verdict = await self._verdict(effect)
+            verdict = await self._verdict(self._judge, effect)
         if self._waits(gated, number):
             asked_at = now()
             self._handle(
@@ -212,14 +220,13 @@ class SessionGate:
                 )
             )
 
-    async def _verdict(self, effect: ProposedEffect) -> Verdict:
-        """No effect has more authority than each that is behind it; then the policy is asked."""
+    async def _verdict(self, judge: Judge, effect: ProposedEffect) -> Verdict:
+        """By the authority of everybody behind it, as it is now, and then by the policy."""
         try:
             self.provenance.check(effect.contributors)
         except HoldfastError as refusal:
-            return Verdict(Outcome.REFUSE, refusal.message)
-        assert self._judge is not None
-        return await self._judge.judge(effect)
+            return Verdict(Outcome.REFUSE, refusal.message, policy="authority")
+        return await judge.judge(effect)
 
     async def _judge_paste(self, number: int, reader: TerminalReader) -> None:
         """A paste of several lines is text if the shell waits for keys in a key map where it is."""
@@ -258,6 +265,7 @@ class SessionGate:
             text = None if reader.state is SessionState.SECRET else self._typed_to_program(gated)
             authors = self._commands.typed.authors()
             by = [contributor(self._actors, author, Part.TYPED) for author in authors]
+            by += typed_before(self.provenance.behind_running())
             effect = self._facts(EffectKind.INPUT, actor, self._all_behind(actor, by))
             return effect.replace(text=text or "", text_known=text is not None)
         line = await self._line(actor)
@@ -272,7 +280,7 @@ class SessionGate:
     async def _line(self, actor: str) -> Line:
         """What the shell is about to take, with what it has read of it before, and by whom."""
         shown = await self._commands.line_at_gate(paste=False)
-        authors = [each for each in self._commands.typed.authors() if each != actor]
+        authors = self._commands.typed.authors()
         text = None if shown is None or not shown.text_known or shown.cut else shown.text
         before = self._begun if self._continues else Line("", ())
         if text is not None and before.text is not None:
@@ -281,13 +289,13 @@ class SessionGate:
         else:
             text = None
         self._last_known = text is not None
-        by = self.provenance.contributors_of_line(text, (*authors, actor))
-        # Whoever entered the lines before has typed a part of this one.
-        earlier = (
-            each.replace(part=Part.TYPED) if each.part is Part.TRIGGER else each
-            for each in before.by
-        )
-        return Line(text, (*by, *earlier))
+        by = typed_before((*self.provenance.contributors_of_line(text, authors), *before.by))
+        if text is None:
+            shapers = self._shapers or self._core.turn.holders
+            by += [
+                contributor(self._actors, each, Part.SHAPED) for each in shapers if each != actor
+            ]
+        return Line(text, tuple(by))
 
     def _typed_to_program(self, gated: GatedInput) -> str | None:
         """The line that a program gets, if all of it came with this input; else nobody knows what
@@ -314,11 +322,11 @@ class SessionGate:
             return
         self._core.check_right(actor, _NEEDS[kind], now())
         effect = self._facts(kind, actor, self._all_behind(actor, ())).replace(text=text)
-        verdict = await self._verdict(effect)
+        verdict = await self._verdict(self._judge, effect)
         if verdict.outcome is Outcome.HOLD and may_wait:
             approval = await self._ask(effect, verdict)
             effect = effect.replace(approved_by=approval.approved_by)
-            verdict = await self._verdict(effect)
+            verdict = await self._verdict(self._judge, effect)
         if verdict.outcome is not Outcome.ALLOW:
             self.record_judged(effect, verdict)
             why = verdict.reason or "it gives no reason"

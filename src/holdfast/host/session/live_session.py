@@ -215,22 +215,6 @@ class LiveSession:
             runs=lambda by: self.handle(ev.CommandRuns(HOST_ACTOR, now(), by)),
             name=name,
         )
-        self.gate = SessionGate(
-            core,
-            self.commands,
-            self.journal,
-            daemon.actors,
-            daemon.gate_judge,
-            self.provenance,
-            master,
-            facts=self._effect,
-            offset=lambda: ring.head,
-            activity=self.state,
-            handle=self.handle,
-            save=self.save_parcel,
-            type_as_host=self.host_input.type,
-            spawn=self.spawn,
-        )
         self.actions = ActionRuns(
             directory,
             SessionLook(
@@ -249,6 +233,22 @@ class LiveSession:
             spawn=self.spawn,
             save=self.save_parcel,
             is_over=lambda: self._closed or self.ending is not None,
+        )
+        self.gate = SessionGate(
+            core,
+            self.commands,
+            self.journal,
+            daemon.actors,
+            daemon.gate_judge,
+            self.provenance,
+            master,
+            facts=self._effect,
+            offset=lambda: ring.head,
+            activity=self.state,
+            handle=self.handle,
+            save=self.save_parcel,
+            type_as_host=self.host_input.type,
+            spawn=self.spawn,
         )
         self.custody = InputCustody(
             master,

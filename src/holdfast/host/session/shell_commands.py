@@ -15,7 +15,6 @@ from holdfast.adapters.session_memory.output_ring import Ring
 from holdfast.adapters.shell import report_fifo
 from holdfast.adapters.shell.integration import (
     CLEAR_LINE,
-    CLEAR_REFUSED_LINE,
     GATE_PROBE,
     LINE_PROBE,
     PASTE_PROBE,
@@ -58,11 +57,11 @@ from holdfast.model.state import Ending, SessionState
 TYPED_BLIND = "(typed blind, not kept)"  # in place of a command line that is a secret
 _FIFO_LOOKS = 16  # in one go; a shell that goes on reporting is heard in the next
 _CLEAR_LINE = b"\x03"
-GATE_LINE_WAIT_S = 2.0  # for a shell that waits for keys to say its line; then it is not known
 # Programs that are a shell, or have one read the terminal behind them.
 _LEAD_TO_A_SHELL = frozenset(
     ("bash", "zsh", "fish", "sh", "dash", "su", "sudo", "ssh", "docker", "podman", "kubectl")
 )
+GATE_LINE_WAIT_S = 2.0  # for a shell that waits for keys to say its line; then it is not known
 _SHOWN_CHARS = 200  # of the text at the prompt, in a refusal
 _PROBE_CONTEXT_BYTES = 16  # typed last: after some keys a shell takes the next one as text
 _LINE_WAIT_S = 0.5  # a shell at its prompt answers in a millisecond
@@ -298,7 +297,7 @@ class ShellCommands:
                 execution.begins(report.seq, 0)
             self._end_exec(execution, report.status, report.cwd, head)
             if not execution.record.parsed and self._spec.shell == "fish":
-                self._type_as_host(CLEAR_REFUSED_LINE)
+                self._type_as_host(CLEAR_LINE)
                 self.typed.cleared()
         elif isinstance(report, PromptShown) and (
             command is None or (restored and report.seq > command)

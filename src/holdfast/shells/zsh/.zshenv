@@ -352,7 +352,7 @@ if [[ -o interactive && -n $__hold_nonce ]] && builtin zmodload zsh/system 2>/de
             for keymap in emacs viins vicmd; do
                 builtin bindkey -M $keymap '\e[5099~' __hold_probed
                 builtin bindkey -M $keymap '\e[5097~' __hold_exact
-                builtin bindkey -M $keymap '\e[5089~' __hold_gated
+                builtin bindkey -M $keymap '\e[5095~' __hold_gated
                 builtin bindkey -M $keymap '\e[5093~' __hold_gated_paste
                 builtin bindkey -M $keymap '\e[5091~' __hold_emptied
             done

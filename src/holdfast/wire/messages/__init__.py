@@ -36,7 +36,7 @@ from holdfast.wire.messages.base import Message
 # Only these modules: another protocol may use the same tags for its own messages.
 _PARTS = (
     *(session, access, turn, journal, admission, forward, relays, shared_output),
-    *(gate_policy, gate_actions, gate_provenance, gate_approvals),
+    *(gate_approvals, gate_policy, gate_actions, gate_provenance),
 )
 BY_TAG = {
     each.tag: each
