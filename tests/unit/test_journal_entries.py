@@ -23,8 +23,11 @@ from holdfast.journal.entries import (
     UnknownEntry,
 )
 from holdfast.journal.framing import FRAME_BYTES, frame, header, read, read_header
+from holdfast.model.actor import ActorKind
 from holdfast.model.discontinuity import DiscontinuityCause
 from holdfast.model.errors import SessionEnded
+from holdfast.model.gate import Contributor, Part
+from holdfast.model.ids import ActorId
 from holdfast.model.limits import (
     JOURNAL_ENTRY_MAX_BYTES,
     JOURNAL_SEAL_BYTES,
@@ -53,6 +56,9 @@ SAMPLES: dict[str, object] = {
         FileEffects(("/a",)), (LeftProcess(1, "n", "n 1"),), PortEffects((80,)), (), "", (), 0, ()
     ),
     "tuple[Deviation, ...]": (Deviation("file", "a"),),
+    "tuple[Contributor, ...]": (
+        Contributor(ActorId.of_key(bytes(32)), "ann", ActorKind.HUMAN, Part.STATE, "var:PATH", 3),
+    ),
 }  # fmt: skip
 
 
