@@ -2355,6 +2355,10 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         tests=(
             *_in("unit/test_action_trace", "test_an_action_that_ran_has_all_of_it"),
             *_in(
+                "process/test_actions_gate",
+                "test_a_held_action_runs_when_it_is_approved_and_its_trace_has_the_decision",
+            ),
+            *_in(
                 "process/test_actions_cli",
                 "test_a_trace_is_found_by_id_key_and_number_also_when_the_session_has_ended",
                 "test_a_daemon_killed_in_the_middle_leaves_a_true_trace_and_the_action_runs_once",
