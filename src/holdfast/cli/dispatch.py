@@ -20,6 +20,7 @@ GROUPS = {
     "input": ("exec", "send", "keys", "signal", "resize", "forward"),
     "observe": ("screen", "tail", "wait", "watch", "graph"),
     "access": ("actor", "grant", "revoke", "turn", "seize", "halt", "resume", "catchup"),
+    "gate": ("approvals", "approve", "deny"),
     "record": ("log", "blame", "verify", "proof", "status", "export"),
     "machines": ("invite", "join", "machines", "device", "delegate"),
     "host": (
@@ -41,6 +42,7 @@ TITLES = {
     "input": "Input",
     "observe": "Observation",
     "access": "Access and turn",
+    "gate": "Gate",
     "record": "Record",
     "machines": "Other machines",
     "host": "Host",

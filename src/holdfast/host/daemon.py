@@ -30,6 +30,8 @@ from holdfast.host.connection.host_requests import HostRequests
 from holdfast.host.connection.operators import Operators
 from holdfast.host.connection.request_table import RequestTable, handlers
 from holdfast.host.coordination_point import CoordinationPoint, terms_of
+from holdfast.host.gate.approval_requests import ApprovalRequests
+from holdfast.host.gate.judge import Judge
 from holdfast.host.keeper_link import Keepers
 from holdfast.host.lost_sessions import KEEPER_LOST, LostSessions
 from holdfast.host.metrics import Counts
@@ -58,6 +60,7 @@ from holdfast.model.ids import ActorId
 from holdfast.model.info import Finding, HostInfo, PrunedSession, Residency
 from holdfast.model.size import Size
 from holdfast.model.state import Level
+from holdfast.ports.gate_policy import GatePolicy
 from holdfast.ports.launch import Launch
 from holdfast.ports.observation import Observation
 from holdfast.ports.screen import ScreenPort
@@ -69,6 +72,8 @@ _SUPERVISOR_AGAIN_S = 5.0  # between tries to start one
 
 class Daemon:
     """One host."""
+
+    gate_policy: GatePolicy | None = None  # None: nothing is judged
 
     def __init__(
         self, home: Home, supervisor: SupervisorLink, listener: socket.socket, starts: int
@@ -82,6 +87,7 @@ class Daemon:
         self.actors = ActorBook(home.state)
         self.registry: Registry[LiveSession] = Registry(self.store, self.actors.authority)
         self.forwarding = Forwarding()
+        self.gate_judge = Judge(self.gate_policy) if self.gate_policy is not None else None
         self.observation: Observation = ProcObservation(judge)
         nofile = int(os.environ.get("HOLDFAST_NOFILE_SOFT", "0"))
         # One name per home, the same for every daemon of it: it names our cgroup directory.
@@ -180,6 +186,7 @@ class Daemon:
             ReachRequests(self.relay_list),
             self.forwarding,
             HostRequests(self, self.registry.live),
+            ApprovalRequests(self.registry, self.operators),
         )
         return RequestTable(rows, self.registry, actors.authority, self.uid)
 

@@ -129,6 +129,8 @@ class SessionInfo(Record):
     # a full-screen program (an editor, a pager, `top`) reads keys: `state` is `input`, but it is in
     # use and asks nothing
     full_screen: bool = False
+    # id of the approval that a line waits for, see `hold approvals`; empty when none does
+    held: str = ""
 
 
 class PrunedSession(Record):

@@ -69,7 +69,10 @@ NEEDS: dict[str, tuple[Right, ...]] = {
     "prove": _SEES,
     "blame": _SEES,
     "list_envelopes": _SEES,
+    "approvals": _SEES,
     # Everywhere.
+    "approve": (Right.APPROVE,),
+    "deny": (Right.APPROVE,),
     "run": (Right.INPUT,),
     "list": _NOTHING,  # leaves out what one of them may not observe
     "detach": _NOTHING,
@@ -100,7 +103,7 @@ SENSITIVE = frozenset(
     (
         "end", "seize", "revoke_turn", "set_turn_policy", "resume", "add_actor", "revoke_actor",
         "grant", "revoke", "make_invite", "revoke_invite", "revoke_device", "set_relays", "prune",
-        "restart_daemon", "shutdown",
+        "restart_daemon", "shutdown", "approve", "deny",
     )
 )  # fmt: skip
 

@@ -17,6 +17,7 @@ from holdfast.host.access.requests import AccessRequests
 from holdfast.host.clock import now
 from holdfast.host.connection.forwarding import Forwarding
 from holdfast.host.connection.host_requests import HostRequests
+from holdfast.host.gate.approval_requests import ApprovalRequests
 from holdfast.host.reach.requests import ReachRequests
 from holdfast.host.session.input_requests import InputRequests
 from holdfast.host.session.journal_requests import JournalRequests
@@ -56,6 +57,7 @@ def handlers(
     reach: ReachRequests,
     forwarding: Forwarding,
     host: HostRequests,
+    approvals: ApprovalRequests,
 ) -> dict[str, Handler]:
     """One row per request, with the rows of core.access.host_rules."""
     return {
@@ -116,6 +118,9 @@ def handlers(
         "prune": host.prune,
         "restart_daemon": host.restart_daemon,
         "shutdown": host.shutdown,
+        "approvals": approvals.approvals,
+        "approve": approvals.approve,
+        "deny": approvals.deny,
     }
 
 

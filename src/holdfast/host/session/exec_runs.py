@@ -43,10 +43,16 @@ class Execution:
         self.restored = restored  # its asker spoke to another daemon
         self.channels: WeakSet[ExecChannel] = WeakSet()  # of operators that are still here
         self.mark_deadline = 0.0
+        self.held_by = ""  # the approval that its line waits for, or waited for
 
     @property
     def over(self) -> bool:
         return self.record.seconds is not None
+
+    def is_input(self, operator: OperatorId, seq: int) -> bool:
+        """Whether it was typed as this input, and has not begun."""
+        record = self.record
+        return record.command is None and (record.operator, record.seq) == (operator, seq)
 
     def begins(self, command: int, journal_seq: int, *, parsed: bool = True) -> None:
         self.record = self.record.replace(command=command, parsed=parsed, journal_seq=journal_seq)

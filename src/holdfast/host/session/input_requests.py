@@ -24,6 +24,7 @@ from holdfast.host.connection.exec_channel import ExecChannel, ExecSource
 from holdfast.host.connection.output_channels import OutputChannel
 from holdfast.host.session.exec_runs import Execution, command_bytes
 from holdfast.model.errors import HoldfastError, InputUnknown, InvalidArgument, session_over
+from holdfast.model.ids import OperatorId
 from holdfast.wire.messages import session as m
 
 if TYPE_CHECKING:
@@ -49,6 +50,8 @@ class InputTarget(ExecSource, Protocol):
     def handle(self, event: ev.SessionEvent) -> int | asyncio.Future[int] | None: ...
 
     def save_parcel(self) -> None: ...
+
+    def held_by(self, operator: OperatorId, seq: int) -> str: ...
 
 
 class OpenChannel(Protocol):
@@ -108,13 +111,14 @@ class InputRequests:
             if isinstance(request, m.Input) and request.quiet and taken >= 0:
                 operator.ack_later(request.id, request.seq, taken)
                 return None
-            return _accepted(request.id, request.seq, live, taken)
+            return _accepted(request.id, operator.identity, request.seq, live, taken)
         assert taken is not None
-        waiting = taken
+        waiting, who = taken, operator.identity
 
         async def accepted() -> m.Answer:
             try:
-                return _accepted(request.id, request.seq, live, await asyncio.shield(waiting))
+                offset = await asyncio.shield(waiting)
+                return _accepted(request.id, who, request.seq, live, offset)
             except asyncio.CancelledError:
                 if live.ending is not None:
                     how = "ended before it took the input"
@@ -203,7 +207,10 @@ class InputRequests:
         return m.Done(request.id)
 
 
-def _accepted(request: int, seq: int, live: InputTarget, offset: int) -> m.Accepted:
+def _accepted(
+    request: int, operator: OperatorId, seq: int, live: InputTarget, offset: int
+) -> m.Accepted:
+    held = live.held_by(operator, seq)
     if offset < 0:
-        return m.Accepted(request, seq, live.ring.head, repeated=True)
-    return m.Accepted(request, seq, offset)
+        return m.Accepted(request, seq, live.ring.head, repeated=True, held=held)
+    return m.Accepted(request, seq, offset, held=held)

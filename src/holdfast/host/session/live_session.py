@@ -9,7 +9,7 @@ import asyncio
 import logging
 import os
 import time
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -27,6 +27,9 @@ from holdfast.core.session import SessionMachine
 from holdfast.core.session_state import carried_on
 from holdfast.core.turn.machine import TurnMachine
 from holdfast.host.clock import now
+from holdfast.host.gate.approval_notices import ApprovalNotices
+from holdfast.host.gate.contributors import TypedContributors
+from holdfast.host.gate.session_gate import SessionGate
 from holdfast.host.levels import bell_path
 from holdfast.host.lost_sessions import what_was_in_flight
 from holdfast.host.session import describe, signals
@@ -53,10 +56,12 @@ from holdfast.journal import entries
 from holdfast.keeper.boottime import boot_id
 from holdfast.keeper.protocol import DROP_OUTPUT, KEEP_OUTPUT, LEAVE_OUTPUT
 from holdfast.model.actor import Actor
+from holdfast.model.approval_info import ApprovalInfo
 from holdfast.model.envelope import ALL, Envelope, Scope
 from holdfast.model.errors import StorageFailed
+from holdfast.model.gate import Contributor, EffectKind, ProposedEffect
 from holdfast.model.graph import Evidence, Graph
-from holdfast.model.ids import HOST_ACTOR, HOST_OPERATOR, ActorId
+from holdfast.model.ids import HOST_ACTOR, HOST_OPERATOR, ActorId, OperatorId
 from holdfast.model.info import SessionInfo
 from holdfast.model.limits import END_GRACE_S
 from holdfast.model.shell_state import ShellState
@@ -128,7 +133,16 @@ class LiveSession:
                 fenced=self.leasing is not None and not self.leasing.valid_for(spec.epoch),
             ),
             halted_actors=cgroup.frozen_leaves(spec.place.cgroup) if spec.place.cgroup else _NONE,
+            in_force=self._in_force(),
+            gate=parcel.gate,
+            now=now(),
         )
+
+    def _in_force(self) -> Callable[[], bool] | None:
+        judge = self._daemon.gate_judge
+        if judge is None:
+            return None
+        return partial(judge.policy.in_force, self.spec.id, self.spec.labels)
 
     def _make_parts(self, parcel: StateBlob, ledger: InputLedger, writer: JournalWriter) -> None:
         daemon, spec, core, ring = self._daemon, parcel.spec, self.core, self.ring
@@ -138,7 +152,7 @@ class LiveSession:
         writer.growth = partial(daemon.usage.disk_growth, spec.uid)
         self.journal = SessionRecord(spec.id, lambda: self.spec.epoch, ring, writer, self.spawn)
         self.watching = StateWatch(self.state, partial(daemon.operators.state_changed, self))
-        changed = self.watching.look_soon
+        changed = self._something_changed
         last_host_seq = max(parcel.layer_seq, ledger.last_seq(HOST_OPERATOR))
         self.host_input = HostInput(last_host_seq, lambda: core.state, self.handle)
         self.output = OutputPump(
@@ -195,6 +209,22 @@ class LiveSession:
             runs=lambda by: self.handle(ev.CommandRuns(HOST_ACTOR, now(), by)),
             name=name,
         )
+        self.gate = SessionGate(
+            core,
+            self.commands,
+            self.journal,
+            daemon.actors,
+            daemon.gate_judge,
+            TypedContributors(daemon.actors),
+            master,
+            facts=self._effect,
+            offset=lambda: ring.head,
+            activity=self.state,
+            handle=self.handle,
+            save=self.save_parcel,
+            type_as_host=self.host_input.type,
+            spawn=self.spawn,
+        )
         self.custody = InputCustody(
             master,
             ring,
@@ -204,6 +234,7 @@ class LiveSession:
             self.journal,
             self.commands,
             on_room=lambda: self.handle(ev.RoomMade(HOST_ACTOR, now())),
+            gate=self.gate,
         )
         self.handoffs = Handoffs(
             directory,
@@ -244,6 +275,17 @@ class LiveSession:
             handoff=self.handoffs.for_actor,
             spawn=self.spawn,
         )
+        self.approving = ApprovalNotices(
+            lambda: self.spec,
+            core.approvals,
+            self.journal,
+            name=name,
+            recipients=self.presence.recipients,
+            shell_state=self._shell_state,
+            cwd=partial(describe.cwd, spec),
+            offset=lambda: ring.head,
+            handle=self.handle,
+        )
         self._ticks = TickTimer(
             core.wakes_at, lambda: self.handle(ev.TimePassed(HOST_ACTOR, now()))
         )
@@ -255,6 +297,7 @@ class LiveSession:
             lease_allows=self.lease_allows,
             carry_out=self._carry_out,
             changed=changed,
+            refused=self.commands.input_refused,
         )
 
     def start(self) -> None:
@@ -266,6 +309,7 @@ class LiveSession:
             self.output.read(True)
             self.custody.flush_to_pty()
         self._ticks.start()
+        self.gate.carry_on()
         self._loop.call_soon(self.halts.finish_interrupted)
         if self.leasing is not None:
             self.leasing.begin(self)
@@ -332,8 +376,57 @@ class LiveSession:
                 self._end_tree()
             case do.CloseEnded(ending=ending):
                 self._close_ended(ending)
+            case do.JudgeCommit():
+                self.gate.look()
+            case do.RecordJudged(effect=judged, verdict=verdict):
+                self.gate.record_judged(judged, verdict)
+            case do.AskApproval(approval=approval, number=piece):
+                self.approving.asked(approval, piece)
+                if piece and self.core.inputs.gated is not None:
+                    gated = self.core.inputs.gated.whole
+                    self.commands.exec_held(gated.operator, gated.seq, approval.id)
+            case do.CloseApproval(approval=approval, by=by, note=note, saw=saw):
+                self.approving.closed(approval, by, note, saw)
+                self.gate.decided(approval)
+            case do.ClearLine(in_program=in_program):
+                self.gate.clear_line(in_program=in_program)
             case _:
                 raise AssertionError(f"no way to carry out {effect}")
+
+    def _something_changed(self) -> None:
+        self.watching.look_soon()
+        self.gate.news()
+
+    def _effect(
+        self, kind: EffectKind, actor: ActorId, contributors: tuple[Contributor, ...]
+    ) -> ProposedEffect:
+        """As things are now; what it is about is added by whoever proposes it."""
+        spec, core = self.spec, self.core
+        return ProposedEffect(
+            spec.id,
+            spec.name,
+            spec.labels,
+            spec.level,
+            spec.epoch,
+            kind,
+            actor,
+            contributors,
+            cwd=describe.cwd(spec),
+            workspace=spec.cwd,
+            turn_holder=str.__str__(core.turn.holder or ""),
+        )
+
+    def held_info(self, approval: str) -> ApprovalInfo | None:
+        """What waits by this id."""
+        found = self.core.approvals.get(approval)
+        return None if found is None else self.approving.info(found)
+
+    def held_by(self, operator: OperatorId, seq: int) -> str:
+        """The approval that the rest of this input waits for."""
+        gated, held = self.core.inputs.gated, self.core.held
+        if gated is None or held is None:
+            return ""
+        return held.id if (gated.whole.operator, gated.whole.seq) == (operator, seq) else ""
 
     def _pump_readers(self) -> None:
         if self.fanout is not None:
@@ -436,6 +529,7 @@ class LiveSession:
         self.output.read(False)
         self.custody.pause()
         self.executor.stop()
+        self.gate.close()
         self._ticks.stop()
         self.commands.session_ended(ending)
         self.watching.stop()
@@ -467,6 +561,7 @@ class LiveSession:
         self.output.read(False)
         self.custody.pause()
         self.executor.stop()
+        self.gate.close()
         self._ticks.stop()
         self.watching.stop()
         self.commands.close()
@@ -566,6 +661,7 @@ class LiveSession:
             keeper_pid=self.keeper.pid,
             clients={operator.id: operator.client for operator in self.presence.attached()},
             unrecorded=self.journal.unrecorded(),
+            held=self.core.held.id if self.core.held is not None else "",
             name=self._daemon.actors.name,
         )
 
@@ -582,6 +678,7 @@ class LiveSession:
             self.halts.kept(),
             self.leasing.tenure.kept() if self.leasing is not None else None,
             self.commands.executions.kept(),
+            self.core.gate_kept(),
         )
         return kept.blob()
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 import msgpack
 
 from holdfast.adapters.session_memory.layout import DATA_AT, HEAD_AT
+from holdfast.core.session import SavedGate
 from holdfast.core.turn.machine import SavedTurn
 from holdfast.host.session.lease_runner import SavedLeaseRun
 from holdfast.keeper.protocol import RingPlace
@@ -39,6 +40,7 @@ class SessionSpec(Record):
     born_as: str = ""  # the identity its processes were started under, when that is another
     created_by: str = ""  # id of the actor that started it; empty when an earlier version did
     exact_line_key: bytes = b""  # typed in front of an exec; its shell has it from its start
+    gate_keys: bool = False  # its shell has those of the gate, too
 
     @property
     def process_tag(self) -> SessionId:
@@ -86,6 +88,7 @@ class StateBlob(Record):
     halt: SavedHalt | None = None  # while it is halted
     lease: SavedLeaseRun | None = None  # of a re-homeable session
     executions: tuple[SavedExec, ...] = ()
+    gate: SavedGate | None = None  # while something waits there
 
     def blob(self) -> bytes:
         data: bytes = msgpack.packb(self.pack())

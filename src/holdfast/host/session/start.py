@@ -184,6 +184,7 @@ async def _start(
             labels=run.labels,
             created_by=actor.id,
             exact_line_key=integration.exact_line_key if integration else b"",
+            gate_keys=integration is not None,
         )
         blob = StateBlob(known, size).blob()
         if len(blob) > _BLOB_MAX_BYTES:

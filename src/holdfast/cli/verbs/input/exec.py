@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from holdfast.cli.arguments import Options, Parser, seconds, utf8, verb_parser
 from holdfast.cli.text import raw_stdout
+from holdfast.cli.text.approval import held_sentence
 from holdfast.model.errors import HostLost, TimedOut
 from holdfast.model.info import SessionInfo
 from holdfast.model.state import SessionState
@@ -105,6 +106,8 @@ def _await_prompt(info: SessionInfo, timeout: float | None) -> None:
 
 
 def _whereabouts(reader: ExecReader, info: SessionInfo) -> str:
+    if reader.held:
+        return f"it waits for approval in {info.name}"
     if not reader.began:
         return f"whether {info.name} began it is not known"
     return f"it goes on in {info.name}"
@@ -119,7 +122,9 @@ def _print_to_end(reader: ExecReader) -> int:
     missed = 0
     try:
         while not isinstance(answer := finish(reader.next()), m.ExecEnded):
-            if isinstance(answer, m.ExecOutput):
+            if isinstance(answer, m.ExecHeld):
+                print(f"hold: {held_sentence(answer.approval)}", file=sys.stderr, flush=True)
+            elif isinstance(answer, m.ExecOutput):
                 end = answer.offset if end is None else end
                 missed += max(0, answer.offset - end)
                 write(answer.data[max(0, end - answer.offset) :])

@@ -1,0 +1,1 @@
+"""What is judged before it happens, and who approves it."""
