@@ -112,6 +112,7 @@ export function session(name: string, change: Partial<SessionInfo> = {}): Sessio
     acknowledged_by: '',
     residency: null,
     full_screen: false,
+    held: '',
     keeper_pid: 0,
     ...change,
   }

@@ -177,8 +177,9 @@ class Keys(Request, tag="keys"):
 
 class Exec(Request, tag="exec"):
     """Run one command line in the session's own shell; see *Commands with a result*. Answered by
-    `exec_held` if a policy holds it, ExecBegan, any number of `exec_output`, and `exec_ended` or
-    `failed`, all with this id. `exec_began` is left out when the shell itself refused the line."""
+    ExecBegan, before it `exec_held` if a policy holds it, any number of `exec_output`, and
+    `exec_ended` or `failed`, all with this id. `exec_began` is left out when the shell itself
+    refused the line."""
 
     session: str
     seq: int  # number of this input, see *Input*
