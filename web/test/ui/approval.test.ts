@@ -3,6 +3,7 @@ import type { ApprovalCard, ApprovalInfo, Contributor } from '../../src/hold/api
 import {
   fingerprint,
   partText,
+  policyText,
   quorumText,
   risksOf,
   settledText,
@@ -114,6 +115,13 @@ test('reasons to read closely are said', () => {
   ])
   expect(partText(by('otto', { part: 'state', what: 'var:PATH' }))).toBe('set the variable PATH')
   expect(partText(by('otto', { part: 'file', what: 'file:/tmp/a:b' }))).toBe('wrote /tmp/a:b')
+})
+
+test('whose policy holds it is said in words', () => {
+  expect(policyText('host')).toBe('the policy of this host')
+  expect(policyText('label:prod writes')).toBe('the policy of label prod (writes)')
+  expect(policyText('session 3')).toBe('the policy of this session (3)')
+  expect(policyText('')).toBe('a policy')
 })
 
 test('it is said how it was settled, by whom and with which words', () => {

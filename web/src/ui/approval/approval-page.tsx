@@ -14,7 +14,16 @@ import { go, path } from '../route'
 import { hueOf } from '../text/actor-colour'
 import { age, ago, clock } from '../text/durations'
 import { sanitize } from '../text/sanitize'
-import { changesOf, isPending, partText, quorumText, risksOf, settledText, wants } from './approval-words'
+import {
+  changesOf,
+  isPending,
+  partText,
+  policyText,
+  quorumText,
+  risksOf,
+  settledText,
+  wants,
+} from './approval-words'
 import { Decision } from './decision'
 import { ExactText } from './drawn-text'
 
@@ -144,7 +153,7 @@ function Facts({ card: { info, machineName } }: { card: ApprovalCard }) {
       </dd>
       <dt>Held by</dt>
       <dd data-testid="approval-policy">
-        the policy of {sanitize(info.policy || 'this host', 80)}, {ago(info.asked_at, now.value)} (
+        {sanitize(policyText(info.policy), 120)}, {ago(info.asked_at, now.value)} (
         {clock(info.asked_at, now.value)})
       </dd>
       <dt>Why</dt>
@@ -159,28 +168,40 @@ function Facts({ card: { info, machineName } }: { card: ApprovalCard }) {
   )
 }
 
-function Contributors({ card }: { card: ApprovalCard }) {
+function Contributors({ card: { info, machine } }: { card: ApprovalCard }) {
+  const actors = [...new Set(info.contributors.map(({ actor }) => actor))]
   return (
     <section aria-labelledby="who-staged">
       <h2 id="who-staged">Who had a part in it</h2>
       <ul class="contributors">
-        {card.info.contributors.map((one, index) => (
-          <Contribution key={index} one={one} machine={card.machine} />
+        {actors.map((actor) => (
+          <Contributions
+            key={actor}
+            of={info.contributors.filter((one) => one.actor === actor)}
+            machine={machine}
+          />
         ))}
       </ul>
     </section>
   )
 }
 
-function Contribution({ one, machine }: { one: Contributor; machine: string }) {
+/** All that one actor did for it. */
+function Contributions({ of, machine }: { of: readonly Contributor[]; machine: string }) {
+  const { name, kind, actor } = of[0]!
   return (
-    <li data-testid="contributor" data-part={one.part}>
-      <Avatar name={one.name} hue={hueOf(actorNamed(machine, one.name)?.colour, one.actor)} kind={one.kind} />
+    <li data-testid="contributor" data-actor={name}>
+      <Avatar name={name} hue={hueOf(actorNamed(machine, name)?.colour, actor)} kind={kind} />
       <span>
-        <strong>{sanitize(one.name, 64)}</strong> <span class="faint">{one.kind}</span>
+        <strong>{sanitize(name, 64)}</strong> <span class="faint">{kind}</span>
         <br />
-        {sanitize(partText(one), 300)}
-        {one.command > 0 && <span class="faint"> in command {one.command}</span>}
+        {of.map((one, index) => (
+          <span key={index} data-part={one.part}>
+            {index > 0 && ', '}
+            {sanitize(partText(one), 300)}
+            {one.command > 0 && <span class="faint"> (command {one.command})</span>}
+          </span>
+        ))}
       </span>
     </li>
   )

@@ -98,6 +98,15 @@ export function fingerprint(info: ApprovalInfo): string {
   return JSON.stringify([id, kind, text, actor, contributors, reason, policy, changesOf(info)])
 }
 
+/** Whose policy holds it: `host`, `label:NAME` or `session`, and the rule's id behind it. */
+export function policyText(policy: string): string {
+  const [scope = '', ...rest] = policy.split(/[\s/]+/)
+  const rule = rest.length > 0 ? ` (${rest.join(' ')})` : ''
+  if (scope === 'host' || scope === 'session') return `the policy of this ${scope}${rule}`
+  if (scope.startsWith('label:')) return `the policy of label ${scope.slice('label:'.length)}${rule}`
+  return policy ? `the policy ${policy}` : 'a policy'
+}
+
 /** How it stands, once it is settled. */
 export function settledText({ info, by, note }: ApprovalCard, me: string): string {
   const who = by === me ? 'you' : by

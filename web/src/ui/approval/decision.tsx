@@ -6,7 +6,7 @@ import type { ApprovalCard, Machine } from '../../hold/api'
 import { useHold } from '../context'
 import { HoldButton } from '../parts/hold-button'
 import { Icon } from '../parts/icon'
-import { toast, toastError } from '../parts/toast'
+import { toast, toastError, ToastPlace } from '../parts/toast'
 import { sanitize } from '../text/sanitize'
 import { fingerprint, hasApproved, quorumText, risksOf, whyNot } from './approval-words'
 
@@ -45,11 +45,6 @@ export function Decision({ card, machine }: { card: ApprovalCard; machine: Machi
       busy.value = false
     }
   }
-  const approveFace = (
-    <>
-      <Icon name="check" /> Approve
-    </>
-  )
   return (
     <footer class="approval-foot">
       {changed && (
@@ -64,6 +59,7 @@ export function Decision({ card, machine }: { card: ApprovalCard; machine: Machi
           </button>
         </p>
       )}
+      <ToastPlace />
       <label class="field">
         <span>A word for {sanitize(info.actor, 64)}, optional</span>
         <input
@@ -86,11 +82,11 @@ export function Decision({ card, machine }: { card: ApprovalCard; machine: Machi
           <HoldButton
             class="big plain"
             testid="approval-approve"
-            label="Approve"
+            label="Hold to approve"
             disabled={busy.value || changed}
             onHeld={() => void decide(true)}
           >
-            {approveFace} <span class="faint">hold</span>
+            <Icon name="check" /> Hold to approve
           </HoldButton>
         ) : (
           <button
@@ -99,7 +95,7 @@ export function Decision({ card, machine }: { card: ApprovalCard; machine: Machi
             disabled={busy.value || changed}
             onClick={() => void decide(true)}
           >
-            {approveFace}
+            <Icon name="check" /> Approve
           </button>
         )}
       </div>

@@ -2,7 +2,7 @@
 
 import { useSignal } from '@preact/signals'
 import type { ApprovalCard, Machine } from '../../hold/api'
-import { wantsShort } from '../approval/approval-words'
+import { policyText, wantsShort } from '../approval/approval-words'
 import { useHold } from '../context'
 import { now } from '../parts/clock'
 import { Icon } from '../parts/icon'
@@ -35,7 +35,7 @@ export function ApprovalNeed({ card, machine }: { card: ApprovalCard; machine: M
           />
           <span class="cut">
             {sanitize(info.name, 64)} on {sanitize(card.machineName, 64)} · held by{' '}
-            {sanitize(info.policy || 'a policy', 64)} · {left > 0 ? `expires in ${age(left)}` : 'expires now'}
+            {sanitize(policyText(info.policy), 80)} · {left > 0 ? `expires in ${age(left)}` : 'expires now'}
           </span>
         </span>
       </span>
