@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 import os
+import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -53,6 +54,19 @@ if 'HOLDFAST_SUPERVISOR_FD' in os.environ:
             return ALLOWED
 
     Daemon.gate_policy = FilePolicy()
+
+    from holdfast.adapters.journal_files.writer import JournalWriter
+    from holdfast.model.errors import StorageFailed
+
+    def full_sometimes(real):
+        def call(*words, **options):
+            if os.path.exists({full!r}):
+                raise StorageFailed('the disk is full')
+            return real(*words, **options)
+        return call
+
+    JournalWriter.record = full_sometimes(JournalWriter.record)
+    JournalWriter.reserve = full_sometimes(JournalWriter.reserve)
 """
 
 
@@ -61,12 +75,19 @@ class GatedHold(Hold):
 
     def __init__(self) -> None:
         super().__init__()
-        self._rules, self._asked = Path(self.made, "rules.json"), Path(self.made, "asked.jsonl")
-        site = Path(self.made, "site")
-        site.mkdir()
-        source = _POLICY.format(rules=str(self._rules), asked=str(self._asked))
+        self._files = tempfile.TemporaryDirectory(prefix="hg-", dir="/tmp")
+        site = Path(self._files.name)
+        self._rules, self._asked = site / "rules.json", site / "asked.jsonl"
+        self._full = site / "full"
+        source = _POLICY.format(
+            rules=str(self._rules), asked=str(self._asked), full=str(self._full)
+        )
         (site / "sitecustomize.py").write_text(source)
         self.env["PYTHONPATH"] = str(site)
+
+    def close(self) -> None:
+        super().close()
+        self._files.cleanup()
 
     @contextmanager
     def acting(self, actor: str) -> Iterator[None]:
@@ -81,6 +102,15 @@ class GatedHold(Hold):
         new = self._rules.with_suffix(".new")
         new.write_text(json.dumps(rules))
         os.replace(new, self._rules)
+
+    @contextmanager
+    def full_disk(self) -> Iterator[None]:
+        """No journal takes anything."""
+        self._full.touch()
+        try:
+            yield
+        finally:
+            self._full.unlink()
 
     def no_rules(self) -> None:
         self._rules.unlink(missing_ok=True)

@@ -49,10 +49,12 @@ ADDED_TO_INFO = {
     "acknowledged_at": None,
     "acknowledged_by": "",
     "full_screen": False,
+    "held": "",
+    "workspace": "",
 }
 ADDED_TO_ENDING = {"cause": None, "successor": ""}
 ADDED_TO_STATE: dict[str, dict[str, object]] = {
-    "spec": {"created_by": ""},
+    "spec": {"created_by": "", "exact_line_key": b"", "gate_keys": False, "workspace": ""},
     "turn": {"holders": [], "held_until": 0.0, "command_of": None},
 }
 
@@ -81,6 +83,7 @@ def test_a_state_blob_is_read_and_packed_again_as_it_was() -> None:
         old[part] |= value
     for waiting in old["turn"]["queue"]:
         waiting["hold_s"] = 0.0
+    old["gate"] = None
     assert msgpack.unpackb(StateBlob.of_blob(blob).blob()) == old
 
 

@@ -94,8 +94,8 @@ class TypedLines:
 
     @property
     def open_bytes(self) -> int:
-        """Of the line that has no Enter yet, as far as it was typed here."""
-        return 0 if not self._lines or self._lines[-1].entered else self._lines[-1].most
+        """Typed by actors, of the line that has no Enter yet."""
+        return 0 if not self._lines or self._lines[-1].entered else self._lines[-1].least
 
     def authors(self) -> tuple[str, ...]:
         """Who typed it, the latest last."""

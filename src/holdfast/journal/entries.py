@@ -121,6 +121,19 @@ class DetachedEntry(Body, tag="detached"):
     operator: str
 
 
+class DetachedByEntry(Body, tag="detached_by"):
+    """The actor detached this operator's terminal; its `detached` follows."""
+
+    operator: str
+
+
+class Renamed(Body, tag="renamed", lifecycle=True):
+    """The session has another name; its id is the same."""
+
+    before: str
+    name: str
+
+
 class InputEntry(Body, tag="input"):
     """Bytes for the terminal. One entry may hold several inputs of one operator, in order."""
 
@@ -288,6 +301,16 @@ class PolicySet(Body, tag="policy_set"):
     """The turn policy from now on."""
 
     policy: str
+
+
+class GatePolicySet(Body, tag="gate_policy_set"):
+    """A policy of the gate that applies here: in force from now on, in place of the one that the
+    same scope had."""
+
+    scope: str  # host, label:NAME or session:ID
+    digest: str  # SHA-256 of its text in hexadecimal; empty: that scope has none from now on
+    source: str  # what it was set from: a file's name, or starter:NAME
+    floor: bool = False  # the host's floor, which no narrower policy widens
 
 
 class TurnMoved(Body, tag="turn_moved"):

@@ -101,6 +101,7 @@ class Host:
         predecessor: str = "",
         rehomeable: bool = False,
         with_keys: bool = False,
+        workspace: str = "",
     ) -> SessionInfo:
         """Start a session. Not repeated when the connection is lost: it might start two."""
         request = m.Run(
@@ -117,6 +118,7 @@ class Host:
             predecessor,
             rehomeable,
             with_keys,
+            workspace,
         )
         return self.ask(request, m.Shown, once=True).info
 
@@ -154,6 +156,15 @@ class Host:
     def end(self, session: str) -> SessionInfo:
         """End it and wait until it has."""
         return self.ask(m.End(0, session), m.Shown).info
+
+    def rename(self, session: str, name: str) -> SessionInfo:
+        """By its id, so that asking again after a lost connection finds it."""
+        found = self.show(session, exact=True)
+        return self.ask(m.Rename(0, found.id, name), m.Shown).info
+
+    def detach_terminals(self, session: str, *, others: bool = False) -> m.TerminalsDetached:
+        request = m.DetachTerminals(0, session, others)
+        return self.ask(request, m.TerminalsDetached)
 
     def resize(self, session: str, size: Size) -> None:
         self.ask(m.Resize(0, session, size), m.Done)

@@ -7,6 +7,7 @@ import time
 from holdfast.cli.text.sanitize import sanitize
 from holdfast.cli.text.table import ago
 from holdfast.model.approval_info import ApprovalInfo
+from holdfast.wire.messages.gate_approvals import ApprovalMessage
 
 _PARTS = {
     "trigger": "sets it off",
@@ -28,6 +29,25 @@ def held_sentence(approval: ApprovalInfo) -> str:
         f"it waits for approval by {who}{reason}: `hold approve {approval.id}`; ^C in the session "
         "takes it back"
     )
+
+
+def approval_news(event: ApprovalMessage, you: str) -> str:
+    """What happened to one, for the notice line of an attached terminal."""
+    approval, by = event.approval, sanitize(event.actor)
+    yours = approval.actor == you
+    whose = "your" if yours else f"{sanitize(approval.actor)}'s"
+    what = "line" if approval.kind in ("line", "input") else sanitize(approval.kind)
+    if event.step == "asked":
+        who = " or ".join(map(sanitize, approval.approvers)) or "somebody else"
+        decide = "^C takes it back" if yours else f"`hold approve {approval.id}`"
+        return f"{whose} {what} waits for approval by {who}; {decide}"
+    note = f": {sanitize(event.note)}" if event.note else ""
+    if event.step == "counted":
+        have = f"{len(approval.approved_by)} of {approval.quorum}"
+        return f"{by} approved {whose} {what} ({have}){note}"
+    if event.step in ("approved", "denied"):
+        return f"{by} {event.step} {whose} {what}{note}"
+    return f"the approval of {whose} {what} is {event.step}"
 
 
 def approval_lines(approval: ApprovalInfo) -> list[str]:

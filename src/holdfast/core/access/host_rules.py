@@ -63,6 +63,8 @@ RULES: dict[str, Rule] = {
     "detach": _EVERYONE,  # a channel of its own
     "share": _LIVE,
     "watch": _ANY,
+    "rename": _LIVE,
+    "detach_terminals": _LIVE,
     "end": _KNOWN,
     "acknowledge": _ANY,  # and the right to end it; without a name, those it may end
     # Ways in.
@@ -106,6 +108,12 @@ RULES: dict[str, Rule] = {
     "grant": _EVERYONE,  # within what the asker has throughout the scope: Authority.set
     "revoke": _EVERYONE,  # the same: Authority.revoke
     "list_envelopes": _ANY,
+    # Policies of the gate.
+    "policy_show": _ANY,
+    "policy_check": _ANY,
+    "policy_explain": _KNOWN,
+    "policy_set": _ANY,  # `grant` throughout the scope, of the host as _HOST_WIDE: HOST_POLICY
+    "policy_off": _ANY,  # the same
     # Invites and devices.
     "make_invite": _EVERYONE,  # within what the asker has throughout the reach: check_may_give
     "list_invites": _EVERYONE,  # may_see_invite
@@ -123,6 +131,8 @@ RULES: dict[str, Rule] = {
     "restart_daemon": _HOST_WIDE,
     "shutdown": _HOST_WIDE,
 }
+
+HOST_POLICY = _HOST_WIDE  # a policy of the gate for the whole host, and its floor
 
 _REFUSALS = {
     Right.INPUT: ("may not start sessions", "`hold grant {} execute --all` lets it"),

@@ -42,6 +42,8 @@ NEEDS: dict[str, tuple[Right, ...]] = {
     "attach": _SEES,  # to write: `rights_needed`
     "share": _SEES,
     "watch": _SEES,
+    "rename": (Right.END,),
+    "detach_terminals": _SEES,  # of others: the session machine
     "end": (Right.END,),
     "acknowledge": (Right.END,),  # also of those that it does not name
     "input": _WRITES,
@@ -70,6 +72,11 @@ NEEDS: dict[str, tuple[Right, ...]] = {
     "blame": _SEES,
     "list_envelopes": _SEES,
     "approvals": _SEES,
+    "policy_show": _SEES,
+    "policy_check": _SEES,
+    "policy_explain": _SEES,
+    "policy_set": _GRANTS,
+    "policy_off": _GRANTS,
     # Everywhere.
     "approve": (Right.APPROVE,),
     "deny": (Right.APPROVE,),
@@ -103,7 +110,7 @@ SENSITIVE = frozenset(
     (
         "end", "seize", "revoke_turn", "set_turn_policy", "resume", "add_actor", "revoke_actor",
         "grant", "revoke", "make_invite", "revoke_invite", "revoke_device", "set_relays", "prune",
-        "restart_daemon", "shutdown", "approve", "deny",
+        "restart_daemon", "shutdown", "policy_set", "policy_off", "approve", "deny",
     )
 )  # fmt: skip
 

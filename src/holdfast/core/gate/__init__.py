@@ -1,6 +1,13 @@
-"""What is decided at the gate: an effect is judged before it commits.
+"""The gate, as far as it is decided without I/O: an effect is judged before it commits.
 
-commit_bytes.py   where an input begins to commit something
-gated_input.py    one input that was cut there, and how far it has come
-approvals.py      effects that wait until enough others approve
+commit_bytes.py     where an input begins to commit something
+gated_input.py      one input that was cut there, and how far it has come
+approvals.py        effects that wait until enough others approve
+effect_facts.py     an effect -> the facts that policies judge
+nested_commands.py  commands that run other commands: sudo, bash -c, find -exec, ssh ...
+destructive.py      what destroys
+written_paths.py    which paths a command writes
+network_names.py    which hosts a command names
+patterns.py         patterns of rules, and commands that could match one
+verdicts.py         which scopes count, and which of several verdicts
 """

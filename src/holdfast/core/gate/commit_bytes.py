@@ -5,7 +5,8 @@ the line editor that reads it takes pastes, which only the shell itself can say:
 stop, too. Nothing is remembered from one input to the next: a paste that ends in another input is
 no paste here, and its newlines commit.
 
-Deliberately absent: keys that a user of the shell bound to something that commits (docs/gate.md).
+Deliberately absent: keys that a user of the shell bound to something that commits; what that means
+is in docs/line-gate.md.
 """
 
 from __future__ import annotations

@@ -18,6 +18,7 @@ from holdfast.host.clock import now
 from holdfast.host.connection.forwarding import Forwarding
 from holdfast.host.connection.host_requests import HostRequests
 from holdfast.host.gate.approval_requests import ApprovalRequests
+from holdfast.host.gate.policy_requests import PolicyRequests
 from holdfast.host.reach.requests import ReachRequests
 from holdfast.host.session.input_requests import InputRequests
 from holdfast.host.session.journal_requests import JournalRequests
@@ -58,6 +59,7 @@ def handlers(
     forwarding: Forwarding,
     host: HostRequests,
     approvals: ApprovalRequests,
+    policy: PolicyRequests,
 ) -> dict[str, Handler]:
     """One row per request, with the rows of core.access.host_rules."""
     return {
@@ -70,6 +72,8 @@ def handlers(
         "detach": session.detach,
         "share": session.share,
         "watch": session.watch,
+        "rename": session.rename,
+        "detach_terminals": session.detach_terminals,
         "end": session.end,
         "acknowledge": session.acknowledge,
         "input": ways_in.input,
@@ -111,6 +115,11 @@ def handlers(
         "revoke_device": access.revoke_device,
         "see_invite": access.join,
         "join": access.join,
+        "policy_show": policy.show,
+        "policy_set": policy.set,
+        "policy_check": policy.check,
+        "policy_explain": policy.explain,
+        "policy_off": policy.off,
         "set_relays": reach.set_relays,
         "get_relays": reach.get_relays,
         "host": host.host,

@@ -18,31 +18,31 @@ from holdfast.wire.messages import gate_approvals as m
 from holdfast.wire.messages.base import Answer
 
 
-class GatedSession(AttendedSession, Protocol):
+class ApprovalSession(AttendedSession, Protocol):
     """A live session, as far as its approvals are asked about."""
 
     approving: ApprovalNotices
 
 
-class SeenSessions(Protocol):
+class SessionsSeenBy(Protocol):
     """The live sessions that an actor may see."""
 
-    def seen_live(self, actor: Actor) -> Sequence[GatedSession]: ...
+    def seen_live(self, actor: Actor) -> Sequence[ApprovalSession]: ...
 
 
 class ApprovalRequests:
     """Handlers of one host."""
 
-    def __init__(self, registry: SeenSessions, audience: Operators) -> None:
+    def __init__(self, registry: SessionsSeenBy, audience: Operators) -> None:
         self._registry, self._audience = registry, audience
 
     def approvals(
         self,
         operator: OperatorConnection,
         request: m.GetApprovals,
-        found: GatedSession | Stored | None,
+        found: ApprovalSession | Stored | None,
     ) -> Answer:
-        lives: Sequence[GatedSession] = []
+        lives: Sequence[ApprovalSession] = []
         if found is None:
             lives = self._seen(operator)
         elif not isinstance(found, Stored):
@@ -64,11 +64,11 @@ class ApprovalRequests:
         decided = live.approving.decide(operator.actor.id, id, request.note, approve=approve)
         return m.ApprovalShown(request.id, decided)
 
-    def _seen(self, operator: OperatorConnection) -> list[GatedSession]:
+    def _seen(self, operator: OperatorConnection) -> list[ApprovalSession]:
         seen = self._registry.seen_live(operator.actor)
         return [live for live in seen if self._audience.others_may_see(operator, live)]
 
-    def _find(self, operator: OperatorConnection, text: str) -> tuple[GatedSession, str]:
+    def _find(self, operator: OperatorConnection, text: str) -> tuple[ApprovalSession, str]:
         """By its id, or by a beginning of it that no other has."""
         if len(text) < APPROVAL_ID_MIN_CHARS:
             raise InvalidArgument(

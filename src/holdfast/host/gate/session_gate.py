@@ -26,6 +26,7 @@ from holdfast.host.gate.judge import Judge
 from holdfast.host.session.record import SessionRecord
 from holdfast.host.session.shell_commands import ShellCommands
 from holdfast.journal import entries
+from holdfast.model.envelope import Right
 from holdfast.model.errors import GateRefused, HoldfastError
 from holdfast.model.gate import (
     ALLOWED,
@@ -48,7 +49,10 @@ _ANSWER_S = 1.0  # then whoever sent it hears that it is kept, and need not wait
 _ERASE_LINE = b"\x15"  # what a terminal in line mode takes for that, unless it was set otherwise
 
 
-class Reader(NamedTuple):
+_NEEDS = {EffectKind.SIGNAL: Right.SIGNAL, EffectKind.END: Right.END}
+
+
+class TerminalReader(NamedTuple):
     """Who reads what is typed next."""
 
     state: SessionState
@@ -65,7 +69,7 @@ class Line(NamedTuple):
     by: tuple[Contributor, ...]
 
 
-class Facts(Protocol):
+class ProposeEffect(Protocol):
     """What an effect is judged by, besides what it is."""
 
     def __call__(
@@ -86,7 +90,7 @@ class SessionGate:
         provenance: Provenance,
         master: int,
         *,
-        facts: Facts,
+        facts: ProposeEffect,
         offset: Callable[[], int],
         activity: Callable[[], SessionState],
         handle: Callable[[ev.SessionEvent], object],
@@ -151,6 +155,7 @@ class SessionGate:
             known = not self._shell_silent and self._last_known
             self._commands.clear_refused(continued=self._continues, known=known)
         elif pty.reads_lines(pty.local_modes(self._master)):
+            self._commands.typed.cleared()
             self._type_as_host(_ERASE_LINE)
 
     def decided(self, approval: Approval) -> None:
@@ -215,13 +220,13 @@ class SessionGate:
                 )
             )
 
-    async def _judge_paste(self, number: int, reader: Reader) -> None:
+    async def _judge_paste(self, number: int, reader: TerminalReader) -> None:
         """A paste of several lines is text if the shell waits for keys in a key map where it is."""
         shown = await self._commands.line_at_gate(paste=True) if reader.is_shell else None
         is_text = shown is not None and shown.takes_paste
         self._handle(ev.PasteChecked(HOST_ACTOR, now(), number, is_text))
 
-    async def _reader(self, gated: GatedInput, number: int) -> Reader | None:
+    async def _reader(self, gated: GatedInput, number: int) -> TerminalReader | None:
         """Who reads next, once somebody does; None: it is not to be judged any more."""
         loop = asyncio.get_running_loop()
         answer_at: float | None = loop.time() + _ANSWER_S
@@ -234,7 +239,7 @@ class SessionGate:
                 state = self._activity()
                 if state in (SessionState.PROMPT, SessionState.INPUT, SessionState.SECRET):
                     self._commands.read_reports()
-                    return Reader(state)
+                    return TerminalReader(state)
             if answer_at is not None and loop.time() > answer_at:
                 answer_at = None
                 self._handle(ev.CommitWaits(HOST_ACTOR, now(), number))
@@ -245,7 +250,9 @@ class SessionGate:
                 pause = min(2 * pause, _LATER_LOOKS_S)
         return None
 
-    async def _effect(self, gated: GatedInput, actor: ActorId, reader: Reader) -> ProposedEffect:
+    async def _effect(
+        self, gated: GatedInput, actor: ActorId, reader: TerminalReader
+    ) -> ProposedEffect:
         if not reader.is_shell:
             text = None if reader.state is SessionState.SECRET else self._typed_to_program(gated)
             authors = self._commands.typed.authors()
@@ -297,13 +304,20 @@ class SessionGate:
 
     # -- effects that are no lines --------------------------------------------------------------
 
-    async def check(self, kind: EffectKind, actor: ActorId, text: str) -> None:
-        """Raise unless the actor may do this now; while it is held, wait."""
+    @property
+    def in_force(self) -> bool:
+        return self._judge is not None and self._core.inputs.policy_in_force
+
+    async def check(
+        self, kind: EffectKind, actor: ActorId, text: str, *, may_wait: bool = True
+    ) -> None:
+        """Raise unless the actor may do this now; while it is held, wait, or refuse."""
         if self._judge is None or not self._core.inputs.policy_in_force:
             return
+        self._core.check_right(actor, _NEEDS[kind], now())
         effect = self._facts(kind, actor, self._all_behind(actor, ())).replace(text=text)
         verdict = await self._judge.judge(effect)
-        if verdict.outcome is Outcome.HOLD:
+        if verdict.outcome is Outcome.HOLD and may_wait:
             approval = await self._ask(effect, verdict)
             effect = effect.replace(approved_by=approval.approved_by)
             verdict = await self._judge.judge(effect)

@@ -24,12 +24,15 @@ from holdfast.host.connection.exec_channel import ExecChannel, ExecSource
 from holdfast.host.connection.output_channels import OutputChannel
 from holdfast.host.session.exec_runs import Execution, command_bytes
 from holdfast.model.errors import HoldfastError, InputUnknown, InvalidArgument, session_over
+from holdfast.model.gate import EffectKind
 from holdfast.model.ids import OperatorId
+from holdfast.model.state import signal_name
 from holdfast.wire.messages import session as m
 
 if TYPE_CHECKING:
     from holdfast.core.session import SessionMachine
     from holdfast.host.connection.operator_connection import OperatorConnection
+    from holdfast.host.gate.session_gate import SessionGate
     from holdfast.host.session.output import OutputPump
     from holdfast.host.session.parcel import SessionFds
     from holdfast.host.session.shell_commands import ShellCommands
@@ -46,6 +49,7 @@ class InputTarget(ExecSource, Protocol):
     fds: SessionFds
     output: OutputPump
     commands: ShellCommands
+    gate: SessionGate
 
     def handle(self, event: ev.SessionEvent) -> int | asyncio.Future[int] | None: ...
 
@@ -199,12 +203,24 @@ class InputRequests:
 
     def signal(
         self, operator: OperatorConnection, request: m.Signal, live: InputTarget
-    ) -> m.Answer:
+    ) -> m.Answer | Awaitable[m.Answer]:
         if request.signal not in _SIGNALS:
             raise InvalidArgument(f"not a signal: {request.signal}")
         live.presence.note_connection(operator)
-        live.handle(ev.SignalAsked(operator.actor.id, now(), operator.identity, request.signal))
-        return m.Done(request.id)
+        who, actor = operator.identity, operator.actor.id
+
+        def send() -> m.Answer:
+            live.handle(ev.SignalAsked(actor, now(), who, request.signal))
+            return m.Done(request.id)
+
+        if not live.gate.in_force:
+            return send()
+
+        async def judged() -> m.Answer:
+            await live.gate.check(EffectKind.SIGNAL, actor, signal_name(request.signal))
+            return send()
+
+        return judged()
 
 
 def _accepted(

@@ -21,6 +21,7 @@ from holdfast.host.connection.output_channels import (
     StoredChannel,
     ViewChannel,
 )
+from holdfast.host.gate.session_gate import SessionGate
 from holdfast.host.lost_sessions import LostSessions
 from holdfast.host.reach.relay_presence import AnnouncedSession
 from holdfast.host.residency import ResidencyMeter
@@ -31,6 +32,7 @@ from holdfast.host.session_registry import has_ended
 from holdfast.host.session_store import SessionStore, Stored
 from holdfast.model.actor import Actor
 from holdfast.model.errors import InvalidArgument, session_over
+from holdfast.model.gate import EffectKind
 from holdfast.model.graph import Graph
 from holdfast.model.info import SessionInfo
 from holdfast.model.state import SessionState
@@ -46,6 +48,7 @@ class SessionTarget(OutputSource, AnnouncedSession, Protocol):
     core: SessionMachine
     fds: SessionFds
     custody: InputCustody
+    gate: SessionGate
     watching: StateWatch
 
     def info(self) -> SessionInfo: ...
@@ -68,6 +71,10 @@ class SeenSessions(Protocol):
     def seen_ended(self, actor: Actor) -> Sequence[Stored]: ...
 
     def seen_lost(self, actor: Actor) -> Sequence[Stored]: ...
+
+    def reserve(self, uid: int, name: str, program: str) -> str: ...
+
+    def settle(self, uid: int, name: str) -> None: ...
 
 
 class SessionRequests:
@@ -152,8 +159,19 @@ class SessionRequests:
     ) -> Awaitable[m.Answer]:
         if isinstance(found, Stored):
             raise session_over("the session", found.info.ending, how="has ended already")
-        found.handle(ev.EndAsked(operator.actor.id, now()))
+        actor = operator.actor.id
+        if not found.gate.in_force:
+            found.handle(ev.EndAsked(actor, now()))
+            return self._ended(request, found)
 
+        async def judged() -> m.Answer:
+            await found.gate.check(EffectKind.END, actor, "")
+            found.handle(ev.EndAsked(actor, now()))
+            return await self._ended(request, found)
+
+        return judged()
+
+    def _ended(self, request: m.End, found: SessionTarget) -> Awaitable[m.Answer]:
         async def ended() -> m.Answer:
             await found.closing.ended.wait()
             written = found.closing.tombstone
@@ -161,6 +179,31 @@ class SessionRequests:
             return m.Shown(request.id, written.result().info if written.done() else found.info())
 
         return ended()
+
+    def rename(
+        self, operator: OperatorConnection, request: m.Rename, live: SessionTarget
+    ) -> m.Answer:
+        uid = live.spec.uid
+        if not request.name:
+            raise InvalidArgument("a name is not empty")
+        if request.name != live.spec.name:
+            self._registry.reserve(uid, request.name, "")
+            try:
+                live.handle(ev.RenameAsked(operator.actor.id, now(), request.name))
+            finally:
+                self._registry.settle(uid, request.name)
+        return m.Shown(request.id, live.info())
+
+    def detach_terminals(
+        self, operator: OperatorConnection, request: m.DetachTerminals, live: SessionTarget
+    ) -> m.Answer:
+        def terminals() -> int:
+            return len({seat.operator for seat in live.core.attachments.terminals()})
+
+        before, who = terminals(), operator.identity
+        live.handle(ev.DetachAsked(operator.actor.id, now(), who, request.others))
+        left = terminals()
+        return m.TerminalsDetached(request.id, before - left, left)
 
     def acknowledge(
         self, operator: OperatorConnection, request: m.Acknowledge, found: Found | None
@@ -196,7 +239,8 @@ class SessionRequests:
             channel = ViewChannel(live, attach.channel, attach.since, scrollback=attach.scrollback)
         offset = channel.cursor if channel.cursor >= 0 else live.ring.head
         actor = operator.actor.id
-        seat = Seat(who, attach.channel, attach.observe, attach.raw, actor, time.time())
+        detachable = attach.detachable and not attach.raw
+        seat = Seat(who, attach.channel, attach.observe, attach.raw, actor, time.time(), detachable)
         # First: it may be refused, and the screen sent below must be one of this size.
         live.handle(ev.ChannelOpened(actor, now(), seat, None if attach.observe else attach.size))
         live.presence.record_attach(operator, attach.observe, offset)

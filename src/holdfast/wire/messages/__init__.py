@@ -7,6 +7,7 @@ turn           the turn, halts, and what changed since an actor last looked
 journal        the journal, verdicts, proofs, blame
 admission      invites and devices
 gate_approvals effects that wait for approval
+gate_policy    policies of the gate
 forward        connections to ports of a session
 relays         the relays of a host
 shared_output  output encrypted once for all readers
@@ -19,6 +20,7 @@ from holdfast.wire.messages import (
     admission,
     forward,
     gate_approvals,
+    gate_policy,
     journal,
     relays,
     session,
@@ -28,7 +30,10 @@ from holdfast.wire.messages import (
 from holdfast.wire.messages.base import Message
 
 # Only these modules: another protocol may use the same tags for its own messages.
-_PARTS = (session, access, turn, journal, admission, forward, relays, shared_output, gate_approvals)
+_PARTS = (
+    *(session, access, turn, journal, admission, forward, relays, shared_output),
+    *(gate_approvals, gate_policy),
+)
 BY_TAG = {
     each.tag: each
     for part in _PARTS

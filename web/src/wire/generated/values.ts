@@ -101,10 +101,10 @@ export interface Actor extends Value<typeof actor> {}
 
 /** An actor behind an effect, and how. */
 export const contributor = record({
-  actor: text,
-  name: text,
-  kind: openEnum<ActorKind>(),
-  part: openEnum<Part>(),
+  actor: text, // its id
+  name: text, // its name
+  kind: openEnum<ActorKind>(), // what kind of actor it is
+  part: openEnum<Part>(), // how
   what: withDefault(text, ''), // of state and files: which, as `var:PATH`, `alias:ls`, `file:/tmp/s.sh`
   command: withDefault(int, 0), // the number of the command by which it did that; 0: none, or not known
 })
@@ -465,6 +465,7 @@ export const sessionInfo = record({
   acknowledged_at: optional(float), // when somebody acknowledged that it was lost, seconds since 1970; null while nobody has
   acknowledged_by: withDefault(text, ''), // who did, by name
   residency: optional(residency), // what it costs now; null unless it was asked for: by `show`, and by `list` with `residency`
+  workspace: withDefault(text, ''), // the directory that policies of the gate call its workspace; empty of what ended long ago
   full_screen: withDefault(bool, false), // a full-screen program (an editor, a pager, `top`) reads keys: `state` is `input`, but it is in use and asks nothing
   held: withDefault(text, ''), // id of the approval that a line waits for, see `hold approvals`; empty when none does
 })

@@ -1,1 +1,1 @@
-"""What is judged before it happens, and who approves it."""
+"""What is judged before it commits, by what, and who approves it."""
