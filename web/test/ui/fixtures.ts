@@ -113,6 +113,7 @@ export function session(name: string, change: Partial<SessionInfo> = {}): Sessio
     residency: null,
     full_screen: false,
     held: '',
+    workspace: '',
     keeper_pid: 0,
     ...change,
   }
