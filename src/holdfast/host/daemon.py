@@ -31,12 +31,15 @@ from holdfast.host.connection.host_requests import HostRequests
 from holdfast.host.connection.operators import Operators
 from holdfast.host.connection.request_table import RequestTable, handlers
 from holdfast.host.coordination_point import CoordinationPoint, terms_of
+from holdfast.host.gate.action_requests import ActionRequests
 from holdfast.host.gate.approval_requests import ApprovalRequests
 from holdfast.host.gate.effect_judge import EffectJudge
 from holdfast.host.gate.judge import Judge
 from holdfast.host.gate.policy_book import PolicyBook
 from holdfast.host.gate.policy_requests import PolicyRequests
 from holdfast.host.gate.policy_store import PolicyStore
+from holdfast.host.gate.provenance_requests import ProvenanceRequests
+from holdfast.host.gate.score_book import ScoreBook
 from holdfast.host.keeper_link import Keepers
 from holdfast.host.lost_sessions import KEEPER_LOST, LostSessions
 from holdfast.host.metrics import Counts
@@ -66,7 +69,6 @@ from holdfast.model.ids import ActorId, SessionId
 from holdfast.model.info import Finding, HostInfo, PrunedSession, Residency
 from holdfast.model.size import Size
 from holdfast.model.state import Level
-from holdfast.ports.actor_scores import NoScores
 from holdfast.ports.gate_policy import GatePolicy
 from holdfast.ports.launch import Launch
 from holdfast.ports.observation import Observation
@@ -92,6 +94,7 @@ class Daemon:
         self.store = SessionStore(home.state)
         self.counts = Counts()
         self.actors = ActorBook(home.state)
+        self.scores = ScoreBook(home.state, self.actors.name)
         self.registry: Registry[LiveSession] = Registry(self.store, self.actors.authority)
         self.policies = PolicyBook(
             PolicyStore(home.state),
@@ -180,7 +183,7 @@ class Daemon:
         self.operators.judge_inside(subject)
 
     def _make_effect_judge(self) -> EffectJudge:
-        return EffectJudge(RealPaths(), NoScores(), self.actors.authority.actor, self._user_of)
+        return EffectJudge(RealPaths(), self.scores, self.actors.authority.actor, self._user_of)
 
     def _user_of(self, session: SessionId) -> str:
         live = self.registry.live.get(session)
@@ -189,6 +192,9 @@ class Daemon:
     def _request_table(self) -> RequestTable:
         actors, host_key = self.actors, self.store.host_key.public
         revocation = Revocation(actors, self.admission, self.notices, host_key)
+        journal = JournalRequests(self.store, actors, self.make_tall_screen)
+        provenance = ProvenanceRequests(self.store, actors, journal.gather)
+        ways_in = InputRequests(self.operators.open_channel)
         rows = handlers(
             SessionRequests(
                 self.registry,
@@ -197,16 +203,19 @@ class Daemon:
                 self.operators,
                 partial(start, self),
                 self.lost,
+                provenance.annotated,
             ),
-            InputRequests(self.operators.open_channel),
+            ways_in,
             TurnRequests(actors),
-            JournalRequests(self.store, actors, self.make_tall_screen),
+            journal,
             AccessRequests(
                 actors, self.admission, revocation, self.notices, self.registry, host_key
             ),
+            provenance,
             ReachRequests(self.relay_list),
             self.forwarding,
             HostRequests(self, self.registry.live),
+            ActionRequests(ways_in, self.store, actors, self.scores),
             ApprovalRequests(self.registry, self.operators),
             PolicyRequests(
                 self.policies,
@@ -247,6 +256,7 @@ class Daemon:
             self.operators.close()
             for live in list(self.registry.live.values()):
                 live.close(keep=True)
+            self.scores.close()
             self.gate_judge.close()
             await self.leases.close()
             await self.launcher.close()

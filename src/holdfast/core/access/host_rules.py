@@ -72,6 +72,7 @@ RULES: dict[str, Rule] = {
     "submit": _LIVE,
     "keys": _LIVE,
     "exec": _LIVE,
+    "action": _LIVE,
     "resize": _LIVE,
     "signal": _LIVE,
     "forward": _LIVE,
@@ -94,6 +95,11 @@ RULES: dict[str, Rule] = {
     "verify": _KNOWN,
     "prove": _KNOWN,
     "blame": _KNOWN,
+    # The gate.
+    "why": _LIVE,
+    "adopt": _LIVE,  # and the right `input` there: its handler
+    "trace": _KNOWN,
+    "score": _EVERYONE,  # of its own unix user's actors: ActorBook.find
     # What a policy holds: in the session that it is about, the session machine judges who decides.
     "approvals": _ANY,
     "approve": _EVERYONE,

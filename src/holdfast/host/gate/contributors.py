@@ -1,8 +1,4 @@
-"""Who had a part in an effect, as far as it is known by who typed what.
-
-What state and files an effect uses, and whose these are, is said by whatever is put in place of
-`TypedContributors` (the Protocol `Provenance`).
-"""
+"""Everybody behind an effect, as the gate names them: whoever sets it off, then the others."""
 
 from __future__ import annotations
 
@@ -16,27 +12,32 @@ from holdfast.model.ids import HOST_ACTOR, ActorId
 
 
 class Provenance(Protocol):
-    """Who is behind a line of one session."""
+    """Who is behind what happens in one session (provenance.py)."""
 
-    def contributors_of_line(self, text: str, authors: Sequence[str]) -> tuple[Contributor, ...]:
-        """`authors`: who typed it, by id."""
+    def contributors_of_line(
+        self, text: str | None, authors: Sequence[str]
+    ) -> tuple[Contributor, ...]:
+        """`text`: None if the shell does not say. `authors`: who typed it, by id."""
         ...
 
+    def behind_running(self) -> tuple[Contributor, ...]:
+        """Of the command that reads the terminal now."""
+        ...
 
-class TypedContributors:
-    """Those who typed it, and nobody else."""
-
-    def __init__(self, actors: ActorBook) -> None:
-        self._actors = actors
-
-    def contributors_of_line(self, text: str, authors: Sequence[str]) -> tuple[Contributor, ...]:
-        return tuple(contributor(self._actors, author, Part.TYPED) for author in authors)
+    def check(self, contributors: Iterable[Contributor]) -> None:
+        """Raise unless all of them may write now."""
+        ...
 
 
 def contributor(actors: ActorBook, actor: str, part: Part) -> Contributor:
     known = actors.get(actor)
     kind = known.kind if known else ActorKind.SERVICE
     return Contributor(ActorId(actor), actors.name(actor), kind, part)
+
+
+def typed_before(found: Iterable[Contributor]) -> list[Contributor]:
+    """Whoever set off one part of it did not set off the whole."""
+    return [each.replace(part=Part.TYPED) if each.part is Part.TRIGGER else each for each in found]
 
 
 def merged(first: Contributor, others: Iterable[Contributor]) -> tuple[Contributor, ...]:

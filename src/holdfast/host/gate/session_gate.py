@@ -21,7 +21,7 @@ from holdfast.core.gate.gated_input import GatedInput, Stage
 from holdfast.core.session import SessionMachine
 from holdfast.host.access.actor_book import ActorBook
 from holdfast.host.clock import now
-from holdfast.host.gate.contributors import Provenance, contributor, merged
+from holdfast.host.gate.contributors import Provenance, contributor, merged, typed_before
 from holdfast.host.gate.judge import Judge
 from holdfast.host.session.record import SessionRecord
 from holdfast.host.session.shell_commands import ShellCommands
@@ -204,7 +204,7 @@ class SessionGate:
         if self._core.inputs.policy_in_force and self._judge is not None:
             if released is not None and _is_about(released, effect):
                 effect = effect.replace(approved_by=released.approved_by)
-            verdict = await self._judge.judge(effect)
+            verdict = await self._verdict(self._judge, effect)
         if self._waits(gated, number):
             asked_at = now()
             self._handle(
@@ -219,6 +219,14 @@ class SessionGate:
                     self._offset(),
                 )
             )
+
+    async def _verdict(self, judge: Judge, effect: ProposedEffect) -> Verdict:
+        """By the authority of everybody behind it, as it is now, and then by the policy."""
+        try:
+            self.provenance.check(effect.contributors)
+        except HoldfastError as refusal:
+            return Verdict(Outcome.REFUSE, refusal.message, policy="authority")
+        return await judge.judge(effect)
 
     async def _judge_paste(self, number: int, reader: TerminalReader) -> None:
         """A paste of several lines is text if the shell waits for keys in a key map where it is."""
@@ -257,6 +265,7 @@ class SessionGate:
             text = None if reader.state is SessionState.SECRET else self._typed_to_program(gated)
             authors = self._commands.typed.authors()
             by = [contributor(self._actors, author, Part.TYPED) for author in authors]
+            by += typed_before(self.provenance.behind_running())
             effect = self._facts(EffectKind.INPUT, actor, self._all_behind(actor, by))
             return effect.replace(text=text or "", text_known=text is not None)
         line = await self._line(actor)
@@ -280,16 +289,13 @@ class SessionGate:
         else:
             text = None
         self._last_known = text is not None
-        earlier = [each for each in before.by if each.part is not Part.TRIGGER]
-        earlier += [
-            each.replace(part=Part.TYPED) for each in before.by if each.part is Part.TRIGGER
-        ]
-        if text is not None:
-            return Line(text, (*self.provenance.contributors_of_line(text, authors), *earlier))
-        shapers = self._shapers or self._core.turn.holders
-        by = [contributor(self._actors, each, Part.TYPED) for each in authors]
-        by += [contributor(self._actors, each, Part.SHAPED) for each in shapers if each != actor]
-        return Line(None, (*by, *earlier))
+        by = typed_before((*self.provenance.contributors_of_line(text, authors), *before.by))
+        if text is None:
+            shapers = self._shapers or self._core.turn.holders
+            by += [
+                contributor(self._actors, each, Part.SHAPED) for each in shapers if each != actor
+            ]
+        return Line(text, tuple(by))
 
     def _typed_to_program(self, gated: GatedInput) -> str | None:
         """The line that a program gets, if all of it came with this input; else nobody knows what
@@ -316,11 +322,11 @@ class SessionGate:
             return
         self._core.check_right(actor, _NEEDS[kind], now())
         effect = self._facts(kind, actor, self._all_behind(actor, ())).replace(text=text)
-        verdict = await self._judge.judge(effect)
+        verdict = await self._verdict(self._judge, effect)
         if verdict.outcome is Outcome.HOLD and may_wait:
             approval = await self._ask(effect, verdict)
             effect = effect.replace(approved_by=approval.approved_by)
-            verdict = await self._judge.judge(effect)
+            verdict = await self._verdict(self._judge, effect)
         if verdict.outcome is not Outcome.ALLOW:
             self.record_judged(effect, verdict)
             why = verdict.reason or "it gives no reason"

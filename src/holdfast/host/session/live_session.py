@@ -20,20 +20,23 @@ from holdfast.adapters.launch.client import end as end_processes
 from holdfast.adapters.session_memory.input_ledger import InputLedger
 from holdfast.adapters.session_memory.output_ring import Ring
 from holdfast.adapters.shell.integration import state_path
-from holdfast.adapters.shell.state_file import read_state
+from holdfast.adapters.shell.state_file import StateReader, read_state
 from holdfast.core import effects as do
 from holdfast.core import events as ev
 from holdfast.core.session import SessionMachine
 from holdfast.core.session_state import carried_on
 from holdfast.core.turn.machine import TurnMachine
 from holdfast.host.clock import now
+from holdfast.host.gate.action_runs import ActionRuns
 from holdfast.host.gate.approval_notices import ApprovalNotices
-from holdfast.host.gate.contributors import TypedContributors
+from holdfast.host.gate.provenance import SessionProvenance
 from holdfast.host.gate.session_gate import SessionGate
+from holdfast.host.gate.session_look import SessionLook
 from holdfast.host.levels import bell_path
 from holdfast.host.lost_sessions import what_was_in_flight
 from holdfast.host.session import describe, signals
 from holdfast.host.session.closing import Closing
+from holdfast.host.session.command_leaves import CommandLeaves
 from holdfast.host.session.executor import Executor
 from holdfast.host.session.halt_control import HaltControl
 from holdfast.host.session.handoff import Handoffs
@@ -175,6 +178,7 @@ class LiveSession:
             core,
             self.journal,
             parcel.halt,
+            CommandLeaves(spec.place, parcel.leaves),
             report=self.handle,
             save=self.save_parcel,
             spawn=self.spawn,
@@ -190,6 +194,7 @@ class LiveSession:
             self.state,
             running=bool(parcel.commands and parcel.commands[-1].status is None),
         )
+        self.provenance = self._make_provenance(parcel, directory)
         self.commands = ShellCommands(
             spec,
             master,
@@ -200,6 +205,7 @@ class LiveSession:
             self.journal,
             parcel.commands,
             parcel.executions,
+            self.provenance,
             type_as_host=self.host_input.type,
             activity=self.state,
             may_type=lambda actor: core.may_type(actor, now()),
@@ -209,13 +215,32 @@ class LiveSession:
             runs=lambda by: self.handle(ev.CommandRuns(HOST_ACTOR, now(), by)),
             name=name,
         )
+        self.actions = ActionRuns(
+            directory,
+            SessionLook(
+                spec.place,
+                spec.level,
+                spec.workspace or spec.cwd,
+                graph=self.graph,
+                master=lambda: self.fds.master,
+                shell_state=self._shell_state,
+                cwd=partial(describe.cwd, spec),
+                skip=(daemon.home.state, daemon.home.run),
+            ),
+            self.commands,
+            self.journal,
+            daemon.scores,
+            spawn=self.spawn,
+            save=self.save_parcel,
+            is_over=lambda: self._closed or self.ending is not None,
+        )
         self.gate = SessionGate(
             core,
             self.commands,
             self.journal,
             daemon.actors,
             daemon.gate_judge,
-            TypedContributors(daemon.actors),
+            self.provenance,
             master,
             facts=self._effect,
             offset=lambda: ring.head,
@@ -300,10 +325,28 @@ class LiveSession:
             refused=self.commands.input_refused,
         )
 
+    def _make_provenance(self, parcel: StateBlob, directory: str) -> SessionProvenance:
+        spec, held = parcel.spec, self.core.turn
+        path = state_path(bell_path(self._daemon.home, spec.process_tag))
+        return SessionProvenance(
+            f"{directory}/provenance",
+            self.journal,
+            read_state=StateReader(path, spec.nonce, spec.uid).read,
+            shell_pid=spec.place.shell_pid,
+            reports=bool(spec.shell),
+            is_silent=lambda: self.commands.is_silent,
+            writers=lambda: (spec.created_by, *held.holders),
+            authority=self._daemon.actors.authority,
+            session=spec.id,
+            labels=spec.labels,
+            complete_to=parcel.provenance_to,
+        )
+
     def start(self) -> None:
         """Of a session that begins, or that was carried on: reports, output and what is in custody
         begin to flow; then what time, a halt or the lease ask for."""
         self.commands.start()
+        self.actions.carry_on()
         self.keeper.output(self._output_mode())
         if not self.is_fenced:
             self.output.read(True)
@@ -593,6 +636,7 @@ class LiveSession:
         self._ticks.stop()
         self.watching.stop()
         self.commands.close()
+        self.halts.leaves.close()
         self.view.close(keep=keep)
         self._daemon.forwarding.over(self)
         self.journal.close()
@@ -685,6 +729,7 @@ class LiveSession:
             full_screen=full_screen,
             last_output_at=self.output.last_at,
             last_command=self.commands.last,
+            shaped_by=tuple(map(self._daemon.actors.name, self.provenance.shaped_by())),
             lease=self.leasing.info() if self.leasing is not None else None,
             keeper_pid=self.keeper.pid,
             clients={operator.id: operator.client for operator in self.presence.attached()},
@@ -706,6 +751,8 @@ class LiveSession:
             self.halts.kept(),
             self.leasing.tenure.kept() if self.leasing is not None else None,
             self.commands.executions.kept(),
+            self.halts.leaves.kept(),
+            self.provenance.complete_to,
             self.core.gate_kept(),
         )
         return kept.blob()

@@ -9,6 +9,7 @@ import msgpack
 from holdfast.adapters.session_memory.layout import DATA_AT, HEAD_AT
 from holdfast.core.session import SavedGate
 from holdfast.core.turn.machine import SavedTurn
+from holdfast.host.session.command_leaves import SavedLeaves
 from holdfast.host.session.lease_runner import SavedLeaseRun
 from holdfast.keeper.protocol import RingPlace
 from holdfast.model.ids import OperatorId, SessionId
@@ -75,6 +76,8 @@ class SavedExec(Record):
     cwd: str = ""
     end_offset: int | None = None  # of the output when its end was reported
     failure: tuple[str, ...] = ()  # code, message and hint, when it came to no end
+    action: str = ""  # id of the structured action that it carries out; measured when it is over
+    measured: bool = False  # and that was recorded
 
 
 class StateBlob(Record):
@@ -89,6 +92,8 @@ class StateBlob(Record):
     halt: SavedHalt | None = None  # while it is halted
     lease: SavedLeaseRun | None = None  # of a re-homeable session
     executions: tuple[SavedExec, ...] = ()
+    leaves: SavedLeaves | None = None  # at level contained: which command each group is of
+    provenance_to: int = 0  # the prompt up to which the file of the shell's originators is complete
     gate: SavedGate | None = None  # while something waits there
 
     def blob(self) -> bytes:
