@@ -30,6 +30,8 @@ from holdfast.host.connection.host_requests import HostRequests
 from holdfast.host.connection.operators import Operators
 from holdfast.host.connection.request_table import RequestTable, handlers
 from holdfast.host.coordination_point import CoordinationPoint, terms_of
+from holdfast.host.gate.answerer_link import AnswererLink
+from holdfast.host.gate.no_policy import NoPolicy
 from holdfast.host.keeper_link import Keepers
 from holdfast.host.lost_sessions import KEEPER_LOST, LostSessions
 from holdfast.host.metrics import Counts
@@ -58,6 +60,7 @@ from holdfast.model.ids import ActorId
 from holdfast.model.info import Finding, HostInfo, PrunedSession, Residency
 from holdfast.model.size import Size
 from holdfast.model.state import Level
+from holdfast.ports.gate_policy import GatePolicy
 from holdfast.ports.launch import Launch
 from holdfast.ports.observation import Observation
 from holdfast.ports.screen import ScreenPort
@@ -75,6 +78,8 @@ class Daemon:
     ) -> None:
         self.home = home
         self.keepers = Keepers(home.run)
+        self.answerers = AnswererLink(home.run)
+        self.policy: GatePolicy = NoPolicy()
         self._supervisor, self._listener = supervisor, listener
         self.config, self._config_error = config.carried(home.config, first=starts == 0)
         self.store = SessionStore(home.state)
@@ -210,6 +215,7 @@ class Daemon:
             self.operators.close()
             for live in list(self.registry.live.values()):
                 live.close(keep=True)
+            self.answerers.close()
             await self.leases.close()
             await self.launcher.close()
 
@@ -261,7 +267,12 @@ class Daemon:
 
     def watch(self, live: LiveSession) -> None:
         """Hear what its keeper has to say."""
-        live.keeper.listen(live.main_ended, live.frozen_by_keeper, partial(self._keeper_lost, live))
+        live.keeper.listen(
+            live.main_ended,
+            live.frozen_by_keeper,
+            partial(self._keeper_lost, live),
+            live.exec_gate.keeper_left,
+        )
 
     def session_began(self, live: LiveSession) -> None:
         self.operators.update_watching(live)

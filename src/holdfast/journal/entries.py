@@ -219,6 +219,19 @@ class CommandEnded(Body, tag="command_ended"):
     offset: int  # where its output ends
 
 
+class Judged(Body, tag="judged"):
+    """The gate judged an effect before it happened: what it refused, held, or let happen because
+    it was approved."""
+
+    kind: str  # line, exec, write-open ...
+    text: str  # the line, the command, or the path; of a long one its beginning
+    outcome: str  # allow, refuse, hold
+    reason: str
+    policy: str  # whose rule it is
+    contributors: tuple[str, ...]  # actors behind it, the one who sets it off first
+    approved_by: tuple[str, ...] = ()
+
+
 # -- authority --------------------------------------------------------------------------------
 
 

@@ -48,7 +48,8 @@ class RingPlace(NamedTuple):
 
 class News(NamedTuple):
     """What a keeper says. `kind`: `D` a deposit, `N` that it has none, `E` the session ended, `F`
-    it was frozen, `G` it has left the exec gate. `status`: of a session that ended, {"code": 7} or {"signal": 9}."""
+    it was frozen, `G` it has left the exec gate. `status`: of a session that ended, {"code": 7} or
+    {"signal": 9}."""
 
     kind: str
     status: dict[str, int] | None

@@ -99,6 +99,7 @@ class Host:
         predecessor: str = "",
         rehomeable: bool = False,
         with_keys: bool = False,
+        gate: bool = True,
     ) -> SessionInfo:
         """Start a session. Not repeated when the connection is lost: it might start two."""
         request = m.Run(
@@ -115,6 +116,7 @@ class Host:
             predecessor,
             rehomeable,
             with_keys,
+            gate,
         )
         return self.ask(request, m.Shown, once=True).info
 

@@ -159,6 +159,14 @@ def leaves(directory: str) -> dict[str, str]:
     return {name[len(_LEAF_PREFIX) :]: f"{directory}/{name}" for name in names}
 
 
+def others_in(leaf: str) -> list[str]:
+    """Whoever wrote a part of something in this leaf."""
+    found = []
+    for _, directories, _ in os.walk(leaf):
+        found += [name for name in directories if name.startswith(_SHARED_PREFIX)]
+    return [name[len(_SHARED_PREFIX) :] for name in found]
+
+
 def frozen_leaves(directory: str) -> frozenset[str]:
     """The actors whose leaf is to be frozen, whether or not the session's own group is."""
     found = set()

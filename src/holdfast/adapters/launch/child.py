@@ -68,7 +68,9 @@ class LaunchOrder(Record):
 
 def help_launch(order: LaunchOrder, status: socket.socket, verdict: int) -> NoReturn:
     """The helper: start the first process, tell of it, wait for the verdict."""
-    gate = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET) if order.gate_page >= 0 else None
+    gate = (
+        socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET) if order.gate_page >= 0 else None
+    )
     try:
         syscalls.become_subreaper()  # what the first process leaves is ours to end
         if order.devpts >= 0:
@@ -169,7 +171,7 @@ def _first_process(
         init = os.open(order.init, os.O_RDONLY | os.O_CLOEXEC)
         if gate is not None:
             stage = "gate"
-            socket.send_fds(gate, [b"g"], [seccomp.install()])
+            _install_filter(gate)
         stage = "descriptors"
         os.setsid()
         status, init = _arrange_descriptors(order, status, init)
@@ -188,6 +190,20 @@ def _first_process(
     except BaseException as error:  # a bug must not look like a session that started
         _fail(status, stage, OSError(0, f"{type(error).__name__}: {error}"))
     os._exit(127)
+
+
+def _install_filter(gate: socket.socket) -> None:
+    """While root is still ours. In a session of another host there is such a filter already, and
+    the kernel has room for one: this session then runs under that one's only."""
+    with gate:
+        try:
+            listener = seccomp.install()
+        except OSError as error:
+            if error.errno == errno.EBUSY:
+                return
+            raise
+        socket.send_fds(gate, [b"g"], [listener])
+        os.close(listener)
 
 
 def _enter_own_tree(order: LaunchOrder, status: socket.socket) -> None:

@@ -201,6 +201,8 @@ def _launch(
         mounts=(*(path for path in order.mounts if path not in progress.skipped), *spec.kept),
     )
     gate = () if progress.gate < 0 else (progress.gate, page)
+    if page >= 0 and not gate:
+        os.close(page)
     reply = {
         "place": place.pack(),
         "keeper_pid": progress.keeper_pid,
@@ -337,8 +339,7 @@ def _problem(order: LaunchOrder, progress: _Progress) -> HoldfastError | None:
     """The error a launch ended with, in the user's words."""
     spec = order.spec
     if progress.failure is None:
-        gated = order.gate_page < 0 or progress.gate >= 0
-        if progress.pid and progress.program_pid and progress.pidfd >= 0 and gated:
+        if progress.pid and progress.program_pid and progress.pidfd >= 0:
             return None
         return LaunchFailed("the new process ended before it reported anything")
     number, stage, text = progress.failure

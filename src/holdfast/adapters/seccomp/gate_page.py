@@ -84,6 +84,10 @@ class GatePage:
         """One that is not used; taken until it is given back. The kernel takes zeros only."""
         return self._free.pop() if self._free else None
 
+    @property
+    def has_room(self) -> bool:
+        return bool(self._free)
+
     def give_back(self, place: int) -> None:
         at = _CALLS_AT + place * CALL_BYTES
         self._view[at : at + CALL_BYTES] = bytes(CALL_BYTES)

@@ -52,11 +52,13 @@ class HaltControl:
         spawn: Spawn,
         is_closed: Callable[[], bool],
         fence_holds: Callable[[], None],
+        writes: Callable[[], None],
     ) -> None:
-        """`fence_holds`: called when the kernel has stopped a fenced tree."""
+        """`fence_holds`: called when the kernel has stopped a fenced tree; `writes`: before the
+        shell is in the leaf of somebody else, for whom there is a group by then."""
         self._place, self._tag, self._decided, self._journal = place, process_tag, decided, record
         self._report, self._save, self._spawn = report, save, spawn
-        self._is_closed, self._fence_holds = is_closed, fence_holds
+        self._is_closed, self._fence_holds, self._writes = is_closed, fence_holds, writes
         self._lock = asyncio.Lock()
         self._latest: asyncio.Task[HaltResult] | None = None
         self._thawing: asyncio.Task[bool] | None = None
@@ -224,7 +226,9 @@ class HaltControl:
             return
         self._writers = (actor, *others)
         with contextlib.suppress(OSError):  # the tree may be ending
-            cgroup.enter(cgroup.leaf(place.cgroup, actor, others), place.shell_pid)
+            leaf = cgroup.leaf(place.cgroup, actor, others)
+            self._writes()
+            cgroup.enter(leaf, place.shell_pid)
 
     def follow_to_leaf(self, actor: str, others: Sequence[str] = ()) -> None:
         """The shell comes to this actor's line. One that is halted was halted after it typed that;

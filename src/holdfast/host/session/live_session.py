@@ -8,8 +8,9 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import shlex
 import time
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Iterable
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -27,6 +28,8 @@ from holdfast.core.session import SessionMachine
 from holdfast.core.session_state import carried_on
 from holdfast.core.turn.machine import TurnMachine
 from holdfast.host.clock import now
+from holdfast.host.gate.exec_gate import ExecGate
+from holdfast.host.gate.group_contributors import GroupContributors
 from holdfast.host.levels import bell_path
 from holdfast.host.lost_sessions import what_was_in_flight
 from holdfast.host.session import describe, signals
@@ -53,8 +56,9 @@ from holdfast.journal import entries
 from holdfast.keeper.boottime import boot_id
 from holdfast.keeper.protocol import DROP_OUTPUT, KEEP_OUTPUT, LEAVE_OUTPUT
 from holdfast.model.actor import Actor
-from holdfast.model.envelope import ALL, Envelope, Scope
+from holdfast.model.envelope import ALL, Envelope, Right, Scope
 from holdfast.model.errors import StorageFailed
+from holdfast.model.gate import Contributor, Outcome, ProposedEffect, Verdict
 from holdfast.model.graph import Evidence, Graph
 from holdfast.model.ids import HOST_ACTOR, HOST_OPERATOR, ActorId
 from holdfast.model.info import SessionInfo
@@ -166,6 +170,20 @@ class LiveSession:
             spawn=self.spawn,
             is_closed=lambda: self.is_closed,
             fence_holds=self._fence_holds,
+            writes=self._new_writer,
+        )
+        self.exec_gate = ExecGate(
+            spec,
+            self.fds.gate,
+            self.fds.gate_page,
+            self.keeper,
+            daemon.answerers,
+            daemon.policy,
+            GroupContributors(spec.place.cgroup, spec.created_by, daemon.actors.get),
+            check_rights=self._check_contributors,
+            epoch=lambda: self.spec.epoch,
+            turn_holder=lambda: core.turn.holder or HOST_ACTOR,
+            record=self._record_judged,
         )
         attribution = LineAttribution(
             master,
@@ -261,6 +279,7 @@ class LiveSession:
         """Of a session that begins, or that was carried on: reports, output and what is in custody
         begin to flow; then what time, a halt or the lease ask for."""
         self.commands.start()
+        self.exec_gate.start()
         self.keeper.output(self._output_mode())
         if not self.is_fenced:
             self.output.read(True)
@@ -275,7 +294,10 @@ class LiveSession:
 
     def handle(self, event: ev.SessionEvent) -> int | asyncio.Future[int] | None:
         """The only way in; see executor.py."""
-        return self.executor.handle(event)
+        outcome = self.executor.handle(event)
+        if isinstance(event, ev.AuthorityChanged):
+            self.exec_gate.changed()
+        return outcome
 
     def _carry_out(self, actor: str, effect: do.Effect) -> None:
         """Called by the executor, in the order that the session machine gave: who does what."""
@@ -402,6 +424,32 @@ class LiveSession:
             self.journal.happened(by.id, change_of(subject, envelope), forced=True)
         self.handle(ev.AuthorityChanged(by.id, now()))
 
+    def _new_writer(self) -> None:
+        self.exec_gate.new_contributor()
+
+    def _check_contributors(self, contributors: Iterable[Contributor]) -> None:
+        """The refusal of the first that may not write here now."""
+        spec, authority = self.spec, self._daemon.actors.authority
+        for each in contributors:
+            authority.check(each.actor, Right.INPUT, spec.id, spec.labels, now())
+
+    def _record_judged(self, effect: ProposedEffect, verdict: Verdict) -> None:
+        """Before it happens. Raises if what is allowed cannot be recorded."""
+        text = effect.text or shlex.join(effect.argv) or effect.path
+        entry = entries.Judged(
+            effect.kind,
+            text[:_TEXT_KEPT_CHARS],
+            verdict.outcome,
+            verdict.reason,
+            verdict.policy,
+            tuple(each.actor for each in effect.contributors),
+            effect.approved_by,
+        )
+        if verdict.outcome is Outcome.ALLOW:
+            self.journal.record(effect.actor, entry)
+        else:
+            self.journal.record_best_effort(effect.actor, entry)
+
     def scopes(self) -> set[Scope]:
         labels = (Scope.label(name) for name in self.spec.labels)
         return {ALL, Scope.session(self.spec.id), *labels}
@@ -468,6 +516,7 @@ class LiveSession:
         self.custody.pause()
         self.executor.stop()
         self._ticks.stop()
+        self.exec_gate.close(keep=keep)
         self.watching.stop()
         self.commands.close()
         self.view.close(keep=keep)
@@ -477,6 +526,8 @@ class LiveSession:
         self.ring.close()
         os.close(self.fds.master)
         os.close(self.fds.pidfd)
+        for fd in {self.fds.gate, self.fds.gate_page} - {-1}:
+            os.close(fd)
         self.keeper.close()  # last: from here on the keeper moves the output
 
     def spawn(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:

@@ -50,6 +50,13 @@ def parser() -> Parser:
         help="let its programs see your actors' keys and the host's state, hidden otherwise at "
         "level contained; whoever writes there can use them",
     )
+    parser.add_argument(
+        "--gate",
+        choices=["on", "off"],
+        default="on",
+        help="off: without the exec gate's system call filter, so that policies judge only lines; "
+        "default: on, at level contained",
+    )
     parser.add_value("--ring", "BYTES", "output to hold", type=count, default=0)
     parser.runs_command = True
     parser.add_argument("command", nargs="*", metavar="CMD", help="the program and its arguments")
@@ -80,6 +87,7 @@ def run(options: Options) -> int:
             predecessor=options.after,
             rehomeable=options.rehomeable,
             with_keys=options.with_keys,
+            gate=options.gate == "on",
         )
         if options.detach or not (sys.stdin.isatty() and sys.stdout.isatty()):
             print(info.id)
