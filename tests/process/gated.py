@@ -1,4 +1,4 @@
-"""A session behind a real exec gate: real filter, keeper and answerer, and a policy of the test's."""
+"""A session behind a real exec gate: real filter, keeper and answerer; the policy is the test's."""
 
 from __future__ import annotations
 
@@ -69,7 +69,8 @@ class HeldEffects:
     def hold(
         self, key: str, effect: ProposedEffect, verdict: Verdict, decided: Callable[[], None]
     ) -> tuple[ActorId, ...] | None:
-        self.waiting[key] = decided
+        if key not in self.answers:
+            self.waiting[key] = decided
         return self.answers.get(key, ())
 
     def drop(self, key: str) -> None:
@@ -114,10 +115,18 @@ class Gated:
         )
         self.gate.start()
 
-    def die(self) -> None:
-        """The daemon is gone, and the gate is as it was."""
+    def replace_daemon(self) -> None:
+        """It dies, and another one finds the gate as it was."""
+        process = self.link._process
         self.link.close()
         self.gate.close(keep=True)
+        self.begin()
+        if self.link._process is None:
+            self.link._process = process
+
+    def kill_answerer(self) -> None:
+        assert self.link._process is not None
+        self.link._process.kill()
 
     def end(self) -> None:
         self.gate.close(keep=False)

@@ -49,6 +49,7 @@ if TYPE_CHECKING:
 _KNOWN_MAX = 4096  # answers remembered of one session; then they are asked for again
 _TAKEN_FIRST = 32  # calls of one session, before another is looked at
 _SWEEP_S = 0.5  # between looks for calls that were given up while they waited
+_PRIORITY = -10
 _IDLE_S = 5.0  # without session and daemon, before it leaves
 _JUDGED = {EffectKind.EXEC: Judged.EXEC, EffectKind.WRITE_OPEN: Judged.WRITE_OPEN}
 
@@ -68,6 +69,8 @@ class Session:
         self._word = 0
         self._groups: dict[tuple[EffectKind, str], bool] = {}
         self._known: dict[_Key, bool] = {}
+        # Denied once, by process: one that looks along PATH tries the same program again.
+        self._denied: set[tuple[int, _Key]] = set()
         # What has no answer, by the kernel's number: where it is in the page, and what it would be
         # remembered by.
         self.waiting: dict[int, tuple[int, tuple[EffectKind, str], _Key]] = {}
@@ -97,6 +100,7 @@ class Session:
             self._word = word
             self._groups.clear()
             self._known.clear()
+            self._denied.clear()
         kind = call_facts.kind_of(call)
         if not self.page.judged & _JUDGED[kind]:
             self._settle(place, call, 0)
@@ -122,9 +126,11 @@ class Session:
         key = (group, facts)
         if allowed is None or facts.target:
             allowed = self._known.get(key)
-        if not notification.is_valid(self.listener, call.id):
-            self.page.give_back(place)  # what was read may be another's
-        elif allowed is not None:
+            if (call.pid, key) in self._denied:
+                allowed = False
+        # If its process was ended meanwhile, what was read may be another's: the answer is for those
+        # facts, and the kernel drops it.
+        if allowed is not None:
             self._settle(place, call, 0 if allowed else errno.EPERM)
         else:
             self.waiting[call.id] = place, group, key
@@ -160,13 +166,16 @@ class Session:
             self.judge(place)
             return
         del self.waiting[answer.id]
+        call = notification.unpack(self.page.call(place))
+        if len(self._known) + len(self._denied) >= _KNOWN_MAX:
+            self._known.clear()
+            self._denied.clear()
         if answer.whole_group:
             self._groups[group] = answer.allow
         elif not answer.once:
-            if len(self._known) >= _KNOWN_MAX:
-                self._known.clear()
             self._known[key] = answer.allow
-        call = notification.unpack(self.page.call(place))
+        elif not answer.allow:
+            self._denied.add((call.pid, key))
         self._settle(place, call, 0 if answer.allow else errno.EPERM)
 
     def judge_again(self) -> None:
@@ -357,6 +366,8 @@ class Answerer:
 def main(arguments: list[str]) -> int:
     for number in (signal.SIGHUP, signal.SIGINT, signal.SIGPIPE):
         signal.signal(number, signal.SIG_IGN)
+    with contextlib.suppress(OSError):  # everything that it answers stands still meanwhile
+        os.setpriority(os.PRIO_PROCESS, 0, _PRIORITY)
     with socket.socket(fileno=int(arguments[0])) as listener:
         listener.set_inheritable(False)
         Answerer(listener).run()
