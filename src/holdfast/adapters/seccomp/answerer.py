@@ -21,20 +21,25 @@ import os
 import select
 import signal
 import socket
+import stat
 import sys
 import time
 from collections import deque
+from typing import NamedTuple
 
 from holdfast.adapters.seccomp import call_facts, gate_messages, notification
 from holdfast.adapters.seccomp.call_facts import Facts
+from holdfast.adapters.seccomp.file_lookup import AT_FDCWD, Found, look_up
 from holdfast.adapters.seccomp.gate_messages import (
     ARGUMENTS_MAX_BYTES,
     Answer,
     Gone,
     Leave,
     Look,
+    Named,
     Question,
     Serve,
+    Wrote,
 )
 from holdfast.adapters.seccomp.gate_page import GatePage, Judged
 from holdfast.adapters.seccomp.notification import Call
@@ -49,31 +54,45 @@ if TYPE_CHECKING:
 _KNOWN_MAX = 4096  # answers remembered of one session; then they are asked for again
 _TAKEN_FIRST = 32  # calls of one session, before another is looked at
 _SWEEP_S = 0.5  # between looks for calls that were given up while they waited
+_FRESH_MAX = 64  # files that are about to be made; a program makes one at a time
+_FRESH_S = 1.0  # after which it was not made
+_FRESH_LOOK_S = 0.005  # between looks whether they are there
 _PRIORITY = -10
 _IDLE_S = 5.0  # without session and daemon, before it leaves
 _JUDGED = {EffectKind.EXEC: Judged.EXEC, EffectKind.WRITE_OPEN: Judged.WRITE_OPEN}
 
-_Key = tuple[object, ...]
+_Key = tuple[EffectKind, Facts]
+
+
+class Waiting(NamedTuple):
+    """A call that was asked about: where it is in the page, what its answer is remembered by, and
+    under which word it was asked."""
+
+    place: int
+    group: tuple[EffectKind, str]
+    key: _Key
+    word: int
 
 
 class Session:
     """The gate of one session."""
 
-    def __init__(self, serve: Serve, listener: int, memfd: int, ask: Callable[[Question], None]):
+    def __init__(self, serve: Serve, listener: int, memfd: int, say: Callable[[Record], None]):
         self.id, self.listener, self.page = serve.session, listener, GatePage(memfd)
         os.close(memfd)
-        self._ask = ask
+        self._say, self._main_pid = say, serve.main_pid
         self._poll = select.poll()
         self._poll.register(listener, select.POLLIN)
         self._ordinary = call_facts.first_environment(serve.main_pid)
         self._word = 0
         self._groups: dict[tuple[EffectKind, str], bool] = {}
-        self._known: dict[_Key, bool] = {}
+        self._known: dict[str, dict[_Key, bool]] = {}  # by control group
+        # Files that are about to be made, with who makes them; and those that were told of.
+        self._fresh: dict[str, tuple[str, float]] = {}
+        self._told: set[tuple[str, Named]] = set()
         # Denied once, by process: one that looks along PATH tries the same program again.
         self._denied: set[tuple[int, _Key]] = set()
-        # What has no answer, by the kernel's number: where it is in the page, and what it would be
-        # remembered by.
-        self.waiting: dict[int, tuple[int, tuple[EffectKind, str], _Key]] = {}
+        self.waiting: dict[int, Waiting] = {}  # by the kernel's number
 
     def take(self) -> bool:
         """One call. Only when the listener is readable. False: too many wait for an answer; the
@@ -117,24 +136,66 @@ class Session:
             self._settle(place, call, error.errno or errno.EPERM)
 
     def _judge(self, place: int, call: Call, kind: EffectKind) -> None:
+        self.look_at_fresh()  # before anything can be done with what was made
         group = kind, call_facts.membership(call.pid)
         allowed = self._groups.get(group)
         if allowed is not None and kind is EffectKind.EXEC and call.number in call_facts.EXECS:
             self._settle(place, call, 0 if allowed else errno.EPERM)
             return
         facts = call_facts.facts_of(call, self._ordinary)
-        key = (group, facts)
+        key = (kind, facts)
         if allowed is None or facts.target:
-            allowed = self._known.get(key)
+            allowed = self._known.get(group[1], {}).get(key)
             if (call.pid, key) in self._denied:
                 allowed = False
-        # If its process was ended meanwhile, what was read may be another's: the answer is for those
-        # facts, and the kernel drops it.
-        if allowed is not None:
-            self._settle(place, call, 0 if allowed else errno.EPERM)
-        else:
-            self.waiting[call.id] = place, group, key
-            self._ask(self._question(call, group[1], facts))
+        # If its process was ended meanwhile, what was read may be another's: the answer is for
+        # those facts, and the kernel drops it.
+        if allowed is None:
+            self.waiting[call.id] = Waiting(place, group, key, self._word)
+            self._say(self._question(call, group[1], facts))
+            return
+        if allowed:
+            self._writes(call.pid, group[1], facts)
+        self._settle(place, call, 0 if allowed else errno.EPERM)
+
+    # -- who writes which file --------------------------------------------------------------------
+
+    def _writes(self, pid: int, membership: str, facts: Facts) -> None:
+        """It is let write: from here on it may be behind the file."""
+        file = facts.file
+        if facts.kind is not EffectKind.WRITE_OPEN or not file.path or facts.names:
+            return
+        if not file.inode:
+            if len(self._fresh) < _FRESH_MAX:
+                self._fresh[file.path] = membership, time.monotonic() + _FRESH_S
+        elif stat.S_ISREG(file.mode) and call_facts.may_write(pid, file):
+            self._wrote(membership, Named(file.path, file.device, file.inode), facts.adds)
+
+    @property
+    def has_fresh(self) -> bool:
+        return bool(self._fresh)
+
+    def look_at_fresh(self) -> None:
+        """Files that were about to be made, and now are there."""
+        for path, (membership, until) in list(self._fresh.items()):
+            file = Found(path)
+            with contextlib.suppress(OSError):
+                file = look_up(self._main_pid, AT_FDCWD, os.fsencode(path))
+            if file.inode:
+                self._wrote(membership, Named(file.path, file.device, file.inode), False)
+            if file.inode or time.monotonic() > until:
+                del self._fresh[path]
+
+    def _wrote(self, membership: str, file: Named, adds: bool) -> None:
+        if (membership, file) in self._told:
+            return
+        if len(self._told) >= _KNOWN_MAX:
+            self._told.clear()
+        self._told.add((membership, file))
+        # What others may run by what they knew before, now has somebody else behind it.
+        for other in [group for group in self._known if group != membership]:
+            del self._known[other]
+        self._say(Wrote(self.id, membership, file, adds))
 
     def _question(self, call: Call, membership: str, facts: Facts) -> Question:
         argv, cut_argv = _told(facts.argv)
@@ -154,28 +215,34 @@ class Session:
             environment,
             cut_argv or cut_environment,
             facts.target,
+            tuple(
+                Named(each.path, each.device, each.inode)
+                for each in call_facts.named_files(call.pid, facts.argv)
+            ),
         )
 
     def answer(self, answer: Answer) -> None:
         """The daemon's."""
         if answer.id not in self.waiting:
             return
-        place, group, key = self.waiting[answer.id]
+        place, group, key, _ = self.waiting[answer.id]
         if answer.word != self.page.word:
             del self.waiting[answer.id]
             self.judge(place)
             return
         del self.waiting[answer.id]
         call = notification.unpack(self.page.call(place))
-        if len(self._known) + len(self._denied) >= _KNOWN_MAX:
+        if sum(map(len, self._known.values())) + len(self._denied) >= _KNOWN_MAX:
             self._known.clear()
             self._denied.clear()
         if answer.whole_group:
             self._groups[group] = answer.allow
         elif not answer.once:
-            self._known[key] = answer.allow
+            self._known.setdefault(group[1], {})[key] = answer.allow
         elif not answer.allow:
             self._denied.add((call.pid, key))
+        if answer.allow:
+            self._writes(call.pid, group[1], key[1])
         self._settle(place, call, 0 if answer.allow else errno.EPERM)
 
     def judge_again(self) -> None:
@@ -184,12 +251,18 @@ class Session:
         for place in self.page.waiting():
             self.judge(place)
 
+    def word_changed(self) -> None:
+        """What was asked before is asked again."""
+        for id, each in list(self.waiting.items()):
+            if each.word != self.page.word:
+                del self.waiting[id]
+                self.judge(each.place)
+
     def sweep(self) -> list[int]:
         """Those that were given up by their process while they waited."""
         gone = [id for id in self.waiting if not notification.is_valid(self.listener, id)]
         for id in gone:
-            place, _, _ = self.waiting.pop(id)
-            self.page.give_back(place)
+            self.page.give_back(self.waiting.pop(id).place)
         return gone
 
     def _settle(self, place: int, call: Call, number: int) -> None:
@@ -229,12 +302,14 @@ class Answerer:
         self._sessions: dict[str, Session] = {}
         self._by_listener: dict[int, Session] = {}
         self._full: set[str] = set()  # sessions whose page has no room
-        self._idle_since = time.monotonic()
+        self._idle_since = self._sweep_at = time.monotonic()
 
     def run(self) -> None:
         while not self._is_useless():
             waits = any(each.waiting for each in self._sessions.values())
-            for fd, events in self._ready.poll(_SWEEP_S if waits else _IDLE_S):
+            fresh = [each for each in self._sessions.values() if each.has_fresh]
+            timeout = _FRESH_LOOK_S if fresh else _SWEEP_S if waits else _IDLE_S
+            for fd, events in self._ready.poll(timeout):
                 session = self._by_listener.get(fd)
                 if session is not None:
                     self._take(session, events)
@@ -242,7 +317,9 @@ class Answerer:
                     self._meet()
                 elif self._daemon is not None and fd == self._daemon.fileno():
                     self._serve_daemon(events)
-            if waits:
+            for session in fresh:
+                session.look_at_fresh()
+            if waits and time.monotonic() >= self._sweep_at:
                 self._sweep()
 
     def _is_useless(self) -> bool:
@@ -265,6 +342,7 @@ class Answerer:
             self._drop(session.id)  # nothing runs under its filter any more
 
     def _sweep(self) -> None:
+        self._sweep_at = time.monotonic() + _SWEEP_S
         for session in self._sessions.values():
             for id in session.sweep():
                 self._say(Gone(session.id, id))
@@ -319,7 +397,7 @@ class Answerer:
         if isinstance(message, Answer):
             session.answer(message)
         elif isinstance(message, Look):
-            session.judge_again()
+            session.word_changed()
         elif isinstance(message, Leave):
             self._drop(session.id)
         self._make_room()

@@ -6,6 +6,7 @@ writing changes nothing that anybody could want to judge.
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import errno
 import os
@@ -13,18 +14,19 @@ import stat
 from typing import NamedTuple
 
 from holdfast.adapters.seccomp import filter as calls
-from holdfast.adapters.seccomp.file_lookup import Found, look_up
+from holdfast.adapters.seccomp.file_lookup import AT_FDCWD, Found, look_up, place_of
 from holdfast.adapters.seccomp.notification import Call
 from holdfast.adapters.seccomp.process_memory import ProcessMemory
 from holdfast.model.gate import EffectKind
 
 EXECS = (calls.EXECVE, calls.EXECVEAT)
+_NAMES = (calls.RENAME, calls.RENAMEAT, calls.RENAMEAT2, calls.LINK, calls.LINKAT)
 _REACHES = (calls.PTRACE, calls.PROCESS_VM_WRITEV)
-_AT_FDCWD = -100
 _ARCH_I386 = 0x40000003
 # Devices by which nothing is stored: null, zero, full, random, urandom, tty, ptmx, and terminals.
 _NOWHERE = {(1, 3), (1, 5), (1, 7), (1, 8), (1, 9), (5, 0), (5, 2)}
 _TERMINALS = (4, range(136, 144))
+_WORDS_LOOKED_UP = 16  # arguments of one program that are looked up as files
 _UNTOLD = (b"_=", b"SHLVL=", b"PWD=", b"OLDPWD=")  # change by themselves all the time
 
 
@@ -49,6 +51,8 @@ class Facts(NamedTuple):
     argv: tuple[bytes, ...] = ()
     environment: tuple[bytes, ...] = ()
     target: str = ""  # the control group of another process that it reaches into
+    adds: bool = False  # a write leaves what is in the file
+    names: bool = False  # what is written is only a name
 
 
 def membership(pid: int) -> str:
@@ -83,6 +87,8 @@ def facts_of(call: Call, ordinary: frozenset[bytes]) -> Facts:
         raise Fails(errno.ENOSYS)
     if call.number in EXECS:
         return _executing(call, ordinary)
+    if call.number in _NAMES:
+        return _naming(call)
     if call.number == calls.PTRACE:
         return _reaching(call.pid, call.arguments[1])
     if call.number == calls.PROCESS_VM_WRITEV:
@@ -95,7 +101,7 @@ def _int(value: int) -> int:
 
 
 def _executing(call: Call, ordinary: frozenset[bytes]) -> Facts:
-    at, words = _AT_FDCWD, call.arguments
+    at, words = AT_FDCWD, call.arguments
     if call.number == calls.EXECVEAT:
         at, words = _int(words[0]), words[1:]
     memory = ProcessMemory(call.pid)
@@ -118,12 +124,28 @@ def _executing(call: Call, ordinary: frozenset[bytes]) -> Facts:
     )
 
 
+def _naming(call: Call) -> Facts:
+    """What another name is given to: the new place is what is written."""
+    at, place = AT_FDCWD, call.arguments[1]
+    if call.number not in (calls.RENAME, calls.LINK):
+        at, place = _int(call.arguments[2]), call.arguments[3]
+    memory = ProcessMemory(call.pid)
+    try:
+        path = place_of(call.pid, at, memory.string(place))
+    finally:
+        memory.close()
+    return Facts(EffectKind.WRITE_OPEN, Found(path), names=True)
+
+
 def _opening(call: Call) -> Facts:
-    at, place = _AT_FDCWD, call.arguments[0]
+    at, place, adds = AT_FDCWD, call.arguments[0], True
     if call.number == calls.OPENAT:
         at, place = _int(call.arguments[0]), call.arguments[1]
+        adds = not call.arguments[2] & os.O_TRUNC
+    elif call.number in (calls.OPEN, calls.CREAT):
+        adds = call.number == calls.OPEN and not call.arguments[1] & os.O_TRUNC
     if call.number == calls.OPEN_BY_HANDLE_AT:
-        return Facts(EffectKind.WRITE_OPEN, Found("(by handle)", 0, 0, 0, 0))
+        return Facts(EffectKind.WRITE_OPEN, Found("(by handle)"))
     memory = ProcessMemory(call.pid)
     try:
         path = memory.string(place)
@@ -140,11 +162,35 @@ def _opening(call: Call) -> Facts:
         raise Harmless  # who reads it is judged by what it does
     if file.path.startswith("/proc/") and file.path.endswith("/mem"):
         return _reaching(call.pid, int(file.path.split("/")[2]))
-    return Facts(EffectKind.WRITE_OPEN, file, os.readlink(f"/proc/{call.pid}/cwd"))
+    cwd = os.readlink(f"/proc/{call.pid}/cwd")
+    return Facts(EffectKind.WRITE_OPEN, file, cwd, adds=adds)
+
+
+def named_files(pid: int, argv: tuple[bytes, ...]) -> list[Found]:
+    """The files that arguments of a program name: it may read them as code."""
+    found = []
+    for word in argv[1 : 1 + _WORDS_LOOKED_UP]:
+        if word and not word.startswith(b"-"):
+            with contextlib.suppress(OSError):
+                found.append(look_up(pid, AT_FDCWD, word))
+    return [each for each in found if stat.S_ISREG(each.mode)]
+
+
+def may_write(pid: int, file: Found) -> bool:
+    """By owner and mode: a process that only tries to write is not behind the file. What a group
+    may write counts as open to all: lists of more users hide there."""
+    if file.mode & (stat.S_IWGRP | stat.S_IWOTH):
+        return True
+    try:
+        with open(f"/proc/{pid}/status", encoding="utf-8", errors="replace") as status:
+            uid = next(line.split()[3] for line in status if line.startswith("Uid:"))
+    except OSError:
+        return True
+    return uid == "0" or (uid == str(file.owner) and bool(file.mode & stat.S_IWUSR))
 
 
 def _reaching(pid: int, other: int) -> Facts:
     """`other` in the numbering of the caller, whose own /proc shows it."""
     with open(f"/proc/{pid}/root/proc/{_int(other)}/cgroup", encoding="utf-8") as file:
         target = next((line for line in file.read().splitlines() if line.startswith("0::")), "")
-    return Facts(EffectKind.EXEC, Found("", 0, 0, 0, 0), target=target)
+    return Facts(EffectKind.EXEC, Found(""), target=target)

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 _SYS_OPENAT2 = 437
 _NO_MAGIC, _NO_SYMLINKS, _IN_ROOT = 0x02, 0x04, 0x10
-_AT_FDCWD = -100
+AT_FDCWD = -100
 _LINKS_MAX = 40  # as the kernel's own bound
 _OWN = (b"/proc/self/", b"/proc/thread-self/")
 
@@ -26,10 +26,11 @@ class Found(NamedTuple):
     """`path` without links, as the process would see it. What is not there has inode zero."""
 
     path: str
-    device: int
-    inode: int
-    mode: int
-    special: int  # of a device: which
+    device: int = 0
+    inode: int = 0
+    mode: int = 0
+    owner: int = 0
+    special: int = 0  # of a device: which
 
 
 def look_up(pid: int, directory: int, path: bytes) -> Found:
@@ -52,7 +53,7 @@ def look_up(pid: int, directory: int, path: bytes) -> Found:
             try:
                 target = os.readlink(name, dir_fd=above)
             except OSError:
-                return Found(os.path.join(place, os.fsdecode(name)), 0, 0, 0, 0)
+                return Found(os.path.join(place, os.fsdecode(name)))
         finally:
             os.close(above)
         # A link that leads nowhere, or to what only the process itself sees: followed by hand.
@@ -60,8 +61,14 @@ def look_up(pid: int, directory: int, path: bytes) -> Found:
     raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
 
 
-def exists(found: Found) -> bool:
-    return found.inode != 0
+def place_of(pid: int, directory: int, path: bytes) -> str:
+    """Where a name would be, whether or not something has it; a link at its end is not followed."""
+    parent, _, name = path.rstrip(b"/").rpartition(b"/")
+    above = _open(pid, directory, parent or (b"/" if path.startswith(b"/") else b"."))
+    try:
+        return os.path.join(os.readlink(f"/proc/self/fd/{above}"), os.fsdecode(name))
+    finally:
+        os.close(above)
 
 
 def _found(fd: int) -> Found:
@@ -70,7 +77,9 @@ def _found(fd: int) -> Found:
         path = os.readlink(f"/proc/self/fd/{fd}")
     finally:
         os.close(fd)
-    return Found(path, status.st_dev, status.st_ino, status.st_mode, status.st_rdev)
+    return Found(
+        *(path, status.st_dev, status.st_ino, status.st_mode, status.st_uid, status.st_rdev)
+    )
 
 
 def _open(pid: int, directory: int, path: bytes) -> int:
@@ -79,7 +88,7 @@ def _open(pid: int, directory: int, path: bytes) -> int:
         rest = path.partition(b"self/")[2]
         return os.open(b"/proc/%d/%s" % (pid, rest), os.O_PATH | os.O_CLOEXEC)
     if not path.startswith(b"/"):
-        base = f"/proc/{pid}/cwd" if directory == _AT_FDCWD else f"/proc/{pid}/fd/{directory}"
+        base = f"/proc/{pid}/cwd" if directory == AT_FDCWD else f"/proc/{pid}/fd/{directory}"
         try:
             return _open_at(base, path, _NO_SYMLINKS | _NO_MAGIC)
         except OSError as error:

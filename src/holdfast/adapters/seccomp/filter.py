@@ -4,9 +4,9 @@ Installed once, by root, before the session's user is set: without no_new_privs,
 inside, and for everything the session ever starts. Whether anything is judged is decided later and
 elsewhere; here is only what could be.
 
-What waits for an answer: executing a program; opening a file for writing, truncating one by name;
-attaching to another process and writing into its memory. What fails: io_uring, which would open
-files past the filter; userfaultfd, with which a program holds up whoever reads its memory; typing
+What waits for an answer: executing a program; opening a file for writing, truncating one by name,
+giving one another name; attaching to another process and writing into its memory. What fails:
+io_uring, which would open files past the filter; userfaultfd, with which a program holds up whoever reads its memory; typing
 into the terminal by TIOCSTI, which is input of no actor; and reaching by ptrace or
 process_vm_writev into the session's init and main program (inside always numbers 1 and 2).
 
@@ -44,6 +44,7 @@ _FIRST_OTHER_PID = 3  # 1 is the init, 2 the main program
 
 EXECVE, EXECVEAT = 59, 322
 OPEN, OPENAT, CREAT, OPENAT2, OPEN_BY_HANDLE_AT, TRUNCATE = 2, 257, 85, 437, 304, 76
+RENAME, RENAMEAT, RENAMEAT2, LINK, LINKAT = 82, 264, 316, 86, 265
 PTRACE, PROCESS_VM_WRITEV = 101, 311
 _IOCTL, _IO_URING_SETUP, _USERFAULTFD = 16, 425, 323
 
@@ -111,14 +112,14 @@ def program() -> bytes:
     of_64 = _calls(
         (EXECVE, EXECVEAT),
         ((OPENAT, 2), (OPEN, 1), (OPEN_BY_HANDLE_AT, 2)),
-        (CREAT, OPENAT2, TRUNCATE),
+        (CREAT, OPENAT2, TRUNCATE, RENAME, RENAMEAT, RENAMEAT2, LINK, LINKAT),
         {"ptrace": PTRACE, "process_vm_writev": PROCESS_VM_WRITEV, "ioctl": _IOCTL}
         | {"userfaultfd": _USERFAULTFD},
     )
     of_32 = _calls(
         (11, 358),
         ((295, 2), (5, 1), (342, 2)),
-        (8, OPENAT2, 92, 193),  # 193: truncate64
+        (8, OPENAT2, 92, 193, 38, 302, 353, 9, 303),  # 193: truncate64; then the names
         {"ptrace": 26, "process_vm_writev": 348, "ioctl": 54, "userfaultfd": 374},
     )
     number: _Rule = [(_LOAD, 0, 0, 0)]

@@ -39,6 +39,23 @@ class Leave(Record):
     session: str
 
 
+class Named(Record):
+    """A file."""
+
+    path: str
+    device: int
+    inode: int
+
+
+class Wrote(Record):
+    """To the daemon: a process has a file open for writing, or is about to."""
+
+    session: str
+    membership: str
+    file: Named
+    adds: bool  # what was in it before may stay
+
+
 class Question(Record):
     """To the daemon: may this call go on?"""
 
@@ -56,6 +73,7 @@ class Question(Record):
     environment: tuple[str, ...] = ()  # what differs from the main program's first
     cut: bool = False  # arguments or environment are too long to be told whole
     target: str = ""  # of a call that reaches into another process: its control group
+    files: tuple[Named, ...] = ()  # that arguments name: what a program is to read as code
 
 
 class Gone(Record):
@@ -78,7 +96,7 @@ class Answer(Record):
 
 
 _KINDS: dict[str, type[Record]] = {
-    each.__name__: each for each in (Serve, Look, Leave, Question, Gone, Answer)
+    each.__name__: each for each in (Serve, Look, Leave, Question, Wrote, Gone, Answer)
 }
 
 

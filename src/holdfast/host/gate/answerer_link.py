@@ -20,7 +20,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from holdfast.adapters.seccomp import gate_messages
-from holdfast.adapters.seccomp.gate_messages import Gone, Question, Serve
+from holdfast.adapters.seccomp.gate_messages import Gone, Question, Serve, Wrote
 from holdfast.model.record import Record
 
 log = logging.getLogger(__name__)
@@ -40,6 +40,8 @@ class Asker(Protocol):
         ...
 
     def asked(self, question: Question) -> None: ...
+
+    def wrote(self, wrote: Wrote) -> None: ...
 
     def gone(self, id: int) -> None: ...
 
@@ -183,6 +185,8 @@ class AnswererLink:
             return
         if isinstance(message, Question):
             asker.asked(message)
+        elif isinstance(message, Wrote):
+            asker.wrote(message)
         elif isinstance(message, Gone):
             asker.gone(message.id)
 

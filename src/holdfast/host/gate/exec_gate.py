@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Protocol
 
-from holdfast.adapters.seccomp.gate_messages import Answer, Look, Question, Serve
+from holdfast.adapters.seccomp.gate_messages import Answer, Look, Named, Question, Serve, Wrote
 from holdfast.adapters.seccomp.gate_page import GatePage, Judged
 from holdfast.host.gate.answerer_link import Asker
 from holdfast.host.session.parcel import SessionSpec
@@ -63,6 +63,11 @@ class Behind(Protocol):
 
     def of_file(self, device: int, inode: int, path: str) -> tuple[Contributor, ...]:
         """Who wrote it, as far as that is known."""
+        ...
+
+    def wrote(self, membership: str, device: int, inode: int, path: str, *, adds: bool) -> None:
+        """A process of this control group has the file open for writing. `adds`: what was in it
+        before may stay."""
         ...
 
     def everybody(self) -> tuple[Contributor, ...]:
@@ -205,6 +210,10 @@ class ExecGate:
             self._record(effect, verdict)
         self._answer(question, allow=allow, whole_group=self._of_group(question, group, allow))
 
+    def wrote(self, wrote: Wrote) -> None:
+        file = wrote.file
+        self._behind.wrote(wrote.membership, file.device, file.inode, file.path, adds=wrote.adds)
+
     def gone(self, id: int) -> None:
         """It was interrupted, or its process was ended, while it waited."""
         if self._held.pop(id, None) is not None and self._approvals is not None:
@@ -262,9 +271,11 @@ class ExecGate:
 
     def _effect(self, question: Question, group: tuple[Contributor, ...]) -> ProposedEffect:
         spec = self._spec
-        files: tuple[Contributor, ...] = ()
+        files: list[Contributor] = []
         if question.kind is EffectKind.EXEC and question.inode:
-            files = self._behind.of_file(question.device, question.inode, question.path)
+            program = Named(question.path, question.device, question.inode)
+            for file in (program, *question.files):
+                files += self._behind.of_file(file.device, file.inode, file.path)
         return ProposedEffect(
             session=spec.id,
             name=spec.name,
@@ -273,7 +284,7 @@ class ExecGate:
             epoch=self._epoch(),
             kind=question.kind,
             actor=group[0].actor if group else ActorId(spec.created_by),
-            contributors=(*group, *files),
+            contributors=(*group, *dict.fromkeys(files)),
             argv=question.argv,
             path=question.path,
             cwd=question.cwd,
