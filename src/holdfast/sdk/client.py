@@ -100,6 +100,7 @@ class Host:
         rehomeable: bool = False,
         with_keys: bool = False,
         gate: bool = True,
+        workspace: str = "",
     ) -> SessionInfo:
         """Start a session. Not repeated when the connection is lost: it might start two."""
         request = m.Run(
@@ -117,6 +118,7 @@ class Host:
             rehomeable,
             with_keys,
             gate,
+            workspace,
         )
         return self.ask(request, m.Shown, once=True).info
 

@@ -6,9 +6,10 @@ elsewhere; here is only what could be.
 
 What waits for an answer: executing a program; opening a file for writing, truncating one by name,
 giving one another name; attaching to another process and writing into its memory. What fails:
-io_uring, which would open files past the filter; userfaultfd, with which a program holds up whoever reads its memory; typing
-into the terminal by TIOCSTI, which is input of no actor; and reaching by ptrace or
-process_vm_writev into the session's init and main program (inside always numbers 1 and 2).
+io_uring, which would open files past the filter; userfaultfd, with which a program holds up
+whoever reads its memory; typing into the terminal by TIOCSTI, which is input of no actor; and
+reaching by ptrace or process_vm_writev into the session's init and main program (inside always
+numbers 1 and 2).
 
 32-bit programs run: what waits here waits there. The x32 interface, which no distribution uses, is
 not there. Deliberately left alone: what only reads (ptrace of one's own children, perf,

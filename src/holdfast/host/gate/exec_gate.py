@@ -288,7 +288,7 @@ class ExecGate:
             argv=question.argv,
             path=question.path,
             cwd=question.cwd,
-            workspace=spec.cwd,
+            workspace=spec.workspace or spec.cwd,
             environment=question.environment,
             turn_holder=self._turn_holder(),
         )

@@ -178,7 +178,7 @@ class LiveSession:
             self.fds.gate_page,
             self.keeper,
             daemon.answerers,
-            daemon.policy,
+            daemon.policies,
             GroupContributors(spec.place.cgroup, spec.created_by, daemon.actors.get),
             check_rights=self._check_contributors,
             epoch=lambda: self.spec.epoch,
@@ -449,6 +449,13 @@ class LiveSession:
             self.journal.record(effect.actor, entry)
         else:
             self.journal.record_best_effort(effect.actor, entry)
+
+    def record_policy(self, actor: str, body: entries.Body) -> None:
+        """A policy of the gate applies here from now on, or no longer. Raises StorageFailed."""
+        self.journal.record(actor, body)
+
+    def policies_changed(self) -> None:
+        self.exec_gate.changed()
 
     def scopes(self) -> set[Scope]:
         labels = (Scope.label(name) for name in self.spec.labels)

@@ -70,6 +70,7 @@ class Hold:
         predecessor: str = "",
         with_keys: bool = False,
         gate: bool = True,
+        workspace: str = "",
         extra_env: Mapping[str, str] | None = None,
         exist_ok: bool = False,
     ) -> Session:
@@ -98,6 +99,7 @@ class Hold:
             rehomeable,
             with_keys,
             gate,
+            workspace,
         )
         try:
             return Session(self._link, (await self._link.ask(request, m.Shown, once=True)).info)

@@ -83,6 +83,9 @@ class Run(Request, tag="run"):
     # do not reach what its programs execute and write. False: io_uring, typing into the terminal
     # by TIOCSTI and debugging the session's own shell work inside
     gate: bool = True
+    # absolute path: the directory that policies of the gate call the session's workspace; empty is
+    # its working directory
+    workspace: str = ""
 
 
 class ListSessions(Request, tag="list"):
