@@ -15,7 +15,7 @@ import pytest
 
 from holdfast.adapters.halt import cgroup, freeze
 from holdfast.adapters.seccomp import filter as seccomp
-from holdfast.model.gate import ALLOWED, EffectKind, Outcome, ProposedEffect, Verdict
+from holdfast.model.gate import ALLOWED, EffectKind, Outcome, Part, ProposedEffect, Verdict
 from holdfast.model.state import Level
 from process import gated
 from process.gated import ANN, BOB, Gated, RulePolicy, refusing
@@ -436,3 +436,76 @@ def test_a_thousand_judged_execs_leave_nothing_behind(sessions: Sessions) -> Non
 
 def descriptors(pid: int | None) -> int:
     return len(os.listdir(f"/proc/{pid}/fd"))
+
+
+# -- who wrote a file -------------------------------------------------------------------------
+
+
+def test_who_wrote_a_program_or_what_it_is_told_to_read_is_behind_it(
+    sessions: Sessions, tmp_path: Path
+) -> None:
+    work = tmp_path / "work"
+    work.mkdir()
+    (work / "old").write_text("#!/bin/sh\nexit 0\n")
+    (work / "old").chmod(0o755)
+
+    async def scene(gate: Gated) -> None:
+        gate.policy.kinds = (EffectKind.EXEC, EffectKind.WRITE_OPEN)
+        gate.set_rule(refusing("date"))
+        await gate.ask(f"cd {work}")
+        await gate.ask("printf '#!/bin/sh\\n' > made; chmod 755 made; cp made copied")
+        await gate.ask("printf '#!/bin/sh\\n' > first; chmod 755 first; mv first renamed")
+        await gate.ask("sed -i s/0/1/ old; echo pass > told.py")
+        gate.writes(BOB)
+        await gate.ask("printf '#!/bin/sh\\n' > own; chmod 755 own")
+        for line, wrote in (
+            ("./made", True),
+            ("./copied", True),
+            ("./renamed", True),
+            ("./old", True),
+            ("sh made", True),
+            ("python3 told.py", True),
+            ("./own", False),
+            ("sh own", False),
+            ("/bin/true", False),
+        ):
+            gate.policy.seen.clear()
+            await gate.ask(line)
+            behind = {
+                each.name
+                for effect in gate.policy.seen
+                for each in effect.contributors
+                if each.part is Part.FILE
+            }
+            assert ("ann" in behind) is wrote, (line, gate.policy.seen)
+            assert gate.policy.seen[0].actor == BOB
+
+    play(shell(sessions), scene)
+
+
+def test_what_a_revoked_actor_wrote_is_not_run_by_others(
+    sessions: Sessions, tmp_path: Path
+) -> None:
+    async def scene(gate: Gated) -> None:
+        gate.policy.kinds = (EffectKind.EXEC, EffectKind.WRITE_OPEN)
+        gate.set_rule(refusing("date"))
+        await gate.ask(f"cd {tmp_path}; printf '#!/bin/sh\\necho sprung' > trap; chmod 755 trap")
+        gate.writes(BOB)
+        assert "sprung" in await gate.ask("./trap; sh trap")
+        gate.revoke(ANN)
+        assert "sprung" not in await gate.ask("./trap; sh trap")
+        assert gate.recorded[-1][1].reason == "ann may not write here"
+
+    play(shell(sessions), scene)
+
+
+def test_who_only_tries_to_write_a_file_is_not_behind_it(sessions: Sessions) -> None:
+    async def scene(gate: Gated) -> None:
+        gate.policy.kinds = (EffectKind.EXEC, EffectKind.WRITE_OPEN)
+        gate.set_rule(refusing("date"))
+        assert "denied" in await gate.ask("(echo x > /bin/true)")
+        gate.writes(BOB)
+        await gate.ask("/bin/true")
+        assert [each.name for each in gate.policy.seen[-1].contributors] == ["bob"]
+
+    play(shell(sessions, NOBODY), scene)

@@ -32,6 +32,7 @@ from holdfast.model.gate import (
 )
 from holdfast.model.ids import ActorId
 from holdfast.model.record import Record
+from holdfast.model.state import Level
 from holdfast.ports.gate_policy import GatePolicy
 
 _OF_KIND = {EffectKind.EXEC: Judged.EXEC, EffectKind.WRITE_OPEN: Judged.WRITE_OPEN}
@@ -121,8 +122,13 @@ class ExecGate:
         self._held: dict[int, Question] = {}
 
     @property
-    def is_there(self) -> bool:
-        return self._page is not None
+    def missing(self) -> str:
+        """Why there is none; "" if there is."""
+        if self._listener >= 0:
+            return ""
+        if not self._spec.level.reaches(Level.CONTAINED):
+            return f"level {self._spec.level} has no exec gate"
+        return "it was started without the exec gate's system call filter"
 
     @property
     def judged(self) -> Judged:

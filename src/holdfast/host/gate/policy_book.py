@@ -34,6 +34,7 @@ log = logging.getLogger(__name__)
 
 HOST_SCOPE = "host"
 FLOOR = "floor"  # how verdicts name the floor
+UNGATED_NAMED = 64  # sessions without an exec gate, in one answer
 POLICIES_MAX = 500  # in force at once, of all scopes: each is in memory, and in one file
 
 
@@ -41,6 +42,11 @@ class GatedSession(Protocol):
     """A live session, as far as policies apply to it."""
 
     spec: SessionSpec
+
+    @property
+    def ungated(self) -> str:
+        """Why what its programs do is not judged; "" if it is."""
+        ...
 
     def record_policy(self, actor: str, body: Body) -> None:
         """In its journal, at once. Raises StorageFailed."""
@@ -126,6 +132,16 @@ class PolicyBook:
             return True
         live = self._live.get(SessionId(session))
         return live is None or live.spec.uid == kept.uid
+
+    def ungated(self, scope: str) -> tuple[str, ...]:
+        """The live sessions of a scope where what programs do cannot be judged, by name."""
+        kept = [kept for kept, _ in self._policies.values() if kept.scope == scope]
+        return tuple(
+            live.spec.name
+            for live in self._live.values()
+            if live.ungated
+            and any(self._applies(each, live.spec.id, live.spec.labels) for each in kept)
+        )[:UNGATED_NAMED]
 
     # -- changes --------------------------------------------------------------------------------
 

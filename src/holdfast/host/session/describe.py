@@ -40,6 +40,7 @@ def info(
     keeper_pid: int,
     clients: Mapping[OperatorId | None, str],
     unrecorded: str,
+    ungated: str,
     name: Callable[[str | None], str],
 ) -> SessionInfo:
     """Everything, as of now. `clients`: the programs by which operators are attached."""
@@ -77,6 +78,7 @@ def info(
         present=() if ended else _present(seats, clients, name),
         unrecorded=unrecorded,
         keeper_pid=0 if ended else keeper_pid,
+        ungated="" if ended else ungated,
     )
 
 

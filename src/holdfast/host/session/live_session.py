@@ -454,6 +454,11 @@ class LiveSession:
         """A policy of the gate applies here from now on, or no longer. Raises StorageFailed."""
         self.journal.record(actor, body)
 
+    @property
+    def ungated(self) -> str:
+        """Why policies judge only lines here; "" if they judge what programs do too."""
+        return self.exec_gate.missing
+
     def policies_changed(self) -> None:
         self.exec_gate.changed()
 
@@ -624,6 +629,7 @@ class LiveSession:
             keeper_pid=self.keeper.pid,
             clients={operator.id: operator.client for operator in self.presence.attached()},
             unrecorded=self.journal.unrecorded(),
+            ungated=self.ungated,
             name=self._daemon.actors.name,
         )
 
