@@ -38,12 +38,14 @@ def sessions() -> Iterator[Sessions]:
         yield running
 
 
-def play(running: Running, scene: Scene) -> None:
+def play(running: Running, scene: Scene, *, policy_in_force: bool = True) -> None:
     """One scene, with the gate of a daemon around it."""
     run = gated.run_directory()
 
     async def whole() -> None:
-        gate = Gated(running, RulePolicy(), run)
+        policy = RulePolicy()
+        policy.on = policy_in_force
+        gate = Gated(running, policy, run)
         try:
             gate.writes(ANN)
             await scene(gate)
@@ -85,15 +87,20 @@ def inside(directory: str) -> Callable[[ProposedEffect], Verdict]:
 # -- when it is judged ----------------------------------------------------------------------------
 
 
-def test_without_a_rule_about_it_nothing_is_asked_and_no_answerer_is_started(
+def test_without_a_policy_no_answerer_is_started_and_without_a_rule_none_is_asked(
     sessions: Sessions,
 ) -> None:
     async def scene(gate: Gated) -> None:
         gate.writes(BOB)
-        assert await gate.ask("/bin/echo one; echo two > /dev/null; date > /dev/null") == "one"
-        assert gate.link.pid is None and gate.policy.seen == []
+        line = "/bin/echo one; echo two > /tmp/hf-two; rm /tmp/hf-two"
+        assert await gate.ask(line) == "one"
+        assert gate.link.pid is None
+        gate.policy.on = True
+        gate.gate.changed()
+        assert await gate.ask(line) == "one"
+        assert gate.link.pid is not None and gate.policy.seen == []
 
-    play(shell(sessions), scene)
+    play(shell(sessions), scene, policy_in_force=False)
 
 
 def test_a_refused_program_is_not_run_and_who_is_behind_it_is_recorded(sessions: Sessions) -> None:

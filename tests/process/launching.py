@@ -87,6 +87,8 @@ class Running:
         """Wait for the end, and for what its keeper says of it."""
         if self.ended is None:
             news = protocol.receive(self.keeper)
+            while news is not None and news.kind == "G":  # nobody waited for that
+                news = protocol.receive(self.keeper)
             assert news is not None and news.kind == "E" and news.status is not None
             self.ended = Ending(code=news.status.get("code"), signal=news.status.get("signal"))
         return self.ended

@@ -1,11 +1,11 @@
 """The exec gate of one session: what its processes execute and open for writing is judged before
 it happens.
 
-While nothing can be refused, the session's keeper lets everything pass, and nothing is asked:
-because no policy is in force; or none has anything to say of such effects and everybody who ever
-had a part in the session may write in it. Otherwise the answerer asks what it does not know yet.
-An answer counts until policies or rights change: then the page has another word, and everything is
-asked again.
+While no policy is in force the session's keeper lets everything pass. With one, an answerer of its
+own takes the calls: it says who writes which file, and lets everything pass by itself as long as no
+policy has anything to say of such effects and everybody who ever had a part in the session may
+write in it. Else it asks what it does not know yet. An answer counts until policies or rights
+change: then the page has another word, and everything is asked again.
 
 Deliberately absent: what a policy says, who is behind a process, how approvals are counted. Each is
 asked by a small Protocol or callable.
@@ -136,9 +136,10 @@ class ExecGate:
 
     def start(self) -> None:
         """Of a session that begins, or that was carried on."""
+        carried_on = self._page is not None and self._page.word != 0
         self.changed()
-        if self._page is not None and self._page.word:
-            self._keeper.leave_gate()
+        if carried_on:
+            self._keeper.leave_gate()  # or it has, and says so again
 
     def changed(self) -> None:
         """Policies or rights are others, or somebody new has a part in the session: from here on
@@ -178,11 +179,12 @@ class ExecGate:
         spec, kinds = self._spec, Judged.NOTHING
         if not self._policy.in_force(spec.id, spec.labels):
             return kinds
+        kinds |= Judged.WRITE_OPEN  # who wrote which file is known from then on
         for kind, bit in _OF_KIND.items():
             if self._policy.concerns(spec.id, spec.labels, kind):
                 kinds |= bit
         if not self._everybody_may():
-            kinds |= Judged.EXEC | Judged.WRITE_OPEN
+            kinds |= Judged.EXEC
         return kinds
 
     def _everybody_may(self) -> bool:
