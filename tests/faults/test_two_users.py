@@ -20,7 +20,16 @@ from faults.hosting import FaultHost, process_key
 from holdfast.model.size import Size
 from holdfast.model.state import Level
 from holdfast.wire.frames import encode
-from holdfast.wire.messages import BY_TAG, access, admission, forward, journal, relays, turn
+from holdfast.wire.messages import (
+    BY_TAG,
+    access,
+    admission,
+    forward,
+    gate_actions,
+    journal,
+    relays,
+    turn,
+)
 from holdfast.wire.messages import session as m
 from holdfast.wire.messages.shared_output import Share
 
@@ -137,12 +146,17 @@ def every_request(session: str, actor: str, invite: str) -> list[m.Request]:
         m.Watch(1, session),
         m.Watch(1),
         m.End(1, session),
+        m.Rename(1, session, "theirs"),
+        m.DetachTerminals(1, session),
         m.Acknowledge(1, session),
         m.Acknowledge(1),
         m.Input(1, session, 1, b"x"),
         m.Submit(1, session, 1, "x"),
         m.Keys(1, session, 1, ("C-c",)),
         m.Exec(1, session, 1, "id"),
+        gate_actions.Act(1, session, 1, '{"intent": "x", "command": "id"}'),
+        gate_actions.GetTrace(1, session, "1"),
+        gate_actions.GetScore(1, actor),
         m.Resize(1, session, Size(10, 10)),
         m.Signal(1, session, 9),
         forward.Forward(1, session, 1, 80),
@@ -209,6 +223,7 @@ ANSWERS = {
     "list_actors": ["actors"],
     "show_actor": ["no_such_actor"],
     "revoke_actor": ["no_such_actor"],
+    "score": ["no_such_actor"],
     "grant": ["no_such_session", "no_such_actor", "envelopes"],  # the last to itself
     "revoke": ["no_such_actor", "no_such_session"],
     "list_envelopes": ["envelopes", "no_such_session"],

@@ -25,8 +25,8 @@ class Requirement(NamedTuple):
 GATE = "the gate and provenance"
 MOVE = "checkpoint, migration and fork"
 GROUPS = "groups of sessions"
-REAPING = "reaping of idle sessions"
 AUTONOMY = "structured actions of agents"
+REAPING = "reaping of idle sessions"
 
 
 def _in(directory_and_file: str, *names: str) -> tuple[str, ...]:
@@ -40,6 +40,10 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "Nobody owns a session: it ends by its own end or by a permitted `end`, never because a "
         "client, its creator, a login or the daemon went away.",
         tests=(
+            *_in(
+                "privileged/test_from_inside",
+                "test_a_host_is_not_started_from_inside_its_own_session",
+            ),
             *_in(
                 "faults/test_creator_gone",
                 "test_killing_the_creators_terminal_shell_and_login_changes_nothing",
@@ -219,6 +223,10 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "Any number of operators attach, leave and come back; the execution is not restarted or "
         "disturbed, and its pids stay.",
         tests=(
+            *_in(
+                "process/test_switching",
+                "test_a_session_is_renamed_under_those_who_are_attached_and_stays_so",
+            ),
             *_in(
                 "faults/test_creator_gone",
                 "test_killing_the_creators_terminal_shell_and_login_changes_nothing",
@@ -569,6 +577,11 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "A2",
         "What an actor may do is judged on the host at the moment of the input, per actor.",
         tests=(
+            *_in(
+                "process/test_switching",
+                "test_terminals_of_another_actor_are_detached_only_with_the_right_to_seize",
+                "test_renaming_needs_the_right_to_end_the_session",
+            ),
             *_in(
                 "privileged/test_from_inside",
                 "test_a_connection_ends_when_an_actor_behind_it_loses_rights",
@@ -1134,6 +1147,15 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "A connection from inside a session has at most the authority of the actors behind it.",
         tests=(
             *_in(
+                "unit/test_inside_rules",
+                "test_what_is_typed_from_inside_counts_against_the_rates_of_the_others_behind",
+            ),
+            *_in(
+                "privileged/test_from_inside",
+                "test_keys_that_are_made_while_a_session_runs_are_hidden_from_it",
+                "test_a_host_is_not_started_from_inside_its_own_session",
+            ),
+            *_in(
                 "privileged/test_from_inside",
                 "test_an_agent_cannot_give_itself_rights_by_a_command_in_its_session",
                 "test_a_double_fork_in_a_session_of_its_own_leads_nowhere",
@@ -1272,6 +1294,12 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "it may not be, and never applied twice. What was in flight in a lost session is named "
         "until that is acknowledged.",
         tests=(
+            *_in(
+                "faults/test_swarm",
+                "test_a_swarm_of_agents_loses_repeats_and_misreports_no_command",
+                "test_the_judge_finds_nothing_wrong_with_a_careful_build",
+                "test_the_judge_catches_a_careless_build",
+            ),
             *_in(
                 "faults/test_endings",
                 "test_a_command_that_ends_its_session_while_the_daemon_dies_is_not_called_refused",
@@ -2185,6 +2213,10 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "Clients: command line, web, Python, MCP, chat, ssh and HTTP.",
         tests=(
             *_in(
+                "faults/test_swarm",
+                "test_a_swarm_of_agents_loses_repeats_and_misreports_no_command",
+            ),
+            *_in(
                 "process/test_forward",
                 "test_a_program_forwards_a_port_while_a_block_runs_and_acts_as_its_own_actor",
             ),
@@ -2242,16 +2274,67 @@ REQUIREMENTS: tuple[Requirement, ...] = (
     ),
     # -- G. Safe autonomy ---------------------------------------------------------------------
     Requirement(
-        "G1", "An agent may submit a structured action, validated before it runs.", open=AUTONOMY
+        "G1",
+        "An agent may submit a structured action, validated before it runs.",
+        tests=(
+            *_in(
+                "unit/test_action_form",
+                "test_a_malformed_form_is_refused_with_its_field_and_what_to_do",
+            ),
+            *_in(
+                "process/test_actions_cli",
+                "test_an_action_that_does_what_it_declares_has_the_full_score",
+                "test_a_malformed_action_is_refused_before_anything_runs",
+            ),
+            *_in(
+                "e2e/test_mcp",
+                "test_a_command_with_what_is_expected_of_it_is_measured",
+            ),
+        ),
+        files=("model/action.py", "host/gate/action_requests.py"),
     ),
-    Requirement("G2", "Each action leaves a full trace.", open=AUTONOMY),
     Requirement(
-        "G3", "Each action is scored on validity, success and unintended effects.", open=AUTONOMY
+        "G2",
+        "Each action leaves a full trace.",
+        tests=_in(
+            "process/test_actions_cli",
+            "test_a_trace_is_found_by_id_key_and_number_also_when_the_session_has_ended",
+            "test_a_daemon_killed_in_the_middle_leaves_a_true_trace_and_the_action_runs_once",
+        ),
+        files=("host/gate/action_trace.py", "host/gate/action_runs.py"),
+    ),
+    Requirement(
+        "G3",
+        "Each action is scored on validity, success and unintended effects.",
+        tests=(
+            *_in("unit/test_action_effects", "test_everything_undeclared_is_unexpected"),
+            *_in("unit/test_action_score", "test_the_formula"),
+            *_in(
+                "process/test_actions_cli",
+                "test_an_action_that_does_what_it_declares_has_the_full_score",
+            ),
+            *_in(
+                "e2e/test_mcp",
+                "test_a_command_with_what_is_expected_of_it_is_measured",
+            ),
+        ),
+        files=(
+            "core/gate/action_effects.py",
+            "core/gate/action_score.py",
+            "adapters/file_tree.py",
+            "host/gate/session_look.py",
+        ),
     ),
     Requirement(
         "G4",
         "Errors are for machines too, and say how to recover.",
         tests=(
+            *_in(
+                "faults/test_swarm",
+                "test_a_swarm_of_agents_loses_repeats_and_misreports_no_command",
+                "test_the_judge_finds_nothing_wrong_with_a_careful_build",
+                "test_the_judge_catches_a_careless_build",
+            ),
             *_in(
                 "process/test_sdk_commands",
                 "test_a_command_is_found_again_by_its_key_alone",
@@ -2276,11 +2359,32 @@ REQUIREMENTS: tuple[Requirement, ...] = (
                 "test_the_same_key_again_runs_nothing_and_gives_the_same_result",
                 "test_the_same_key_joins_a_command_that_still_runs",
             ),
+            *_in(
+                "process/test_actions_cli",
+                "test_a_malformed_action_is_refused_before_anything_runs",
+                "test_the_same_key_runs_once_and_gives_the_same_trace",
+                "test_a_held_turn_is_tried_again_as_often_as_was_said_and_the_trace_says_so",
+                "test_a_daemon_killed_in_the_middle_leaves_a_true_trace_and_the_action_runs_once",
+            ),
+            *_in(
+                "unit/test_action_retry",
+                "test_only_what_will_be_over_is_tried_again",
+            ),
         ),
-        open=f"{AUTONOMY}; keys that make a repeat harmless are here",
         files=("model/errors.py", "host/session/exec_runs.py", "sdk/aio/command_run.py"),
     ),
-    Requirement("G5", "Policy can use an actor's measured score.", open=AUTONOMY),
+    Requirement(
+        "G5",
+        "Policy can use an actor's measured score.",
+        tests=(
+            *_in("unit/test_action_score", "test_a_record_that_breaks_shows_at_once"),
+            *_in(
+                "process/test_actions_cli",
+                "test_scores_are_kept_per_actor_and_survive_the_daemon",
+            ),
+        ),
+        files=("host/gate/score_book.py", "ports/actor_scores.py"),
+    ),
 )
 
 BY_ID = {requirement.id: requirement for requirement in REQUIREMENTS}

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from holdfast.core.attachments import Seat
 from holdfast.core.turn.events import TurnEvent
+from holdfast.model.action import DeclaredAction
 from holdfast.model.ids import OperatorId
 from holdfast.model.record import Record
 from holdfast.model.size import Size
@@ -47,6 +48,7 @@ class InputOffered(SessionEvent):
     data: bytes
     form: str = "keys"  # how it was given: keys, paste, submit, exec, answer
     intent: str = ""  # what its actor says it is for
+    action: DeclaredAction | None = None  # of which it is the command line
 
 
 class RoomMade(SessionEvent):
@@ -152,6 +154,20 @@ class LeaseHeld(SessionEvent):
 
 class AuthorityChanged(SessionEvent):
     """Envelopes or actors changed: whoever lost a right that it is using loses its use too."""
+
+
+class RenameAsked(SessionEvent):
+    """Another name, which is kept free for it."""
+
+    name: str
+
+
+class DetachAsked(SessionEvent):
+    """The terminals shall be detached; `others`: all but that of `operator`, or if it has none the
+    one that was used last."""
+
+    operator: OperatorId
+    others: bool = False
 
 
 class EndAsked(SessionEvent):

@@ -43,5 +43,5 @@ class Facts(Record):
 class Score(Record):
     """How an actor has done so far in structured actions."""
 
-    percent: int = 0  # of its actions that did what they declared, and nothing else
-    actions: int = 0  # how many that is counted from; 0: nothing is known of it
+    percent: int = 0  # mean score of its last `SCORE_RECENT` actions: a record that breaks shows
+    actions: int = 0  # that were scored in the last 30 days; 0: nothing is known of it

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     Name = Callable[[str], str]
 
+_ACTION_CHARS = 300  # of the form of an action
 _FORMS = {"paste": "pasted", "submit": "submitted", "exec": "ran by exec", "answer": "answered"}
 
 
@@ -102,6 +103,20 @@ def _intended(body: e.Intended, _: Name) -> str:
     return f"says what comes next is for: {sanitize(body.text)}"
 
 
+def _action(body: e.ActionEntry, _: Name) -> str:
+    after = f", after {counted(len(body.retried), 'refusal')}" if body.retried else ""
+    return f"action {body.action}{after}: {sanitize(body.declared, _ACTION_CHARS)}"
+
+
+def _action_measured(body: e.ActionMeasured, _: Name) -> str:
+    score = "no score" if body.score.score is None else f"score {body.score.score:.2f}"
+    many = body.score.side_effects
+    effects = "" if many is None else f", {counted(many, 'undeclared effect')}"
+    missing = "".join(f"; missing: {each.kind} {sanitize(each.what)}" for each in body.missing)
+    why = f"; {sanitize(body.message)}" if body.message else ""
+    return f"action {body.action} was measured: {score}{effects}{missing}{why}"
+
+
 def _forwarded(body: e.ForwardedEntry, name: Name) -> str:
     many = "a connection" if body.count == 1 else f"{body.count} more connections"
     return f"opened {many} to port {body.port} ({sanitize(body.process)})"
@@ -175,10 +190,16 @@ _WORDS: dict[type[e.Body], Callable[[Any, Name], str]] = {
     e.Voided: lambda body, name: f"inputs {body.seq} to {body.last_seq} never arrived",
     e.RefusedEntry: _refused,
     e.Unrecorded: _unrecorded,
+    e.DetachedByEntry: lambda body, name: f"detached the terminal {body.operator[:8]}",
+    e.Renamed: lambda body, name: (
+        f"renamed it from {sanitize(body.before)} to {sanitize(body.name)}"
+    ),
     e.Resized: lambda body, name: f"resized the terminal to {body.cols}x{body.rows}",
     e.Signalled: lambda body, name: f"sent signal {signal_name(body.signal)}",
     e.ForwardedEntry: _forwarded,
     e.Intended: _intended,
+    e.ActionEntry: _action,
+    e.ActionMeasured: _action_measured,
     e.CommandBegan: _command_began,
     e.CommandEnded: lambda body, name: f"command {body.number} ended: status {body.status}",
     e.TurnAsked: lambda body, name: "asked for the turn",

@@ -28,8 +28,10 @@ from holdfast.core.session import SessionMachine
 from holdfast.core.session_state import carried_on
 from holdfast.core.turn.machine import TurnMachine
 from holdfast.host.clock import now
+from holdfast.host.gate.action_runs import ActionRuns
 from holdfast.host.gate.exec_gate import ExecGate
 from holdfast.host.gate.group_contributors import GroupContributors
+from holdfast.host.gate.session_look import SessionLook
 from holdfast.host.levels import bell_path
 from holdfast.host.lost_sessions import what_was_in_flight
 from holdfast.host.session import describe, signals
@@ -213,6 +215,25 @@ class LiveSession:
             runs=lambda by: self.handle(ev.CommandRuns(HOST_ACTOR, now(), by)),
             name=name,
         )
+        self.actions = ActionRuns(
+            directory,
+            SessionLook(
+                spec.place,
+                spec.level,
+                spec.workspace or spec.cwd,
+                graph=self.graph,
+                master=lambda: self.fds.master,
+                shell_state=self._shell_state,
+                cwd=partial(describe.cwd, spec),
+                skip=(daemon.home.state, daemon.home.run),
+            ),
+            self.commands,
+            self.journal,
+            daemon.scores,
+            spawn=self.spawn,
+            save=self.save_parcel,
+            is_over=lambda: self._closed or self.ending is not None,
+        )
         self.custody = InputCustody(
             master,
             ring,
@@ -280,6 +301,7 @@ class LiveSession:
         begin to flow; then what time, a halt or the lease ask for."""
         self.commands.start()
         self.exec_gate.start()
+        self.actions.carry_on()
         self.keeper.output(self._output_mode())
         if not self.is_fenced:
             self.output.read(True)
@@ -345,8 +367,13 @@ class LiveSession:
             case do.CheckFollowers():
                 if self.commands.exec is not None:
                     self.commands.exec.wake()
-            case do.DismissOperator(operator=who, channel=channel):
-                self._daemon.operators.dismiss(self, who, channel)
+            case do.DismissOperator(operator=who, channel=channel, detached=detached):
+                why = {"code": "detached", "by": self._daemon.actors.name(actor)}
+                if detached:
+                    self.journal.record_best_effort(actor, entries.DetachedByEntry(who))
+                self._daemon.operators.dismiss(self, who, channel, **(why if detached else {}))
+            case do.ChangeName(name=name):
+                self._rename(actor, name)
             case do.CutForward():
                 self._daemon.forwarding.cut(self, effect)
             case do.EndTree():
@@ -367,6 +394,25 @@ class LiveSession:
             return None
         path = state_path(bell_path(self._daemon.home, self.spec.process_tag))
         return read_state(path, self.spec.nonce, self.spec.uid)
+
+    def _rename(self, actor: str, name: str) -> None:
+        before = self.spec
+        self.journal.record(actor, entries.Renamed(before.name, name))
+        self.spec = before.replace(name=name)
+        self.core.turn.session = name
+        self.commands.renamed(self.spec)
+        self._daemon.registry.renamed(self, before.name)
+        self._save_spec()
+        state = self.state_event(self.watching.current_state())
+        for operator in self.presence.recipients():
+            operator.event(state)
+
+    def _save_spec(self) -> None:
+        """What is known of it should it be lost; alive it is what the keeper holds."""
+        try:
+            self._daemon.store.save_spec(Stored(self.info(), self.spec.uid, boot_id()))
+        except StorageFailed as error:
+            log.error("what is known of %s: %s", self.spec.id, error)
 
     # -- its lease ----------------------------------------------------------------------------
 
@@ -405,10 +451,7 @@ class LiveSession:
         self.incarnation, self.fanout = Incarnation(self.spec.id, epoch), None
         self.journal.happened(*self.leasing.held_again(before), forced=True)
         self.save_parcel()
-        try:
-            self._daemon.store.save_spec(Stored(self.info(), self.spec.uid, boot_id()))
-        except StorageFailed as error:
-            log.error("epoch %d of %s: %s", epoch, self.spec.id, error)
+        self._save_spec()
         self.halts.reconcile()
         self.keeper.output(KEEP_OUTPUT)
         self.output.read(True)
