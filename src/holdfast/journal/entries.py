@@ -7,6 +7,7 @@ Not here: encoding (encoding.py), when to record (host), links (chain.py).
 from __future__ import annotations
 
 from holdfast.model.discontinuity import DiscontinuityCause
+from holdfast.model.gate import Contributor
 from holdfast.model.measured import ActionScore, Deviation, Effects
 from holdfast.model.record import Record
 
@@ -260,19 +261,6 @@ class CommandEnded(Body, tag="command_ended"):
     offset: int  # where its output ends
 
 
-class Judged(Body, tag="judged"):
-    """The gate judged an effect before it happened: what it refused, held, or let happen because
-    it was approved."""
-
-    kind: str  # line, exec, write-open ...
-    text: str  # the line, the command, or the path; of a long one its beginning
-    outcome: str  # allow, refuse, hold
-    reason: str
-    policy: str  # whose rule it is
-    contributors: tuple[str, ...]  # actors behind it, the one who sets it off first
-    approved_by: tuple[str, ...] = ()
-
-
 # -- authority --------------------------------------------------------------------------------
 
 
@@ -290,6 +278,19 @@ class PolicySet(Body, tag="policy_set"):
     """The turn policy from now on."""
 
     policy: str
+
+
+class JudgedEntry(Body, tag="judged"):
+    """A policy judged what the actor is about to do. One that is allowed has its effect next."""
+
+    kind: str  # of the effect: `line`, `input`, `signal`, ...
+    text: str  # exactly what the shell was about to take; empty when it is not known, or secret
+    outcome: str  # `allow`, `refuse` or `hold`
+    reason: str  # the policy's own words
+    policy: str  # where the rule is
+    contributors: tuple[Contributor, ...] = ()  # who had a part in it, the actor first
+    text_known: bool = True
+    approved_by: tuple[str, ...] = ()  # actors who had approved this very effect
 
 
 class GatePolicySet(Body, tag="gate_policy_set"):

@@ -28,20 +28,20 @@ from collections import deque
 from typing import NamedTuple
 
 from holdfast.adapters.seccomp import call_facts, gate_messages, notification
-from holdfast.adapters.seccomp.call_facts import Facts
-from holdfast.adapters.seccomp.file_lookup import AT_FDCWD, Found, look_up
+from holdfast.adapters.seccomp.call_facts import CallFacts
+from holdfast.adapters.seccomp.file_lookup import AT_FDCWD, FoundFile, look_up
 from holdfast.adapters.seccomp.gate_messages import (
     ARGUMENTS_MAX_BYTES,
-    Answer,
+    CallAnswer,
+    CallQuestion,
     Gone,
     Leave,
-    Look,
-    Named,
-    Question,
+    NamedFile,
     Serve,
+    WordChanged,
     Wrote,
 )
-from holdfast.adapters.seccomp.gate_page import GatePage, Judged
+from holdfast.adapters.seccomp.gate_page import GatePage, JudgedKinds
 from holdfast.adapters.seccomp.notification import Call
 from holdfast.adapters.seccomp.process_memory import Unreadable
 from holdfast.model.gate import EffectKind
@@ -59,12 +59,12 @@ _FRESH_S = 1.0  # after which it was not made
 _FRESH_LOOK_S = 0.005  # between looks whether they are there
 _PRIORITY = -10
 _IDLE_S = 5.0  # without session and daemon, before it leaves
-_JUDGED = {EffectKind.EXEC: Judged.EXEC, EffectKind.WRITE_OPEN: Judged.WRITE_OPEN}
+_JUDGED = {EffectKind.EXEC: JudgedKinds.EXEC, EffectKind.WRITE_OPEN: JudgedKinds.WRITE_OPEN}
 
-_Key = tuple[EffectKind, Facts]
+_Key = tuple[EffectKind, CallFacts]
 
 
-class Waiting(NamedTuple):
+class AskedCall(NamedTuple):
     """A call that was asked about: where it is in the page, what its answer is remembered by, and
     under which word it was asked."""
 
@@ -89,10 +89,10 @@ class Session:
         self._known: dict[str, dict[_Key, bool]] = {}  # by control group
         # Files that are about to be made, with who makes them; and those that were told of.
         self._fresh: dict[str, tuple[str, float]] = {}
-        self._told: set[tuple[str, Named]] = set()
+        self._told: set[tuple[str, NamedFile]] = set()
         # Denied once, by process: one that looks along PATH tries the same program again.
         self._denied: set[tuple[int, _Key]] = set()
-        self.waiting: dict[int, Waiting] = {}  # by the kernel's number
+        self.waiting: dict[int, AskedCall] = {}  # by the kernel's number
 
     def take(self) -> bool:
         """One call. Only when the listener is readable. False: too many wait for an answer; the
@@ -151,7 +151,7 @@ class Session:
         # If its process was ended meanwhile, what was read may be another's: the answer is for
         # those facts, and the kernel drops it.
         if allowed is None:
-            self.waiting[call.id] = Waiting(place, group, key, self._word)
+            self.waiting[call.id] = AskedCall(place, group, key, self._word)
             self._say(self._question(call, group[1], facts))
             return
         if allowed:
@@ -160,7 +160,7 @@ class Session:
 
     # -- who writes which file --------------------------------------------------------------------
 
-    def _writes(self, pid: int, membership: str, facts: Facts) -> None:
+    def _writes(self, pid: int, membership: str, facts: CallFacts) -> None:
         """It is let write: from here on it may be behind the file."""
         file = facts.file
         if facts.kind is not EffectKind.WRITE_OPEN or not file.path or facts.names:
@@ -169,7 +169,7 @@ class Session:
             if len(self._fresh) < _FRESH_MAX:
                 self._fresh[file.path] = membership, time.monotonic() + _FRESH_S
         elif stat.S_ISREG(file.mode) and call_facts.may_write(pid, file):
-            self._wrote(membership, Named(file.path, file.device, file.inode), facts.adds)
+            self._wrote(membership, NamedFile(file.path, file.device, file.inode), facts.adds)
 
     @property
     def has_fresh(self) -> bool:
@@ -178,15 +178,15 @@ class Session:
     def look_at_fresh(self) -> None:
         """Files that were about to be made, and now are there."""
         for path, (membership, until) in list(self._fresh.items()):
-            file = Found(path)
+            file = FoundFile(path)
             with contextlib.suppress(OSError):
                 file = look_up(self._main_pid, AT_FDCWD, os.fsencode(path))
             if file.inode:
-                self._wrote(membership, Named(file.path, file.device, file.inode), False)
+                self._wrote(membership, NamedFile(file.path, file.device, file.inode), False)
             if file.inode or time.monotonic() > until:
                 del self._fresh[path]
 
-    def _wrote(self, membership: str, file: Named, adds: bool) -> None:
+    def _wrote(self, membership: str, file: NamedFile, adds: bool) -> None:
         if (membership, file) in self._told:
             return
         if len(self._told) >= _KNOWN_MAX:
@@ -197,10 +197,10 @@ class Session:
             del self._known[other]
         self._say(Wrote(self.id, membership, file, adds))
 
-    def _question(self, call: Call, membership: str, facts: Facts) -> Question:
+    def _question(self, call: Call, membership: str, facts: CallFacts) -> CallQuestion:
         argv, cut_argv = _told(facts.argv)
         environment, cut_environment = _told(facts.environment)
-        return Question(
+        return CallQuestion(
             self.id,
             call.id,
             self._word,
@@ -216,12 +216,12 @@ class Session:
             cut_argv or cut_environment,
             facts.target,
             tuple(
-                Named(each.path, each.device, each.inode)
+                NamedFile(each.path, each.device, each.inode)
                 for each in call_facts.named_files(call.pid, facts.argv)
             ),
         )
 
-    def answer(self, answer: Answer) -> None:
+    def answer(self, answer: CallAnswer) -> None:
         """The daemon's."""
         if answer.id not in self.waiting:
             return
@@ -394,9 +394,9 @@ class Answerer:
         session = self._sessions.get(getattr(message, "session", ""))
         if session is None:
             return
-        if isinstance(message, Answer):
+        if isinstance(message, CallAnswer):
             session.answer(message)
-        elif isinstance(message, Look):
+        elif isinstance(message, WordChanged):
             session.word_changed()
         elif isinstance(message, Leave):
             self._drop(session.id)

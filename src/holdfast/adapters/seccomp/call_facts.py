@@ -14,7 +14,7 @@ import stat
 from typing import NamedTuple
 
 from holdfast.adapters.seccomp import filter as calls
-from holdfast.adapters.seccomp.file_lookup import AT_FDCWD, Found, look_up, place_of
+from holdfast.adapters.seccomp.file_lookup import AT_FDCWD, FoundFile, look_up, place_of
 from holdfast.adapters.seccomp.notification import Call
 from holdfast.adapters.seccomp.process_memory import ProcessMemory
 from holdfast.model.gate import EffectKind
@@ -42,11 +42,11 @@ class Fails(Exception):
         self.errno = number
 
 
-class Facts(NamedTuple):
+class CallFacts(NamedTuple):
     """Of one call."""
 
     kind: EffectKind
-    file: Found
+    file: FoundFile
     cwd: str = ""
     argv: tuple[bytes, ...] = ()
     environment: tuple[bytes, ...] = ()
@@ -79,7 +79,7 @@ def kind_of(call: Call) -> EffectKind:
     return EffectKind.EXEC if executes else EffectKind.WRITE_OPEN
 
 
-def facts_of(call: Call, ordinary: frozenset[bytes]) -> Facts:
+def facts_of(call: Call, ordinary: frozenset[bytes]) -> CallFacts:
     """Raises Harmless, Fails, or OSError and Unreadable when its process does not show it."""
     if call.arch == _ARCH_I386 or call.number == calls.OPENAT2:
         # 32-bit calls have other numbers and pointers; openat2 has its flags in memory, where they
@@ -100,7 +100,7 @@ def _int(value: int) -> int:
     return ctypes.c_int(value & 0xFFFFFFFF).value
 
 
-def _executing(call: Call, ordinary: frozenset[bytes]) -> Facts:
+def _executing(call: Call, ordinary: frozenset[bytes]) -> CallFacts:
     at, words = AT_FDCWD, call.arguments
     if call.number == calls.EXECVEAT:
         at, words = _int(words[0]), words[1:]
@@ -115,7 +115,7 @@ def _executing(call: Call, ordinary: frozenset[bytes]) -> Facts:
     if not file.inode:
         raise Fails(errno.ENOENT)  # and it does fail: what appears there meanwhile is not run
     differs = (each for each in environment if each not in ordinary)
-    return Facts(
+    return CallFacts(
         EffectKind.EXEC,
         file,
         os.readlink(f"/proc/{call.pid}/cwd"),
@@ -124,7 +124,7 @@ def _executing(call: Call, ordinary: frozenset[bytes]) -> Facts:
     )
 
 
-def _naming(call: Call) -> Facts:
+def _naming(call: Call) -> CallFacts:
     """What another name is given to: the new place is what is written."""
     at, place = AT_FDCWD, call.arguments[1]
     if call.number not in (calls.RENAME, calls.LINK):
@@ -134,10 +134,10 @@ def _naming(call: Call) -> Facts:
         path = place_of(call.pid, at, memory.string(place))
     finally:
         memory.close()
-    return Facts(EffectKind.WRITE_OPEN, Found(path), names=True)
+    return CallFacts(EffectKind.WRITE_OPEN, FoundFile(path), names=True)
 
 
-def _opening(call: Call) -> Facts:
+def _opening(call: Call) -> CallFacts:
     at, place, adds = AT_FDCWD, call.arguments[0], True
     if call.number == calls.OPENAT:
         at, place = _int(call.arguments[0]), call.arguments[1]
@@ -145,7 +145,7 @@ def _opening(call: Call) -> Facts:
     elif call.number in (calls.OPEN, calls.CREAT):
         adds = call.number == calls.OPEN and not call.arguments[1] & os.O_TRUNC
     if call.number == calls.OPEN_BY_HANDLE_AT:
-        return Facts(EffectKind.WRITE_OPEN, Found("(by handle)"))
+        return CallFacts(EffectKind.WRITE_OPEN, FoundFile("(by handle)"))
     memory = ProcessMemory(call.pid)
     try:
         path = memory.string(place)
@@ -163,10 +163,10 @@ def _opening(call: Call) -> Facts:
     if file.path.startswith("/proc/") and file.path.endswith("/mem"):
         return _reaching(call.pid, int(file.path.split("/")[2]))
     cwd = os.readlink(f"/proc/{call.pid}/cwd")
-    return Facts(EffectKind.WRITE_OPEN, file, cwd, adds=adds)
+    return CallFacts(EffectKind.WRITE_OPEN, file, cwd, adds=adds)
 
 
-def named_files(pid: int, argv: tuple[bytes, ...]) -> list[Found]:
+def named_files(pid: int, argv: tuple[bytes, ...]) -> list[FoundFile]:
     """The files that arguments of a program name: it may read them as code."""
     found = []
     for word in argv[1 : 1 + _WORDS_LOOKED_UP]:
@@ -176,7 +176,7 @@ def named_files(pid: int, argv: tuple[bytes, ...]) -> list[Found]:
     return [each for each in found if stat.S_ISREG(each.mode)]
 
 
-def may_write(pid: int, file: Found) -> bool:
+def may_write(pid: int, file: FoundFile) -> bool:
     """By owner and mode: a process that only tries to write is not behind the file. What a group
     may write counts as open to all: lists of more users hide there."""
     if file.mode & (stat.S_IWGRP | stat.S_IWOTH):
@@ -189,8 +189,8 @@ def may_write(pid: int, file: Found) -> bool:
     return uid == "0" or (uid == str(file.owner) and bool(file.mode & stat.S_IWUSR))
 
 
-def _reaching(pid: int, other: int) -> Facts:
+def _reaching(pid: int, other: int) -> CallFacts:
     """`other` in the numbering of the caller, whose own /proc shows it."""
     with open(f"/proc/{pid}/root/proc/{_int(other)}/cgroup", encoding="utf-8") as file:
         target = next((line for line in file.read().splitlines() if line.startswith("0::")), "")
-    return Facts(EffectKind.EXEC, Found(""), target=target)
+    return CallFacts(EffectKind.EXEC, FoundFile(""), target=target)

@@ -22,7 +22,7 @@ _libc = ctypes.CDLL(None, use_errno=True)
 _libc.syscall.restype = ctypes.c_long
 
 
-class Found(NamedTuple):
+class FoundFile(NamedTuple):
     """`path` without links, as the process would see it. What is not there has inode zero."""
 
     path: str
@@ -33,7 +33,7 @@ class Found(NamedTuple):
     special: int = 0  # of a device: which
 
 
-def look_up(pid: int, directory: int, path: bytes) -> Found:
+def look_up(pid: int, directory: int, path: bytes) -> FoundFile:
     """`directory`: a descriptor of that process, or AT_FDCWD. Raises OSError."""
     if not path:  # the descriptor itself is meant
         return _found(os.open(f"/proc/{pid}/fd/{directory}", os.O_PATH | os.O_CLOEXEC))
@@ -53,7 +53,7 @@ def look_up(pid: int, directory: int, path: bytes) -> Found:
             try:
                 target = os.readlink(name, dir_fd=above)
             except OSError:
-                return Found(os.path.join(place, os.fsdecode(name)))
+                return FoundFile(os.path.join(place, os.fsdecode(name)))
         finally:
             os.close(above)
         # A link that leads nowhere, or to what only the process itself sees: followed by hand.
@@ -71,13 +71,13 @@ def place_of(pid: int, directory: int, path: bytes) -> str:
         os.close(above)
 
 
-def _found(fd: int) -> Found:
+def _found(fd: int) -> FoundFile:
     try:
         status = os.fstat(fd)
         path = os.readlink(f"/proc/self/fd/{fd}")
     finally:
         os.close(fd)
-    return Found(
+    return FoundFile(
         *(path, status.st_dev, status.st_ino, status.st_mode, status.st_uid, status.st_rdev)
     )
 

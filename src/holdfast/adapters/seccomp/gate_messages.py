@@ -27,7 +27,7 @@ class Serve(Record):
     main_pid: int  # whose first environment others are compared with
 
 
-class Look(Record):
+class WordChanged(Record):
     """To the answerer: the page's word has changed."""
 
     session: str
@@ -39,7 +39,7 @@ class Leave(Record):
     session: str
 
 
-class Named(Record):
+class NamedFile(Record):
     """A file."""
 
     path: str
@@ -52,11 +52,11 @@ class Wrote(Record):
 
     session: str
     membership: str
-    file: Named
+    file: NamedFile
     adds: bool  # what was in it before may stay
 
 
-class Question(Record):
+class CallQuestion(Record):
     """To the daemon: may this call go on?"""
 
     session: str
@@ -73,7 +73,7 @@ class Question(Record):
     environment: tuple[str, ...] = ()  # what differs from the main program's first
     cut: bool = False  # arguments or environment are too long to be told whole
     target: str = ""  # of a call that reaches into another process: its control group
-    files: tuple[Named, ...] = ()  # that arguments name: what a program is to read as code
+    files: tuple[NamedFile, ...] = ()  # that arguments name: what a program is to read as code
 
 
 class Gone(Record):
@@ -83,7 +83,7 @@ class Gone(Record):
     id: int
 
 
-class Answer(Record):
+class CallAnswer(Record):
     """To the answerer."""
 
     session: str
@@ -96,7 +96,8 @@ class Answer(Record):
 
 
 _KINDS: dict[str, type[Record]] = {
-    each.__name__: each for each in (Serve, Look, Leave, Question, Wrote, Gone, Answer)
+    each.__name__: each
+    for each in (Serve, WordChanged, Leave, CallQuestion, Wrote, Gone, CallAnswer)
 }
 
 

@@ -27,7 +27,7 @@ _GENERATION_SHIFT = 8
 _ID = struct.Struct("=Q")
 
 
-class Judged(IntFlag):
+class JudgedKinds(IntFlag):
     """Which kinds of call are judged."""
 
     NOTHING = 0
@@ -57,14 +57,14 @@ class GatePage:
         return self._words[0]
 
     @property
-    def judged(self) -> Judged:
-        return Judged(self._words[0] & 0xFF)
+    def judged(self) -> JudgedKinds:
+        return JudgedKinds(self._words[0] & 0xFF)
 
     @property
     def keeper_has_left(self) -> bool:
         return self._words[_LEFT_AT // 8] != 0
 
-    def judge(self, kinds: Judged) -> None:
+    def judge(self, kinds: JudgedKinds) -> None:
         """From here on these are. What was found before counts no more."""
         generation = (self._words[0] >> _GENERATION_SHIFT) + 1
         self._words[0] = generation << _GENERATION_SHIFT | kinds

@@ -20,7 +20,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from holdfast.adapters.seccomp import gate_messages
-from holdfast.adapters.seccomp.gate_messages import Gone, Question, Serve, Wrote
+from holdfast.adapters.seccomp.gate_messages import CallQuestion, Gone, Serve, Wrote
 from holdfast.model.record import Record
 
 log = logging.getLogger(__name__)
@@ -39,7 +39,7 @@ class Asker(Protocol):
         """What the answerer has to know of it: listener and page."""
         ...
 
-    def asked(self, question: Question) -> None: ...
+    def asked(self, question: CallQuestion) -> None: ...
 
     def wrote(self, wrote: Wrote) -> None: ...
 
@@ -183,7 +183,7 @@ class AnswererLink:
         asker = self._sessions.get(getattr(message, "session", ""))
         if asker is None:
             return
-        if isinstance(message, Question):
+        if isinstance(message, CallQuestion):
             asker.asked(message)
         elif isinstance(message, Wrote):
             asker.wrote(message)

@@ -17,8 +17,15 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Protocol
 
-from holdfast.adapters.seccomp.gate_messages import Answer, Look, Named, Question, Serve, Wrote
-from holdfast.adapters.seccomp.gate_page import GatePage, Judged
+from holdfast.adapters.seccomp.gate_messages import (
+    CallAnswer,
+    CallQuestion,
+    NamedFile,
+    Serve,
+    WordChanged,
+    Wrote,
+)
+from holdfast.adapters.seccomp.gate_page import GatePage, JudgedKinds
 from holdfast.host.gate.answerer_link import Asker
 from holdfast.host.session.parcel import SessionSpec
 from holdfast.model.errors import HoldfastError
@@ -35,7 +42,7 @@ from holdfast.model.record import Record
 from holdfast.model.state import Level
 from holdfast.ports.gate_policy import GatePolicy
 
-_OF_KIND = {EffectKind.EXEC: Judged.EXEC, EffectKind.WRITE_OPEN: Judged.WRITE_OPEN}
+_OF_KIND = {EffectKind.EXEC: JudgedKinds.EXEC, EffectKind.WRITE_OPEN: JudgedKinds.WRITE_OPEN}
 AUTHORITY = "authority"  # in place of a policy, when a contributor's right is missing
 
 
@@ -119,7 +126,7 @@ class ExecGate:
         self._epoch, self._turn_holder = epoch, turn_holder
         self._record, self._approvals = record, approvals
         self._served = False
-        self._held: dict[int, Question] = {}
+        self._held: dict[int, CallQuestion] = {}
 
     @property
     def missing(self) -> str:
@@ -131,8 +138,8 @@ class ExecGate:
         return "it was started without the exec gate's system call filter"
 
     @property
-    def judged(self) -> Judged:
-        return self._page.judged if self._page is not None else Judged.NOTHING
+    def judged(self) -> JudgedKinds:
+        return self._page.judged if self._page is not None else JudgedKinds.NOTHING
 
     def start(self) -> None:
         """Of a session that begins, or that was carried on."""
@@ -147,14 +154,14 @@ class ExecGate:
         if self._page is None:
             return
         kinds = self._kinds()
-        if kinds is Judged.NOTHING and not self._page.word:
+        if kinds is JudgedKinds.NOTHING and not self._page.word:
             return
         first = not self._page.word
         self._page.judge(kinds)
         if first:
             self._keeper.leave_gate()
         elif self._served:
-            self._answerers.say(Look(self._spec.id))
+            self._answerers.say(WordChanged(self._spec.id))
 
     def new_contributor(self) -> None:
         """Somebody has a part in the session for the first time."""
@@ -175,16 +182,16 @@ class ExecGate:
         self._page.close()
         self._page = None
 
-    def _kinds(self) -> Judged:
-        spec, kinds = self._spec, Judged.NOTHING
+    def _kinds(self) -> JudgedKinds:
+        spec, kinds = self._spec, JudgedKinds.NOTHING
         if not self._policy.in_force(spec.id, spec.labels):
             return kinds
-        kinds |= Judged.WRITE_OPEN  # who wrote which file is known from then on
+        kinds |= JudgedKinds.WRITE_OPEN  # who wrote which file is known from then on
         for kind, bit in _OF_KIND.items():
             if self._policy.concerns(spec.id, spec.labels, kind):
                 kinds |= bit
         if not self._everybody_may():
-            kinds |= Judged.EXEC
+            kinds |= JudgedKinds.EXEC
         return kinds
 
     def _everybody_may(self) -> bool:
@@ -200,7 +207,7 @@ class ExecGate:
         fds = (self._listener, self._memfd)
         return Serve(self._spec.id, self._spec.place.shell_pid), fds
 
-    def asked(self, question: Question) -> None:
+    def asked(self, question: CallQuestion) -> None:
         if self._page is None:
             return
         if question.word != self._page.word:
@@ -228,12 +235,14 @@ class ExecGate:
             self._approvals.drop(_key(id))
 
     def _answer(
-        self, question: Question, *, allow: bool, whole_group: bool = False, once: bool = False
+        self, question: CallQuestion, *, allow: bool, whole_group: bool = False, once: bool = False
     ) -> None:
         session, id, word = question.session, question.id, question.word
-        self._answerers.say(Answer(session, id, word, allow, whole_group, once))
+        self._answerers.say(CallAnswer(session, id, word, allow, whole_group, once))
 
-    def _of_group(self, question: Question, group: tuple[Contributor, ...], allow: bool) -> bool:
+    def _of_group(
+        self, question: CallQuestion, group: tuple[Contributor, ...], allow: bool
+    ) -> bool:
         """Whether the same is to be said of everything of this kind from the same control group."""
         spec = self._spec
         if not allow:
@@ -247,7 +256,7 @@ class ExecGate:
 
     # -- held -------------------------------------------------------------------------------------
 
-    def _hold(self, question: Question, effect: ProposedEffect, verdict: Verdict) -> None:
+    def _hold(self, question: CallQuestion, effect: ProposedEffect, verdict: Verdict) -> None:
         """Until it is approved, denied or given up: its process waits, and can be frozen or ended.
         An approval is for this very call, and the policy has the last word."""
         approved: tuple[ActorId, ...] | None = None
@@ -277,11 +286,11 @@ class ExecGate:
 
     # -- judging ----------------------------------------------------------------------------------
 
-    def _effect(self, question: Question, group: tuple[Contributor, ...]) -> ProposedEffect:
+    def _effect(self, question: CallQuestion, group: tuple[Contributor, ...]) -> ProposedEffect:
         spec = self._spec
         files: list[Contributor] = []
         if question.kind is EffectKind.EXEC and question.inode:
-            program = Named(question.path, question.device, question.inode)
+            program = NamedFile(question.path, question.device, question.inode)
             for file in (program, *question.files):
                 files += self._behind.of_file(file.device, file.inode, file.path)
         return ProposedEffect(
@@ -301,7 +310,7 @@ class ExecGate:
             turn_holder=self._turn_holder(),
         )
 
-    def _judge(self, effect: ProposedEffect, question: Question) -> Verdict:
+    def _judge(self, effect: ProposedEffect, question: CallQuestion) -> Verdict:
         spec = self._spec
         try:
             self._check_rights(effect.contributors)

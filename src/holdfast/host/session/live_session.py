@@ -479,13 +479,14 @@ class LiveSession:
     def _record_judged(self, effect: ProposedEffect, verdict: Verdict) -> None:
         """Before it happens. Raises if what is allowed cannot be recorded."""
         text = effect.text or shlex.join(effect.argv) or effect.path
-        entry = entries.Judged(
+        entry = entries.JudgedEntry(
             effect.kind,
             text[:_TEXT_KEPT_CHARS],
             verdict.outcome,
             verdict.reason,
             verdict.policy,
-            tuple(each.actor for each in effect.contributors),
+            effect.contributors,
+            effect.text_known,
             effect.approved_by,
         )
         if verdict.outcome is Outcome.ALLOW:

@@ -432,6 +432,7 @@ export const sessionInfo = record({
   residency: optional(residency), // what it costs now; null unless it was asked for: by `show`, and by `list` with `residency`
   workspace: withDefault(text, ''), // the directory that policies of the gate call its workspace; empty of what ended long ago
   full_screen: withDefault(bool, false), // a full-screen program (an editor, a pager, `top`) reads keys: `state` is `input`, but it is in use and asks nothing
+  ungated: withDefault(text, ''), // why policies of the gate judge only its lines, and not what its programs execute and write; empty when they judge that too, and of what has ended
 })
 export interface SessionInfo extends Value<typeof sessionInfo> {}
 
