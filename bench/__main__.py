@@ -24,6 +24,7 @@ MEASURES = (
     "stalled",
     "start",
     "halt",
+    "gate",
     "journal",
     "reach",
     "relay",

@@ -103,6 +103,7 @@ def test_without_a_policy_no_answerer_is_started_and_without_a_rule_none_is_aske
     play(shell(sessions), scene, policy_in_force=False)
 
 
+@pytest.mark.requirement("A8")
 def test_a_refused_program_is_not_run_and_who_is_behind_it_is_recorded(sessions: Sessions) -> None:
     async def scene(gate: Gated) -> None:
         gate.writes(BOB, ANN)
@@ -141,6 +142,7 @@ def test_an_answer_is_remembered_until_rights_change(sessions: Sessions) -> None
     play(shell(sessions), scene)
 
 
+@pytest.mark.requirement("A8")
 def test_a_job_of_a_revoked_actor_executes_nothing_more_while_others_go_on(
     sessions: Sessions, tmp_path: Path
 ) -> None:
@@ -161,6 +163,7 @@ def test_a_job_of_a_revoked_actor_executes_nothing_more_while_others_go_on(
 # -- what is seen ---------------------------------------------------------------------------------
 
 
+@pytest.mark.requirement("A8")
 def test_every_way_to_execute_a_program_is_seen(sessions: Sessions, tmp_path: Path) -> None:
     tool = tmp_path / "tool"
     shutil.copy("/bin/true", tool)
@@ -195,6 +198,7 @@ def test_what_is_not_there_is_not_found_as_without_the_gate(sessions: Sessions) 
     play(shell(sessions), scene)
 
 
+@pytest.mark.requirement("A8")
 def test_files_are_written_in_the_workspace_only(sessions: Sessions, tmp_path: Path) -> None:
     work, away = tmp_path / "work", tmp_path / "away"
     work.mkdir()
@@ -227,6 +231,7 @@ def test_files_are_written_in_the_workspace_only(sessions: Sessions, tmp_path: P
     play(shell(sessions), scene)
 
 
+@pytest.mark.requirement("A8")
 def test_another_actors_process_is_not_reached_into(sessions: Sessions, tmp_path: Path) -> None:
     program = tmp_path / "reach.py"
     program.write_text(
@@ -253,6 +258,7 @@ def test_another_actors_process_is_not_reached_into(sessions: Sessions, tmp_path
     play(shell(sessions), scene)
 
 
+@pytest.mark.requirement("A8")
 def test_ways_past_the_filter_are_closed_from_the_start(sessions: Sessions, tmp_path: Path) -> None:
     program = tmp_path / "past.py"
     program.write_text(
@@ -316,6 +322,7 @@ def test_setuid_programs_and_filters_of_its_own_work_inside(
 # -- held -----------------------------------------------------------------------------------------
 
 
+@pytest.mark.requirement("A8")
 def test_a_held_program_runs_when_it_is_approved_and_not_when_it_is_denied(
     sessions: Sessions,
 ) -> None:
@@ -362,6 +369,7 @@ def test_an_interrupt_gives_a_held_program_up_and_its_approval_is_dropped(
     play(shell(sessions), scene)
 
 
+@pytest.mark.requirement("A8")
 def test_a_session_with_a_held_program_can_be_halted_and_goes_on_holding(
     sessions: Sessions,
 ) -> None:
@@ -381,6 +389,7 @@ def test_a_session_with_a_held_program_can_be_halted_and_goes_on_holding(
     play(shell(sessions), scene)
 
 
+@pytest.mark.requirement("A8")
 @pytest.mark.parametrize("killed", ["answerer", "daemon", "both"])
 def test_a_held_program_is_held_and_judged_after_a_kill(sessions: Sessions, killed: str) -> None:
     async def scene(gate: Gated) -> None:
@@ -403,6 +412,7 @@ def test_a_held_program_is_held_and_judged_after_a_kill(sessions: Sessions, kill
 # -- whoever dies ---------------------------------------------------------------------------------
 
 
+@pytest.mark.requirement("A8")
 def test_no_exec_fails_or_hangs_while_answerer_and_daemon_are_killed_in_any_order(
     sessions: Sessions,
 ) -> None:
@@ -448,6 +458,7 @@ def descriptors(pid: int | None) -> int:
 # -- who wrote a file -------------------------------------------------------------------------
 
 
+@pytest.mark.requirement("A8")
 def test_who_wrote_a_program_or_what_it_is_told_to_read_is_behind_it(
     sessions: Sessions, tmp_path: Path
 ) -> None:
@@ -490,6 +501,7 @@ def test_who_wrote_a_program_or_what_it_is_told_to_read_is_behind_it(
     play(shell(sessions), scene)
 
 
+@pytest.mark.requirement("A8")
 def test_what_a_revoked_actor_wrote_is_not_run_by_others(
     sessions: Sessions, tmp_path: Path
 ) -> None:

@@ -68,6 +68,7 @@ def answerer(host: FaultHost) -> int:
     return 0
 
 
+@pytest.mark.requirement("A8")
 def test_a_policy_set_in_a_sessions_life_judges_what_its_programs_execute(host: FaultHost) -> None:
     ok(host, "run", "-d", "--name", "s", "--", "bash", "--norc")
     assert "UTC" in ok(host, "exec", "s", "--", "python3 -c \"import os; os.system('date -u')\"")
@@ -83,6 +84,7 @@ def test_a_policy_set_in_a_sessions_life_judges_what_its_programs_execute(host: 
     assert "UTC" in ok(host, "exec", "s", "--", "python3 -c \"import os; os.system('date -u')\"")
 
 
+@pytest.mark.requirement("A8")
 def test_sessions_without_an_exec_gate_are_named(host: FaultHost) -> None:
     ok(host, "run", "-d", "--name", "plain", "--level", "plain", "--", "bash", "--norc")
     ok(host, "run", "-d", "--name", "without", "--gate", "off", "--", "bash", "--norc")
@@ -95,6 +97,7 @@ def test_sessions_without_an_exec_gate_are_named(host: FaultHost) -> None:
     assert "exec gate" in ok(host, "show", "plain")
 
 
+@pytest.mark.requirement("A8")
 @pytest.mark.parametrize("judged", [False, True])
 def test_no_exec_fails_or_hangs_while_the_host_is_killed_in_any_order(
     host: FaultHost, judged: bool

@@ -1039,7 +1039,29 @@ REQUIREMENTS: tuple[Requirement, ...] = (
     Requirement(
         "A8",
         "Before an effect commits, a replaceable policy may allow, refuse or hold it.",
-        open=GATE,
+        tests=(
+            *_in(
+                "privileged/test_exec_gate",
+                "test_a_refused_program_is_not_run_and_who_is_behind_it_is_recorded",
+                "test_a_held_program_is_held_and_judged_after_a_kill",
+                "test_a_held_program_runs_when_it_is_approved_and_not_when_it_is_denied",
+                "test_a_job_of_a_revoked_actor_executes_nothing_more_while_others_go_on",
+                "test_a_session_with_a_held_program_can_be_halted_and_goes_on_holding",
+                "test_another_actors_process_is_not_reached_into",
+                "test_every_way_to_execute_a_program_is_seen",
+                "test_files_are_written_in_the_workspace_only",
+                "test_no_exec_fails_or_hangs_while_answerer_and_daemon_are_killed_in_any_order",
+                "test_ways_past_the_filter_are_closed_from_the_start",
+                "test_what_a_revoked_actor_wrote_is_not_run_by_others",
+                "test_who_wrote_a_program_or_what_it_is_told_to_read_is_behind_it",
+            ),
+            *_in(
+                "privileged/test_exec_gate_host",
+                "test_a_policy_set_in_a_sessions_life_judges_what_its_programs_execute",
+                "test_no_exec_fails_or_hangs_while_the_host_is_killed_in_any_order",
+                "test_sessions_without_an_exec_gate_are_named",
+            ),
+        ),
     ),
     Requirement(
         "A9",
