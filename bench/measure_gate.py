@@ -1,124 +1,91 @@
-"""The exec gate: loads of small programs in a contained session, without the filter, and with it in
-the three ways it can be: no policy in force, a policy that is about lines only, and one that judges
-every program while two actors have a part in the session.
+"""The gate's decision: one line judged by a policy of 200 rules, beside a policy of one.
 
-All in turn, in sessions of one host. `true` starts programs and does nothing else; *make* compiles;
-*configure* is a loop of small programs and files, as such scripts are."""
+In one process, without a session around it: the facts of a line with a pipeline and a redirection
+are computed, and Cedar is asked for two contributors, a person and an agent."""
 
 from __future__ import annotations
 
-import contextlib
-import os
-import tempfile
 import time
-from collections.abc import Callable, Iterator
 from functools import partial
 
 from bench.results import Row, Target
 from bench.sampling import interleaved, medians
 from bench.stage import Stage
-from holdfast.adapters.halt import cgroup
-from holdfast.adapters.seccomp import filter as seccomp
-from holdfast.sdk.blocking import Hold, connect
-from holdfast.sdk.client import Host
-from holdfast.wire.messages import gate_policy
+from holdfast.adapters.real_paths import RealPaths
+from holdfast.host.gate import policy_source
+from holdfast.host.gate.effect_judge import EffectJudge
+from holdfast.model.actor import ActorKind
+from holdfast.model.gate import Contributor, EffectKind, Part, ProposedEffect
+from holdfast.model.gate_facts import Score
+from holdfast.model.ids import ActorId, SessionId
+from holdfast.ports.policy_engine import PreparedPolicy
 
-_TRUE = "for i in $(seq 1000); do /bin/true; done"
-_MAKE = "make -s clean && make -s all"
-_CONFIGURE = (
-    "for i in $(seq 40); do echo 'int main(){return 0;}' > c.c; cc -E c.c > c.i 2> c.err; "
-    "grep -q main c.i && sed -e s/a/b/ c.i > c.o2; rm -f c.i c.err; x=$(uname -s; expr $i + 1); "
-    "cat c.c | tr a b > /dev/null; done"
-)
-_MAKEFILE = (
-    "N := $(shell seq 40)\nall: $(addsuffix .o,$(addprefix f,$(N)))\n"
-    "f%.o:\n\t@echo 'int f$*(void){return $*;}' > f$*.c; gcc -c f$*.c -o $@\n"
-    "clean:\n\t@rm -f *.o *.c\n"
-)
-_LINES = """
-default = "allow"
-[[rule]]
-what = "line"
-lines = "never-typed*"
-then = "refuse"
-"""
-_PROGRAMS = """
-default = "allow"
-[[rule]]
-what = ["exec", "write-open"]
-commands = ["never-run"]
-then = "refuse"
-"""
-_WITHOUT, _PASSED, _ONE, _JUDGED = "no filter", "no policy", "a policy about lines", "holdfast"
-_LOADS = {"1000 x /bin/true": _TRUE, "make": _MAKE, "configure": _CONFIGURE}
-# While one actor works, and while everything of two is judged.
-_BOUNDS = {
-    "1000 x /bin/true": (1.5, 1.5),
-    "make": (1.10, 1.25),
-    "configure": (1.20, 1.35),
-}
+_RULES = 200
+_DECISIONS = 50  # of one sample
+_REPETITIONS = 7
+_LINE = "make -j4 2>&1 | tee build.log && grep -c warning build.log > warnings"
+_RULE = '[[rule]]\nname = "r{}"\nwho = "agent"\nlines = "evil-{} *"\nthen = "refuse"\n'
+
+
+class _NoScores:
+    def score(self, actor: ActorId) -> Score:
+        return Score()
 
 
 def measure(stage: Stage) -> list[Row]:
-    if os.geteuid() != 0 or cgroup.unavailable() or seccomp.unavailable():
-        return []
-    rows = []
-    with _sessions(stage) as run:
-        for name, load in _LOADS.items():
-            actions = {
-                each: partial(run, each, load) for each in (_WITHOUT, _PASSED, _ONE, _JUDGED)
-            }
-            samples = interleaved(actions, stage.scale.start_repetitions, warm_up=1)
-            found = medians(samples)
-            for what, way, bound in (
-                ("no policy", _PASSED, _BOUNDS[name][0]),
-                ("one actor", _ONE, _BOUNDS[name][0]),
-                ("all judged", _JUDGED, _BOUNDS[name][1]),
-            ):
-                rows.append(
-                    Row(
-                        f"exec gate, {name}, {what}",
-                        "ms",
-                        {"holdfast": found[way]},
-                        _WITHOUT,
-                        baseline=found[_WITHOUT],
-                        target=Target("<=", bound),
-                        samples={"holdfast": samples[way], _WITHOUT: samples[_WITHOUT]},
-                    )
-                )
-    return rows
+    effect = _effect(stage.path("gate"))
+    judge = EffectJudge(RealPaths(), _NoScores(), lambda _: None, lambda _: "")
+    samples = interleaved(
+        {
+            "holdfast": partial(_judged, judge, effect, _policy(_RULES)),
+            "one rule": partial(_judged, judge, effect, _policy(1)),
+        },
+        _REPETITIONS,
+    )
+    values = medians(samples)
+    return [
+        Row(
+            f"a line judged by {_RULES} rules",
+            "µs",
+            {"holdfast": values["holdfast"]},
+            "one rule",
+            values["one rule"],
+            Target("<=", 10),
+            samples={"holdfast": samples["holdfast"]},
+        )
+    ]
 
 
-@contextlib.contextmanager
-def _sessions(stage: Stage) -> Iterator[Callable[[str, str], float]]:
-    (system,) = stage.systems(("holdfast",))
-    path = f"{system.env['HOLDFAST_HOME']}/run/hold.sock"
-    with tempfile.TemporaryDirectory() as work, Host(path) as host, connect(path) as hold:
-        ids: dict[str, str] = {}
-        try:
-            for way in (_WITHOUT, _PASSED, _ONE, _JUDGED):
-                cwd = f"{work}/{len(ids)}"
-                os.mkdir(cwd)
-                with open(f"{cwd}/Makefile", "w", encoding="ascii") as file:
-                    file.write(_MAKEFILE)
-                info = host.run(
-                    ["bash", "--norc"],
-                    cwd=cwd,
-                    env={"PATH": os.environ["PATH"]},
-                    gate=way != _WITHOUT,
-                )
-                ids[way] = info.id
-            for way, text in ((_ONE, _LINES), (_JUDGED, _PROGRAMS)):
-                request = gate_policy.SetPolicy(0, text, "bench", "toml", ids[way])
-                host.ask(request, gate_policy.Policies)
-            yield partial(_run, hold, ids)
-        finally:
-            for id in ids.values():
-                host.end(id)
+def _policy(rules: int) -> PreparedPolicy:
+    text = "".join(_RULE.format(number, number) for number in range(rules))
+    return policy_source.prepare(policy_source.read(text, "bench", policy_source.TOML))
 
 
-def _run(hold: Hold, ids: dict[str, str], way: str, load: str) -> float:
-    session = hold.session(ids[way])
+def _judged(judge: EffectJudge, effect: ProposedEffect, policy: PreparedPolicy) -> float:
+    """Microseconds for one."""
     began = time.perf_counter()
-    assert session.start(load).result().status == 0
-    return (time.perf_counter() - began) * 1000
+    for _ in range(_DECISIONS):
+        judge.judge(effect, [("host", policy)])
+    return (time.perf_counter() - began) / _DECISIONS * 1e6
+
+
+def _effect(directory: str) -> ProposedEffect:
+    people = [
+        Contributor(ActorId(str(number) * 26), kind, kind, part)
+        for number, (kind, part) in enumerate(
+            ((ActorKind.HUMAN, Part.TRIGGER), (ActorKind.AGENT, Part.STATE)), 1
+        )
+    ]
+    return ProposedEffect(
+        session=SessionId("0" * 26),
+        name="bench",
+        labels=("prod",),
+        level="plain",
+        epoch=1,
+        kind=EffectKind.LINE,
+        actor=people[0].actor,
+        contributors=tuple(people),
+        text=_LINE,
+        cwd=directory,
+        workspace=directory,
+    )

@@ -11,12 +11,19 @@ from typing import Any, TypeVar
 from holdfast.adapters.halt import cgroup
 from holdfast.host.gate.answerer_link import AnswererLink
 from holdfast.host.gate.exec_gate import ExecGate
-from holdfast.host.gate.group_contributors import GroupContributors
 from holdfast.host.session.parcel import SessionSpec
 from holdfast.keeper import protocol
-from holdfast.model.actor import Actor, ActorKind, Colour
+from holdfast.model.actor import ActorKind
 from holdfast.model.errors import NotPermitted
-from holdfast.model.gate import ALLOWED, Contributor, EffectKind, Outcome, ProposedEffect, Verdict
+from holdfast.model.gate import (
+    ALLOWED,
+    Contributor,
+    EffectKind,
+    Outcome,
+    Part,
+    ProposedEffect,
+    Verdict,
+)
 from holdfast.model.ids import ActorId, SessionId
 from holdfast.model.state import Level
 from process.launching import Running
@@ -84,6 +91,41 @@ class HeldEffects:
             decided()
 
 
+class GroupsAndFiles:
+    """Who is behind a process, by its group, and who wrote which file: without a journal."""
+
+    def __init__(self, directory: str) -> None:
+        self._directory = directory
+        self._files: dict[tuple[int, int], tuple[ActorId, ...]] = {}
+
+    def of_group(self, membership: str) -> tuple[Contributor, ...]:
+        actors = cgroup.actors_in(membership, self._directory) or (ANN,)
+        first, *others = map(ActorId, actors)
+        typed = [_contributor(each, Part.TYPED) for each in others]
+        return (_contributor(first, Part.TRIGGER), *typed)
+
+    def of_file(self, device: int, inode: int, path: str) -> tuple[Contributor, ...]:
+        actors = self._files.get((device, inode), ())
+        return tuple(_contributor(each, Part.FILE, f"file:{path}") for each in actors)
+
+    def wrote(self, membership: str, device: int, inode: int, path: str, *, adds: bool) -> None:
+        before = self._files.get((device, inode), ()) if adds else ()
+        actors = [each.actor for each in self.of_group(membership)]
+        self._files[device, inode] = tuple(dict.fromkeys((*actors, *before)))
+
+    def everybody(self) -> tuple[Contributor, ...]:
+        found = dict.fromkeys((ANN, *(actor for actor, _ in cgroup.parts(self._directory))))
+        return tuple(_contributor(ActorId(each), Part.TYPED) for each in found)
+
+    def close(self) -> None:
+        pass
+
+
+def _contributor(actor: ActorId, part: Part, what: str = "") -> Contributor:
+    kind = ActorKind.AGENT if actor == ANN else ActorKind.HUMAN
+    return Contributor(actor, NAMES[actor], kind, part, what)
+
+
 class Gated:
     """As a daemon has it. Inside of a running loop."""
 
@@ -92,13 +134,12 @@ class Gated:
         self.revoked: set[str] = set()
         self.recorded: list[tuple[ProposedEffect, Verdict]] = []
         self.held = HeldEffects()
+        self.behind = GroupsAndFiles(running.place.cgroup)
         self.begin()
 
     def begin(self) -> None:
         """Also another daemon's beginning, after `die`."""
-        place = self.running.place
         self.link = AnswererLink(self.run)
-        self.behind = GroupContributors(place.cgroup, ANN, _actor)
         self.gate = ExecGate(
             _spec(self.running),
             self.running.gate,
@@ -176,12 +217,6 @@ class Gated:
         for each in contributors:
             if each.actor in self.revoked:
                 raise NotPermitted(f"{each.name} may not write here")
-
-
-def _actor(id: ActorId) -> Actor | None:
-    kind = ActorKind.AGENT if id == ANN else ActorKind.HUMAN
-    name = NAMES[id]
-    return Actor(id, name, kind, b"", name, Colour.RED, os.getuid(), False, 0.0)
 
 
 def _spec(running: Running) -> SessionSpec:

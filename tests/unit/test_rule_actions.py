@@ -48,8 +48,8 @@ def concerned(text: str, source: str = "test") -> set[EffectKind]:
             ALL - {EffectKind.EXEC},
         ),
         (
-            'permit(principal, action, resource) when { principal.name == "x" || action == Action::"line"'
-            " };",
+            'permit(principal, action, resource) when { principal.name == "x" || '
+            'action == Action::"line" };',
             ALL - {EffectKind.LINE},
         ),
     ],

@@ -30,7 +30,7 @@ GROUPS = {
     "observe": ("screen", "tail", "wait", "watch", "graph"),
     "access": ("actor", "grant", "revoke", "turn", "seize", "halt", "resume", "catchup"),
     "record": ("log", "blame", "trace", "score", "verify", "proof", "status", "export"),
-    "gate": ("policy",),
+    "gate": ("policy", "why", "adopt"),
     "machines": ("invite", "join", "machines", "device", "delegate"),
     "host": (
         "up",

@@ -37,6 +37,7 @@ from holdfast.host.gate.effect_judge import EffectJudge
 from holdfast.host.gate.policy_book import PolicyBook
 from holdfast.host.gate.policy_requests import PolicyRequests
 from holdfast.host.gate.policy_store import PolicyStore
+from holdfast.host.gate.provenance_requests import ProvenanceRequests
 from holdfast.host.gate.score_book import ScoreBook
 from holdfast.host.keeper_link import Keepers
 from holdfast.host.lost_sessions import KEEPER_LOST, LostSessions
@@ -186,6 +187,8 @@ class Daemon:
     def _request_table(self) -> RequestTable:
         actors, host_key = self.actors, self.store.host_key.public
         revocation = Revocation(actors, self.admission, self.notices, host_key)
+        journal = JournalRequests(self.store, actors, self.make_tall_screen)
+        provenance = ProvenanceRequests(self.store, actors, journal.gather)
         ways_in = InputRequests(self.operators.open_channel)
         rows = handlers(
             SessionRequests(
@@ -195,13 +198,15 @@ class Daemon:
                 self.operators,
                 partial(start, self),
                 self.lost,
+                provenance.annotated,
             ),
             ways_in,
             TurnRequests(actors),
-            JournalRequests(self.store, actors, self.make_tall_screen),
+            journal,
             AccessRequests(
                 actors, self.admission, revocation, self.notices, self.registry, host_key
             ),
+            provenance,
             ReachRequests(self.relay_list),
             self.forwarding,
             HostRequests(self, self.registry.live),

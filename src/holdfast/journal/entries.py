@@ -250,6 +250,10 @@ class CommandBegan(Body, tag="command_began"):
     cwd: str
     offset: int  # where its output begins
     authors: tuple[str, ...]  # actors whose input the command line was made of
+    # everybody behind it: the actors above, and those behind the state that it used
+    originators: tuple[str, ...] = ()
+    # that state, of the latest few: `KEY@COMMAND`, as `var:PATH@3`, and which command had set it
+    uses: tuple[str, ...] = ()
 
 
 class CommandEnded(Body, tag="command_ended"):
@@ -259,6 +263,22 @@ class CommandEnded(Body, tag="command_ended"):
     status: int
     cwd: str
     offset: int  # where its output ends
+
+
+class ShapedEntry(Body, tag="shaped"):
+    """The shell's state was another at the prompt behind this command: what changed, names only."""
+
+    number: int  # the command; the last one, when several ran since the state was seen
+    keys: tuple[str, ...]  # `var:NAME`, `alias:NAME`, `func:NAME`, `cwd` ...; of many the first 64
+    left_out: int = 0  # how many more
+    originators: tuple[str, ...] = ()  # everybody that may have changed it
+
+
+class AdoptedEntry(Body, tag="adopted"):
+    """The actor answers from now on for what others were behind."""
+
+    target: str  # `var:NAME`, `file:PATH`, `command:N` ...
+    before: tuple[str, ...] = ()  # who was behind it until now
 
 
 # -- authority --------------------------------------------------------------------------------

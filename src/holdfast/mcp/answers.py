@@ -168,6 +168,26 @@ class OperatorsAnswer(RefusableAnswer, total=False):
     turn: TurnRow
 
 
+class ChainRow(TypedDict):
+    command: int
+    text: str
+    by: str
+    typed_by: list[str]
+    at: float
+    did: Annotated[str, Field(description="what it did here: `set var:PATH`, `started 4711`")]
+
+
+class WhyAnswer(RefusableAnswer, total=False):
+    target: str
+    known: Annotated[bool, Field(description="false: nobody saw who did it; those may have")]
+    originators: Annotated[list[str], Field(description="all behind it; none: since the start")]
+    trigger: str
+    chain: list[ChainRow]
+    adopted: bool
+    note: str
+    left_out: int
+
+
 class MeasuredAnswer(TypedDict, total=False):
     """What a command did, against what it was expected to do."""
 

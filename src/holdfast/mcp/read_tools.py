@@ -205,6 +205,45 @@ class ReadTools:
             "halted": handoff.halted,
         }
 
+    async def why(
+        self,
+        session: SessionName,
+        target: Annotated[
+            str,
+            Field(
+                description="var:NAME, alias:NAME, func:NAME, cwd, pid:N (of the host), port:N, "
+                "file:PATH, line:N of the scrollback, or command:N",
+                min_length=1,
+                max_length=4096,
+            ),
+        ],
+    ) -> answers.WhyAnswer:
+        """Who is behind something in a session: the actors that set, started, wrote or printed it,
+        and the chain of commands by which it came about. Ask before you rely on state that others
+        may have left."""
+        found = await (await self._desk.session(session)).why(target)
+        chain = found.chain[:ROWS_MAX]
+        return {
+            "target": one_line(found.target, 400),
+            "known": found.known,
+            "originators": list(found.originators),
+            "trigger": found.trigger,
+            "chain": [
+                {
+                    "command": link.number,
+                    "text": one_line(link.text, 400),
+                    "by": link.actor,
+                    "typed_by": list(link.authors),
+                    "at": link.at,
+                    "did": one_line(link.what, 400),
+                }
+                for link in chain
+            ],
+            "adopted": found.adopted,
+            "note": found.note,
+            "left_out": len(found.chain) - len(chain),
+        }
+
     async def wait(
         self,
         session: SessionName,

@@ -134,6 +134,9 @@ class SessionInfo(Record):
     # why policies of the gate judge only its lines, and not what its programs execute and write;
     # empty when they judge that too, and of what has ended
     ungated: str = ""
+    # who counts as having shaped the shell, by name, because it waits at a prompt that it did not
+    # report; empty while it reports
+    shaped_by: tuple[str, ...] = ()
 
 
 class PrunedSession(Record):
@@ -155,6 +158,8 @@ class BlameLine(Record):
     command: int | None  # the command's number; null when no command ran
     command_text: str  # its command line
     at: float | None  # when the command began, seconds since 1970; null when no command ran
+    trigger: str = ""  # the same as `actor`
+    originators: tuple[str, ...] = ()  # everybody behind the command, by name, that one first
 
 
 class Judgement(Record):

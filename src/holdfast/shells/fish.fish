@@ -100,6 +100,13 @@ function __hold_write_state
         jobs
         printf '\0variable 2\0%s\0%s\0' fish_function_path "$fish_function_path" \
             CDPATH "$CDPATH"
+        # What no program inherits, too; of the history fish would print more than a prompt may take.
+        printf 'bindings 1\0'
+        bind --user
+        printf '\0fishvariables 1\0'
+        set -L -g | string match -v 'history *'
+        set -L -U
+        printf '\0'
         __hold_write_functions $argv
         printf '%s\0' "END $__hold_nonce $__hold_serial"
     end | command dd bs=65536 conv=notrunc,nocreat of=$__hold_state status=none 2>/dev/null
@@ -197,6 +204,7 @@ end
 if test -n "$__hold_nonce"
     for mode in default insert visual replace replace_one
         bind -M $mode \e\[5099~ __hold_probed
+        bind -M $mode \e\[5095~ 'commandline -r ""'
     end
     __hold_send "R 0 $fish_pid fish $version"
 else

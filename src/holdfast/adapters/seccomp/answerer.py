@@ -89,7 +89,7 @@ class Session:
         self._known: dict[str, dict[_Key, bool]] = {}  # by control group
         # Files that are about to be made, with who makes them; and those that were told of.
         self._fresh: dict[str, tuple[str, float]] = {}
-        self._told: set[tuple[str, NamedFile]] = set()
+        self._told: dict[tuple[str, NamedFile], bool] = {}
         # Denied once, by process: one that looks along PATH tries the same program again.
         self._denied: set[tuple[int, _Key]] = set()
         self.waiting: dict[int, AskedCall] = {}  # by the kernel's number
@@ -186,12 +186,17 @@ class Session:
             if file.inode or time.monotonic() > until:
                 del self._fresh[path]
 
+    def tell_again(self) -> None:
+        """A daemon may not have kept the latest before it died."""
+        for (membership, file), adds in self._told.items():
+            self._say(Wrote(self.id, membership, file, adds))
+
     def _wrote(self, membership: str, file: NamedFile, adds: bool) -> None:
         if (membership, file) in self._told:
             return
         if len(self._told) >= _KNOWN_MAX:
             self._told.clear()
-        self._told.add((membership, file))
+        self._told[membership, file] = adds
         # What others may run by what they knew before, now has somebody else behind it.
         for other in [group for group in self._known if group != membership]:
             del self._known[other]
@@ -411,6 +416,7 @@ class Answerer:
         else:
             os.close(listener)
             os.close(memfd)
+        session.tell_again()
         session.judge_again()
 
     def _drop(self, id: str) -> None:

@@ -43,11 +43,17 @@ def fields(kept: NumberedEntry, name: Name) -> dict[str, Any]:
         "actor": entry.actor,
         "actor_name": name(entry.actor),
         "actor_seq": entry.actor_seq,
+        "trigger": name(entry.actor) if _has_originators(entry.body) else "",
+        "originators": list(map(name, getattr(entry.body, "originators", ()))),
         "kind": kind_of(entry.body),
         "body": {key: _plain_value(value) for key, value in entry.body.pack().items()},
         "hash": kept.hash.hex(),
         "parent": entry.parent.hex(),
     }
+
+
+def _has_originators(body: e.Body) -> bool:
+    return isinstance(body, e.CommandBegan | e.ShapedEntry)
 
 
 def _plain_value(value: object) -> object:
@@ -86,6 +92,21 @@ def _command_began(body: e.CommandBegan, name: Name) -> str:
     others = [name(author) for author in body.authors[:-1]]
     made = f"  [with input of {', '.join(others)}]" if others else ""
     return f"command {body.number} began: {sanitize(body.text)}  (in {sanitize(body.cwd)}){made}"
+
+
+def _shaped(body: e.ShapedEntry, name: Name) -> str:
+    more = f" and {body.left_out} more" if body.left_out else ""
+    keys = ", ".join(map(sanitize, body.keys))
+    return f"command {body.number} changed {keys}{more}{_behind(body.originators, name)}"
+
+
+def _adopted(body: e.AdoptedEntry, name: Name) -> str:
+    before = ", ".join(map(name, body.before)) or "nobody"
+    return f"answers for {sanitize(body.target)} from now on, in place of {before}"
+
+
+def _behind(originators: tuple[str, ...], name: Name) -> str:
+    return f"  [behind it: {', '.join(map(name, originators))}]" if len(originators) > 1 else ""
 
 
 def _refused(body: e.RefusedEntry, name: Name) -> str:
@@ -127,6 +148,13 @@ def _turn_moved(body: e.TurnMoved, name: Name) -> str:
     holder = name(body.holder) if body.holder else "nobody"
     why = f": {sanitize(body.reason)}" if body.reason else ""
     return f"the turn went from {before} to {holder} ({sanitize(body.step)}){why}"
+
+
+def _gate_policy_set(body: e.GatePolicySet, name: Name) -> str:
+    where = "the host's floor" if body.floor else sanitize(body.scope)
+    if not body.digest:
+        return f"took the gate's policy of {where} out of force"
+    return f"set the gate's policy of {where}: {sanitize(body.source)} ({body.digest[:12]})"
 
 
 def _envelope_set(body: e.EnvelopeSet, name: Name) -> str:
@@ -202,9 +230,12 @@ _WORDS: dict[type[e.Body], Callable[[Any, Name], str]] = {
     e.ActionMeasured: _action_measured,
     e.CommandBegan: _command_began,
     e.CommandEnded: lambda body, name: f"command {body.number} ended: status {body.status}",
+    e.ShapedEntry: _shaped,
+    e.AdoptedEntry: _adopted,
     e.TurnAsked: lambda body, name: "asked for the turn",
     e.TurnWithdrawn: lambda body, name: f"{name(body.subject)} waits for the turn no longer",
     e.PolicySet: lambda body, name: f"set the turn policy to {sanitize(body.policy)}",
+    e.GatePolicySet: _gate_policy_set,
     e.TurnMoved: _turn_moved,
     e.BlindTurn: lambda body, name: f"{'began' if body.on else 'ended'} a blind turn",
     e.EnvelopeSet: _envelope_set,

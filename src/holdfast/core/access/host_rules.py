@@ -95,6 +95,9 @@ RULES: dict[str, Rule] = {
     "verify": _KNOWN,
     "prove": _KNOWN,
     "blame": _KNOWN,
+    # The gate.
+    "why": _LIVE,
+    "adopt": _LIVE,  # and the right `input` there: its handler
     "trace": _KNOWN,
     "score": _EVERYONE,  # of its own unix user's actors: ActorBook.find
     # Actors and envelopes. Lists show what belongs to the asker's unix user, to root everything.

@@ -71,6 +71,8 @@ NEEDS: dict[str, tuple[Right, ...]] = {
     "verify": _SEES,
     "prove": _SEES,
     "blame": _SEES,
+    "why": _SEES,
+    "adopt": _WRITES,
     "trace": _SEES,
     "list_envelopes": _SEES,
     "policy_show": _SEES,
@@ -110,7 +112,7 @@ SENSITIVE = frozenset(
     (
         "end", "seize", "revoke_turn", "set_turn_policy", "resume", "add_actor", "revoke_actor",
         "grant", "revoke", "make_invite", "revoke_invite", "revoke_device", "set_relays", "prune",
-        "restart_daemon", "shutdown", "policy_set", "policy_off",
+        "restart_daemon", "shutdown", "policy_set", "policy_off", "adopt",
     )
 )  # fmt: skip
 

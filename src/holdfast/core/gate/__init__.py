@@ -10,4 +10,7 @@ verdicts.py         which scopes count, and which of several verdicts
 file_globs.py       which paths a declared glob means
 action_effects.py   two looks at a session -> what an action did; against what it declared
 action_score.py     one action -> its score; many -> an actor's record
+originators.py      who is behind each piece of a shell's state
+line_reading.py     what a command line may use of that state
+authority_meet.py   an effect has the authority that all of its contributors have
 """

@@ -19,6 +19,7 @@ from holdfast.host.connection.forwarding import Forwarding
 from holdfast.host.connection.host_requests import HostRequests
 from holdfast.host.gate.action_requests import ActionRequests
 from holdfast.host.gate.policy_requests import PolicyRequests
+from holdfast.host.gate.provenance_requests import ProvenanceRequests
 from holdfast.host.reach.requests import ReachRequests
 from holdfast.host.session.input_requests import InputRequests
 from holdfast.host.session.journal_requests import JournalRequests
@@ -56,6 +57,7 @@ def handlers(
     turn: TurnRequests,
     journal: JournalRequests,
     access: AccessRequests,
+    provenance: ProvenanceRequests,
     reach: ReachRequests,
     forwarding: Forwarding,
     host: HostRequests,
@@ -104,6 +106,8 @@ def handlers(
         "verify": journal.verify,
         "prove": journal.prove,
         "blame": journal.blame,
+        "why": provenance.why,
+        "adopt": provenance.adopt,
         "claim": access.claim,
         "add_actor": access.add_actor,
         "list_actors": access.list_actors,

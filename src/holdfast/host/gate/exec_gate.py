@@ -82,6 +82,8 @@ class Behind(Protocol):
         """That ever had a part in it."""
         ...
 
+    def close(self) -> None: ...
+
 
 class Approvals(Protocol):
     """Where effects wait that a policy holds."""
@@ -179,6 +181,7 @@ class ExecGate:
             return
         if self._served and not keep:
             self._answerers.leave(self._spec.id)
+        self._behind.close()
         self._page.close()
         self._page = None
 

@@ -10,7 +10,7 @@ import logging
 import os
 import shlex
 import time
-from collections.abc import Coroutine, Iterable
+from collections.abc import Coroutine
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -21,7 +21,7 @@ from holdfast.adapters.launch.client import end as end_processes
 from holdfast.adapters.session_memory.input_ledger import InputLedger
 from holdfast.adapters.session_memory.output_ring import Ring
 from holdfast.adapters.shell.integration import state_path
-from holdfast.adapters.shell.state_file import read_state
+from holdfast.adapters.shell.state_file import StateReader, read_state
 from holdfast.core import effects as do
 from holdfast.core import events as ev
 from holdfast.core.session import SessionMachine
@@ -31,11 +31,13 @@ from holdfast.host.clock import now
 from holdfast.host.gate.action_runs import ActionRuns
 from holdfast.host.gate.exec_gate import ExecGate
 from holdfast.host.gate.group_contributors import GroupContributors
+from holdfast.host.gate.provenance import SessionProvenance
 from holdfast.host.gate.session_look import SessionLook
 from holdfast.host.levels import bell_path
 from holdfast.host.lost_sessions import what_was_in_flight
 from holdfast.host.session import describe, signals
 from holdfast.host.session.closing import Closing
+from holdfast.host.session.command_leaves import CommandLeaves
 from holdfast.host.session.executor import Executor
 from holdfast.host.session.halt_control import HaltControl
 from holdfast.host.session.handoff import Handoffs
@@ -58,9 +60,9 @@ from holdfast.journal import entries
 from holdfast.keeper.boottime import boot_id
 from holdfast.keeper.protocol import DROP_OUTPUT, KEEP_OUTPUT, LEAVE_OUTPUT
 from holdfast.model.actor import Actor
-from holdfast.model.envelope import ALL, Envelope, Right, Scope
+from holdfast.model.envelope import ALL, Envelope, Scope
 from holdfast.model.errors import StorageFailed
-from holdfast.model.gate import Contributor, Outcome, ProposedEffect, Verdict
+from holdfast.model.gate import Outcome, ProposedEffect, Verdict
 from holdfast.model.graph import Evidence, Graph
 from holdfast.model.ids import HOST_ACTOR, HOST_OPERATOR, ActorId
 from holdfast.model.info import SessionInfo
@@ -167,25 +169,12 @@ class LiveSession:
             core,
             self.journal,
             parcel.halt,
+            CommandLeaves(spec.place, parcel.leaves, self._new_writer),
             report=self.handle,
             save=self.save_parcel,
             spawn=self.spawn,
             is_closed=lambda: self.is_closed,
             fence_holds=self._fence_holds,
-            writes=self._new_writer,
-        )
-        self.exec_gate = ExecGate(
-            spec,
-            self.fds.gate,
-            self.fds.gate_page,
-            self.keeper,
-            daemon.answerers,
-            daemon.policies,
-            GroupContributors(spec.place.cgroup, spec.created_by, daemon.actors.get),
-            check_rights=self._check_contributors,
-            epoch=lambda: self.spec.epoch,
-            turn_holder=lambda: core.turn.holder or HOST_ACTOR,
-            record=self._record_judged,
         )
         attribution = LineAttribution(
             master,
@@ -195,6 +184,25 @@ class LiveSession:
             self.halts,
             self.state,
             running=bool(parcel.commands and parcel.commands[-1].status is None),
+        )
+        self.provenance = self._make_provenance(parcel, directory)
+        self.exec_gate = ExecGate(
+            spec,
+            self.fds.gate,
+            self.fds.gate_page,
+            self.keeper,
+            daemon.answerers,
+            daemon.policies,
+            GroupContributors(
+                spec.place.cgroup,
+                spec.created_by,
+                self.provenance,
+                self.halts.leaves.commands_in,
+            ),
+            check_rights=self.provenance.check,
+            epoch=lambda: self.spec.epoch,
+            turn_holder=lambda: core.turn.holder or HOST_ACTOR,
+            record=self._record_judged,
         )
         self.commands = ShellCommands(
             spec,
@@ -206,6 +214,7 @@ class LiveSession:
             self.journal,
             parcel.commands,
             parcel.executions,
+            self.provenance,
             type_as_host=self.host_input.type,
             activity=self.state,
             may_type=lambda actor: core.may_type(actor, now()),
@@ -294,6 +303,24 @@ class LiveSession:
             lease_allows=self.lease_allows,
             carry_out=self._carry_out,
             changed=changed,
+        )
+
+    def _make_provenance(self, parcel: StateBlob, directory: str) -> SessionProvenance:
+        spec, held = parcel.spec, self.core.turn
+        path = state_path(bell_path(self._daemon.home, spec.process_tag))
+        return SessionProvenance(
+            f"{directory}/provenance",
+            self.journal,
+            read_state=StateReader(path, spec.nonce, spec.uid).read,
+            shell_pid=spec.place.shell_pid,
+            reports=bool(spec.shell),
+            is_silent=lambda: self.commands.is_silent,
+            writers=lambda: (spec.created_by, *held.holders),
+            authority=self._daemon.actors.authority,
+            session=spec.id,
+            labels=spec.labels,
+            joined=self._new_input,
+            complete_to=parcel.provenance_to,
         )
 
     def start(self) -> None:
@@ -470,11 +497,8 @@ class LiveSession:
     def _new_writer(self) -> None:
         self.exec_gate.new_contributor()
 
-    def _check_contributors(self, contributors: Iterable[Contributor]) -> None:
-        """The refusal of the first that may not write here now."""
-        spec, authority = self.spec, self._daemon.actors.authority
-        for each in contributors:
-            authority.check(each.actor, Right.INPUT, spec.id, spec.labels, now())
+    def _new_input(self) -> None:
+        self.exec_gate.changed()
 
     def _record_judged(self, effect: ProposedEffect, verdict: Verdict) -> None:
         """Before it happens. Raises if what is allowed cannot be recorded."""
@@ -575,6 +599,7 @@ class LiveSession:
         self.exec_gate.close(keep=keep)
         self.watching.stop()
         self.commands.close()
+        self.halts.leaves.close()
         self.view.close(keep=keep)
         self._daemon.forwarding.over(self)
         self.journal.close()
@@ -669,6 +694,7 @@ class LiveSession:
             full_screen=full_screen,
             last_output_at=self.output.last_at,
             last_command=self.commands.last,
+            shaped_by=tuple(map(self._daemon.actors.name, self.provenance.shaped_by())),
             lease=self.leasing.info() if self.leasing is not None else None,
             keeper_pid=self.keeper.pid,
             clients={operator.id: operator.client for operator in self.presence.attached()},
@@ -690,6 +716,8 @@ class LiveSession:
             self.halts.kept(),
             self.leasing.tenure.kept() if self.leasing is not None else None,
             self.commands.executions.kept(),
+            self.halts.leaves.kept(),
+            self.provenance.complete_to,
         )
         return kept.blob()
 

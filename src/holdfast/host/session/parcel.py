@@ -8,6 +8,7 @@ import msgpack
 
 from holdfast.adapters.session_memory.layout import DATA_AT, HEAD_AT
 from holdfast.core.turn.machine import SavedTurn
+from holdfast.host.session.command_leaves import SavedLeaves
 from holdfast.host.session.lease_runner import SavedLeaseRun
 from holdfast.keeper.protocol import RingPlace
 from holdfast.model.ids import OperatorId, SessionId
@@ -89,6 +90,8 @@ class StateBlob(Record):
     halt: SavedHalt | None = None  # while it is halted
     lease: SavedLeaseRun | None = None  # of a re-homeable session
     executions: tuple[SavedExec, ...] = ()
+    leaves: SavedLeaves | None = None  # at level contained: which command each group is of
+    provenance_to: int = 0  # the prompt up to which the file of the shell's originators is complete
 
     def blob(self) -> bytes:
         data: bytes = msgpack.packb(self.pack())

@@ -21,6 +21,7 @@ from holdfast.host.connection.output_channels import (
     StoredChannel,
     ViewChannel,
 )
+from holdfast.host.gate.why import AskedSession
 from holdfast.host.lost_sessions import LostSessions
 from holdfast.host.reach.relay_presence import AnnouncedSession
 from holdfast.host.residency import ResidencyMeter
@@ -40,7 +41,7 @@ from holdfast.wire.messages.shared_output import Share, Shared
 ALTERNATE_SCREEN = 1049  # DEC private mode
 
 
-class SessionTarget(OutputSource, AnnouncedSession, Protocol):
+class SessionTarget(OutputSource, AnnouncedSession, AskedSession, Protocol):
     """A live session, as far as it is shown, attached to, watched and ended."""
 
     core: SessionMachine
@@ -85,9 +86,12 @@ class SessionRequests:
         audience: Operators,
         start: Callable[[Actor, m.Run], Awaitable[SessionTarget]],
         lost: LostSessions,
+        annotated: Callable[[AskedSession, Graph], Graph],
     ) -> None:
+        """`annotated`: the live graph with who is behind each process."""
         self._registry, self._store, self._audience = registry, store, audience
         self._meter, self._start, self._lost = meter, start, lost
+        self._annotated = annotated
 
     async def run(self, operator: OperatorConnection, run: m.Run) -> m.Answer:
         live = await self._start(operator.actor, run)
@@ -131,9 +135,10 @@ class SessionRequests:
         master = os.dup(live.fds.master)
         try:
             # A large tree takes tens of milliseconds to look at: not on the loop.
-            return m.GraphShown(request.id, await asyncio.to_thread(live.graph, master))
+            graph = await asyncio.to_thread(live.graph, master)
         finally:
             os.close(master)
+        return m.GraphShown(request.id, self._annotated(live, graph))
 
     def screen(self, _: OperatorConnection, request: m.GetScreen, found: Found) -> m.Answer:
         if isinstance(found, Stored):

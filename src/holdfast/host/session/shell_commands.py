@@ -14,6 +14,7 @@ from holdfast.adapters.session_memory import output_ring
 from holdfast.adapters.session_memory.output_ring import Ring
 from holdfast.adapters.shell import report_fifo
 from holdfast.adapters.shell.integration import (
+    CLEAR_REFUSED_LINE,
     LINE_PROBE,
     CommandBegin,
     CommandEnd,
@@ -25,6 +26,7 @@ from holdfast.adapters.shell.integration import (
 )
 from holdfast.core.input_machine import InputMachine
 from holdfast.core.line_authors import TypedLine
+from holdfast.host.gate.provenance import SessionProvenance
 from holdfast.host.session.exec_runs import Execution, Executions
 from holdfast.host.session.line_attribution import (
     BEGIN_WAIT_S,
@@ -53,6 +55,10 @@ from holdfast.model.state import Ending, SessionState
 TYPED_BLIND = "(typed blind, not kept)"  # in place of a command line that is a secret
 _FIFO_LOOKS = 16  # in one go; a shell that goes on reporting is heard in the next
 _CLEAR_LINE = b"\x03"
+# Programs that are a shell, or have one read the terminal behind them.
+_LEAD_TO_A_SHELL = frozenset(
+    ("bash", "zsh", "fish", "sh", "dash", "su", "sudo", "ssh", "docker", "podman", "kubectl")
+)
 _SHOWN_CHARS = 200  # of the text at the prompt, in a refusal
 _PROBE_CONTEXT_BYTES = 16  # typed last: after some keys a shell takes the next one as text
 _LINE_WAIT_S = 0.5  # a shell at its prompt answers in a millisecond
@@ -73,6 +79,7 @@ class ShellCommands:
         record: SessionRecord,
         known: tuple[CommandRecord, ...],
         executions: tuple[SavedExec, ...],
+        provenance: SessionProvenance,
         *,
         type_as_host: Callable[[bytes], None],
         activity: Callable[[], SessionState],
@@ -90,6 +97,10 @@ class ShellCommands:
         self._type_as_host = type_as_host
         self._activity, self.may_ask, self._drain_output = activity, may_type, drain_output
         self._save, self._changed, self._runs, self._name = save, changed, runs, name
+        self._provenance = provenance
+        self._loop = asyncio.get_running_loop()
+        # When the shell reported something, and when a prompt; when an Enter was typed, or a key.
+        self._heard_at = self._prompt_at = self._enter_at = self._typed_at = 0.0
         self._records: deque[CommandRecord] = deque(known, maxlen=COMMANDS_REMEMBERED)
         # A report that the last daemon kept and did not take out of the FIFO is seen again.
         self._reader = ReportReader(
@@ -100,7 +111,6 @@ class ShellCommands:
         self._recorded: set[tuple[type, int]] = (
             set()
         )  # by the last daemon, and perhaps not kept by it
-        self._loop = asyncio.get_running_loop()
         self._entered_at = 0.0  # an Enter was typed; what the shell makes of it, it reports
         self._reported = asyncio.Event()
         self.executions = Executions(executions)
@@ -127,6 +137,8 @@ class ShellCommands:
         }
         self.typed.recover(journal, self._journal.seq)
         self.exec = self.executions.unfinished(last_taken)
+        if not self.typed.at_prompt:
+            self._enter_at = self._loop.time()
 
     def start(self) -> None:
         if self._report_fifo >= 0:
@@ -159,11 +171,7 @@ class ShellCommands:
             )
         state = self._activity()
         if state in (SessionState.INPUT, SessionState.SECRET):
-            wants = "a secret" if state is SessionState.SECRET else "input"
-            raise TerminalInUse(
-                f"another program reads the terminal, and waits for {wants}",
-                hint=f"answer it or end it: `hold attach {name}`",
-            )
+            raise self._in_use(state)
         if state is not SessionState.PROMPT:
             raise SessionBusy(
                 f"the session's shell is not at its prompt; the session is {state}",
@@ -175,6 +183,22 @@ class ShellCommands:
                 f"text typed at the prompt waits for its Enter{shown}",
                 hint=f"finish it, or clear it with `hold keys {name} C-c`",
             )
+
+    def _in_use(self, state: SessionState) -> TerminalInUse:
+        """Which program it is, and what to do. The group's first process may be gone; a shell below
+        this one, here or on another machine, reports nothing to us."""
+        name, (program, pid) = self._spec.name, pty.foreground_program(self._master)
+        wants = "a secret" if state is SessionState.SECRET else "input"
+        reads = f"another program reads the terminal ({program}, pid {pid})" if program else ""
+        hint = f"answer it or end it: `hold attach {name}`"
+        if program in _LEAD_TO_A_SHELL and state is SessionState.INPUT:
+            hint = (
+                f"a line for it: `hold send {name} --enter LINE`; `hold keys {name} C-d` leaves "
+                "it, and exec works again"
+            )
+        return TerminalInUse(
+            f"{reads or 'another program reads the terminal'}, and waits for {wants}", hint=hint
+        )
 
     def read_reports(self) -> None:
         """Take up what the shell has reported."""
@@ -213,8 +237,12 @@ class ShellCommands:
 
     def _on_report(self, report: Report, before: int, later: ReportContext) -> None:
         at, head = time.time(), self._ring.head
+        self._heard_at = self._loop.time()
+        if isinstance(report, PromptShown | LineShown):
+            self._prompt_at = self._heard_at
         if isinstance(report, PromptShown) and (later.unread or not self._inputs.is_empty):
             self.enter_typed()  # typed ahead of the prompt, and perhaps with an Enter
+            self._enter_at = self._loop.time()
         elif isinstance(report, CommandBegin | PromptShown):
             self._reported.set()
         if isinstance(report, CommandBegin):
@@ -231,8 +259,10 @@ class ShellCommands:
                     self._record_once(HOST_ACTOR, ended)
         elif isinstance(report, PromptShown):
             self._runs("")
-            self.typed.prompted(later)
+            self.typed.prompted(later, report.seq)
+            self._provenance.prompted(report.seq)
         elif isinstance(report, LineShown):
+            self._provenance.look()  # asked for the line, the shell writes its whole state
             if self._line is not None and not self._line.done():
                 self._line.set_result(report.text if report.text_known else None)
             return
@@ -257,7 +287,7 @@ class ShellCommands:
                 execution.begins(report.seq, 0)
             self._end_exec(execution, report.status, report.cwd, head)
             if not execution.record.parsed and self._spec.shell == "fish":
-                self._type_as_host(_CLEAR_LINE)  # fish leaves a refused line at its prompt
+                self._type_as_host(CLEAR_REFUSED_LINE)
                 self.typed.cleared()
         elif isinstance(report, PromptShown) and (
             command is None or (restored and report.seq > command)
@@ -275,7 +305,8 @@ class ShellCommands:
         by = authors[-1] if authors else HOST_ACTOR
         text = TYPED_BLIND if line.blind else report.text
         began = entries.CommandBegan(report.seq, text, report.cwd, head, authors)
-        self._record_once(by, began)
+        whole = report.text if report.text_known else None
+        self._record_once(by, self._provenance.began(began, by, at, whole, blind=line.blind))
         self._runs(by)
         self._records.append(
             CommandRecord(
@@ -350,7 +381,10 @@ class ShellCommands:
 
     def after_typing(self, actor: str, data: bytes, sight: ShellSight, blind: bool) -> None:
         self.typed.after_typing(actor, data, sight, blind)
+        self._provenance.typed(actor, running=not self.typed.at_prompt)
+        self._typed_at = self._loop.time()
         if actor != HOST_ACTOR and (b"\r" in data or b"\n" in data):
+            self._enter_at = self._typed_at
             self.enter_typed()
 
     def enter_typed(self) -> None:
@@ -360,6 +394,17 @@ class ShellCommands:
         if self.last is None or self.last.status is not None:
             self._entered_at = self._loop.time()
             self._reported.clear()
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether the shell waits at a prompt that it did not report: its hooks are gone, another
+        shell took its place, or it wants the rest of a command line."""
+        if not self._spec.shell or self._enter_at <= self._prompt_at:
+            return False
+        quiet = self._loop.time() - max(self._enter_at, self._typed_at, self._heard_at)
+        if quiet < BEGIN_WAIT_S or self._unread():
+            return False
+        return self._activity() is SessionState.PROMPT
 
     def _unread(self) -> bool:
         """Whether something was typed that the shell has not read."""

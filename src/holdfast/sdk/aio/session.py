@@ -33,6 +33,7 @@ from holdfast.model.shell_line import below_shell
 from holdfast.model.size import Size
 from holdfast.model.state import Ending, SessionState
 from holdfast.model.turn_info import Handoff, Receipt
+from holdfast.model.why import WhoIsBehind
 from holdfast.sdk import events as ev
 from holdfast.sdk.aio.command_run import Running, run_at_prompt
 from holdfast.sdk.aio.driver import HostLink
@@ -54,7 +55,7 @@ from holdfast.sdk.client_core.action_retry import Attempts
 from holdfast.sdk.client_core.event_reader import wait_for_state
 from holdfast.sdk.client_core.output_reader import OutputReader
 from holdfast.sdk.client_core.retry_policy import PORT_FIRST_S, PORT_MAX_S
-from holdfast.wire.messages import gate_actions
+from holdfast.wire.messages import gate_actions, gate_provenance
 from holdfast.wire.messages import journal as journal_messages
 from holdfast.wire.messages import session as m
 from holdfast.wire.messages import turn as turn_messages
@@ -468,6 +469,17 @@ class Session:
             if not blamed.lines or first > blamed.total:
                 break
         return tuple(lines)
+
+    async def why(self, target: str) -> WhoIsBehind:
+        """Who is behind something of the session: `var:PATH`, `alias:ls`, `cwd`, `pid:4711`,
+        `port:8080`, `file:/tmp/x`, `line:12` of the scrollback, `command:3` ..."""
+        request = gate_provenance.AskWhy(0, self.id, target)
+        return (await self._link.ask(request, gate_provenance.WhyShown)).why
+
+    async def adopt(self, target: str) -> WhoIsBehind:
+        """Answer for it from now on, in place of those who are behind it."""
+        request = gate_provenance.Adopt(0, self.id, target)
+        return (await self._link.ask(request, gate_provenance.WhyShown)).why
 
     def forward(
         self, port: int, *, local: int | None = None, address: str = "127.0.0.1"

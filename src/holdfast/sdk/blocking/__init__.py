@@ -188,6 +188,8 @@ class Session(Face[session.Session]):
     catch_up = waits(session.Session.catch_up)
     journal = iterates(session.Session.journal)
     blame = waits(session.Session.blame)
+    why = waits(session.Session.why)
+    adopt = waits(session.Session.adopt)
     end = waits(session.Session.end)
 
     @property

@@ -223,6 +223,18 @@ if [[ -o interactive && -n $__hold_nonce ]] && builtin zmodload zsh/system 2>/de
             __hold_pairs+=($__hold_name "${(P)__hold_name}")
         done
         builtin print -rN -- "exported $#__hold_pairs" "${__hold_pairs[@]}"
+        # The user's own, which no program inherits: not zsh's, of which some would load a module
+        # ("undefined"), nor those of the functions that run.
+        __hold_pairs=()
+        for __hold_name __hold_text in "${(@kv)parameters}"; do
+            [[ $__hold_text == *(special|local|export|hide|undefined)* || $__hold_name == __hold_* ]] && continue
+            if [[ $__hold_text == association* ]]; then
+                __hold_pairs+=($__hold_name "${(kvP)__hold_name}")
+            else
+                __hold_pairs+=($__hold_name "${(P)__hold_name}")
+            fi
+        done
+        builtin print -rN -- "private $#__hold_pairs" "${__hold_pairs[@]}"
         for __hold_name in aliases galiases saliases jobstates jobtexts; do
             __hold_pairs=("${(@kvP)__hold_name}")
             builtin print -rN -- "$__hold_name $#__hold_pairs" "${__hold_pairs[@]}"
@@ -233,6 +245,7 @@ if [[ -o interactive && -n $__hold_nonce ]] && builtin zmodload zsh/system 2>/de
                 builtin print -rN -- 'variable 2' $__hold_name "${(P)__hold_name}"
         done
         builtin print -rN -- 'variable 2' PS1 "${PS1%$__hold_tail}"
+        builtin print -rN -- 'bindings 1' "$(builtin zle -lL; builtin bindkey -L)"
         for __hold_name in {precmd,preexec,chpwd,periodic,zshexit,zshaddhistory}_functions; do
             __hold_pairs=(${${(P)__hold_name}:#__hold_*})
             builtin print -rN -- 'variable 2' $__hold_name "${(j: :)__hold_pairs}"

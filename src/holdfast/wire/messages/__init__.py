@@ -8,6 +8,7 @@ journal        the journal, verdicts, proofs, blame
 admission      invites and devices
 gate_policy    policies of the gate
 forward        connections to ports of a session
+gate_provenance who is behind what a session holds, runs and printed
 gate_actions   structured actions, their traces and scores
 relays         the relays of a host
 shared_output  output encrypted once for all readers
@@ -21,6 +22,7 @@ from holdfast.wire.messages import (
     forward,
     gate_actions,
     gate_policy,
+    gate_provenance,
     journal,
     relays,
     session,
@@ -32,7 +34,7 @@ from holdfast.wire.messages.base import Message
 # Only these modules: another protocol may use the same tags for its own messages.
 _PARTS = (
     *(session, access, turn, journal, admission, forward, relays, shared_output),
-    *(gate_policy, gate_actions),
+    *(gate_policy, gate_actions, gate_provenance),
 )
 BY_TAG = {
     each.tag: each
