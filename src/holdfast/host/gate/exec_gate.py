@@ -62,7 +62,7 @@ class Keeper(Protocol):
     def leave_gate(self) -> None: ...
 
 
-class Behind(Protocol):
+class WhoIsBehindEffects(Protocol):
     """Who is behind what a session does."""
 
     def of_group(self, membership: str) -> tuple[Contributor, ...]:
@@ -111,7 +111,7 @@ class ExecGate:
         keeper: Keeper,
         answerers: Answerers,
         policy: GatePolicy,
-        behind: Behind,
+        behind: WhoIsBehindEffects,
         *,
         check_rights: Callable[[Iterable[Contributor]], None],
         epoch: Callable[[], int],
