@@ -129,3 +129,37 @@ def reached(progress: Path) -> int:
         return int(progress.read_text() or 0)
     except (OSError, ValueError):
         return 0
+
+
+HOLD_DATES = NO_DATES.replace('then = "refuse"', 'then = "hold"\nquorum = 1')
+
+
+@pytest.mark.requirement("A8")
+@pytest.mark.parametrize("killed", [False, True])
+def test_a_held_program_is_listed_and_runs_when_somebody_else_approves(
+    host: FaultHost, killed: bool
+) -> None:
+    ok(host, "run", "-d", "--name", "s", "--", "bash", "--norc")
+    (host.work / "policy.toml").write_text(HOLD_DATES)
+    ok(host, "policy", "set", str(host.work / "policy.toml"), "--session", "s")
+    ok(host, "actor", "add", "ann", "--kind", "human")
+    ok(host, "grant", "ann", "approve", "s")
+    out = host.work / "out"
+    script = host.work / "script"
+    script.write_text(f"import os; os.system('date -u > {out}')\n")
+    ok(host, "send", "s", f"python3 {script} &")
+    (asked,) = until("it is held", lambda: approvals(host))
+    assert "date -u" in asked["text"] and asked["kind"] == "exec"
+    assert host.hold("approve", asked["id"]).returncode != 0, "nobody approves its own"
+    if killed:
+        os.kill(host.daemon_pid() or 0, signal.SIGKILL)
+        (again,) = until("it is held still", lambda: approvals(host))
+        assert again["id"] == asked["id"]
+    assert not out.exists() or not out.read_text()
+    ok(host, "--as", "ann", "approve", asked["id"])
+    until("it runs", lambda: out.exists() and "UTC" in out.read_text())
+
+
+def approvals(host: FaultHost) -> list[dict[str, str]]:
+    done = host.hold("approvals", "--json")
+    return [json.loads(line) for line in done.stdout.splitlines()]

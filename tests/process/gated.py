@@ -152,6 +152,8 @@ class Gated:
             epoch=lambda: 1,
             turn_holder=lambda: "",
             record=lambda effect, verdict: self.recorded.append((effect, verdict)),
+            judge=self._judge,
+            spawn=asyncio.ensure_future,
             approvals=self.held,
         )
         self.gate.start()
@@ -203,6 +205,9 @@ class Gated:
     def revoke(self, actor: str) -> None:
         self.revoked.add(actor)
         self.gate.changed()
+
+    async def _judge(self, effect: ProposedEffect) -> Verdict:
+        return self.policy.judge(effect)
 
     async def ask(self, command: str) -> str:
         """What the shell prints for it."""

@@ -13,9 +13,10 @@ asked by a small Protocol or callable.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import shlex
+from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from functools import partial
-from typing import Protocol
+from typing import Any, Protocol
 
 from holdfast.adapters.seccomp.gate_messages import (
     CallAnswer,
@@ -117,7 +118,9 @@ class ExecGate:
         epoch: Callable[[], int],
         turn_holder: Callable[[], str],
         record: Callable[[ProposedEffect, Verdict], None],
-        approvals: Approvals | None = None,
+        judge: Callable[[ProposedEffect], Awaitable[Verdict]],
+        spawn: Callable[[Coroutine[Any, Any, None]], object],
+        approvals: Approvals,
     ) -> None:
         """`check_rights` raises for a contributor that may not write in the session now; `record`
         if what is allowed cannot be recorded."""
@@ -127,6 +130,7 @@ class ExecGate:
         self._policy, self._behind, self._check_rights = policy, behind, check_rights
         self._epoch, self._turn_holder = epoch, turn_holder
         self._record, self._approvals = record, approvals
+        self._ask_policy, self._spawn = judge, spawn
         self._served = False
         self._held: dict[int, CallQuestion] = {}
 
@@ -211,16 +215,21 @@ class ExecGate:
         return Serve(self._spec.id, self._spec.place.shell_pid), fds
 
     def asked(self, question: CallQuestion) -> None:
+        self._spawn(self._asked(question))
+
+    async def _asked(self, question: CallQuestion) -> None:
+        if self._page is None:
+            return
+        group = self._behind.of_group(question.membership)
+        effect = self._effect(question, group)
+        verdict = await self._judge(effect, question)
         if self._page is None:
             return
         if question.word != self._page.word:
             self._answer(question, allow=False)  # refused by nobody: it is asked again
             return
-        group = self._behind.of_group(question.membership)
-        effect = self._effect(question, group)
-        verdict = self._judge(effect, question)
         if verdict.outcome is Outcome.HOLD:
-            self._hold(question, effect, verdict)
+            await self._hold(question, effect, verdict)
             return
         self.gone(question.id)  # held before, and not now: policies have changed
         allow = verdict.outcome is Outcome.ALLOW
@@ -234,7 +243,7 @@ class ExecGate:
 
     def gone(self, id: int) -> None:
         """It was interrupted, or its process was ended, while it waited."""
-        if self._held.pop(id, None) is not None and self._approvals is not None:
+        if self._held.pop(id, None) is not None:
             self._approvals.drop(_key(id))
 
     def _answer(
@@ -259,20 +268,17 @@ class ExecGate:
 
     # -- held -------------------------------------------------------------------------------------
 
-    def _hold(self, question: CallQuestion, effect: ProposedEffect, verdict: Verdict) -> None:
+    async def _hold(self, question: CallQuestion, effect: ProposedEffect, verdict: Verdict) -> None:
         """Until it is approved, denied or given up: its process waits, and can be frozen or ended.
         An approval is for this very call, and the policy has the last word."""
-        approved: tuple[ActorId, ...] | None = None
-        if self._approvals is not None:
-            again = partial(self._decided, question.id)
-            approved = self._approvals.hold(_key(question.id), effect, verdict, again)
+        again = partial(self._decided, question.id)
+        self._held[question.id] = question
+        approved = self._approvals.hold(_key(question.id), effect, verdict, again)
+        if approved == ():
+            return
         if approved is not None:
             effect = effect.replace(approved_by=approved)
-            if approved:
-                verdict = self._judge(effect, question)
-            if verdict.outcome is Outcome.HOLD:
-                self._held[question.id] = question
-                return
+            verdict = await self._judge(effect, question)
         self._held.pop(question.id, None)
         allow = approved is not None and verdict.outcome is Outcome.ALLOW
         outcome = Outcome.ALLOW if allow else Outcome.REFUSE
@@ -305,6 +311,7 @@ class ExecGate:
             kind=question.kind,
             actor=group[0].actor if group else ActorId(spec.created_by),
             contributors=(*group, *dict.fromkeys(files)),
+            text=shlex.join(question.argv) or question.path,
             argv=question.argv,
             path=question.path,
             cwd=question.cwd,
@@ -313,7 +320,7 @@ class ExecGate:
             turn_holder=self._turn_holder(),
         )
 
-    def _judge(self, effect: ProposedEffect, question: CallQuestion) -> Verdict:
+    async def _judge(self, effect: ProposedEffect, question: CallQuestion) -> Verdict:
         spec = self._spec
         try:
             self._check_rights(effect.contributors)
@@ -326,7 +333,7 @@ class ExecGate:
         if question.cut:
             reason = "its arguments and environment are too long to be judged"
             return Verdict(Outcome.REFUSE, reason, AUTHORITY)
-        return self._policy.judge(effect)
+        return await self._ask_policy(effect)
 
     def _reaching(self, effect: ProposedEffect, target: str) -> Verdict:
         """Into another process, to change it: only where nobody else is behind that one."""

@@ -53,10 +53,6 @@ class GatedSession(Protocol):
         """In its journal, at once. Raises StorageFailed."""
         ...
 
-    def policies_changed(self) -> None:
-        """Others are in force now, perhaps there too."""
-        ...
-
 
 class PolicyBook(GatePolicy):
     """Of one host."""
@@ -209,8 +205,6 @@ class PolicyBook(GatePolicy):
             self._take_back(by, about, recorded)
             raise
         self._policies, self.damaged = changed, ""
-        for live in list(self._live.values()):
-            live.policies_changed()
 
     def _take_back(self, by: Actor, about: KeptPolicy, recorded: list[GatedSession]) -> None:
         """It is in some journals and not in force: they say what is."""

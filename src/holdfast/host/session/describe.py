@@ -42,6 +42,7 @@ def info(
     clients: Mapping[OperatorId | None, str],
     unrecorded: str,
     ungated: str,
+    held: str,
     name: Callable[[str | None], str],
 ) -> SessionInfo:
     """Everything, as of now. `clients`: the programs by which operators are attached."""
@@ -81,6 +82,7 @@ def info(
         unrecorded=unrecorded,
         keeper_pid=0 if ended else keeper_pid,
         ungated="" if ended else ungated,
+        held=held,
     )
 
 
