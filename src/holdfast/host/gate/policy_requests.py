@@ -130,7 +130,8 @@ class PolicyRequests:
     def _of_scope(self, request: int, operator: OperatorConnection, scope: str) -> m.Answer:
         names = {str(each.id): each.name for each in self._actors.seen_by(operator.actor)}
         shown = self._book.shown(lambda kept: kept.scope == scope)
-        return gate_policy.Policies(request, shown, names, self._book.damaged)
+        ungated = self._book.ungated(scope)
+        return gate_policy.Policies(request, shown, names, self._book.damaged, ungated)
 
     def _scope(
         self, operator: OperatorConnection, session: str, label: str, found: Found | None
