@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncGenerator, Generator
+from collections.abc import AsyncGenerator, Callable, Generator
 from contextlib import AsyncExitStack, suppress
 from typing import TYPE_CHECKING, Any
 
@@ -57,6 +57,10 @@ class Running:
     def done(self) -> bool:
         """Whether its end is known here."""
         return self._task.done()
+
+    def when_over(self, then: Callable[[], None]) -> None:
+        """Called when its end is known here."""
+        self._task.add_done_callback(lambda task: None if task.cancelled() else then())
 
     async def begun(self) -> None:
         """Until the shell has begun it. Raises what kept it from that."""
