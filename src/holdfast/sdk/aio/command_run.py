@@ -39,9 +39,12 @@ class Running:
         command: str,
         key: str,
         intent: str,
+        line: str = "",
     ) -> None:
+        """`line`: what is typed for the command, if that is not the command itself."""
         self._link, self._inputs, self._session = link, inputs, session
         self.command = command
+        self._line = line or command
         self.key = key
         self.intent = intent
         self.output_offset: int | None = None  # session output offset at which it began
@@ -57,10 +60,6 @@ class Running:
     def done(self) -> bool:
         """Whether its end is known here."""
         return self._task.done()
-
-    def when_over(self, then: Callable[[], None]) -> None:
-        """Called when its end is known here."""
-        self._task.add_done_callback(lambda task: None if task.cancelled() else then())
 
     async def begun(self) -> None:
         """Until the shell has begun it. Raises what kept it from that."""
@@ -145,7 +144,7 @@ class Running:
         """Others' inputs wait until the host has said something about it."""
         async with AsyncExitStack() as others_wait:
             seq = await others_wait.enter_async_context(self._inputs.next())
-            request = m.Exec(0, self._session.id, seq, self.command, self.key, self.intent)
+            request = m.Exec(0, self._session.id, seq, self._line, self.key, self.intent)
             reader = ExecReader(self._link, request)
             try:
                 while True:
@@ -177,14 +176,20 @@ class Running:
 
 
 async def run_at_prompt(
-    session: Session, link: HostLink, inputs: InputCounter, command: str, key: str, intent: str
+    session: Session,
+    link: HostLink,
+    inputs: InputCounter,
+    command: str,
+    key: str,
+    intent: str,
+    line: str = "",
 ) -> Running:
     """The command, begun; from a shell that is about to be at its prompt. Between the end of one
     command and the next prompt a shell is busy for a moment, and so is one that starts. Whoever
     runs one command after another must not be refused for that; a command that really runs is not
     waited for. Raises SessionBusy and whatever else the host refuses it with."""
     for pause in (*_PAUSES_S, None):
-        running = Running(link, inputs, session, command, key, intent)
+        running = Running(link, inputs, session, command, key, intent, line)
         try:
             await running.begun()
             return running
@@ -254,3 +259,8 @@ class _Kept:
     async def more(self, until: asyncio.Task[Result]) -> None:
         if not until.done():
             await self._stirred.wait()
+
+
+def when_over(running: Running, then: Callable[[], None]) -> None:
+    """Do this when its end is known here."""
+    running._task.add_done_callback(lambda task: None if task.cancelled() else then())

@@ -31,7 +31,7 @@ from holdfast.model.state import Ending, SessionState
 from holdfast.model.turn_info import Handoff, Receipt
 from holdfast.sdk import events as ev
 from holdfast.sdk.aio.command_file import CommandFile, needs_file
-from holdfast.sdk.aio.command_run import Running, run_at_prompt
+from holdfast.sdk.aio.command_run import Running, run_at_prompt, when_over
 from holdfast.sdk.aio.driver import HostLink
 from holdfast.sdk.aio.shell_line import below_shell
 from holdfast.sdk.aio.turn import BLOCK_HOLD_S, HeldTurns, Turn
@@ -149,22 +149,25 @@ class Session:
             return await self._start(command, key, intent, wait_prompt)
         file = CommandFile(command, self.found.user, fish=fish)
         try:
-            running = await self._start(file.line, key, intent, wait_prompt)
+            running = await self._start(command, key, intent, wait_prompt, file.line)
         except InputUnknown:  # it may be read yet, and goes then
             raise
         except BaseException:
             file.remove()
             raise
-        running.command = command
-        running.when_over(file.remove)
+        when_over(running, file.remove)
         return running
 
-    async def _start(self, command: str, key: str, intent: str, wait_prompt: float) -> Running:
+    async def _start(
+        self, command: str, key: str, intent: str, wait_prompt: float, line: str = ""
+    ) -> Running:
         until = asyncio.get_running_loop().time() + wait_prompt
         while True:
             try:
                 async with self._held_turns.writing():
-                    return await run_at_prompt(self, self._link, self._inputs, command, key, intent)
+                    return await run_at_prompt(
+                        self, self._link, self._inputs, command, key, intent, line
+                    )
             except SessionBusy:
                 left = until - asyncio.get_running_loop().time()
                 if left <= 0:
