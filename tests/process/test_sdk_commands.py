@@ -12,8 +12,8 @@ import pytest
 import holdfast
 from holdfast import blocking, errors, events
 from holdfast.model.limits import INPUT_MAX_BYTES
+from holdfast.model.shell_line import below_shell
 from holdfast.sdk.aio.command_file import needs_file
-from holdfast.sdk.aio.shell_line import below_shell
 from process.commanding import Hold
 from process.sdking import PATIENCE_S, reached, run, shell
 

@@ -7,6 +7,8 @@ Not here: encoding (encoding.py), when to record (host), links (chain.py).
 from __future__ import annotations
 
 from holdfast.model.discontinuity import DiscontinuityCause
+from holdfast.model.gate import Contributor
+from holdfast.model.measured import ActionScore, Deviation, Effects
 from holdfast.model.record import Record
 
 TYPE_CHECKING = False
@@ -204,6 +206,57 @@ class ForwardedEntry(Body, tag="forwarded"):
     count: int = 1
 
 
+# -- the gate -----------------------------------------------------------------------------------
+
+
+class JudgedEntry(Body, tag="judged"):
+    """A policy judged what the actor is about to do. One that is allowed has its effect next."""
+
+    kind: str  # of the effect: `line`, `input`, `signal`, ...
+    text: str  # exactly what the shell was about to take; empty when it is not known, or secret
+    outcome: str  # `allow`, `refuse` or `hold`
+    reason: str  # the policy's own words
+    policy: str  # where the rule is
+    contributors: tuple[Contributor, ...] = ()  # who had a part in it, the actor first
+    text_known: bool = True
+    approved_by: tuple[str, ...] = ()  # actors who had approved this very effect
+
+
+class ApprovalAskedEntry(Body, tag="approval_asked"):
+    """What was judged last is held until enough others approve."""
+
+    id: str
+    kind: str
+    text: str
+    quorum: int  # so many must approve
+    approvers: tuple[str, ...]  # names or kinds; empty: everybody with the right
+    expires_at: float
+
+
+class ApprovedEntry(Body, tag="approved"):
+    """The actor approved it."""
+
+    id: str
+    note: str
+    saw: str  # what was shown to the actor when it decided, as JSON
+    enough: bool  # with it as many have as must
+
+
+class DeniedEntry(Body, tag="denied"):
+    """The actor denied it."""
+
+    id: str
+    note: str
+    saw: str
+
+
+class ApprovalOverEntry(Body, tag="approval_over"):
+    """Nobody decided: it `expired`, or was `withdrawn`."""
+
+    id: str
+    how: str
+
+
 # -- commands ---------------------------------------------------------------------------------
 
 
@@ -211,6 +264,33 @@ class Intended(Body, tag="intended"):
     """The actor's own statement of what its next command line is for; not verified."""
 
     text: str
+
+
+class ActionEntry(Body, tag="action"):
+    """The actor's next command line is a structured action: what it declared, before it is typed.
+    What came of it follows as ActionMeasured."""
+
+    action: str  # id of the action
+    operator: str
+    seq: int  # the operator's own number of the input that types it
+    declared: str  # the action in its JSON form, see action-schema.json
+    retried: tuple[str, ...] = ()  # codes of the refusals after which it was tried again
+
+
+class ActionMeasured(Body, tag="action_measured"):
+    """What an action did, as the host measured it, against what it declared."""
+
+    action: str  # id of the action
+    number: int  # the shell's number for its command; 0: it began none that is known
+    status: int | None  # exit status; None: not known
+    seconds: float | None  # how long the command took; None: not known
+    latency_s: float  # from the request until it was measured
+    score: ActionScore
+    effects: Effects | None = None  # None: not measured
+    missing: tuple[Deviation, ...] = ()  # declared, and not found
+    unexpected: tuple[Deviation, ...] = ()  # found, and not declared
+    code: str = ""  # of the error, when it came to no end
+    message: str = ""  # what that error says, or why nothing was measured
 
 
 class CommandBegan(Body, tag="command_began"):
@@ -221,6 +301,10 @@ class CommandBegan(Body, tag="command_began"):
     cwd: str
     offset: int  # where its output begins
     authors: tuple[str, ...]  # actors whose input the command line was made of
+    # everybody behind it: the actors above, and those behind the state that it used
+    originators: tuple[str, ...] = ()
+    # that state, of the latest few: `KEY@COMMAND`, as `var:PATH@3`, and which command had set it
+    uses: tuple[str, ...] = ()
 
 
 class CommandEnded(Body, tag="command_ended"):
@@ -230,6 +314,22 @@ class CommandEnded(Body, tag="command_ended"):
     status: int
     cwd: str
     offset: int  # where its output ends
+
+
+class ShapedEntry(Body, tag="shaped"):
+    """The shell's state was another at the prompt behind this command: what changed, names only."""
+
+    number: int  # the command; the last one, when several ran since the state was seen
+    keys: tuple[str, ...]  # `var:NAME`, `alias:NAME`, `func:NAME`, `cwd` ...; of many the first 64
+    left_out: int = 0  # how many more
+    originators: tuple[str, ...] = ()  # everybody that may have changed it
+
+
+class AdoptedEntry(Body, tag="adopted"):
+    """The actor answers from now on for what others were behind."""
+
+    target: str  # `var:NAME`, `file:PATH`, `command:N` ...
+    before: tuple[str, ...] = ()  # who was behind it until now
 
 
 # -- authority --------------------------------------------------------------------------------

@@ -6,12 +6,15 @@ from __future__ import annotations
 import asyncio
 import secrets
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Collection
+from collections.abc import AsyncIterator, Collection, Mapping
 from contextlib import asynccontextmanager
+from typing import Any
 
 from holdfast.mcp.bounding import one_line
+from holdfast.model.approval_info import ApprovalInfo
 from holdfast.model.errors import HoldfastError, InvalidArgument, NoSuchSession, TimedOut
 from holdfast.model.info import SessionInfo
+from holdfast.model.measured import ActionTrace
 from holdfast.model.state import SessionState
 from holdfast.sdk.aio.command_run import Running
 from holdfast.sdk.aio.hold import Hold, connect
@@ -31,23 +34,49 @@ class AgentCommand:
     kept before anybody waits for it: a caller that was cut off, or gave up waiting, finds it again
     by its handle."""
 
-    def __init__(self, session: Session, line: str, intent: str) -> None:
+    def __init__(
+        self,
+        session: Session,
+        line: str,
+        intent: str,
+        expect: Mapping[str, Any] | None = None,
+        retry: int = 0,
+    ) -> None:
+        """`expect`: what it should do; then it is a structured action, with a `trace` in the
+        end."""
         self.session, self.line = session, line
+        self.trace: ActionTrace | None = None
+        self._expect, self._retry = expect, retry
         self._running: Running | None = None
         self._begun = asyncio.Event()
+        self._told_held = False  # that it waits for approval
         self._task = asyncio.create_task(self._run(session, intent))
         self._task.add_done_callback(_looked_at)
 
     async def _run(self, session: Session, intent: str) -> Result:
         key = secrets.token_hex(8)
-        self._running = await session.start(self.line, key=key, intent=intent)
+        if self._expect is None and not self._retry:
+            self._running = await session.start(self.line, key=key, intent=intent)
+        else:
+            expect, retry = self._expect or {}, {"times": self._retry}
+            self._running = await session.begin_act(
+                self.line, intent=intent, expect=expect, key=key, retry=retry
+            )
         self._begun.set()
-        return await self._running.result()
+        result = await self._running.result()
+        if self._running.action_id:
+            self.trace = await session.trace(self._running.action_id)
+        return result
 
     @property
     def begun(self) -> bool:
         """Whether the shell has begun it."""
-        return self._running is not None
+        return self._running is not None and self._running.held is None
+
+    @property
+    def held(self) -> ApprovalInfo | None:
+        """What it waits for, if a policy holds it."""
+        return None if self._running is None else self._running.held
 
     @property
     def done(self) -> bool:
@@ -69,6 +98,9 @@ class AgentCommand:
         """Until its program waits for the terminal, and goes on doing so: what was just typed may
         be on its way, and some programs look at their terminal for a moment only."""
         await self._begun.wait()
+        if self.held is not None and not self._told_held:
+            self._told_held = True
+            return
         try:
             while True:
                 await self.session.wait_for(state=ASKING)
@@ -132,6 +164,12 @@ class AgentDesk:
     async def sessions(self, *, ended: bool = False, lost: bool = False) -> list[SessionInfo]:
         found = await (await self.hold()).sessions(ended=ended, lost=lost)
         return [info for info in found if self._is_ours(info)]
+
+    async def approvals(self) -> list[ApprovalInfo]:
+        """Of the sessions that are ours."""
+        ours = {info.id for info in await self.sessions()}
+        found = await (await self.hold()).approvals()
+        return [each for each in found if each.session in ours]
 
     async def session(self, name: str) -> Session:
         return (await self.found(name))[0]

@@ -8,21 +8,44 @@ import time
 from collections.abc import Awaitable
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import BaseModel, ConfigDict, Field
 
 from holdfast.mcp import answers
 from holdfast.mcp.agent_desk import ASKING, AgentCommand, AgentDesk
 from holdfast.mcp.bounding import TEXT_MAX_CHARS, MaxChars, one_line, tail
 from holdfast.mcp.read_tools import SessionName, Wait
 from holdfast.model.errors import HoldfastError, InputUnknown, InvalidArgument
+from holdfast.model.limits import ACTION_RETRIES_MAX
+from holdfast.model.measured import ActionTrace
 from holdfast.model.state import SessionState
+from holdfast.sdk.aio.session import Session
 from holdfast.sdk.aio.values import Result
 from holdfast.sdk.settled_text import settled
 
 SignalName = Literal["INT", "TERM", "KILL", "HUP", "QUIT", "STOP", "CONT", "USR1", "USR2", "WINCH"]
 
 _KEYS_MAX = 200  # in one call: more is text, which `answer` types
+_DEVIATIONS = 20  # of each sort, in one answer; the trace has the rest
 _TYPED_S = 10.0  # for the session to take an input: a program that reads does so at once
+
+
+class Expect(BaseModel):
+    """What a command is expected to do. Everything else that it does counts as undeclared."""
+
+    model_config = ConfigDict(extra="forbid")
+    status: Annotated[int | None, Field(description="exit status; 0 unless said")] = None
+    files: Annotated[
+        list[str] | None,
+        Field(description="globs of files it creates, changes or deletes: out/**, *.log"),
+    ] = None
+    ports: Annotated[list[int] | None, Field(description="TCP ports open afterwards")] = None
+    processes: Annotated[
+        list[str] | None, Field(description="names of processes it leaves running")
+    ] = None
+    env: Annotated[
+        list[str] | None, Field(description="names of variables, aliases, ... it changes")
+    ] = None
+    cwd: Annotated[str | None, Field(description="where the shell is afterwards")] = None
 
 
 class WriteTools:
@@ -40,15 +63,25 @@ class WriteTools:
         ],
         seconds: Wait = 20.0,
         max_chars: MaxChars = TEXT_MAX_CHARS,
+        expect: Annotated[
+            Expect | None,
+            Field(description="what it should do: then what it did is measured and scored"),
+        ] = None,
+        retry: Annotated[
+            int, Field(ge=0, le=ACTION_RETRIES_MAX, description="if turn or shell is busy")
+        ] = 0,
     ) -> answers.CommandAnswer:
         """Run a command in the session's own shell, which must be at its prompt, and give its exit
         status and output. One that asks something comes back at once, `running`, with `state` and
         `waits_for`: answer it, then ask for its `result`. One that does not end in `seconds` goes
-        on: you get a `handle` for `result`. A refusal says who holds the turn and what to do; then
-        nothing was typed."""
+        on: you get a `handle` for `result`. One that a policy holds for approval comes back at once
+        with `held` and has not run: ask for its `result` later. A refusal says who holds the turn
+        and what to do; then nothing was typed. With `expect`, `measured` says what was expected and
+        not found, what was found and not expected, and a score: your record is made of these."""
         until = time.monotonic() + seconds
         found = await self._desk.session(session)
-        handle = self._desk.keep(AgentCommand(found, command, intent))
+        declared = None if expect is None else expect.model_dump(exclude_none=True)
+        handle = self._desk.keep(AgentCommand(found, command, intent, declared, retry))
         return await self._follow(handle, until, max_chars)
 
     async def result(
@@ -75,7 +108,8 @@ class WriteTools:
     ) -> answers.TypedAnswer:
         """Press keys, for programs that are not a shell prompt: an editor, a pager, a menu, or C-c
         to interrupt. Observe afterwards to see what it did."""
-        return await _typed((await self._desk.session(session)).keys(*keys))
+        found = await self._desk.session(session)
+        return await _typed(found, found.keys(*keys))
 
     async def answer(
         self,
@@ -101,7 +135,7 @@ class WriteTools:
                 "no secret is asked for: it would be shown on the screen, and recorded",
                 hint="observe what the session waits for; leave out secret=true otherwise",
             )
-        return await _typed(found.type(text, enter=enter, secret=secret))
+        return await _typed(found, found.type(text, enter=enter, secret=secret))
 
     async def signal(
         self,
@@ -136,6 +170,9 @@ async def _going_on(command: AgentCommand, handle: str, max_chars: int) -> answe
         "state": info.state.value,
         "waits_for": one_line(info.waiting_line) if info.state in ASKING else "",
     }
+    if (held := command.held) is not None:
+        shown["held"], shown["held_because"] = held.id, one_line(held.reason)
+        shown["approvers"] = list(held.approvers)
     if command.output_begins is not None:
         shown["output_begins"] = command.output_begins
     read = settled(command.printed())
@@ -146,7 +183,7 @@ async def _going_on(command: AgentCommand, handle: str, max_chars: int) -> answe
     return {**shown, "output_so_far": text, "cut_chars": cut}
 
 
-async def _typed(typing: Awaitable[int]) -> answers.TypedAnswer:
+async def _typed(session: Session, typing: Awaitable[int]) -> answers.TypedAnswer:
     """A program that does not read may take the input later, or never."""
     try:
         async with asyncio.timeout(_TYPED_S):
@@ -156,7 +193,10 @@ async def _typed(typing: Awaitable[int]) -> answers.TypedAnswer:
             f"the session has not taken it within {_TYPED_S:g} s: the program does not read",
             hint="observe before you type it again: it may still be typed",
         ) from None
-    return {"typed": True, "cursor": offset}
+    typed: answers.TypedAnswer = {"typed": True, "cursor": offset}
+    if held := (await session.info()).held:
+        typed["held"] = held
+    return typed
 
 
 def _done(result: Result, command: AgentCommand, max_chars: int) -> answers.CommandAnswer:
@@ -174,6 +214,23 @@ def _done(result: Result, command: AgentCommand, max_chars: int) -> answers.Comm
     }
     if command.output_begins is not None:
         shown["output_begins"] = command.output_begins
+    if command.trace is not None:
+        shown["measured"] = _measured(command.trace)
     if read.full_screen:
         shown["full_screen_program"] = True
+    return shown
+
+
+def _measured(trace: ActionTrace) -> answers.MeasuredAnswer:
+    judged, effects = trace.score, trace.effects
+    shown: answers.MeasuredAnswer = {
+        "action": trace.id,
+        "missing": [f"{each.kind}: {each.what}" for each in trace.missing[:_DEVIATIONS]],
+        "undeclared": [f"{each.kind}: {each.what}" for each in trace.unexpected[:_DEVIATIONS]],
+        "side_effects": judged.side_effects if judged is not None else None,
+        "score": judged.score if judged is not None else None,
+    }
+    why = effects.partial if effects is not None else (trace.message,)
+    if any(why):
+        shown["not_measured"] = [text for text in why if text]
     return shown

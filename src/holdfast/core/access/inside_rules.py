@@ -50,6 +50,7 @@ NEEDS: dict[str, tuple[Right, ...]] = {
     "submit": _WRITES,
     "keys": _WRITES,
     "exec": _WRITES,
+    "action": _WRITES,
     "resize": (Right.RESIZE, Right.TURN_REQUEST),
     "signal": (Right.SIGNAL, Right.TURN_REQUEST),
     "forward": (Right.OBSERVE, Right.INPUT),
@@ -70,19 +71,26 @@ NEEDS: dict[str, tuple[Right, ...]] = {
     "verify": _SEES,
     "prove": _SEES,
     "blame": _SEES,
+    "why": _SEES,
+    "adopt": _WRITES,
+    "trace": _SEES,
     "list_envelopes": _SEES,
+    "approvals": _SEES,
     "policy_show": _SEES,
     "policy_check": _SEES,
     "policy_explain": _SEES,
     "policy_set": _GRANTS,
     "policy_off": _GRANTS,
     # Everywhere.
+    "approve": (Right.APPROVE,),
+    "deny": (Right.APPROVE,),
     "run": (Right.INPUT,),
     "list": _NOTHING,  # leaves out what one of them may not observe
     "detach": _NOTHING,
     "claim": _NOTHING,
     "add_actor": _GRANTS,
     "revoke_actor": _GRANTS,
+    "score": _NOTHING,
     "list_actors": _NOTHING,
     "show_actor": _NOTHING,
     "grant": _NOTHING,  # each must be able to give it: its handler
@@ -107,7 +115,7 @@ SENSITIVE = frozenset(
     (
         "end", "seize", "revoke_turn", "set_turn_policy", "resume", "add_actor", "revoke_actor",
         "grant", "revoke", "make_invite", "revoke_invite", "revoke_device", "set_relays", "prune",
-        "restart_daemon", "shutdown", "policy_set", "policy_off",
+        "restart_daemon", "shutdown", "policy_set", "policy_off", "adopt", "approve", "deny",
     )
 )  # fmt: skip
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from holdfast.core.command_output import CommandOutput
 from holdfast.host.connection.output_channels import OutputSource, Piece
+from holdfast.model.approval_info import ApprovalInfo
 from holdfast.model.errors import HoldfastError, ending_of, from_code
 from holdfast.model.ids import ActorId
 from holdfast.model.limits import OUTPUT_CHUNK_BYTES
@@ -30,13 +31,23 @@ class ExecSource(OutputSource, Protocol):
     def check_may_observe(self, actor: ActorId) -> None:
         """Raise unless this actor may still see what is printed."""
 
+    def held_info(self, approval: str) -> ApprovalInfo | None:
+        """What waits by this id."""
+
 
 class ExecChannel:
     """One execution's output for one operator that asked for it."""
 
     def __init__(
-        self, live: ExecSource, actor: ActorId, number: int, request: int, execution: Execution
+        self,
+        live: ExecSource,
+        actor: ActorId,
+        number: int,
+        request: int,
+        execution: Execution,
+        *first: m.Answer,
     ) -> None:
+        """`first`: what is sent before anything of the execution."""
         self.live = live
         self.number = number
         self._actor = actor
@@ -45,10 +56,11 @@ class ExecChannel:
         self._execution = execution
         self._cursor = execution.record.offset
         self._output: CommandOutput | None = None
-        self._ready: deque[m.Answer] = deque()
+        self._ready: deque[m.Answer] = deque(first)
         self._lost = 0
+        self._told_held = ""  # the approval of which it was told
         self._finished = False
-        execution.channels.add(self)
+        execution.followers.add(self)
 
     def next_piece(self) -> Piece | None:
         if self._finished or not self.live.lease_allows():  # else it is closed in this moment
@@ -67,7 +79,7 @@ class ExecChannel:
             code, message, hint = record.failure
             return self._fails(from_code(code, message, hint, self.live.ending))
         self._finished = True
-        self._execution.channels.discard(self)
+        self._execution.followers.discard(self)
         ended = m.ExecEnded(
             self._request, record.status or 0, record.cwd, record.seconds, self._lost
         )
@@ -76,7 +88,7 @@ class ExecChannel:
     def _fails(self, error: HoldfastError) -> Piece:
         self._finished = True
         self._ready.clear()
-        self._execution.channels.discard(self)
+        self._execution.followers.discard(self)
         fields = (error.code, error.message, error.hint, error.retryable, ending_of(error))
         return [encode(m.Failed(self._request, *fields))]
 
@@ -86,6 +98,12 @@ class ExecChannel:
     def _look(self) -> None:
         """What there is to say: that it began, then its output, as far as it is wanted now."""
         record = self._execution.record
+        held_by = self._execution.held_by
+        if held_by != self._told_held and record.command is None and not self._execution.over:
+            self._told_held = held_by
+            held = self.live.held_info(held_by)
+            if held is not None:
+                self._ready.append(m.ExecHeld(self._request, held))
         if self._output is None and record.command is not None:
             fish = self.live.spec.shell == "fish"
             self._output = CommandOutput(

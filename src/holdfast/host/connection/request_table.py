@@ -17,7 +17,10 @@ from holdfast.host.access.requests import AccessRequests
 from holdfast.host.clock import now
 from holdfast.host.connection.forwarding import Forwarding
 from holdfast.host.connection.host_requests import HostRequests
+from holdfast.host.gate.action_requests import ActionRequests
+from holdfast.host.gate.approval_requests import ApprovalRequests
 from holdfast.host.gate.policy_requests import PolicyRequests
+from holdfast.host.gate.provenance_requests import ProvenanceRequests
 from holdfast.host.reach.requests import ReachRequests
 from holdfast.host.session.input_requests import InputRequests
 from holdfast.host.session.journal_requests import JournalRequests
@@ -28,6 +31,7 @@ from holdfast.model.errors import Unsupported
 from holdfast.model.inside import Inside
 from holdfast.wire.messages import session as m
 from holdfast.wire.messages.forward import Forward
+from holdfast.wire.messages.gate_actions import Act
 from holdfast.wire.messages.turn import Seize
 from holdfast.wire.request_classes import may_name_by_prefix
 
@@ -54,9 +58,12 @@ def handlers(
     turn: TurnRequests,
     journal: JournalRequests,
     access: AccessRequests,
+    provenance: ProvenanceRequests,
     reach: ReachRequests,
     forwarding: Forwarding,
     host: HostRequests,
+    actions: ActionRequests,
+    approvals: ApprovalRequests,
     policy: PolicyRequests,
 ) -> dict[str, Handler]:
     """One row per request, with the rows of core.access.host_rules."""
@@ -78,6 +85,9 @@ def handlers(
         "submit": ways_in.submit,
         "keys": ways_in.keys,
         "exec": ways_in.exec,
+        "action": actions.act,
+        "trace": actions.trace,
+        "score": actions.score,
         "resize": ways_in.resize,
         "signal": ways_in.signal,
         "forward": forwarding.open,
@@ -98,6 +108,8 @@ def handlers(
         "verify": journal.verify,
         "prove": journal.prove,
         "blame": journal.blame,
+        "why": provenance.why,
+        "adopt": provenance.adopt,
         "claim": access.claim,
         "add_actor": access.add_actor,
         "list_actors": access.list_actors,
@@ -125,6 +137,9 @@ def handlers(
         "prune": host.prune,
         "restart_daemon": host.restart_daemon,
         "shutdown": host.shutdown,
+        "approvals": approvals.approvals,
+        "approve": approvals.approve,
+        "deny": approvals.deny,
     }
 
 
@@ -207,6 +222,8 @@ def _input_size(request: m.Request) -> int | None:
             return len(request.text.encode())
         case m.Exec():
             return len(request.command.encode())
+        case Act():
+            return len(request.action.encode())
         case m.Keys():
             return len(request.keys)
         case Forward():

@@ -13,13 +13,13 @@ import hashlib
 import time
 from collections import deque
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import Protocol
 from unicodedata import category
 from weakref import WeakSet
 
 from holdfast.core.key_names import pasted
 from holdfast.host.session.parcel import SavedExec
-from holdfast.model.errors import HoldfastError, InvalidArgument
+from holdfast.model.errors import GateRefused, HoldfastError, InvalidArgument
 from holdfast.model.ids import OperatorId
 from holdfast.model.limits import (
     EXEC_KEY_MAX_CHARS,
@@ -28,8 +28,12 @@ from holdfast.model.limits import (
 )
 from holdfast.wire.messages import session as m
 
-if TYPE_CHECKING:
-    from holdfast.host.connection.exec_channel import ExecChannel
+
+class Follower(Protocol):
+    """Something that is told when there is news of an execution."""
+
+    def wake(self) -> None: ...
+
 
 _MARK_WAIT_S = 1.0  # for the end mark to arrive after the report of the end
 _CWD_KEPT_BYTES = 100  # a longer one is not remembered: the state blob is small
@@ -41,12 +45,25 @@ class Execution:
     def __init__(self, record: SavedExec, *, restored: bool = False) -> None:
         self.record = record
         self.restored = restored  # its asker spoke to another daemon
-        self.channels: WeakSet[ExecChannel] = WeakSet()  # of operators that are still here
+        self.followers: WeakSet[Follower] = WeakSet()  # operators that are still here, and others
         self.mark_deadline = 0.0
+        self.held_by = ""  # the approval that its line waits for, or waited for
 
     @property
     def over(self) -> bool:
         return self.record.seconds is not None
+
+    @property
+    def refused(self) -> bool:
+        """At the gate, before it began."""
+        return self.record.failure[:1] == (GateRefused.code,) and self.record.command is None
+
+    def came_as(self, operator: OperatorId, seq: int) -> bool:
+        return (self.record.operator, self.record.seq) == (operator, seq)
+
+    def is_input(self, operator: OperatorId, seq: int) -> bool:
+        """Whether it was typed as this input, and has not begun."""
+        return self.record.command is None and self.came_as(operator, seq)
 
     def begins(self, command: int, journal_seq: int, *, parsed: bool = True) -> None:
         self.record = self.record.replace(command=command, parsed=parsed, journal_seq=journal_seq)
@@ -66,6 +83,9 @@ class Execution:
         """`head`: up to there its output is shown first."""
         self._over(failure=(error.code, error.message, error.hint), end_offset=head)
 
+    def is_measured(self) -> None:
+        self.record = self.record.replace(measured=True)
+
     def _over(self, **what: object) -> None:
         seconds = max(0.0, time.monotonic() - self.record.began)
         self.record = self.record.replace(seconds=seconds, **what)
@@ -73,8 +93,8 @@ class Execution:
     def wake(self) -> None:
         """Tell who reads it. After it is kept: what one was told, the next is told too, also by
         another daemon."""
-        for channel in tuple(self.channels):
-            channel.wake()
+        for follower in tuple(self.followers):
+            follower.wake()
 
 
 class Executions:
@@ -94,6 +114,9 @@ class Executions:
         name = _name(actor, operator, request)
         for execution in (*self._keyed, *self._others):
             if execution.record.name == name:
+                if execution.refused and not execution.came_as(operator, request.seq):
+                    self.forget(execution)  # what was refused did not happen: its key is free
+                    return None
                 if request.command and execution.record.digest != _digest(request.command):
                     raise InvalidArgument(
                         "this key, or number, was used for another command line",
@@ -107,7 +130,19 @@ class Executions:
             )
         return None
 
-    def begin(self, actor: str, operator: OperatorId, request: m.Exec, offset: int) -> Execution:
+    def unmeasured(self) -> list[Execution]:
+        """Of structured actions: what an earlier daemon did not get to measure."""
+        every = (*self._keyed, *self._others)
+        return [each for each in every if each.record.action and not each.record.measured]
+
+    def begin(
+        self,
+        actor: str,
+        operator: OperatorId,
+        request: m.Exec,
+        offset: int,
+        action: str = "",
+    ) -> Execution:
         """A new one, about to be typed. The caller keeps it first, and forgets it if it is
         refused."""
         if len(request.key) > EXEC_KEY_MAX_CHARS:
@@ -120,6 +155,7 @@ class Executions:
             _digest(request.command),
             offset,
             time.monotonic(),
+            action=action,
         )
         execution = Execution(record)
         self._among(record).append(execution)

@@ -23,12 +23,17 @@ from holdfast.host.clock import now
 from holdfast.host.connection.exec_channel import ExecChannel, ExecSource
 from holdfast.host.connection.output_channels import OutputChannel
 from holdfast.host.session.exec_runs import Execution, command_bytes
+from holdfast.model.action import DeclaredAction
 from holdfast.model.errors import HoldfastError, InputUnknown, InvalidArgument, session_over
+from holdfast.model.gate import EffectKind
+from holdfast.model.ids import OperatorId
+from holdfast.model.state import signal_name
 from holdfast.wire.messages import session as m
 
 if TYPE_CHECKING:
     from holdfast.core.session import SessionMachine
     from holdfast.host.connection.operator_connection import OperatorConnection
+    from holdfast.host.gate.session_gate import SessionGate
     from holdfast.host.session.output import OutputPump
     from holdfast.host.session.parcel import SessionFds
     from holdfast.host.session.shell_commands import ShellCommands
@@ -45,10 +50,13 @@ class InputTarget(ExecSource, Protocol):
     fds: SessionFds
     output: OutputPump
     commands: ShellCommands
+    gate: SessionGate
 
     def handle(self, event: ev.SessionEvent) -> int | asyncio.Future[int] | None: ...
 
     def save_parcel(self) -> None: ...
+
+    def held_by(self, operator: OperatorId, seq: int) -> str: ...
 
 
 class OpenChannel(Protocol):
@@ -108,13 +116,14 @@ class InputRequests:
             if isinstance(request, m.Input) and request.quiet and taken >= 0:
                 operator.ack_later(request.id, request.seq, taken)
                 return None
-            return _accepted(request.id, request.seq, live, taken)
+            return _accepted(request.id, operator.identity, request.seq, live, taken)
         assert taken is not None
-        waiting = taken
+        waiting, who = taken, operator.identity
 
         async def accepted() -> m.Answer:
             try:
-                return _accepted(request.id, request.seq, live, await asyncio.shield(waiting))
+                offset = await asyncio.shield(waiting)
+                return _accepted(request.id, who, request.seq, live, offset)
             except asyncio.CancelledError:
                 if live.ending is not None:
                     how = "ended before it took the input"
@@ -130,26 +139,42 @@ class InputRequests:
         live: InputTarget,
         asked: bool = False,
     ) -> _Later | None:
-        if request.id < 0 or -1 - request.id in operator.channels:
-            raise InvalidArgument(f"request {request.id} is in use or negative")
+        check_channel_free(operator, request.id)
         who, actor = operator.identity, operator.actor.id
         execution = live.commands.executions.find(actor, who, request)
         if execution is None and live.commands.typed.prompt_may_have_text and not asked:
             again = partial(self.exec, operator, request, live, asked=True)
             return live.commands.after_prompt_check(actor, who, request.seq, again)
         if execution is None:
-            execution = self._begin_exec(live, operator, request)
+            execution = self.begin_exec(live, operator, request)
+        self.follow_exec(operator, request.id, live, execution)
+        return None
+
+    def follow_exec(
+        self,
+        operator: OperatorConnection,
+        request: int,
+        live: InputTarget,
+        execution: Execution,
+        *first: m.Answer,
+    ) -> None:
+        """Its beginning, output and end go to this operator, behind the answers in `first`."""
         live.presence.note_connection(operator)
-        channel = ExecChannel(live, actor, -1 - request.id, request.id, execution)
+        actor = operator.actor.id
+        channel = ExecChannel(live, actor, -1 - request, request, execution, *first)
         channel.wake = operator.pump
         self._open_channel(operator, channel)
         operator.pump()
-        return None
 
-    def _begin_exec(
-        self, live: InputTarget, operator: OperatorConnection, request: m.Exec
+    def begin_exec(
+        self,
+        live: InputTarget,
+        operator: OperatorConnection,
+        request: m.Exec,
+        action: DeclaredAction | None = None,
     ) -> Execution:
-        """Type it, once. It is saved before: whoever asks again after a crash must find it."""
+        """Type it, once. It is saved before: whoever asks again after a crash must find it.
+        `action`: the structured action of which it is the command line."""
         if 0 < request.seq <= live.core.inputs.last(operator.identity):
             raise InputUnknown(
                 "this command line was submitted before; its outcome is no longer kept",
@@ -166,12 +191,14 @@ class InputRequests:
         live.output.drain()
         live.presence.note_connection(operator)
         who, actor = operator.identity, operator.actor.id
-        execution = live.commands.executions.begin(actor, who, request, live.ring.head)
+        execution = live.commands.executions.begin(
+            actor, who, request, live.ring.head, action.id if action is not None else ""
+        )
         live.save_parcel()
         try:
             intent = shown_text(request.intent)
             taken = live.handle(
-                ev.InputOffered(actor, now(), who, request.seq, data, "exec", intent)
+                ev.InputOffered(actor, now(), who, request.seq, data, "exec", intent, action)
             )
             assert taken != -1, "seen to above"
         except HoldfastError:
@@ -195,15 +222,35 @@ class InputRequests:
 
     def signal(
         self, operator: OperatorConnection, request: m.Signal, live: InputTarget
-    ) -> m.Answer:
+    ) -> m.Answer | Awaitable[m.Answer]:
         if request.signal not in _SIGNALS:
             raise InvalidArgument(f"not a signal: {request.signal}")
         live.presence.note_connection(operator)
-        live.handle(ev.SignalAsked(operator.actor.id, now(), operator.identity, request.signal))
-        return m.Done(request.id)
+        who, actor = operator.identity, operator.actor.id
+
+        def send() -> m.Answer:
+            live.handle(ev.SignalAsked(actor, now(), who, request.signal))
+            return m.Done(request.id)
+
+        if not live.gate.in_force:
+            return send()
+
+        async def judged() -> m.Answer:
+            await live.gate.check(EffectKind.SIGNAL, actor, signal_name(request.signal))
+            return send()
+
+        return judged()
 
 
-def _accepted(request: int, seq: int, live: InputTarget, offset: int) -> m.Accepted:
+def check_channel_free(operator: OperatorConnection, request: int) -> None:
+    if request < 0 or -1 - request in operator.channels:
+        raise InvalidArgument(f"request {request} is in use or negative")
+
+
+def _accepted(
+    request: int, operator: OperatorId, seq: int, live: InputTarget, offset: int
+) -> m.Accepted:
+    held = live.held_by(operator, seq)
     if offset < 0:
-        return m.Accepted(request, seq, live.ring.head, repeated=True)
-    return m.Accepted(request, seq, offset)
+        return m.Accepted(request, seq, live.ring.head, repeated=True, held=held)
+    return m.Accepted(request, seq, offset, held=held)

@@ -11,6 +11,7 @@ from collections.abc import AsyncGenerator, Callable, Generator
 from contextlib import AsyncExitStack, suppress
 from typing import TYPE_CHECKING, Any
 
+from holdfast.model.approval_info import ApprovalInfo
 from holdfast.model.errors import SessionBusy, TimedOut
 from holdfast.model.state import SessionState
 from holdfast.sdk.aio.driver import HostLink, InputCounter
@@ -20,6 +21,7 @@ from holdfast.sdk.client_core.exec_reader import ExecReader
 from holdfast.sdk.client_core.retry_policy import PROMPT_S
 from holdfast.sdk.plain_text import plain
 from holdfast.wire.messages import session as m
+from holdfast.wire.messages.gate_actions import Act, ActionTaken
 
 if TYPE_CHECKING:
     from holdfast.sdk.aio.session import Session
@@ -39,9 +41,14 @@ class Running:
         command: str,
         key: str,
         intent: str,
+        action: str = "",
+        retried: tuple[str, ...] = (),
         line: str = "",
     ) -> None:
-        """`line`: what is typed for the command, if that is not the command itself."""
+        """`action`: the JSON form of a structured action, of which this is the command line.
+        `line`: what is typed for the command, if that is not the command itself."""
+        self._action, self._retried = action, retried
+        self.action_id = ""  # of the action, once the host has typed its line
         self._link, self._inputs, self._session = link, inputs, session
         self.command = command
         self._line = line or command
@@ -49,6 +56,8 @@ class Running:
         self.intent = intent
         self.output_offset: int | None = None  # session output offset at which it began
         self.seq = 0  # journal sequence of its beginning
+        # what it waits for, if a policy holds it; None once it has begun
+        self.held: ApprovalInfo | None = None
         self._output = _Kept()
         self._began: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._task = asyncio.create_task(self._follow())
@@ -62,7 +71,8 @@ class Running:
         return self._task.done()
 
     async def begun(self) -> None:
-        """Until the shell has begun it. Raises what kept it from that."""
+        """Until the shell has begun it, or a policy holds it: then `held` says what it waits for.
+        Raises what kept it from that."""
         await asyncio.shield(self._began)
 
     async def result(self, timeout: float | None = None) -> Result:
@@ -71,6 +81,12 @@ class Running:
         try:
             return await asyncio.wait_for(asyncio.shield(self._task), timeout)
         except TimeoutError:
+            if self.held is not None:
+                raise TimedOut(
+                    f"nobody approved the command within {timeout:g} s; it waits on in "
+                    f"{self._session.name} as {self.held.id}",
+                    hint="ask for its result again, or take it back with ^C",
+                ) from None
             raise TimedOut(
                 f"the command did not end within {timeout:g} s; it goes on in {self._session.name}",
                 hint="ask for its result again, or look at the screen",
@@ -144,12 +160,19 @@ class Running:
         """Others' inputs wait until the host has said something about it."""
         async with AsyncExitStack() as others_wait:
             seq = await others_wait.enter_async_context(self._inputs.next())
-            request = m.Exec(0, self._session.id, seq, self._line, self.key, self.intent)
-            reader = ExecReader(self._link, request)
+            reader = ExecReader(self._link, self._request(seq))
             try:
                 while True:
                     answer = await reader.next()
-                    if isinstance(answer, m.ExecBegan):
+                    if isinstance(answer, ActionTaken):
+                        self.action_id = answer.action
+                    elif isinstance(answer, m.ExecHeld):
+                        self.held = answer.approval
+                        await others_wait.aclose()
+                        if not self._began.done():
+                            self._began.set_result(None)
+                    elif isinstance(answer, m.ExecBegan):
+                        self.held = None
                         self.seq, self.output_offset = answer.journal_seq, answer.offset
                         await others_wait.aclose()
                         if not self._began.done():
@@ -160,6 +183,11 @@ class Running:
                         return self._result(answer, 0 if reader.joined else answer.lost_bytes)
             finally:
                 reader.close()
+
+    def _request(self, seq: int) -> m.Exec | Act:
+        if self._action:
+            return Act(0, self._session.id, seq, self._action, self._retried)
+        return m.Exec(0, self._session.id, seq, self._line, self.key, self.intent)
 
     def _result(self, ended: m.ExecEnded, missed: int) -> Result:
         """`missed`: what the host says that this reading did not get."""
@@ -175,21 +203,13 @@ class Running:
         )
 
 
-async def run_at_prompt(
-    session: Session,
-    link: HostLink,
-    inputs: InputCounter,
-    command: str,
-    key: str,
-    intent: str,
-    line: str = "",
-) -> Running:
+async def run_at_prompt(session: Session, start: Callable[[], Running]) -> Running:
     """The command, begun; from a shell that is about to be at its prompt. Between the end of one
     command and the next prompt a shell is busy for a moment, and so is one that starts. Whoever
     runs one command after another must not be refused for that; a command that really runs is not
     waited for. Raises SessionBusy and whatever else the host refuses it with."""
     for pause in (*_PAUSES_S, None):
-        running = Running(link, inputs, session, command, key, intent, line)
+        running = start()
         try:
             await running.begun()
             return running

@@ -13,10 +13,12 @@ from collections.abc import AsyncGenerator, Generator, Iterable, Mapping, Sequen
 from contextlib import aclosing
 from typing import Any
 
+from holdfast.model.approval_info import ApprovalInfo
 from holdfast.model.errors import InvalidArgument, NameTaken
 from holdfast.model.graph import Process
 from holdfast.model.info import HostInfo, SessionInfo
 from holdfast.model.limits import RECONNECT_DEADLINE_S
+from holdfast.model.measured import ActorScore
 from holdfast.model.size import Size
 from holdfast.model.state import Ending, Level, SessionState
 from holdfast.sdk import events as ev
@@ -28,6 +30,8 @@ from holdfast.sdk.aio.watch import EventStream
 from holdfast.sdk.connection import target_host
 from holdfast.sdk.reach import machines
 from holdfast.sdk.reach.machines import Machine
+from holdfast.wire.messages import gate_actions
+from holdfast.wire.messages import gate_approvals as gate_messages
 from holdfast.wire.messages import session as m
 
 
@@ -54,6 +58,24 @@ class Hold:
     async def acknowledge(self, session: str = "") -> tuple[SessionInfo, ...]:
         """Acknowledge that a session was lost; without a name, every one that you may end."""
         return (await self._link.ask(m.Acknowledge(0, session), m.Sessions)).sessions
+
+    async def approvals(self, session: str = "") -> tuple[ApprovalInfo, ...]:
+        """What policies hold until somebody approves, in the sessions you may see or in one, by
+        its name or id; first what waits, the oldest first, then what was decided lately."""
+        asked = gate_messages.GetApprovals(0, session)
+        return (await self._link.ask(asked, gate_messages.ApprovalsShown)).approvals
+
+    async def approve(self, id: str, note: str = "") -> ApprovalInfo:
+        """Approve what waits by this id, or a unique beginning of it; the note is for people. It is
+        judged once more before it happens. Raises NotPermitted if you had a part in it, or may not
+        approve there, and NoSuchApproval."""
+        asked = gate_messages.Approve(0, id, note)
+        return (await self._link.ask(asked, gate_messages.ApprovalShown, once=True)).approval
+
+    async def deny(self, id: str, note: str = "") -> ApprovalInfo:
+        """Refuse it for good; the note is for whoever asked. Raises as `approve` does."""
+        asked = gate_messages.Deny(0, id, note)
+        return (await self._link.ask(asked, gate_messages.ApprovalShown, once=True)).approval
 
     async def run(
         self,
@@ -150,6 +172,12 @@ class Hold:
     async def host_info(self) -> HostInfo:
         """What the host is and can do."""
         return (await self._link.ask(m.GetHost(0), m.HostShown)).host
+
+    async def score(self, actor: str = "", *, days: int = 30) -> ActorScore:
+        """How an actor's structured actions went on this host in the last so many days; your own
+        without a name."""
+        request = gate_actions.GetScore(0, actor, days)
+        return (await self._link.ask(request, gate_actions.ScoreShown)).score
 
     async def close(self) -> None:
         """Leave. Sessions carry on."""

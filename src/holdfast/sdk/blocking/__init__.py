@@ -16,6 +16,7 @@ from collections.abc import Iterable
 from types import TracebackType
 from typing import Any, Self, overload
 
+from holdfast.model.approval_info import ApprovalInfo
 from holdfast.model.graph import Process
 from holdfast.model.info import SessionInfo
 from holdfast.model.limits import RECONNECT_DEADLINE_S
@@ -125,8 +126,17 @@ class Running(Face[command_run.Running]):
         return self._of.seq
 
     @property
+    def action_id(self) -> str:
+        return self._of.action_id
+
+    @property
     def output_offset(self) -> int | None:
         return self._of.output_offset
+
+    @property
+    def held(self) -> ApprovalInfo | None:
+        """What it waits for, if a policy holds it; None once it has begun."""
+        return self._of.held
 
     @property
     def done(self) -> bool:
@@ -158,6 +168,9 @@ class Session(Face[session.Session]):
     submit = waits(session.Session.submit)
     start = waits_for(Running, session.Session.start)
     running = waits_for(Running, session.Session.running)
+    act = waits(session.Session.act)
+    begin_act = waits_for(Running, session.Session.begin_act)
+    trace = waits(session.Session.trace)
     type = waits(session.Session.type)
     type_bytes = waits(session.Session.type_bytes)
     keys = waits(session.Session.keys)
@@ -181,6 +194,8 @@ class Session(Face[session.Session]):
     catch_up = waits(session.Session.catch_up)
     journal = iterates(session.Session.journal)
     blame = waits(session.Session.blame)
+    why = waits(session.Session.why)
+    adopt = waits(session.Session.adopt)
     end = waits(session.Session.end)
 
     @property
@@ -243,9 +258,13 @@ class Hold(Face[hold.Hold]):
     session = waits_for(Session, hold.Hold.session)
     sessions = waits(hold.Hold.sessions)
     acknowledge = waits(hold.Hold.acknowledge)
+    approvals = waits(hold.Hold.approvals)
+    approve = waits(hold.Hold.approve)
+    deny = waits(hold.Hold.deny)
     run = waits_for(Session, hold.Hold.run)
     events = iterates(hold.Hold.events)
     host_info = waits(hold.Hold.host_info)
+    score = waits(hold.Hold.score)
 
     def wait_any(
         self,

@@ -11,6 +11,7 @@ from holdfast.model.errors import HoldfastError, HostLost, InputUnknown, Session
 from holdfast.sdk.client_core.client_machine import Reader, input_unknown
 from holdfast.sdk.client_core.retry_policy import RETRIED, Retry
 from holdfast.wire.messages import session as m
+from holdfast.wire.messages.gate_actions import Act
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,14 +19,15 @@ if TYPE_CHECKING:
 
 
 class ExecReader(Reader):
-    """The answers to one Exec. After a loss those that came before come again."""
+    """The answers to one Exec or Act. After a loss those that came before come again."""
 
-    def __init__(self, io: ClientIo, request: m.Exec) -> None:
+    def __init__(self, io: ClientIo, request: m.Exec | Act) -> None:
         super().__init__(io)
         self._request = request
         self._sent = self._printed = False
         self._in_doubt = False  # it was sent, and the connection was lost
         self.began = False
+        self.held = False  # it waits for approval, and the host remembers it
         self.joined = False  # some of its output had come before the connection was lost
 
     async def next(self) -> m.Message:
@@ -59,6 +61,7 @@ class ExecReader(Reader):
             raise self._refusal(error)
         self._retry = Retry(self._io)  # it is there: the next loss is another
         self.began = self.began or isinstance(message, m.ExecBegan)
+        self.held = isinstance(message, m.ExecHeld)
         self._printed = self._printed or isinstance(message, m.ExecOutput)
         return message
 

@@ -6,8 +6,11 @@ access         actors and envelopes
 turn           the turn, halts, and what changed since an actor last looked
 journal        the journal, verdicts, proofs, blame
 admission      invites and devices
+gate_approvals effects that wait for approval
 gate_policy    policies of the gate
 forward        connections to ports of a session
+gate_provenance who is behind what a session holds, runs and printed
+gate_actions   structured actions, their traces and scores
 relays         the relays of a host
 shared_output  output encrypted once for all readers
 """
@@ -18,7 +21,10 @@ from holdfast.wire.messages import (
     access,
     admission,
     forward,
+    gate_actions,
+    gate_approvals,
     gate_policy,
+    gate_provenance,
     journal,
     relays,
     session,
@@ -28,7 +34,10 @@ from holdfast.wire.messages import (
 from holdfast.wire.messages.base import Message
 
 # Only these modules: another protocol may use the same tags for its own messages.
-_PARTS = (session, access, turn, journal, admission, forward, relays, shared_output, gate_policy)
+_PARTS = (
+    *(session, access, turn, journal, admission, forward, relays, shared_output),
+    *(gate_approvals, gate_policy, gate_actions, gate_provenance),
+)
 BY_TAG = {
     each.tag: each
     for part in _PARTS

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 
 from holdfast.cli.arguments import Options, Parser, seconds, utf8, verb_parser
 from holdfast.cli.text import raw_stdout
+from holdfast.cli.text.approval import held_sentence
 from holdfast.model.errors import HostLost, OutputGap, TimedOut
 from holdfast.model.info import SessionInfo
 from holdfast.model.state import SessionState
@@ -29,7 +30,7 @@ SUMMARY = "run one command line in a session's shell; print its output, exit wit
 EXIT_INTERRUPTED = 130
 
 
-class _ExecParser(Parser):
+class CommandParser(Parser):
     """Everything after `--` is the command, also what looks like our own options. argparse would
     take `NAME` for both positionals as soon as an option is between them."""
 
@@ -43,8 +44,8 @@ class _ExecParser(Parser):
             options.command += [utf8(word) for word in words[cut + 1 :]]
         except Exception as error:
             self.error(str(error))
-        if not options.command:
-            self.error("no command; write `hold exec NAME -- CMD...`")
+        if not options.command and not getattr(options, "file", ""):
+            self.error(f"no command; write `{self.prog} NAME -- CMD...`")
         return options
 
 
@@ -58,7 +59,7 @@ def parser() -> Parser:
         "  hold exec build -- make test\n"
         "  hold exec build -- 'cd src && ls *.c | wc -l'     one word: the shell reads it\n"
         "  hold exec build --timeout 30 -- ./migrate         124 if it takes longer",
-        kind=_ExecParser,
+        kind=CommandParser,
         usage="hold exec NAME [--timeout S] -- CMD...",
     )
     parser.add_value("--timeout", "S", "wait at most this long (5, 90s, 2m, 1h)", type=seconds)
@@ -73,7 +74,7 @@ def run(options: Options) -> int:
         # By id from here on: the name may be another session's when we have to come back.
         info = host.show(options.session, exact=True)
         if info.state is SessionState.WORKING and about_to_prompt(info):
-            _await_prompt(info, options.timeout)
+            await_prompt(info, options.timeout, "hold exec")
         deadline = None if options.timeout is None else time.monotonic() + options.timeout
         request = m.Exec(0, info.id, host.next_seq(info.id), _line(options.command))
         reader = ExecReader(host.io(deadline), request)
@@ -102,14 +103,16 @@ def _line(words: list[str]) -> str:
     return shlex.join(words)
 
 
-def _await_prompt(info: SessionInfo, timeout: float | None) -> None:
+def await_prompt(info: SessionInfo, timeout: float | None, client: str) -> None:
     """By a connection of its own: events would pile up beside the command's output."""
     deadline = time.monotonic() + (PROMPT_S if timeout is None else min(PROMPT_S, timeout))
-    with Host(client="hold exec") as watcher, contextlib.suppress(TimedOut):
+    with Host(client=client) as watcher, contextlib.suppress(TimedOut):
         finish(wait_for_state(watcher.io(deadline), info.id, (SessionState.PROMPT,)))
 
 
 def _whereabouts(reader: ExecReader, info: SessionInfo) -> str:
+    if reader.held:
+        return f"it waits for approval in {info.name}"
     if not reader.began:
         return f"whether {info.name} began it is not known"
     return f"it goes on in {info.name}"
@@ -126,7 +129,9 @@ def _print_to_end(reader: ExecReader, name: str) -> int:
     try:
         while not isinstance(answer := finish(reader.next()), m.ExecEnded):
             unread.look()
-            if isinstance(answer, m.ExecOutput):
+            if isinstance(answer, m.ExecHeld):
+                print(f"hold: {held_sentence(answer.approval)}", file=sys.stderr, flush=True)
+            elif isinstance(answer, m.ExecOutput):
                 end = answer.offset if end is None else end
                 if answer.offset > end:
                     missed, goes_on = missed + answer.offset - end, answer.offset
