@@ -104,6 +104,21 @@ def test_one_that_types_into_a_running_command_is_behind_what_it_changes(shell: 
     shell.book.typed(THEM, running=True)
     shell.end(private={"X": "#1"})
     assert ("bot", Part.STATE, "var:X") in shell.line("echo $X")
+    behind = shell.book.contributors_of_command(1)
+    assert [(each.name, each.part) for each in behind] == [
+        ("ann", Part.TRIGGER),
+        ("bot", Part.INPUT),
+    ]
+
+
+def test_one_that_wrote_while_nothing_was_reported_is_behind_what_changed_by_then(
+    shell: Shell,
+) -> None:
+    shell.book.typed(THEM, running=False)  # its hooks are gone: no command begins
+    shell.run(ME, "true", private={"X": "#1"})
+    assert ("bot", Part.STATE, "var:X") in shell.line("echo $X")
+    shell.run(ME, "true", private={"X": "#2"})
+    assert ("bot", Part.STATE, "var:X") not in shell.line("echo $X")
 
 
 def test_what_several_commands_changed_unseen_may_be_of_any_of_them(shell: Shell) -> None:
