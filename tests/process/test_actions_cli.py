@@ -170,6 +170,11 @@ def test_what_changed_in_the_shell_is_unexpected(shell: Shell) -> None:
     assert "secret" not in shell.hold.ok("log", shell.name, "--json").split("action_measured")[1]
 
 
+def test_a_prompt_that_takes_its_time_is_waited_for(shell: Shell) -> None:
+    shell.act("--", "PROMPT_COMMAND='sleep 0.3'")
+    assert shell.kinds("--", "export LATE=1") == ([], ["env env LATE added"])
+
+
 def test_a_changed_directory_is_unexpected_unless_the_action_runs_below_the_shell(
     shell: Shell,
 ) -> None:
@@ -265,7 +270,8 @@ def test_without_the_right_to_write_nothing_runs_and_it_counts(
     words = ("--as", "reader", "submit", shell.name, "--intent", "x", "--", "touch ran")
     host_home.fails("not_permitted", *words)
     assert list(shell.directory.iterdir()) == []
-    assert host_home.json("score", "reader")["totals"]["valid"] == 0
+    totals = host_home.json("score", "reader")["totals"]
+    assert (totals["actions"], totals["valid"]) == (1, 0)
 
 
 # -- once -------------------------------------------------------------------------------------

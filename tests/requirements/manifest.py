@@ -1066,7 +1066,36 @@ REQUIREMENTS: tuple[Requirement, ...] = (
     Requirement(
         "A8",
         "Before an effect commits, a replaceable policy may allow, refuse or hold it.",
+        tests=(
+            *_in(
+                "process/test_policy_cli",
+                "test_a_policy_is_set_shown_recorded_and_taken_out_of_force",
+                "test_a_policy_survives_a_killed_daemon_and_a_damaged_one_refuses",
+            ),
+            *_in(
+                "properties/test_command_lines",
+                "test_bash_runs_no_command_that_the_facts_do_not_name",
+            ),
+            *_in(
+                "unit/test_gate_policy",
+                "test_agents_observe_refuses_whatever_an_agent_had_a_part_in",
+                "test_hold_destructive_holds_what_destroys_and_what_nobody_can_read",
+                "test_agents_in_workspace_lets_people_write_anywhere",
+                "test_two_person_waits_for_another_person",
+                "test_a_rule_that_fails_refuses_although_cedar_skips_it",
+                "test_whatever_an_engine_raises_is_a_refusal",
+            ),
+            *_in(
+                "unit/test_policy_book",
+                "test_a_floor_cannot_be_widened_below",
+                "test_nobody_approves_a_line_that_is_its_own",
+                "test_a_policy_is_in_every_journal_it_applies_to_before_it_is_in_force",
+                "test_a_file_that_is_spoilt_while_in_force_changes_nothing_until_the_daemon_ends",
+                "test_a_damaged_file_at_the_start_refuses_everything_gated",
+            ),
+        ),
         open=GATE,
+        files=("host/gate/policy_book.py", "adapters/cedar/engine.py", "core/gate/effect_facts.py"),
     ),
     Requirement(
         "A9",
@@ -2323,10 +2352,13 @@ REQUIREMENTS: tuple[Requirement, ...] = (
     Requirement(
         "G2",
         "Each action leaves a full trace.",
-        tests=_in(
-            "process/test_actions_cli",
-            "test_a_trace_is_found_by_id_key_and_number_also_when_the_session_has_ended",
-            "test_a_daemon_killed_in_the_middle_leaves_a_true_trace_and_the_action_runs_once",
+        tests=(
+            *_in("unit/test_action_trace", "test_an_action_that_ran_has_all_of_it"),
+            *_in(
+                "process/test_actions_cli",
+                "test_a_trace_is_found_by_id_key_and_number_also_when_the_session_has_ended",
+                "test_a_daemon_killed_in_the_middle_leaves_a_true_trace_and_the_action_runs_once",
+            ),
         ),
         files=("host/gate/action_trace.py", "host/gate/action_runs.py"),
     ),
@@ -2405,6 +2437,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "Policy can use an actor's measured score.",
         tests=(
             *_in("unit/test_action_score", "test_a_record_that_breaks_shows_at_once"),
+            *_in("unit/test_gate_policy", "test_a_rule_may_go_by_an_actors_record"),
             *_in(
                 "process/test_actions_cli",
                 "test_scores_are_kept_per_actor_and_survive_the_daemon",

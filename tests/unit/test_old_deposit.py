@@ -51,6 +51,7 @@ ADDED_TO_INFO: dict[str, object] = {
     "full_screen": False,
     "workspace": "",
     "shaped_by": [],
+    "held": "",
 }
 ADDED_TO_SHELL: dict[str, object] = {
     "private": {},
@@ -61,7 +62,7 @@ ADDED_TO_SHELL: dict[str, object] = {
 ADDED_TO_ENDING = {"cause": None, "successor": ""}
 ADDED_TO_BLOB: dict[str, object] = {"leaves": None, "provenance_to": 0}
 ADDED_TO_STATE: dict[str, dict[str, object]] = {
-    "spec": {"created_by": "", "workspace": "", "exact_line_key": b""},
+    "spec": {"created_by": "", "workspace": "", "exact_line_key": b"", "gate_keys": False},
     "turn": {"holders": [], "held_until": 0.0, "command_of": None},
 }
 
@@ -97,6 +98,7 @@ def test_a_state_blob_is_read_and_packed_again_as_it_was() -> None:
     old |= ADDED_TO_BLOB
     for execution in old["executions"]:
         execution |= {"action": "", "measured": False}
+    old["gate"] = None
     assert msgpack.unpackb(StateBlob.of_blob(blob).blob()) == old
 
 

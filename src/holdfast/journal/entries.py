@@ -7,6 +7,7 @@ Not here: encoding (encoding.py), when to record (host), links (chain.py).
 from __future__ import annotations
 
 from holdfast.model.discontinuity import DiscontinuityCause
+from holdfast.model.gate import Contributor
 from holdfast.model.measured import ActionScore, Deviation, Effects
 from holdfast.model.record import Record
 
@@ -203,6 +204,57 @@ class ForwardedEntry(Body, tag="forwarded"):
     port: int
     process: str  # the name of the process that listened there
     count: int = 1
+
+
+# -- the gate -----------------------------------------------------------------------------------
+
+
+class JudgedEntry(Body, tag="judged"):
+    """A policy judged what the actor is about to do. One that is allowed has its effect next."""
+
+    kind: str  # of the effect: `line`, `input`, `signal`, ...
+    text: str  # exactly what the shell was about to take; empty when it is not known, or secret
+    outcome: str  # `allow`, `refuse` or `hold`
+    reason: str  # the policy's own words
+    policy: str  # where the rule is
+    contributors: tuple[Contributor, ...] = ()  # who had a part in it, the actor first
+    text_known: bool = True
+    approved_by: tuple[str, ...] = ()  # actors who had approved this very effect
+
+
+class ApprovalAskedEntry(Body, tag="approval_asked"):
+    """What was judged last is held until enough others approve."""
+
+    id: str
+    kind: str
+    text: str
+    quorum: int  # so many must approve
+    approvers: tuple[str, ...]  # names or kinds; empty: everybody with the right
+    expires_at: float
+
+
+class ApprovedEntry(Body, tag="approved"):
+    """The actor approved it."""
+
+    id: str
+    note: str
+    saw: str  # what was shown to the actor when it decided, as JSON
+    enough: bool  # with it as many have as must
+
+
+class DeniedEntry(Body, tag="denied"):
+    """The actor denied it."""
+
+    id: str
+    note: str
+    saw: str
+
+
+class ApprovalOverEntry(Body, tag="approval_over"):
+    """Nobody decided: it `expired`, or was `withdrawn`."""
+
+    id: str
+    how: str
 
 
 # -- commands ---------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ from pydantic import Field
 from holdfast.mcp import answers
 from holdfast.mcp.agent_desk import WAIT_MAX_S, AgentDesk
 from holdfast.mcp.bounding import ROWS_MAX, TEXT_MAX_CHARS, MaxChars, first_page, one_line, tail
+from holdfast.model.approval_info import ApprovalInfo
 from holdfast.model.errors import InvalidArgument, TimedOut
 from holdfast.model.graph import Process
 from holdfast.model.info import CommandRecord, SessionInfo
@@ -69,6 +70,16 @@ class ReadTools:
             ],
             "left_out": max(0, info.operators - len(info.present[:ROWS_MAX])),
             "turn": shown_turn(turn),
+        }
+
+    async def list_approvals(self) -> answers.ApprovalsAnswer:
+        """List what policies hold until a person approves, in the sessions you may see, with what
+        was decided lately. You cannot approve anything here. Your own line that waits can be taken
+        back with keys ["C-c"]."""
+        found = await self._desk.approvals()
+        return {
+            "approvals": [_approval(each) for each in found[:ROWS_MAX]],
+            "left_out": max(0, len(found) - ROWS_MAX),
         }
 
     async def observe(
@@ -290,6 +301,23 @@ class ReadTools:
             waited = {"happened": False}
         info = await found.info()
         return {**waited, **present(info, yours=await _is_ours(found, info))}
+
+
+def _approval(held: ApprovalInfo) -> answers.ApprovalRow:
+    return {
+        "id": held.id,
+        "session": held.name,
+        "status": held.status,
+        "kind": held.kind,
+        "text": one_line(held.text),
+        "actor": held.actor,
+        "contributors": list(dict.fromkeys(each.name for each in held.contributors)),
+        "reason": one_line(held.reason),
+        "needs": held.quorum,
+        "approvers": list(held.approvers),
+        "approved_by": list(held.approved_by),
+        "expires_in_s": round(max(0.0, held.expires_at - time.time())),
+    }
 
 
 def _listed(info: SessionInfo) -> answers.SessionRow:

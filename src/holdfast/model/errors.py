@@ -72,7 +72,7 @@ class OutputRefused(HoldfastError):
 
 
 class OutputGap(HoldfastError):
-    """Frames of output are missing; the host has to say where to continue."""
+    """Output is missing: frames of it, or what rolled off before it could be read."""
 
     code = "output_gap"
     exit_status = 76
@@ -362,6 +362,28 @@ class TurnNotHeld(HoldfastError):
 
     code = "turn_not_held"
     exit_status = 75
+
+
+class GateRefused(HoldfastError):
+    """A policy refused it, or nobody approved it; the message says which rule and why."""
+
+    code = "gate_refused"
+    exit_status = 77
+
+
+class GateHeld(HoldfastError):
+    """It waits for approval, and nothing is typed behind it until then. ^C withdraws it."""
+
+    code = "gate_held"
+    exit_status = 75
+    retryable = True
+
+
+class NoSuchApproval(HoldfastError):
+    """No effect waits for approval by that id, as far as the asker may see."""
+
+    code = "no_such_approval"
+    exit_status = 66
 
 
 class LimitReached(HoldfastError):

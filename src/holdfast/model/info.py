@@ -134,6 +134,8 @@ class SessionInfo(Record):
     # who counts as having shaped the shell, by name, because it waits at a prompt that it did not
     # report; empty while it reports
     shaped_by: tuple[str, ...] = ()
+    # id of the approval that a line waits for, see `hold approvals`; empty when none does
+    held: str = ""
 
 
 class PrunedSession(Record):

@@ -53,15 +53,22 @@ builtin declare -r __hold_number='\#' __hold_history='\!'
 # The braces keep `set -x` quiet; PS0 is expanded once for every command line that parses.
 builtin declare -r __hold_ps0='$({ __hold_begin; } 2>/dev/null)${__hold_mark_c+${__hold_mark_c:64*__hold_lines[0]++:64}}'
 builtin declare -r __hold_ps1='\[\e]133;B;hold=${__hold_seq-}\a\]'
+# First in PROMPT_COMMAND. In braces here and below: `set -x` would show the call.
+builtin declare -r __hold_first='{ __hold_end; } 2>/dev/null'
+# The same for a bash that takes PROMPT_COMMAND for one string. ${...:+...}: the user may export it,
+# and a child shell has no such function.
+builtin declare -r __hold_string_first='{ ${__hold_nonce:+__hold_end}; } 2>/dev/null'
+builtin declare -r __hold_string_last='{ ${__hold_nonce:+__hold_prompt}; } 2>/dev/null'
 # At the top level, because a function does not see the traps DEBUG, ERR and RETURN. The file is
 # opened for reading first and then by its descriptor, which never makes one. It is written over,
 # not cut: on a disk that is three times as fast, and what the old state left behind the END of
 # the new one is nobody's. Should the file not open, the prompt is reported all the same.
-builtin declare -r __hold_show='__hold_prompt
+builtin declare -r __hold_show='{ __hold_prompt; } 2>/dev/null
 { { builtin trap -p; __hold_shown "$@"; } 0<"$__hold_state" 1<>/proc/self/fd/0 || __hold_ring; } 2>/dev/null'
 builtin declare -r __hold_fifo __hold_state __hold_nonce
 builtin declare +x __hold_seq __hold_count __hold_last __hold_hist __hold_fifo __hold_nonce \
-    __hold_state __hold_serial __hold_big __hold_report __hold_show __hold_lines __hold_mark_c \
+    __hold_state __hold_serial __hold_big __hold_report __hold_first __hold_string_first \
+    __hold_string_last __hold_show __hold_lines __hold_mark_c \
     __hold_exactly __hold_histchars
 
 # __hold_send BODY...: each body becomes one record in one write. Bash writes line by line through
@@ -175,7 +182,7 @@ __hold_end() {
     } 2>/dev/null
     # With no prompt commands of the user the last hook does it all in one go. If the user put
     # something before this hook $? is no longer the command's; the last hook still sees it.
-    if [[ ${#PROMPT_COMMAND[@]} -ne 2 && ${PROMPT_COMMAND[0]-} == __hold_end ]] ||
+    if [[ ${#PROMPT_COMMAND[@]} -ne 2 && ${PROMPT_COMMAND[0]-} == "$__hold_first" ]] ||
         (( ! __hold_arrays )); then
         local -a __hold_report
         local __hold_mark __hold_encoded
@@ -206,8 +213,8 @@ __hold_prompt() {
     # What the user's commands and themes overwrite, theirs in front, comes back.
     [[ ${PS0-} == *"$__hold_ps0" ]] || PS0=${PS0-}$__hold_ps0
     [[ ${PS1-} == *"$__hold_ps1" ]] || PS1=${PS1-}$__hold_ps1
-    if (( __hold_arrays )) && [[ ${PROMPT_COMMAND[0]-} != __hold_end ]]; then
-        PROMPT_COMMAND=(__hold_end "${PROMPT_COMMAND[@]}")
+    if (( __hold_arrays )) && [[ ${PROMPT_COMMAND[0]-} != "$__hold_first" ]]; then
+        PROMPT_COMMAND=("$__hold_first" "${PROMPT_COMMAND[@]}")
     fi
     __hold_tty "$__hold_mark"$'\e]133;A;hold='$__hold_seq$'\a'
     __hold_report+=("P $__hold_seq $__hold_status $__hold_encoded")
@@ -275,9 +282,9 @@ __hold_write_variables() {
     builtin printf 'variable 2\0PS0\0%s\0' "${PS0%"$__hold_ps0"}"
     builtin printf 'variable 2\0PS1\0%s\0' "${PS1%"$__hold_ps1"}"
     for __hold_name in "${PROMPT_COMMAND[@]}"; do
-        [[ $__hold_name != __hold_end && $__hold_name != "$__hold_show" ]] || continue
-        __hold_name=${__hold_name#'${__hold_nonce:+__hold_end}'$'\n'}
-        __hold_name=${__hold_name%$'\n''${__hold_nonce:+__hold_prompt}'}
+        [[ $__hold_name != "$__hold_first" && $__hold_name != "$__hold_show" ]] || continue
+        __hold_name=${__hold_name#"$__hold_string_first"$'\n'}
+        __hold_name=${__hold_name%$'\n'"$__hold_string_last"}
         __hold_value+=${__hold_value:+$'\n'}$__hold_name
     done
     builtin printf 'variable 2\0PROMPT_COMMAND\0%s\0' "${__hold_value-}"
@@ -331,6 +338,26 @@ __hold_expand_again() {
     (( ! ${#__hold_histchars[@]} )) || histchars=${__hold_histchars[0]}
 }
 
+# On the gate's private keys. Before an Enter, the line alone; before a paste also whether this key
+# map takes it as text; and to empty the line, without a signal that a trap would see.
+__hold_gated() {
+    local -
+    builtin set +aefuvx
+    __hold_line
+}
+
+__hold_gated_paste() {
+    local -
+    builtin set +aefuvx
+    local __hold_paste=
+    [[ $(builtin bind -q bracketed-paste-begin) != *'"\e[200~"'* ]] || __hold_paste=,paste
+    __hold_line
+}
+
+__hold_emptied() {
+    READLINE_LINE= READLINE_POINT=0
+}
+
 __hold_line() {
     local __hold_encoded __hold_flag=whole __hold_pieces=0 __hold_text=${READLINE_LINE-}
     local __hold_point=${READLINE_POINT-0} __hold_now=${__hold_history@P} __hold_before
@@ -353,13 +380,14 @@ __hold_line() {
         __hold_encoded=${__hold_encoded:200}
         (( __hold_pieces += 1 ))
     done
-    __hold_send "$@" "L $__hold_seq $__hold_pieces $__hold_flag $__hold_point"
+    __hold_send "$@" \
+        "L $__hold_seq $__hold_pieces $__hold_flag${__hold_paste-} $__hold_point"
 }
 
 builtin readonly -f __hold_send __hold_encode __hold_where __hold_begin __hold_close \
     __hold_is_comment __hold_tty __hold_end __hold_prompt __hold_shown __hold_ring __hold_line \
     __hold_write_state __hold_write_variables __hold_write_functions __hold_probed \
-    __hold_exact __hold_expand_again
+    __hold_exact __hold_expand_again __hold_gated __hold_gated_paste __hold_emptied
 
 # The user's files, at the top level: what they declare must not become local to a function.
 # `|| :` so that a file whose last line is false does not end a shell under `set -e`.
@@ -380,11 +408,10 @@ if [[ -n $__hold_nonce ]]; then
     if (( BASH_VERSINFO[0] > 5 || (BASH_VERSINFO[0] == 5 && BASH_VERSINFO[1] >= 1) )); then
         builtin declare -r __hold_arrays=1
         [[ -n ${PROMPT_COMMAND[*]-} ]] || PROMPT_COMMAND=()
-        PROMPT_COMMAND=(__hold_end ${PROMPT_COMMAND[@]+"${PROMPT_COMMAND[@]}"} "$__hold_show")
+        PROMPT_COMMAND=("$__hold_first" ${PROMPT_COMMAND[@]+"${PROMPT_COMMAND[@]}"} "$__hold_show")
     else
-        # One string. ${...:+...}: the user may export it, and a child shell has no such function.
         builtin declare -r __hold_arrays=0
-        PROMPT_COMMAND='${__hold_nonce:+__hold_end}'$'\n'${PROMPT_COMMAND-}$'\n''${__hold_nonce:+__hold_prompt}'
+        PROMPT_COMMAND=$__hold_string_first$'\n'${PROMPT_COMMAND-}$'\n'$__hold_string_last
     fi
     builtin declare +x __hold_arrays
     for __hold_files in emacs-standard vi-insert vi-command; do
@@ -395,6 +422,12 @@ if [[ -n $__hold_nonce ]]; then
             builtin bind -m "$__hold_files" -x '"\C-x\e[5098~": '$'\n''{ __hold_probed; } 2>/dev/null'
             builtin bind -m "$__hold_files" '"\e[5097~": "\C-x\e[5096~"'
             builtin bind -m "$__hold_files" -x '"\C-x\e[5096~": '$'\n''{ __hold_exact; } 2>/dev/null'
+            builtin bind -m "$__hold_files" '"\e[5095~": "\C-x\e[5094~"'
+            builtin bind -m "$__hold_files" -x '"\C-x\e[5094~": '$'\n''{ __hold_gated; } 2>/dev/null'
+            builtin bind -m "$__hold_files" '"\e[5093~": "\C-x\e[5092~"'
+            builtin bind -m "$__hold_files" -x '"\C-x\e[5092~": '$'\n''{ __hold_gated_paste; } 2>/dev/null'
+            builtin bind -m "$__hold_files" '"\e[5091~": "\C-x\e[5090~"'
+            builtin bind -m "$__hold_files" -x '"\C-x\e[5090~": '$'\n''{ __hold_emptied; } 2>/dev/null'
         } 2>/dev/null || builtin :
     done
     __hold_send "R 0 $$ bash $BASH_VERSION"

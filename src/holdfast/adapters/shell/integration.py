@@ -32,8 +32,11 @@ from holdfast.adapters.shell.reports import (
 from holdfast.model.record import Record
 
 __all__ = [
+    "CLEAR_LINE",
     "FIFO_BYTES",
+    "GATE_PROBE",
     "LINE_PROBE",
+    "PASTE_PROBE",
     "RECORD_MAX_BYTES",
     "SHELLS",
     "CommandBegin",
@@ -57,6 +60,11 @@ FIFO_BYTES = 64 << 10  # reports of some hundred commands while no daemon reads;
 # Typed by the host, and only when the kernel says that the shell is at its prompt: no terminal has
 # such a key. Our file has bound it to what reports the line editor's text and leaves it as it is.
 LINE_PROBE = b"\x1b[5099~"
+# The same at the gate: before an Enter, where the line alone is wanted; before a paste of several
+# lines, where the shell also says whether it is text to it; and to empty a line that was refused.
+GATE_PROBE = b"\x1b[5095~"
+PASTE_PROBE = b"\x1b[5093~"
+CLEAR_LINE = b"\x1b[5091~"
 # Typed in front of a command line, to bash and zsh: that one line is taken as it is, without
 # history expansion. fish has none.
 _EXACT_LINE_KEY = b"\x1b[5097~"

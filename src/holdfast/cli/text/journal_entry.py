@@ -150,6 +150,13 @@ def _turn_moved(body: e.TurnMoved, name: Name) -> str:
     return f"the turn went from {before} to {holder} ({sanitize(body.step)}){why}"
 
 
+def _gate_policy_set(body: e.GatePolicySet, name: Name) -> str:
+    where = "the host's floor" if body.floor else sanitize(body.scope)
+    if not body.digest:
+        return f"took the gate's policy of {where} out of force"
+    return f"set the gate's policy of {where}: {sanitize(body.source)} ({body.digest[:12]})"
+
+
 def _envelope_set(body: e.EnvelopeSet, name: Name) -> str:
     rights = " ".join(sanitize(right) for right in body.rights) or "nothing"
     rates = ((body.inputs_per_s, "inputs/s"), (body.bytes_per_s, "bytes/s"))
@@ -196,6 +203,28 @@ def _fenced(body: e.FencedEntry, name: Name) -> str:
     return f"the host lost the session's lease ({sanitize(body.cause)}); everything is frozen"
 
 
+def _judged(body: e.JudgedEntry, name: Name) -> str:
+    done = {"allow": "may", "refuse": "may not", "hold": "needs approval to"}
+    what = f"{body.kind} {sanitize(body.text)!r}" if body.text else f"a {body.kind}"
+    why = f": {sanitize(body.reason)}" if body.reason else ""
+    others = ", ".join(dict.fromkeys(sanitize(each.name) for each in body.contributors[1:]))
+    behind = f" (behind it also {others})" if others else ""
+    return f"{done.get(body.outcome, sanitize(body.outcome))} do {what}{behind}{why}"
+
+
+def _approval_asked(body: e.ApprovalAskedEntry, name: Name) -> str:
+    return f"asked for approval {body.id} of {body.kind} {sanitize(body.text)!r}"
+
+
+def _approved(body: e.ApprovedEntry, name: Name) -> str:
+    more = "" if body.enough else ", and more must"
+    return f"approved {body.id}{more}" + (f": {sanitize(body.note)}" if body.note else "")
+
+
+def _denied(body: e.DeniedEntry, name: Name) -> str:
+    return f"denied {body.id}" + (f": {sanitize(body.note)}" if body.note else "")
+
+
 _WORDS: dict[type[e.Body], Callable[[Any, Name], str]] = {
     e.Began: _began,
     e.CarriedOn: _carried_on,
@@ -218,6 +247,11 @@ _WORDS: dict[type[e.Body], Callable[[Any, Name], str]] = {
     e.Resized: lambda body, name: f"resized the terminal to {body.cols}x{body.rows}",
     e.Signalled: lambda body, name: f"sent signal {signal_name(body.signal)}",
     e.ForwardedEntry: _forwarded,
+    e.JudgedEntry: _judged,
+    e.ApprovalAskedEntry: _approval_asked,
+    e.ApprovedEntry: _approved,
+    e.DeniedEntry: _denied,
+    e.ApprovalOverEntry: lambda body, name: f"approval {body.id}: {sanitize(body.how)}",
     e.Intended: _intended,
     e.ActionEntry: _action,
     e.ActionMeasured: _action_measured,
@@ -228,6 +262,7 @@ _WORDS: dict[type[e.Body], Callable[[Any, Name], str]] = {
     e.TurnAsked: lambda body, name: "asked for the turn",
     e.TurnWithdrawn: lambda body, name: f"{name(body.subject)} waits for the turn no longer",
     e.PolicySet: lambda body, name: f"set the turn policy to {sanitize(body.policy)}",
+    e.GatePolicySet: _gate_policy_set,
     e.TurnMoved: _turn_moved,
     e.BlindTurn: lambda body, name: f"{'began' if body.on else 'ended'} a blind turn",
     e.EnvelopeSet: _envelope_set,

@@ -1,5 +1,8 @@
-"""The gate, as far as it is decided without I/O.
+"""The gate, as far as it is decided without I/O: an effect is judged before it commits.
 
+commit_bytes.py     where an input begins to commit something
+gated_input.py      one input that was cut there, and how far it has come
+approvals.py        effects that wait until enough others approve
 effect_facts.py     an effect -> the facts that policies judge
 nested_commands.py  commands that run other commands: sudo, bash -c, find -exec, ssh ...
 destructive.py      what destroys

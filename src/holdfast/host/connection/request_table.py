@@ -18,6 +18,7 @@ from holdfast.host.clock import now
 from holdfast.host.connection.forwarding import Forwarding
 from holdfast.host.connection.host_requests import HostRequests
 from holdfast.host.gate.action_requests import ActionRequests
+from holdfast.host.gate.approval_requests import ApprovalRequests
 from holdfast.host.gate.policy_requests import PolicyRequests
 from holdfast.host.gate.provenance_requests import ProvenanceRequests
 from holdfast.host.reach.requests import ReachRequests
@@ -62,6 +63,7 @@ def handlers(
     forwarding: Forwarding,
     host: HostRequests,
     actions: ActionRequests,
+    approvals: ApprovalRequests,
     policy: PolicyRequests,
 ) -> dict[str, Handler]:
     """One row per request, with the rows of core.access.host_rules."""
@@ -135,6 +137,9 @@ def handlers(
         "prune": host.prune,
         "restart_daemon": host.restart_daemon,
         "shutdown": host.shutdown,
+        "approvals": approvals.approvals,
+        "approve": approvals.approve,
+        "deny": approvals.deny,
     }
 
 

@@ -265,6 +265,11 @@ class SessionProvenance:
             return (self.contributor(PartIn(command.adopted, Part.TRIGGER)),)
         return tuple(self.contributor(part) for part in command.parts)
 
+    def behind_running(self) -> tuple[Contributor, ...]:
+        """Everybody behind the command that the shell began last."""
+        last = self.commands.last
+        return self.contributors_of_command(last.number) if last is not None else ()
+
     def contributor(self, part: PartIn) -> Contributor:
         """With its name and kind."""
         known = self._authority.actor(ActorId(part.actor))

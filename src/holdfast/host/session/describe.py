@@ -41,6 +41,7 @@ def info(
     keeper_pid: int,
     clients: Mapping[OperatorId | None, str],
     unrecorded: str,
+    held: str,
     name: Callable[[str | None], str],
 ) -> SessionInfo:
     """Everything, as of now. `clients`: the programs by which operators are attached."""
@@ -79,6 +80,7 @@ def info(
         present=() if ended else _present(seats, clients, name),
         unrecorded=unrecorded,
         keeper_pid=0 if ended else keeper_pid,
+        held=held,
     )
 
 

@@ -116,6 +116,11 @@ class LineAttribution:
         """Who typed it, the latest last."""
         return self._lines.authors()
 
+    @property
+    def typed_in_line(self) -> int:
+        """Bytes of the line that has no Enter yet."""
+        return self._lines.open_bytes
+
     def prompt_told(self, has_text: bool) -> None:
         """The shell said whether there is any."""
         if self.prompt_text_unknown and not has_text:

@@ -21,6 +21,7 @@ from holdfast.host.connection.output_channels import (
     StoredChannel,
     ViewChannel,
 )
+from holdfast.host.gate.session_gate import SessionGate
 from holdfast.host.gate.why import AskedSession
 from holdfast.host.lost_sessions import LostSessions
 from holdfast.host.reach.relay_presence import AnnouncedSession
@@ -32,6 +33,7 @@ from holdfast.host.session_registry import has_ended
 from holdfast.host.session_store import SessionStore, Stored
 from holdfast.model.actor import Actor
 from holdfast.model.errors import InvalidArgument, session_over
+from holdfast.model.gate import EffectKind
 from holdfast.model.graph import Graph
 from holdfast.model.info import SessionInfo
 from holdfast.model.state import SessionState
@@ -47,6 +49,7 @@ class SessionTarget(OutputSource, AnnouncedSession, AskedSession, Protocol):
     core: SessionMachine
     fds: SessionFds
     custody: InputCustody
+    gate: SessionGate
     watching: StateWatch
 
     def info(self) -> SessionInfo: ...
@@ -161,8 +164,19 @@ class SessionRequests:
     ) -> Awaitable[m.Answer]:
         if isinstance(found, Stored):
             raise session_over("the session", found.info.ending, how="has ended already")
-        found.handle(ev.EndAsked(operator.actor.id, now()))
+        actor = operator.actor.id
+        if not found.gate.in_force:
+            found.handle(ev.EndAsked(actor, now()))
+            return self._ended(request, found)
 
+        async def judged() -> m.Answer:
+            await found.gate.check(EffectKind.END, actor, "")
+            found.handle(ev.EndAsked(actor, now()))
+            return await self._ended(request, found)
+
+        return judged()
+
+    def _ended(self, request: m.End, found: SessionTarget) -> Awaitable[m.Answer]:
         async def ended() -> m.Answer:
             await found.closing.ended.wait()
             written = found.closing.tombstone

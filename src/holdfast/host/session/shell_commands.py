@@ -14,7 +14,10 @@ from holdfast.adapters.session_memory import output_ring
 from holdfast.adapters.session_memory.output_ring import Ring
 from holdfast.adapters.shell import report_fifo
 from holdfast.adapters.shell.integration import (
+    CLEAR_LINE,
+    GATE_PROBE,
     LINE_PROBE,
+    PASTE_PROBE,
     CommandBegin,
     CommandEnd,
     LineShown,
@@ -54,6 +57,11 @@ from holdfast.model.state import Ending, SessionState
 TYPED_BLIND = "(typed blind, not kept)"  # in place of a command line that is a secret
 _FIFO_LOOKS = 16  # in one go; a shell that goes on reporting is heard in the next
 _CLEAR_LINE = b"\x03"
+# Programs that are a shell, or have one read the terminal behind them.
+_LEAD_TO_A_SHELL = frozenset(
+    ("bash", "zsh", "fish", "sh", "dash", "su", "sudo", "ssh", "docker", "podman", "kubectl")
+)
+GATE_LINE_WAIT_S = 2.0  # for a shell that waits for keys to say its line; then it is not known
 _SHOWN_CHARS = 200  # of the text at the prompt, in a refusal
 _PROBE_CONTEXT_BYTES = 16  # typed last: after some keys a shell takes the next one as text
 _LINE_WAIT_S = 0.5  # a shell at its prompt answers in a millisecond
@@ -110,7 +118,9 @@ class ShellCommands:
         self._reported = asyncio.Event()
         self.executions = Executions(executions)
         self.exec: Execution | None = None  # the one that runs
-        self._line: asyncio.Future[str | None] | None = None  # the text at the prompt, asked for
+        self._line: asyncio.Future[LineShown] | None = None  # the text at the prompt, asked for
+        self._lines_due = 0  # answers that came too late to be believed, if they still come
+        self.lines_begun = 0  # so often the shell began a line, or asked for a first one
         self._line_at = 0.0  # when somebody had typed last by then
         self._prompt_text = ""  # as the shell last said
 
@@ -166,11 +176,7 @@ class ShellCommands:
             )
         state = self._activity()
         if state in (SessionState.INPUT, SessionState.SECRET):
-            wants = "a secret" if state is SessionState.SECRET else "input"
-            raise TerminalInUse(
-                f"another program reads the terminal, and waits for {wants}",
-                hint=f"answer it or end it: `hold attach {name}`",
-            )
+            raise self._in_use(state)
         if state is not SessionState.PROMPT:
             raise SessionBusy(
                 f"the session's shell is not at its prompt; the session is {state}",
@@ -182,6 +188,22 @@ class ShellCommands:
                 f"text typed at the prompt waits for its Enter{shown}",
                 hint=f"finish it, or clear it with `hold keys {name} C-c`",
             )
+
+    def _in_use(self, state: SessionState) -> TerminalInUse:
+        """Which program it is, and what to do. The group's first process may be gone; a shell below
+        this one, here or on another machine, reports nothing to us."""
+        name, (program, pid) = self._spec.name, pty.foreground_program(self._master)
+        wants = "a secret" if state is SessionState.SECRET else "input"
+        reads = f"another program reads the terminal ({program}, pid {pid})" if program else ""
+        hint = f"answer it or end it: `hold attach {name}`"
+        if program in _LEAD_TO_A_SHELL and state is SessionState.INPUT:
+            hint = (
+                f"a line for it: `hold send {name} --enter LINE`; `hold keys {name} C-d` leaves "
+                "it, and exec works again"
+            )
+        return TerminalInUse(
+            f"{reads or 'another program reads the terminal'}, and waits for {wants}", hint=hint
+        )
 
     def read_reports(self) -> None:
         """Take up what the shell has reported."""
@@ -228,6 +250,9 @@ class ShellCommands:
             self._enter_at = self._loop.time()
         elif isinstance(report, CommandBegin | PromptShown):
             self._reported.set()
+        if isinstance(report, CommandBegin | PromptShown):
+            self.lines_begun += 1
+            self._lines_due = 0  # what was asked before is answered, or never will be
         if isinstance(report, CommandBegin):
             self._began(report, at, before, self.typed.began(later))
         elif isinstance(report, CommandEnd):
@@ -246,8 +271,10 @@ class ShellCommands:
             self._provenance.prompted(report.seq)
         elif isinstance(report, LineShown):
             self._provenance.look()  # asked for the line, the shell writes its whole state
-            if self._line is not None and not self._line.done():
-                self._line.set_result(report.text if report.text_known else None)
+            if self._lines_due:
+                self._lines_due -= 1
+            elif self._line is not None and not self._line.done():
+                self._line.set_result(report)
             return
         execution = self.exec
         if execution is not None:
@@ -270,7 +297,7 @@ class ShellCommands:
                 execution.begins(report.seq, 0)
             self._end_exec(execution, report.status, report.cwd, head)
             if not execution.record.parsed and self._spec.shell == "fish":
-                self._type_as_host(_CLEAR_LINE)  # fish leaves a refused line at its prompt
+                self._type_as_host(CLEAR_LINE)
                 self.typed.cleared()
         elif isinstance(report, PromptShown) and (
             command is None or (restored and report.seq > command)
@@ -323,16 +350,46 @@ class ShellCommands:
             self._type_as_host(LINE_PROBE)
         asked, asked_at = self._line, self._line_at
         try:
-            text = await asyncio.wait_for(asyncio.shield(asked), _LINE_WAIT_S)
+            shown = await asyncio.wait_for(asyncio.shield(asked), _LINE_WAIT_S)
+            text = shown.text if shown.text_known else None
             if text is not None and self.typed.last.at == asked_at:
                 self.typed.prompt_told(bool(text))
             self._prompt_text = text or ""
             return text
         except TimeoutError:
+            if self._line is asked:
+                self._lines_due += 1
             return None
         finally:
             if self._line is asked:
                 self._line = None
+
+    async def line_at_gate(self, *, paste: bool) -> LineShown | None:
+        """The same for a line that is about to be entered, or to get a paste: the shell is known to
+        wait for keys, and nobody else types. None: it does not say. An answer to an earlier
+        question is no answer to this one."""
+        while self._line is not None:
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(asyncio.shield(self._line), _LINE_WAIT_S)
+            await asyncio.sleep(0)  # whoever asked takes it
+        if not self._spec.gate_keys or not may_probe(self.typed.last.data[-_PROBE_CONTEXT_BYTES:]):
+            return None
+        self._line = asked = self._loop.create_future()
+        self._line_at = self.typed.last.at
+        self._type_as_host(PASTE_PROBE if paste else GATE_PROBE)
+        try:
+            return await asyncio.wait_for(asked, GATE_LINE_WAIT_S)
+        except TimeoutError:
+            self._lines_due += 1
+            return None
+        finally:
+            self._line = None
+
+    def clear_refused(self, *, continued: bool, known: bool) -> None:
+        """A line was refused. Without a signal, if the shell can: a signal runs its traps."""
+        private = self._spec.gate_keys and known and not continued
+        self._type_as_host(CLEAR_LINE if private else _CLEAR_LINE)
+        self.typed.cleared()
 
     async def after_prompt_check(
         self, actor: str, operator: OperatorId, seq: int, then: Callable[[], object]
@@ -434,6 +491,19 @@ class ShellCommands:
                 "the shell waits for the rest of the command line: it is not complete",
                 hint="close its quotes, brackets and blocks; the line was cleared",
             )
+            self._give_up(execution, why)
+
+    def exec_held(self, operator: OperatorId, seq: int, approval: str) -> None:
+        """Whoever waits for the command line of this input hears that it waits for approval."""
+        execution = self.exec
+        if execution is not None and execution.is_input(operator, seq):
+            execution.held_by = approval
+            execution.wake()
+
+    def input_refused(self, operator: OperatorId, seq: int, why: HoldfastError) -> None:
+        """Whoever waits for the command line of this input hears that it was not run."""
+        execution = self.exec
+        if execution is not None and execution.is_input(operator, seq):
             self._give_up(execution, why)
 
     def _give_up(self, execution: Execution, why: HoldfastError) -> None:

@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from holdfast.model.action import Action, ActionRetry
 from holdfast.model.errors import (
+    GateHeld,
+    GateRefused,
     HoldfastError,
     HostLost,
     InputUnknown,
@@ -111,7 +113,8 @@ class Session:
 
         `timeout`: seconds to wait. TimedOut says that the command goes on.
 
-        `raises=False`: what the host refuses is given as `Result.refused` instead of an error.
+        `raises=False`: what the host refuses is given as `Result.refused` instead of an error, and
+        what still waits for approval after `timeout` as `Result.held`.
 
         `cwd`, `env`: for this command only: it runs in a shell below the session's own, so that
         directory, variables and options of that one stay as they are.
@@ -130,6 +133,16 @@ class Session:
             return Result(command, None, b"", 0.0, 0, refused=why)
         try:
             return await running.result(timeout)
+        except GateRefused as error:
+            if raises:
+                raise
+            why = Refusal(error.code, error.message, error.hint, error.retryable)
+            return Result(command, None, b"", 0.0, 0, refused=why)
+        except TimedOut as error:
+            if raises or running.held is None:
+                raise
+            why = Refusal(GateHeld.code, error.message, error.hint, retryable=True)
+            return Result(command, None, b"", 0.0, 0, held=why)
         finally:
             running.forget()
 
@@ -144,7 +157,7 @@ class Session:
         wait_prompt: float = 0.0,
     ) -> Running:
         """Begin one command line, as `submit`, and give a handle on it as soon as the shell has
-        begun it. Its output can be read as it comes."""
+        begun it, or a policy holds it (`Running.held`). Its output can be read as it comes."""
         if cwd or env:
             command = below_shell(command, cwd, env or {}, fish=self.found.shell == "fish")
         until = asyncio.get_running_loop().time() + wait_prompt

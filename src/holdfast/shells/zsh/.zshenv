@@ -280,8 +280,37 @@ if [[ -o interactive && -n $__hold_nonce ]] && builtin zmodload zsh/system 2>/de
     __hold_probed() {
         builtin eval "$__hold_note_options"
         { builtin emulate -L zsh; } 2>/dev/null
+        { __hold_write_state "$__hold_on" whole; } 2>/dev/null
+        __hold_edited whole
+    }
+
+    # On the gate's private keys. Before an Enter, the line alone; before a paste also whether this
+    # key map takes it as text; and to empty the line, without a signal that a trap would see.
+    __hold_gated() {
+        { builtin emulate -L zsh; } 2>/dev/null
+        __hold_edited whole
+    }
+
+    __hold_gated_paste() {
+        { builtin emulate -L zsh; } 2>/dev/null
+        local bound=
+        { bound=$(builtin bindkey -M $KEYMAP '^[[200~'); } 2>/dev/null
+        if [[ $bound == *' bracketed-paste' ]]; then
+            __hold_edited whole,paste
+        else
+            __hold_edited whole
+        fi
+    }
+
+    __hold_emptied() {
+        BUFFER= CURSOR=0
+        return 0
+    }
+
+    # __hold_edited FLAG: the line as it stands in the editor, in zsh's own options.
+    __hold_edited() {
         local -i point=$(( $#PREBUFFER + CURSOR ))
-        local text=$PREBUFFER$BUFFER flag=whole REPLY
+        local text=$PREBUFFER$BUFFER flag=$1 REPLY
         { builtin emulate -L zsh "${__hold_options[@]}"; } 2>/dev/null
         local -i pieces=0
         local -a bodies
@@ -295,7 +324,6 @@ if [[ -o interactive && -n $__hold_nonce ]] && builtin zmodload zsh/system 2>/de
             (( pieces += 1 ))
         done
         {
-            __hold_write_state "$__hold_on" whole
             __hold_send "${bodies[@]}" "L $__hold_seq $pieces $flag $point"
         } 2>/dev/null
         return 0
@@ -318,9 +346,15 @@ if [[ -o interactive && -n $__hold_nonce ]] && builtin zmodload zsh/system 2>/de
         {
             builtin zle -N __hold_probed
             builtin zle -N __hold_exact
+            builtin zle -N __hold_gated
+            builtin zle -N __hold_gated_paste
+            builtin zle -N __hold_emptied
             for keymap in emacs viins vicmd; do
                 builtin bindkey -M $keymap '\e[5099~' __hold_probed
                 builtin bindkey -M $keymap '\e[5097~' __hold_exact
+                builtin bindkey -M $keymap '\e[5095~' __hold_gated
+                builtin bindkey -M $keymap '\e[5093~' __hold_gated_paste
+                builtin bindkey -M $keymap '\e[5091~' __hold_emptied
             done
         } 2>/dev/null
         { __hold_send "R 0 $$ zsh $ZSH_VERSION"; } 2>/dev/null

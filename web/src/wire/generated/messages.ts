@@ -75,6 +75,7 @@ export const HOST_MESSAGES = {
     seq: int, // the input's number
     offset: int, // output offset at the moment it was taken
     repeated: withDefault(bool, false), // it had been taken before and was not typed again
+    held: withDefault(text, ''), // id of the approval that the rest of it waits for, from its first Enter on; see `approvals`
   }),
   actor_shown: record({
     id: int, // that of the request
@@ -603,10 +604,10 @@ export interface Requests {
 
 /** Requests that change nothing: they are not signed. */
 export const LOOKING: ReadonlySet<string> = new Set([
-  'attach', 'blame', 'catch_up', 'detach', 'get_relays', 'graph', 'host', 'join', 'journal', 'list',
-  'list_actors', 'list_devices', 'list_envelopes', 'list_invites', 'policy_check', 'policy_explain',
-  'policy_show', 'prove', 'score', 'screen', 'see_invite', 'share', 'show', 'show_actor', 'trace',
-  'turn', 'verify', 'watch', 'why',
+  'approvals', 'attach', 'blame', 'catch_up', 'detach', 'get_relays', 'graph', 'host', 'join',
+  'journal', 'list', 'list_actors', 'list_devices', 'list_envelopes', 'list_invites', 'policy_check',
+  'policy_explain', 'policy_show', 'prove', 'score', 'screen', 'see_invite', 'share', 'show',
+  'show_actor', 'trace', 'turn', 'verify', 'watch', 'why',
 ])
 
 /** Of these, those that go through the channel of their session. */

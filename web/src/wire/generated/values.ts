@@ -449,6 +449,7 @@ export const sessionInfo = record({
   workspace: withDefault(text, ''), // the directory that policies of the gate call its workspace; empty of what ended long ago
   full_screen: withDefault(bool, false), // a full-screen program (an editor, a pager, `top`) reads keys: `state` is `input`, but it is in use and asks nothing
   shaped_by: withDefault(list(text), []), // who counts as having shaped the shell, by name, because it waits at a prompt that it did not report; empty while it reports
+  held: withDefault(text, ''), // id of the approval that a line waits for, see `hold approvals`; empty when none does
 })
 export interface SessionInfo extends Value<typeof sessionInfo> {}
 
