@@ -46,6 +46,7 @@ class Shell:
             authority=self.judge,
             session=SESSION,
             labels=(),
+            joined=lambda: None,
             complete_to=complete_to,
         )
 
