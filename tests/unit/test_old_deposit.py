@@ -52,6 +52,7 @@ ADDED_TO_INFO: dict[str, object] = {
     "workspace": "",
     "shaped_by": [],
     "held": "",
+    "ungated": "",
 }
 ADDED_TO_SHELL: dict[str, object] = {
     "private": {},
