@@ -390,6 +390,11 @@ class ShellCommands:
         private = self._spec.gate_keys and known and not continued
         self._type_as_host(CLEAR_LINE if private else _CLEAR_LINE)
         self.typed.cleared()
+        if not private:
+            # A signal makes the terminal forget what is typed until the shell has taken it: whoever
+            # wants to run a line asks the shell first, when it has said that it is at its prompt.
+            self.enter_typed()
+            self.typed.prompt_text_unknown = True
 
     async def after_prompt_check(
         self, actor: str, operator: OperatorId, seq: int, then: Callable[[], object]
