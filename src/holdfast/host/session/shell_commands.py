@@ -387,7 +387,9 @@ class ShellCommands:
 
     def clear_refused(self, *, continued: bool, known: bool) -> None:
         """A line was refused. Without a signal, if the shell can: a signal runs its traps."""
-        private = self._spec.gate_keys and known and not continued
+        # fish has all lines in its editor; and ^C is no key to it while it is busy.
+        whole = not continued or self._spec.shell == "fish"
+        private = self._spec.gate_keys and known and whole
         self._type_as_host(CLEAR_LINE if private else _CLEAR_LINE)
         self.typed.cleared()
         if not private:
