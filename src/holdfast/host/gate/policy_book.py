@@ -18,7 +18,7 @@ from typing import Protocol
 from holdfast.core.gate.verdicts import narrowest
 from holdfast.host.clock import now
 from holdfast.host.gate.effect_judge import EffectJudge, refused
-from holdfast.host.gate.policy_source import PolicySource, prepare
+from holdfast.host.gate.policy_source import WEBHOOK, PolicySource, prepare
 from holdfast.host.gate.policy_store import KeptPolicy, PolicyStore, digest_of
 from holdfast.host.session.parcel import SessionSpec
 from holdfast.journal.entries import Body, GatePolicySet
@@ -148,6 +148,9 @@ class PolicyBook(GatePolicy):
             raise InvalidArgument(
                 "a floor is for the whole host", hint="leave --session or --label out"
             )
+        if given.format == WEBHOOK and scope != HOST_SCOPE:
+            # The daemon posts there: whoever may choose the address reaches what the host reaches.
+            raise InvalidArgument("a webhook is for the whole host, or its floor")
         ready = prepare(given)
         self._check_readable(scope)
         kept = KeptPolicy(

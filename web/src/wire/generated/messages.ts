@@ -263,6 +263,25 @@ export const HOST_MESSAGES = {
   dropped: record({
     count: int, // how many events were left out
   }),
+  approvals_shown: record({
+    id: int, // that of the request
+    approvals: list(v.approvalInfo), // what waits first, the oldest first
+  }),
+  approval_shown: record({
+    id: int, // that of the request
+    approval: v.approvalInfo, // as it is after that
+  }),
+  /** Something waits for approval, or does not any more. To all who watch the session or are attached to
+   * it.
+   */
+  approval_event: record({
+    session: text, // id of the session
+    step: text, // `asked`, `approved`, `denied`, `expired` or `withdrawn`; `counted` when more must approve
+    at: float, // when, seconds since 1970
+    actor: text, // who did it, by name; empty is the host
+    approval: v.approvalInfo, // as it is after that
+    note: withDefault(text, ''), // what was said with it
+  }),
 } as const
 
 /** What a host is asked, and its answer. Fields left out take their default. */
@@ -600,6 +619,31 @@ export interface Requests {
       name?: string // the name it asks for; if that is taken, a number is added
     }
     answer: 'joined'
+  }
+  /** What waits for approval, of one session or all that the asker may see, with what was decided lately. */
+  approvals: {
+    fields: {
+      session?: string // name or id; empty is all
+    }
+    answer: 'approvals_shown'
+  }
+  /** Let it happen, as far as this actor is concerned; it is judged once more before it does.
+   * `not_permitted` without the right `approve` in its session, and to whoever had a part in it.
+   */
+  approve: {
+    fields: {
+      approval: string // its id, or a beginning of `APPROVAL_ID_MIN_CHARS` or more that is unique
+      note?: string // for people to read in the journal; cut to `TURN_TEXT_MAX_CHARS`
+    }
+    answer: 'approval_shown'
+  }
+  /** Refuse it, for good; by anybody who could approve it. */
+  deny: {
+    fields: {
+      approval: string // as in `approve`
+      note?: string // for whoever asked, and people who read the journal; cut as there
+    }
+    answer: 'approval_shown'
   }
 }
 
