@@ -1084,6 +1084,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
             ),
             *_in(
                 "privileged/test_exec_gate_host",
+                "test_a_held_program_is_listed_and_runs_when_somebody_else_approves",
                 "test_a_policy_set_in_a_sessions_life_judges_what_its_programs_execute",
                 "test_no_exec_fails_or_hangs_while_the_host_is_killed_in_any_order",
                 "test_sessions_without_an_exec_gate_are_named",

@@ -113,6 +113,7 @@ export function session(name: string, change: Partial<SessionInfo> = {}): Sessio
     residency: null,
     full_screen: false,
     held: '',
+    ungated: '',
     shaped_by: [],
     workspace: '',
     keeper_pid: 0,

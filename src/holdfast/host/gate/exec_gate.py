@@ -86,7 +86,7 @@ class WhoIsBehindEffects(Protocol):
     def close(self) -> None: ...
 
 
-class Approvals(Protocol):
+class AsksApproval(Protocol):
     """Where effects wait that a policy holds."""
 
     def hold(
@@ -120,7 +120,7 @@ class ExecGate:
         record: Callable[[ProposedEffect, Verdict], None],
         judge: Callable[[ProposedEffect], Awaitable[Verdict]],
         spawn: Callable[[Coroutine[Any, Any, None]], object],
-        approvals: Approvals,
+        approvals: AsksApproval,
     ) -> None:
         """`check_rights` raises for a contributor that may not write in the session now; `record`
         if what is allowed cannot be recorded."""
