@@ -114,7 +114,10 @@ class Agent:
 
     async def _again(self, session: Session, told: Told) -> Told:
         """The same key, and no command line: nothing can run, and the result comes."""
-        result = await (await session.running(told.key)).result()
+        try:
+            result = await (await session.running(told.key)).result()
+        except errors.HoldfastError:
+            return told._replace(never=True, status=None)
         return told._replace(status=result.status, output=result.output)
 
 

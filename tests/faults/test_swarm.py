@@ -11,11 +11,11 @@ import pytest
 
 from faults.careless_builds import CAREFUL, CARELESS_OF_COMMANDS, build, kill_at_the_moment
 from faults.hosting import FaultHost
-from faults.swarm import hire, work_while
+from faults.swarm import Agent, hire, work_while
 
 _SEED = 20_261_118
 _ALONE, _TOGETHER, _KILLS = 20, 5, 15
-_FEWER_ALONE, _FEWER_TOGETHER, _MOMENTS = 3, 2, 5  # for the judge
+_FEWER_ALONE, _FEWER_TOGETHER, _MOMENTS, _HEARD_OF = 3, 2, 4, 4  # for the judge
 _PATIENCE_S = 120.0
 
 
@@ -44,16 +44,20 @@ def test_a_swarm_of_agents_loses_repeats_and_misreports_no_command(host: FaultHo
 # -- the judge --------------------------------------------------------------------------------
 
 
-async def _killed_at_moments(host: FaultHost) -> None:
-    """With a command line in its hands that nobody was told of yet."""
+async def _killed_at_moments(host: FaultHost, agents: list[Agent]) -> None:
+    """With a command line in its hands that nobody was told of yet; after each agent has heard of
+    some."""
     for _ in range(_MOMENTS):
+        wanted = [len(agent.diary) + _HEARD_OF for agent in agents]
+        while any(len(agent.diary) < least for agent, least in zip(agents, wanted, strict=True)):
+            await asyncio.sleep(0.02)
         killed = await asyncio.to_thread(kill_at_the_moment, host)
         await asyncio.to_thread(host.wait_new_daemon, killed)
 
 
 async def _few(host: FaultHost, seed: int) -> list[str]:
     agents = await hire(host, _FEWER_ALONE, _FEWER_TOGETHER, seed)
-    return await work_while(host, agents, lambda: _killed_at_moments(host))
+    return await work_while(host, agents, lambda: _killed_at_moments(host, agents))
 
 
 def _found_in(source: str, seed: int) -> list[str]:
