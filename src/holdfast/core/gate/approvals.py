@@ -57,8 +57,10 @@ class Approval(Record):
     offset: int = 0  # of the output then
 
     def may_approve(self, actor: ActorId, name: str, kind: ActorKind) -> bool:
-        """Apart from the right to approve in that session."""
-        named = not self.approvers or name in self.approvers or kind in self.approvers
+        """Apart from the right to approve in that session. A device that joined by an invite is
+        somebody's phone or browser: where a person may, theirs may."""
+        kinds = {ActorKind.HUMAN, kind} if kind is ActorKind.DEVICE else {kind}
+        named = not self.approvers or name in self.approvers or not kinds.isdisjoint(self.approvers)
         return named and not self.has_part(actor)
 
     def has_part(self, actor: ActorId) -> bool:
