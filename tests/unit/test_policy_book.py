@@ -35,6 +35,7 @@ class Live:
         self.spec: Any = SimpleNamespace(id=id, uid=uid, labels=labels, name="work", user="alice")
         self.recorded: list[tuple[str, Body]] = []
         self.disk_full = False
+        self.ungated = ""
 
     def record_policy(self, actor: str, body: Body) -> None:
         if self.disk_full:
@@ -135,6 +136,15 @@ def test_a_users_policy_for_a_label_is_about_that_users_sessions(host: Host) -> 
     assert host.says(session=OTHER).outcome is Outcome.REFUSE, "another user's does not replace it"
     host.set(STRICT, "label:prod", uid=ROOT)
     assert host.says().outcome is Outcome.REFUSE and host.in_force(OTHER)
+
+
+def test_a_webhook_is_for_the_whole_host(host: Host) -> None:
+    hook = '[webhook]\nurl = "http://127.0.0.1:9/"\n'
+    for scope in (SCOPE, "label:prod"):
+        with pytest.raises(InvalidArgument):
+            host.set(hook, scope)
+    host.set(hook, floor=True)
+    assert host.says().outcome is Outcome.REFUSE, "nobody answers there"
 
 
 # -- approvals ----------------------------------------------------------------------------------

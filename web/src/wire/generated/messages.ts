@@ -301,6 +301,7 @@ export interface Requests {
       predecessor?: string // an ended or discontinued session that this one follows; its journal is named in this one's first entry
       rehomeable?: boolean // another host may take it over when this one cannot renew its lease; `level_unavailable` below `contained`, `coordination_down` when no lease can be acquired
       with_keys?: boolean // at level `contained`: the session sees the key files of its user and the host's state, which are hidden otherwise. Needs `grant` for all, and is refused from inside a session
+      gate?: boolean // at level `contained`: under the system call filter of the exec gate, without which policies do not reach what its programs execute and write. False: io_uring, typing into the terminal by TIOCSTI and debugging the session's own shell work inside
       workspace?: string // absolute path: the directory that policies of the gate call the session's workspace; empty is its working directory
     }
     answer: 'shown'

@@ -483,6 +483,7 @@ export const sessionInfo = record({
   residency: optional(residency), // what it costs now; null unless it was asked for: by `show`, and by `list` with `residency`
   workspace: withDefault(text, ''), // the directory that policies of the gate call its workspace; empty of what ended long ago
   full_screen: withDefault(bool, false), // a full-screen program (an editor, a pager, `top`) reads keys: `state` is `input`, but it is in use and asks nothing
+  ungated: withDefault(text, ''), // why policies of the gate judge only its lines, and not what its programs execute and write; empty when they judge that too, and of what has ended
   shaped_by: withDefault(list(text), []), // who counts as having shaped the shell, by name, because it waits at a prompt that it did not report; empty while it reports
   held: withDefault(text, ''), // id of the approval that a line waits for, see `hold approvals`; empty when none does
 })
