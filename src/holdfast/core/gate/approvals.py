@@ -16,7 +16,7 @@ from enum import StrEnum
 
 from holdfast.model.actor import ActorKind
 from holdfast.model.errors import LimitReached, NoSuchApproval, NotPermitted
-from holdfast.model.gate import Contributor, ProposedEffect, Verdict
+from holdfast.model.gate import Contributor, ProposedEffect, Verdict, is_approver
 from holdfast.model.ids import ActorId
 from holdfast.model.limits import (
     APPROVAL_TEXT_MAX_BYTES,
@@ -57,11 +57,8 @@ class Approval(Record):
     offset: int = 0  # of the output then
 
     def may_approve(self, actor: ActorId, name: str, kind: ActorKind) -> bool:
-        """Apart from the right to approve in that session. A device that joined by an invite is
-        somebody's phone or browser: where a person may, theirs may."""
-        kinds = {ActorKind.HUMAN, kind} if kind is ActorKind.DEVICE else {kind}
-        named = not self.approvers or name in self.approvers or not kinds.isdisjoint(self.approvers)
-        return named and not self.has_part(actor)
+        """Apart from the right to approve in that session."""
+        return is_approver(self.approvers, name, kind) and not self.has_part(actor)
 
     def has_part(self, actor: ActorId) -> bool:
         return actor == self.actor or any(each.actor == actor for each in self.contributors)
