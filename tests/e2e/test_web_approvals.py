@@ -283,7 +283,7 @@ def test_a_phone_approves_what_a_starter_leaves_to_people_and_reads_whose_variab
         assert phone.at("approval-risk").all_inner_texts() == ["another had a part in it"]
         phone.at("approval-approve").click(delay=1500)
         phone.at("approval-settled").wait_for()
-        # The line goes on; whether its program may do it is a question of its own where execs are judged.
+        # The line goes on. Where execs are judged, its program is a question of its own.
         until("the line goes on", lambda: "command 2 began" in far.host.ok("log", "cleanup"))
         phone.open("cleanup")
         phone.at("panel-toggle").click()

@@ -114,6 +114,7 @@ export function session(name: string, change: Partial<SessionInfo> = {}): Sessio
     full_screen: false,
     held: '',
     shaped_by: [],
+    ungated: '',
     workspace: '',
     keeper_pid: 0,
     ...change,
