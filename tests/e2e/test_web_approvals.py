@@ -8,7 +8,7 @@ import shutil
 import signal
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -18,6 +18,9 @@ from e2e.conftest import Visit
 from process.acting import add_actor
 from process.gating import GatedHold, until
 from process.reaching import Faraway
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
 
 _HIDDEN = "\u200b"
 
@@ -256,3 +259,37 @@ def test_a_browser_in_the_background_is_notified_with_the_exact_command(
             f"/m/{machine}/a/{held['id']}",
         ]
     ]
+
+
+def test_a_phone_approves_what_a_starter_leaves_to_people_and_reads_whose_variable_it_uses(
+    browser: Browser, tmp_path: Path
+) -> None:
+    """With the project's own policy, and its own knowledge of who is behind a line."""
+    (tmp_path / "old").mkdir()
+    far = Faraway()
+    phone = Visitor(browser, far.relay.url, name="marias-phone", **PHONE)
+    try:
+        for name, kind in (("otto", "agent"), ("jonas", "human")):
+            far.host.ok("actor", "add", name, "--kind", kind)
+            far.host.ok("grant", name, "admin", "--all")
+        far.host.shell("cleanup")
+        far.host.ok("policy", "set", "starter:hold-destructive", "--session", "cleanup")
+        far.host.ok("--as", "jonas", "exec", "cleanup", "--", f"export RELEASES={tmp_path}")
+        far.host("--as", "otto", "send", "cleanup", "--enter", 'rm -rf "$RELEASES"/old')
+        phone.join(far.link())
+        need(phone, "cleanup").get_by_test_id("need-review").click()
+        jonas = phone.page.locator('[data-testid="contributor"][data-actor="jonas"]')
+        assert "set the variable RELEASES" in jonas.inner_text()
+        assert phone.at("approval-risk").all_inner_texts() == ["another had a part in it"]
+        phone.at("approval-approve").click(delay=1500)
+        phone.at("approval-settled").wait_for()
+        # The line goes on. Where execs are judged, its program is a question of its own.
+        until("the line goes on", lambda: "command 2 began" in far.host.ok("log", "cleanup"))
+        phone.open("cleanup")
+        phone.at("panel-toggle").click()
+        phone.at("originators").filter(has_text="from jonas").wait_for()
+        phone.shot("originators")
+    finally:
+        phone.close()
+        far.close()
+    phone.quiet()

@@ -94,3 +94,11 @@ class Verdict(Record):
 
 
 ALLOWED = Verdict(Outcome.ALLOW)
+
+
+def is_approver(approvers: tuple[str, ...], name: str, kind: str) -> bool:
+    """Whether a hold names this actor, by name or kind, among those who may approve. A device that
+    joined by an invite is somebody's phone or browser: where people may, it may."""
+    if not approvers or name in approvers or kind in approvers:
+        return True
+    return kind == ActorKind.DEVICE and ActorKind.HUMAN in approvers

@@ -83,6 +83,8 @@ test('nobody is asked to approve what is their own, or what they may not', () =>
   expect(whyNot(info({ contributors: [by('otto'), part] }), ME)).toContain('their own')
   expect(whyNot(info({ approvers: ['jonas'] }), ME)).toBe('only jonas may decide about it')
   expect(whyNot(info({ approvers: [ME.actor] }), ME)).toBe('')
+  expect(whyNot(info({ approvers: ['human'] }), ME)).toBe('')
+  expect(whyNot(info({ approvers: ['service'] }), ME)).toContain('only service')
   expect(waitsForYou(card(), ME)).toBe(true)
   expect(waitsForYou(card({ quorum: 2, approved_by: [ME.actor] }), ME)).toBe(false)
   expect(waitsForYou(card({ status: 'denied' }), ME)).toBe(false)
@@ -120,7 +122,7 @@ test('reasons to read closely are said', () => {
 test('whose policy holds it is said in words', () => {
   expect(policyText('host')).toBe('the policy of this host')
   expect(policyText('label:prod writes')).toBe('the policy of label prod (writes)')
-  expect(policyText('session 3')).toBe('the policy of this session (3)')
+  expect(policyText('session:hold-destructive')).toBe('the policy of this session (hold-destructive)')
   expect(policyText('')).toBe('a policy')
 })
 

@@ -115,6 +115,7 @@ export function session(name: string, change: Partial<SessionInfo> = {}): Sessio
     held: '',
     ungated: '',
     shaped_by: [],
+    ungated: '',
     workspace: '',
     keeper_pid: 0,
     ...change,

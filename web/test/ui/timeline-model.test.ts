@@ -162,3 +162,15 @@ test('what a policy held or refused is told, and a command names those behind it
   ])
   expect(model.commands.map((one) => one.originators)).toEqual([[part], []])
 })
+
+test('without a policy a command names those whose shell state it used', () => {
+  const ran = entry('command_began', 'a1', {
+    number: 4,
+    text: 'make',
+    authors: ['a1'],
+    originators: ['a1', 'b1'],
+    uses: ['var:PATH@3'],
+  })
+  const [command] = added(EMPTY, [ran], NAMES).commands
+  expect(command?.originators).toMatchObject([{ name: 'bot', part: 'state', what: 'var:PATH' }])
+})

@@ -24,7 +24,7 @@ import cedarpy
 from holdfast.adapters.cedar import schema
 from holdfast.adapters.cedar.policy_text import PolicyRule, rules_of
 from holdfast.adapters.cedar.rule_actions import may_refuse
-from holdfast.model.gate import ALLOWED, EffectKind, Outcome, Verdict
+from holdfast.model.gate import ALLOWED, EffectKind, Outcome, Verdict, is_approver
 from holdfast.ports.policy_engine import Question
 
 log = logging.getLogger(__name__)
@@ -128,9 +128,7 @@ def _held(question: Question, found: list[tuple[PolicyRule, str]]) -> Verdict:
 def _is_approved(rule: PolicyRule, question: Question) -> bool:
     """By enough of those who may, each counted once."""
     who = {
-        actor
-        for actor, name, kind in question.approved
-        if not rule.approvers or name in rule.approvers or kind in rule.approvers
+        actor for actor, name, kind in question.approved if is_approver(rule.approvers, name, kind)
     }
     return len(who) >= rule.quorum
 

@@ -16,7 +16,7 @@ from enum import StrEnum
 
 from holdfast.model.actor import ActorKind
 from holdfast.model.errors import LimitReached, NoSuchApproval, NotPermitted
-from holdfast.model.gate import Contributor, ProposedEffect, Verdict
+from holdfast.model.gate import Contributor, ProposedEffect, Verdict, is_approver
 from holdfast.model.ids import ActorId
 from holdfast.model.limits import (
     APPROVAL_TEXT_MAX_BYTES,
@@ -58,8 +58,7 @@ class Approval(Record):
 
     def may_approve(self, actor: ActorId, name: str, kind: ActorKind) -> bool:
         """Apart from the right to approve in that session."""
-        named = not self.approvers or name in self.approvers or kind in self.approvers
-        return named and not self.has_part(actor)
+        return is_approver(self.approvers, name, kind) and not self.has_part(actor)
 
     def has_part(self, actor: ActorId) -> bool:
         return actor == self.actor or any(each.actor == actor for each in self.contributors)

@@ -14,8 +14,8 @@ export function whyNot(info: ApprovalInfo, machine: Machine | undefined): string
     return 'you had a part in it, and nobody approves their own'
   if (!machine.rights.includes('approve')) return 'your access does not include approving'
   const named = info.approvers.length === 0 || info.approvers.some((one) => one === machine.actor)
-  // A policy may name kinds: a device that was let in by an invite is one.
-  if (!named && !info.approvers.includes('device'))
+  // A policy may name kinds: a browser is a device, and counts where people do.
+  if (!named && !['device', 'human'].some((kind) => info.approvers.includes(kind)))
     return `only ${info.approvers.join(', ')} may decide about it`
   return ''
 }
@@ -98,12 +98,13 @@ export function fingerprint(info: ApprovalInfo): string {
   return JSON.stringify([id, kind, text, actor, contributors, reason, policy, changesOf(info)])
 }
 
-/** Whose policy holds it: `host`, `label:NAME` or `session`, and the rule's id behind it. */
+/** Whose policy holds it: `host`, `label:NAME` or `session`, with the rule's id behind it. */
 export function policyText(policy: string): string {
-  const [scope = '', ...rest] = policy.split(/[\s/]+/)
+  const [scope = '', ...rest] = policy.split(/[:\s/]+/)
+  const label = scope === 'label' ? rest.shift() : undefined
   const rule = rest.length > 0 ? ` (${rest.join(' ')})` : ''
+  if (label) return `the policy of label ${label}${rule}`
   if (scope === 'host' || scope === 'session') return `the policy of this ${scope}${rule}`
-  if (scope.startsWith('label:')) return `the policy of label ${scope.slice('label:'.length)}${rule}`
   return policy ? `the policy ${policy}` : 'a policy'
 }
 

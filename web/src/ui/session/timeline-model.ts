@@ -164,12 +164,28 @@ function began({ commands, judged }: TimelineModel, entry: JournalEntry, names: 
     cwd: text(entry.fields.cwd),
     actor: named(entry.actor, names),
     authors: list(entry.fields.authors).map((id) => named(id, names)),
-    originators: judged && judged.text.trim() === text(entry.fields.text).trim() ? judged.originators : [],
+    originators: behind(judged, entry, names),
     beganAt: entry.at,
     endedAt: null,
     status: null,
   }
   return [...commands.filter((other) => other.number !== command.number), command]
+}
+
+/** As a policy was told, with the part of each; else as the shell's state tells. */
+function behind(judged: Judged | null, entry: JournalEntry, names: Names): readonly Originator[] {
+  if (judged && judged.text.trim() === text(entry.fields.text).trim()) return judged.originators
+  const uses = list(entry.fields.uses).map((use) => use.split('@')[0]!)
+  return list(entry.fields.originators)
+    .filter((actor) => actor !== entry.actor)
+    .map((actor) => ({
+      actor,
+      name: named(actor, names),
+      kind: '' as Originator['kind'],
+      part: 'state',
+      what: uses.join(', '),
+      command: 0,
+    }))
 }
 
 function ended(commands: readonly Command[], entry: JournalEntry): readonly Command[] {
