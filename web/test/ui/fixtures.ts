@@ -115,7 +115,6 @@ export function session(name: string, change: Partial<SessionInfo> = {}): Sessio
     held: '',
     ungated: '',
     shaped_by: [],
-    ungated: '',
     workspace: '',
     keeper_pid: 0,
     ...change,
