@@ -10,10 +10,10 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import select
 import shlex
 import shutil
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -27,7 +27,7 @@ from holdfast.model.errors import HoldfastError, TurnNotHeld
 from process.commanding import Hold
 
 AGENT, HUMAN = "rob", "otto"  # rob lays the trap, otto sets it off; the unix user sees to both
-PATIENCE_S = 20.0
+PATIENCE_S = 6.0
 LOOK_S = 0.01  # between two looks at a file that the kernel does not announce
 CODES = ("gate_refused", "gate_held")
 
@@ -50,6 +50,9 @@ class Scenario:
     policy: str = "shared"  # what refuses it
     ambient: bool = False  # everything in the shell is rob's from now on, also an innocent line
     restaged: bool = False  # it springs only once: laid again for a policy that allows it
+    by_agent: tuple[Step, ...] = ()  # instead of otto, where rob acts alone
+    after: tuple[Step, ...] = ()  # once these are through, what has not sprung never will
+    instead: tuple[Step, ...] = ()  # of `triggered`, where it is to be allowed
     cleared: tuple[Step, ...] = ()  # by otto, after it was refused
     mark: str = "{marks}/sprung"
     env: tuple[tuple[str, str], ...] = ()
@@ -68,6 +71,7 @@ class Stage:
     mark: Path = Path()
     names: dict[str, str] = field(default_factory=dict)
     refusals: list[HoldfastError] = field(default_factory=list)
+    pipes: dict[str, int] = field(default_factory=dict)  # ends that the test has open
 
     def fill(self, text: str) -> str:
         """With braces replaced only where they are a name of ours: shells like braces too."""
@@ -213,6 +217,29 @@ def _fed(path: str) -> bool:
     return True
 
 
+def listening(fifo: str) -> Step:
+    """Have the reading end of a fifo that a job is to keep open for as long as it lives."""
+
+    def step(stage: Stage, actor: str) -> None:
+        path = stage.fill(fifo)
+        made(path, "fifo")(stage, actor)
+        if path not in stage.pipes:
+            stage.pipes[path] = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+
+    return step
+
+
+def finished(fifo: str) -> Step:
+    """Wait until no process has the fifo open."""
+
+    def step(stage: Stage, actor: str) -> None:
+        poll = select.poll()
+        poll.register(stage.pipes[stage.fill(fifo)], 0)
+        assert poll.poll(PATIENCE_S * 1000), f"{fifo} is still open"
+
+    return step
+
+
 def resized(cols: int, rows: int) -> Step:
     def step(stage: Stage, actor: str) -> None:
         with stage.acting(actor) as session:
@@ -299,6 +326,8 @@ class Theatre:
         try:
             yield stage
         finally:
+            for fd in stage.pipes.values():
+                os.close(fd)
             with contextlib.suppress(HoldfastError):
                 session.end()
 
@@ -324,6 +353,3 @@ def log(stage: Stage, *words: str) -> list[dict[str, Any]]:
     lines = stage.theatre.hold.ok("log", stage.session, "--json", *words).splitlines()
     return [json.loads(line) for line in lines]
 
-
-if __name__ == "__main__":  # which scenarios there are
-    sys.exit(0)
