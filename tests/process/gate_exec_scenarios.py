@@ -119,7 +119,7 @@ FILES = [
     _by("Python module beside the script", (wrote("{work}/json.py", "open('{mark}', 'w').write('sprung')"),),
         "{python} -c 'import json'"),  # fmt: skip
     _by("Makefile", (wrote("{work}/Makefile", "all:\n\t{trap}"),), "make -s"),
-    _by("npm script", (wrote("{work}/package.cjson", '{"scripts": {"build": "{trap}"}}'),),
+    _by("npm script", (wrote("{work}/package.json", '{"scripts": {"build": "{trap}"}}'),),
         "npm run -s build"),  # fmt: skip
     _by("names of files that are options",
         (wrote(SCRIPT, "{trap}"), ran("> '--checkpoint=1'; > '--checkpoint-action=exec=sh s.sh'")),
