@@ -8,9 +8,13 @@ from collections.abc import Iterator
 import pytest
 
 from holdfast.adapters.halt import cgroup
+from process import gate_checks as check
 from process.commanding import Hold
 from process.gate_exec_scenarios import SCENARIOS, build
-from process.gate_stage import AGENT, HUMAN, Scenario, Theatre
+from process.gate_stage import Scenario, Theatre
+from process.gate_uncovered import UNCOVERED
+
+COVERED = [each for each in SCENARIOS if each.name not in UNCOVERED]
 
 
 @pytest.fixture(scope="module")
@@ -28,12 +32,15 @@ def theatre() -> Iterator[Theatre]:
         theatre.close()
 
 
+@pytest.mark.requirement("A7", "M8")
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda each: each.name)
 def test_with_the_gate_off_the_trap_springs(theatre: Theatre, scenario: Scenario) -> None:
-    with theatre.stage(scenario) as stage:
-        stage.run(scenario.prepared, HUMAN)
-        stage.run(scenario.staged, AGENT)
-        assert not stage.sprung(), "it springs by itself"
-        stage.run(scenario.triggered, HUMAN)
-        stage.run(scenario.by_agent, AGENT)
-        assert stage.until(stage.sprung)
+    check.springs_with_the_gate_off(theatre, scenario)
+
+
+@pytest.mark.requirement("A7", "A8", "M8")
+@pytest.mark.parametrize("scenario", COVERED, ids=lambda each: each.name)
+def test_it_is_refused_naming_its_originator_and_runs_where_allowed(
+    theatre: Theatre, scenario: Scenario
+) -> None:
+    check.is_refused_and_then_allowed(theatre, scenario)

@@ -20,8 +20,6 @@ from process.gate_stage import (
     pressed,
     ran,
     seen,
-    state,
-    typed,
     wrote,
 )
 
@@ -78,7 +76,9 @@ FILES = [
     _script("script, evaluated by the shell itself", 'eval "$(< s.sh)"'),
     _script("script, started by a program", "find . -name s.sh -exec {} \\;"),
     _script("script, by way of xargs", "echo ./s.sh | xargs -n 1 sh"),
-    _script("script, copied by the one who runs it", "cp s.sh c.sh; ./c.sh", why="file:{work}/c.sh"),
+    _script(
+        "script, copied by the one who runs it", "cp s.sh c.sh; ./c.sh", why="file:{work}/c.sh"
+    ),
     _script("script, filtered by the one who runs it", "sed s/x/x/ s.sh > f.sh; sh f.sh"),
     _script("script, behind a symbolic link", "ln -sf s.sh l.sh; ./l.sh"),
     _script("script, behind a hard link", "ln -f s.sh h.sh; ./h.sh", why="file:{work}/h.sh"),
@@ -86,8 +86,12 @@ FILES = [
     _script("script, packed and unpacked", "tar cf t.tar s.sh; rm s.sh; tar xf t.tar; ./s.sh"),
     _script("script, as another user", "su -s /bin/sh nobody -c 'sh {work}/s.sh'"),
     _script("script, in a new kernel session", "setsid -w sh s.sh"),
-    _by("script, renamed by its author", (wrote(SCRIPT, "{trap}"), ran("mv s.sh r.sh")),
-        "sh r.sh", why="file:{work}/r.sh"),  # fmt: skip
+    _by(
+        "script, renamed by its author",
+        (wrote(SCRIPT, "{trap}"), ran("mv s.sh r.sh")),
+        "sh r.sh",
+        why="file:{work}/r.sh",
+    ),
     Scenario(
         "line added to a script of one's own",
         prepared=(wrote("{work}/own.sh", "true", "755"),),
@@ -114,17 +118,30 @@ FILES = [
         triggered=(ran("sh current/run.sh"),),
         layer=EXEC,
     ),
-    _by("Python script", (wrote("{work}/s.py", "open('{mark}', 'w').write('sprung')"),),
-        "{python} s.py"),  # fmt: skip
-    _by("Python module beside the script", (wrote("{work}/json.py", "open('{mark}', 'w').write('sprung')"),),
-        "{python} -c 'import json'"),  # fmt: skip
+    _by(
+        "Python script",
+        (wrote("{work}/s.py", "open('{mark}', 'w').write('sprung')"),),
+        "{python} s.py",
+    ),
+    _by(
+        "Python module beside the script",
+        (wrote("{work}/json.py", "open('{mark}', 'w').write('sprung')"),),
+        "{python} -c 'import json'",
+    ),
     _by("Makefile", (wrote("{work}/Makefile", "all:\n\t{trap}"),), "make -s"),
-    _by("npm script", (wrote("{work}/package.json", '{"scripts": {"build": "{trap}"}}'),),
-        "npm run -s build"),  # fmt: skip
-    _by("names of files that are options",
+    _by(
+        "npm script",
+        (wrote("{work}/package.json", '{"scripts": {"build": "{trap}"}}'),),
+        "npm run -s build",
+    ),
+    _by(
+        "names of files that are options",
         (wrote(SCRIPT, "{trap}"), ran("> '--checkpoint=1'; > '--checkpoint-action=exec=sh s.sh'")),
-        "tar cf {home}/x.tar *"),  # fmt: skip
-    _by("bashrc", (wrote("{home}/.bashrc", "{trap}"),), "bash -i -c true", why="file:{home}/.bashrc"),
+        "tar cf {home}/x.tar *",
+    ),
+    _by(
+        "bashrc", (wrote("{home}/.bashrc", "{trap}"),), "bash -i -c true", why="file:{home}/.bashrc"
+    ),
     _by("profile", (wrote("{home}/.profile", "{trap}"),), "bash -l -c true"),
     _by("zshrc", (wrote("{home}/.zshenv", "{trap}"),), "zsh -c true"),
     _by("vimrc", (wrote("{home}/.vimrc", "call writefile(['sprung'], '{mark}')"),), "vim -c qa"),
@@ -154,10 +171,12 @@ FILES = [
         triggered=(ran("echo sprung | more {mark}"),),
         layer=EXEC,
     ),
-    _by("ssh configuration",
-        (wrote("{home}/ssh_config", "Host there\n ProxyCommand sh -c \"{trap}\""),),
-        "ssh -F {home}/ssh_config -o BatchMode=yes there true"),  # fmt: skip
-]  # fmt: skip
+    _by(
+        "ssh configuration",
+        (wrote("{home}/ssh_config", 'Host there\n ProxyCommand sh -c "{trap}"'),),
+        "ssh -F {home}/ssh_config -o BatchMode=yes there true",
+    ),
+]
 
 GIT = [
     Scenario(
@@ -204,37 +223,84 @@ GIT = [
 ENVIRONMENT = [
     _by("fake program on the path of a child", _FAKE, "sh -c 'du -s .'", why="var:PATH"),
     _by("fake program, by way of env", _FAKE, "env du -s ."),
-    _env("LD_PRELOAD", "LD_PRELOAD", "{built}/preload.so", "/usr/bin/true otto", env=(("MARK", "{mark}"),),
-         ambient=True),
-    _env("LD_AUDIT", "LD_AUDIT", "{built}/preload.so", "/usr/bin/true otto", env=(("MARK", "{mark}"),),
-         ambient=True),
-    _by("BASH_ENV", (wrote(SCRIPT, "{trap}"), ran("export BASH_ENV={work}/s.sh")), "bash -c true",
-        why="var:BASH_ENV"),
+    _env(
+        "LD_PRELOAD",
+        "LD_PRELOAD",
+        "{built}/preload.so",
+        "/usr/bin/true otto",
+        env=(("MARK", "{mark}"),),
+        ambient=True,
+    ),
+    _env(
+        "LD_AUDIT",
+        "LD_AUDIT",
+        "{built}/preload.so",
+        "/usr/bin/true otto",
+        env=(("MARK", "{mark}"),),
+        ambient=True,
+    ),
+    _by(
+        "BASH_ENV",
+        (wrote(SCRIPT, "{trap}"), ran("export BASH_ENV={work}/s.sh")),
+        "bash -c true",
+        why="var:BASH_ENV",
+    ),
     _by("exported function", (ran("helper() { {trap}; }; export -f helper"),), "bash -c helper"),
-    _by("sitecustomize",
-        (wrote("{work}/lib/sitecustomize.py", "open('{mark}', 'w').write('sprung')"),
-         ran("export PYTHONPATH={work}/lib")), "{python} -c pass", why="var:PYTHONPATH"),
-    _by("PYTHONSTARTUP",
-        (wrote("{work}/s.py", "open('{mark}', 'w').write('sprung')"),
-         ran("export PYTHONSTARTUP={work}/s.py")), "{python} -i < /dev/null", why="var:PYTHONSTARTUP"),
-    _by("PERL5OPT",
-        (wrote("{work}/Evil.pm", "open(F, '>', '{mark}'); print F 'sprung'; 1;"),
-         ran("export PERL5OPT='-I{work} -MEvil'")), "perl -e 1", why="var:PERL5OPT"),
-    _by("NODE_OPTIONS",
-        (wrote("{work}/e.cjs", "require('fs').writeFileSync('{mark}', 'sprung')"),
-         ran("export NODE_OPTIONS='--require {work}/e.cjs'")), "node -e 0", why="var:NODE_OPTIONS"),
+    _by(
+        "sitecustomize",
+        (
+            wrote("{work}/lib/sitecustomize.py", "open('{mark}', 'w').write('sprung')"),
+            ran("export PYTHONPATH={work}/lib"),
+        ),
+        "{python} -c pass",
+        why="var:PYTHONPATH",
+    ),
+    _by(
+        "PYTHONSTARTUP",
+        (
+            wrote("{work}/s.py", "open('{mark}', 'w').write('sprung')"),
+            ran("export PYTHONSTARTUP={work}/s.py"),
+        ),
+        "{python} -i < /dev/null",
+        why="var:PYTHONSTARTUP",
+    ),
+    _by(
+        "PERL5OPT",
+        (
+            wrote("{work}/Evil.pm", "open(F, '>', '{mark}'); print F 'sprung'; 1;"),
+            ran("export PERL5OPT='-I{work} -MEvil'"),
+        ),
+        "perl -e 1",
+        why="var:PERL5OPT",
+    ),
+    _by(
+        "NODE_OPTIONS",
+        (
+            wrote("{work}/e.cjs", "require('fs').writeFileSync('{mark}', 'sprung')"),
+            ran("export NODE_OPTIONS='--require {work}/e.cjs'"),
+        ),
+        "node -e 0",
+        why="var:NODE_OPTIONS",
+    ),
     Scenario(
         "MAKEFILES",
         prepared=(wrote("{work}/Makefile", "all:\n\ttrue"),),
-        staged=(wrote("{work}/evil.mk", "X := $(shell {trap})"), ran("export MAKEFILES={work}/evil.mk")),
+        staged=(
+            wrote("{work}/evil.mk", "X := $(shell {trap})"),
+            ran("export MAKEFILES={work}/evil.mk"),
+        ),
         triggered=(ran("make -s"),),
         layer=EXEC,
         why="var:MAKEFILES",
     ),
-    _env("TAR_OPTIONS", "TAR_OPTIONS", "'--checkpoint=1 --checkpoint-action=exec=\"{trap}\"'",
-         "tar cf {home}/x.tar /etc/hostname"),
+    _env(
+        "TAR_OPTIONS",
+        "TAR_OPTIONS",
+        "'--checkpoint=1 --checkpoint-action=exec=\"{trap}\"'",
+        "tar cf {home}/x.tar /etc/hostname",
+    ),
     _env("LESSOPEN", "LESSOPEN", "'|-{trap}; cat %s'", "less /etc/hostname | cat"),
-]  # fmt: skip
+]
 
 PROGRAMS = [
     Scenario(
@@ -268,13 +334,13 @@ PROGRAMS = [
     ),
     _job(
         "job that does what it reads from a fifo",
-        "{ read -r x < {work}/go; eval \"$x\"; } 8> {work}/alive &",
+        '{ read -r x < {work}/go; eval "$x"; } 8> {work}/alive &',
         ran("echo '{trap}' > {work}/go"),
     ),
     _job(
         "job that acts on a signal",
-        "sh -c 'trap \"{trap}; exit\" USR1; echo $$ > {work}/pid; while :; do read -r x < {work}/go; "
-        "done' 8> {work}/alive & ",
+        'sh -c \'trap "{trap}; exit" USR1; echo $$ > {work}/pid; '
+        "while :; do read -r x < {work}/go; done' 8> {work}/alive & ",
         exists("{work}/pid"),
         ran("kill -USR1 $(cat {work}/pid)"),
     ),
@@ -284,7 +350,7 @@ PROGRAMS = [
             made("{work}/go", "fifo"),
             listening("{work}/alive"),
             ran(
-                "for i in 1 2; do read -r x < {work}/go; sh -c \"echo sprung > {marks}/$i\"; done "
+                'for i in 1 2; do read -r x < {work}/go; sh -c "echo sprung > {marks}/$i"; done '
                 "8> {work}/alive &"
             ),
             opened("{work}/go"),
@@ -405,95 +471,11 @@ PROGRAMS = [
 
 SCENARIOS = [*FILES, *GIT, *ENVIRONMENT, *PROGRAMS]
 assert all(each.layer == EXEC for each in SCENARIOS)
-_ = (state, typed)
-
-_PRELOAD = r"""
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-unsigned la_version(unsigned v) { return v; }
-__attribute__((constructor)) static void act(int argc, char **argv) {
-    FILE *f = argc == 2 && !strcmp(argv[1], "otto") ? fopen(getenv("MARK"), "w") : 0;
-    if (f) { fputs("sprung", f); fclose(f); }
-}
-"""
-_FLIP = r"""
-#include <pthread.h>
-#include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
-static char path[4096];
-static const char *good, *evil;
-static volatile int over;
-static void *turn(void *none) {
-    size_t i = 0;
-    while (path[i] && good[i] == evil[i]) i++;
-    for (;!over;) { strcpy(path + i, evil + i); for (volatile int n = 0; n < 200; n++); strcpy(path + i, good + i);
-        for (volatile int n = 0; n < 200; n++); }
-    return none;
-}
-int main(int argc, char **argv) {
-    pthread_t other;
-    if (argc != 3 || strlen(argv[1]) != strlen(argv[2])) return 2;
-    good = argv[1], evil = argv[2];
-    strcpy(path, good);
-    pthread_create(&other, 0, turn, 0);
-    for (int i = 0; i < 150; i++) {
-        pid_t pid = vfork();
-        if (!pid) { char *none[] = {0}; execve(path, (char *[]){"x", 0}, none); _exit(1); }
-        waitpid(pid, 0, 0);
-    }
-    over = 1;
-    pthread_join(other, 0);
-    return 0;
-}
-"""
-_RING = r"""
-#include <fcntl.h>
-#include <linux/io_uring.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <sys/syscall.h>
-#include <unistd.h>
-int main(int argc, char **argv) {
-    struct io_uring_params p = {0};
-    int ring = syscall(SYS_io_uring_setup, 2, &p);
-    if (ring < 0) return 1;
-    char *sq = mmap(0, p.sq_off.array + p.sq_entries * 4, 3, MAP_SHARED, ring, IORING_OFF_SQ_RING);
-    char *cq = mmap(0, p.cq_off.cqes + p.cq_entries * sizeof(struct io_uring_cqe), 3, MAP_SHARED, ring,
-                    IORING_OFF_CQ_RING);
-    struct io_uring_sqe *sqe = mmap(0, p.sq_entries * sizeof *sqe, 3, MAP_SHARED, ring, IORING_OFF_SQES);
-    memset(sqe, 0, sizeof *sqe);
-    sqe->opcode = IORING_OP_OPENAT;
-    sqe->fd = AT_FDCWD;
-    sqe->addr = (unsigned long)argv[1];
-    sqe->open_flags = O_WRONLY | O_CREAT;
-    sqe->len = 0644;
-    ((unsigned *)(sq + p.sq_off.array))[0] = 0;
-    __atomic_store_n((unsigned *)(sq + p.sq_off.tail), 1, __ATOMIC_RELEASE);
-    if (syscall(SYS_io_uring_enter, ring, 1, 1, IORING_ENTER_GETEVENTS, 0, 0) < 0) return 1;
-    int fd = ((struct io_uring_cqe *)(cq + p.cq_off.cqes))->res;
-    return fd < 0 || write(fd, "sprung", 6) != 6;
-}
-"""
-_NARROW = r"""
-#include <fcntl.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
-int main(int argc, char **argv) {
-    char *low = mmap(0, 4096, 3, MAP_PRIVATE | MAP_ANONYMOUS | MAP_32BIT, -1, 0);
-    long fd;
-    strcpy(low, argv[1]);
-    __asm__ volatile("int $0x80" : "=a"(fd) : "a"(5L), "b"(low), "c"(O_WRONLY | O_CREAT), "d"(0644) : "memory");
-    return fd < 0 || write((int)fd, "sprung", 6) != 6;
-}
-"""
 
 
 def build(theatre: Theatre) -> None:
     """The programs that scenarios use."""
-    compiled(theatre, "preload.so", _PRELOAD, "-shared", "-fPIC")
-    compiled(theatre, "flip", _FLIP, "-pthread")
-    compiled(theatre, "ring", _RING)
-    compiled(theatre, "narrow", _NARROW)
+    compiled(theatre, "preload", "preload.so", "-shared", "-fPIC")
+    compiled(theatre, "flip", "flip", "-pthread")
+    compiled(theatre, "ring", "ring")
+    compiled(theatre, "narrow", "narrow")

@@ -8,7 +8,6 @@ from process.gate_stage import (
     Scenario,
     Step,
     entered,
-    exists,
     made,
     opened,
     pressed,
@@ -17,7 +16,6 @@ from process.gate_stage import (
     seen,
     state,
     typed,
-    wrote,
 )
 
 ZSH, FISH = ("zsh",), ("fish",)
@@ -51,7 +49,9 @@ STATE = [
     _state("function over a builtin", "pushd() { {trap}; }", "pushd /", why="func:pushd"),
     _state("function in a substitution", "wc() { {trap}; }", "echo $(wc < /dev/null)"),
     _state("function by a name in a variable", "wc() { {trap}; }", 'x=wc; "$x" < /dev/null'),
-    _state("function on the second line of a paste", "wc() { {trap}; }", "echo one\nwc < /dev/null"),
+    _state(
+        "function on the second line of a paste", "wc() { {trap}; }", "echo one\nwc < /dev/null"
+    ),
     Scenario(
         "alias behind an alias of one's own",
         prepared=(ran("alias free='df -h'"),),
@@ -95,14 +95,23 @@ STATE = [
         "cd sub && echo sprung > ../sprung",
         why="var:CDPATH",
     ),
-    _state("IFS", "IFS=_", 'x="-p_{marks}/made"; mkdir $x && echo sprung > {marks}/made/it',
-           mark="{marks}/made/it", why="var:IFS"),  # fmt: skip
+    _state(
+        "IFS",
+        "IFS=_",
+        'x="-p_{marks}/made"; mkdir $x && echo sprung > {marks}/made/it',
+        mark="{marks}/made/it",
+        why="var:IFS",
+    ),
     _state(
         "shell option",
         "shopt -s dotglob",
         "mkdir -p {work}/.h; echo sprung > {work}/.h/sprung; cp {work}/*/sprung {marks}/",
     ),
-    _state("umask", "umask 000", "echo sprung > {work}/f; find {work}/f -perm -002 -exec cp {} {mark} \\;"),
+    _state(
+        "umask",
+        "umask 000",
+        "echo sprung > {work}/f; find {work}/f -perm -002 -exec cp {} {mark} \\;",
+    ),
     _state("trap on a signal", "trap '{trap}' USR1", "kill -USR1 $$", ambient=True),
     _state("trap on an error", "trap '{trap}' ERR", "false", ambient=True),
     _state("trap before each command", f"trap '{_ARMED}' DEBUG", f"{_ARM}; :", ambient=True),
@@ -120,8 +129,13 @@ STATE = [
     _state("fc", "history -s '{trap}'", "fc -s echo"),
     _state("open descriptor", "exec 9> {mark}", "echo sprung >&9"),
     _state("stopped job", "sh -c 'kill -STOP $$; {trap}'", "fg", restaged=True),
-    _state("PATH", "mkdir -p {work}/evil; printf '#!/bin/sh\\n{trap}\\n' > {work}/evil/du; "
-           "chmod +x {work}/evil/du; PATH={work}/evil:$PATH", "du -s .", why="var:PATH"),  # fmt: skip
+    _state(
+        "PATH",
+        "mkdir -p {work}/evil; printf '#!/bin/sh\\n{trap}\\n' > {work}/evil/du; "
+        "chmod +x {work}/evil/du; PATH={work}/evil:$PATH",
+        "du -s .",
+        why="var:PATH",
+    ),
     _state(
         "PATH, a symbolic link to an honest program",
         "mkdir -p {work}/evil; ln -sf /usr/bin/tee {work}/evil/more; PATH={work}/evil:$PATH",
@@ -324,8 +338,13 @@ OTHER_SHELLS = [
     _state("zsh: alias anywhere in a line", "alias -g NOW='; {trap}'", "echo mine NOW", shell=ZSH),
     _state("zsh: function", "wc() { {trap}; }", "wc < /dev/null", shell=ZSH, why="func:wc"),
     _state("zsh: variable", "DEST={mark}", "echo sprung > $DEST", shell=ZSH, why="var:DEST"),
-    _state("zsh: precmd", f"precmd_laid() {{ {_ARMED}; }}; precmd_functions+=(precmd_laid)", _ARM,
-           shell=ZSH, ambient=True),  # fmt: skip
+    _state(
+        "zsh: precmd",
+        f"precmd_laid() {{ {_ARMED}; }}; precmd_functions+=(precmd_laid)",
+        _ARM,
+        shell=ZSH,
+        ambient=True,
+    ),
     Scenario(
         "zsh: Enter that runs another line",
         staged=(ran("other() { BUFFER='{trap}'; zle .accept-line; }; zle -N accept-line other"),),
@@ -333,10 +352,19 @@ OTHER_SHELLS = [
         shell=ZSH,
         ambient=True,
     ),
-    _state("fish: function", "function wc; {trap}; end", "wc < /dev/null", shell=FISH, why="func:wc"),
-    _state("fish: variable", "set -g DEST {mark}", "echo sprung > $DEST", shell=FISH, why="var:DEST"),
-    _state("fish: event handler", "function laid --on-event fish_preexec; {trap}; end", "true",
-           shell=FISH, ambient=True),  # fmt: skip
+    _state(
+        "fish: function", "function wc; {trap}; end", "wc < /dev/null", shell=FISH, why="func:wc"
+    ),
+    _state(
+        "fish: variable", "set -g DEST {mark}", "echo sprung > $DEST", shell=FISH, why="var:DEST"
+    ),
+    _state(
+        "fish: event handler",
+        "function laid --on-event fish_preexec; {trap}; end",
+        "true",
+        shell=FISH,
+        ambient=True,
+    ),
     Scenario(
         "fish: abbreviation",
         staged=(ran("abbr -a df '{trap}'"),),
@@ -354,4 +382,3 @@ OTHER_SHELLS = [
 
 SCENARIOS = [*STATE, *KEYS, *HOOKS, *OTHER_SHELLS]
 assert all(each.layer == LINE for each in SCENARIOS)
-_ = (exists, wrote)

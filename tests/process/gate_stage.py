@@ -332,11 +332,11 @@ class Theatre:
                 session.end()
 
 
-def compiled(theatre: Theatre, name: str, source: str, *options: str) -> None:
-    """A program or library at {built}/NAME, made outside of all sessions: it is not what is tried."""
+def compiled(theatre: Theatre, source: str, name: str, *options: str) -> None:
+    """A program or library at {built}/NAME, made outside of all sessions."""
+    path = Path(__file__).with_name("gate_programs") / f"{source}.c"
     done = subprocess.run(
-        ["cc", "-O1", "-x", "c", "-", "-o", str(theatre.base / name), *options],
-        input=source.encode(),
+        ["cc", "-O1", str(path), "-o", str(theatre.base / name), *options],
         capture_output=True,
         timeout=60,
     )
@@ -352,4 +352,3 @@ def settled(stage: Stage) -> None:
 def log(stage: Stage, *words: str) -> list[dict[str, Any]]:
     lines = stage.theatre.hold.ok("log", stage.session, "--json", *words).splitlines()
     return [json.loads(line) for line in lines]
-
