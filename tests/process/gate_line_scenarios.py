@@ -97,8 +97,8 @@ STATE = [
     ),
     _state(
         "IFS",
-        "IFS=_",
-        'x="-p_{marks}/made"; mkdir $x && echo sprung > {marks}/made/it',
+        "IFS=,",
+        'x="-p,{marks}/made"; mkdir $x && echo sprung > {marks}/made/it',
         mark="{marks}/made/it",
         why="var:IFS",
     ),
