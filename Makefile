@@ -10,7 +10,7 @@ INPUTS := pyproject.toml hatch_build.py scripts/setup scripts/web-build \
 FORGET := unset MAKEFLAGS MFLAGS MAKELEVEL MAKEFILES MAKE_TERMOUT MAKE_TERMERR
 
 .DEFAULT_GOAL := help
-.PHONY: help up phone test check bench acceptance cluster setup durations diagrams reference schema clean
+.PHONY: help up phone test check bench acceptance cluster setup durations diagrams reference schema screenshots clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | while IFS="$$(printf '\t')" read -r name text; \
@@ -39,8 +39,8 @@ test: $(VENV)/.ready-test ## run the whole test suite
 	$(BIN)/python -m pytest
 
 check: $(VENV)/.ready-test ## format, lint, types, layering
-	$(BIN)/ruff format --check . scripts/diagrams scripts/cluster scripts/api-reference scripts/protocol-schema scripts/protocol-reference scripts/web-build scripts/web-lock scripts/web-protocol
-	$(BIN)/ruff check . scripts/diagrams scripts/cluster scripts/api-reference scripts/protocol-schema scripts/protocol-reference scripts/web-build scripts/web-lock scripts/web-protocol
+	$(BIN)/ruff format --check . scripts/diagrams scripts/cluster scripts/api-reference scripts/protocol-schema scripts/protocol-reference scripts/web-build scripts/web-lock scripts/web-protocol scripts/screenshots
+	$(BIN)/ruff check . scripts/diagrams scripts/cluster scripts/api-reference scripts/protocol-schema scripts/protocol-reference scripts/web-build scripts/web-lock scripts/web-protocol scripts/screenshots
 	$(BIN)/mypy
 	$(BIN)/python scripts/web-build --check
 	$(BIN)/python -m pytest -q tests/unit/test_layering.py
@@ -76,6 +76,9 @@ schema: $(VENV)/.ready-test ## rewrite what is generated from the protocol's dec
 
 diagrams: $(VENV)/.ready-test ## redraw the generated diagrams and tables of the documents
 	$(BIN)/python scripts/diagrams
+
+screenshots: $(VENV)/.ready-test ## make the pictures of the web app in docs/pictures again, from a staged example
+	$(BIN)/python scripts/screenshots
 
 clean: ## remove what was made here, but for running sessions and their state
 	rm -rf $(VENV) build dist web/node_modules src/holdfast/relay/web .mypy_cache .ruff_cache .pytest_cache .hypothesis

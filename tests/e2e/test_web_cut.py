@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from e2e import axe
 from e2e.browsing import PHONE
 from e2e.conftest import Visit
 from e2e.cutting import Network
@@ -70,6 +71,7 @@ def test_a_relay_that_dies_and_comes_again_is_found_again(box: Faraway, visit: V
         box.relay_again()
         visitor.until("it is not back", lambda: link.get_attribute("data-link") == "online")
         visitor.at("catch-up").wait_for()
+        axe.check(visitor, "catch-up")
         assert "by-another" in visitor.at("catch-up").inner_text(), "what others did meanwhile"
         assert "before-" not in visitor.at("catch-up").inner_text(), "what it did itself"
         visitor.at("catch-up-close").click()

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from e2e import axe
 from e2e.browsing import DESK
 from e2e.conftest import Visit
 from privileged.leasing import LEASE_S, locked, needs_contained
@@ -53,7 +54,7 @@ def test_a_fenced_session_is_said_to_be_and_goes_on_when_its_lease_is_back(
         assert visitor.at("session-end").count(), "it can still be ended"
         assert not visitor.page.get_by_text("Seize and halt").count()
         visitor.page.keyboard.press("Escape")
-        visitor.shot("fenced")
+        axe.check(visitor, "fenced")
     visitor.until("it is not back", lambda: session.get_attribute("data-link") == "online")
     visitor.enter("after")
     visitor.until_shown("after\nafter")

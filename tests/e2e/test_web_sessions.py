@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from e2e import axe
 from e2e.browsing import DESK, PHONE, Visitor
 from e2e.conftest import Visit
 from holdfast.model.size import Size
@@ -213,7 +214,7 @@ def test_a_device_that_is_shut_out_is_told_so_at_once_and_after_a_reload(
     page = visitor.page.locator('[data-testid="error-page"][data-code="revoked"]')
     page.wait_for()
     assert visitor.at("error-title").inner_text() and visitor.at("error-hint").inner_text()
-    visitor.shot("revoked")
+    axe.check(visitor, "revoked")
     visitor.page.reload()
     page.wait_for()
 

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 
 import pytest
 
+from e2e import axe
 from e2e.browsing import Visitor
 from e2e.conftest import Visit
 from process.reaching import Faraway, pid_of_daemon
@@ -112,7 +113,7 @@ def test_a_machine_that_is_hung_or_down_is_said_to_be_with_what_still_works(
         assert "hold daemon restart" in banner.inner_text()
         assert "read, search and copy" in banner.inner_text()
         visitor.until_shown("here-3")
-        visitor.shot("hung")
+        axe.check(visitor, "hung")
         visitor.page.reload()
         until_said(visitor, "does not answer", 60)
         visitor.shot("hung-reloaded")
@@ -124,6 +125,6 @@ def test_a_machine_that_is_hung_or_down_is_said_to_be_with_what_still_works(
     visitor.overview()
     visitor.page.locator('[data-testid="machine-why"][data-code="down"]').wait_for()
     assert visitor.at("link-state").get_attribute("data-state") == "offline"
-    visitor.shot("down-overview")
+    axe.check(visitor, "down")
     box.host.ok("up", "-d", "--no-relay")
     visitor.card("away").wait_for()

@@ -1,5 +1,5 @@
 """Builds of the host with one thing left out, as somebody in a hurry might. Each must be caught by
-the judge of histories.py; the same run with nothing left out must pass.
+the judge of histories.py, or of swarm.py; the same run with nothing left out must pass.
 
 Every build here, the careful one too, can be killed at the worst moment: when an input has just
 gone into custody and nobody was told yet.
@@ -78,6 +78,21 @@ burst_page.BurstPage.settle = lambda self, last_taken: self.clear()
 from holdfast.core.turn import machine
 really_kept = machine.TurnMachine.kept
 machine.TurnMachine.kept = lambda self: really_kept(machine.TurnMachine())
+""",
+}
+
+# Caught by the judge of swarm.py.
+CARELESS_OF_COMMANDS = {
+    "keys die with the daemon": """
+from holdfast.host.session import exec_runs
+assert exec_runs.Executions.kept
+exec_runs.Executions.kept = lambda self: ()
+""",
+    "what is not known counts as refused": """
+from holdfast.host.session import shell_commands
+from holdfast.model import errors
+assert shell_commands.InputUnknown
+shell_commands.InputUnknown = errors.SessionBusy
 """,
 }
 

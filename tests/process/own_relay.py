@@ -29,7 +29,8 @@ class Relayed(Hold):
         self.own()
 
     def supervisor(self) -> int:
-        return int(Path(self.home, "run/supervisor.lock").read_text())
+        # The rest is of the one before, while the next one writes a shorter number over its.
+        return int(Path(self.home, "run/supervisor.lock").read_text().splitlines()[0])
 
     def child(self, module: str) -> int:
         """The supervisor's child that runs this module; 0: there is none."""

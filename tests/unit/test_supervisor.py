@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.keeper import channel
+from holdfast.keeper import supervisor as supervisor_module
 from holdfast.keeper.supervisor import Supervisor
 
 
@@ -59,3 +60,31 @@ def test_news_for_a_daemon_that_does_not_read_do_not_pile_up(supervisor: Supervi
     assert supervisor.outgoing[0]["port"] == 99
     for end in (ours, theirs):
         end.close()
+
+
+@pytest.mark.parametrize("before", ["", "7\n", "4194303\n"], ids=["none", "shorter", "longer"])
+def test_whoever_reads_the_lock_while_the_next_one_takes_it_finds_a_number(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, before: str
+) -> None:
+    """After each step of it; but for the very first one in this home, before which it is empty."""
+    lock, seen = tmp_path / "supervisor.lock", []
+
+    def watched(name: str) -> None:
+        step = getattr(os, name)
+
+        def then_read(*arguments: object) -> object:
+            result = step(*arguments)
+            seen.append(lock.read_text().splitlines()[:1])
+            return result
+
+        monkeypatch.setattr(os, name, then_read)
+
+    if before:
+        lock.write_text(before)
+    for name in ("write", "pwrite", "ftruncate"):
+        watched(name)
+    fd = supervisor_module._lock(str(tmp_path))
+    assert fd is not None
+    os.close(fd)
+    assert seen and all(line and line[0].isdecimal() for line in seen)
+    assert lock.read_text() == f"{os.getpid()}\n"

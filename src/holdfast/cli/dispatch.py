@@ -21,6 +21,7 @@ GROUPS = {
     "observe": ("screen", "tail", "wait", "watch", "graph"),
     "access": ("actor", "grant", "revoke", "turn", "seize", "halt", "resume", "catchup"),
     "record": ("log", "blame", "verify", "proof", "status", "export"),
+    "gate": ("policy",),
     "machines": ("invite", "join", "machines", "device", "delegate"),
     "host": (
         "up",
@@ -42,6 +43,7 @@ TITLES = {
     "observe": "Observation",
     "access": "Access and turn",
     "record": "Record",
+    "gate": "Gate",
     "machines": "Other machines",
     "host": "Host",
 }

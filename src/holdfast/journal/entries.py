@@ -238,6 +238,16 @@ class PolicySet(Body, tag="policy_set"):
     policy: str
 
 
+class GatePolicySet(Body, tag="gate_policy_set"):
+    """A policy of the gate that applies here: in force from now on, in place of the one that the
+    same scope had."""
+
+    scope: str  # host, label:NAME or session:ID
+    digest: str  # SHA-256 of its text in hexadecimal; empty: that scope has none from now on
+    source: str  # what it was set from: a file's name, or starter:NAME
+    floor: bool = False  # the host's floor, which no narrower policy widens
+
+
 class TurnMoved(Body, tag="turn_moved"):
     """The turn changed hands; an empty holder is nobody."""
 

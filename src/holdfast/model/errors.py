@@ -32,6 +32,13 @@ class InvalidArgument(HoldfastError):
     exit_status = 64
 
 
+class PolicyInvalid(HoldfastError):
+    """A policy of the gate is not valid; the message says in which line. The one in force stays."""
+
+    code = "policy_invalid"
+    exit_status = 65
+
+
 class ProtocolViolation(HoldfastError):
     """The peer sent something that is not our protocol; the connection is closed."""
 

@@ -126,6 +126,8 @@ class SessionInfo(Record):
     acknowledged_by: str = ""  # who did, by name
     # what it costs now; null unless it was asked for: by `show`, and by `list` with `residency`
     residency: Residency | None = None
+    # the directory that policies of the gate call its workspace; empty of what ended long ago
+    workspace: str = ""
     # a full-screen program (an editor, a pager, `top`) reads keys: `state` is `input`, but it is in
     # use and asks nothing
     full_screen: bool = False

@@ -99,6 +99,7 @@ class Host:
         predecessor: str = "",
         rehomeable: bool = False,
         with_keys: bool = False,
+        workspace: str = "",
     ) -> SessionInfo:
         """Start a session. Not repeated when the connection is lost: it might start two."""
         request = m.Run(
@@ -115,6 +116,7 @@ class Host:
             predecessor,
             rehomeable,
             with_keys,
+            workspace,
         )
         return self.ask(request, m.Shown, once=True).info
 

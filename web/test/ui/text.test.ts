@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { Change } from '../../src/hold/api'
 import { age, ago, clock, span, took } from '../../src/ui/text/durations'
-import { defaultColour, hueOf } from '../../src/ui/text/actor-colour'
+import { defaultColour, hueOf, learnHues } from '../../src/ui/text/actor-colour'
 import { changeLine, hasNews, othersActed } from '../../src/ui/text/handoff'
 import { sanitize } from '../../src/ui/text/sanitize'
 import { may, reachLine, rightsLine, roleOf } from '../../src/ui/text/rights'
@@ -112,6 +112,17 @@ test('an actor has the colour its host would choose, and no class name comes fro
   expect(defaultColour('a')).toBe(['red', 'green', 'yellow', 'blue', 'magenta', 'cyan'][97 % 6])
   expect(hueOf('green', 'x')).toEqual({ '--hue': 'var(--id-olive)', '--on-hue': 'var(--on-olive)' })
   expect(hueOf('green } body {', 'a')).toEqual(hueOf(defaultColour('a'), 'a'))
+})
+
+test('actors have hues of their own up to the tenth, in order of joining, and keep them', () => {
+  const actors = Array.from({ length: 11 }, (_, n) => ({ id: `h${n}`, colour: 'cyan', created_at: n }))
+  learnHues(actors.slice(3, 5).reverse())
+  expect(hueOf('cyan', 'h3')['--hue']).toBe('var(--id-teal)')
+  learnHues(actors.slice(0, 10).reverse())
+  expect(hueOf('cyan', 'h3')['--hue']).toBe('var(--id-teal)')
+  expect(new Set(actors.slice(0, 10).map(({ id }) => hueOf('cyan', id)['--hue'])).size).toBe(10)
+  learnHues(actors)
+  expect(hueOf('cyan', 'h10')['--hue']).toBe('var(--id-teal)')
 })
 
 test('a change of PATH says what came first', () => {

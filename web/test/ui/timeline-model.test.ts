@@ -119,3 +119,17 @@ test('turn moves are one line between commands, and none where a command says wh
   ])
   expect(haltOf(model)).toEqual({ actor: 'anna', at: 1000 + last - 2 })
 })
+
+test('that an actor left after its command is no line of its own', () => {
+  const left = (before: string, holder: string) => entry('turn_moved', '', { step: 'leave', before, holder })
+  const ran = (number: number, actor: string) => entry('command_began', actor, { number, text: `c${number}` })
+  const texts = (...entries: JournalEntry[]) =>
+    rowsOf(added(EMPTY, entries, NAMES)).map((row) =>
+      row.kind === 'command' ? row.command.text : row.kind === 'event' ? row.event.text : row.events.length,
+    )
+  expect(texts(ran(1, 'a1'), left('a1', ''), ran(2, 'b1'))).toEqual(['c2', 'c1'])
+  // The shell reports a command that was sent and not waited for after its sender left.
+  expect(texts(left('b1', ''), ran(3, 'b1'))).toEqual(['c3'])
+  expect(texts(ran(4, 'a1'), left('b1', ''))).toEqual(['bot left, the turn is free', 'c4'])
+  expect(texts(ran(5, 'a1'), left('a1', 'b1'))).toEqual(["anna left, the turn is bot's", 'c5'])
+})

@@ -102,6 +102,12 @@ RULES: dict[str, Rule] = {
     "grant": _EVERYONE,  # within what the asker has throughout the scope: Authority.set
     "revoke": _EVERYONE,  # the same: Authority.revoke
     "list_envelopes": _ANY,
+    # Policies of the gate.
+    "policy_show": _ANY,
+    "policy_check": _ANY,
+    "policy_explain": _KNOWN,
+    "policy_set": _ANY,  # `grant` throughout the scope, of the host as _HOST_WIDE: HOST_POLICY
+    "policy_off": _ANY,  # the same
     # Invites and devices.
     "make_invite": _EVERYONE,  # within what the asker has throughout the reach: check_may_give
     "list_invites": _EVERYONE,  # may_see_invite
@@ -119,6 +125,8 @@ RULES: dict[str, Rule] = {
     "restart_daemon": _HOST_WIDE,
     "shutdown": _HOST_WIDE,
 }
+
+HOST_POLICY = _HOST_WIDE  # a policy of the gate for the whole host, and its floor
 
 _REFUSALS = {
     Right.INPUT: ("may not start sessions", "`hold grant {} execute --all` lets it"),

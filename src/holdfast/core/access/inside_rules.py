@@ -69,6 +69,11 @@ NEEDS: dict[str, tuple[Right, ...]] = {
     "prove": _SEES,
     "blame": _SEES,
     "list_envelopes": _SEES,
+    "policy_show": _SEES,
+    "policy_check": _SEES,
+    "policy_explain": _SEES,
+    "policy_set": _GRANTS,
+    "policy_off": _GRANTS,
     # Everywhere.
     "run": (Right.INPUT,),
     "list": _NOTHING,  # leaves out what one of them may not observe
@@ -100,7 +105,7 @@ SENSITIVE = frozenset(
     (
         "end", "seize", "revoke_turn", "set_turn_policy", "resume", "add_actor", "revoke_actor",
         "grant", "revoke", "make_invite", "revoke_invite", "revoke_device", "set_relays", "prune",
-        "restart_daemon", "shutdown",
+        "restart_daemon", "shutdown", "policy_set", "policy_off",
     )
 )  # fmt: skip
 

@@ -17,6 +17,7 @@ from holdfast.host.access.requests import AccessRequests
 from holdfast.host.clock import now
 from holdfast.host.connection.forwarding import Forwarding
 from holdfast.host.connection.host_requests import HostRequests
+from holdfast.host.gate.policy_requests import PolicyRequests
 from holdfast.host.reach.requests import ReachRequests
 from holdfast.host.session.input_requests import InputRequests
 from holdfast.host.session.journal_requests import JournalRequests
@@ -56,6 +57,7 @@ def handlers(
     reach: ReachRequests,
     forwarding: Forwarding,
     host: HostRequests,
+    policy: PolicyRequests,
 ) -> dict[str, Handler]:
     """One row per request, with the rows of core.access.host_rules."""
     return {
@@ -109,6 +111,11 @@ def handlers(
         "revoke_device": access.revoke_device,
         "see_invite": access.join,
         "join": access.join,
+        "policy_show": policy.show,
+        "policy_set": policy.set,
+        "policy_check": policy.check,
+        "policy_explain": policy.explain,
+        "policy_off": policy.off,
         "set_relays": reach.set_relays,
         "get_relays": reach.get_relays,
         "host": host.host,

@@ -70,6 +70,7 @@ def info(
         ending=core.ending,
         ended_at=time.time() if ended else None,
         labels=spec.labels,
+        workspace=spec.workspace or spec.cwd,
         holder=name(turn.holder),
         waiting=tuple(name(one.actor) for one in turn.queue),
         lease=lease,

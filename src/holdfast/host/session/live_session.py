@@ -402,6 +402,10 @@ class LiveSession:
             self.journal.happened(by.id, change_of(subject, envelope), forced=True)
         self.handle(ev.AuthorityChanged(by.id, now()))
 
+    def record_policy(self, actor: str, body: entries.Body) -> None:
+        """A policy of the gate applies here from now on, or no longer. Raises StorageFailed."""
+        self.journal.record(actor, body)
+
     def scopes(self) -> set[Scope]:
         labels = (Scope.label(name) for name in self.spec.labels)
         return {ALL, Scope.session(self.spec.id), *labels}

@@ -39,6 +39,7 @@ class SessionSpec(Record):
     born_as: str = ""  # the identity its processes were started under, when that is another
     created_by: str = ""  # id of the actor that started it; empty when an earlier version did
     exact_line_key: bytes = b""  # typed in front of an exec; its shell has it from its start
+    workspace: str = ""  # what policies call so; empty when an earlier version started it: its cwd
 
     @property
     def process_tag(self) -> SessionId:

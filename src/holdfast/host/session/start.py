@@ -184,6 +184,7 @@ async def _start(
             labels=run.labels,
             created_by=actor.id,
             exact_line_key=integration.exact_line_key if integration else b"",
+            workspace=run.workspace or cwd,
         )
         blob = StateBlob(known, size).blob()
         if len(blob) > _BLOB_MAX_BYTES:
@@ -196,6 +197,8 @@ async def _start(
         live = LiveSession(daemon, keeper, parcel, fds, ring, ledger, journal, leasing)
         # It stops watching the descriptors before it closes them.
         undo.callback(live.close, keep=False)
+        for by, body in daemon.policies.entries_for(session, run.labels):
+            live.record_policy(by, body)
         live.start()
         daemon.store.save_spec(Stored(live.info(), user.pw_uid, boot_id()))
         live.deposit()
@@ -242,7 +245,7 @@ def _default_shell(configured: str, user: pwd.struct_passwd, run: Run) -> str:
 
 
 def _check(run: Run, argv: tuple[str, ...]) -> None:
-    words = [*argv, *run.env, *run.env.values(), run.cwd]
+    words = [*argv, *run.env, *run.env.values(), run.cwd, run.workspace]
     if any("\0" in word for word in words):
         raise InvalidArgument("a command or environment cannot contain a zero byte")
     if any(not key or "=" in key for key in run.env):
@@ -251,7 +254,10 @@ def _check(run: Run, argv: tuple[str, ...]) -> None:
         raise InvalidArgument("the command is empty")
     if sum(len(os.fsencode(word)) + 1 for word in words) > ARGV_MAX_BYTES:
         raise LimitReached(f"command and environment are over {ARGV_MAX_BYTES} bytes")
-    if sum(len(os.fsencode(word)) + 1 for word in (*argv, run.cwd)) > ARGV_KEPT_MAX_BYTES:
+    if (
+        sum(len(os.fsencode(word)) + 1 for word in (*argv, run.cwd, run.workspace))
+        > ARGV_KEPT_MAX_BYTES
+    ):
         raise LimitReached(f"the command is over {ARGV_KEPT_MAX_BYTES} bytes")
     for label in run.labels:
         check_name(label, "label")
@@ -259,6 +265,8 @@ def _check(run: Run, argv: tuple[str, ...]) -> None:
         raise LimitReached(f"more than {LABELS_MAX} labels")
     if run.cwd and not run.cwd.startswith("/"):
         raise InvalidArgument("the working directory must be an absolute path")
+    if run.workspace and not run.workspace.startswith("/"):
+        raise InvalidArgument("the workspace must be an absolute path")
 
 
 def _level(configured: Level | None, wanted: Level | None, highest: Level) -> Level:

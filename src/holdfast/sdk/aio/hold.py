@@ -69,6 +69,7 @@ class Hold:
         user: str = "",
         predecessor: str = "",
         with_keys: bool = False,
+        workspace: str = "",
         extra_env: Mapping[str, str] | None = None,
         exist_ok: bool = False,
     ) -> Session:
@@ -96,6 +97,7 @@ class Hold:
             predecessor,
             rehomeable,
             with_keys,
+            workspace,
         )
         try:
             return Session(self._link, (await self._link.ask(request, m.Shown, once=True)).info)

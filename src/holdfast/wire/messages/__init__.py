@@ -6,6 +6,7 @@ access         actors and envelopes
 turn           the turn, halts, and what changed since an actor last looked
 journal        the journal, verdicts, proofs, blame
 admission      invites and devices
+gate_policy    policies of the gate
 forward        connections to ports of a session
 relays         the relays of a host
 shared_output  output encrypted once for all readers
@@ -17,6 +18,7 @@ from holdfast.wire.messages import (
     access,
     admission,
     forward,
+    gate_policy,
     journal,
     relays,
     session,
@@ -26,7 +28,7 @@ from holdfast.wire.messages import (
 from holdfast.wire.messages.base import Message
 
 # Only these modules: another protocol may use the same tags for its own messages.
-_PARTS = (session, access, turn, journal, admission, forward, relays, shared_output)
+_PARTS = (session, access, turn, journal, admission, forward, relays, shared_output, gate_policy)
 BY_TAG = {
     each.tag: each
     for part in _PARTS

@@ -79,6 +79,9 @@ class Run(Request, tag="run"):
     # at level `contained`: the session sees the key files of its user and the host's state, which
     # are hidden otherwise. Needs `grant` for all, and is refused from inside a session
     with_keys: bool = False
+    # absolute path: the directory that policies of the gate call the session's workspace; empty is
+    # its working directory
+    workspace: str = ""
 
 
 class ListSessions(Request, tag="list"):

@@ -2,6 +2,7 @@
 
 import { signal } from '@preact/signals'
 import type { Actor, Hold } from '../../hold/api'
+import { learnHues } from '../text/actor-colour'
 
 const known = signal<ReadonlyMap<string, readonly Actor[]>>(new Map())
 const asked = new Set<string>()
@@ -16,7 +17,10 @@ export function learnActors(hold: Hold): () => void {
       if (machine.link !== 'online' || asked.has(machine.key)) continue
       asked.add(machine.key)
       hold.actors(machine.key).then(
-        (actors) => (known.value = new Map(known.value).set(machine.key, actors)),
+        (actors) => {
+          learnHues(actors)
+          known.value = new Map(known.value).set(machine.key, actors)
+        },
         () => asked.delete(machine.key), // offline again; asked when it is back
       )
     }

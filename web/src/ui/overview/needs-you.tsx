@@ -15,7 +15,7 @@ import { actorNamed } from './known-actors'
 import { needsOf, type Need } from './needs'
 
 const LOOKS = {
-  question: ['text', 'attention', 'Answer'],
+  question: ['ask', 'attention', 'Answer'],
   secret: ['key', 'attention', 'Enter it…'],
   turn: ['hand', 'attention', 'Decide'],
   halted: ['halt', 'danger', 'Open'],

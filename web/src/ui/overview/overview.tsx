@@ -61,6 +61,7 @@ export function Overview() {
         <ThemeButton />
       </header>
       <main class="overview">
+        <h1 class="unseen">Sessions</h1>
         <NeedsYou />
         {machines.length > 0 && <Filters hold={hold} show={show} labels={labels} />}
         {machines.map((machine) => (

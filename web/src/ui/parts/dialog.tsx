@@ -31,12 +31,12 @@ export function Dialog({ title, onClose, children, testid }: Props) {
       onClick={(event) => event.target === box.current && onClose()}
     >
       <div class="dialog-body">
-        <header class="dialog-head">
+        <div class="dialog-head">
           <h2>{title}</h2>
           <button class="icon-button" aria-label="Close" onClick={onClose}>
             <Icon name="close" />
           </button>
-        </header>
+        </div>
         {children}
       </div>
     </dialog>

@@ -4,14 +4,19 @@
 import { signal } from '@preact/signals'
 
 const PHONE = '(max-width: 720px)'
+// As in style/touch.css. A width, too: a phone held upright is wider than high while its keyboard is open.
+const SIDEWAYS = '(pointer: coarse) and (min-width: 560px) and (max-height: 500px)'
 
 /** A narrow page: one column, sheets instead of side panels. */
 export const narrow = signal(false)
+/** A phone on its side: height is what there is least of. */
+export const sideways = signal(false)
 /** The main pointer is a finger. */
 export const touch = signal(false)
 
 export function startViewport(): void {
   follow(PHONE, narrow)
+  follow(SIDEWAYS, sideways)
   follow('(pointer: coarse)', touch)
   const root = document.documentElement
   const place = (): void => {

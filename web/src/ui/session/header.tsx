@@ -8,6 +8,7 @@ import { HoldButton } from '../parts/hold-button'
 import { Avatar, LinkState } from '../parts/labels'
 import { Icon } from '../parts/icon'
 import { NotifyButton } from '../parts/notify-button'
+import { screenReader, toggleScreenReader } from '../parts/screen-reader'
 import { ThemeButton } from '../parts/top-bar'
 import { narrow } from '../parts/viewport'
 import { go } from '../route'
@@ -75,7 +76,7 @@ export function Header({ controller, machine, session, onInvite }: Props) {
       <button
         class="icon-button"
         data-testid="panel-toggle"
-        aria-label="Timeline, processes, operators, inbox"
+        aria-label={`Timeline, processes, operators, inbox${asks > 0 ? `: ${asks} asking` : ''}`}
         title="Timeline, processes, operators, inbox"
         aria-expanded={controller.panel.value}
         onClick={() => (controller.panel.value = !controller.panel.value)}
@@ -163,6 +164,13 @@ function More({
         <Act title="Copy the screen" onClick={then(() => void copyScreen(controller))}>
           as text
         </Act>
+        <Act
+          title={screenReader.value ? 'Stop reading to a screen reader' : 'Read to a screen reader'}
+          testid="screen-reader"
+          onClick={then(toggleScreenReader)}
+        >
+          the lines of the terminal, and what is printed
+        </Act>
         {size && may('resize') && !fenced && (
           <Act
             title={`Use my size: ${size.cols}×${size.rows}`}
@@ -187,7 +195,7 @@ function More({
         <div class="acts-danger">
           {may('seize') && may('halt') && !fenced && (
             <HoldButton
-              label="Seize the turn and halt"
+              label="Seize and halt"
               class="danger"
               onHeld={then(() => void controller.seize(true))}
             >

@@ -21,7 +21,7 @@ export function Operators({ controller }: { controller: SessionController }) {
   const away = actors.filter((actor) => !here.has(actor.id) && actor.revoked_at === null)
   return (
     <>
-      <h3 class="panel-title">Attached now</h3>
+      <h2 class="panel-title">Attached now</h2>
       <ul class="people">
         {present.map((one) => (
           <Attached
@@ -36,7 +36,7 @@ export function Operators({ controller }: { controller: SessionController }) {
       </ul>
       {away.length > 0 && (
         <>
-          <h3 class="panel-title">Known on this machine</h3>
+          <h2 class="panel-title">Known on this machine</h2>
           <ul class="people">
             {away.map((actor) => (
               <li key={actor.id} data-testid="operator-row" data-actor={actor.name}>

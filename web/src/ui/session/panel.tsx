@@ -35,23 +35,24 @@ export function Panel({ controller }: { controller: SessionController }) {
         aria-label="About this session"
         onKeyDown={(event) => event.key === 'Escape' && close()}
       >
-        <div class="tabs row" role="tablist" onKeyDown={(event) => arrows(event, controller)}>
-          {TABS.map(([tab, word]) => (
-            <button
-              key={tab}
-              role="tab"
-              id={`tab-${tab}`}
-              data-testid={`tab-${tab}`}
-              aria-selected={controller.tab.value === tab}
-              aria-controls="panel-body"
-              tabIndex={controller.tab.value === tab ? 0 : -1}
-              onClick={() => (controller.tab.value = tab)}
-            >
-              {word}
-              {tab === 'inbox' && waiting > 0 && <span class="count tone-attention">{waiting}</span>}
-            </button>
-          ))}
-          <span class="grow" />
+        <div class="tabs row">
+          <div class="tab-list row grow" role="tablist" onKeyDown={(event) => arrows(event, controller)}>
+            {TABS.map(([tab, word]) => (
+              <button
+                key={tab}
+                role="tab"
+                id={`tab-${tab}`}
+                data-testid={`tab-${tab}`}
+                aria-selected={controller.tab.value === tab}
+                aria-controls="panel-body"
+                tabIndex={controller.tab.value === tab ? 0 : -1}
+                onClick={() => (controller.tab.value = tab)}
+              >
+                {word}
+                {tab === 'inbox' && waiting > 0 && <span class="count tone-attention">{waiting}</span>}
+              </button>
+            ))}
+          </div>
           <button class="icon-button small" aria-label="Close the panel" onClick={close}>
             <Icon name="close" />
           </button>

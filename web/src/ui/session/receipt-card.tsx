@@ -6,6 +6,11 @@ import { ago, took } from '../text/durations'
 import { sanitize } from '../text/sanitize'
 import type { SessionController } from './session-controller'
 
+/** The host's words are the end of a line at a terminal; here they stand alone. */
+function sentence(text: string): string {
+  return text && `${text.charAt(0).toUpperCase()}${text.slice(1)}.`
+}
+
 export function ReceiptCard({ controller }: { controller: SessionController }) {
   const receipt = controller.receipt.value
   if (!receipt) return null
@@ -44,7 +49,7 @@ export function ReceiptCard({ controller }: { controller: SessionController }) {
       </p>
       <p class="faint">
         Journal record {receipt.journal_seq}. What happened before it cannot be undone.{' '}
-        {sanitize(receipt.caveat)}
+        {sentence(sanitize(receipt.caveat))}
       </p>
     </section>
   )

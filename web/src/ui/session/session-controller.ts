@@ -9,6 +9,7 @@ import type { PredictedTyping } from '../terminal/predicted-typing'
 import type { LensView } from '../terminal/lens-view'
 import type { Screen } from '../terminal/screen'
 import type { TouchSelection } from '../terminal/touch-selection'
+import { learnHues } from '../text/actor-colour'
 import { hasNews, othersActed } from '../text/handoff'
 import { sanitize } from '../text/sanitize'
 import { EMPTY, type TimelineModel } from './timeline-model'
@@ -64,6 +65,7 @@ export class SessionController {
     this.reader = new JournalReader(handle, this.timeline)
     this.undo.push(handle.onNotice((notice) => this.onNotice(notice)))
     this.undo.push(this.watchHalt())
+    this.undo.push(handle.actors.subscribe(learnHues))
     this.undo.push(this.reader.start((handoff, again) => this.returned(handoff, again)))
   }
 

@@ -3,6 +3,7 @@
 import { Avatar } from '../parts/labels'
 import { Icon } from '../parts/icon'
 import { now } from '../parts/clock'
+import { sideways } from '../parts/viewport'
 import { hueOf } from '../text/actor-colour'
 import { may as mayWith } from '../text/rights'
 import { sanitize } from '../text/sanitize'
@@ -19,7 +20,7 @@ const ICONS = {
   ended: 'close',
   lost: 'close',
   secret: 'key',
-  waiting: 'text',
+  waiting: 'ask',
 } as const
 
 export function StateLine({ controller, machine }: { controller: SessionController; machine: string }) {
@@ -36,6 +37,7 @@ export function StateLine({ controller, machine }: { controller: SessionControll
           {line.after}
         </strong>
         <span class="state-about cut" title={second}>
+          {sideways.value && `${sanitize(controller.handle.info.value?.name ?? '', 64)} · `}
           {sanitize(second, 200)}
         </span>
       </span>

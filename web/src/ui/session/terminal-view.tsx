@@ -4,7 +4,8 @@ import { useEffect, useRef } from 'preact/hooks'
 import { effect, useSignalEffect } from '@preact/signals'
 import type { Size } from '../../hold/api'
 import { ToastPlace } from '../parts/toast'
-import { narrow, touch } from '../parts/viewport'
+import { narrow, sideways, touch } from '../parts/viewport'
+import { screenReader } from '../parts/screen-reader'
 import { theme } from '../parts/theme'
 import { OutputFeed } from '../terminal/output-feed'
 import { PredictedTyping, overlayOn } from '../terminal/predicted-typing'
@@ -29,6 +30,7 @@ export function TerminalView({ controller }: { controller: SessionController }) 
 
   useEffect(() => mount(controller, pane.current!, stage.current!), [controller])
   useSignalEffect(() => controller.screen?.theme(theme.value))
+  useSignalEffect(() => controller.screen?.readable(screenReader.value))
   // The size belongs to the session; this terminal only follows it.
   useSignalEffect(() => {
     const size = controller.handle.operators.value?.size ?? controller.handle.info.value?.size
@@ -80,7 +82,7 @@ function mount(controller: SessionController, pane: HTMLElement, stage: HTMLElem
     pane,
     stage,
     screen,
-    () => !narrow.value,
+    () => !narrow.value && !sideways.value,
     () => dockHeight(pane),
     {
       tap: (at) => tap(controller, at),

@@ -22,6 +22,7 @@ export interface TimelineEvent {
   readonly tone: 'plain' | 'danger'
   readonly kind: string // as in the journal
   readonly step?: string // of a move of the turn
+  readonly freedBy?: string // who had the turn, of a move after which nobody has it
 }
 
 export interface TimelineModel {
@@ -62,6 +63,7 @@ export function seeded(handoff: Handoff): TimelineModel {
       actor: move.holder || move.before,
       kind: 'turn_moved',
       step: move.step,
+      ...(move.holder ? {} : { freedBy: move.before }),
       ...moveText(move.step, move.before, move.holder, move.reason),
     })),
   }
@@ -75,7 +77,7 @@ export type TimelineRow =
 
 const TURN_KINDS = new Set(['turn_moved', 'turn_asked'])
 
-/** Newest first. Turn moves in a row are one line; one that only tells who ran the next command is none. */
+/** Newest first. Turn moves in a row are one line; one that a command beside it says already is none. */
 export function rowsOf({ commands, events }: TimelineModel): TimelineRow[] {
   const all = [
     ...events.map((event) => ({ at: event.at, event })),
@@ -83,8 +85,9 @@ export function rowsOf({ commands, events }: TimelineModel): TimelineRow[] {
   ].sort((one, other) => one.at - other.at)
   const rows: TimelineRow[] = []
   let turns: TimelineEvent[] = []
+  let last: Command | null = null
   const fold = (next: Command | null): void => {
-    const worth = turns.filter((event) => !introduces(event, next))
+    const worth = turns.filter((event) => !introduces(event, next) && !concludes(event, [last, next]))
     const open = next === null && worth.at(-1)?.kind === 'turn_asked' ? worth.pop() : undefined // not answered yet
     if (worth.length === 1) rows.push({ kind: 'event', at: worth[0]!.at, event: worth[0]! })
     else if (worth.length > 1) rows.push({ kind: 'turns', at: worth.at(-1)!.at, events: worth })
@@ -97,8 +100,10 @@ export function rowsOf({ commands, events }: TimelineModel): TimelineRow[] {
       continue
     }
     fold('command' in one ? one.command : null)
-    if ('command' in one) rows.push({ kind: 'command', ...one })
-    else rows.push({ kind: 'event', ...one })
+    if ('command' in one) {
+      rows.push({ kind: 'command', ...one })
+      last = one.command
+    } else rows.push({ kind: 'event', ...one })
   }
   fold(null)
   return rows.reverse()
@@ -107,6 +112,14 @@ export function rowsOf({ commands, events }: TimelineModel): TimelineRow[] {
 /** That its actor took the turn for it is said by the command. */
 function introduces(event: TimelineEvent, next: Command | null): boolean {
   return event.step === 'request' && next !== null && event.actor === next.actor
+}
+
+/** That the turn was free again after an actor ran a command and left. A line that is sent and not waited for is reported
+    by the shell after its sender left: its command is the next one. */
+function concludes(event: TimelineEvent, beside: readonly (Command | null)[]): boolean {
+  return (
+    event.step === 'leave' && beside.some((command) => command !== null && event.freedBy === command.actor)
+  )
 }
 
 type Names = Readonly<Record<string, string>>
@@ -150,7 +163,7 @@ function ended(commands: readonly Command[], entry: JournalEntry): readonly Comm
   )
 }
 
-type Said = Pick<TimelineEvent, 'actor' | 'text' | 'tone' | 'step'>
+type Said = Pick<TimelineEvent, 'actor' | 'text' | 'tone' | 'step' | 'freedBy'>
 
 function happening(entry: JournalEntry, names: Names): Said | null {
   const actor = named(entry.actor, names)
@@ -161,7 +174,12 @@ function happening(entry: JournalEntry, names: Names): Said | null {
         (id) => id && named(id, names),
       ) as [string, string]
       const step = text(entry.fields.step)
-      return { actor, step, ...moveText(step, before, holder, text(entry.fields.reason)) }
+      return {
+        actor,
+        step,
+        ...(holder ? {} : { freedBy: before }),
+        ...moveText(step, before, holder, text(entry.fields.reason)),
+      }
     }
     case 'turn_asked':
       return plain('asked for the turn')

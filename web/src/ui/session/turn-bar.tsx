@@ -5,7 +5,7 @@ import type { Actor, TurnInfo } from '../../hold/api'
 import { ActorName } from '../parts/labels'
 import { HoldButton } from '../parts/hold-button'
 import { Icon } from '../parts/icon'
-import { narrow } from '../parts/viewport'
+import { narrow, sideways } from '../parts/viewport'
 import { may as mayWith } from '../text/rights'
 import { GiveTurn } from './inbox'
 import { StateLine } from './state-line'
@@ -41,7 +41,7 @@ export function TurnBar({ controller, machine }: { controller: SessionController
               data-testid="turn-withdraw"
               onClick={() => void controller.act(handle.withdrawTurn())}
             >
-              {narrow.value ? 'Withdraw' : 'Waiting · withdraw'}
+              {short() ? 'Withdraw' : 'Waiting · withdraw'}
             </button>
           )}
           {state?.yours && (
@@ -97,8 +97,13 @@ export function TurnBar({ controller, machine }: { controller: SessionController
   )
 }
 
+/** Whether there is room for one word on a button. */
+function short(): boolean {
+  return narrow.value || sideways.value
+}
+
 function askWord(whose: string): string {
-  if (narrow.value) return whose === 'free' ? 'Take' : 'Ask'
+  if (short()) return whose === 'free' ? 'Take' : 'Ask'
   return whose === 'free' ? 'Take the turn' : 'Ask for the turn'
 }
 

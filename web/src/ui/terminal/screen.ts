@@ -108,6 +108,11 @@ export class Screen {
     this.term.options.minimumContrastRatio = theme === 'dark' ? 1 : 4.5
   }
 
+  /** Its lines as text for a screen reader, and what is printed said aloud. */
+  readable(on: boolean): void {
+    this.term.options.screenReaderMode = on
+  }
+
   /** How large the screen is drawn, in pixels of the page. */
   extent(): Extent {
     const drawn = this.stage.querySelector<HTMLElement>('.xterm-screen')

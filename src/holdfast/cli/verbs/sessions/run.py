@@ -50,6 +50,12 @@ def parser() -> Parser:
         help="let its programs see your actors' keys and the host's state, hidden otherwise at "
         "level contained; whoever writes there can use them",
     )
+    parser.add_value(
+        "--workspace",
+        "DIR",
+        "the directory that policies call its workspace; default: its working directory",
+        default="",
+    )
     parser.add_value("--ring", "BYTES", "output to hold", type=count, default=0)
     parser.runs_command = True
     parser.add_argument("command", nargs="*", metavar="CMD", help="the program and its arguments")
@@ -80,6 +86,7 @@ def run(options: Options) -> int:
             predecessor=options.after,
             rehomeable=options.rehomeable,
             with_keys=options.with_keys,
+            workspace=_workspace(options),
         )
         if options.detach or not (sys.stdin.isatty() and sys.stdout.isatty()):
             print(info.id)
@@ -122,6 +129,12 @@ def _directory(options: Options) -> str:
         raise InvalidArgument(
             "this directory was deleted", hint="cd to another one, or give --cwd DIR"
         ) from None
+
+
+def _workspace(options: Options) -> str:
+    if os.environ.get("HOLDFAST_ON") or not options.workspace:
+        return str(options.workspace)
+    return os.path.abspath(str(options.workspace))
 
 
 def _environment(options: Options) -> dict[str, str]:

@@ -44,6 +44,8 @@ def _sheet(info: SessionInfo, now: float) -> Iterator[tuple[str, str]]:
     yield "state", _state(info, now)
     yield "command", _plain(" ".join(info.argv))
     yield "cwd", _plain(info.cwd)
+    if info.workspace:
+        yield "workspace", _plain(info.workspace)
     if info.pid:
         yield "pid", str(info.pid)
     yield "user", info.user

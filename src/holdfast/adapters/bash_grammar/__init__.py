@@ -1,0 +1,1 @@
+"""Reading command lines with tree-sitter and its grammar of bash."""

@@ -1,0 +1,1 @@
+"""Verbs about the gate: what is judged before it commits."""

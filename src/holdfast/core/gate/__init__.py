@@ -1,0 +1,10 @@
+"""The gate, as far as it is decided without I/O.
+
+effect_facts.py     an effect -> the facts that policies judge
+nested_commands.py  commands that run other commands: sudo, bash -c, find -exec, ssh ...
+destructive.py      what destroys
+written_paths.py    which paths a command writes
+network_names.py    which hosts a command names
+patterns.py         patterns of rules, and commands that could match one
+verdicts.py         which scopes count, and which of several verdicts
+"""
