@@ -89,7 +89,8 @@ def innocent_is_refused(stage: Stage) -> list[str]:
 def in_force(stage: Stage, policy: str) -> None:
     source = POLICIES[policy]
     if not source.startswith("starter:"):
-        path = stage.theatre.base / f"{policy}.toml"
+        suffix = "toml" if source.startswith("default") else "cedar"
+        path = stage.theatre.base / f"{policy}.{suffix}"
         path.write_text(source)
         source = str(path)
     stage.theatre.hold.ok("policy", "set", source, "--session", stage.session)

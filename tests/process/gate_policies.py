@@ -2,10 +2,30 @@
 
 from __future__ import annotations
 
+# What an agent had a part in is not for a person to set off. An agent's own doing is free.
+_SHARED = """\
+@id("everything")
+permit (principal, action, resource);
+
+@id("not-by-another's-hand")
+@reason("an agent had a part in this, and somebody else sets it off")
+forbid (principal is Human, action, resource)
+when { context.triggers && context.kinds.contains("agent") };
+"""
+_FORBIDDEN = """\
+default = "allow"
+
+[[rule]]
+name = "no-agents"
+who = "agent"
+then = "refuse"
+reason = "no agent acts here"
+"""
+
 POLICIES = {
-    "everything": "permit (principal, action, resource);\n",
-    "shared": "",
-    "held": "",
-    "forbidden": "",
+    "everything": 'default = "allow"\n',
+    "shared": _SHARED,
+    "forbidden": _FORBIDDEN,
+    "held": _FORBIDDEN.replace('then = "refuse"', 'then = "hold"'),
     "workspace": "starter:agents-in-workspace",
 }
