@@ -7,7 +7,7 @@ _SHARED = """\
 @id("everything")
 permit (principal, action, resource);
 
-@id("not-by-another's-hand")
+@id("not-for-another-to-set-off")
 @reason("an agent had a part in this, and somebody else sets it off")
 forbid (principal is Human, action, resource)
 when { context.triggers && context.kinds.contains("agent") };
