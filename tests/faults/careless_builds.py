@@ -88,11 +88,15 @@ from holdfast.host.session import exec_runs
 assert exec_runs.Executions.kept
 exec_runs.Executions.kept = lambda self: ()
 """,
-    "what is not known counts as refused": """
+    "refused after Enter": """
 from holdfast.host.session import shell_commands
-from holdfast.model import errors
-assert shell_commands.InputUnknown
-shell_commands.InputUnknown = errors.SessionBusy
+from holdfast.model.errors import SessionBusy
+really_begins = shell_commands.ShellCommands.exec_begins
+def begins(self, execution):
+    really_begins(self, execution)
+    if not execution.record.keyed and int(execution.record.digest, 16) % 5 == 0:
+        self._give_up(execution, SessionBusy("said too soon"))
+shell_commands.ShellCommands.exec_begins = begins
 """,
 }
 

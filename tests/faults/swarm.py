@@ -9,6 +9,7 @@ try is another, with a tag of its own.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import random
 import time
 from collections.abc import Awaitable, Callable
@@ -63,8 +64,14 @@ class Agent:
                 number += 1
                 keyed = self.chance.random() < 0.5
                 await (self._with_key if keyed else self._without)(session, number)
+                await self._let_others(session)
             for told in self._done[-_ASKED_AGAIN:]:
                 self.diary.append(await self._again(session, told))
+
+    async def _let_others(self, session: Session) -> None:
+        """Give the turn up, which else is free only after a while; it may be gone already."""
+        with contextlib.suppress(errors.TurnNotHeld, errors.InputUnknown):
+            await session.yield_turn()
 
     def command(self, tag: str) -> str:
         """Some so short that they have ended before anybody looks, some not."""
@@ -74,9 +81,11 @@ class Agent:
     async def _with_key(self, session: Session, number: int) -> None:
         """Until there is a result."""
         tag = f"{self.name}.{number}"
-        command, since = self.command(tag), time.monotonic()
+        command, told_at = self.command(tag), time.monotonic()
         while (told := await self._told(session, tag, command, key=tag)).status is None:
-            if told.unknown and time.monotonic() - since > _UNKNOWN_MAX_S:
+            if not told.unknown:
+                told_at = time.monotonic()
+            elif time.monotonic() - told_at > _UNKNOWN_MAX_S:
                 self.diary.append(told._replace(never=True))
                 return
             await asyncio.sleep(_AGAIN_S)

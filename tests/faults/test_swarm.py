@@ -14,9 +14,9 @@ from faults.hosting import FaultHost
 from faults.swarm import hire, work_while
 
 _SEED = 20_261_118
-_ALONE, _TOGETHER, _KILLS = 20, 5, 25
+_ALONE, _TOGETHER, _KILLS = 20, 5, 15
 _FEWER_ALONE, _FEWER_TOGETHER, _MOMENTS = 3, 2, 5  # for the judge
-_PATIENCE_S = 150.0
+_PATIENCE_S = 120.0
 
 
 async def _killed_at_random(host: FaultHost, chance: random.Random) -> None:

@@ -137,6 +137,8 @@ def every_request(session: str, actor: str, invite: str) -> list[m.Request]:
         m.Watch(1, session),
         m.Watch(1),
         m.End(1, session),
+        m.Rename(1, session, "theirs"),
+        m.DetachTerminals(1, session),
         m.Acknowledge(1, session),
         m.Acknowledge(1),
         m.Input(1, session, 1, b"x"),

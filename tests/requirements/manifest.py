@@ -41,6 +41,10 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "client, its creator, a login or the daemon went away.",
         tests=(
             *_in(
+                "privileged/test_from_inside",
+                "test_a_host_is_not_started_from_inside_its_own_session",
+            ),
+            *_in(
                 "faults/test_creator_gone",
                 "test_killing_the_creators_terminal_shell_and_login_changes_nothing",
             ),
@@ -219,6 +223,10 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "Any number of operators attach, leave and come back; the execution is not restarted or "
         "disturbed, and its pids stay.",
         tests=(
+            *_in(
+                "process/test_switching",
+                "test_a_session_is_renamed_under_those_who_are_attached_and_stays_so",
+            ),
             *_in(
                 "faults/test_creator_gone",
                 "test_killing_the_creators_terminal_shell_and_login_changes_nothing",
@@ -569,6 +577,11 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "A2",
         "What an actor may do is judged on the host at the moment of the input, per actor.",
         tests=(
+            *_in(
+                "process/test_switching",
+                "test_terminals_of_another_actor_are_detached_only_with_the_right_to_seize",
+                "test_renaming_needs_the_right_to_end_the_session",
+            ),
             *_in(
                 "privileged/test_from_inside",
                 "test_a_connection_ends_when_an_actor_behind_it_loses_rights",
@@ -1134,6 +1147,15 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "A connection from inside a session has at most the authority of the actors behind it.",
         tests=(
             *_in(
+                "unit/test_inside_rules",
+                "test_what_is_typed_from_inside_counts_against_the_rates_of_the_others_behind",
+            ),
+            *_in(
+                "privileged/test_from_inside",
+                "test_keys_that_are_made_while_a_session_runs_are_hidden_from_it",
+                "test_a_host_is_not_started_from_inside_its_own_session",
+            ),
+            *_in(
                 "privileged/test_from_inside",
                 "test_an_agent_cannot_give_itself_rights_by_a_command_in_its_session",
                 "test_a_double_fork_in_a_session_of_its_own_leads_nowhere",
@@ -1272,6 +1294,12 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "it may not be, and never applied twice. What was in flight in a lost session is named "
         "until that is acknowledged.",
         tests=(
+            *_in(
+                "faults/test_swarm",
+                "test_a_swarm_of_agents_loses_repeats_and_misreports_no_command",
+                "test_the_judge_finds_nothing_wrong_with_a_careful_build",
+                "test_the_judge_catches_a_careless_build",
+            ),
             *_in(
                 "faults/test_endings",
                 "test_a_command_that_ends_its_session_while_the_daemon_dies_is_not_called_refused",
@@ -2185,6 +2213,10 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "Clients: command line, web, Python, MCP, chat, ssh and HTTP.",
         tests=(
             *_in(
+                "faults/test_swarm",
+                "test_a_swarm_of_agents_loses_repeats_and_misreports_no_command",
+            ),
+            *_in(
                 "process/test_forward",
                 "test_a_program_forwards_a_port_while_a_block_runs_and_acts_as_its_own_actor",
             ),
@@ -2252,6 +2284,12 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "G4",
         "Errors are for machines too, and say how to recover.",
         tests=(
+            *_in(
+                "faults/test_swarm",
+                "test_a_swarm_of_agents_loses_repeats_and_misreports_no_command",
+                "test_the_judge_finds_nothing_wrong_with_a_careful_build",
+                "test_the_judge_catches_a_careless_build",
+            ),
             *_in(
                 "process/test_sdk_commands",
                 "test_a_command_is_found_again_by_its_key_alone",

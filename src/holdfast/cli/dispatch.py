@@ -16,7 +16,16 @@ from holdfast.sdk import host_start
 # In the order of `hold --help`. A verb's file is its name; `import` keywords would need another.
 # A group is a folder of `cli/verbs`.
 GROUPS = {
-    "sessions": ("run", "ls", "attach", "show", "end", "acknowledge"),
+    "sessions": (
+        "run",
+        "ls",
+        "attach",
+        "detach",
+        "show",
+        "rename",
+        "end",
+        "acknowledge",
+    ),
     "input": ("exec", "send", "keys", "signal", "resize", "forward"),
     "observe": ("screen", "tail", "wait", "watch", "graph"),
     "access": ("actor", "grant", "revoke", "turn", "seize", "halt", "resume", "catchup"),
@@ -74,7 +83,11 @@ _HABITS = {
     "open": "`hold attach NAME` attaches this terminal",
     "enter": "`hold attach NAME` attaches this terminal",
     "connect": "`hold attach NAME` attaches this terminal",
-    "detach": "in an attached terminal C-\\ d detaches; closing the terminal does too",
+    "rename-session": "`hold rename NAME NEW` gives a session another name",
+    "mv": "`hold rename NAME NEW` gives a session another name",
+    "detach-client": "`hold detach NAME` detaches its terminals; C-\\ d your own",
+    "switch": "in an attached terminal C-\\ n, p and w switch to another session",
+    "switch-client": "in an attached terminal C-\\ n, p and w switch to another session",
     "info": "`hold show NAME` shows one session, `hold doctor` the host",
     "inspect": "`hold show NAME` shows one session",
     "logs": "`hold tail NAME` prints a session's output, `hold log NAME` what was done to it",

@@ -21,6 +21,7 @@ class Seat(Record):
     raw: bool = False
     actor: str = ""
     since: float = 0.0
+    detachable: bool = False  # a terminal whose client knows what it means to be detached
 
 
 class Attachments:
@@ -85,6 +86,10 @@ class Attachments:
 
     def seats(self) -> tuple[Seat, ...]:
         return tuple(self._seats.values())
+
+    def terminals(self) -> tuple[Seat, ...]:
+        """Those that may be detached, the one used last at the end."""
+        return tuple(seat for seat in self._seats.values() if seat.detachable)
 
     def operators(self) -> tuple[Seat, ...]:
         """Of each operator one seat, since it came; first come first."""

@@ -111,10 +111,11 @@ class SetBlindOutput(Effect):
 
 
 class DismissOperator(Effect):
-    """This operator may not even watch any more."""
+    """This operator may not even watch any more; or, with `detached`, somebody sends it away."""
 
     operator: OperatorId
     channel: int
+    detached: bool = False
 
 
 class CutForward(Effect):
@@ -124,6 +125,12 @@ class CutForward(Effect):
     number: int
     code: str
     message: str
+
+
+class ChangeName(Effect):
+    """Recorded, and found by this name from now on."""
+
+    name: str
 
 
 class EndTree(Effect):

@@ -154,6 +154,20 @@ class AuthorityChanged(SessionEvent):
     """Envelopes or actors changed: whoever lost a right that it is using loses its use too."""
 
 
+class RenameAsked(SessionEvent):
+    """Another name, which is kept free for it."""
+
+    name: str
+
+
+class DetachAsked(SessionEvent):
+    """The terminals shall be detached; `others`: all but that of `operator`, or if it has none the
+    one that was used last."""
+
+    operator: OperatorId
+    others: bool = False
+
+
 class EndAsked(SessionEvent):
     """Somebody asks for the end."""
 

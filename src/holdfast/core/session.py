@@ -416,6 +416,30 @@ class SessionMachine:
         self.size = size
         return [do.SetSize(size), do.AnnounceOperators()]
 
+    # -- name and terminals -----------------------------------------------------------------------
+
+    def _rename_asked(self, event: ev.RenameAsked) -> list[do.Effect]:
+        """As grave as its end for whoever addresses it by its name."""
+        self._alive()
+        self._check(event.actor, Right.END, event.now)
+        return [do.ChangeName(event.name), do.SaveParcel()]
+
+    def _detach_asked(self, event: ev.DetachAsked) -> list[do.Effect]:
+        """Everybody may detach terminals of its own; those of others need the right to seize."""
+        self._alive()
+        self._check(event.actor, Right.OBSERVE, event.now)
+        seats = self.attachments.terminals()
+        if event.others and seats:
+            attached = {seat.operator for seat in seats}
+            kept = event.operator if event.operator in attached else seats[-1].operator
+            seats = tuple(seat for seat in seats if seat.operator != kept)
+        own = tuple(seat for seat in seats if seat.actor == event.actor)
+        if Right.SEIZE not in self._rights(event.actor, event.now):
+            if seats and not own:
+                self._check(event.actor, Right.SEIZE, event.now)
+            seats = own
+        return [do.DismissOperator(seat.operator, seat.channel, detached=True) for seat in seats]
+
     def _end_asked(self, event: ev.EndAsked) -> list[do.Effect]:
         if event.actor != HOST_ACTOR:
             self._check(event.actor, Right.END, event.now)
@@ -455,7 +479,7 @@ def _fenced() -> Fenced:
 # What a fenced incarnation refuses: all that somebody does to it, but to stop or to end it.
 REFUSED_WHEN_FENCED = (
     *(ev.InputOffered, ev.ChannelOpened, ev.SizeAsked, ev.SignalAsked, ev.PolicyAsked),
-    *(ev.SeizeAsked, ev.ResumeAsked, ev.ForwardAsked, TurnStep),
+    *(ev.SeizeAsked, ev.ResumeAsked, ev.ForwardAsked, ev.RenameAsked, TurnStep),
 )
 
 _HANDLERS: dict[type[ev.SessionEvent], Callable[[SessionMachine, Any], list[do.Effect]]] = {
@@ -477,6 +501,8 @@ _HANDLERS: dict[type[ev.SessionEvent], Callable[[SessionMachine, Any], list[do.E
     ev.LeaseLost: SessionMachine._lease_lost,
     ev.LeaseHeld: SessionMachine._lease_held,
     ev.AuthorityChanged: SessionMachine._authority_changed,
+    ev.RenameAsked: SessionMachine._rename_asked,
+    ev.DetachAsked: SessionMachine._detach_asked,
     ev.EndAsked: SessionMachine._end_asked,
     ev.MainEnded: SessionMachine._main_ended,
     ev.ForwardAsked: SessionMachine._forward_asked,

@@ -66,6 +66,12 @@ class Registry(Generic[S]):
         self.live[live.spec.id] = live
         self._names[live.spec.uid, live.spec.name] = live.spec.id
 
+    def renamed(self, live: S, before: str) -> None:
+        """Its spec has the new name already, which was reserved."""
+        if self._names.get((live.spec.uid, before)) == live.spec.id:
+            del self._names[live.spec.uid, before]
+        self._names[live.spec.uid, live.spec.name] = live.spec.id
+
     def ended(self, live: S, stored: Stored) -> None:
         self.live.pop(live.spec.id, None)
         if self._names.get((live.spec.uid, live.spec.name)) == live.spec.id:

@@ -120,6 +120,19 @@ class DetachedEntry(Body, tag="detached"):
     operator: str
 
 
+class DetachedByEntry(Body, tag="detached_by"):
+    """The actor detached this operator's terminal; its `detached` follows."""
+
+    operator: str
+
+
+class Renamed(Body, tag="renamed", lifecycle=True):
+    """The session has another name; its id is the same."""
+
+    before: str
+    name: str
+
+
 class InputEntry(Body, tag="input"):
     """Bytes for the terminal. One entry may hold several inputs of one operator, in order."""
 

@@ -146,6 +146,15 @@ class Host:
         """End it and wait until it has."""
         return self.ask(m.End(0, session), m.Shown).info
 
+    def rename(self, session: str, name: str) -> SessionInfo:
+        """By its id, so that asking again after a lost connection finds it."""
+        found = self.show(session, exact=True)
+        return self.ask(m.Rename(0, found.id, name), m.Shown).info
+
+    def detach_terminals(self, session: str, *, others: bool = False) -> m.TerminalsDetached:
+        request = m.DetachTerminals(0, session, others)
+        return self.ask(request, m.TerminalsDetached)
+
     def resize(self, session: str, size: Size) -> None:
         self.ask(m.Resize(0, session, size), m.Done)
 

@@ -7,9 +7,14 @@ from typing import NamedTuple
 
 from holdfast.cli.attach import predicted_typing, prefix_keys
 from holdfast.cli.attach.raw_terminal import RawTerminal
-from holdfast.cli.attach.terminal_client import AttachDetached, AttachEnded, TerminalClient
+from holdfast.cli.attach.terminal_client import (
+    AttachDetached,
+    AttachEnded,
+    AttachSwitched,
+    TerminalClient,
+)
 from holdfast.cli.session_address import address_from_here
-from holdfast.model.errors import InvalidArgument, NotPermitted, SessionLost
+from holdfast.model.errors import HoldfastError, InvalidArgument, NotPermitted, SessionLost
 from holdfast.model.state import Ending
 
 
@@ -30,14 +35,20 @@ def attach_terminal(
         )
     connect = _Connect(predicted_typing.chosen(predict), prefix_keys.chosen(prefix), scrollback)
     client = connect.to(session, observe)
-    name = client.name
     try:
         with RawTerminal(0) as terminal:
             try:
-                client.serve(terminal)
+                while True:
+                    try:
+                        client.serve(terminal)
+                    except AttachSwitched as to:
+                        client.wipe_line()
+                        terminal.reset()
+                        client = connect.instead(client, to, observe)
             finally:
                 client.wipe_line()
     except AttachDetached as left:
+        name = client.name
         again = f"`hold attach {address_from_here(name)}`"
         print(f"\r\n[detached from {name}{left.why}; {again} comes back]")
         if count := client.untaken_bytes():
@@ -46,7 +57,7 @@ def attach_terminal(
             )
         return 0
     except AttachEnded as end:
-        print(f"\r\n[{name} {end.ending.sentence()}]")
+        print(f"\r\n[{client.name} {end.ending.sentence()}]")
         return exit_status(end.ending)
     raise AssertionError("unreachable")
 
@@ -65,15 +76,15 @@ class _Connect(NamedTuple):
     prefix: int
     scrollback: bool
 
-    def to(self, session: str, observe: bool) -> TerminalClient:
+    def to(self, session: str, observe: bool, *, switched: bool = False) -> TerminalClient:
         """Attached; one who may only watch watches."""
-        client = self._client(session, observe)
+        client = self._client(session, observe, switched)
         try:
             client.connect()
         except NotPermitted:
             if observe:
                 raise
-            client = self._client(session, observe=True)
+            client = self._client(session, True, switched)
             client.connect()
         except SessionLost as lost:
             successor = lost.ending.successor if lost.ending else ""
@@ -81,10 +92,27 @@ class _Connect(NamedTuple):
                 raise
             # Only a view follows, and says so: what is written goes to the session that is named.
             print(f"[{lost.message}; attaching to its successor, {successor}]")
-            return self.to(successor, observe)
+            return self.to(successor, observe, switched=switched)
         return client
 
-    def _client(self, session: str, observe: bool) -> TerminalClient:
+    def instead(self, before: TerminalClient, to: AttachSwitched, observe: bool) -> TerminalClient:
+        """Attached to another session in place of this one; or to this one again, with the reason
+        why not."""
+        before.leave()
+        try:
+            client = self.to(to.session, observe, switched=True)
+            client.typed_ahead = to.keys
+        except HoldfastError as error:
+            client = self.to(before.session, observe, switched=True)
+            client.greeting = error.message
+        return client
+
+    def _client(self, session: str, observe: bool, switched: bool) -> TerminalClient:
         return TerminalClient(
-            session, observe, self.predict, self.prefix, scrollback=self.scrollback
+            session,
+            observe,
+            self.predict,
+            self.prefix,
+            scrollback=self.scrollback and not switched,
+            switched=switched,
         )

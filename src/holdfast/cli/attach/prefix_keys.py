@@ -16,7 +16,7 @@ from holdfast.model.errors import InvalidArgument
 CHOSEN_BY = "HOLDFAST_PREFIX"
 PREFIX = 0x1C  # C-\ : no program of note uses it, and no text contains it
 # Within 80 columns.
-HELP = "d detach, t turn, a ask, g grant, y yield, s seize, S +halt, u resume, r draw"
+HELP = "d detach D others n/p/w go t turn a ask g grant y yield s seize S halt u resume"
 
 
 def chosen(option: str | None) -> int:
@@ -42,6 +42,10 @@ def key_name(prefix: int) -> str:
 
 class PrefixCommand(StrEnum):
     DETACH = "detach"
+    DETACH_OTHERS = "detach the other terminals"
+    NEXT = "go to the next session"
+    PREVIOUS = "go to the one before"
+    CHOOSE = "list the sessions and choose one"
     REPAINT = "repaint"
     HELP = "help"
     UNKNOWN = "unknown"
@@ -57,6 +61,10 @@ class PrefixCommand(StrEnum):
 _KEYS = {
     b"d": PrefixCommand.DETACH,
     b"\x04": PrefixCommand.DETACH,
+    b"D": PrefixCommand.DETACH_OTHERS,
+    b"n": PrefixCommand.NEXT,
+    b"p": PrefixCommand.PREVIOUS,
+    b"w": PrefixCommand.CHOOSE,
     b"r": PrefixCommand.REPAINT,
     b"R": PrefixCommand.REPAINT,
     b"\x12": PrefixCommand.REPAINT,
@@ -75,16 +83,28 @@ _ONE_KEY = re.compile(
 )
 
 
+# What is typed behind one of these is not for this session.
+SWITCHES = (PrefixCommand.NEXT, PrefixCommand.PREVIOUS, PrefixCommand.CHOOSE)
+
+
+def one_by_one(data: bytes) -> list[bytes]:
+    """The keys in what was typed."""
+    return [key[0] for key in _ONE_KEY.finditer(data)]
+
+
 class PrefixKeys:
-    """Whether a prefix waits for its key is all there is to remember."""
+    """Whether a prefix waits for its key, and what was typed behind a key that goes to another
+    session, is all there is to remember."""
 
     def __init__(self, prefix: int = PREFIX) -> None:
         self.prefix = prefix
         self.waiting = False
+        self.behind = b""
 
     def take(self, data: bytes) -> tuple[bytes, list[PrefixCommand]]:
         """What is left for the session, and the commands, in their order. Nothing counts after the
-        one to detach."""
+        one to detach; what comes after one that goes to another session is in `behind`."""
+        self.behind = b""
         kept, commands, at = bytearray(), [], 0
         while at < len(data):
             if self.waiting:
@@ -94,6 +114,9 @@ class PrefixKeys:
                 at = key.end()
                 commands.append(self._command(key[0], kept))
                 if commands[-1] is PrefixCommand.DETACH:
+                    break
+                if commands[-1] in SWITCHES:
+                    self.behind = data[at:]
                     break
                 continue
             if data[at] == self.prefix:

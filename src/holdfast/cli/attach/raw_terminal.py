@@ -40,6 +40,10 @@ class RawTerminal:
         with contextlib.suppress(termios.error):
             termios.tcsetattr(self._fd, termios.TCSADRAIN, self._before)
 
+    def reset(self) -> None:
+        """What one session has set is undone before another one is shown; it stays raw."""
+        write_all(1, RESET + terminal_reset.KEEP)
+
     def make_raw(self) -> None:
         """Also after the operator's shell changed it, when we were stopped and continued."""
         raw = list(self._before)

@@ -18,10 +18,21 @@ from collections.abc import Callable
 
 from holdfast.cli.attach.native_loop import KeyLoop
 from holdfast.cli.attach.predicted_typing import ASK_AGAIN_S, AUTO, NEVER, PredictedTyping
-from holdfast.cli.attach.prefix_keys import HELP, PREFIX, PrefixCommand, PrefixKeys, key_name
+from holdfast.cli.attach.prefix_keys import (
+    HELP,
+    PREFIX,
+    SWITCHES,
+    PrefixCommand,
+    PrefixKeys,
+    key_name,
+    one_by_one,
+)
 from holdfast.cli.attach.raw_terminal import RawTerminal, signals_as_bytes, terminal_size, write_all
+from holdfast.cli.attach.session_chooser import SessionChooser, beside
 from holdfast.cli.attach.status_line import SHOWN_S, StatusLine
 from holdfast.cli.attach.turn_prompts import NEWS_S, TurnPrompts
+from holdfast.cli.text.sanitize import sanitize
+from holdfast.cli.text.table import counted
 from holdfast.model.errors import (
     Fenced,
     HostLost,
@@ -44,6 +55,7 @@ from holdfast.wire.terminal_queries import strip_queries
 _READ_BYTES = 16 << 10
 _WINDOW_BYTES = 64 << 10  # keys sent and not yet taken; beyond it we stop reading the keyboard
 _SAY_AFTER_S = 1.0  # a reconnect shorter than this needs no words
+_ALONE = "no other terminal is attached"
 
 
 class AttachDetached(Exception):
@@ -52,6 +64,14 @@ class AttachDetached(Exception):
     def __init__(self, why: str = "") -> None:
         super().__init__(why)
         self.why = why
+
+
+class AttachSwitched(Exception):
+    """The operator goes to another session, of this id, and has typed these keys for it."""
+
+    def __init__(self, session: str, keys: bytes) -> None:
+        super().__init__(session)
+        self.session, self.keys = session, keys
 
 
 class AttachEnded(Exception):
@@ -73,8 +93,10 @@ class TerminalClient:
         prefix: int = PREFIX,
         *,
         scrollback: bool = False,
+        switched: bool = False,
     ) -> None:
-        """`scrollback`: the lines above the session's screen are written into this terminal too."""
+        """`scrollback`: the lines above the session's screen are written into this terminal too;
+        `switched`: it comes in place of another session's."""
         self.name = session
         self._session = session
         self._observe = observe
@@ -89,6 +111,13 @@ class TerminalClient:
         self._key = key_name(prefix)
         self._scrollback = scrollback
         self._painted = False
+        self._switched = switched
+        self.typed_ahead = b""  # for this session, while another was attached
+        self.greeting = ""  # in place of the usual one
+        self._listing: tuple[int, PrefixCommand] | None = None  # a list of sessions was asked for
+        self._behind = b""  # typed since: not for this session
+        self._detaching = 0  # the request to detach the others
+        self._chooser: SessionChooser | None = None  # while it is open
         self._line = StatusLine()
         self._away_since: float | None = None  # when the connection was lost that is not back yet
         self._said_away = False
@@ -99,7 +128,16 @@ class TerminalClient:
         self._turn = TurnPrompts(self._ask, self._say, self._type, self._key)
         self._ahead = PredictedTyping(NEVER if observe else predict, self._ask)
 
+    @property
+    def session(self) -> str:
+        """Its id, once attached."""
+        return self._session
+
     # -- the connection -----------------------------------------------------------------------
+
+    def leave(self) -> None:
+        """For another session: what was typed here was sent."""
+        self._connection.close()
 
     def connect(self) -> None:
         """Connect and open the channel, from where we were if we were."""
@@ -129,6 +167,7 @@ class TerminalClient:
             since=since,
             size=self._size,
             scrollback=self._scrollback and not self._painted,
+            detachable=True,
         )
         attached = expect(self._connection.ask(request), m.Attached)
         self._live_from = attached.info.output_offset
@@ -138,6 +177,7 @@ class TerminalClient:
         """The connection is gone; the session most likely is not."""
         self._connection.close()
         self._turn.lost()
+        self._stay("")
         self._away_since, self._said_away = time.monotonic(), False
         try:
             finish(reconnect(self, self._dial, ATTACH))
@@ -201,6 +241,9 @@ class TerminalClient:
         reading_keys = False
         if not self._painted:
             self._greet()
+        if self.typed_ahead:
+            ahead, self.typed_ahead = self.typed_ahead, b""
+            self._on_typed(ahead)
         while True:
             while (message := connection.take()) is not None:
                 self._on_message(message)
@@ -229,6 +272,9 @@ class TerminalClient:
         """The first line: where we are and how to leave; or why nothing moves."""
         now = time.monotonic()
         verb = "observing" if self._observe else "attached to"
+        if self.greeting:
+            self._line.show(self.greeting, now, NEWS_S)
+            return
         if not self._found_halted:
             self._line.show(f"{verb} {self.name}; {self._key} d detaches", now)
             return
@@ -241,6 +287,7 @@ class TerminalClient:
             self._key_loop.loaded
             and self._answers
             and not (self._observe or self._prefix.waiting or self._line.shown or self._ahead.on)
+            and self._chooser is None
             and self._turn.usual
             and self._unacked.bytes < _WINDOW_BYTES
             and self._connection.decoder.between_frames
@@ -285,10 +332,15 @@ class TerminalClient:
         elif isinstance(message, m.Closed):
             raise AttachEnded(message.ending)
         elif isinstance(message, m.Dismissed):
-            fenced = message.code == Fenced.code
-            raise AttachDetached(
-                ": its host lost its lease" if fenced else ": you may no longer attach to it"
-            )
+            raise AttachDetached(_why_dismissed(message))
+        elif isinstance(message, m.StateEvent) and message.name != self.name:
+            if message.session == self._session:
+                self.name = message.name
+                self._say(f"this session is called {message.name} now", NEWS_S)
+        elif isinstance(message, m.Sessions):
+            self._on_sessions(message)
+        elif isinstance(message, m.TerminalsDetached):
+            self._on_detached(message)
         elif isinstance(message, m.Failed):
             self._on_failure(message)
         else:
@@ -297,6 +349,9 @@ class TerminalClient:
     def _on_failure(self, failed: m.Failed) -> None:
         if failed.id == self._attach_id and failed.code in (SessionEnded.code, SessionLost.code):
             raise AttachEnded(self._ending())
+        if self._listing is not None and failed.id == self._listing[0]:
+            self._stay(failed.message)
+            return
         refused = self._unacked.refused(failed.id)
         if failed.code == TurnHeld.code and refused:
             self._turn.refused(refused)
@@ -315,16 +370,20 @@ class TerminalClient:
             shown = strip_queries(shown)
         self._offset = offset + len(data)
         self._ahead.show(shown, self._offset)
+        if self._chooser is not None:
+            self._ahead.show(self._chooser.drawn(terminal_size()))
 
     def _on_resync(self, message: m.Resync) -> None:
-        if not self._painted:
+        if not self._painted and not self._switched:
             # What the operator had on the screen moves up into the terminal's own scrollback.
             rows = (terminal_size() or message.size).rows
             write_all(1, b"\r\n" * rows)
-            self._painted = True
+        self._painted = True
         self._ahead.paint(message.data, terminal_size())
         self._offset = message.offset
         self._ahead.show(self._line.drawn(terminal_size()))
+        if self._chooser is not None:
+            self._ahead.show(self._chooser.drawn(terminal_size()))
         self._key_loop.load()  # only now: there is something to see, and it takes milliseconds
 
     # -- from the operator --------------------------------------------------------------------
@@ -336,6 +395,12 @@ class TerminalClient:
         self._on_typed(data)
 
     def _on_typed(self, data: bytes) -> None:
+        if self._listing is not None:
+            self._behind += data
+            return
+        if self._chooser is not None:
+            self._choose(data)
+            return
         if self._prefix.waiting or self._prefix.prefix in data:
             data, commands = self._prefix.take(data)
         else:
@@ -346,6 +411,8 @@ class TerminalClient:
             self._type(data)
         for command in commands:
             self._obey(command)
+        if self._listing is not None:
+            self._behind = self._prefix.behind
 
     def _type(self, data: bytes) -> None:
         if self._turn.holds(data):
@@ -375,8 +442,67 @@ class TerminalClient:
             self._say(HELP)
         elif command is PrefixCommand.UNKNOWN:
             self._say(f"not a key of ours, dropped. {HELP}")
+        elif command in SWITCHES:
+            self._listing = self._ask_host(m.ListSessions), command
+        elif command is PrefixCommand.DETACH_OTHERS:
+            self._detaching = self._ask(m.DetachTerminals, {"others": True})
         elif not self._turn.obey(command):
             self._repaint()
+
+    # -- other sessions, other terminals --------------------------------------------------------
+
+    def _on_sessions(self, answer: m.Sessions) -> None:
+        if self._listing is None or answer.id != self._listing[0]:
+            return
+        _, command = self._listing
+        inside = os.environ.get("HOLDFAST_SESSION")  # it cannot show itself
+        sessions = [info for info in answer.sessions if info.id != inside]
+        if command is PrefixCommand.CHOOSE:
+            self._line.hide()
+            self._chooser = SessionChooser(sessions, self._session)
+            self._ahead.show(self._chooser.drawn(terminal_size()))
+            self._listing, keys = None, self._behind
+            self._choose(keys)
+            return
+        there = beside(sessions, self._session, 1 if command is PrefixCommand.NEXT else -1)
+        if there is None:
+            self._stay("there is no other session here; `hold run` starts one")
+        else:
+            raise AttachSwitched(there.id, self._behind)
+
+    def _stay(self, why: str) -> None:
+        """No switch comes of it. What was typed for the other session is typed nowhere."""
+        self._listing, self._behind, self._chooser = None, b"", None
+        if why:
+            self._say(why, NEWS_S)
+
+    def _choose(self, data: bytes) -> None:
+        keys = one_by_one(data)
+        while keys and self._chooser is not None:
+            is_open, chosen = self._chooser.take(keys.pop(0))
+            if is_open:
+                continue
+            self._chooser = None
+            if chosen and chosen != self._session:
+                raise AttachSwitched(chosen, b"".join(keys))
+            self._repaint()
+        if self._chooser is not None:
+            self._ahead.show(self._chooser.drawn(terminal_size()))
+        elif keys:
+            self._on_typed(b"".join(keys))
+
+    def _on_detached(self, answer: m.TerminalsDetached) -> None:
+        if answer.id == self._detaching:
+            left = f"; {answer.left - 1} of others still attached" if answer.left > 1 else ""
+            others = counted(answer.detached, "other terminal")
+            self._say(f"detached {others}{left}" if answer.detached or left else _ALONE, NEWS_S)
+
+    def _ask_host(self, kind: Callable[..., m.Request]) -> int:
+        """Ask the host something without waiting for the answer; gives the request."""
+        request = self._connection.next_id()
+        with contextlib.suppress(HostLost):  # noticed by the loop
+            self._connection.send(kind(id=request))
+        return request
 
     def _ask(self, kind: Callable[..., m.Request], fields: dict[str, object]) -> int:
         """Ask something about this session without waiting for the answer; gives the request."""
@@ -414,6 +540,7 @@ class TerminalClient:
             observe=self._observe,
             size=None if self._observe else terminal_size(),
             scrollback=False,
+            detachable=True,
         )
         try:
             connection.send(attach)  # first: an operator that repaints was never away
@@ -443,3 +570,11 @@ class TerminalClient:
         self._ahead.resized(size)
         request = m.Resize(self._connection.next_id(), self._session, size, self._channel)
         self._connection.send(request)
+
+
+def _why_dismissed(message: m.Dismissed) -> str:
+    if message.code == Fenced.code:
+        return ": its host lost its lease"
+    if message.code == "detached":
+        return f" by {sanitize(message.by)}"
+    return ": you may no longer attach to it"

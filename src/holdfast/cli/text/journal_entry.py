@@ -175,6 +175,10 @@ _WORDS: dict[type[e.Body], Callable[[Any, Name], str]] = {
     e.Voided: lambda body, name: f"inputs {body.seq} to {body.last_seq} never arrived",
     e.RefusedEntry: _refused,
     e.Unrecorded: _unrecorded,
+    e.DetachedByEntry: lambda body, name: f"detached the terminal {body.operator[:8]}",
+    e.Renamed: lambda body, name: (
+        f"renamed it from {sanitize(body.before)} to {sanitize(body.name)}"
+    ),
     e.Resized: lambda body, name: f"resized the terminal to {body.cols}x{body.rows}",
     e.Signalled: lambda body, name: f"sent signal {signal_name(body.signal)}",
     e.ForwardedEntry: _forwarded,

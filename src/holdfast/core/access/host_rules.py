@@ -63,6 +63,8 @@ RULES: dict[str, Rule] = {
     "detach": _EVERYONE,  # a channel of its own
     "share": _LIVE,
     "watch": _ANY,
+    "rename": _LIVE,
+    "detach_terminals": _LIVE,
     "end": _KNOWN,
     "acknowledge": _ANY,  # and the right to end it; without a name, those it may end
     # Ways in.

@@ -42,6 +42,8 @@ NEEDS: dict[str, tuple[Right, ...]] = {
     "attach": _SEES,  # to write: `rights_needed`
     "share": _SEES,
     "watch": _SEES,
+    "rename": (Right.END,),
+    "detach_terminals": _SEES,  # of others: the session machine
     "end": (Right.END,),
     "acknowledge": (Right.END,),  # also of those that it does not name
     "input": _WRITES,

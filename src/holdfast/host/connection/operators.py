@@ -201,10 +201,13 @@ class Operators:
         if live.ending is not None and not live.presence.attached():
             live.closing.close_when_read()
 
-    def dismiss(self, live: AttendedSession, who: OperatorId, channel: int) -> None:
-        """This operator lost the right to observe: its channel is closed, and it learns why."""
+    def dismiss(
+        self, live: AttendedSession, who: OperatorId, channel: int, *, code: str = "", by: str = ""
+    ) -> None:
+        """This operator lost the right to observe, or was detached: its channel is closed, and it
+        learns why."""
         for operator, found in list(_having(live, who, channel)):
-            operator.event(m.Dismissed(channel))
+            operator.event(m.Dismissed(channel, code, by))
             self.close_channel(operator, found)
             if operator.remote is not None:
                 operator.remote.judge()

@@ -70,6 +70,8 @@ def handlers(
         "detach": session.detach,
         "share": session.share,
         "watch": session.watch,
+        "rename": session.rename,
+        "detach_terminals": session.detach_terminals,
         "end": session.end,
         "acknowledge": session.acknowledge,
         "input": ways_in.input,

@@ -323,8 +323,13 @@ class LiveSession:
             case do.CheckFollowers():
                 if self.commands.exec is not None:
                     self.commands.exec.wake()
-            case do.DismissOperator(operator=who, channel=channel):
-                self._daemon.operators.dismiss(self, who, channel)
+            case do.DismissOperator(operator=who, channel=channel, detached=detached):
+                why = {"code": "detached", "by": self._daemon.actors.name(actor)}
+                if detached:
+                    self.journal.record_best_effort(actor, entries.DetachedByEntry(who))
+                self._daemon.operators.dismiss(self, who, channel, **(why if detached else {}))
+            case do.ChangeName(name=name):
+                self._rename(actor, name)
             case do.CutForward():
                 self._daemon.forwarding.cut(self, effect)
             case do.EndTree():
@@ -345,6 +350,25 @@ class LiveSession:
             return None
         path = state_path(bell_path(self._daemon.home, self.spec.process_tag))
         return read_state(path, self.spec.nonce, self.spec.uid)
+
+    def _rename(self, actor: str, name: str) -> None:
+        before = self.spec
+        self.journal.record(actor, entries.Renamed(before.name, name))
+        self.spec = before.replace(name=name)
+        self.core.turn.session = name
+        self.commands.renamed(self.spec)
+        self._daemon.registry.renamed(self, before.name)
+        self._save_spec()
+        state = self.state_event(self.watching.current_state())
+        for operator in self.presence.recipients():
+            operator.event(state)
+
+    def _save_spec(self) -> None:
+        """What is known of it should it be lost; alive it is what the keeper holds."""
+        try:
+            self._daemon.store.save_spec(Stored(self.info(), self.spec.uid, boot_id()))
+        except StorageFailed as error:
+            log.error("what is known of %s: %s", self.spec.id, error)
 
     # -- its lease ----------------------------------------------------------------------------
 
@@ -383,10 +407,7 @@ class LiveSession:
         self.incarnation, self.fanout = Incarnation(self.spec.id, epoch), None
         self.journal.happened(*self.leasing.held_again(before), forced=True)
         self.save_parcel()
-        try:
-            self._daemon.store.save_spec(Stored(self.info(), self.spec.uid, boot_id()))
-        except StorageFailed as error:
-            log.error("epoch %d of %s: %s", epoch, self.spec.id, error)
+        self._save_spec()
         self.halts.reconcile()
         self.keeper.output(KEEP_OUTPUT)
         self.output.read(True)

@@ -69,6 +69,10 @@ class SeenSessions(Protocol):
 
     def seen_lost(self, actor: Actor) -> Sequence[Stored]: ...
 
+    def reserve(self, uid: int, name: str, program: str) -> str: ...
+
+    def settle(self, uid: int, name: str) -> None: ...
+
 
 class SessionRequests:
     """Handlers of one host."""
@@ -162,6 +166,31 @@ class SessionRequests:
 
         return ended()
 
+    def rename(
+        self, operator: OperatorConnection, request: m.Rename, live: SessionTarget
+    ) -> m.Answer:
+        uid = live.spec.uid
+        if not request.name:
+            raise InvalidArgument("a name is not empty")
+        if request.name != live.spec.name:
+            self._registry.reserve(uid, request.name, "")
+            try:
+                live.handle(ev.RenameAsked(operator.actor.id, now(), request.name))
+            finally:
+                self._registry.settle(uid, request.name)
+        return m.Shown(request.id, live.info())
+
+    def detach_terminals(
+        self, operator: OperatorConnection, request: m.DetachTerminals, live: SessionTarget
+    ) -> m.Answer:
+        def terminals() -> int:
+            return len({seat.operator for seat in live.core.attachments.terminals()})
+
+        before, who = terminals(), operator.identity
+        live.handle(ev.DetachAsked(operator.actor.id, now(), who, request.others))
+        left = terminals()
+        return m.TerminalsDetached(request.id, before - left, left)
+
     def acknowledge(
         self, operator: OperatorConnection, request: m.Acknowledge, found: Found | None
     ) -> m.Answer:
@@ -196,7 +225,8 @@ class SessionRequests:
             channel = ViewChannel(live, attach.channel, attach.since, scrollback=attach.scrollback)
         offset = channel.cursor if channel.cursor >= 0 else live.ring.head
         actor = operator.actor.id
-        seat = Seat(who, attach.channel, attach.observe, attach.raw, actor, time.time())
+        detachable = attach.detachable and not attach.raw
+        seat = Seat(who, attach.channel, attach.observe, attach.raw, actor, time.time(), detachable)
         # First: it may be refused, and the screen sent below must be one of this size.
         live.handle(ev.ChannelOpened(actor, now(), seat, None if attach.observe else attach.size))
         live.presence.record_attach(operator, attach.observe, offset)

@@ -109,6 +109,9 @@ class ShellCommands:
         self._line_at = 0.0  # when somebody had typed last by then
         self._prompt_text = ""  # as the shell last said
 
+    def renamed(self, spec: SessionSpec) -> None:
+        self._spec = spec
+
     def recover(
         self,
         journal: str,

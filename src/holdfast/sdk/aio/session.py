@@ -285,6 +285,18 @@ class Session:
         leaves it to the session's policy."""
         return Turn(self, self._link, self._held_turns, message, timeout, hold_for)
 
+    async def rename(self, name: str) -> None:
+        """Give it another name; its id stays, and so does every handle. Programs that run there
+        keep the name they were started with in HOLDFAST_NAME."""
+        shown = await self._link.ask(m.Rename(0, self.id, name), m.Shown)
+        self.name = shown.info.name
+
+    async def detach_terminals(self, *, others: bool = False) -> int:
+        """Detach the terminals that are attached to it: your actor's own, and with the right to
+        seize everybody's; `others`: all but the one used last. Gives how many were."""
+        request = m.DetachTerminals(0, self.id, others)
+        return (await self._link.ask(request, m.TerminalsDetached)).detached
+
     async def turn_state(self) -> TurnState:
         """Who holds the turn, and who waits for it."""
         return await self._turn(turn_messages.GetTurn(0, self.id))

@@ -167,6 +167,8 @@ class Session(Face[session.Session]):
     output = iterates(session.Session.output)
     events = iterates(session.Session.events)
     graph = waits(session.Session.graph)
+    rename = waits(session.Session.rename)
+    detach_terminals = waits(session.Session.detach_terminals)
     turn_state = waits(session.Session.turn_state)
     request_turn = waits(session.Session.request_turn)
     withdraw_turn = waits(session.Session.withdraw_turn)

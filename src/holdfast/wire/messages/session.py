@@ -134,6 +134,9 @@ class Attach(Request, tag="attach"):
     # the first `resync` brings the lines above the screen too; later ones never do, the terminal
     # has them
     scrollback: bool = True
+    # `detach_terminals` may close this channel: its client understands `dismissed` with code
+    # `detached`
+    detachable: bool = False
 
 
 class Detach(Request, tag="detach"):
@@ -225,6 +228,26 @@ class End(Request, tag="end"):
     session: str
 
 
+class Rename(Request, tag="rename"):
+    """Give a live session another name; its id stays. Needs the right to end it, for whoever
+    addresses it by its name does not find it by that one again. Watchers and those attached get a
+    `state` with the new name. Answered by Shown."""
+
+    session: str
+    name: str  # as in `run`: unique among the user's live sessions; not empty
+
+
+class DetachTerminals(Request, tag="detach_terminals"):
+    """Detach the terminals that are attached to a session: those of the asker's own actor, and with
+    the right to seize everybody's. Only channels opened as `detachable` are closed, with a
+    `dismissed`. Answered by TerminalsDetached; `not_permitted` when all of them belong to others
+    and the right is missing."""
+
+    session: str
+    # all but one: the asker's own terminal, or if it is not attached the one that was used last
+    others: bool = False
+
+
 class Acknowledge(Request, tag="acknowledge"):
     """Acknowledge that a session was lost: it is no longer listed unasked, and may be pruned. Needs
     the right to end it. Answered by Sessions with what is acknowledged now; of a session that was
@@ -298,6 +321,11 @@ class Failed(Answer, tag="failed"):
 
 class Shown(Answer, tag="shown"):
     info: SessionInfo  # the session now; for `end`, with its true ending
+
+
+class TerminalsDetached(Answer, tag="terminals_detached"):
+    detached: int  # how many operators were detached
+    left: int  # how many operators with a terminal are attached now
 
 
 class Sessions(Answer, tag="sessions"):
@@ -400,12 +428,14 @@ class Closed(Message, tag="closed"):
 
 
 class Dismissed(Message, tag="dismissed"):
-    """The last message of a channel: its actor may no longer watch, or write, here, or the host
-    lost the session's lease. Nothing more comes on it."""
+    """The last message of a channel: its actor may no longer watch, or write, here, the host lost
+    the session's lease, or somebody detached it. Nothing more comes on it."""
 
     channel: int  # which channel; its number is free again
-    # `fenced` when the host lost the session's lease; empty when the actor's rights changed
+    # `fenced` when the host lost the session's lease; `detached` when an actor asked for that;
+    # empty when the actor's rights changed
     code: str = ""
+    by: str = ""  # with `detached`: name of the actor that did it
 
 
 class Answering(Message, tag="answering"):
@@ -419,7 +449,8 @@ class Answering(Message, tag="answering"):
 
 
 class StateEvent(Message, tag="state"):
-    """A watched session's state, at first and at each change."""
+    """A watched session's state, at first and at each change. After a `rename` those who are
+    attached get one too."""
 
     session: SessionId  # id of the session
     name: str  # its name

@@ -70,6 +70,7 @@ export type ErrorCode =
   | 'not_permitted'
   | 'output_gap'
   | 'output_refused'
+  | 'policy_invalid'
   | 'port_not_listening'
   | 'protocol_violation'
   | 'rate_limited'

@@ -192,12 +192,13 @@ export const HOST_MESSAGES = {
     channel: int, // which channel; its number is free again
     ending: v.ending, // how the session ended
   }),
-  /** The last message of a channel: its actor may no longer watch, or write, here, or the host lost the
-   * session's lease. Nothing more comes on it.
+  /** The last message of a channel: its actor may no longer watch, or write, here, the host lost the
+   * session's lease, or somebody detached it. Nothing more comes on it.
    */
   dismissed: record({
     channel: int, // which channel; its number is free again
-    code: withDefault(text, ''), // `fenced` when the host lost the session's lease; empty when the actor's rights changed
+    code: withDefault(text, ''), // `fenced` when the host lost the session's lease; `detached` when an actor asked for that; empty when the actor's rights changed
+    by: withDefault(text, ''), // with `detached`: name of the actor that did it
   }),
   /** Whether this channel's terminal answers a program's queries (cursor position, device attributes,
    * colours). Each must be answered once: the terminal that the turn's holder used last answers, the
@@ -208,7 +209,9 @@ export const HOST_MESSAGES = {
     channel: int, // which channel
     answers: bool, // whether this channel's terminal answers a program's queries from now on
   }),
-  /** A watched session's state, at first and at each change. */
+  /** A watched session's state, at first and at each change. After a `rename` those who are attached get
+   * one too.
+   */
   state: record({
     session: text, // id of the session
     name: text, // its name
@@ -274,6 +277,7 @@ export interface Requests {
       predecessor?: string // an ended or discontinued session that this one follows; its journal is named in this one's first entry
       rehomeable?: boolean // another host may take it over when this one cannot renew its lease; `level_unavailable` below `contained`, `coordination_down` when no lease can be acquired
       with_keys?: boolean // at level `contained`: the session sees the key files of its user and the host's state, which are hidden otherwise. Needs `grant` for all, and is refused from inside a session
+      workspace?: string // absolute path: the directory that policies of the gate call the session's workspace; empty is its working directory
     }
     answer: 'shown'
   }
@@ -319,6 +323,7 @@ export interface Requests {
       since?: number | null // output offset to resume from; null is a `resync` first (raw: from now on)
       size?: v.Size | null // size of this operator's terminal, which becomes the canonical size unless `observe` or another actor holds the turn
       scrollback?: boolean // the first `resync` brings the lines above the screen too; later ones never do, the terminal has them
+      detachable?: boolean // `detach_terminals` may close this channel: its client understands `dismissed` with code `detached`
     }
     answer: 'attached'
   }
@@ -579,8 +584,9 @@ export interface Requests {
 /** Requests that change nothing: they are not signed. */
 export const LOOKING: ReadonlySet<string> = new Set([
   'attach', 'blame', 'catch_up', 'detach', 'get_relays', 'graph', 'host', 'join', 'journal', 'list',
-  'list_actors', 'list_devices', 'list_envelopes', 'list_invites', 'prove', 'screen', 'see_invite',
-  'share', 'show', 'show_actor', 'turn', 'verify', 'watch',
+  'list_actors', 'list_devices', 'list_envelopes', 'list_invites', 'policy_check', 'policy_explain',
+  'policy_show', 'prove', 'screen', 'see_invite', 'share', 'show', 'show_actor', 'turn', 'verify',
+  'watch',
 ])
 
 /** Of these, those that go through the channel of their session. */

@@ -430,6 +430,7 @@ export const sessionInfo = record({
   acknowledged_at: optional(float), // when somebody acknowledged that it was lost, seconds since 1970; null while nobody has
   acknowledged_by: withDefault(text, ''), // who did, by name
   residency: optional(residency), // what it costs now; null unless it was asked for: by `show`, and by `list` with `residency`
+  workspace: withDefault(text, ''), // the directory that policies of the gate call its workspace; empty of what ended long ago
   full_screen: withDefault(bool, false), // a full-screen program (an editor, a pager, `top`) reads keys: `state` is `input`, but it is in use and asks nothing
 })
 export interface SessionInfo extends Value<typeof sessionInfo> {}

@@ -7,6 +7,9 @@ import os
 from holdfast.cli.arguments import Options, Parser, verb_parser
 from holdfast.cli.attach.attach import attach_terminal
 from holdfast.cli.attach.predicted_typing import CHOICES
+from holdfast.model.errors import InvalidArgument, NoSuchSession
+from holdfast.model.info import SessionInfo
+from holdfast.sdk.client import Host
 
 SUMMARY = "attach this terminal to a session, or observe it"
 
@@ -17,8 +20,10 @@ def parser() -> Parser:
         "Attach this terminal. C-\\ d detaches; closing the terminal does too. The session does "
         "not notice. If the daemon restarts, the attachment comes back by itself. If another actor "
         "has the turn, your first key asks for it; C-\\ ? shows the keys that ask, grant, yield, "
-        "seize and halt. Exits with 0 after detaching, with the session's own status when it ends.",
-        "  hold attach build\n  hold attach k3v9            an id's beginning will do\n"
+        "seize and halt, and those that go to another session. Without a name it is the only "
+        "session, or the one started last; the beginning of a name will do. Exits with 0 after "
+        "detaching, with the session's own status when it ends.",
+        "  hold attach build\n  hold attach             the session that was started last\n"
         "  hold attach build --observe   watch only: no keys, no resizing\n"
         "  hold attach ID --relay https://relay.example   known by nothing but its whole id",
     )
@@ -37,17 +42,53 @@ def parser() -> Parser:
     parser.add_flag(
         "--scrollback", help="write the lines above the session's screen into this terminal first"
     )
-    parser.add_session()
+    parser.add_session(optional=True)
     return parser
 
 
 def run(options: Options) -> int:
     if options.relay is not None:
+        if options.session is None:
+            raise InvalidArgument("--relay needs the whole id of a session")
         os.environ["HOLDFAST_ON"] = f"{options.session}@{options.relay}"
+    named = options.session or _latest()
+    try:
+        return _attach(options, named)
+    except NoSuchSession:
+        begun = _begun(named)
+        if not begun:
+            raise
+    return _attach(options, begun)
+
+
+def _attach(options: Options, session: str) -> int:
     return attach_terminal(
-        options.session,
+        session,
         observe=options.observe,
         predict=options.predict,
         prefix=options.prefix,
         scrollback=options.scrollback,
     )
+
+
+def _latest() -> str:
+    if not (live := _others()):
+        raise NoSuchSession("no session runs here", hint="`hold run` starts one")
+    return max(live, key=lambda each: each.created_at).id
+
+
+def _begun(named: str) -> str:
+    """The id of the one session whose name begins so, or "". A person sees where the terminal is
+    before anything is typed; other verbs that write take whole names only."""
+    if "@" in os.environ.get("HOLDFAST_ON", ""):
+        return ""
+    begun = [each.id for each in _others() if each.name.startswith(named)]
+    return begun[0] if len(begun) == 1 else ""
+
+
+def _others() -> list[SessionInfo]:
+    """The live sessions, but not the one that this terminal is in."""
+    with Host(client="hold attach") as host:
+        sessions = host.sessions()
+    here = os.environ.get("HOLDFAST_SESSION")
+    return [each for each in sessions if each.ending is None and each.id != here]
