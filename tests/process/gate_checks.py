@@ -138,7 +138,8 @@ def why(stage: Stage, target: str) -> set[str]:
 def approvals(stage: Stage) -> list[dict[str, Any]]:
     """Those of this session that wait for a decision."""
     found = stage.theatre.hold.json("approvals")
-    return [each for each in found if stage.session in (each["session"], each.get("name"))]
+    here = [each for each in found if each["session"] == stage.session]
+    return [each for each in here if each["status"] == "pending"]
 
 
 def denied(stage: Stage) -> None:
