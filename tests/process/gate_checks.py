@@ -64,7 +64,6 @@ def set_off(stage: Stage, scenario: Scenario) -> None:
 
 
 def springs_when_allowed(stage: Stage, scenario: Scenario) -> list[str]:
-    stage.run(scenario.cleared, HUMAN)
     stage.reset()
     in_force(stage, ALLOWING)
     stage.run(scenario.instead or scenario.triggered, HUMAN)

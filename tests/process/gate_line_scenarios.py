@@ -19,7 +19,6 @@ from process.gate_stage import (
 )
 
 ZSH, FISH = ("zsh",), ("fish",)
-NO = ("C-c",)  # what withdraws a line that is not finished
 
 
 def _state(name: str, staged: str, triggered: str, **more: object) -> Scenario:
@@ -192,21 +191,18 @@ KEYS = [
         "first half of a loop",
         staged=(entered("for i in 1; do {trap}"), seen("^>")),
         triggered=(entered("echo $i; done"),),
-        cleared=(pressed(*NO),),
         restaged=True,
     ),
     Scenario(
         "first half of a quoted text",
         staged=(entered("eval '{trap}"), seen("^>")),
         triggered=(entered("'"),),
-        cleared=(pressed(*NO),),
         restaged=True,
     ),
     Scenario(
         "first half of a here-document",
         staged=(entered("sh <<X"), seen("^>"), entered("{trap}"), seen("^>")),
         triggered=(entered("X"),),
-        cleared=(pressed(*NO),),
         restaged=True,
     ),
     Scenario(
@@ -216,7 +212,6 @@ KEYS = [
             state("input"),
         ),
         triggered=(entered("ls"), state("input")),
-        cleared=(pressed(*NO),),
         restaged=True,
     ),
     Scenario(
@@ -228,7 +223,6 @@ KEYS = [
             seen("42-laid"),
         ),
         triggered=(entered("df; echo $((6*7))-done"),),
-        cleared=(pressed("C-c", "C-d"),),
         restaged=True,
     ),
     Scenario(
@@ -245,7 +239,6 @@ KEYS = [
         "completion",
         staged=(ran("_c() { {trap}; }; complete -F _c df"),),
         triggered=(typed("df "), pressed("Tab")),
-        cleared=(pressed(*NO),),
         restaged=True,
     ),
     Scenario(

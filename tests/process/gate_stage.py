@@ -53,7 +53,6 @@ class Scenario:
     by_agent: tuple[Step, ...] = ()  # instead of otto, where rob acts alone
     after: tuple[Step, ...] = ()  # once these are through, what has not sprung never will
     instead: tuple[Step, ...] = ()  # of `triggered`, where it is to be allowed
-    cleared: tuple[Step, ...] = ()  # by otto, after it was refused
     mark: str = "{marks}/sprung"
     env: tuple[tuple[str, str], ...] = ()
 

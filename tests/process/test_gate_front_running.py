@@ -104,7 +104,7 @@ def test_with_the_gate_off_a_line_typed_ahead_runs_after_the_seizure(theatre: Th
 def test_a_line_typed_ahead_never_runs_after_a_seizure(theatre: Theatre) -> None:
     with theatre.stage(NOTHING) as stage:
         check.in_force(stage, check.ALLOWING)
-        thread, refused = ahead(stage)
+        thread, _ = ahead(stage)
         waits_or_is_recorded(stage)
         since = seized(stage)
         released(stage)
@@ -128,7 +128,7 @@ def waits_or_is_recorded(stage: Stage) -> None:
 def test_a_line_that_is_held_cannot_be_approved_after_a_seizure(theatre: Theatre) -> None:
     with theatre.stage(NOTHING) as stage:
         check.in_force(stage, "held")
-        thread, refused = entering(stage, "{trap}")
+        thread, _ = entering(stage, "{trap}")
         assert stage.until(lambda: bool(check.approvals(stage)))
         [approval] = check.approvals(stage)
         since = seized(stage)
