@@ -39,8 +39,8 @@ test: $(VENV)/.ready-test ## run the whole test suite
 	$(BIN)/python -m pytest
 
 check: $(VENV)/.ready-test ## format, lint, types, layering
-	$(BIN)/ruff format --check . scripts/diagrams scripts/cluster scripts/api-reference scripts/protocol-schema scripts/protocol-reference scripts/web-build scripts/web-lock scripts/web-protocol scripts/screenshots
-	$(BIN)/ruff check . scripts/diagrams scripts/cluster scripts/api-reference scripts/protocol-schema scripts/protocol-reference scripts/web-build scripts/web-lock scripts/web-protocol scripts/screenshots
+	$(BIN)/ruff format --check . scripts/diagrams scripts/cluster scripts/api-reference scripts/protocol-schema scripts/protocol-reference scripts/action-schema scripts/web-build scripts/web-lock scripts/web-protocol scripts/screenshots
+	$(BIN)/ruff check . scripts/diagrams scripts/cluster scripts/api-reference scripts/protocol-schema scripts/protocol-reference scripts/action-schema scripts/web-build scripts/web-lock scripts/web-protocol scripts/screenshots
 	$(BIN)/mypy
 	$(BIN)/python scripts/web-build --check
 	$(BIN)/python -m pytest -q tests/unit/test_layering.py
@@ -69,10 +69,11 @@ durations: ## keep what the last test run measured: the longest files start firs
 reference: $(VENV)/.ready-test ## rewrite the reference in docs/sdk.md
 	$(BIN)/python scripts/api-reference
 
-schema: $(VENV)/.ready-test ## rewrite what is generated from the protocol's declarations: schema, web app's messages, reference
+schema: $(VENV)/.ready-test ## rewrite what is generated from the protocol's declarations: schemas, web app's messages, reference
 	$(BIN)/python scripts/protocol-schema
 	$(BIN)/python scripts/web-protocol
 	$(BIN)/python scripts/protocol-reference
+	$(BIN)/python scripts/action-schema
 
 diagrams: $(VENV)/.ready-test ## redraw the generated diagrams and tables of the documents
 	$(BIN)/python scripts/diagrams

@@ -25,6 +25,7 @@ MEASURES = (
     "start",
     "halt",
     "journal",
+    "gate",
     "reach",
     "relay",
     "web",

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from holdfast.sdk.aio.port_forward import PortForward as PortForward
     from holdfast.sdk.aio.session import Session as Session
     from holdfast.sdk.aio.turn import Turn as Turn
+    from holdfast.sdk.aio.values import ActionResult as ActionResult
     from holdfast.sdk.aio.values import LiveGraph as LiveGraph
     from holdfast.sdk.aio.values import Piece as Piece
     from holdfast.sdk.aio.values import Refusal as Refusal
@@ -47,6 +48,7 @@ _PUBLIC = {
     "Running": ("holdfast.sdk.aio.command_run", "Running"),
     "Session": ("holdfast.sdk.aio.session", "Session"),
     "Turn": ("holdfast.sdk.aio.turn", "Turn"),
+    "ActionResult": ("holdfast.sdk.aio.values", "ActionResult"),
     "Ending": ("holdfast.model.state", "Ending"),
     "LiveGraph": ("holdfast.sdk.aio.values", "LiveGraph"),
     "Process": ("holdfast.model.graph", "Process"),

@@ -8,6 +8,7 @@ import signal
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -123,6 +124,41 @@ def test_a_command_gives_its_status_and_is_recorded_under_its_name_with_its_inte
     assert "says what comes next is for: look around" in log
     entry = [line for line in log.splitlines() if "command 1 began" in line]
     assert len(entry) == 1 and " otto " in entry[0]
+
+
+@pytest.mark.requirement("G1", "G3")
+def test_a_command_with_what_is_expected_of_it_is_measured(
+    hold: Hold, otto: AgentThread, tmp_path: Path
+) -> None:
+    hold.ok(
+        "run",
+        "-d",
+        "--name",
+        "measured",
+        "--label",
+        "otto",
+        "--cwd",
+        str(tmp_path),
+        "--",
+        "bash",
+        "--norc",
+    )
+    hold.ok("wait", "measured", "--for", "prompt", "--timeout", "20")
+
+    def submit(command: str, **more: Any) -> Any:
+        return otto("submit", session="measured", command=command, intent="build", **more)
+
+    good = submit("echo > out", expect={"files": ["out"]})["measured"]
+    assert (good["missing"], good["undeclared"], good["score"]) == ([], [], 1.0)
+    bad = submit("echo > stray", expect={"files": ["made"], "status": 3})["measured"]
+    assert bad["missing"] == ["status: expected 3, was 0", "file: made"]
+    assert bad["undeclared"] == [f"file_created: {tmp_path}/stray"] and bad["score"] == 0.25
+    assert hold.json("trace", "measured", bad["action"])["actor"] == "otto"
+    assert "measured" not in submit("true")
+    why = otto.refused(
+        "submit", session="measured", command="true", intent="x", expect={"prots": [80]}
+    )
+    assert why["code"] == "invalid_argument" and "prots" in why["message"]
 
 
 @pytest.mark.requirement("A4", "M7")

@@ -20,7 +20,17 @@ from faults.hosting import FaultHost, process_key
 from holdfast.model.size import Size
 from holdfast.model.state import Level
 from holdfast.wire.frames import encode
-from holdfast.wire.messages import BY_TAG, access, admission, forward, journal, relays, turn
+from holdfast.wire.messages import (
+    BY_TAG,
+    access,
+    admission,
+    forward,
+    gate_actions,
+    gate_policy,
+    journal,
+    relays,
+    turn,
+)
 from holdfast.wire.messages import session as m
 from holdfast.wire.messages.shared_output import Share
 
@@ -145,6 +155,9 @@ def every_request(session: str, actor: str, invite: str) -> list[m.Request]:
         m.Submit(1, session, 1, "x"),
         m.Keys(1, session, 1, ("C-c",)),
         m.Exec(1, session, 1, "id"),
+        gate_actions.Act(1, session, 1, '{"intent": "x", "command": "id"}'),
+        gate_actions.GetTrace(1, session, "1"),
+        gate_actions.GetScore(1, actor),
         m.Resize(1, session, Size(10, 10)),
         m.Signal(1, session, 9),
         forward.Forward(1, session, 1, 80),
@@ -186,6 +199,15 @@ def every_request(session: str, actor: str, invite: str) -> list[m.Request]:
         admission.RevokeDevice(1, actor),
         admission.SeeInvite(1),
         admission.Join(1, "phone"),
+        gate_policy.ShowPolicy(1, session),
+        gate_policy.ShowPolicy(1),
+        gate_policy.SetPolicy(1, "", "starter:agents-observe", session=session),
+        gate_policy.SetPolicy(1, "", "starter:agents-observe"),
+        gate_policy.SetPolicy(1, "", "starter:agents-observe", floor=True),
+        gate_policy.CheckPolicy(1, "", "starter:agents-observe", session=session),
+        gate_policy.ExplainPolicy(1, session, 1),
+        gate_policy.EndPolicy(1, session),
+        gate_policy.EndPolicy(1),
         m.GetHost(1),
         relays.SetRelays(1, ("https://relay.invalid",)),
         relays.SetRelays(1, (), ("https://relay.example",)),
@@ -211,6 +233,7 @@ ANSWERS = {
     "list_actors": ["actors"],
     "show_actor": ["no_such_actor"],
     "revoke_actor": ["no_such_actor"],
+    "score": ["no_such_actor"],
     "grant": ["no_such_session", "no_such_actor", "envelopes"],  # the last to itself
     "revoke": ["no_such_actor", "no_such_session"],
     "list_envelopes": ["envelopes", "no_such_session"],
@@ -219,6 +242,9 @@ ANSWERS = {
     "revoke_invite": ["invite_invalid"],
     "list_devices": ["devices"],
     "revoke_device": ["no_such_actor"],
+    "policy_show": ["no_such_session", "policies"],
+    "policy_set": ["no_such_session", "not_permitted", "not_permitted"],
+    "policy_off": ["no_such_session", "not_permitted"],
     "see_invite": ["not_permitted"],
     "join": ["not_permitted"],
     "host": ["host_shown"],

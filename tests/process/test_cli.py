@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -15,7 +16,7 @@ import pytest
 from holdfast.cli.dispatch import VERBS
 from holdfast.model.info import HostInfo, SessionInfo
 from holdfast.wire.messages import session as m
-from process.commanding import HOLD, Hold
+from process.commanding import HOLD, PATIENCE_S, Hold
 
 READ_VERBS = (
     *("ls", "show", "screen", "tail", "wait", "watch", "graph", "send", "keys"),
@@ -432,6 +433,49 @@ def test_exec_says_when_the_command_line_is_not_complete(host_home: Hold) -> Non
         "invalid_argument", "exec", "incomplete", "--", "echo 'unclosed"
     )
     assert host_home.ok("exec", "incomplete", "--", "echo fine") == "fine\n"
+
+
+def test_exec_whose_output_was_lost_fails_and_says_where_to_read_on(host_home: Hold) -> None:
+    ring = 1 << 16
+    session = host_home.ok("run", "-d", "--ring", str(ring), "--", "bash", "--norc").strip()
+    host_home.ok("wait", session, "--for", "prompt", "--timeout", "20")
+    process = host_home.start("exec", session, "--", "seq 200000; (exit 3)")
+    host_home.ok("wait", session, "--for", "text:^200000", "--timeout", "20")  # nobody reads yet
+    printed, errors = process.communicate(timeout=PATIENCE_S)
+    out, said = printed.decode(), errors.decode()
+    assert process.returncode == 76
+    assert "output_gap" in said and "ended with status 3" in said
+    found = re.search(r"--since (\d+)", said)
+    assert found is not None
+    rest = host_home.ok("tail", session, "--plain", "--since", found[1]).splitlines()
+    assert "200000" in rest and out.splitlines()[-1] == "200000"
+
+
+def test_exec_says_that_its_standard_input_is_not_used(host_home: Hold) -> None:
+    host_home.shell("unread")
+    done = host_home("exec", "unread", "--", "echo fine", stdin=b"lost\n")
+    assert (done.returncode, done.stdout) == (0, "fine\n")
+    assert "standard input is not used" in done.stderr
+    assert host_home.ok("exec", "unread", "--", "echo quiet") == "quiet\n"
+
+
+def test_exec_names_the_program_that_reads_the_terminal(host_home: Hold) -> None:
+    host_home.shell("nested")
+    host_home.ok("send", "nested", "--enter", "PS1='inner-$((6*7)) ' bash --norc")
+    host_home.ok("wait", "nested", "--for", "text:inner-42", "--timeout", "20")
+    host_home.ok("wait", "nested", "--for", "input", "--timeout", "20")
+    said = host_home.fails("terminal_in_use", "exec", "nested", "--", "true")
+    assert "(bash, pid " in said and "hold keys nested C-d" in said
+    host_home.ok("keys", "nested", "C-d")
+    host_home.ok("wait", "nested", "--for", "prompt", "--timeout", "20")
+    assert host_home.ok("exec", "nested", "--", "echo back") == "back\n"
+
+
+def test_a_line_that_fish_refuses_is_cleared_every_time(host_home: Hold) -> None:
+    host_home.shell("refusing", "fish")
+    for number in range(5):
+        assert host_home("exec", "refusing", "--", "echo $)").returncode == 2
+        assert host_home.ok("exec", "refusing", "--", f"echo ok-{number}") == f"ok-{number}\n"
 
 
 def test_hold_version_prints_the_version(fresh_home: Hold) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 import holdfast
 from holdfast import blocking, errors, events
-from holdfast.sdk.aio.shell_line import below_shell
+from holdfast.model.shell_line import below_shell
 from process.commanding import Hold
 from process.sdking import PATIENCE_S, reached, run, shell
 

@@ -70,9 +70,14 @@ def test_bash_under_errexit_nounset_allexport_and_xtrace_is_as_without_us(start:
     shell.abandon()
     assert shell.run("if false; then :; fi")[1].status == 0
     assert "__hold" not in shell.says("env")
-    shell.run("set +ea; set -x")
-    assert "__hold_send" not in shell.says("true")
-    shell.run("set +x; set -e")
+    shell.run("set +ea")
+    traced = len(shell.output)
+    shell.run("set -x")
+    assert "+ echo traced" in shell.says("echo traced")
+    shell.abandon()
+    shell.run("set +x")
+    assert b"__hold" not in shell.output[traced:]
+    shell.run("set -e")
     shell.type(b"false\n")
     assert os.waitid(os.P_PID, shell.pid, os.WEXITED | os.WNOWAIT)
 
@@ -93,7 +98,11 @@ def test_a_bash_that_knows_only_one_prompt_command_is_served_too(
     shell.until(lambda: b"pc:7\r\n" in shell.output and b"mine:7> " in shell.output)
     shell.run("set -e")
     assert shell.run("! true")[1].status == 1
-    shell.run("set +e; export PROMPT_COMMAND PS1 PS0")
+    traced = len(shell.output)
+    shell.run("set +e; set -x")
+    shell.run("set +x")
+    assert b"__hold" not in shell.output[traced:]
+    shell.run("export PROMPT_COMMAND PS1 PS0")
     assert "__hold" not in shell.says("bash --norc -c 'eval \"$PROMPT_COMMAND\"'")
 
 

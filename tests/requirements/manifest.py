@@ -25,8 +25,8 @@ class Requirement(NamedTuple):
 GATE = "the gate and provenance"
 MOVE = "checkpoint, migration and fork"
 GROUPS = "groups of sessions"
-REAPING = "reaping of idle sessions"
 AUTONOMY = "structured actions of agents"
+REAPING = "reaping of idle sessions"
 
 
 def _in(directory_and_file: str, *names: str) -> tuple[str, ...]:
@@ -1039,7 +1039,36 @@ REQUIREMENTS: tuple[Requirement, ...] = (
     Requirement(
         "A8",
         "Before an effect commits, a replaceable policy may allow, refuse or hold it.",
+        tests=(
+            *_in(
+                "process/test_policy_cli",
+                "test_a_policy_is_set_shown_recorded_and_taken_out_of_force",
+                "test_a_policy_survives_a_killed_daemon_and_a_damaged_one_refuses",
+            ),
+            *_in(
+                "properties/test_command_lines",
+                "test_bash_runs_no_command_that_the_facts_do_not_name",
+            ),
+            *_in(
+                "unit/test_gate_policy",
+                "test_agents_observe_refuses_whatever_an_agent_had_a_part_in",
+                "test_hold_destructive_holds_what_destroys_and_what_nobody_can_read",
+                "test_agents_in_workspace_lets_people_write_anywhere",
+                "test_two_person_waits_for_another_person",
+                "test_a_rule_that_fails_refuses_although_cedar_skips_it",
+                "test_whatever_an_engine_raises_is_a_refusal",
+            ),
+            *_in(
+                "unit/test_policy_book",
+                "test_a_floor_cannot_be_widened_below",
+                "test_nobody_approves_a_line_that_is_its_own",
+                "test_a_policy_is_in_every_journal_it_applies_to_before_it_is_in_force",
+                "test_a_file_that_is_spoilt_while_in_force_changes_nothing_until_the_daemon_ends",
+                "test_a_damaged_file_at_the_start_refuses_everything_gated",
+            ),
+        ),
         open=GATE,
+        files=("host/gate/policy_book.py", "adapters/cedar/engine.py", "core/gate/effect_facts.py"),
     ),
     Requirement(
         "A9",
@@ -2274,11 +2303,59 @@ REQUIREMENTS: tuple[Requirement, ...] = (
     ),
     # -- G. Safe autonomy ---------------------------------------------------------------------
     Requirement(
-        "G1", "An agent may submit a structured action, validated before it runs.", open=AUTONOMY
+        "G1",
+        "An agent may submit a structured action, validated before it runs.",
+        tests=(
+            *_in(
+                "unit/test_action_form",
+                "test_a_malformed_form_is_refused_with_its_field_and_what_to_do",
+            ),
+            *_in(
+                "process/test_actions_cli",
+                "test_an_action_that_does_what_it_declares_has_the_full_score",
+                "test_a_malformed_action_is_refused_before_anything_runs",
+            ),
+            *_in(
+                "e2e/test_mcp",
+                "test_a_command_with_what_is_expected_of_it_is_measured",
+            ),
+        ),
+        files=("model/action.py", "host/gate/action_requests.py"),
     ),
-    Requirement("G2", "Each action leaves a full trace.", open=AUTONOMY),
     Requirement(
-        "G3", "Each action is scored on validity, success and unintended effects.", open=AUTONOMY
+        "G2",
+        "Each action leaves a full trace.",
+        tests=(
+            *_in("unit/test_action_trace", "test_an_action_that_ran_has_all_of_it"),
+            *_in(
+                "process/test_actions_cli",
+                "test_a_trace_is_found_by_id_key_and_number_also_when_the_session_has_ended",
+                "test_a_daemon_killed_in_the_middle_leaves_a_true_trace_and_the_action_runs_once",
+            ),
+        ),
+        files=("host/gate/action_trace.py", "host/gate/action_runs.py"),
+    ),
+    Requirement(
+        "G3",
+        "Each action is scored on validity, success and unintended effects.",
+        tests=(
+            *_in("unit/test_action_effects", "test_everything_undeclared_is_unexpected"),
+            *_in("unit/test_action_score", "test_the_formula"),
+            *_in(
+                "process/test_actions_cli",
+                "test_an_action_that_does_what_it_declares_has_the_full_score",
+            ),
+            *_in(
+                "e2e/test_mcp",
+                "test_a_command_with_what_is_expected_of_it_is_measured",
+            ),
+        ),
+        files=(
+            "core/gate/action_effects.py",
+            "core/gate/action_score.py",
+            "adapters/file_tree.py",
+            "host/gate/session_look.py",
+        ),
     ),
     Requirement(
         "G4",
@@ -2314,11 +2391,33 @@ REQUIREMENTS: tuple[Requirement, ...] = (
                 "test_the_same_key_again_runs_nothing_and_gives_the_same_result",
                 "test_the_same_key_joins_a_command_that_still_runs",
             ),
+            *_in(
+                "process/test_actions_cli",
+                "test_a_malformed_action_is_refused_before_anything_runs",
+                "test_the_same_key_runs_once_and_gives_the_same_trace",
+                "test_a_held_turn_is_tried_again_as_often_as_was_said_and_the_trace_says_so",
+                "test_a_daemon_killed_in_the_middle_leaves_a_true_trace_and_the_action_runs_once",
+            ),
+            *_in(
+                "unit/test_action_retry",
+                "test_only_what_will_be_over_is_tried_again",
+            ),
         ),
-        open=f"{AUTONOMY}; keys that make a repeat harmless are here",
         files=("model/errors.py", "host/session/exec_runs.py", "sdk/aio/command_run.py"),
     ),
-    Requirement("G5", "Policy can use an actor's measured score.", open=AUTONOMY),
+    Requirement(
+        "G5",
+        "Policy can use an actor's measured score.",
+        tests=(
+            *_in("unit/test_action_score", "test_a_record_that_breaks_shows_at_once"),
+            *_in("unit/test_gate_policy", "test_a_rule_may_go_by_an_actors_record"),
+            *_in(
+                "process/test_actions_cli",
+                "test_scores_are_kept_per_actor_and_survive_the_daemon",
+            ),
+        ),
+        files=("host/gate/score_book.py", "ports/actor_scores.py"),
+    ),
 )
 
 BY_ID = {requirement.id: requirement for requirement in REQUIREMENTS}

@@ -15,6 +15,8 @@ from holdfast.model.actor import Actor
 from holdfast.model.admission import DeviceInfo, InviteInfo
 from holdfast.model.envelope import Envelope
 from holdfast.model.errors import by_code
+from holdfast.model.gate_facts import Facts
+from holdfast.model.gate_policy import Explanation, JudgedLine, PartShown, PolicyInfo
 from holdfast.model.graph import Graph, Lock, OpenFile, Pipe, Process, Socket, Terminal
 from holdfast.model.info import (
     BlameLine,
@@ -40,6 +42,7 @@ RECORDS: tuple[type[Record], ...] = (
     *(BlameLine, Judgement, LeaseInfo, InviteInfo, DeviceInfo),
     *(Graph, Process, OpenFile, Lock, Pipe, Socket, Terminal),
     *(m.StateEvent, m.ScreenShown, m.Accepted),
+    *(PolicyInfo, JudgedLine, Explanation, PartShown, Facts),
 )
 
 

@@ -182,6 +182,7 @@ TWICE = {
     **dict.fromkeys(
         ("Hold", "Session", "Running", "Turn", "PortForward"), "the SDK, async and blocking"
     ),
+    "Verdict": "what the reading of a journal comes to, and what a policy answers",
     "TurnLost": "the SDK: the error of a refused write, and the event that tells of the loss",
 }
 

@@ -49,10 +49,11 @@ ADDED_TO_INFO = {
     "acknowledged_at": None,
     "acknowledged_by": "",
     "full_screen": False,
+    "workspace": "",
 }
 ADDED_TO_ENDING = {"cause": None, "successor": ""}
 ADDED_TO_STATE: dict[str, dict[str, object]] = {
-    "spec": {"created_by": ""},
+    "spec": {"created_by": "", "workspace": "", "exact_line_key": b""},
     "turn": {"holders": [], "held_until": 0.0, "command_of": None},
 }
 
@@ -81,6 +82,8 @@ def test_a_state_blob_is_read_and_packed_again_as_it_was() -> None:
         old[part] |= value
     for waiting in old["turn"]["queue"]:
         waiting["hold_s"] = 0.0
+    for execution in old["executions"]:
+        execution |= {"action": "", "measured": False}
     assert msgpack.unpackb(StateBlob.of_blob(blob).blob()) == old
 
 

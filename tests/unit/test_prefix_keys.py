@@ -4,7 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.cli.attach.prefix_keys import PREFIX, PrefixCommand, PrefixKeys, chosen, key_name
+from holdfast.cli.attach.prefix_keys import (
+    HELP,
+    PREFIX,
+    UNKNOWN,
+    PrefixCommand,
+    PrefixKeys,
+    chosen,
+    key_name,
+    one_by_one,
+)
 from holdfast.model.errors import InvalidArgument
 
 _UNKNOWN = [PrefixCommand.HELP, PrefixCommand.UNKNOWN]
@@ -38,3 +47,23 @@ def test_the_prefix_is_chosen_by_option_then_environment(monkeypatch: pytest.Mon
 def test_a_key_that_is_no_control_key_or_an_enter_is_refused_as_prefix(word: str) -> None:
     with pytest.raises(InvalidArgument):
         chosen(word)
+
+
+@pytest.mark.parametrize("line", (HELP, UNKNOWN))
+def test_the_keys_are_shown_whole_in_80_columns(line: str) -> None:
+    assert len(f" {line} ") <= 80
+
+
+@pytest.mark.parametrize("key", (b"n", b"p", b"w"))
+def test_what_is_typed_behind_a_key_that_goes_elsewhere_is_not_for_this_session(key: bytes) -> None:
+    keys = PrefixKeys()
+    kept, commands = keys.take(b"here\x1c" + key + b"there\x1cd")
+    assert (kept, keys.behind) == (b"here", b"there\x1cd")
+    assert len(commands) == 2 and commands[-1] is not PrefixCommand.UNKNOWN
+    assert keys.take(b"more") == (b"more", []) and keys.behind == b""
+
+
+def test_keys_are_told_apart() -> None:
+    assert one_by_one(b"a\x1b[B\x1bOA\r\xc3\xa9") == [
+        *(b"a", b"\x1b[B", b"\x1bOA", b"\r", b"\xc3\xa9"),
+    ]

@@ -114,6 +114,16 @@ def foreground_pgid(master: int) -> int:
     return _process_id(master, termios.TIOCGPGRP)
 
 
+def foreground_program(master: int) -> tuple[str, int]:
+    """Name and pid of the first process of that group; "" when it is gone."""
+    pgid = foreground_pgid(master)
+    try:
+        with open(f"/proc/{pgid}/comm", encoding="utf-8", errors="replace") as file:
+            return file.read().strip(), pgid
+    except OSError:
+        return "", pgid
+
+
 def kernel_session(master: int) -> int:
     """The kernel session that has the terminal; 0 when there is none."""
     return _process_id(master, TIOCGSID)

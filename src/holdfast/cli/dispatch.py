@@ -26,10 +26,10 @@ GROUPS = {
         "end",
         "acknowledge",
     ),
-    "input": ("exec", "send", "keys", "signal", "resize", "forward"),
+    "input": ("exec", "submit", "send", "keys", "signal", "resize", "forward"),
     "observe": ("screen", "tail", "wait", "watch", "graph"),
     "access": ("actor", "grant", "revoke", "turn", "seize", "halt", "resume", "catchup"),
-    "record": ("log", "blame", "verify", "proof", "status", "export"),
+    "record": ("log", "blame", "trace", "score", "verify", "proof", "status", "export"),
     "gate": ("policy",),
     "machines": ("invite", "join", "machines", "device", "delegate"),
     "host": (

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from holdfast.core.attachments import Seat
 from holdfast.core.turn.events import TurnEvent
+from holdfast.model.action import DeclaredAction
 from holdfast.model.ids import OperatorId
 from holdfast.model.record import Record
 from holdfast.model.size import Size
@@ -47,6 +48,7 @@ class InputOffered(SessionEvent):
     data: bytes
     form: str = "keys"  # how it was given: keys, paste, submit, exec, answer
     intent: str = ""  # what its actor says it is for
+    action: DeclaredAction | None = None  # of which it is the command line
 
 
 class RoomMade(SessionEvent):

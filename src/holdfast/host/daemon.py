@@ -31,10 +31,12 @@ from holdfast.host.connection.host_requests import HostRequests
 from holdfast.host.connection.operators import Operators
 from holdfast.host.connection.request_table import RequestTable, handlers
 from holdfast.host.coordination_point import CoordinationPoint, terms_of
+from holdfast.host.gate.action_requests import ActionRequests
 from holdfast.host.gate.effect_judge import EffectJudge
 from holdfast.host.gate.policy_book import PolicyBook
 from holdfast.host.gate.policy_requests import PolicyRequests
 from holdfast.host.gate.policy_store import PolicyStore
+from holdfast.host.gate.score_book import ScoreBook
 from holdfast.host.keeper_link import Keepers
 from holdfast.host.lost_sessions import KEEPER_LOST, LostSessions
 from holdfast.host.metrics import Counts
@@ -63,7 +65,6 @@ from holdfast.model.ids import ActorId, SessionId
 from holdfast.model.info import Finding, HostInfo, PrunedSession, Residency
 from holdfast.model.size import Size
 from holdfast.model.state import Level
-from holdfast.ports.actor_scores import NoScores
 from holdfast.ports.launch import Launch
 from holdfast.ports.observation import Observation
 from holdfast.ports.screen import ScreenPort
@@ -86,6 +87,7 @@ class Daemon:
         self.store = SessionStore(home.state)
         self.counts = Counts()
         self.actors = ActorBook(home.state)
+        self.scores = ScoreBook(home.state, self.actors.name)
         self.registry: Registry[LiveSession] = Registry(self.store, self.actors.authority)
         self.policies = PolicyBook(
             PolicyStore(home.state),
@@ -173,7 +175,7 @@ class Daemon:
         self.operators.judge_inside(subject)
 
     def _make_effect_judge(self) -> EffectJudge:
-        return EffectJudge(RealPaths(), NoScores(), self.actors.authority.actor, self._user_of)
+        return EffectJudge(RealPaths(), self.scores, self.actors.authority.actor, self._user_of)
 
     def _user_of(self, session: SessionId) -> str:
         live = self.registry.live.get(session)
@@ -182,6 +184,7 @@ class Daemon:
     def _request_table(self) -> RequestTable:
         actors, host_key = self.actors, self.store.host_key.public
         revocation = Revocation(actors, self.admission, self.notices, host_key)
+        ways_in = InputRequests(self.operators.open_channel)
         rows = handlers(
             SessionRequests(
                 self.registry,
@@ -191,7 +194,7 @@ class Daemon:
                 partial(start, self),
                 self.lost,
             ),
-            InputRequests(self.operators.open_channel),
+            ways_in,
             TurnRequests(actors),
             JournalRequests(self.store, actors, self.make_tall_screen),
             AccessRequests(
@@ -200,6 +203,7 @@ class Daemon:
             ReachRequests(self.relay_list),
             self.forwarding,
             HostRequests(self, self.registry.live),
+            ActionRequests(ways_in, self.store, actors, self.scores),
             PolicyRequests(
                 self.policies,
                 actors,
@@ -239,6 +243,7 @@ class Daemon:
             self.operators.close()
             for live in list(self.registry.live.values()):
                 live.close(keep=True)
+            self.scores.close()
             await self.leases.close()
             await self.launcher.close()
 

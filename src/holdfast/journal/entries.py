@@ -7,6 +7,7 @@ Not here: encoding (encoding.py), when to record (host), links (chain.py).
 from __future__ import annotations
 
 from holdfast.model.discontinuity import DiscontinuityCause
+from holdfast.model.measured import ActionScore, Deviation, Effects
 from holdfast.model.record import Record
 
 TYPE_CHECKING = False
@@ -211,6 +212,33 @@ class Intended(Body, tag="intended"):
     """The actor's own statement of what its next command line is for; not verified."""
 
     text: str
+
+
+class ActionEntry(Body, tag="action"):
+    """The actor's next command line is a structured action: what it declared, before it is typed.
+    What came of it follows as ActionMeasured."""
+
+    action: str  # id of the action
+    operator: str
+    seq: int  # the operator's own number of the input that types it
+    declared: str  # the action in its JSON form, see action-schema.json
+    retried: tuple[str, ...] = ()  # codes of the refusals after which it was tried again
+
+
+class ActionMeasured(Body, tag="action_measured"):
+    """What an action did, as the host measured it, against what it declared."""
+
+    action: str  # id of the action
+    number: int  # the shell's number for its command; 0: it began none that is known
+    status: int | None  # exit status; None: not known
+    seconds: float | None  # how long the command took; None: not known
+    latency_s: float  # from the request until it was measured
+    score: ActionScore
+    effects: Effects | None = None  # None: not measured
+    missing: tuple[Deviation, ...] = ()  # declared, and not found
+    unexpected: tuple[Deviation, ...] = ()  # found, and not declared
+    code: str = ""  # of the error, when it came to no end
+    message: str = ""  # what that error says, or why nothing was measured
 
 
 class CommandBegan(Body, tag="command_began"):

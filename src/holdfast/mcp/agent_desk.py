@@ -6,12 +6,14 @@ from __future__ import annotations
 import asyncio
 import secrets
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Collection
+from collections.abc import AsyncIterator, Collection, Mapping
 from contextlib import asynccontextmanager
+from typing import Any
 
 from holdfast.mcp.bounding import one_line
 from holdfast.model.errors import HoldfastError, InvalidArgument, NoSuchSession, TimedOut
 from holdfast.model.info import SessionInfo
+from holdfast.model.measured import ActionTrace
 from holdfast.model.state import SessionState
 from holdfast.sdk.aio.command_run import Running
 from holdfast.sdk.aio.hold import Hold, connect
@@ -31,8 +33,19 @@ class AgentCommand:
     kept before anybody waits for it: a caller that was cut off, or gave up waiting, finds it again
     by its handle."""
 
-    def __init__(self, session: Session, line: str, intent: str) -> None:
+    def __init__(
+        self,
+        session: Session,
+        line: str,
+        intent: str,
+        expect: Mapping[str, Any] | None = None,
+        retry: int = 0,
+    ) -> None:
+        """`expect`: what it should do; then it is a structured action, with a `trace` in the
+        end."""
         self.session, self.line = session, line
+        self.trace: ActionTrace | None = None
+        self._expect, self._retry = expect, retry
         self._running: Running | None = None
         self._begun = asyncio.Event()
         self._task = asyncio.create_task(self._run(session, intent))
@@ -40,9 +53,18 @@ class AgentCommand:
 
     async def _run(self, session: Session, intent: str) -> Result:
         key = secrets.token_hex(8)
-        self._running = await session.start(self.line, key=key, intent=intent)
+        if self._expect is None and not self._retry:
+            self._running = await session.start(self.line, key=key, intent=intent)
+        else:
+            expect, retry = self._expect or {}, {"times": self._retry}
+            self._running = await session.begin_act(
+                self.line, intent=intent, expect=expect, key=key, retry=retry
+            )
         self._begun.set()
-        return await self._running.result()
+        result = await self._running.result()
+        if self._running.action_id:
+            self.trace = await session.trace(self._running.action_id)
+        return result
 
     @property
     def begun(self) -> bool:

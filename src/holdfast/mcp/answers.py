@@ -168,6 +168,17 @@ class OperatorsAnswer(RefusableAnswer, total=False):
     turn: TurnRow
 
 
+class MeasuredAnswer(TypedDict, total=False):
+    """What a command did, against what it was expected to do."""
+
+    action: Annotated[str, Field(description="its id in the record")]
+    missing: Annotated[list[str], Field(description="expected, and not found")]
+    undeclared: Annotated[list[str], Field(description="found, and not expected")]
+    side_effects: Annotated[int | None, Field(description="how many; null: not known")]
+    score: Annotated[float | None, Field(description="from 0 to 1; null: not known")]
+    not_measured: Annotated[list[str], Field(description="what could not be seen, and why")]
+
+
 class CommandAnswer(RefusableAnswer, total=False):
     running: Annotated[bool, Field(description="it goes on; ask again with the handle")]
     begun: Annotated[bool, Field(description="the shell has begun it")]
@@ -187,6 +198,7 @@ class CommandAnswer(RefusableAnswer, total=False):
     seconds: float
     directory: str
     journal_seq: int
+    measured: Annotated[MeasuredAnswer, Field(description="when `expect` was given")]
 
 
 class TypedAnswer(RefusableAnswer, total=False):

@@ -8,13 +8,15 @@ import time
 from collections.abc import Awaitable
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import BaseModel, ConfigDict, Field
 
 from holdfast.mcp import answers
 from holdfast.mcp.agent_desk import ASKING, AgentCommand, AgentDesk
 from holdfast.mcp.bounding import TEXT_MAX_CHARS, MaxChars, one_line, tail
 from holdfast.mcp.read_tools import SessionName, Wait
 from holdfast.model.errors import HoldfastError, InputUnknown, InvalidArgument
+from holdfast.model.limits import ACTION_RETRIES_MAX
+from holdfast.model.measured import ActionTrace
 from holdfast.model.state import SessionState
 from holdfast.sdk.aio.values import Result
 from holdfast.sdk.settled_text import settled
@@ -22,7 +24,27 @@ from holdfast.sdk.settled_text import settled
 SignalName = Literal["INT", "TERM", "KILL", "HUP", "QUIT", "STOP", "CONT", "USR1", "USR2", "WINCH"]
 
 _KEYS_MAX = 200  # in one call: more is text, which `answer` types
+_DEVIATIONS = 20  # of each sort, in one answer; the trace has the rest
 _TYPED_S = 10.0  # for the session to take an input: a program that reads does so at once
+
+
+class Expect(BaseModel):
+    """What a command is expected to do. Everything else that it does counts as undeclared."""
+
+    model_config = ConfigDict(extra="forbid")
+    status: Annotated[int | None, Field(description="exit status; 0 unless said")] = None
+    files: Annotated[
+        list[str] | None,
+        Field(description="globs of files it creates, changes or deletes: out/**, *.log"),
+    ] = None
+    ports: Annotated[list[int] | None, Field(description="TCP ports open afterwards")] = None
+    processes: Annotated[
+        list[str] | None, Field(description="names of processes it leaves running")
+    ] = None
+    env: Annotated[
+        list[str] | None, Field(description="names of variables, aliases, ... it changes")
+    ] = None
+    cwd: Annotated[str | None, Field(description="where the shell is afterwards")] = None
 
 
 class WriteTools:
@@ -40,15 +62,24 @@ class WriteTools:
         ],
         seconds: Wait = 20.0,
         max_chars: MaxChars = TEXT_MAX_CHARS,
+        expect: Annotated[
+            Expect | None,
+            Field(description="what it should do: then what it did is measured and scored"),
+        ] = None,
+        retry: Annotated[
+            int, Field(ge=0, le=ACTION_RETRIES_MAX, description="if turn or shell is busy")
+        ] = 0,
     ) -> answers.CommandAnswer:
         """Run a command in the session's own shell, which must be at its prompt, and give its exit
         status and output. One that asks something comes back at once, `running`, with `state` and
         `waits_for`: answer it, then ask for its `result`. One that does not end in `seconds` goes
         on: you get a `handle` for `result`. A refusal says who holds the turn and what to do; then
-        nothing was typed."""
+        nothing was typed. With `expect`, `measured` says what was expected and not found, what was
+        found and not expected, and a score: your record here is made of these."""
         until = time.monotonic() + seconds
         found = await self._desk.session(session)
-        handle = self._desk.keep(AgentCommand(found, command, intent))
+        declared = None if expect is None else expect.model_dump(exclude_none=True)
+        handle = self._desk.keep(AgentCommand(found, command, intent, declared, retry))
         return await self._follow(handle, until, max_chars)
 
     async def result(
@@ -174,6 +205,23 @@ def _done(result: Result, command: AgentCommand, max_chars: int) -> answers.Comm
     }
     if command.output_begins is not None:
         shown["output_begins"] = command.output_begins
+    if command.trace is not None:
+        shown["measured"] = _measured(command.trace)
     if read.full_screen:
         shown["full_screen_program"] = True
+    return shown
+
+
+def _measured(trace: ActionTrace) -> answers.MeasuredAnswer:
+    judged, effects = trace.score, trace.effects
+    shown: answers.MeasuredAnswer = {
+        "action": trace.id,
+        "missing": [f"{each.kind}: {each.what}" for each in trace.missing[:_DEVIATIONS]],
+        "undeclared": [f"{each.kind}: {each.what}" for each in trace.unexpected[:_DEVIATIONS]],
+        "side_effects": judged.side_effects if judged is not None else None,
+        "score": judged.score if judged is not None else None,
+    }
+    why = effects.partial if effects is not None else (trace.message,)
+    if any(why):
+        shown["not_measured"] = [text for text in why if text]
     return shown

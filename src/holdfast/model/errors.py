@@ -72,7 +72,7 @@ class OutputRefused(HoldfastError):
 
 
 class OutputGap(HoldfastError):
-    """Frames of output are missing; the host has to say where to continue."""
+    """Output is missing: frames of it, or what rolled off before it could be read."""
 
     code = "output_gap"
     exit_status = 76

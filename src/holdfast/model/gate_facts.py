@@ -9,19 +9,22 @@ from holdfast.model.record import Record
 class Facts(Record):
     """Of one effect. What could not be found out is a fact too, and never an empty one alone."""
 
-    # Whether the text was read whole. False: it is not known what it does, whatever else is here.
+    # whether the text was read whole; false: it is not known what it does, whatever else is here
     parsed: bool = True
     problem: str = ""  # of what was not parsed: why
     dynamic: bool = False  # some word is known only when the shell takes it: $x, $(...)
-    # It runs something that cannot be read here: $cmd, eval "$x", curl ... | sh, python -c '...'
+    # it runs something that cannot be read here: $cmd, eval "$x", a pipe into sh, python -c '...'
     opaque: bool = False
     nested: bool = (
         False  # some command runs another shell, or another command: bash -c, sudo, xargs
     )
-    # Names of the commands it runs, without directory; also nested ones. Of a `dynamic` name: "?"
+    # names of the commands it runs, without directory; also nested ones; `?` is one that only the
+    # shell knows
     commands: tuple[str, ...] = ()
     lines: tuple[str, ...] = ()  # each of these commands, with its arguments, joined by one space
-    pipelines: tuple[str, ...] = ()  # names of the commands of each pipeline, joined by `|`
+    pipelines: tuple[
+        str, ...
+    ] = ()  # names of the commands of each pipeline, joined by a vertical bar
     destructive: tuple[str, ...] = ()  # what about it destroys: rm-recursive, disk, force-push ...
     redirects: tuple[str, ...] = ()  # paths it redirects output to
     writes: tuple[str, ...] = ()  # paths it writes, makes or removes, as far as its commands tell
@@ -43,5 +46,5 @@ class Facts(Record):
 class Score(Record):
     """How an actor has done so far in structured actions."""
 
-    percent: int = 0  # of its actions that did what they declared, and nothing else
-    actions: int = 0  # how many that is counted from; 0: nothing is known of it
+    percent: int = 0  # mean score of its last `SCORE_RECENT` actions: a record that breaks shows
+    actions: int = 0  # that were scored in the last 30 days; 0: nothing is known of it

@@ -125,6 +125,27 @@ TURN_TEXT_MAX_CHARS = 200  # of a message or reason, shown in status lines; long
 EXECS_REMEMBERED = 4  # of `exec` without a key, per session: for clients that reconnect
 KEYED_EXECS_REMEMBERED = 64  # with a key, so that a repeat runs nothing; the oldest is dropped
 EXEC_KEY_MAX_CHARS = 256
+ACTION_INTENT_MAX_CHARS = 1000  # of a structured action: a paragraph for whoever reads the record
+ACTION_COMMAND_MAX_CHARS = 16 << 10  # as much of a command as its shell's report keeps
+ACTION_PATH_MAX_CHARS = 1000  # of one path, glob or name that an action expects
+ACTION_EXPECTED_MAX = 100  # files, ports, ... declared by one action
+ACTION_WORDS_MAX = 1000  # of its command, given as words
+ACTION_MAX_BYTES = (
+    64 << 10
+)  # one action as JSON: an entry of the journal holds it with room to spare
+ACTION_RETRIES_MAX = 10  # of a refused action; whoever needs more should ask for the turn
+ACTION_RETRY_MAX_S = 60.0  # the first pause between two of them
+ACTION_PAUSE_MAX_S = 60.0  # and the longest, however often it was doubled
+ACTION_SCAN_FILES = 20_000  # looked at before and after an action: 0.1 s; then it says `partial`
+ACTION_SCAN_S = 1.0  # for one look; a slow file system must not hold an action up
+ACTION_NAME_BYTES = 256  # of each of them; the end of a longer one is shown
+ACTION_NAMED = 50  # files, processes, ... of a kind that are named; the rest is counted
+ACTION_PORT_WAIT_S = 2.0  # for a declared port to be opened by what was left running
+ACTION_SETTLE_S = 0.1  # what is still running after that was left running
+ACTION_PROMPT_S = 1.0  # for the prompt after a command, with which the shell's state is written
+SCORE_DAYS = 90  # kept of each actor
+SCORE_WRITE_S = 0.5  # scores of so long are written together; a killed daemon loses those
+SCORE_RECENT = 20  # actions in the recent score: a record that breaks shows at once
 ATTENDEES_NAMED = 64  # operators of a session listed in its info
 COMMANDS_REMEMBERED = 200  # command records kept per session; older ones are dropped
 COMMAND_TEXT_MAX_BYTES = 16 << 10  # of one command line as reported by the shell; then cut

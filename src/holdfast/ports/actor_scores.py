@@ -14,10 +14,3 @@ class ActorScores(Protocol):
     def score(self, actor: ActorId) -> Score:
         """At once, from memory: an effect waits for it."""
         ...
-
-
-class NoScores:
-    """Nothing is known of anybody: so a rule that asks for a record finds none."""
-
-    def score(self, actor: ActorId) -> Score:
-        return Score()

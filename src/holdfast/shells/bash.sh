@@ -53,15 +53,22 @@ builtin declare -r __hold_number='\#' __hold_history='\!'
 # The braces keep `set -x` quiet; PS0 is expanded once for every command line that parses.
 builtin declare -r __hold_ps0='$({ __hold_begin; } 2>/dev/null)${__hold_mark_c+${__hold_mark_c:64*__hold_lines[0]++:64}}'
 builtin declare -r __hold_ps1='\[\e]133;B;hold=${__hold_seq-}\a\]'
+# First in PROMPT_COMMAND. In braces here and below: `set -x` would show the call.
+builtin declare -r __hold_first='{ __hold_end; } 2>/dev/null'
+# The same for a bash that takes PROMPT_COMMAND for one string. ${...:+...}: the user may export it,
+# and a child shell has no such function.
+builtin declare -r __hold_string_first='{ ${__hold_nonce:+__hold_end}; } 2>/dev/null'
+builtin declare -r __hold_string_last='{ ${__hold_nonce:+__hold_prompt}; } 2>/dev/null'
 # At the top level, because a function does not see the traps DEBUG, ERR and RETURN. The file is
 # opened for reading first and then by its descriptor, which never makes one. It is written over,
 # not cut: on a disk that is three times as fast, and what the old state left behind the END of
 # the new one is nobody's. Should the file not open, the prompt is reported all the same.
-builtin declare -r __hold_show='__hold_prompt
+builtin declare -r __hold_show='{ __hold_prompt; } 2>/dev/null
 { { builtin trap -p; __hold_shown; } 0<"$__hold_state" 1<>/proc/self/fd/0 || __hold_ring; } 2>/dev/null'
 builtin declare -r __hold_fifo __hold_state __hold_nonce
 builtin declare +x __hold_seq __hold_count __hold_last __hold_hist __hold_fifo __hold_nonce \
-    __hold_state __hold_serial __hold_big __hold_report __hold_show __hold_lines __hold_mark_c \
+    __hold_state __hold_serial __hold_big __hold_report __hold_first __hold_string_first \
+    __hold_string_last __hold_show __hold_lines __hold_mark_c \
     __hold_exactly __hold_histchars
 
 # __hold_send BODY...: each body becomes one record in one write. Bash writes line by line through
@@ -175,7 +182,7 @@ __hold_end() {
     } 2>/dev/null
     # With no prompt commands of the user the last hook does it all in one go. If the user put
     # something before this hook $? is no longer the command's; the last hook still sees it.
-    if [[ ${#PROMPT_COMMAND[@]} -ne 2 && ${PROMPT_COMMAND[0]-} == __hold_end ]] ||
+    if [[ ${#PROMPT_COMMAND[@]} -ne 2 && ${PROMPT_COMMAND[0]-} == "$__hold_first" ]] ||
         (( ! __hold_arrays )); then
         local -a __hold_report
         local __hold_mark __hold_encoded
@@ -206,8 +213,8 @@ __hold_prompt() {
     # What the user's commands and themes overwrite, theirs in front, comes back.
     [[ ${PS0-} == *"$__hold_ps0" ]] || PS0=${PS0-}$__hold_ps0
     [[ ${PS1-} == *"$__hold_ps1" ]] || PS1=${PS1-}$__hold_ps1
-    if (( __hold_arrays )) && [[ ${PROMPT_COMMAND[0]-} != __hold_end ]]; then
-        PROMPT_COMMAND=(__hold_end "${PROMPT_COMMAND[@]}")
+    if (( __hold_arrays )) && [[ ${PROMPT_COMMAND[0]-} != "$__hold_first" ]]; then
+        PROMPT_COMMAND=("$__hold_first" "${PROMPT_COMMAND[@]}")
     fi
     __hold_tty "$__hold_mark"$'\e]133;A;hold='$__hold_seq$'\a'
     __hold_report+=("P $__hold_seq $__hold_status $__hold_encoded")
@@ -270,9 +277,9 @@ __hold_write_variables() {
     builtin printf 'variable 2\0PS0\0%s\0' "${PS0%"$__hold_ps0"}"
     builtin printf 'variable 2\0PS1\0%s\0' "${PS1%"$__hold_ps1"}"
     for __hold_name in "${PROMPT_COMMAND[@]}"; do
-        [[ $__hold_name != __hold_end && $__hold_name != "$__hold_show" ]] || continue
-        __hold_name=${__hold_name#'${__hold_nonce:+__hold_end}'$'\n'}
-        __hold_name=${__hold_name%$'\n''${__hold_nonce:+__hold_prompt}'}
+        [[ $__hold_name != "$__hold_first" && $__hold_name != "$__hold_show" ]] || continue
+        __hold_name=${__hold_name#"$__hold_string_first"$'\n'}
+        __hold_name=${__hold_name%$'\n'"$__hold_string_last"}
         __hold_value+=${__hold_value:+$'\n'}$__hold_name
     done
     builtin printf 'variable 2\0PROMPT_COMMAND\0%s\0' "${__hold_value-}"
@@ -375,11 +382,10 @@ if [[ -n $__hold_nonce ]]; then
     if (( BASH_VERSINFO[0] > 5 || (BASH_VERSINFO[0] == 5 && BASH_VERSINFO[1] >= 1) )); then
         builtin declare -r __hold_arrays=1
         [[ -n ${PROMPT_COMMAND[*]-} ]] || PROMPT_COMMAND=()
-        PROMPT_COMMAND=(__hold_end ${PROMPT_COMMAND[@]+"${PROMPT_COMMAND[@]}"} "$__hold_show")
+        PROMPT_COMMAND=("$__hold_first" ${PROMPT_COMMAND[@]+"${PROMPT_COMMAND[@]}"} "$__hold_show")
     else
-        # One string. ${...:+...}: the user may export it, and a child shell has no such function.
         builtin declare -r __hold_arrays=0
-        PROMPT_COMMAND='${__hold_nonce:+__hold_end}'$'\n'${PROMPT_COMMAND-}$'\n''${__hold_nonce:+__hold_prompt}'
+        PROMPT_COMMAND=$__hold_string_first$'\n'${PROMPT_COMMAND-}$'\n'$__hold_string_last
     fi
     builtin declare +x __hold_arrays
     for __hold_files in emacs-standard vi-insert vi-command; do

@@ -197,6 +197,7 @@ end
 if test -n "$__hold_nonce"
     for mode in default insert visual replace replace_one
         bind -M $mode \e\[5099~ __hold_probed
+        bind -M $mode \e\[5095~ 'commandline -r ""'
     end
     __hold_send "R 0 $fish_pid fish $version"
 else

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 
 import tree_sitter_bash
 from tree_sitter import Language, Node, Parser
@@ -20,8 +21,12 @@ from tree_sitter import Language, Node, Parser
 from holdfast.adapters.bash_grammar.words import Chars, read_string, unescape_ansi_c, words_of
 from holdfast.model.command_line import HOLE, Assigned, Command, ParsedLine, Redirect, Word
 
-# A longer line is not read: reading takes time, and the event loop waits for it.
-LINE_MAX_BYTES = 16 << 10
+# Longer lines are not read, and none with more marks: the grammar takes quadratic time for some
+# (`a?` repeated: four seconds for 8 KiB), and the event loop waits. Within these bounds the worst
+# that was found takes a tenth of a second. The parser can be given a time limit, and has crashed
+# by one.
+LINE_MAX_BYTES = 4 << 10
+MARKS_MAX = 300
 # Deeper trees are not walked: a walk is recursive, and nobody writes such a line by hand.
 _DEPTH_MAX = 60
 
@@ -45,11 +50,20 @@ _EXPRESSIONS = frozenset(
         "brace_expression", "heredoc_start", "heredoc_end", "comment",
     )
 )  # fmt: skip
+# Words of bash's own grammar. Where this grammar takes one for a command, it reads another line
+# than bash does.
+_RESERVED = frozenset(
+    (
+        "{", "}", "if", "then", "elif", "else", "fi", "for", "while", "until", "do", "done", "case",
+        "esac", "in", "select", "function", "coproc", "[[", "]]",
+    )
+)  # fmt: skip
 _SUBSTITUTIONS = ("command_substitution", "process_substitution")
 _DECLARES = ("declaration_command", "unset_command")
 _ODD = re.compile(
     r"[\x00-\x08\x0b-\x1f\x7f\u0085\u00a0\u2000-\u200f\u2028-\u202f\u205f-\u206f\ufeff]"
 )
+_MARKS = re.compile(r"[|&;<>()$`!?*+@=\[\]{}]")
 _GAP = re.compile(rb"(?:[ \t\n]|\\\n)*")
 
 
@@ -71,6 +85,8 @@ class BashGrammar:
             return ParsedLine(problem="it has bytes that are no text")
         if len(source) > LINE_MAX_BYTES:
             return ParsedLine(problem=f"it is longer than {LINE_MAX_BYTES} bytes")
+        if len(_MARKS.findall(text)) > MARKS_MAX:
+            return ParsedLine(problem=f"it has more than {MARKS_MAX} operators and expansions")
         odd = _ODD.search(text)
         if odd is not None:
             return ParsedLine(problem=f"it has the character U+{ord(odd.group()):04X}")
@@ -150,6 +166,8 @@ class _Reader:
             found = tuple(self._redirect(node, depth))
             self._commands.append(Command((), found, (), pipeline, piped))
         elif kind in _BLOCKS:
+            if kind == "negated_command":
+                self._check_apart(node.children)
             if kind in _SUBSTITUTIONS:
                 self._check_backquotes(node)
             if redirects:
@@ -170,11 +188,18 @@ class _Reader:
         self, node: Node, depth: int, pipeline: int, piped: bool, outer: tuple[Redirect, ...]
     ) -> None:
         found = list(outer)
+        behind: list[Word] = []
         for child in node.named_children:
             if child.type.endswith("_redirect"):
-                found.extend(self._redirect(child, depth))
+                more, words = self._redirect_and_words(child, depth)
+                found.extend(more)
+                behind.extend(words)
         body = node.child_by_field_name("body")
-        if body is None:
+        if body is not None and body.type == "command":
+            self._command(body, tuple(found), pipeline, piped, depth, tuple(behind))
+        elif behind:
+            raise _Unread("it has words behind a redirection")
+        elif body is None:
             self._commands.append(Command((), tuple(found), (), pipeline, piped))
         else:
             self._statement(body, depth + 1, pipeline, piped, tuple(found))
@@ -225,22 +250,32 @@ class _Reader:
         pipeline: int,
         piped: bool,
         depth: int,
+        arguments: tuple[Word, ...] = (),
     ) -> None:
+        """`arguments`: more of them, from behind a redirection."""
         words: list[Word] = []
         assigned: list[Assigned] = []
         found = list(redirects)
+        named = [c for c in node.children if not c.type.endswith("_redirect")]
+        self._check_apart(named)
         for child in node.children:
             kind = child.type
             if kind == "command_name":
-                words.extend(self._words(child.children[0], depth))
+                if self._text(child) in _RESERVED:
+                    raise _Unread("it has a word of the shell's grammar in an odd place")
+                self._check_apart(child.children)
+                words.extend(word for c in child.children for word in self._words(c, depth))
             elif kind == "variable_assignment":
                 assigned.append(self._assigned(child, depth))
             elif kind.endswith("_redirect"):
-                found.extend(self._redirect(child, depth))
+                more, behind = self._redirect_and_words(child, depth)
+                found.extend(more)
+                words.extend(behind)
             elif kind == "subshell":
                 raise _Unread("it has a parenthesis among the words of a command")
             else:
                 words.extend(self._words(child, depth))
+        words.extend(arguments)
         self._commands.append(Command(tuple(words), tuple(found), tuple(assigned), pipeline, piped))
 
     def _declaration(
@@ -278,16 +313,36 @@ class _Reader:
         return Assigned(self._text(name), found[0] if found else Word(""))
 
     def _redirect(self, node: Node, depth: int) -> Iterator[Redirect]:
+        """Of a part that redirects nothing but one target."""
+        found, words = self._redirect_and_words(node, depth)
+        if words:
+            raise _Unread("it has words behind a redirection")
+        yield from found
+
+    def _redirect_and_words(
+        self, node: Node, depth: int
+    ) -> tuple[tuple[Redirect, ...], list[Word]]:
+        """`cat > file a b`: for this grammar the words behind belong to the redirection; they are
+        arguments."""
         if node.type == "heredoc_redirect":
-            yield from self._heredoc(node, depth)
-            return
+            return tuple(self._heredoc(node, depth)), []
         operator = next((c.type for c in node.children if not c.is_named), "")
         targets = [c for c in node.named_children if c.type != "file_descriptor"]
-        if not targets and operator not in ("<&-", ">&-"):
-            raise _Unread("it has half a redirection")
-        for target in targets:
-            for word in self._words(target, depth):
-                yield Redirect(operator, word)
+        if not targets:
+            if operator not in ("<&-", ">&-"):
+                raise _Unread("it has half a redirection")
+            return (), []
+        self._check_apart(targets)
+        found = tuple(Redirect(operator, word) for word in self._words(targets[0], depth))
+        if len(found) != 1:
+            raise _Unread("it has a redirection to several files")
+        return found, [word for each in targets[1:] for word in self._words(each, depth)]
+
+    def _check_apart(self, words: list[Node]) -> None:
+        """Words that touch are one word for a shell."""
+        for one, next_one in pairwise(words):
+            if one.end_byte == next_one.start_byte:
+                raise _Unread("it has a word that the grammar takes for two")
 
     def _heredoc(self, node: Node, depth: int) -> Iterator[Redirect]:
         start = next((c for c in node.children if c.type == "heredoc_start"), None)

@@ -16,12 +16,13 @@ from __future__ import annotations
 
 import json
 import logging
+from functools import lru_cache
 from typing import Any
 
 import cedarpy
 
 from holdfast.adapters.cedar import schema
-from holdfast.adapters.cedar.policy_text import Rule, rules_of
+from holdfast.adapters.cedar.policy_text import PolicyRule, rules_of
 from holdfast.model.gate import ALLOWED, Outcome, Verdict
 from holdfast.ports.policy_engine import Question
 
@@ -55,9 +56,9 @@ class CedarPolicy:
         asked = schema.principals(question)
         if not asked:
             return _failed("nobody is behind the effect")
-        known = schema.entities(question, asked)
+        known = _entities(schema.entities(question, asked))
         requests = schema.requests(question, asked)
-        held: list[tuple[Rule, str]] = []
+        held: list[tuple[PolicyRule, str]] = []
         for policies, holds in ((self._plain, False), (self._holds, True)):
             if policies is None:
                 continue
@@ -79,13 +80,18 @@ class CedarPolicy:
         return _held(question, held)
 
 
-def _prepared(rules: list[Rule], *, with_permit: bool = False) -> cedarpy.PolicySet:
+def _prepared(rules: list[PolicyRule], *, with_permit: bool = False) -> cedarpy.PolicySet:
     """These rules under their own ids: Cedar would number them."""
     bodies: dict[str, Any] = {each.id: _body(each.text) for each in rules}
     if with_permit:
         bodies["(otherwise)"] = _body(_PERMIT_ALL)  # no rule of a text can have this id
     whole = {"staticPolicies": bodies, "templates": {}, "templateLinks": []}
     return cedarpy.PolicySet.from_json_str(json.dumps(whole))
+
+
+@lru_cache(maxsize=256)  # the same people in the same sessions, line after line
+def _entities(known: str) -> cedarpy.Entities:
+    return cedarpy.Entities.from_json_str(known)
 
 
 def _body(text: str) -> Any:
@@ -97,14 +103,14 @@ def _failed(why: str) -> Verdict:
     return Verdict(Outcome.REFUSE, f"the policy failed, so it is refused: {why}", policy="error")
 
 
-def _refused(rules: list[Rule], name: str) -> Verdict:
+def _refused(rules: list[PolicyRule], name: str) -> Verdict:
     if not rules:
         return Verdict(Outcome.REFUSE, f"{_NO_RULE} for {name}", policy="otherwise")
     ids = ", ".join(each.id for each in rules[:_RULES_NAMED])
     return Verdict(Outcome.REFUSE, _reason(rules[0], name, "refuses this"), policy=ids)
 
 
-def _held(question: Question, found: list[tuple[Rule, str]]) -> Verdict:
+def _held(question: Question, found: list[tuple[PolicyRule, str]]) -> Verdict:
     """Of those that are not approved the one that needs most; when it is, the next."""
     waiting = [(rule, name) for rule, name in found if not _is_approved(rule, question)]
     if not waiting:
@@ -114,7 +120,7 @@ def _held(question: Question, found: list[tuple[Rule, str]]) -> Verdict:
     return Verdict(Outcome.HOLD, reason, rule.id, rule.quorum, rule.approvers)
 
 
-def _is_approved(rule: Rule, question: Question) -> bool:
+def _is_approved(rule: PolicyRule, question: Question) -> bool:
     """By enough of those who may, each counted once."""
     who = {
         actor
@@ -124,5 +130,5 @@ def _is_approved(rule: Rule, question: Question) -> bool:
     return len(who) >= rule.quorum
 
 
-def _reason(rule: Rule, name: str, otherwise: str) -> str:
+def _reason(rule: PolicyRule, name: str, otherwise: str) -> str:
     return f"{rule.reason or f'the rule {rule.id} {otherwise}'} (because of {name})"

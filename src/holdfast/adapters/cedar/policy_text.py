@@ -22,7 +22,7 @@ _ANNOTATIONS = ("id", "reason", "hold", "quorum", "approvers")
 _schema = cedarpy.Schema.from_str(SCHEMA)
 
 
-class Rule(Record):
+class PolicyRule(Record):
     """One statement."""
 
     id: str
@@ -36,9 +36,9 @@ class Rule(Record):
     patterns: tuple[str, ...] = ()
 
 
-def rules_of(text: str) -> tuple[Rule, ...]:
+def rules_of(text: str) -> tuple[PolicyRule, ...]:
     """The rules of a text. Raises PolicyInvalid, with line and reason, at the first wrong one."""
-    found: list[Rule] = []
+    found: list[PolicyRule] = []
     for line, statement in statements(text):
         rule = _rule(statement, line, len(found) + 1)
         twin = next((each for each in found if each.id == rule.id), None)
@@ -91,7 +91,7 @@ def _string_end(text: str, at: int) -> int:
     return min(at + 1, len(text))
 
 
-def _rule(statement: str, line: int, number: int) -> Rule:
+def _rule(statement: str, line: int, number: int) -> PolicyRule:
     try:
         parsed = json.loads(cedarpy.policies_to_json_str(statement))
     except (ValueError, RecursionError) as error:
@@ -118,7 +118,7 @@ def _rule(statement: str, line: int, number: int) -> Rule:
         raise wrong(line, "@hold is for forbid: what is held is forbidden until it is approved")
     if not hold and ("quorum" in notes or "approvers" in notes):
         raise wrong(line, "@quorum and @approvers are for rules with @hold")
-    return Rule(
+    return PolicyRule(
         id=id,
         line=line,
         text=statement,

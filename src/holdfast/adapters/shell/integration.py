@@ -32,6 +32,7 @@ from holdfast.adapters.shell.reports import (
 from holdfast.model.record import Record
 
 __all__ = [
+    "CLEAR_REFUSED_LINE",
     "FIFO_BYTES",
     "LINE_PROBE",
     "RECORD_MAX_BYTES",
@@ -57,6 +58,9 @@ FIFO_BYTES = 64 << 10  # reports of some hundred commands while no daemon reads;
 # Typed by the host, and only when the kernel says that the shell is at its prompt: no terminal has
 # such a key. Our file has bound it to what reports the line editor's text and leaves it as it is.
 LINE_PROBE = b"\x1b[5099~"
+# Typed to fish after a line that it refused and left in its editor. ^C would do, but not while fish
+# is still busy with the refusal: then it is a signal, and no key.
+CLEAR_REFUSED_LINE = b"\x1b[5095~"
 # Typed in front of a command line, to bash and zsh: that one line is taken as it is, without
 # history expansion. fish has none.
 _EXACT_LINE_KEY = b"\x1b[5097~"

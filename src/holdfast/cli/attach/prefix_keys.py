@@ -15,8 +15,9 @@ from holdfast.model.errors import InvalidArgument
 
 CHOSEN_BY = "HOLDFAST_PREFIX"
 PREFIX = 0x1C  # C-\ : no program of note uses it, and no text contains it
-# Within 80 columns.
-HELP = "d detach D others n/p/w go t turn a ask g grant y yield s seize S halt u resume"
+# Each within 80 columns, with a space on either side.
+HELP = "d detach D others n/p/w go t turn a ask g give y yield s seize S halt u resume"
+UNKNOWN = "not a key of ours: d detach, n/p/w go, t turn, s seize, u resume, ? all"
 
 
 def chosen(option: str | None) -> int:

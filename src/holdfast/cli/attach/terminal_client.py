@@ -22,6 +22,7 @@ from holdfast.cli.attach.prefix_keys import (
     HELP,
     PREFIX,
     SWITCHES,
+    UNKNOWN,
     PrefixCommand,
     PrefixKeys,
     key_name,
@@ -441,7 +442,7 @@ class TerminalClient:
         if command is PrefixCommand.HELP:
             self._say(HELP)
         elif command is PrefixCommand.UNKNOWN:
-            self._say(f"not a key of ours, dropped. {HELP}")
+            self._say(UNKNOWN)
         elif command in SWITCHES:
             self._listing = self._ask_host(m.ListSessions), command
         elif command is PrefixCommand.DETACH_OTHERS:

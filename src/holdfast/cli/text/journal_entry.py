@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     Name = Callable[[str], str]
 
+_ACTION_CHARS = 300  # of the form of an action
 _FORMS = {"paste": "pasted", "submit": "submitted", "exec": "ran by exec", "answer": "answered"}
 
 
@@ -102,6 +103,20 @@ def _intended(body: e.Intended, _: Name) -> str:
     return f"says what comes next is for: {sanitize(body.text)}"
 
 
+def _action(body: e.ActionEntry, _: Name) -> str:
+    after = f", after {counted(len(body.retried), 'refusal')}" if body.retried else ""
+    return f"action {body.action}{after}: {sanitize(body.declared, _ACTION_CHARS)}"
+
+
+def _action_measured(body: e.ActionMeasured, _: Name) -> str:
+    score = "no score" if body.score.score is None else f"score {body.score.score:.2f}"
+    many = body.score.side_effects
+    effects = "" if many is None else f", {counted(many, 'undeclared effect')}"
+    missing = "".join(f"; missing: {each.kind} {sanitize(each.what)}" for each in body.missing)
+    why = f"; {sanitize(body.message)}" if body.message else ""
+    return f"action {body.action} was measured: {score}{effects}{missing}{why}"
+
+
 def _forwarded(body: e.ForwardedEntry, name: Name) -> str:
     many = "a connection" if body.count == 1 else f"{body.count} more connections"
     return f"opened {many} to port {body.port} ({sanitize(body.process)})"
@@ -112,6 +127,13 @@ def _turn_moved(body: e.TurnMoved, name: Name) -> str:
     holder = name(body.holder) if body.holder else "nobody"
     why = f": {sanitize(body.reason)}" if body.reason else ""
     return f"the turn went from {before} to {holder} ({sanitize(body.step)}){why}"
+
+
+def _gate_policy_set(body: e.GatePolicySet, name: Name) -> str:
+    where = "the host's floor" if body.floor else sanitize(body.scope)
+    if not body.digest:
+        return f"took the gate's policy of {where} out of force"
+    return f"set the gate's policy of {where}: {sanitize(body.source)} ({body.digest[:12]})"
 
 
 def _envelope_set(body: e.EnvelopeSet, name: Name) -> str:
@@ -183,11 +205,14 @@ _WORDS: dict[type[e.Body], Callable[[Any, Name], str]] = {
     e.Signalled: lambda body, name: f"sent signal {signal_name(body.signal)}",
     e.ForwardedEntry: _forwarded,
     e.Intended: _intended,
+    e.ActionEntry: _action,
+    e.ActionMeasured: _action_measured,
     e.CommandBegan: _command_began,
     e.CommandEnded: lambda body, name: f"command {body.number} ended: status {body.status}",
     e.TurnAsked: lambda body, name: "asked for the turn",
     e.TurnWithdrawn: lambda body, name: f"{name(body.subject)} waits for the turn no longer",
     e.PolicySet: lambda body, name: f"set the turn policy to {sanitize(body.policy)}",
+    e.GatePolicySet: _gate_policy_set,
     e.TurnMoved: _turn_moved,
     e.BlindTurn: lambda body, name: f"{'began' if body.on else 'ended'} a blind turn",
     e.EnvelopeSet: _envelope_set,

@@ -72,6 +72,7 @@ RULES: dict[str, Rule] = {
     "submit": _LIVE,
     "keys": _LIVE,
     "exec": _LIVE,
+    "action": _LIVE,
     "resize": _LIVE,
     "signal": _LIVE,
     "forward": _LIVE,
@@ -94,6 +95,8 @@ RULES: dict[str, Rule] = {
     "verify": _KNOWN,
     "prove": _KNOWN,
     "blame": _KNOWN,
+    "trace": _KNOWN,
+    "score": _EVERYONE,  # of its own unix user's actors: ActorBook.find
     # Actors and envelopes. Lists show what belongs to the asker's unix user, to root everything.
     # A claim is proven by a signature; an actor that was revoked may prove to be another.
     "claim": Rule(About.HOST, even_revoked=True),

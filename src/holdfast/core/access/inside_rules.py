@@ -50,6 +50,7 @@ NEEDS: dict[str, tuple[Right, ...]] = {
     "submit": _WRITES,
     "keys": _WRITES,
     "exec": _WRITES,
+    "action": _WRITES,
     "resize": (Right.RESIZE, Right.TURN_REQUEST),
     "signal": (Right.SIGNAL, Right.TURN_REQUEST),
     "forward": (Right.OBSERVE, Right.INPUT),
@@ -70,6 +71,7 @@ NEEDS: dict[str, tuple[Right, ...]] = {
     "verify": _SEES,
     "prove": _SEES,
     "blame": _SEES,
+    "trace": _SEES,
     "list_envelopes": _SEES,
     "policy_show": _SEES,
     "policy_check": _SEES,
@@ -83,6 +85,7 @@ NEEDS: dict[str, tuple[Right, ...]] = {
     "claim": _NOTHING,
     "add_actor": _GRANTS,
     "revoke_actor": _GRANTS,
+    "score": _NOTHING,
     "list_actors": _NOTHING,
     "show_actor": _NOTHING,
     "grant": _NOTHING,  # each must be able to give it: its handler

@@ -7,4 +7,7 @@ written_paths.py    which paths a command writes
 network_names.py    which hosts a command names
 patterns.py         patterns of rules, and commands that could match one
 verdicts.py         which scopes count, and which of several verdicts
+file_globs.py       which paths a declared glob means
+action_effects.py   two looks at a session -> what an action did; against what it declared
+action_score.py     one action -> its score; many -> an actor's record
 """

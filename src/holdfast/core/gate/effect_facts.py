@@ -6,7 +6,6 @@ rule can refuse it. Lines are read by a parser, and paths looked at, through por
 
 from __future__ import annotations
 
-import posixpath
 import re
 from collections.abc import Callable, Iterable
 from itertools import pairwise
@@ -257,6 +256,7 @@ class _Reader:
 
     def _redirect(self, redirect: Redirect) -> None:
         target = redirect.target
+        self._dynamic = self._dynamic or not target.static
         if redirect.operator in ("<<", "<<<"):
             for category in destructive.in_text(target.text):
                 self.found("destructive", category)
@@ -301,20 +301,20 @@ class _Reader:
             user, _, rest = text[1:].partition("/")
             if user or not self._home:
                 return [None]
-            text = posixpath.join(self._home, rest) if rest else self._home
+            text = joined(self._home, rest) if rest else self._home
         found: list[str | None] = []
         for directory in self._directories:
             if not text.startswith("/") and directory is None:
                 found.append(None)
                 continue
-            whole = posixpath.join(directory or "/", text)
+            whole = joined(directory or "/", text)
             self._paths += 1
             if self._paths > _PATHS_MAX:
                 found.append(None)
                 continue
             found.append(self._real(whole))
             if logical and ".." in whole:  # `cd` takes `..` by name
-                found.append(self._real(posixpath.normpath(whole)))
+                found.append(self._real(without_dots(whole)))
         return list(dict.fromkeys(found))
 
     def _is_inside(self, path: str) -> bool:
@@ -357,6 +357,22 @@ class _Reader:
                 self.found("paths", place)
                 if not self._is_inside(place):
                     self.found("paths_outside", place)
+
+
+def joined(directory: str, path: str) -> str:
+    """A path as seen from a directory."""
+    return path if path.startswith("/") else f"{directory.rstrip('/')}/{path}"
+
+
+def without_dots(path: str) -> str:
+    """An absolute path without `.` and `..`, by name alone."""
+    kept: list[str] = []
+    for step in path.split("/"):
+        if step == "..":
+            del kept[-1:]
+        elif step not in ("", "."):
+            kept.append(step)
+    return "/" + "/".join(kept)
 
 
 def _uses_history(text: str) -> bool:

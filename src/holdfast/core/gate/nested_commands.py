@@ -53,7 +53,6 @@ _WRAPPERS: dict[str, frozenset[str]] = {
     "command": frozenset(),
     "builtin": frozenset(),
     "exec": frozenset(("-a",)),
-    "coproc": frozenset(),
     "xargs": _words(
         "-I -i -n -P -L -l -s -d -E -e -a --arg-file --delimiter --max-args "
         "--max-procs --max-lines --max-chars --replace --eof --process-slot-var"
@@ -87,13 +86,12 @@ _WRAPPERS: dict[str, frozenset[str]] = {
     "or": frozenset(),
     "not": frozenset(),
     "begin": frozenset(),
-    # Words of bash, where the grammar took one for a command's name.
     "!": frozenset(),
-    "then": frozenset(),
-    "do": frozenset(),
-    "else": frozenset(),
-    "{": frozenset(),
 }  # fmt: skip
+# NAME=VALUE may stand before their command. `time` and `!` are words of the shell's grammar.
+_ASSIGNS = frozenset(
+    ("env", "sudo", "doas", "time", "!", "noglob", "nocorrect", "and", "or", "not")
+)
 # Words between a wrapper's options and the command.
 _BETWEEN = {"timeout": 1, "taskset": 1, "chrt": 1, "chroot": 1, "flock": 1}
 _NEEDS_COMMAND = frozenset(("sudo", "doas", "chroot", "unshare", "nsenter", "runuser", "su"))
@@ -163,14 +161,14 @@ def _wrapped(name: str, rest: tuple[Word, ...]) -> Inner:
     values, at, unsure = _WRAPPERS[name], 0, False
     while at < len(rest):
         text = rest[at].text
-        if name in ("env", "sudo", "doas") and re.match(r"[A-Za-z_]\w*=", text):
+        if name in _ASSIGNS and re.match(r"[A-Za-z_]\w*=", text):
             at += 1
         elif name == "env" and text.startswith(("-S", "--split-string")):
             return _split_string(rest[at:])
         elif text == "--":
             at += 1
             break
-        elif text.startswith("-") and len(text) > 1 and name not in ("-", "!", "{"):
+        elif text.startswith("-") and len(text) > 1 and name not in ("-", "!"):
             if HOLE in text:
                 return _OPAQUE
             if name in _NEEDS_COMMAND and _SHELL_FLAGS.fullmatch(text) and at + 1 >= len(rest):
@@ -182,6 +180,8 @@ def _wrapped(name: str, rest: tuple[Word, ...]) -> Inner:
             at += 2 if takes else 1
         else:
             break
+    if name == "command" and rest[:1] and re.fullmatch(r"-[pvV]*[vV]", rest[0].text):
+        return NOTHING  # it says what would run
     if name == "flock" and any(each.text in ("-c", "--command") for each in rest):
         return _code_after(rest, ("-c", "--command"))
     at += _BETWEEN.get(name, 0)
@@ -241,9 +241,14 @@ def _shell(rest: tuple[Word, ...], name: str) -> Inner:
         elif name in ("su", "newgrp"):
             at += 1  # a user's name; `-c` may follow
         else:
-            # A file: what it holds is for those who wrote it to answer for (provenance).
-            return NOTHING if rest[at].static else _OPAQUE
+            return _file(rest[at])
     return Inner(reads_stdin=True)
+
+
+def _file(word: Word) -> Inner:
+    """A file of commands: what it holds is for those who wrote it to answer for (provenance). A
+    descriptor is no file."""
+    return _OPAQUE if not word.static or word.text.startswith(("/dev/", "/proc/")) else NOTHING
 
 
 def _code_at(rest: tuple[Word, ...], at: int) -> Inner:
@@ -280,7 +285,7 @@ def _eval(rest: tuple[Word, ...]) -> Inner:
 
 
 def _source(rest: tuple[Word, ...]) -> Inner:
-    return NOTHING if rest and rest[0].static else _OPAQUE
+    return _file(rest[0]) if rest else _OPAQUE
 
 
 def _trap(rest: tuple[Word, ...]) -> Inner:

@@ -13,6 +13,8 @@ def could_match(pattern: str, command: str) -> bool:
     star at its end means the command alone, or with arguments behind it."""
     if not pattern.endswith("*") and could_match(f"{pattern} *", command):
         return True
+    # A word that is not known may become none, or several: the blanks beside it are unknown too.
+    command = command.replace(f" {UNKNOWN}", UNKNOWN).replace(f"{UNKNOWN} ", UNKNOWN)
     # reached: how many characters of the command may be used up by the pattern so far.
     reached = _through_unknown({0}, command)
     for mark in pattern:

@@ -35,8 +35,15 @@ class ExecChannel:
     """One execution's output for one operator that asked for it."""
 
     def __init__(
-        self, live: ExecSource, actor: ActorId, number: int, request: int, execution: Execution
+        self,
+        live: ExecSource,
+        actor: ActorId,
+        number: int,
+        request: int,
+        execution: Execution,
+        *first: m.Answer,
     ) -> None:
+        """`first`: what is sent before anything of the execution."""
         self.live = live
         self.number = number
         self._actor = actor
@@ -45,10 +52,10 @@ class ExecChannel:
         self._execution = execution
         self._cursor = execution.record.offset
         self._output: CommandOutput | None = None
-        self._ready: deque[m.Answer] = deque()
+        self._ready: deque[m.Answer] = deque(first)
         self._lost = 0
         self._finished = False
-        execution.channels.add(self)
+        execution.followers.add(self)
 
     def next_piece(self) -> Piece | None:
         if self._finished or not self.live.lease_allows():  # else it is closed in this moment
@@ -67,7 +74,7 @@ class ExecChannel:
             code, message, hint = record.failure
             return self._fails(from_code(code, message, hint, self.live.ending))
         self._finished = True
-        self._execution.channels.discard(self)
+        self._execution.followers.discard(self)
         ended = m.ExecEnded(
             self._request, record.status or 0, record.cwd, record.seconds, self._lost
         )
@@ -76,7 +83,7 @@ class ExecChannel:
     def _fails(self, error: HoldfastError) -> Piece:
         self._finished = True
         self._ready.clear()
-        self._execution.channels.discard(self)
+        self._execution.followers.discard(self)
         fields = (error.code, error.message, error.hint, error.retryable, ending_of(error))
         return [encode(m.Failed(self._request, *fields))]
 

@@ -17,6 +17,7 @@ from holdfast.host.access.requests import AccessRequests
 from holdfast.host.clock import now
 from holdfast.host.connection.forwarding import Forwarding
 from holdfast.host.connection.host_requests import HostRequests
+from holdfast.host.gate.action_requests import ActionRequests
 from holdfast.host.gate.policy_requests import PolicyRequests
 from holdfast.host.reach.requests import ReachRequests
 from holdfast.host.session.input_requests import InputRequests
@@ -28,6 +29,7 @@ from holdfast.model.errors import Unsupported
 from holdfast.model.inside import Inside
 from holdfast.wire.messages import session as m
 from holdfast.wire.messages.forward import Forward
+from holdfast.wire.messages.gate_actions import Act
 from holdfast.wire.messages.turn import Seize
 from holdfast.wire.request_classes import may_name_by_prefix
 
@@ -57,6 +59,7 @@ def handlers(
     reach: ReachRequests,
     forwarding: Forwarding,
     host: HostRequests,
+    actions: ActionRequests,
     policy: PolicyRequests,
 ) -> dict[str, Handler]:
     """One row per request, with the rows of core.access.host_rules."""
@@ -78,6 +81,9 @@ def handlers(
         "submit": ways_in.submit,
         "keys": ways_in.keys,
         "exec": ways_in.exec,
+        "action": actions.act,
+        "trace": actions.trace,
+        "score": actions.score,
         "resize": ways_in.resize,
         "signal": ways_in.signal,
         "forward": forwarding.open,
@@ -207,6 +213,8 @@ def _input_size(request: m.Request) -> int | None:
             return len(request.text.encode())
         case m.Exec():
             return len(request.command.encode())
+        case Act():
+            return len(request.action.encode())
         case m.Keys():
             return len(request.keys)
         case Forward():

@@ -28,6 +28,7 @@ from holdfast.model.gate import ProposedEffect, Verdict
 from holdfast.model.gate_policy import PolicyInfo
 from holdfast.model.ids import SessionId
 from holdfast.model.info import Finding
+from holdfast.ports.gate_policy import GatePolicy
 from holdfast.ports.policy_engine import PreparedPolicy
 
 log = logging.getLogger(__name__)
@@ -47,8 +48,8 @@ class GatedSession(Protocol):
         ...
 
 
-class PolicyBook:
-    """Of one host: a `GatePolicy`."""
+class PolicyBook(GatePolicy):
+    """Of one host."""
 
     def __init__(
         self,

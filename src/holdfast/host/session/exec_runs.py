@@ -13,7 +13,7 @@ import hashlib
 import time
 from collections import deque
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import Protocol
 from unicodedata import category
 from weakref import WeakSet
 
@@ -28,8 +28,12 @@ from holdfast.model.limits import (
 )
 from holdfast.wire.messages import session as m
 
-if TYPE_CHECKING:
-    from holdfast.host.connection.exec_channel import ExecChannel
+
+class Follower(Protocol):
+    """Something that is told when there is news of an execution."""
+
+    def wake(self) -> None: ...
+
 
 _MARK_WAIT_S = 1.0  # for the end mark to arrive after the report of the end
 _CWD_KEPT_BYTES = 100  # a longer one is not remembered: the state blob is small
@@ -41,7 +45,7 @@ class Execution:
     def __init__(self, record: SavedExec, *, restored: bool = False) -> None:
         self.record = record
         self.restored = restored  # its asker spoke to another daemon
-        self.channels: WeakSet[ExecChannel] = WeakSet()  # of operators that are still here
+        self.followers: WeakSet[Follower] = WeakSet()  # operators that are still here, and others
         self.mark_deadline = 0.0
 
     @property
@@ -66,6 +70,9 @@ class Execution:
         """`head`: up to there its output is shown first."""
         self._over(failure=(error.code, error.message, error.hint), end_offset=head)
 
+    def is_measured(self) -> None:
+        self.record = self.record.replace(measured=True)
+
     def _over(self, **what: object) -> None:
         seconds = max(0.0, time.monotonic() - self.record.began)
         self.record = self.record.replace(seconds=seconds, **what)
@@ -73,8 +80,8 @@ class Execution:
     def wake(self) -> None:
         """Tell who reads it. After it is kept: what one was told, the next is told too, also by
         another daemon."""
-        for channel in tuple(self.channels):
-            channel.wake()
+        for follower in tuple(self.followers):
+            follower.wake()
 
 
 class Executions:
@@ -107,7 +114,19 @@ class Executions:
             )
         return None
 
-    def begin(self, actor: str, operator: OperatorId, request: m.Exec, offset: int) -> Execution:
+    def unmeasured(self) -> list[Execution]:
+        """Of structured actions: what an earlier daemon did not get to measure."""
+        every = (*self._keyed, *self._others)
+        return [each for each in every if each.record.action and not each.record.measured]
+
+    def begin(
+        self,
+        actor: str,
+        operator: OperatorId,
+        request: m.Exec,
+        offset: int,
+        action: str = "",
+    ) -> Execution:
         """A new one, about to be typed. The caller keeps it first, and forgets it if it is
         refused."""
         if len(request.key) > EXEC_KEY_MAX_CHARS:
@@ -120,6 +139,7 @@ class Executions:
             _digest(request.command),
             offset,
             time.monotonic(),
+            action=action,
         )
         execution = Execution(record)
         self._among(record).append(execution)

@@ -100,6 +100,9 @@ class InputCustody:
         if not secret:
             if first.intent:
                 journal.record(first.actor, entries.Intended(first.intent))
+            if (action := first.action) is not None:
+                asked = first.operator, first.seq, action.declared, action.retried
+                journal.record(first.actor, entries.ActionEntry(action.id, *asked))
             body = entries.InputEntry(first.operator, first.seq, first.seq, first.form, data, head)
         journal.record(first.actor, body)
 

@@ -23,6 +23,7 @@ from holdfast.host.clock import now
 from holdfast.host.connection.exec_channel import ExecChannel, ExecSource
 from holdfast.host.connection.output_channels import OutputChannel
 from holdfast.host.session.exec_runs import Execution, command_bytes
+from holdfast.model.action import DeclaredAction
 from holdfast.model.errors import HoldfastError, InputUnknown, InvalidArgument, session_over
 from holdfast.wire.messages import session as m
 
@@ -130,26 +131,42 @@ class InputRequests:
         live: InputTarget,
         asked: bool = False,
     ) -> _Later | None:
-        if request.id < 0 or -1 - request.id in operator.channels:
-            raise InvalidArgument(f"request {request.id} is in use or negative")
+        check_channel_free(operator, request.id)
         who, actor = operator.identity, operator.actor.id
         execution = live.commands.executions.find(actor, who, request)
         if execution is None and live.commands.typed.prompt_may_have_text and not asked:
             again = partial(self.exec, operator, request, live, asked=True)
             return live.commands.after_prompt_check(actor, who, request.seq, again)
         if execution is None:
-            execution = self._begin_exec(live, operator, request)
+            execution = self.begin_exec(live, operator, request)
+        self.follow_exec(operator, request.id, live, execution)
+        return None
+
+    def follow_exec(
+        self,
+        operator: OperatorConnection,
+        request: int,
+        live: InputTarget,
+        execution: Execution,
+        *first: m.Answer,
+    ) -> None:
+        """Its beginning, output and end go to this operator, behind the answers in `first`."""
         live.presence.note_connection(operator)
-        channel = ExecChannel(live, actor, -1 - request.id, request.id, execution)
+        actor = operator.actor.id
+        channel = ExecChannel(live, actor, -1 - request, request, execution, *first)
         channel.wake = operator.pump
         self._open_channel(operator, channel)
         operator.pump()
-        return None
 
-    def _begin_exec(
-        self, live: InputTarget, operator: OperatorConnection, request: m.Exec
+    def begin_exec(
+        self,
+        live: InputTarget,
+        operator: OperatorConnection,
+        request: m.Exec,
+        action: DeclaredAction | None = None,
     ) -> Execution:
-        """Type it, once. It is saved before: whoever asks again after a crash must find it."""
+        """Type it, once. It is saved before: whoever asks again after a crash must find it.
+        `action`: the structured action of which it is the command line."""
         if 0 < request.seq <= live.core.inputs.last(operator.identity):
             raise InputUnknown(
                 "this command line was submitted before; its outcome is no longer kept",
@@ -166,12 +183,14 @@ class InputRequests:
         live.output.drain()
         live.presence.note_connection(operator)
         who, actor = operator.identity, operator.actor.id
-        execution = live.commands.executions.begin(actor, who, request, live.ring.head)
+        execution = live.commands.executions.begin(
+            actor, who, request, live.ring.head, action.id if action is not None else ""
+        )
         live.save_parcel()
         try:
             intent = shown_text(request.intent)
             taken = live.handle(
-                ev.InputOffered(actor, now(), who, request.seq, data, "exec", intent)
+                ev.InputOffered(actor, now(), who, request.seq, data, "exec", intent, action)
             )
             assert taken != -1, "seen to above"
         except HoldfastError:
@@ -201,6 +220,11 @@ class InputRequests:
         live.presence.note_connection(operator)
         live.handle(ev.SignalAsked(operator.actor.id, now(), operator.identity, request.signal))
         return m.Done(request.id)
+
+
+def check_channel_free(operator: OperatorConnection, request: int) -> None:
+    if request < 0 or -1 - request in operator.channels:
+        raise InvalidArgument(f"request {request} is in use or negative")
 
 
 def _accepted(request: int, seq: int, live: InputTarget, offset: int) -> m.Accepted:

@@ -27,6 +27,8 @@ from holdfast.core.session import SessionMachine
 from holdfast.core.session_state import carried_on
 from holdfast.core.turn.machine import TurnMachine
 from holdfast.host.clock import now
+from holdfast.host.gate.action_runs import ActionRuns
+from holdfast.host.gate.session_look import SessionLook
 from holdfast.host.levels import bell_path
 from holdfast.host.lost_sessions import what_was_in_flight
 from holdfast.host.session import describe, signals
@@ -195,6 +197,25 @@ class LiveSession:
             runs=lambda by: self.handle(ev.CommandRuns(HOST_ACTOR, now(), by)),
             name=name,
         )
+        self.actions = ActionRuns(
+            directory,
+            SessionLook(
+                spec.place,
+                spec.level,
+                spec.workspace or spec.cwd,
+                graph=self.graph,
+                master=lambda: self.fds.master,
+                shell_state=self._shell_state,
+                cwd=partial(describe.cwd, spec),
+                skip=(daemon.home.state, daemon.home.run),
+            ),
+            self.commands,
+            self.journal,
+            daemon.scores,
+            spawn=self.spawn,
+            save=self.save_parcel,
+            is_over=lambda: self._closed or self.ending is not None,
+        )
         self.custody = InputCustody(
             master,
             ring,
@@ -261,6 +282,7 @@ class LiveSession:
         """Of a session that begins, or that was carried on: reports, output and what is in custody
         begin to flow; then what time, a halt or the lease ask for."""
         self.commands.start()
+        self.actions.carry_on()
         self.keeper.output(self._output_mode())
         if not self.is_fenced:
             self.output.read(True)

@@ -73,6 +73,8 @@ class SavedExec(Record):
     cwd: str = ""
     end_offset: int | None = None  # of the output when its end was reported
     failure: tuple[str, ...] = ()  # code, message and hint, when it came to no end
+    action: str = ""  # id of the structured action that it carries out; measured when it is over
+    measured: bool = False  # and that was recorded
 
 
 class StateBlob(Record):

@@ -14,6 +14,7 @@ from holdfast.adapters.session_memory import output_ring
 from holdfast.adapters.session_memory.output_ring import Ring
 from holdfast.adapters.shell import report_fifo
 from holdfast.adapters.shell.integration import (
+    CLEAR_REFUSED_LINE,
     LINE_PROBE,
     CommandBegin,
     CommandEnd,
@@ -53,6 +54,10 @@ from holdfast.model.state import Ending, SessionState
 TYPED_BLIND = "(typed blind, not kept)"  # in place of a command line that is a secret
 _FIFO_LOOKS = 16  # in one go; a shell that goes on reporting is heard in the next
 _CLEAR_LINE = b"\x03"
+# Programs that are a shell, or have one read the terminal behind them.
+_LEAD_TO_A_SHELL = frozenset(
+    ("bash", "zsh", "fish", "sh", "dash", "su", "sudo", "ssh", "docker", "podman", "kubectl")
+)
 _SHOWN_CHARS = 200  # of the text at the prompt, in a refusal
 _PROBE_CONTEXT_BYTES = 16  # typed last: after some keys a shell takes the next one as text
 _LINE_WAIT_S = 0.5  # a shell at its prompt answers in a millisecond
@@ -159,11 +164,7 @@ class ShellCommands:
             )
         state = self._activity()
         if state in (SessionState.INPUT, SessionState.SECRET):
-            wants = "a secret" if state is SessionState.SECRET else "input"
-            raise TerminalInUse(
-                f"another program reads the terminal, and waits for {wants}",
-                hint=f"answer it or end it: `hold attach {name}`",
-            )
+            raise self._in_use(state)
         if state is not SessionState.PROMPT:
             raise SessionBusy(
                 f"the session's shell is not at its prompt; the session is {state}",
@@ -175,6 +176,22 @@ class ShellCommands:
                 f"text typed at the prompt waits for its Enter{shown}",
                 hint=f"finish it, or clear it with `hold keys {name} C-c`",
             )
+
+    def _in_use(self, state: SessionState) -> TerminalInUse:
+        """Which program it is, and what to do. The group's first process may be gone; a shell below
+        this one, here or on another machine, reports nothing to us."""
+        name, (program, pid) = self._spec.name, pty.foreground_program(self._master)
+        wants = "a secret" if state is SessionState.SECRET else "input"
+        reads = f"another program reads the terminal ({program}, pid {pid})" if program else ""
+        hint = f"answer it or end it: `hold attach {name}`"
+        if program in _LEAD_TO_A_SHELL and state is SessionState.INPUT:
+            hint = (
+                f"a line for it: `hold send {name} --enter LINE`; `hold keys {name} C-d` leaves "
+                "it, and exec works again"
+            )
+        return TerminalInUse(
+            f"{reads or 'another program reads the terminal'}, and waits for {wants}", hint=hint
+        )
 
     def read_reports(self) -> None:
         """Take up what the shell has reported."""
@@ -257,7 +274,7 @@ class ShellCommands:
                 execution.begins(report.seq, 0)
             self._end_exec(execution, report.status, report.cwd, head)
             if not execution.record.parsed and self._spec.shell == "fish":
-                self._type_as_host(_CLEAR_LINE)  # fish leaves a refused line at its prompt
+                self._type_as_host(CLEAR_REFUSED_LINE)
                 self.typed.cleared()
         elif isinstance(report, PromptShown) and (
             command is None or (restored and report.seq > command)

@@ -8,7 +8,6 @@ and nothing is ever typed twice.
     session.py      a session: what can be asked of it and done to it
     driver.py       the connection under all of these: `client_core` carried out by asyncio
     command_run.py  a command line on its way, and its result
-    shell_line.py   a command line with a directory and variables of its own
     watch.py        events of one session or of all, as a stream
     turn.py         the turn, held for as long as a block of code runs
     port_forward.py a port of a session's programs, here, for as long as a block of code runs

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncGenerator, Generator
+from collections.abc import AsyncGenerator, Callable, Generator
 from contextlib import AsyncExitStack, suppress
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +20,7 @@ from holdfast.sdk.client_core.exec_reader import ExecReader
 from holdfast.sdk.client_core.retry_policy import PROMPT_S
 from holdfast.sdk.plain_text import plain
 from holdfast.wire.messages import session as m
+from holdfast.wire.messages.gate_actions import Act, ActionTaken
 
 if TYPE_CHECKING:
     from holdfast.sdk.aio.session import Session
@@ -39,7 +40,12 @@ class Running:
         command: str,
         key: str,
         intent: str,
+        action: str = "",
+        retried: tuple[str, ...] = (),
     ) -> None:
+        """`action`: the JSON form of a structured action, of which this is the command line."""
+        self._action, self._retried = action, retried
+        self.action_id = ""  # of the action, once the host has typed its line
         self._link, self._inputs, self._session = link, inputs, session
         self.command = command
         self.key = key
@@ -141,12 +147,13 @@ class Running:
         """Others' inputs wait until the host has said something about it."""
         async with AsyncExitStack() as others_wait:
             seq = await others_wait.enter_async_context(self._inputs.next())
-            request = m.Exec(0, self._session.id, seq, self.command, self.key, self.intent)
-            reader = ExecReader(self._link, request)
+            reader = ExecReader(self._link, self._request(seq))
             try:
                 while True:
                     answer = await reader.next()
-                    if isinstance(answer, m.ExecBegan):
+                    if isinstance(answer, ActionTaken):
+                        self.action_id = answer.action
+                    elif isinstance(answer, m.ExecBegan):
                         self.seq, self.output_offset = answer.journal_seq, answer.offset
                         await others_wait.aclose()
                         if not self._began.done():
@@ -157,6 +164,11 @@ class Running:
                         return self._result(answer, 0 if reader.joined else answer.lost_bytes)
             finally:
                 reader.close()
+
+    def _request(self, seq: int) -> m.Exec | Act:
+        if self._action:
+            return Act(0, self._session.id, seq, self._action, self._retried)
+        return m.Exec(0, self._session.id, seq, self.command, self.key, self.intent)
 
     def _result(self, ended: m.ExecEnded, missed: int) -> Result:
         """`missed`: what the host says that this reading did not get."""
@@ -172,15 +184,13 @@ class Running:
         )
 
 
-async def run_at_prompt(
-    session: Session, link: HostLink, inputs: InputCounter, command: str, key: str, intent: str
-) -> Running:
+async def run_at_prompt(session: Session, start: Callable[[], Running]) -> Running:
     """The command, begun; from a shell that is about to be at its prompt. Between the end of one
     command and the next prompt a shell is busy for a moment, and so is one that starts. Whoever
     runs one command after another must not be refused for that; a command that really runs is not
     waited for. Raises SessionBusy and whatever else the host refuses it with."""
     for pause in (*_PAUSES_S, None):
-        running = Running(link, inputs, session, command, key, intent)
+        running = start()
         try:
             await running.begun()
             return running

@@ -17,6 +17,7 @@ from holdfast.model.errors import InvalidArgument, NameTaken
 from holdfast.model.graph import Process
 from holdfast.model.info import HostInfo, SessionInfo
 from holdfast.model.limits import RECONNECT_DEADLINE_S
+from holdfast.model.measured import ActorScore
 from holdfast.model.size import Size
 from holdfast.model.state import Ending, Level, SessionState
 from holdfast.sdk import events as ev
@@ -28,6 +29,7 @@ from holdfast.sdk.aio.watch import EventStream
 from holdfast.sdk.connection import target_host
 from holdfast.sdk.reach import machines
 from holdfast.sdk.reach.machines import Machine
+from holdfast.wire.messages import gate_actions
 from holdfast.wire.messages import session as m
 
 
@@ -150,6 +152,12 @@ class Hold:
     async def host_info(self) -> HostInfo:
         """What the host is and can do."""
         return (await self._link.ask(m.GetHost(0), m.HostShown)).host
+
+    async def score(self, actor: str = "", *, days: int = 30) -> ActorScore:
+        """How an actor's structured actions went on this host in the last so many days; your own
+        without a name."""
+        request = gate_actions.GetScore(0, actor, days)
+        return (await self._link.ask(request, gate_actions.ScoreShown)).score
 
     async def close(self) -> None:
         """Leave. Sessions carry on."""

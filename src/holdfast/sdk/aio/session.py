@@ -7,13 +7,15 @@ changes nothing about what runs.
 from __future__ import annotations
 
 import asyncio
+import json
 import re
 import secrets
 import signal as signals
-from collections.abc import AsyncGenerator, Awaitable, Iterable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, TypeVar, overload
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
+from holdfast.model.action import Action, ActionRetry
 from holdfast.model.errors import (
     HoldfastError,
     HostLost,
@@ -26,15 +28,17 @@ from holdfast.model.errors import (
 )
 from holdfast.model.graph import Process
 from holdfast.model.info import BlameLine, SessionInfo
+from holdfast.model.measured import ActionTrace
+from holdfast.model.shell_line import below_shell
 from holdfast.model.size import Size
 from holdfast.model.state import Ending, SessionState
 from holdfast.model.turn_info import Handoff, Receipt
 from holdfast.sdk import events as ev
 from holdfast.sdk.aio.command_run import Running, run_at_prompt
 from holdfast.sdk.aio.driver import HostLink
-from holdfast.sdk.aio.shell_line import below_shell
 from holdfast.sdk.aio.turn import BLOCK_HOLD_S, HeldTurns, Turn
 from holdfast.sdk.aio.values import (
+    ActionResult,
     Cursor,
     LiveGraph,
     Piece,
@@ -46,9 +50,11 @@ from holdfast.sdk.aio.values import (
 )
 from holdfast.sdk.aio.watch import EventStream
 from holdfast.sdk.client_core import client_machine, text_wait
+from holdfast.sdk.client_core.action_retry import Attempts
 from holdfast.sdk.client_core.event_reader import wait_for_state
 from holdfast.sdk.client_core.output_reader import OutputReader
 from holdfast.sdk.client_core.retry_policy import PORT_FIRST_S, PORT_MAX_S
+from holdfast.wire.messages import gate_actions
 from holdfast.wire.messages import journal as journal_messages
 from holdfast.wire.messages import session as m
 from holdfast.wire.messages import turn as turn_messages
@@ -144,7 +150,10 @@ class Session:
         while True:
             try:
                 async with self._held_turns.writing():
-                    return await run_at_prompt(self, self._link, self._inputs, command, key, intent)
+                    return await run_at_prompt(
+                        self,
+                        lambda: Running(self._link, self._inputs, self, command, key, intent),
+                    )
             except SessionBusy:
                 left = until - asyncio.get_running_loop().time()
                 if left <= 0:
@@ -165,6 +174,88 @@ class Session:
             running.forget()
             raise
         return running
+
+    # -- structured actions ---------------------------------------------------------------------
+
+    async def act(
+        self,
+        command: str | Sequence[str],
+        *,
+        intent: str,
+        expect: Mapping[str, Any] | None = None,
+        key: str = "",
+        retry: Mapping[str, Any] | None = None,
+        cwd: str = "",
+        timeout: float | None = None,
+    ) -> ActionResult:
+        """Carry out a structured action: run one command line and measure what it does, against
+        what it is expected to do. The fields are those of docs/action-schema.json, and the host
+        checks them before anything runs.
+
+        `command`: a line for the session's own shell, or words that are quoted for it.
+
+        `expect`: `status`, `files` (globs), `ports`, `processes`, `env`, `cwd`. Everything else
+        that is found afterwards counts as an undeclared effect.
+
+        `key`: as in `submit`. The same key again gives the trace of the first time.
+
+        `retry`: `times` and `backoff_s`, for a turn that is held or a shell that is busy.
+
+        `timeout`: seconds to wait for the end of the command. TimedOut says that it goes on; its
+        trace can be asked for later, by its key."""
+        running = await self.begin_act(
+            command, intent=intent, expect=expect, key=key, retry=retry, cwd=cwd
+        )
+        try:
+            result = await running.result(timeout)
+        finally:
+            running.forget()
+        return ActionResult(await self.trace(running.action_id), result.output_bytes)
+
+    async def begin_act(
+        self,
+        command: str | Sequence[str],
+        *,
+        intent: str,
+        expect: Mapping[str, Any] | None = None,
+        key: str = "",
+        retry: Mapping[str, Any] | None = None,
+        cwd: str = "",
+    ) -> Running:
+        """Begin an action, as `act`, and give a handle on its command as soon as the shell has
+        begun it. Its `action_id` is for `trace`."""
+        form: dict[str, Any] = {
+            "intent": intent,
+            "command": command if isinstance(command, str) else list(command),
+        }
+        said = {"expect": expect, "key": key, "retry": retry, "cwd": cwd}
+        form |= {name: value for name, value in said.items() if value}
+        attempts = Attempts(_retry_of(form))
+        running: Running | None = None
+
+        def begin() -> Running:
+            nonlocal running
+            running = Running(
+                *(self._link, self._inputs, self, str(command), key, intent),
+                action=json.dumps(form),
+                retried=tuple(attempts.codes),
+            )
+            return running
+
+        while True:
+            try:
+                async with self._held_turns.writing():
+                    return await run_at_prompt(self, begin)
+            except HoldfastError as refusal:
+                taken = running is not None and bool(running.action_id)
+                pause = attempts.after(refusal, taken=taken)
+            await asyncio.sleep(pause)
+
+    async def trace(self, action: str, *, wait: bool = True) -> ActionTrace:
+        """Everything about one action: by its id, its key, or the shell's number for its command.
+        `wait`: until it has ended and is measured."""
+        request = gate_actions.GetTrace(0, self.id, action, wait)
+        return (await self._link.ask(request, gate_actions.TraceShown)).trace
 
     # -- input ----------------------------------------------------------------------------------
 
@@ -419,6 +510,14 @@ class Session:
                 raise InputUnknown(
                     "the host was lost before it said whether it was done", hint="look first"
                 ) from error
+
+
+def _retry_of(form: Mapping[str, Any]) -> ActionRetry:
+    """Of a form that the host may have refused, and not for its retries."""
+    try:
+        return Action.parsed(form).retry
+    except InvalidArgument:
+        return ActionRetry()
 
 
 def size_of(size: Size | tuple[int, int] | str) -> Size:

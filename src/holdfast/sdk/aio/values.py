@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from holdfast.model.graph import Graph, Process
+from holdfast.model.measured import ActionTrace
 from holdfast.model.record import Record
 from holdfast.model.size import Size
 from holdfast.model.state import SessionState
@@ -50,6 +51,38 @@ class Result(Record):
     def ok(self) -> bool:
         """Whether it ran and ended with status 0."""
         return self.status == 0
+
+
+class ActionResult(Record):
+    """What became of one structured action."""
+
+    trace: ActionTrace  # what was asked, decided, done and measured
+    output_bytes: bytes  # as the program wrote it, escape sequences included
+
+    @property
+    def id(self) -> str:
+        """Names the action: `Session.trace` shows it again."""
+        return self.trace.id
+
+    @property
+    def output(self) -> str:
+        """The output as text: no escape sequences, lines end with a newline."""
+        return plain(self.output_bytes)
+
+    @property
+    def status(self) -> int | None:
+        """Exit status; None when it is not known."""
+        return self.trace.status
+
+    @property
+    def ok(self) -> bool:
+        """Whether its status and everything else that it declared were met."""
+        return self.trace.score is not None and self.trace.score.success is True
+
+    @property
+    def score(self) -> float | None:
+        """From 0 to 1; None when its effects are not known."""
+        return self.trace.score.score if self.trace.score is not None else None
 
 
 class TurnState(Record):

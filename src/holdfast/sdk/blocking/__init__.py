@@ -125,6 +125,10 @@ class Running(Face[command_run.Running]):
         return self._of.seq
 
     @property
+    def action_id(self) -> str:
+        return self._of.action_id
+
+    @property
     def output_offset(self) -> int | None:
         return self._of.output_offset
 
@@ -158,6 +162,9 @@ class Session(Face[session.Session]):
     submit = waits(session.Session.submit)
     start = waits_for(Running, session.Session.start)
     running = waits_for(Running, session.Session.running)
+    act = waits(session.Session.act)
+    begin_act = waits_for(Running, session.Session.begin_act)
+    trace = waits(session.Session.trace)
     type = waits(session.Session.type)
     type_bytes = waits(session.Session.type_bytes)
     keys = waits(session.Session.keys)
@@ -246,6 +253,7 @@ class Hold(Face[hold.Hold]):
     run = waits_for(Session, hold.Hold.run)
     events = iterates(hold.Hold.events)
     host_info = waits(hold.Hold.host_info)
+    score = waits(hold.Hold.score)
 
     def wait_any(
         self,

@@ -11,6 +11,7 @@ from holdfast.model.errors import HoldfastError, HostLost, InputUnknown, Session
 from holdfast.sdk.client_core.client_machine import Reader, input_unknown
 from holdfast.sdk.client_core.retry_policy import RETRIED, Retry
 from holdfast.wire.messages import session as m
+from holdfast.wire.messages.gate_actions import Act
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,9 +19,9 @@ if TYPE_CHECKING:
 
 
 class ExecReader(Reader):
-    """The answers to one Exec. After a loss those that came before come again."""
+    """The answers to one Exec or Act. After a loss those that came before come again."""
 
-    def __init__(self, io: ClientIo, request: m.Exec) -> None:
+    def __init__(self, io: ClientIo, request: m.Exec | Act) -> None:
         super().__init__(io)
         self._request = request
         self._sent = self._printed = False

@@ -8,6 +8,7 @@ journal        the journal, verdicts, proofs, blame
 admission      invites and devices
 gate_policy    policies of the gate
 forward        connections to ports of a session
+gate_actions   structured actions, their traces and scores
 relays         the relays of a host
 shared_output  output encrypted once for all readers
 """
@@ -18,6 +19,7 @@ from holdfast.wire.messages import (
     access,
     admission,
     forward,
+    gate_actions,
     gate_policy,
     journal,
     relays,
@@ -28,7 +30,10 @@ from holdfast.wire.messages import (
 from holdfast.wire.messages.base import Message
 
 # Only these modules: another protocol may use the same tags for its own messages.
-_PARTS = (session, access, turn, journal, admission, forward, relays, shared_output, gate_policy)
+_PARTS = (
+    *(session, access, turn, journal, admission, forward, relays, shared_output),
+    *(gate_policy, gate_actions),
+)
 BY_TAG = {
     each.tag: each
     for part in _PARTS

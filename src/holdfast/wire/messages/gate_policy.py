@@ -75,4 +75,4 @@ class PolicyChecked(Answer, tag="policy_checked"):
 
 
 class PolicyExplained(Answer, tag="policy_explained"):
-    explanation: Explanation
+    explanation: Explanation  # how it was judged, and why

@@ -585,8 +585,8 @@ export interface Requests {
 export const LOOKING: ReadonlySet<string> = new Set([
   'attach', 'blame', 'catch_up', 'detach', 'get_relays', 'graph', 'host', 'join', 'journal', 'list',
   'list_actors', 'list_devices', 'list_envelopes', 'list_invites', 'policy_check', 'policy_explain',
-  'policy_show', 'prove', 'screen', 'see_invite', 'share', 'show', 'show_actor', 'turn', 'verify',
-  'watch',
+  'policy_show', 'prove', 'score', 'screen', 'see_invite', 'share', 'show', 'show_actor', 'trace',
+  'turn', 'verify', 'watch',
 ])
 
 /** Of these, those that go through the channel of their session. */

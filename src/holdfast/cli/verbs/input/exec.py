@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import array
 import contextlib
+import fcntl
+import os
+import stat
 import sys
+import termios
 import time
 from collections.abc import Sequence
 
 from holdfast.cli.arguments import Options, Parser, seconds, utf8, verb_parser
 from holdfast.cli.text import raw_stdout
-from holdfast.model.errors import HostLost, TimedOut
+from holdfast.model.errors import HostLost, OutputGap, TimedOut
 from holdfast.model.info import SessionInfo
 from holdfast.model.state import SessionState
 from holdfast.sdk.client import Host
@@ -24,7 +29,7 @@ SUMMARY = "run one command line in a session's shell; print its output, exit wit
 EXIT_INTERRUPTED = 130
 
 
-class _ExecParser(Parser):
+class CommandParser(Parser):
     """Everything after `--` is the command, also what looks like our own options. argparse would
     take `NAME` for both positionals as soon as an option is between them."""
 
@@ -38,8 +43,8 @@ class _ExecParser(Parser):
             options.command += [utf8(word) for word in words[cut + 1 :]]
         except Exception as error:
             self.error(str(error))
-        if not options.command:
-            self.error("no command; write `hold exec NAME -- CMD...`")
+        if not options.command and not getattr(options, "file", ""):
+            self.error(f"no command; write `{self.prog} NAME -- CMD...`")
         return options
 
 
@@ -53,7 +58,7 @@ def parser() -> Parser:
         "  hold exec build -- make test\n"
         "  hold exec build -- 'cd src && ls *.c | wc -l'     one word: the shell reads it\n"
         "  hold exec build --timeout 30 -- ./migrate         124 if it takes longer",
-        kind=_ExecParser,
+        kind=CommandParser,
         usage="hold exec NAME [--timeout S] -- CMD...",
     )
     parser.add_value("--timeout", "S", "wait at most this long (5, 90s, 2m, 1h)", type=seconds)
@@ -68,12 +73,12 @@ def run(options: Options) -> int:
         # By id from here on: the name may be another session's when we have to come back.
         info = host.show(options.session, exact=True)
         if info.state is SessionState.WORKING and about_to_prompt(info):
-            _await_prompt(info, options.timeout)
+            await_prompt(info, options.timeout, "hold exec")
         deadline = None if options.timeout is None else time.monotonic() + options.timeout
         request = m.Exec(0, info.id, host.next_seq(info.id), _line(options.command))
         reader = ExecReader(host.io(deadline), request)
         try:
-            return _print_to_end(reader)
+            return _print_to_end(reader, info.name)
         except KeyboardInterrupt:
             print(f"hold: stopped waiting; {_whereabouts(reader, info)}", file=sys.stderr)
             return EXIT_INTERRUPTED
@@ -97,10 +102,10 @@ def _line(words: list[str]) -> str:
     return shlex.join(words)
 
 
-def _await_prompt(info: SessionInfo, timeout: float | None) -> None:
+def await_prompt(info: SessionInfo, timeout: float | None, client: str) -> None:
     """By a connection of its own: events would pile up beside the command's output."""
     deadline = time.monotonic() + (PROMPT_S if timeout is None else min(PROMPT_S, timeout))
-    with Host(client="hold exec") as watcher, contextlib.suppress(TimedOut):
+    with Host(client=client) as watcher, contextlib.suppress(TimedOut):
         finish(wait_for_state(watcher.io(deadline), info.id, (SessionState.PROMPT,)))
 
 
@@ -110,27 +115,67 @@ def _whereabouts(reader: ExecReader, info: SessionInfo) -> str:
     return f"it goes on in {info.name}"
 
 
-def _print_to_end(reader: ExecReader) -> int:
+def _print_to_end(reader: ExecReader, name: str) -> int:
     """Its exit status. After a lost connection its output comes from the beginning again, and what
     was printed already is left out by its offset."""
     out = raw_stdout.Newlines()
     write = raw_stdout.write if sys.stdout.isatty() else out.write
     end: int | None = None  # offset behind what was printed
-    missed = 0
+    missed = goes_on = 0  # bytes that were lost, and where output goes on behind the last of them
+    unread = _UnreadStdin()
     try:
         while not isinstance(answer := finish(reader.next()), m.ExecEnded):
+            unread.look()
             if isinstance(answer, m.ExecOutput):
                 end = answer.offset if end is None else end
-                missed += max(0, answer.offset - end)
+                if answer.offset > end:
+                    missed, goes_on = missed + answer.offset - end, answer.offset
                 write(answer.data[max(0, end - answer.offset) :])
                 end = max(end, answer.offset + len(answer.data))
+        unread.look()
     finally:
         out.close()
     missed = max(missed, 0 if reader.joined else answer.lost_bytes)
-    if missed:
-        print(
-            f"hold: {missed} bytes of output rolled off before they could be read", file=sys.stderr
-        )
     if not reader.began:
         print("hold: the shell did not run this line; see `hold screen`", file=sys.stderr)
+    if missed:
+        raise OutputGap(
+            f"{missed} bytes of output rolled off before they could be read; the command ended "
+            f"with status {answer.status}",
+            hint=f"`hold tail {name} --since {goes_on}` has what came behind them, while it is "
+            "held; a larger ring (`hold run --ring`) or a file holds more",
+        )
     return answer.status & 0xFF
+
+
+class _UnreadStdin:
+    """Says once that something waits on our standard input: the command reads the session's
+    terminal, and does not get it."""
+
+    def __init__(self) -> None:
+        self._said = False
+        self.look()
+
+    def look(self) -> None:
+        if not self._said and _something_to_read():
+            self._said = True
+            print(
+                "hold: standard input is not used: the command reads the session's terminal "
+                "(`hold send` types into it)",
+                file=sys.stderr,
+            )
+
+
+def _something_to_read() -> bool:
+    """Whether a pipe or a file stands ready there with data. Nothing is taken from it."""
+    try:
+        mode = os.fstat(0).st_mode
+        if stat.S_ISREG(mode):
+            return os.lseek(0, 0, os.SEEK_CUR) < os.fstat(0).st_size
+        if not (stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)):
+            return False
+        waiting = array.array("i", [0])
+        fcntl.ioctl(0, termios.FIONREAD, waiting)
+    except OSError:
+        return False
+    return waiting[0] > 0

@@ -1,0 +1,237 @@
+"""Requests to carry out a structured action, for its trace, and for an actor's score.
+
+An action is an `exec` that says more: it is checked whole before anything runs, the session is
+looked at before and after, and what it did is recorded beside what it declared. The line goes the
+way of every input, and is refused and held as any other.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import secrets
+import time
+from typing import TYPE_CHECKING, Protocol
+
+from holdfast.adapters.journal_files.segments import JournalReader
+from holdfast.core import events as ev
+from holdfast.core.gate.action_score import INVALID, REFUSED
+from holdfast.host.access.actor_book import ActorBook
+from holdfast.host.clock import now
+from holdfast.host.gate.action_runs import ActionRuns, Begun
+from holdfast.host.gate.action_trace import find_action
+from holdfast.host.gate.score_book import ScoreBook
+from holdfast.host.gate.session_look import absolute_globs
+from holdfast.host.session.input_requests import InputRequests, InputTarget, check_channel_free
+from holdfast.host.session.record import SessionRecord
+from holdfast.host.session_store import SessionStore, Stored
+from holdfast.model.action import Action, DeclaredAction
+from holdfast.model.errors import (
+    HoldfastError,
+    InvalidArgument,
+    SessionBusy,
+    SessionPruned,
+)
+from holdfast.model.limits import ACTION_MAX_BYTES, ACTION_RETRIES_MAX, SCORE_DAYS
+from holdfast.model.measured import ActionTrace
+from holdfast.model.shell_line import below_shell, joined
+from holdfast.wire.messages import gate_actions as ga
+from holdfast.wire.messages import session as m
+
+if TYPE_CHECKING:
+    from holdfast.host.connection.operator_connection import OperatorConnection
+    from holdfast.host.session.exec_runs import Execution
+
+_CODE_CHARS = 40  # of the code of an error
+
+
+class ActionTarget(InputTarget, Protocol):
+    """A live session, as far as actions are carried out in it."""
+
+    journal: SessionRecord
+    actions: ActionRuns
+
+    @property
+    def is_closed(self) -> bool: ...
+
+
+Found = ActionTarget | Stored
+
+
+class ActionRequests:
+    """Handlers of one host."""
+
+    def __init__(
+        self, ways_in: InputRequests, store: SessionStore, actors: ActorBook, scores: ScoreBook
+    ) -> None:
+        self._ways_in, self._store = ways_in, store
+        self._actors, self._scores = actors, scores
+
+    # -- carrying out -------------------------------------------------------------------------
+
+    async def act(
+        self, operator: OperatorConnection, request: ga.Act, live: ActionTarget
+    ) -> m.Answer | None:
+        check_channel_free(operator, request.id)
+        asked_at = time.monotonic()
+        try:
+            action = parsed(request.action)
+            execution, repeated = await self._carried_out(operator, request, live, action, asked_at)
+        except HoldfastError as error:
+            self._note_refusal(operator, request, live, error)
+            raise
+        check_channel_free(operator, request.id)
+        taken = ga.ActionTaken(request.id, execution.record.action, repeated)
+        self._ways_in.follow_exec(operator, request.id, live, execution, taken)
+        return None
+
+    async def _carried_out(
+        self,
+        operator: OperatorConnection,
+        request: ga.Act,
+        live: ActionTarget,
+        action: Action,
+        asked_at: float,
+    ) -> tuple[Execution, bool]:
+        """And whether it had been before."""
+        commands, who, actor = live.commands, operator.identity, operator.actor.id
+        line = line_of(action, fish=live.spec.shell == "fish")
+        asked = m.Exec(request.id, request.session, request.seq, line, action.key, action.intent)
+        execution = commands.executions.find(actor, who, asked)
+        if execution is None and 0 < request.seq <= live.core.inputs.last(who):
+            self._ways_in.begin_exec(live, operator, asked)  # which says that it is not known
+        if execution is None:
+            _check_seen(live)
+            if commands.typed.prompt_may_have_text:
+                await commands.after_prompt_check(actor, who, request.seq, lambda: None)
+            live.core.check_not_halted(actor)
+            commands.check_can_run()
+            begun = None
+            if live.core.may_type(actor, now()):  # else it is refused below
+                begun = await _begin(live, action, actor, asked_at)
+            execution = commands.executions.find(actor, who, asked)
+            if execution is None:
+                return self._typed(operator, request, live, asked, action, begun), False
+        if not execution.record.action:
+            raise InvalidArgument(
+                "this key was used for a command line that is no action",
+                hint="a key names one act; take another for another",
+            )
+        return execution, True
+
+    def _typed(
+        self,
+        operator: OperatorConnection,
+        request: ga.Act,
+        live: ActionTarget,
+        asked: m.Exec,
+        action: Action,
+        begun: Begun | None,
+    ) -> Execution:
+        if 0 < request.seq <= live.core.inputs.last(operator.identity):
+            raise SessionBusy("an input sent after this action was typed before it")
+        _check_seen(live)
+        retried = tuple(code[:_CODE_CHARS] for code in request.retried[-ACTION_RETRIES_MAX:])
+        form = json.dumps(action.form(), ensure_ascii=False)
+        declared = DeclaredAction(secrets.token_hex(8), form, retried)
+        execution = self._ways_in.begin_exec(live, operator, asked, declared)
+        live.actions.follow(execution, begun)
+        return execution
+
+    def _note_refusal(
+        self,
+        operator: OperatorConnection,
+        request: ga.Act,
+        live: ActionTarget,
+        error: HoldfastError,
+    ) -> None:
+        """One that is the actor's own doing counts; what the session machine refused it has
+        recorded."""
+        if error.code not in INVALID:
+            return
+        actor = operator.actor.id
+        self._scores.add(actor, REFUSED)
+        if isinstance(error, InvalidArgument) and not live.is_closed:
+            offered = ev.InputOffered(actor, now(), operator.identity, request.seq, b"", "exec")
+            live.journal.refused(offered, error.code)
+
+    # -- looking ------------------------------------------------------------------------------
+
+    async def trace(
+        self, operator: OperatorConnection, request: ga.GetTrace, found: Found
+    ) -> m.Answer:
+        trace = await self._trace(operator, request, found)
+        if request.wait and trace.state == "running" and not isinstance(found, Stored):
+            await found.actions.measured(trace.id)
+            trace = await self._trace(operator, request.replace(action=trace.id), found)
+        return ga.TraceShown(request.id, trace)
+
+    async def _trace(
+        self, operator: OperatorConnection, request: ga.GetTrace, found: Found
+    ) -> ActionTrace:
+        if isinstance(found, Stored):
+            session, through = found.info.id, None
+            if found.info.pruned_at is not None:
+                raise SessionPruned(f"the journal of {found.info.name} was removed from disk")
+        else:
+            found.journal.flush()
+            session, through = found.spec.id, found.journal.seq
+        reader = JournalReader(self._store.directory(session))
+        return await asyncio.to_thread(
+            lambda: find_action(
+                reader.entries(1, through),
+                request.action,
+                session=session,
+                asker=operator.actor.id,
+                is_over=isinstance(found, Stored),
+                name=self._actors.name,
+            )
+        )
+
+    def score(self, operator: OperatorConnection, request: ga.GetScore) -> m.Answer:
+        if not 1 <= request.days <= SCORE_DAYS:
+            raise InvalidArgument(f"days: from 1 to {SCORE_DAYS}, which is what is kept")
+        actor = operator.actor
+        if request.actor:
+            actor = self._actors.find(actor, request.actor)
+        return ga.ScoreShown(request.id, self._scores.of(actor.id, request.days))
+
+
+def parsed(text: str) -> Action:
+    """The action of its JSON, or the refusal: which field, and what to do."""
+    if len(text.encode(errors="replace")) > ACTION_MAX_BYTES:
+        raise InvalidArgument(
+            f"the action has more than {ACTION_MAX_BYTES} bytes; nothing was run",
+            hint="put a long script into a file, and run that",
+        )
+    try:
+        form = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise InvalidArgument(
+            f"the action is not JSON: {error}; nothing was run",
+            hint='such as {"intent": "run the tests", "command": "make test"}',
+        ) from None
+    return Action.parsed(form)
+
+
+def line_of(action: Action, *, fish: bool) -> str:
+    """What the session's shell gets."""
+    line = action.line or joined(action.words, fish=fish)
+    return below_shell(line, action.cwd, {}, fish=fish) if action.cwd else line
+
+
+def _check_seen(live: ActionTarget) -> None:
+    if live.core.turn.blind:
+        raise SessionBusy(
+            "the turn is blind: what is done in it is not recorded, and an action is a record",
+            hint="end the blind turn, or use exec",
+        )
+
+
+async def _begin(live: ActionTarget, action: Action, actor: str, asked_at: float) -> Begun:
+    """The session before the action."""
+    look = live.actions.look
+    roots = look.roots(action.cwd)
+    globs = absolute_globs(action.expect.files, action.cwd or look.cwd)
+    before = await look.look(roots, globs)
+    return Begun(action, actor, asked_at, before, roots, globs)
