@@ -147,7 +147,7 @@ def test_nothing_of_ours_and_no_secret_is_in_the_state(kind: str, start: Start) 
     assert state.kind == kind
     assert "API_KEY" in state.exported
     assert not {"_", "PWD", "SHLVL"} & state.exported.keys()
-    shown = repr(state)
+    shown = repr(state).replace("accept-and-hold", "")  # a function of zsh's line editor
     assert "hold" not in shown.replace(str(shell.home), "")
     assert SECRET not in shown
     assert shell.nonce not in shown
@@ -302,7 +302,7 @@ def test_what_a_program_writes_into_the_file_is_refused(kind: str, start: Start)
     forged = whole.replace(shell.nonce.encode(), b"0" * 32)
     Path(shell.state_file).write_bytes(forged)
     assert read_state(shell.state_file, shell.nonce, os.getuid()) is None
-    Path(shell.state_file).write_bytes(whole[: whole.rindex(b"END ") + 20])
+    Path(shell.state_file).write_bytes(whole[: whole.index(b"\0END ") + 20])
     assert read_state(shell.state_file, shell.nonce, os.getuid()) is None
     shell.run("true")
     assert shell.state().number == 3

@@ -1034,7 +1034,34 @@ REQUIREMENTS: tuple[Requirement, ...] = (
     Requirement(
         "A7",
         "An effect staged by one actor and set off by another is recorded with both.",
-        open=GATE,
+        tests=(
+            *_in(
+                "unit/test_authority_meet",
+                "test_an_effect_of_several_that_all_may_write_is_not_refused_for_being_foreign",
+                "test_one_that_may_not_write_makes_it_refused_whatever_its_part",
+            ),
+            *_in(
+                "process/test_why_cli",
+                "test_every_piece_of_a_shells_state_has_the_actor_that_set_it",
+                "test_what_a_command_used_makes_others_originators_too",
+                "test_a_killed_daemon_forgets_nobody",
+                "test_the_journal_tells_trigger_and_originators_of_every_command_and_change",
+            ),
+            *_in(
+                "privileged/test_command_leaves",
+                "test_each_background_job_belongs_to_its_own_command_also_of_one_actor",
+                "test_a_process_that_left_its_parents_behind_still_belongs_to_its_command",
+            ),
+            *_in(
+                "properties/test_originators",
+                "test_the_last_one_that_changed_it_is_always_among_the_originators",
+            ),
+        ),
+        files=(
+            "host/gate/provenance.py",
+            "core/gate/originators.py",
+            "core/gate/authority_meet.py",
+        ),
     ),
     Requirement(
         "A8",

@@ -23,8 +23,11 @@ from holdfast.journal.entries import (
     UnknownEntry,
 )
 from holdfast.journal.framing import FRAME_BYTES, frame, header, read, read_header
+from holdfast.model.actor import ActorKind
 from holdfast.model.discontinuity import DiscontinuityCause
 from holdfast.model.errors import SessionEnded
+from holdfast.model.gate import Contributor, Part
+from holdfast.model.ids import ActorId
 from holdfast.model.limits import (
     JOURNAL_ENTRY_MAX_BYTES,
     JOURNAL_SEAL_BYTES,
@@ -40,6 +43,9 @@ SAMPLES: dict[str, object] = {
     "tuple[str, ...]": ("a", "b"), "tuple[int, ...]": (1, 2),
     "int | None": None, "str | None": "x", "float | None": None,
     "DiscontinuityCause | None": DiscontinuityCause("host_lost", boot_id="b"),
+    "tuple[Contributor, ...]": (
+        Contributor(ActorId.of_key(bytes(32)), "ann", ActorKind.HUMAN, Part.STATE, "var:PATH", 3),
+    ),
 }  # fmt: skip
 
 

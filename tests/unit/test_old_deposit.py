@@ -41,7 +41,7 @@ FILES: dict[str, type[Record]] = {
 }
 
 # Fields that the daemon before did not write, with what their absence means.
-ADDED_TO_INFO = {
+ADDED_TO_INFO: dict[str, object] = {
     "keeper_pid": 0,
     "pruned_at": None,
     "residency": None,
@@ -50,10 +50,19 @@ ADDED_TO_INFO = {
     "acknowledged_by": "",
     "full_screen": False,
     "workspace": "",
+    "shaped_by": [],
+    "held": "",
+}
+ADDED_TO_SHELL: dict[str, object] = {
+    "private": {},
+    "bindings": [],
+    "descriptors": {},
+    "remembered": {},
 }
 ADDED_TO_ENDING = {"cause": None, "successor": ""}
+ADDED_TO_BLOB: dict[str, object] = {"leaves": None, "provenance_to": 0}
 ADDED_TO_STATE: dict[str, dict[str, object]] = {
-    "spec": {"created_by": "", "workspace": "", "exact_line_key": b""},
+    "spec": {"created_by": "", "workspace": "", "exact_line_key": b"", "gate_keys": False},
     "turn": {"holders": [], "held_until": 0.0, "command_of": None},
 }
 
@@ -68,6 +77,10 @@ def test_a_file_is_read_and_written_again_as_it_was(name: str, tmp_path: Path) -
     assert found is not None
     json_file.write(str(tmp_path / name), found)
     old = json.loads(stored(name))
+    if name == "seen.json":
+        looks = [look["before"] for look in old["looks"].values()]
+        for point in (*old["held"].values(), *old["looked"].values(), *looks):
+            point["shell"] |= ADDED_TO_SHELL
     if name == "spec.json":
         old["info"] |= ADDED_TO_INFO
         old["info"]["ending"] |= ADDED_TO_ENDING
@@ -82,8 +95,10 @@ def test_a_state_blob_is_read_and_packed_again_as_it_was() -> None:
         old[part] |= value
     for waiting in old["turn"]["queue"]:
         waiting["hold_s"] = 0.0
+    old |= ADDED_TO_BLOB
     for execution in old["executions"]:
         execution |= {"action": "", "measured": False}
+    old["gate"] = None
     assert msgpack.unpackb(StateBlob.of_blob(blob).blob()) == old
 
 

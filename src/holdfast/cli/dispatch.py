@@ -30,7 +30,7 @@ GROUPS = {
     "observe": ("screen", "tail", "wait", "watch", "graph"),
     "access": ("actor", "grant", "revoke", "turn", "seize", "halt", "resume", "catchup"),
     "record": ("log", "blame", "trace", "score", "verify", "proof", "status", "export"),
-    "gate": ("policy",),
+    "gate": ("policy", "approvals", "approve", "deny", "why", "adopt"),
     "machines": ("invite", "join", "machines", "device", "delegate"),
     "host": (
         "up",
@@ -51,8 +51,8 @@ TITLES = {
     "input": "Input",
     "observe": "Observation",
     "access": "Access and turn",
-    "record": "Record",
     "gate": "Gate",
+    "record": "Record",
     "machines": "Other machines",
     "host": "Host",
 }

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from holdfast.core.attachments import Seat
 from holdfast.core.events import InputOffered
+from holdfast.core.gate.approvals import Approval
 from holdfast.core.turn.events import TurnOutcome
 from holdfast.model.errors import HoldfastError
+from holdfast.model.gate import ProposedEffect, Verdict
 from holdfast.model.ids import OperatorId
 from holdfast.model.record import Record
 from holdfast.model.size import Size
@@ -159,3 +161,42 @@ class ScheduleTick(Effect):
 
 class CheckFollowers(Effect):
     """Whoever follows a command may not be allowed to observe it now."""
+
+
+class JudgeCommit(Effect):
+    """Something waits at the gate: ask what it is, and the policy."""
+
+
+class RecordJudged(Effect):
+    """A commit was judged, and does not pass."""
+
+    effect: ProposedEffect
+    verdict: Verdict
+
+
+class AskApproval(Effect):
+    """Record the question before anybody hears of it. `number`: of the gate's piece."""
+
+    approval: Approval
+    number: int
+
+
+class CloseApproval(Effect):
+    """It was approved once more, or decided otherwise: record and announce it."""
+
+    approval: Approval
+    by: str
+    note: str = ""
+    saw: str = ""
+
+
+class ClearLine(Effect):
+    """The line was refused: it is taken away. `in_program`: no shell reads it."""
+
+    in_program: bool
+
+
+class AnswerHeld(Effect):
+    """Whoever sent this input hears that it is kept, and what it waits for."""
+
+    held: InputOffered

@@ -9,6 +9,8 @@ from __future__ import annotations
 from holdfast.core.attachments import Seat
 from holdfast.core.turn.events import TurnEvent
 from holdfast.model.action import DeclaredAction
+from holdfast.model.errors import HoldfastError
+from holdfast.model.gate import ProposedEffect, Verdict
 from holdfast.model.ids import OperatorId
 from holdfast.model.record import Record
 from holdfast.model.size import Size
@@ -178,3 +180,63 @@ class MainEnded(SessionEvent):
     """The main process is gone, this is how."""
 
     ending: Ending
+
+
+class PasteChecked(SessionEvent):
+    """What the shell said of the paste at the gate: it is text, or its newlines commit."""
+
+    number: int  # of the gate's piece
+    is_text: bool
+
+
+class CommitJudged(SessionEvent):
+    """A policy judged the commit at the gate. `actor`: whose it is."""
+
+    number: int  # of the gate's piece
+    effect: ProposedEffect
+    verdict: Verdict
+    approval: str  # the id of the approval that a verdict to hold asks for
+    expires_at: float
+    offset: int  # of the output
+
+
+class CommitWaits(SessionEvent):
+    """Nobody reads the commit at the gate yet: a command runs."""
+
+    number: int
+
+
+class CommitFailed(SessionEvent):
+    """The commit at the gate, or the question for its approval, could not be recorded."""
+
+    number: int
+    error: HoldfastError
+
+
+class ApprovalDecided(SessionEvent):
+    """Somebody approves, or denies."""
+
+    id: str
+    approve: bool
+    note: str
+    saw: str  # what was shown, as JSON
+
+
+class EffectHeld(SessionEvent):
+    """A policy holds something that is no line; whoever asked for it waits."""
+
+    id: str
+    effect: ProposedEffect
+    verdict: Verdict
+    expires_at: float
+    offset: int
+
+
+class EffectDropped(SessionEvent):
+    """It will not happen, whatever is decided."""
+
+    id: str
+
+
+class GatePolicyChanged(SessionEvent):
+    """Another policy is in force here, or none."""

@@ -92,6 +92,11 @@ class TypedLines:
         """Whether some of what may stand at the prompt was typed blind."""
         return any(line.blind for line in self._lines) or bool(self.past and self.past.blind)
 
+    @property
+    def open_bytes(self) -> int:
+        """Typed by actors, of the line that has no Enter yet."""
+        return 0 if not self._lines or self._lines[-1].entered else self._lines[-1].least
+
     def authors(self) -> tuple[str, ...]:
         """Who typed it, the latest last."""
         return tuple(merged(self._lines).authors)

@@ -17,6 +17,9 @@ from holdfast.core.access.authority import Authority
 from holdfast.core.attachments import Attachments, Seat
 from holdfast.core.events import TurnStep as TurnStep
 from holdfast.core.forwards import Forwards
+from holdfast.core.gate.approvals import Approval, Approvals, ApprovalStatus
+from holdfast.core.gate.commit_bytes import interrupts
+from holdfast.core.gate.gated_input import GatedInput, SavedGatedInput, Stage
 from holdfast.core.input_machine import InputMachine
 from holdfast.core.session_state import RUNNING, State, StateStep
 from holdfast.core.turn import events as turn
@@ -25,13 +28,17 @@ from holdfast.core.turn.policy import policy
 from holdfast.model.envelope import Right
 from holdfast.model.errors import (
     Fenced,
+    GateHeld,
+    GateRefused,
     HoldfastError,
     NotPermitted,
     SessionHalted,
     TurnHeld,
     session_over,
 )
+from holdfast.model.gate import EffectKind, Outcome, ProposedEffect, Verdict
 from holdfast.model.ids import HOST_ACTOR, ActorId, OperatorId, SessionId
+from holdfast.model.record import Record
 from holdfast.model.size import Size
 from holdfast.model.state import Ending
 
@@ -44,6 +51,24 @@ class _Decision(NamedTuple):
     actor: ActorId
     until: float
     version: int  # of the authority
+
+
+class SavedGate(Record):
+    """What waits at the gate of one session, to carry over a daemon's restart."""
+
+    input: SavedGatedInput | None = None
+    held_by: str = ""  # the approval that its commit waits for
+    approvals: tuple[Approval, ...] = ()
+    released: Approval | None = None  # the commit of `released_number` was approved by these
+    released_number: int = 0
+
+
+class Passing(Record):
+    """A commit that was judged and may be taken."""
+
+    number: int
+    effect: ProposedEffect
+    verdict: Verdict
 
 
 class SessionMachine:
@@ -60,7 +85,11 @@ class SessionMachine:
         *,
         state: State = RUNNING,
         halted_actors: frozenset[str] = frozenset(),
+        in_force: Callable[[], bool] | None = None,
+        gate: SavedGate | None = None,
+        now: float = 0.0,
     ) -> None:
+        """`in_force`: whether a policy applies here; `gate`: what waited at the gate."""
         self.id = session
         self.labels = labels
         self.state = state
@@ -73,7 +102,14 @@ class SessionMachine:
         self.authority = authority
         self.forwards = Forwards(session, labels, authority)
         self.turn = held
-        self.inputs = InputMachine(in_custody or {})
+        gate = gate or SavedGate()
+        self.inputs = InputMachine(in_custody or {}, in_force, gate.input, now)
+        self.approvals = Approvals(gate.approvals)
+        self._held_by = gate.held_by if self.inputs.gated is not None else ""
+        self._released, self._released_number = gate.released, gate.released_number
+        self.passing: Passing | None = None  # to be recorded before it is taken
+        if (gated := self.inputs.gated) is not None and self.approvals.get(self._held_by):
+            gated.stage = Stage.APPROVAL
         self._decision: _Decision | None = None
 
     def handle(self, event: ev.SessionEvent) -> list[do.Effect]:
@@ -118,7 +154,26 @@ class SessionMachine:
             raise _fenced()
         if not self.inputs.is_new(event):
             return [do.Repeat(event.operator, event.seq)]
+        if self.inputs.gated is not None and event.actor != HOST_ACTOR:
+            return self._offered_behind_gate(event, self.inputs.gated)
         took = self._judged(event)
+        self.inputs.offer(event)
+        took.append(_TAKE)
+        return took
+
+    def _offered_behind_gate(self, event: ev.InputOffered, gated: GatedInput) -> list[do.Effect]:
+        """Something waits at the gate: ^C takes it back; behind what waits for approval nothing of
+        its own actor is kept."""
+        withdraws = interrupts(event.data)
+        if event.actor == gated.whole.actor and self._held_by and not withdraws:
+            raise GateHeld(
+                "the line before it waits for approval",
+                hint=f"{self._waits_for()}; ^C withdraws it",
+            )
+        took = self._judged(event)  # if that moves the turn, nothing waits there any more
+        if withdraws:
+            withdrawn = GateRefused(f"{self.authority.name(ActorId(event.actor))} withdrew it")
+            took += self._refused(lambda waiting: waiting.actor != HOST_ACTOR, withdrawn)
         self.inputs.offer(event)
         took.append(_TAKE)
         return took
@@ -211,21 +266,188 @@ class SessionMachine:
         halted = SessionHalted("the session was halted before it took the input")
         if self.state.is_halted:
             return self._refused(lambda waiting: waiting.actor != HOST_ACTOR, halted)
-        holder = self.turn.holder
+        holder, gated = self.turn.holder, self.inputs.gated
+        # A turn that is nobody's takes nothing away from who asked for approval and left.
+        stays = None if holder is not None or gated is None else gated.whole
         moved = TurnHeld(
             f"{self.turn.name(holder)} holds the turn now; it moved before the input was taken",
             hint=f"`hold turn {self.turn.session} request` asks for it",
         )
         return [
             *self._refused(lambda waiting: waiting.actor in self.halted_actors, halted),
-            *self._refused(lambda waiting: waiting.actor not in (HOST_ACTOR, holder), moved),
+            *self._refused(
+                lambda waiting: waiting.actor not in (HOST_ACTOR, holder) and waiting is not stays,
+                moved,
+            ),
         ]
 
     def _refused(
         self, which: Callable[[ev.InputOffered], bool], error: HoldfastError
     ) -> list[do.Effect]:
+        gated = self.inputs.gated
         refused = self.inputs.refuse(which)
-        return [do.RefuseInputs(refused, error)] if refused else []
+        if not refused:
+            return []
+        if gated is None or self.inputs.gated is not None:
+            return [do.RefuseInputs(refused, error)]
+        self.inputs.remember_refusal(gated.whole, error)
+        closed = self._withdrawn(self._held_by)
+        self._held_by, self.passing = "", None
+        return [*closed, do.RefuseInputs(refused, error), do.SaveParcel(), do.ScheduleTick()]
+
+    # -- the gate -------------------------------------------------------------------------------
+
+    def gate_kept(self) -> SavedGate | None:
+        """For the parcel; None while nothing waits."""
+        gated, approvals = self.inputs.gated, self.approvals.pending
+        if gated is None and not approvals:
+            return None
+        saved = None if gated is None else gated.saved()
+        return SavedGate(saved, self._held_by, approvals, self._released, self._released_number)
+
+    @property
+    def held(self) -> Approval | None:
+        """The approval that a line waits for."""
+        return self.approvals.get(self._held_by)
+
+    def released(self, number: int) -> Approval | None:
+        """The approval by which the commit of this number was released, to be judged again."""
+        return self._released if number == self._released_number else None
+
+    def _waits_for(self) -> str:
+        held = self.held
+        if held is None:
+            return "it is being judged"
+        return f"`hold approve {held.id}` by {' or '.join(held.approvers) or 'somebody else'}"
+
+    def _unjudged(self, number: int) -> GatedInput | None:
+        gated = self.inputs.unjudged
+        return gated if gated is not None and gated.number == number else None
+
+    def _paste_checked(self, event: ev.PasteChecked) -> list[do.Effect]:
+        gated = self._unjudged(event.number)
+        if gated is None or gated.stage is not Stage.PASTE:
+            return []
+        gated.paste_is_text(event.is_text)
+        return [_TAKE]
+
+    def _commit_judged(self, event: ev.CommitJudged) -> list[do.Effect]:
+        gated = self._unjudged(event.number)
+        if gated is None or gated.stage is not Stage.COMMIT:
+            return []  # it was refused meanwhile
+        effect, verdict = event.effect, event.verdict
+        try:
+            if Right.INPUT not in self._standing(gated.whole.actor, event.now):
+                self._check(gated.whole.actor, Right.INPUT, event.now)
+            if verdict.outcome is Outcome.HOLD:
+                return self._hold(event, gated)
+        except HoldfastError as why:
+            verdict = verdict.replace(outcome=Outcome.REFUSE, reason=why.message)
+            return [do.RecordJudged(effect, verdict), *self._refuse_commit(gated, why, effect)]
+        if verdict.outcome is Outcome.ALLOW:
+            gated.stage = Stage.PASS
+            self.passing = Passing(event.number, effect, verdict)
+            return [_TAKE]
+        refusal = GateRefused(
+            f"the policy refuses it: {verdict.reason or 'it gives no reason'}",
+            hint=f"it is a policy of {verdict.policy}" if verdict.policy else "",
+        )
+        return [do.RecordJudged(effect, verdict), *self._refuse_commit(gated, refusal, effect)]
+
+    def _hold(self, event: ev.CommitJudged, gated: GatedInput) -> list[do.Effect]:
+        effect, verdict = event.effect, event.verdict
+        approval = self.approvals.ask(
+            event.approval, effect, verdict, event.now, event.expires_at, event.offset
+        )
+        gated.stage, self._held_by = Stage.APPROVAL, approval.id
+        behind = GateHeld("the line before it waits for approval", hint=self._waits_for())
+        return [
+            do.RecordJudged(effect, verdict),
+            do.AskApproval(approval, event.number),
+            *self._refused(
+                lambda waiting: waiting.actor == gated.whole.actor and waiting is not gated.whole,
+                behind,
+            ),
+            do.SaveParcel(),
+            do.AnswerHeld(gated.whole),
+            do.ScheduleTick(),
+        ]
+
+    def _refuse_commit(
+        self, gated: GatedInput, error: HoldfastError, effect: ProposedEffect | None = None
+    ) -> list[do.Effect]:
+        """It, and what its actor sent behind it, which would otherwise overtake it."""
+        in_program = effect is not None and effect.kind is EffectKind.INPUT
+        actor = gated.whole.actor
+        refused = self._refused(lambda waiting: waiting.actor == actor, error)
+        return [do.ClearLine(in_program), *refused, _TAKE]
+
+    def _commit_failed(self, event: ev.CommitFailed) -> list[do.Effect]:
+        gated = self.inputs.gated
+        if gated is None or gated.number != event.number:
+            return []
+        return self._refuse_commit(gated, event.error)
+
+    def _commit_waits(self, event: ev.CommitWaits) -> list[do.Effect]:
+        gated = self._unjudged(event.number)
+        return [] if gated is None else [do.SaveParcel(), do.AnswerHeld(gated.whole)]
+
+    def _approval_decided(self, event: ev.ApprovalDecided) -> list[do.Effect]:
+        self._alive()
+        self._check(event.actor, Right.APPROVE, event.now)
+        actor = self.authority.actor(ActorId(event.actor))
+        assert actor is not None, "it has rights"
+        decide = self.approvals.approve if event.approve else self.approvals.deny
+        approval = decide(event.id, actor.id, actor.name, actor.kind)
+        closed = do.CloseApproval(approval, event.actor, event.note, event.saw)
+        if approval.id != self._held_by or approval.status is ApprovalStatus.PENDING:
+            return [closed, do.SaveParcel(), do.ScheduleTick()]
+        gated = self.inputs.gated
+        assert gated is not None, "that is what waits for it"
+        self._held_by = ""
+        if approval.status is ApprovalStatus.APPROVED:
+            gated.stage = Stage.COMMIT
+            self._released, self._released_number = approval, gated.number
+            return [closed, do.SaveParcel(), do.JudgeCommit(), do.ScheduleTick()]
+        note = f": {event.note}" if event.note else ""
+        return [closed, *self._refuse_commit(gated, GateRefused(f"{actor.name} denied it{note}"))]
+
+    def _effect_held(self, event: ev.EffectHeld) -> list[do.Effect]:
+        """Not a line: whoever asked waits for the decision."""
+        self._alive()
+        approval = self.approvals.ask(
+            event.id, event.effect, event.verdict, event.now, event.expires_at, event.offset
+        )
+        judged = do.RecordJudged(event.effect, event.verdict)
+        return [judged, do.AskApproval(approval, 0), do.SaveParcel(), do.ScheduleTick()]
+
+    def _effect_dropped(self, event: ev.EffectDropped) -> list[do.Effect]:
+        closed = self._withdrawn(event.id)
+        return [*closed, do.SaveParcel(), do.ScheduleTick()] if closed else []
+
+    def _withdrawn(self, id: str) -> list[do.Effect]:
+        approval = self.approvals.withdraw(id)
+        return [] if approval is None else [do.CloseApproval(approval, HOST_ACTOR)]
+
+    def _gate_policy_changed(self, event: ev.GatePolicyChanged) -> list[do.Effect]:
+        """What waits for approval is judged by what is in force now."""
+        gated = self.inputs.awaits_approval
+        if gated is None:
+            return []
+        closed, self._held_by = self._withdrawn(self._held_by), ""
+        gated.stage = Stage.COMMIT
+        return [*closed, do.SaveParcel(), do.JudgeCommit(), do.ScheduleTick()]
+
+    def _approvals_expired(self, now: float) -> list[do.Effect]:
+        steps: list[do.Effect] = []
+        for approval in self.approvals.expire(now):
+            steps.append(do.CloseApproval(approval, HOST_ACTOR))
+            gated = self.inputs.awaits_approval
+            if approval.id == self._held_by and gated is not None:
+                self._held_by = ""
+                steps += self._refuse_commit(gated, GateRefused("nobody approved it in time"))
+            steps.append(do.SaveParcel())
+        return steps
 
     def _forward_asked(self, event: ev.ForwardAsked) -> list[do.Effect]:
         self._alive()
@@ -288,7 +510,8 @@ class SessionMachine:
             return []
         moved = self._turn(turn.TurnTick(event.now), HOST_ACTOR)
         lost = self._without_rights(HOST_ACTOR, event.now)
-        return [*moved, *lost, do.CheckFollowers(), do.ScheduleTick()]
+        expired = self._approvals_expired(event.now)
+        return [*moved, *lost, *expired, do.CheckFollowers(), do.ScheduleTick()]
 
     def wakes_at(self, now: float) -> float | None:
         """When TimePassed would do something, if nothing else happens."""
@@ -301,8 +524,8 @@ class SessionMachine:
             ).valid_until
             for actor in actors - {HOST_ACTOR}
         ]
-        due = self.turn.wakes_at()
-        return min((at for at in (*ends, due) if at is not None and at != _NEVER), default=None)
+        due = self.turn.wakes_at(), self.approvals.next_expiry()
+        return min((at for at in (*ends, *due) if at is not None and at != _NEVER), default=None)
 
     # -- halt -----------------------------------------------------------------------------------
 
@@ -338,6 +561,11 @@ class SessionMachine:
 
     def check_may_observe(self, actor: str, now: float) -> None:
         self._check(actor, Right.OBSERVE, now)
+
+    def check_right(self, actor: str, right: Right, now: float) -> None:
+        """Before a policy is asked about something that the actor may not do anyway."""
+        self._alive()
+        self._check(actor, right, now)
 
     def check_may_force_lease(self, actor: str, now: float) -> None:
         """To act without the lease's word that nobody else does: as grave as granting rights."""
@@ -388,6 +616,13 @@ class SessionMachine:
         for waiting in self.turn.queue:
             if not {Right.INPUT, Right.TURN_REQUEST} <= self._standing(waiting.actor, now):
                 lost += self._turn(turn.WithdrawStep(waiting.actor), by)
+        gated = self.inputs.gated
+        if gated is not None and Right.INPUT not in self._standing(gated.whole.actor, now):
+            name = self.authority.name(ActorId(gated.whole.actor))
+            lost += self._refused(
+                lambda waiting: waiting.actor == gated.whole.actor,
+                NotPermitted(f"{name} lost the right to input before it was entered"),
+            )
         for seat in self.attachments.seats():
             allowed = self._rights(seat.actor, now)
             if Right.OBSERVE not in allowed or not (seat.observe or Right.INPUT in allowed):
@@ -454,7 +689,10 @@ class SessionMachine:
             return []
         self._step(StateStep.HOST_LOST if ending.lost is not None else StateStep.MAIN_ENDED)
         self.ending = ending = ending.typed()
-        return [*self._refuse_waiting(), do.CloseEnded(ending)]
+        waiting = self._refuse_waiting()
+        for approval in self.approvals.pending:
+            waiting += self._withdrawn(approval.id)
+        return [*waiting, do.CloseEnded(ending)]
 
     def _answerer_since(self, before: Seat | None) -> list[do.Effect]:
         now = self.attachments.answerer
@@ -480,6 +718,7 @@ def _fenced() -> Fenced:
 REFUSED_WHEN_FENCED = (
     *(ev.InputOffered, ev.ChannelOpened, ev.SizeAsked, ev.SignalAsked, ev.PolicyAsked),
     *(ev.SeizeAsked, ev.ResumeAsked, ev.ForwardAsked, ev.RenameAsked, TurnStep),
+    *(ev.ApprovalDecided, ev.EffectHeld),
 )
 
 _HANDLERS: dict[type[ev.SessionEvent], Callable[[SessionMachine, Any], list[do.Effect]]] = {
@@ -506,6 +745,14 @@ _HANDLERS: dict[type[ev.SessionEvent], Callable[[SessionMachine, Any], list[do.E
     ev.EndAsked: SessionMachine._end_asked,
     ev.MainEnded: SessionMachine._main_ended,
     ev.ForwardAsked: SessionMachine._forward_asked,
+    ev.PasteChecked: SessionMachine._paste_checked,
+    ev.CommitJudged: SessionMachine._commit_judged,
+    ev.CommitFailed: SessionMachine._commit_failed,
+    ev.CommitWaits: SessionMachine._commit_waits,
+    ev.ApprovalDecided: SessionMachine._approval_decided,
+    ev.EffectHeld: SessionMachine._effect_held,
+    ev.EffectDropped: SessionMachine._effect_dropped,
+    ev.GatePolicyChanged: SessionMachine._gate_policy_changed,
     ev.ForwardLeft: lambda self, event: self.forwards.close(event),
     TurnStep: SessionMachine._turn_step,
 }

@@ -6,7 +6,7 @@ Its rooms, each with a list of its own files:
     session/     one live session
     connection/  one operator's connection, and requests
     access/      actors, envelopes, admission, devices, revocation
-    gate/        what is judged before it commits, and measured afterwards
+    gate/        what is judged before it commits, measured afterwards, and who is behind it
     reach/       relays, and operators that come through them
 
 And what belongs to the whole host:

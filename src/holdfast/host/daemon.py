@@ -32,10 +32,13 @@ from holdfast.host.connection.operators import Operators
 from holdfast.host.connection.request_table import RequestTable, handlers
 from holdfast.host.coordination_point import CoordinationPoint, terms_of
 from holdfast.host.gate.action_requests import ActionRequests
+from holdfast.host.gate.approval_requests import ApprovalRequests
 from holdfast.host.gate.effect_judge import EffectJudge
+from holdfast.host.gate.judge import Judge
 from holdfast.host.gate.policy_book import PolicyBook
 from holdfast.host.gate.policy_requests import PolicyRequests
 from holdfast.host.gate.policy_store import PolicyStore
+from holdfast.host.gate.provenance_requests import ProvenanceRequests
 from holdfast.host.gate.score_book import ScoreBook
 from holdfast.host.keeper_link import Keepers
 from holdfast.host.lost_sessions import KEEPER_LOST, LostSessions
@@ -60,11 +63,13 @@ from holdfast.host.session_registry import Registry
 from holdfast.host.session_store import SessionStore, Stored
 from holdfast.host.supervisor_link import SupervisorLink, start_supervisor
 from holdfast.model.errors import HoldfastError
+from holdfast.model.gate import EffectKind
 from holdfast.model.home import Home
 from holdfast.model.ids import ActorId, SessionId
 from holdfast.model.info import Finding, HostInfo, PrunedSession, Residency
 from holdfast.model.size import Size
 from holdfast.model.state import Level
+from holdfast.ports.gate_policy import GatePolicy
 from holdfast.ports.launch import Launch
 from holdfast.ports.observation import Observation
 from holdfast.ports.screen import ScreenPort
@@ -76,6 +81,8 @@ _SUPERVISOR_AGAIN_S = 5.0  # between tries to start one
 
 class Daemon:
     """One host."""
+
+    gate_policy: GatePolicy | None = None  # in place of the policies that were set
 
     def __init__(
         self, home: Home, supervisor: SupervisorLink, listener: socket.socket, starts: int
@@ -97,6 +104,7 @@ class Daemon:
             lambda session: self.store.tombstone(session) is not None,
         )
         self.forwarding = Forwarding()
+        self.gate_judge = Judge(self.gate_policy or self.policies)
         self.observation: Observation = ProcObservation(judge)
         nofile = int(os.environ.get("HOLDFAST_NOFILE_SOFT", "0"))
         # One name per home, the same for every daemon of it: it names our cgroup directory.
@@ -184,6 +192,8 @@ class Daemon:
     def _request_table(self) -> RequestTable:
         actors, host_key = self.actors, self.store.host_key.public
         revocation = Revocation(actors, self.admission, self.notices, host_key)
+        journal = JournalRequests(self.store, actors, self.make_tall_screen)
+        provenance = ProvenanceRequests(self.store, actors, journal.gather)
         ways_in = InputRequests(self.operators.open_channel)
         rows = handlers(
             SessionRequests(
@@ -193,17 +203,20 @@ class Daemon:
                 self.operators,
                 partial(start, self),
                 self.lost,
+                provenance.annotated,
             ),
             ways_in,
             TurnRequests(actors),
-            JournalRequests(self.store, actors, self.make_tall_screen),
+            journal,
             AccessRequests(
                 actors, self.admission, revocation, self.notices, self.registry, host_key
             ),
+            provenance,
             ReachRequests(self.relay_list),
             self.forwarding,
             HostRequests(self, self.registry.live),
             ActionRequests(ways_in, self.store, actors, self.scores),
+            ApprovalRequests(self.registry, self.operators),
             PolicyRequests(
                 self.policies,
                 actors,
@@ -244,6 +257,7 @@ class Daemon:
             for live in list(self.registry.live.values()):
                 live.close(keep=True)
             self.scores.close()
+            self.gate_judge.close()
             await self.leases.close()
             await self.launcher.close()
 
@@ -264,6 +278,7 @@ class Daemon:
         ending = []
         for live in list(self.registry.live.values()):
             try:
+                await live.gate.check(EffectKind.END, actor, "", may_wait=False)
                 live.handle(ev.EndAsked(actor, now()))
                 ending.append(live.closing.tombstone)
             except HoldfastError as error:

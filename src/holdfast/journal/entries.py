@@ -7,6 +7,7 @@ Not here: encoding (encoding.py), when to record (host), links (chain.py).
 from __future__ import annotations
 
 from holdfast.model.discontinuity import DiscontinuityCause
+from holdfast.model.gate import Contributor
 from holdfast.model.measured import ActionScore, Deviation, Effects
 from holdfast.model.record import Record
 
@@ -205,6 +206,57 @@ class ForwardedEntry(Body, tag="forwarded"):
     count: int = 1
 
 
+# -- the gate -----------------------------------------------------------------------------------
+
+
+class JudgedEntry(Body, tag="judged"):
+    """A policy judged what the actor is about to do. One that is allowed has its effect next."""
+
+    kind: str  # of the effect: `line`, `input`, `signal`, ...
+    text: str  # exactly what the shell was about to take; empty when it is not known, or secret
+    outcome: str  # `allow`, `refuse` or `hold`
+    reason: str  # the policy's own words
+    policy: str  # where the rule is
+    contributors: tuple[Contributor, ...] = ()  # who had a part in it, the actor first
+    text_known: bool = True
+    approved_by: tuple[str, ...] = ()  # actors who had approved this very effect
+
+
+class ApprovalAskedEntry(Body, tag="approval_asked"):
+    """What was judged last is held until enough others approve."""
+
+    id: str
+    kind: str
+    text: str
+    quorum: int  # so many must approve
+    approvers: tuple[str, ...]  # names or kinds; empty: everybody with the right
+    expires_at: float
+
+
+class ApprovedEntry(Body, tag="approved"):
+    """The actor approved it."""
+
+    id: str
+    note: str
+    saw: str  # what was shown to the actor when it decided, as JSON
+    enough: bool  # with it as many have as must
+
+
+class DeniedEntry(Body, tag="denied"):
+    """The actor denied it."""
+
+    id: str
+    note: str
+    saw: str
+
+
+class ApprovalOverEntry(Body, tag="approval_over"):
+    """Nobody decided: it `expired`, or was `withdrawn`."""
+
+    id: str
+    how: str
+
+
 # -- commands ---------------------------------------------------------------------------------
 
 
@@ -249,6 +301,10 @@ class CommandBegan(Body, tag="command_began"):
     cwd: str
     offset: int  # where its output begins
     authors: tuple[str, ...]  # actors whose input the command line was made of
+    # everybody behind it: the actors above, and those behind the state that it used
+    originators: tuple[str, ...] = ()
+    # that state, of the latest few: `KEY@COMMAND`, as `var:PATH@3`, and which command had set it
+    uses: tuple[str, ...] = ()
 
 
 class CommandEnded(Body, tag="command_ended"):
@@ -258,6 +314,22 @@ class CommandEnded(Body, tag="command_ended"):
     status: int
     cwd: str
     offset: int  # where its output ends
+
+
+class ShapedEntry(Body, tag="shaped"):
+    """The shell's state was another at the prompt behind this command: what changed, names only."""
+
+    number: int  # the command; the last one, when several ran since the state was seen
+    keys: tuple[str, ...]  # `var:NAME`, `alias:NAME`, `func:NAME`, `cwd` ...; of many the first 64
+    left_out: int = 0  # how many more
+    originators: tuple[str, ...] = ()  # everybody that may have changed it
+
+
+class AdoptedEntry(Body, tag="adopted"):
+    """The actor answers from now on for what others were behind."""
+
+    target: str  # `var:NAME`, `file:PATH`, `command:N` ...
+    before: tuple[str, ...] = ()  # who was behind it until now
 
 
 # -- authority --------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from holdfast.mcp.bounding import one_line
+from holdfast.model.approval_info import ApprovalInfo
 from holdfast.model.errors import HoldfastError, InvalidArgument, NoSuchSession, TimedOut
 from holdfast.model.info import SessionInfo
 from holdfast.model.measured import ActionTrace
@@ -48,6 +49,7 @@ class AgentCommand:
         self._expect, self._retry = expect, retry
         self._running: Running | None = None
         self._begun = asyncio.Event()
+        self._told_held = False  # that it waits for approval
         self._task = asyncio.create_task(self._run(session, intent))
         self._task.add_done_callback(_looked_at)
 
@@ -69,7 +71,12 @@ class AgentCommand:
     @property
     def begun(self) -> bool:
         """Whether the shell has begun it."""
-        return self._running is not None
+        return self._running is not None and self._running.held is None
+
+    @property
+    def held(self) -> ApprovalInfo | None:
+        """What it waits for, if a policy holds it."""
+        return None if self._running is None else self._running.held
 
     @property
     def done(self) -> bool:
@@ -91,6 +98,9 @@ class AgentCommand:
         """Until its program waits for the terminal, and goes on doing so: what was just typed may
         be on its way, and some programs look at their terminal for a moment only."""
         await self._begun.wait()
+        if self.held is not None and not self._told_held:
+            self._told_held = True
+            return
         try:
             while True:
                 await self.session.wait_for(state=ASKING)
@@ -154,6 +164,12 @@ class AgentDesk:
     async def sessions(self, *, ended: bool = False, lost: bool = False) -> list[SessionInfo]:
         found = await (await self.hold()).sessions(ended=ended, lost=lost)
         return [info for info in found if self._is_ours(info)]
+
+    async def approvals(self) -> list[ApprovalInfo]:
+        """Of the sessions that are ours."""
+        ours = {info.id for info in await self.sessions()}
+        found = await (await self.hold()).approvals()
+        return [each for each in found if each.session in ours]
 
     async def session(self, name: str) -> Session:
         return (await self.found(name))[0]

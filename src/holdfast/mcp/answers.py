@@ -168,6 +168,26 @@ class OperatorsAnswer(RefusableAnswer, total=False):
     turn: TurnRow
 
 
+class ChainRow(TypedDict):
+    command: int
+    text: str
+    by: str
+    typed_by: list[str]
+    at: float
+    did: Annotated[str, Field(description="what it did here: `set var:PATH`, `started 4711`")]
+
+
+class WhyAnswer(RefusableAnswer, total=False):
+    target: str
+    known: Annotated[bool, Field(description="false: nobody saw who did it; those may have")]
+    originators: Annotated[list[str], Field(description="all behind it; none: since the start")]
+    trigger: str
+    chain: list[ChainRow]
+    adopted: bool
+    note: str
+    left_out: int
+
+
 class MeasuredAnswer(TypedDict, total=False):
     """What a command did, against what it was expected to do."""
 
@@ -185,6 +205,12 @@ class CommandAnswer(RefusableAnswer, total=False):
     handle: Annotated[str, Field(description="ask `result` with it")]
     state: Annotated[StateName, Field(description="of the session, while the command runs")]
     waits_for: Annotated[str, Field(description="what the program asks; answer it")]
+    held: Annotated[
+        str,
+        Field(description="it waits for this approval and has not run; ask `result` later"),
+    ]
+    held_because: str
+    approvers: Annotated[list[str], Field(description="who may approve; empty: anybody but you")]
     status: int | None
     output: str
     output_so_far: str
@@ -201,8 +227,32 @@ class CommandAnswer(RefusableAnswer, total=False):
     measured: Annotated[MeasuredAnswer, Field(description="when `expect` was given")]
 
 
+class ApprovalRow(TypedDict):
+    id: str
+    session: str
+    status: Annotated[str, Field(description="pending, approved, denied, expired or withdrawn")]
+    kind: str
+    text: Annotated[str, Field(description="exactly what would be done")]
+    actor: Annotated[str, Field(description="who sets it off")]
+    contributors: list[str]
+    reason: str
+    needs: Annotated[int, Field(description="so many must approve")]
+    approvers: Annotated[list[str], Field(description="names or kinds; empty: all with the right")]
+    approved_by: list[str]
+    expires_in_s: int
+
+
+class ApprovalsAnswer(RefusableAnswer, total=False):
+    approvals: list[ApprovalRow]
+    left_out: int
+
+
 class TypedAnswer(RefusableAnswer, total=False):
     typed: bool
+    held: Annotated[
+        str,
+        Field(description="its Enter waits for this approval: nothing has run; see list_approvals"),
+    ]
     cursor: Annotated[int, Field(description="what is printed in answer comes behind it")]
 
 

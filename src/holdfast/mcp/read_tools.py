@@ -11,6 +11,7 @@ from pydantic import Field
 from holdfast.mcp import answers
 from holdfast.mcp.agent_desk import WAIT_MAX_S, AgentDesk
 from holdfast.mcp.bounding import ROWS_MAX, TEXT_MAX_CHARS, MaxChars, first_page, one_line, tail
+from holdfast.model.approval_info import ApprovalInfo
 from holdfast.model.errors import InvalidArgument, TimedOut
 from holdfast.model.graph import Process
 from holdfast.model.info import CommandRecord, SessionInfo
@@ -69,6 +70,16 @@ class ReadTools:
             ],
             "left_out": max(0, info.operators - len(info.present[:ROWS_MAX])),
             "turn": shown_turn(turn),
+        }
+
+    async def list_approvals(self) -> answers.ApprovalsAnswer:
+        """List what policies hold until a person approves, in the sessions you may see, with what
+        was decided lately. You cannot approve anything here. Your own line that waits can be taken
+        back with keys ["C-c"]."""
+        found = await self._desk.approvals()
+        return {
+            "approvals": [_approval(each) for each in found[:ROWS_MAX]],
+            "left_out": max(0, len(found) - ROWS_MAX),
         }
 
     async def observe(
@@ -205,6 +216,45 @@ class ReadTools:
             "halted": handoff.halted,
         }
 
+    async def why(
+        self,
+        session: SessionName,
+        target: Annotated[
+            str,
+            Field(
+                description="var:NAME, alias:NAME, func:NAME, cwd, pid:N (of the host), port:N, "
+                "file:PATH, line:N of the scrollback, or command:N",
+                min_length=1,
+                max_length=4096,
+            ),
+        ],
+    ) -> answers.WhyAnswer:
+        """Who is behind something in a session: the actors that set, started, wrote or printed it,
+        and the chain of commands by which it came about. Ask before you rely on state that others
+        may have left."""
+        found = await (await self._desk.session(session)).why(target)
+        chain = found.chain[:ROWS_MAX]
+        return {
+            "target": one_line(found.target, 400),
+            "known": found.known,
+            "originators": list(found.originators),
+            "trigger": found.trigger,
+            "chain": [
+                {
+                    "command": link.number,
+                    "text": one_line(link.text, 400),
+                    "by": link.actor,
+                    "typed_by": list(link.authors),
+                    "at": link.at,
+                    "did": one_line(link.what, 400),
+                }
+                for link in chain
+            ],
+            "adopted": found.adopted,
+            "note": found.note,
+            "left_out": len(found.chain) - len(chain),
+        }
+
     async def wait(
         self,
         session: SessionName,
@@ -251,6 +301,23 @@ class ReadTools:
             waited = {"happened": False}
         info = await found.info()
         return {**waited, **present(info, yours=await _is_ours(found, info))}
+
+
+def _approval(held: ApprovalInfo) -> answers.ApprovalRow:
+    return {
+        "id": held.id,
+        "session": held.name,
+        "status": held.status,
+        "kind": held.kind,
+        "text": one_line(held.text),
+        "actor": held.actor,
+        "contributors": list(dict.fromkeys(each.name for each in held.contributors)),
+        "reason": one_line(held.reason),
+        "needs": held.quorum,
+        "approvers": list(held.approvers),
+        "approved_by": list(held.approved_by),
+        "expires_in_s": round(max(0.0, held.expires_at - time.time())),
+    }
 
 
 def _listed(info: SessionInfo) -> answers.SessionRow:

@@ -26,6 +26,10 @@ _NEXT = {
     "turn_held": "call request_turn with a message that says what you want to do, and wait",
     "turn_lost": "the turn was taken from you: stop, call catch_up, and ask before you continue",
     "turn_not_held": "call request_turn first",
+    "gate_refused": "a policy, or whoever was asked, refuses this: do not try it in another way; "
+    "ask a person, or do something else",
+    "gate_held": 'your line before it waits for approval: wait, or take it back with keys ["C-c"]',
+    "no_such_approval": "it was decided, or never there; list_approvals shows what waits",
     "session_halted": "a person has frozen this session: stop, and wait until it runs again",
     "session_busy": "a command runs: wait for the state prompt, or ask for the result of yours",
     "text_at_prompt": 'somebody left text there: ask them, or clear it with keys ["C-c"]',

@@ -18,6 +18,7 @@ from holdfast.model.errors import HoldfastError, InputUnknown, InvalidArgument
 from holdfast.model.limits import ACTION_RETRIES_MAX
 from holdfast.model.measured import ActionTrace
 from holdfast.model.state import SessionState
+from holdfast.sdk.aio.session import Session
 from holdfast.sdk.aio.values import Result
 from holdfast.sdk.settled_text import settled
 
@@ -73,9 +74,10 @@ class WriteTools:
         """Run a command in the session's own shell, which must be at its prompt, and give its exit
         status and output. One that asks something comes back at once, `running`, with `state` and
         `waits_for`: answer it, then ask for its `result`. One that does not end in `seconds` goes
-        on: you get a `handle` for `result`. A refusal says who holds the turn and what to do; then
-        nothing was typed. With `expect`, `measured` says what was expected and not found, what was
-        found and not expected, and a score: your record here is made of these."""
+        on: you get a `handle` for `result`. One that a policy holds for approval comes back at once
+        with `held` and has not run: ask for its `result` later. A refusal says who holds the turn
+        and what to do; then nothing was typed. With `expect`, `measured` says what was expected and
+        not found, what was found and not expected, and a score: your record is made of these."""
         until = time.monotonic() + seconds
         found = await self._desk.session(session)
         declared = None if expect is None else expect.model_dump(exclude_none=True)
@@ -106,7 +108,8 @@ class WriteTools:
     ) -> answers.TypedAnswer:
         """Press keys, for programs that are not a shell prompt: an editor, a pager, a menu, or C-c
         to interrupt. Observe afterwards to see what it did."""
-        return await _typed((await self._desk.session(session)).keys(*keys))
+        found = await self._desk.session(session)
+        return await _typed(found, found.keys(*keys))
 
     async def answer(
         self,
@@ -132,7 +135,7 @@ class WriteTools:
                 "no secret is asked for: it would be shown on the screen, and recorded",
                 hint="observe what the session waits for; leave out secret=true otherwise",
             )
-        return await _typed(found.type(text, enter=enter, secret=secret))
+        return await _typed(found, found.type(text, enter=enter, secret=secret))
 
     async def signal(
         self,
@@ -167,6 +170,9 @@ async def _going_on(command: AgentCommand, handle: str, max_chars: int) -> answe
         "state": info.state.value,
         "waits_for": one_line(info.waiting_line) if info.state in ASKING else "",
     }
+    if (held := command.held) is not None:
+        shown["held"], shown["held_because"] = held.id, one_line(held.reason)
+        shown["approvers"] = list(held.approvers)
     if command.output_begins is not None:
         shown["output_begins"] = command.output_begins
     read = settled(command.printed())
@@ -177,7 +183,7 @@ async def _going_on(command: AgentCommand, handle: str, max_chars: int) -> answe
     return {**shown, "output_so_far": text, "cut_chars": cut}
 
 
-async def _typed(typing: Awaitable[int]) -> answers.TypedAnswer:
+async def _typed(session: Session, typing: Awaitable[int]) -> answers.TypedAnswer:
     """A program that does not read may take the input later, or never."""
     try:
         async with asyncio.timeout(_TYPED_S):
@@ -187,7 +193,10 @@ async def _typed(typing: Awaitable[int]) -> answers.TypedAnswer:
             f"the session has not taken it within {_TYPED_S:g} s: the program does not read",
             hint="observe before you type it again: it may still be typed",
         ) from None
-    return {"typed": True, "cursor": offset}
+    typed: answers.TypedAnswer = {"typed": True, "cursor": offset}
+    if held := (await session.info()).held:
+        typed["held"] = held
+    return typed
 
 
 def _done(result: Result, command: AgentCommand, max_chars: int) -> answers.CommandAnswer:

@@ -364,6 +364,28 @@ class TurnNotHeld(HoldfastError):
     exit_status = 75
 
 
+class GateRefused(HoldfastError):
+    """A policy refused it, or nobody approved it; the message says which rule and why."""
+
+    code = "gate_refused"
+    exit_status = 77
+
+
+class GateHeld(HoldfastError):
+    """It waits for approval, and nothing is typed behind it until then. ^C withdraws it."""
+
+    code = "gate_held"
+    exit_status = 75
+    retryable = True
+
+
+class NoSuchApproval(HoldfastError):
+    """No effect waits for approval by that id, as far as the asker may see."""
+
+    code = "no_such_approval"
+    exit_status = 66
+
+
 class LimitReached(HoldfastError):
     """A limit of the host is reached; the message names it."""
 

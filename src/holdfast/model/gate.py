@@ -44,10 +44,10 @@ class Part(StrEnum):
 class Contributor(Record):
     """An actor behind an effect, and how."""
 
-    actor: ActorId
-    name: str
-    kind: ActorKind
-    part: Part
+    actor: ActorId  # its id
+    name: str  # its name
+    kind: ActorKind  # what kind of actor it is
+    part: Part  # how
     what: str = ""  # of state and files: which, as `var:PATH`, `alias:ls`, `file:/tmp/s.sh`
     command: int = 0  # the number of the command by which it did that; 0: none, or not known
 

@@ -73,6 +73,9 @@ class Process(Record):
     files: tuple[OpenFile, ...] = ()  # open files
     pipes: tuple[Pipe, ...] = ()  # open pipe ends
     sockets: tuple[Socket, ...] = ()  # open sockets
+    command: int = 0  # the shell's number for the command that started it; 0: none, or not known
+    trigger: str = ""  # who set that command off, by name
+    originators: tuple[str, ...] = ()  # everybody behind it, by name, the one who set it off first
 
 
 class Terminal(Record):

@@ -68,3 +68,6 @@ class OperatorId(str):
 
 # What the layer itself types (the emulator's answers) is an input like any other, by this operator.
 HOST_OPERATOR = OperatorId("0" * 32)
+
+# What a gate has cut off an input goes into custody in pieces, numbered by this operator.
+GATE_OPERATOR = OperatorId("0" * 31 + "1")

@@ -131,6 +131,11 @@ class SessionInfo(Record):
     # a full-screen program (an editor, a pager, `top`) reads keys: `state` is `input`, but it is in
     # use and asks nothing
     full_screen: bool = False
+    # who counts as having shaped the shell, by name, because it waits at a prompt that it did not
+    # report; empty while it reports
+    shaped_by: tuple[str, ...] = ()
+    # id of the approval that a line waits for, see `hold approvals`; empty when none does
+    held: str = ""
 
 
 class PrunedSession(Record):
@@ -152,6 +157,8 @@ class BlameLine(Record):
     command: int | None  # the command's number; null when no command ran
     command_text: str  # its command line
     at: float | None  # when the command began, seconds since 1970; null when no command ran
+    trigger: str = ""  # the same as `actor`
+    originators: tuple[str, ...] = ()  # everybody behind the command, by name, that one first
 
 
 class Judgement(Record):

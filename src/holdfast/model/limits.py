@@ -121,6 +121,16 @@ TURN_HOLDERS_MAX = 512
 TURN_QUEUE_MAX = 64  # actors waiting for one turn; more than that is refused
 TURN_TEXT_MAX_CHARS = 200  # of a message or reason, shown in status lines; longer ones are cut
 
+# -- the gate -----------------------------------------------------------------------------------
+# Of an input, from its first line's Enter on, while that waits at the gate: it is in the parcel.
+GATED_INPUT_MAX_BYTES = 16 << 10
+GATE_JUDGE_S = 5.0  # for a policy to judge one effect; then it is refused
+APPROVAL_LIFE_S = 900.0  # for somebody to approve; then what waits is refused
+APPROVALS_PENDING = 8  # of one session, each in its parcel; a further effect is refused, not held
+APPROVAL_TEXT_MAX_BYTES = 8 << 10  # of all that wait in one session; a longer line is refused
+APPROVALS_REMEMBERED = 16  # that were decided, for those who look; the oldest is dropped
+APPROVAL_ID_MIN_CHARS = 3  # of an id where a prefix is enough
+
 # -- shell reports ----------------------------------------------------------------------------
 EXECS_REMEMBERED = 4  # of `exec` without a key, per session: for clients that reconnect
 KEYED_EXECS_REMEMBERED = 64  # with a key, so that a repeat runs nothing; the oldest is dropped

@@ -63,6 +63,13 @@ class ShellState(Record):
     traps: dict[str, str]  # signal or event -> what runs on it
     jobs: dict[str, str]  # pid -> "running sleep 100"
     hashed: dict[str, str]  # command -> remembered path, if PATH would find another
+    # Variables that no program inherits and that shape nothing by themselves: name -> "#" and a
+    # digest. A command line may use them all the same.
+    private: dict[str, str] = {}  # noqa: RUF012 - Records never mutate a default
+    bindings: tuple[str, ...] = ()  # lines that say which keys run or type what
+    # What its descriptors 3 to 9 lead to, as the kernel says; the shell does not report it.
+    descriptors: dict[str, str] = {}  # noqa: RUF012
+    remembered: dict[str, str] = {}  # noqa: RUF012 - command -> path, all that the shell remembers
 
 
 class ChangeKind(StrEnum):

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import time
 
+from holdfast.model.approval_info import ApprovalInfo
 from holdfast.model.errors import TimedOut
 from holdfast.model.graph import Graph
 from holdfast.model.info import HostInfo, SessionInfo
@@ -22,6 +23,7 @@ from holdfast.sdk.client_core import client_machine
 from holdfast.sdk.client_core.client_machine import finish
 from holdfast.sdk.client_core.retry_policy import LOCAL, RELAY, ReconnectPolicy
 from holdfast.sdk.connection import Connection, new_operator, target_host
+from holdfast.wire.messages import gate_approvals as gate
 from holdfast.wire.messages import session as m
 
 TYPE_CHECKING = False
@@ -141,6 +143,15 @@ class Host:
 
     def host(self, *, residency: bool = False) -> HostInfo:
         return self.ask(m.GetHost(0, residency), m.HostShown).host
+
+    def approvals(self, session: str = "") -> tuple[ApprovalInfo, ...]:
+        return self.ask(gate.GetApprovals(0, session), gate.ApprovalsShown).approvals
+
+    def approve(self, approval: str, note: str = "") -> ApprovalInfo:
+        return self.ask(gate.Approve(0, approval, note), gate.ApprovalShown, once=True).approval
+
+    def deny(self, approval: str, note: str = "") -> ApprovalInfo:
+        return self.ask(gate.Deny(0, approval, note), gate.ApprovalShown, once=True).approval
 
     def end(self, session: str) -> SessionInfo:
         """End it and wait until it has."""

@@ -64,7 +64,7 @@ builtin declare -r __hold_string_last='{ ${__hold_nonce:+__hold_prompt}; } 2>/de
 # not cut: on a disk that is three times as fast, and what the old state left behind the END of
 # the new one is nobody's. Should the file not open, the prompt is reported all the same.
 builtin declare -r __hold_show='{ __hold_prompt; } 2>/dev/null
-{ { builtin trap -p; __hold_shown; } 0<"$__hold_state" 1<>/proc/self/fd/0 || __hold_ring; } 2>/dev/null'
+{ { builtin trap -p; __hold_shown "$@"; } 0<"$__hold_state" 1<>/proc/self/fd/0 || __hold_ring; } 2>/dev/null'
 builtin declare -r __hold_fifo __hold_state __hold_nonce
 builtin declare +x __hold_seq __hold_count __hold_last __hold_hist __hold_fifo __hold_nonce \
     __hold_state __hold_serial __hold_big __hold_report __hold_first __hold_string_first \
@@ -231,7 +231,7 @@ __hold_shown() {
     local __hold_flags=$-
     local -
     builtin set +aefuvx
-    __hold_write_state "$__hold_flags"
+    __hold_write_state "$__hold_flags" '' "$@"
     __hold_ring
 }
 
@@ -242,7 +242,7 @@ __hold_ring() {
     __hold_report=()
 }
 
-# __hold_write_state FLAGS [whole]: the state, by builtins only. `jobs` would take the notice of a
+# __hold_write_state FLAGS [whole|"" [ARGUMENT...]]: the state, by builtins only. `jobs` would take the notice of a
 # job that ended or stopped away from the user; the ways it is used here do not.
 __hold_write_state() {
     (( __hold_serial += 1 ))
@@ -252,7 +252,7 @@ __hold_write_state() {
     builtin printf 'umask 1\0'
     builtin umask
     builtin printf '\0bash 1\0'
-    builtin declare -px
+    builtin declare -p
     builtin printf '\0bashaliases 1\0'
     builtin alias -p
     builtin printf '\0bashjobs 2\0'
@@ -262,6 +262,11 @@ __hold_write_state() {
     builtin printf '\0hash 1\0'
     builtin hash -l
     builtin printf '\0'
+    builtin printf 'bindings 1\0'
+    { builtin bind -X; builtin bind -s; } 2>/dev/null
+    builtin printf '\0'
+    # The user's $1 and so on. A function that a key calls does not see them.
+    (( $# < 2 )) || builtin printf 'positional 1\0%s\0' "${*:3}"
     __hold_write_variables
     __hold_write_functions "${2-}"
     builtin printf 'END %s %s\0' "$__hold_nonce" "$__hold_serial"
@@ -333,6 +338,26 @@ __hold_expand_again() {
     (( ! ${#__hold_histchars[@]} )) || histchars=${__hold_histchars[0]}
 }
 
+# On the gate's private keys. Before an Enter, the line alone; before a paste also whether this key
+# map takes it as text; and to empty the line, without a signal that a trap would see.
+__hold_gated() {
+    local -
+    builtin set +aefuvx
+    __hold_line
+}
+
+__hold_gated_paste() {
+    local -
+    builtin set +aefuvx
+    local __hold_paste=
+    [[ $(builtin bind -q bracketed-paste-begin) != *'"\e[200~"'* ]] || __hold_paste=,paste
+    __hold_line
+}
+
+__hold_emptied() {
+    READLINE_LINE= READLINE_POINT=0
+}
+
 __hold_line() {
     local __hold_encoded __hold_flag=whole __hold_pieces=0 __hold_text=${READLINE_LINE-}
     local __hold_point=${READLINE_POINT-0} __hold_now=${__hold_history@P} __hold_before
@@ -355,13 +380,14 @@ __hold_line() {
         __hold_encoded=${__hold_encoded:200}
         (( __hold_pieces += 1 ))
     done
-    __hold_send "$@" "L $__hold_seq $__hold_pieces $__hold_flag $__hold_point"
+    __hold_send "$@" \
+        "L $__hold_seq $__hold_pieces $__hold_flag${__hold_paste-} $__hold_point"
 }
 
 builtin readonly -f __hold_send __hold_encode __hold_where __hold_begin __hold_close \
     __hold_is_comment __hold_tty __hold_end __hold_prompt __hold_shown __hold_ring __hold_line \
     __hold_write_state __hold_write_variables __hold_write_functions __hold_probed \
-    __hold_exact __hold_expand_again
+    __hold_exact __hold_expand_again __hold_gated __hold_gated_paste __hold_emptied
 
 # The user's files, at the top level: what they declare must not become local to a function.
 # `|| :` so that a file whose last line is false does not end a shell under `set -e`.
@@ -396,6 +422,12 @@ if [[ -n $__hold_nonce ]]; then
             builtin bind -m "$__hold_files" -x '"\C-x\e[5098~": '$'\n''{ __hold_probed; } 2>/dev/null'
             builtin bind -m "$__hold_files" '"\e[5097~": "\C-x\e[5096~"'
             builtin bind -m "$__hold_files" -x '"\C-x\e[5096~": '$'\n''{ __hold_exact; } 2>/dev/null'
+            builtin bind -m "$__hold_files" '"\e[5095~": "\C-x\e[5094~"'
+            builtin bind -m "$__hold_files" -x '"\C-x\e[5094~": '$'\n''{ __hold_gated; } 2>/dev/null'
+            builtin bind -m "$__hold_files" '"\e[5093~": "\C-x\e[5092~"'
+            builtin bind -m "$__hold_files" -x '"\C-x\e[5092~": '$'\n''{ __hold_gated_paste; } 2>/dev/null'
+            builtin bind -m "$__hold_files" '"\e[5091~": "\C-x\e[5090~"'
+            builtin bind -m "$__hold_files" -x '"\C-x\e[5090~": '$'\n''{ __hold_emptied; } 2>/dev/null'
         } 2>/dev/null || builtin :
     done
     __hold_send "R 0 $$ bash $BASH_VERSION"

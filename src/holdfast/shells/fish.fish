@@ -100,6 +100,13 @@ function __hold_write_state
         jobs
         printf '\0variable 2\0%s\0%s\0' fish_function_path "$fish_function_path" \
             CDPATH "$CDPATH"
+        # What no program inherits, too; of the history fish would print more than a prompt may take.
+        printf 'bindings 1\0'
+        bind --user
+        printf '\0fishvariables 1\0'
+        set -L -g | string match -v 'history *'
+        set -L -U
+        printf '\0'
         __hold_write_functions $argv
         printf '%s\0' "END $__hold_nonce $__hold_serial"
     end | command dd bs=65536 conv=notrunc,nocreat of=$__hold_state status=none 2>/dev/null
@@ -136,10 +143,28 @@ end
 
 # On the private key: the whole state, then the line as it stands in the editor.
 function __hold_probed
+    __hold_write_state whole
+    __hold_edited whole
+end
+
+# On the gate's private keys. Before an Enter, the line alone; before a paste also whether this mode
+# takes it as text; and to empty the line, without the key that a user may have bound.
+function __hold_gated_paste
+    set -l flag whole
+    string match -q '*__fish_start_bracketed_paste*' -- (bind -M $fish_bind_mode \e\[200~ 2>/dev/null)
+    and set flag whole,paste
+    __hold_edited $flag
+end
+
+function __hold_emptied
+    commandline -r ''
+end
+
+# __hold_edited FLAG: the line as it stands in the editor.
+function __hold_edited
     set -l text (commandline -b | string collect)
     set -l point (commandline -C)
-    __hold_write_state whole
-    set -l flag whole
+    set -l flag $argv[1]
     if test (string length -- "$text") -gt 16384
         set text (string sub -l 16384 -- "$text" | string collect)
         set flag cut
@@ -197,7 +222,9 @@ end
 if test -n "$__hold_nonce"
     for mode in default insert visual replace replace_one
         bind -M $mode \e\[5099~ __hold_probed
-        bind -M $mode \e\[5095~ 'commandline -r ""'
+        bind -M $mode \e\[5095~ '__hold_edited whole'
+        bind -M $mode \e\[5093~ __hold_gated_paste
+        bind -M $mode \e\[5091~ __hold_emptied
     end
     __hold_send "R 0 $fish_pid fish $version"
 else

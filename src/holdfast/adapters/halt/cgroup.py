@@ -7,7 +7,8 @@ Below a session's group there may be a leaf for each actor. What a process start
 own group: with the shell in an actor's leaf, a command and all it leaves behind are found, frozen
 and killed as that actor's, until the end of their days. The init stays in the session's group.
 A command line that another wrote a part of is in `actor-ID/with-OTHER`: so the kernel remembers all
-the actors behind a process, for a daemon that comes later too.
+the actors behind a process, for a daemon that comes later too. Below these are groups of single
+commands, `run-N`.
 
 Deliberately does not use controllers (no limits on memory or CPU) nor version 1 hierarchies.
 """
@@ -30,6 +31,7 @@ FREEZE_TIMEOUT_S = 2.0  # a tree freezes within milliseconds; a task in the kern
 KILL_TIMEOUT_S = 5.0
 PREFIX = "holdfast-"
 _LEAF_PREFIX = "actor-"
+_RUN_PREFIX = "run-"  # of a group in a leaf, for a command or several that left nothing
 _SHARED_PREFIX = "with-"  # of a group in a leaf, for what another actor wrote a part of
 _LEAF_CHARACTERS = frozenset("0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ-_")
 LEAF_ID_MAX_CHARS = 128  # the kernel takes 255 bytes for a name
@@ -128,18 +130,34 @@ def _listed(directory: str, file: str) -> list[int]:
     return found
 
 
-def leaf(directory: str, actor: str, others: Iterable[str] = ()) -> str:
+def leaf(directory: str, actor: str, others: Iterable[str] = (), run: int = 0) -> str:
     """The group of one actor below a session's, made if it is not there; in it, that for what
-    others wrote a part of."""
-    path = directory
+    others wrote a part of, and in that the one of a run of commands."""
+    path = leaf_path(directory, actor, others, run)
+    at = len(directory)
+    while at >= 0:
+        at = path.find("/", at + 1)
+        with contextlib.suppress(FileExistsError):
+            # Not makedirs: a session that is gone is not brought back.
+            os.mkdir(path if at < 0 else path[:at])
+    return path
+
+
+def leaf_path(directory: str, actor: str, others: Iterable[str] = (), run: int = 0) -> str:
+    """Its name."""
+    path = directory.rstrip("/")
     for name in (f"{_LEAF_PREFIX}{actor}", *(f"{_SHARED_PREFIX}{other}" for other in others)):
         id = name.partition("-")[2]
         if not id or len(id) > LEAF_ID_MAX_CHARS or not set(id) <= _LEAF_CHARACTERS:
             raise ValueError(f"not an id that can name a group: {id[:40]!r}")
         path = f"{path}/{name}"
-        with contextlib.suppress(FileExistsError):
-            os.mkdir(path)  # not makedirs: a session that is gone is not brought back
-    return path
+    return f"{path}/{_RUN_PREFIX}{run}" if run else path
+
+
+def is_alone(directory: str, pid: int) -> bool:
+    """Whether this process is the only one in a group, and there is none below."""
+    only = _read(f"{directory}/cgroup.procs").split() == [str(pid)]
+    return only and os.stat(directory).st_nlink <= 2
 
 
 def enter(directory: str, pid: int) -> None:
@@ -160,9 +178,9 @@ def leaves(directory: str) -> dict[str, str]:
 
 
 def frozen_leaves(directory: str) -> frozenset[str]:
-    """The actors whose leaf is to be frozen, whether or not the session's own group is."""
+    """The actors with a group that is to be frozen, whether or not the session's own is."""
     found = set()
-    for actor, path in leaves(directory).items():
+    for actor, path in parts(directory):
         with contextlib.suppress(OSError):  # removed while we looked
             if asked_to_freeze(path):
                 found.add(actor)
@@ -188,17 +206,51 @@ def actors_in(membership: str, directory: str) -> tuple[str, ...] | None:
     """The same, from the text of /proc/PID/cgroup; None outside of the session's own group.
 
     By the session's own name, as a program in a session may run another host of ours."""
-    own = next((line[3:] for line in membership.splitlines() if line.startswith("0::")), "")
-    session = "/".join(["", *directory.rstrip("/").split("/")[-2:], ""])
-    # A zombie may outlive its group; the kernel then marks the path as deleted.
-    _, found, rest = (own.removesuffix(" (deleted)") + "/").partition(session)
-    if not found:
+    names = _below_session(membership, directory)
+    if names is None:
         return None
-    first, *below = rest.split("/")
+    first, *below = names or [""]
     if not first.startswith(_LEAF_PREFIX):
         return ()
     others = takewhile(lambda name: name.startswith(_SHARED_PREFIX), below)
     return tuple(name.partition("-")[2] for name in (first, *others))
+
+
+def _below_session(membership: str, directory: str) -> list[str] | None:
+    """Names of the groups below the session's own, down to the process's; None outside of it."""
+    own = next((line[3:] for line in membership.splitlines() if line.startswith("0::")), "")
+    session = "/".join(["", *directory.rstrip("/").split("/")[-2:], ""])
+    # A zombie may outlive its group; the kernel then marks the path as deleted.
+    _, found, rest = (own.removesuffix(" (deleted)") + "/").partition(session)
+    return rest.rstrip("/").split("/") if found else None
+
+
+def run_of(directory: str, pid: int) -> int:
+    """The number of the run of commands in whose group of this session a process is; 0 when it is
+    in none, or gone."""
+    try:
+        membership = _read(f"/proc/{pid}/cgroup")
+    except OSError:
+        return 0
+    for name in _below_session(membership, directory) or ():
+        number = name.removeprefix(_RUN_PREFIX)
+        if name.startswith(_RUN_PREFIX) and number.isdecimal():
+            return int(number)
+    return 0
+
+
+def parts(directory: str) -> list[tuple[str, str]]:
+    """Every group below the session's that is one actor's, or is for what that one wrote a part of:
+    the actor and the directory."""
+    found: list[tuple[str, str]] = []
+    todo = [directory]
+    while todo:
+        with contextlib.suppress(OSError):  # removed while we looked
+            for entry in os.scandir(todo.pop()):
+                if entry.name.startswith((_LEAF_PREFIX, _SHARED_PREFIX)) and entry.is_dir():
+                    found.append((entry.name.partition("-")[2], entry.path))
+                    todo.append(entry.path)
+    return found
 
 
 def frozen(directory: str) -> bool:

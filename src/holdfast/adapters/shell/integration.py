@@ -32,9 +32,11 @@ from holdfast.adapters.shell.reports import (
 from holdfast.model.record import Record
 
 __all__ = [
-    "CLEAR_REFUSED_LINE",
+    "CLEAR_LINE",
     "FIFO_BYTES",
+    "GATE_PROBE",
     "LINE_PROBE",
+    "PASTE_PROBE",
     "RECORD_MAX_BYTES",
     "SHELLS",
     "CommandBegin",
@@ -58,9 +60,11 @@ FIFO_BYTES = 64 << 10  # reports of some hundred commands while no daemon reads;
 # Typed by the host, and only when the kernel says that the shell is at its prompt: no terminal has
 # such a key. Our file has bound it to what reports the line editor's text and leaves it as it is.
 LINE_PROBE = b"\x1b[5099~"
-# Typed to fish after a line that it refused and left in its editor. ^C would do, but not while fish
-# is still busy with the refusal: then it is a signal, and no key.
-CLEAR_REFUSED_LINE = b"\x1b[5095~"
+# The same at the gate: before an Enter, where the line alone is wanted; before a paste of several
+# lines, where the shell also says whether it is text to it; and to empty a line that was refused.
+GATE_PROBE = b"\x1b[5095~"
+PASTE_PROBE = b"\x1b[5093~"
+CLEAR_LINE = b"\x1b[5091~"
 # Typed in front of a command line, to bash and zsh: that one line is taken as it is, without
 # history expansion. fish has none.
 _EXACT_LINE_KEY = b"\x1b[5097~"

@@ -10,8 +10,9 @@ and has `%` and newline written as `%25` and `%0A` (bash writes line by line):
     B SEQ PIECES FLAG CWD    a command line begins; FLAG whole | cut | unknown | unparsed
     E SEQ STATUS CWD         it has ended
     P SEQ STATUS CWD         about to read a line, which will be SEQ; STATUS is `$?` now
-    L SEQ PIECES FLAG POINT  asked with LINE_PROBE: the text in the line editor, sent in T
-                             before; FLAG whole | cut; POINT is the cursor, in characters
+    L SEQ PIECES FLAG POINT  asked with LINE_PROBE, or at the gate: the text in the line editor,
+                             sent in T before; FLAG whole | cut, with `,paste` where a paste was
+                             asked about and is text; POINT is the cursor, in characters
 
 Deliberately absent: any judgement of what a report means for the session, any waiting, any output
 marks (`core.command_output`), and the shell's state, which is too big for a FIFO (`state_file.py`).
@@ -61,6 +62,8 @@ class LineShown(Record):
     point: int  # where the cursor is, in characters from the beginning
     text: str  # also the lines before a PS2; in bash only if they go to the history
     text_known: bool = True
+    cut: bool = False  # it is longer than what is reported
+    takes_paste: bool = False  # asked with PASTE_PROBE: a paste is text in this key map
 
 
 Report = CommandBegin | CommandEnd | PromptShown | LineShown
@@ -160,7 +163,8 @@ class ReportReader:
         return PromptShown(_number(number), _number(status), _shown(_decode(cwd)))
 
     def _line(self, body: bytes) -> LineShown:
-        number, count, _, point = _fields(body, 4)
+        number, count, flag, point = _fields(body, 4)
+        how, _, paste = flag.partition(b",")
         seq, expected = _number(number), _number(count)
         text = self._text(seq, expected)
         return LineShown(
@@ -168,6 +172,8 @@ class ReportReader:
             _number(point),
             _shown(text[:COMMAND_TEXT_MAX_BYTES]),
             text_known=bool(text) or expected == 0,
+            cut=how == b"cut" or len(text) > COMMAND_TEXT_MAX_BYTES,
+            takes_paste=paste == b"paste",
         )
 
 

@@ -28,7 +28,7 @@ import hashlib
 import os
 import re
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from holdfast.adapters.shell.words import fish_words, shell_statements
 from holdfast.model.limits import SHELL_STATE_MAX_BYTES, STATE_VALUE_MAX_CHARS
@@ -40,9 +40,13 @@ _VOLATILE = frozenset({
     "_", "PWD", "OLDPWD", "SHLVL", "LINES", "COLUMNS", "RANDOM", "SRANDOM", "SECONDS", "LINENO",
     "BASHPID", "BASH_COMMAND", "HISTCMD", "EPOCHSECONDS", "EPOCHREALTIME", "PPID", "OPTIND",
     "OPTARG", "REPLY", "READLINE_LINE", "READLINE_POINT", "READLINE_MARK", "READLINE_ARGUMENT",
-    "TTYIDLE", "status", "pipestatus",
+    "TTYIDLE", "status", "pipestatus", "PIPESTATUS", "BASH_LINENO", "CMD_DURATION", "history",
 })  # fmt: skip
 _OURS = ("__hold_", "HOLD_SHELL_")
+# What fish keeps for itself and changes as it likes, and what its prompt looks like.
+_FISH_OWN = (
+    "__fish_", "___fish_", "status_generation", "fish_color_", "fish_prompt_", "fish_pager_color_",
+)  # fmt: skip
 _BASH_LETTERS = {
     "a": "allexport",
     "e": "errexit",
@@ -58,6 +62,52 @@ def read_state(path: str, nonce: str, uid: int, at_least: int = 0) -> ShellState
     data = _read(path, uid)
     state = parse_state(data, nonce) if data is not None else None
     return state if state is not None and state.number >= at_least else None
+
+
+# Lines of `declare -p` and of fish's `set` about what changes by itself, at every prompt.
+_CHANGES_BY_ITSELF = re.compile(
+    rb"^(?:declare -\S+ )?(?:_|RANDOM|SRANDOM|SECONDS|LINENO|BASHPID|BASH_COMMAND|HISTCMD"
+    rb"|PIPESTATUS|EPOCHSECONDS|EPOCHREALTIME|BASH_LINENO|__hold_\w+|CMD_DURATION"
+    rb"|\w*status_generation|status|pipestatus)(?:[ =].*)?$",
+    re.MULTILINE,
+)
+
+
+class StateReader:
+    """Looks into one shell's file after every prompt. Most commands change nothing: then the bytes
+    are the same but for a few lines, and nothing is taken apart."""
+
+    def __init__(self, path: str, nonce: str, uid: int) -> None:
+        self._path, self._nonce, self._uid = path, nonce, uid
+        self._seen = b""
+        self._state: ShellState | None = None
+
+    def read(self) -> ShellState | None:
+        """The state now; None when the file does not hold a whole one."""
+        data = _read(self._path, self._uid)
+        if data is None:
+            return None
+        head, stable = _stable(data)
+        if self._state is not None and stable and stable == self._seen:
+            number, serial = (int(word) for word in head[3:1:-1])
+            return self._state.replace(number=number, serial=serial)
+        state = parse_state(data, self._nonce)
+        if state is not None:
+            self._seen, self._state = stable, state
+        return state
+
+
+def _stable(data: bytes) -> tuple[list[bytes], bytes]:
+    """The words of the state's head, and of the rest what does not change by itself; of anything
+    that is no whole state nothing."""
+    traps, _, rest = data.partition(b"\0")
+    first, _, body = rest.partition(b"\0")
+    head = first.split(b" ")
+    if len(head) != 5 or not (head[2].isdigit() and head[3].isdigit()):
+        return head, b""
+    body, end, _ = body.partition(b"\0END %s %s\0" % (head[1], head[2]))
+    words = b"\0".join((traps, head[0], head[1], head[4]))
+    return head, words + b"\0" + _CHANGES_BY_ITSELF.sub(b"", body) if end else b""
 
 
 def _read(path: str, uid: int) -> bytes | None:
@@ -139,6 +189,9 @@ class _Sections:
             traps=dict(self._trapped()),
             jobs=dict(self._jobs()),
             hashed=dict(self._hashed(_text(exported.get("PATH", b"")))),
+            private=self._private(exported),
+            bindings=self._bindings(),
+            remembered=self._found_before(kind, _text(exported.get("PATH", b""))),
         )
 
     def _one(self, tag: str, index: int = 0) -> bytes:
@@ -172,11 +225,54 @@ class _Sections:
         # bash has ours in them: `variables` says what is the user's.
         told = {name for name, _ in self._pairs("variable")}
         yield from ((name, v) for name, v in self._pairs("exported") if name not in told)
-        for words in shell_statements(self._one("bash")):
-            if words[0] == b"declare" and len(words) > 2:
-                name, _, value = b" ".join(words[2:]).partition(b"=")
-                if _text(name) not in told:
-                    yield _text(name), value
+        for words in self._declared():
+            name, _, value = b" ".join(words[2:]).partition(b"=")
+            if b"x" in words[1] and _text(name) not in told:
+                yield _text(name), value
+
+    def _declared(self) -> list[list[bytes]]:
+        return [
+            words
+            for words in shell_statements(self._one("bash"))
+            if words[0] == b"declare" and len(words) > 2
+        ]
+
+    def _private(self, exported: Mapping[str, bytes]) -> dict[str, str]:
+        """What no program inherits, each as a digest."""
+        found = dict(self._pairs("private"))
+        told = dict(self._exported_by_shell())
+        if "OLDPWD" in told:
+            found["OLDPWD"] = told["OLDPWD"]  # by it, `cd -` goes somewhere
+        if self._by_tag.get("bash"):
+            found["@"] = self._one("positional")
+        for words in self._declared():
+            name, _, value = b" ".join(words[2:]).partition(b"=")
+            found[_text(name)] = value
+        for line in self._one("fishvariables").splitlines():
+            name, _, value = line.partition(b" ")
+            if not name.decode(errors="replace").startswith(_FISH_OWN):
+                found[_text(name)] = value
+        known = {name for name, _ in self._pairs("variable")} | exported.keys()
+        digests = {
+            name: f"#{self._digest(value)}"
+            for name, value in found.items()
+            if name not in known
+            and (name not in _VOLATILE or name == "OLDPWD")
+            and not name.startswith(_OURS)
+        }
+        if "@" in digests and "positional" not in self._by_tag:
+            digests["@"] = ""  # it could not say
+        return digests
+
+    def _bindings(self) -> tuple[str, ...]:
+        """Of our own a digest: that they are others now, somebody is behind."""
+        lines = _text(self._one("bindings")).splitlines()
+        return tuple(
+            sorted(
+                f"of the host #{self._digest(line.encode())}" if "__hold_" in line else line
+                for line in set(lines)
+            )
+        )
 
     def _variables(self) -> dict[str, str]:
         return {name: self._cut(value) for name, value in self._pairs("variable") if value}
@@ -243,13 +339,23 @@ class _Sections:
 
     def _hashed(self, path: str) -> Iterator[tuple[str, str]]:
         directories = {directory.rstrip("/") for directory in path.split(":")}
+        for name, where in self._remembered():
+            directory, _, program = where.rpartition("/")
+            if program != name or directory not in directories:
+                yield name, where
+
+    def _found_before(self, kind: str, path: str) -> dict[str, str]:
+        # zsh lists every file of PATH's directories, thousands.
+        return dict(self._hashed(path) if kind == "zsh" else self._remembered())
+
+    def _remembered(self) -> Iterator[tuple[str, str]]:
         for line in _text(self._one("hash")).splitlines():
             if line.startswith("builtin hash -p "):
                 where, _, name = line.removeprefix("builtin hash -p ").rpartition(" ")
             else:
                 name, _, where = line.partition("=")
-            directory, _, program = where.rpartition("/")
-            if where and (program != name or directory not in directories):
+                name, where = name.strip("'"), where.strip("'")
+            if where:
                 yield name, where
 
 

@@ -32,10 +32,13 @@ from holdfast.cli.attach.raw_terminal import RawTerminal, signals_as_bytes, term
 from holdfast.cli.attach.session_chooser import SessionChooser, beside
 from holdfast.cli.attach.status_line import SHOWN_S, StatusLine
 from holdfast.cli.attach.turn_prompts import NEWS_S, TurnPrompts
+from holdfast.cli.text.approval import approval_news
 from holdfast.cli.text.sanitize import sanitize
 from holdfast.cli.text.table import counted
 from holdfast.model.errors import (
     Fenced,
+    GateHeld,
+    GateRefused,
     HostLost,
     InvalidArgument,
     SessionEnded,
@@ -51,6 +54,7 @@ from holdfast.sdk.client_core.unacked_inputs import UnackedInputs
 from holdfast.sdk.connection import Connection, new_operator, target_host
 from holdfast.wire.frames import quiet_input
 from holdfast.wire.messages import session as m
+from holdfast.wire.messages.gate_approvals import ApprovalMessage
 from holdfast.wire.terminal_queries import strip_queries
 
 _READ_BYTES = 16 << 10
@@ -344,6 +348,9 @@ class TerminalClient:
             self._on_detached(message)
         elif isinstance(message, m.Failed):
             self._on_failure(message)
+        elif isinstance(message, ApprovalMessage):
+            if message.session == self._session:
+                self._say(approval_news(message, self._turn.you), NEWS_S)
         else:
             self._turn.on_message(message)
 
@@ -357,7 +364,14 @@ class TerminalClient:
         if failed.code == TurnHeld.code and refused:
             self._turn.refused(refused)
             return
+        if failed.code == GateHeld.code:
+            # Each key is refused, and a ^C must not be lost with them: it takes the line back.
+            self._say(f"{failed.message}; ^C takes it back", NEWS_S)
+            return
         self._turn.failed(failed.id, refused)
+        if failed.code == GateRefused.code:
+            self._say(failed.message, NEWS_S)
+            return
         if failed.code == SessionHalted.code:
             self._say(f"{failed.message}; {self._key} u resumes it", NEWS_S)
             return

@@ -57,6 +57,11 @@ class TurnPrompts:
 
     # -- from the operator ------------------------------------------------------------------------
 
+    @property
+    def you(self) -> str:
+        """The name of our actor, once it is known."""
+        return self._you
+
     def refused(self, data: bytes) -> None:
         """These keys were refused, because another has the turn."""
         self._elsewhere, self._probing = True, False

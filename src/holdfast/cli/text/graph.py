@@ -117,6 +117,7 @@ class _Tree:
             (lead, "dim"),
             (_plain(command) or f"[{_plain(process.name)}]", "bold" if process.foreground else ""),
             ("  ended, not yet collected" if process.state == "Z" else "", "red"),
+            (_behind(process), "dim"),
         ]
 
     def _details(self, process: Process) -> list[Line]:
@@ -185,6 +186,14 @@ def _lock(lock: Lock) -> str:
     whole = lock.start == 0 and lock.end is None
     span = "" if whole else f" {lock.start}-{'end' if lock.end is None else lock.end}"
     return f"locked {lock.kind} {lock.mode}{span}"
+
+
+def _behind(process: Process) -> str:
+    """The command that started it, who set that off, and who else is behind it."""
+    if not process.command:
+        return ""
+    others = [name for name in process.originators if name != process.trigger]
+    return f"  #{process.command} {_plain(', '.join([process.trigger, *others]))}"
 
 
 def _who(process: Process) -> str:

@@ -43,11 +43,17 @@ def fields(kept: NumberedEntry, name: Name) -> dict[str, Any]:
         "actor": entry.actor,
         "actor_name": name(entry.actor),
         "actor_seq": entry.actor_seq,
+        "trigger": name(entry.actor) if _has_originators(entry.body) else "",
+        "originators": list(map(name, getattr(entry.body, "originators", ()))),
         "kind": kind_of(entry.body),
         "body": {key: _plain_value(value) for key, value in entry.body.pack().items()},
         "hash": kept.hash.hex(),
         "parent": entry.parent.hex(),
     }
+
+
+def _has_originators(body: e.Body) -> bool:
+    return isinstance(body, e.CommandBegan | e.ShapedEntry)
 
 
 def _plain_value(value: object) -> object:
@@ -86,6 +92,21 @@ def _command_began(body: e.CommandBegan, name: Name) -> str:
     others = [name(author) for author in body.authors[:-1]]
     made = f"  [with input of {', '.join(others)}]" if others else ""
     return f"command {body.number} began: {sanitize(body.text)}  (in {sanitize(body.cwd)}){made}"
+
+
+def _shaped(body: e.ShapedEntry, name: Name) -> str:
+    more = f" and {body.left_out} more" if body.left_out else ""
+    keys = ", ".join(map(sanitize, body.keys))
+    return f"command {body.number} changed {keys}{more}{_behind(body.originators, name)}"
+
+
+def _adopted(body: e.AdoptedEntry, name: Name) -> str:
+    before = ", ".join(map(name, body.before)) or "nobody"
+    return f"answers for {sanitize(body.target)} from now on, in place of {before}"
+
+
+def _behind(originators: tuple[str, ...], name: Name) -> str:
+    return f"  [behind it: {', '.join(map(name, originators))}]" if len(originators) > 1 else ""
 
 
 def _refused(body: e.RefusedEntry, name: Name) -> str:
@@ -182,6 +203,28 @@ def _fenced(body: e.FencedEntry, name: Name) -> str:
     return f"the host lost the session's lease ({sanitize(body.cause)}); everything is frozen"
 
 
+def _judged(body: e.JudgedEntry, name: Name) -> str:
+    done = {"allow": "may", "refuse": "may not", "hold": "needs approval to"}
+    what = f"{body.kind} {sanitize(body.text)!r}" if body.text else f"a {body.kind}"
+    why = f": {sanitize(body.reason)}" if body.reason else ""
+    others = ", ".join(dict.fromkeys(sanitize(each.name) for each in body.contributors[1:]))
+    behind = f" (behind it also {others})" if others else ""
+    return f"{done.get(body.outcome, sanitize(body.outcome))} do {what}{behind}{why}"
+
+
+def _approval_asked(body: e.ApprovalAskedEntry, name: Name) -> str:
+    return f"asked for approval {body.id} of {body.kind} {sanitize(body.text)!r}"
+
+
+def _approved(body: e.ApprovedEntry, name: Name) -> str:
+    more = "" if body.enough else ", and more must"
+    return f"approved {body.id}{more}" + (f": {sanitize(body.note)}" if body.note else "")
+
+
+def _denied(body: e.DeniedEntry, name: Name) -> str:
+    return f"denied {body.id}" + (f": {sanitize(body.note)}" if body.note else "")
+
+
 _WORDS: dict[type[e.Body], Callable[[Any, Name], str]] = {
     e.Began: _began,
     e.CarriedOn: _carried_on,
@@ -204,11 +247,18 @@ _WORDS: dict[type[e.Body], Callable[[Any, Name], str]] = {
     e.Resized: lambda body, name: f"resized the terminal to {body.cols}x{body.rows}",
     e.Signalled: lambda body, name: f"sent signal {signal_name(body.signal)}",
     e.ForwardedEntry: _forwarded,
+    e.JudgedEntry: _judged,
+    e.ApprovalAskedEntry: _approval_asked,
+    e.ApprovedEntry: _approved,
+    e.DeniedEntry: _denied,
+    e.ApprovalOverEntry: lambda body, name: f"approval {body.id}: {sanitize(body.how)}",
     e.Intended: _intended,
     e.ActionEntry: _action,
     e.ActionMeasured: _action_measured,
     e.CommandBegan: _command_began,
     e.CommandEnded: lambda body, name: f"command {body.number} ended: status {body.status}",
+    e.ShapedEntry: _shaped,
+    e.AdoptedEntry: _adopted,
     e.TurnAsked: lambda body, name: "asked for the turn",
     e.TurnWithdrawn: lambda body, name: f"{name(body.subject)} waits for the turn no longer",
     e.PolicySet: lambda body, name: f"set the turn policy to {sanitize(body.policy)}",

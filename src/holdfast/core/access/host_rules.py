@@ -95,8 +95,15 @@ RULES: dict[str, Rule] = {
     "verify": _KNOWN,
     "prove": _KNOWN,
     "blame": _KNOWN,
+    # The gate.
+    "why": _LIVE,
+    "adopt": _LIVE,  # and the right `input` there: its handler
     "trace": _KNOWN,
     "score": _EVERYONE,  # of its own unix user's actors: ActorBook.find
+    # What a policy holds: in the session that it is about, the session machine judges who decides.
+    "approvals": _ANY,
+    "approve": _EVERYONE,
+    "deny": _EVERYONE,
     # Actors and envelopes. Lists show what belongs to the asker's unix user, to root everything.
     # A claim is proven by a signature; an actor that was revoked may prove to be another.
     "claim": Rule(About.HOST, even_revoked=True),

@@ -71,14 +71,19 @@ NEEDS: dict[str, tuple[Right, ...]] = {
     "verify": _SEES,
     "prove": _SEES,
     "blame": _SEES,
+    "why": _SEES,
+    "adopt": _WRITES,
     "trace": _SEES,
     "list_envelopes": _SEES,
+    "approvals": _SEES,
     "policy_show": _SEES,
     "policy_check": _SEES,
     "policy_explain": _SEES,
     "policy_set": _GRANTS,
     "policy_off": _GRANTS,
     # Everywhere.
+    "approve": (Right.APPROVE,),
+    "deny": (Right.APPROVE,),
     "run": (Right.INPUT,),
     "list": _NOTHING,  # leaves out what one of them may not observe
     "detach": _NOTHING,
@@ -110,7 +115,7 @@ SENSITIVE = frozenset(
     (
         "end", "seize", "revoke_turn", "set_turn_policy", "resume", "add_actor", "revoke_actor",
         "grant", "revoke", "make_invite", "revoke_invite", "revoke_device", "set_relays", "prune",
-        "restart_daemon", "shutdown", "policy_set", "policy_off",
+        "restart_daemon", "shutdown", "policy_set", "policy_off", "adopt", "approve", "deny",
     )
 )  # fmt: skip
 

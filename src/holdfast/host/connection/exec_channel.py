@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from holdfast.core.command_output import CommandOutput
 from holdfast.host.connection.output_channels import OutputSource, Piece
+from holdfast.model.approval_info import ApprovalInfo
 from holdfast.model.errors import HoldfastError, ending_of, from_code
 from holdfast.model.ids import ActorId
 from holdfast.model.limits import OUTPUT_CHUNK_BYTES
@@ -29,6 +30,9 @@ class ExecSource(OutputSource, Protocol):
 
     def check_may_observe(self, actor: ActorId) -> None:
         """Raise unless this actor may still see what is printed."""
+
+    def held_info(self, approval: str) -> ApprovalInfo | None:
+        """What waits by this id."""
 
 
 class ExecChannel:
@@ -54,6 +58,7 @@ class ExecChannel:
         self._output: CommandOutput | None = None
         self._ready: deque[m.Answer] = deque(first)
         self._lost = 0
+        self._told_held = ""  # the approval of which it was told
         self._finished = False
         execution.followers.add(self)
 
@@ -93,6 +98,12 @@ class ExecChannel:
     def _look(self) -> None:
         """What there is to say: that it began, then its output, as far as it is wanted now."""
         record = self._execution.record
+        held_by = self._execution.held_by
+        if held_by != self._told_held and record.command is None and not self._execution.over:
+            self._told_held = held_by
+            held = self.live.held_info(held_by)
+            if held is not None:
+                self._ready.append(m.ExecHeld(self._request, held))
         if self._output is None and record.command is not None:
             fish = self.live.spec.shell == "fish"
             self._output = CommandOutput(

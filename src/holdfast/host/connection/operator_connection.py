@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Protocol
 from holdfast.host.connection.output_channels import OutputChannel
 from holdfast.model.actor import Actor
 from holdfast.model.errors import HoldfastError, ProtocolViolation, VersionMismatch, ending_of
-from holdfast.model.ids import HOST_OPERATOR, ActorId, OperatorId
+from holdfast.model.ids import GATE_OPERATOR, HOST_OPERATOR, ActorId, OperatorId
 from holdfast.model.inside import Inside
 from holdfast.model.limits import (
     ANSWERS_MAX_BYTES,
@@ -190,7 +190,7 @@ class OperatorConnection:
                 )
             )
             return
-        if hello.operator == HOST_OPERATOR:
+        if hello.operator in (HOST_OPERATOR, GATE_OPERATOR):
             raise ProtocolViolation("that operator id is the layer's own")
         self._greeting.cancel()
         self.client = hello.client[:64]

@@ -18,7 +18,9 @@ from holdfast.host.clock import now
 from holdfast.host.connection.forwarding import Forwarding
 from holdfast.host.connection.host_requests import HostRequests
 from holdfast.host.gate.action_requests import ActionRequests
+from holdfast.host.gate.approval_requests import ApprovalRequests
 from holdfast.host.gate.policy_requests import PolicyRequests
+from holdfast.host.gate.provenance_requests import ProvenanceRequests
 from holdfast.host.reach.requests import ReachRequests
 from holdfast.host.session.input_requests import InputRequests
 from holdfast.host.session.journal_requests import JournalRequests
@@ -56,10 +58,12 @@ def handlers(
     turn: TurnRequests,
     journal: JournalRequests,
     access: AccessRequests,
+    provenance: ProvenanceRequests,
     reach: ReachRequests,
     forwarding: Forwarding,
     host: HostRequests,
     actions: ActionRequests,
+    approvals: ApprovalRequests,
     policy: PolicyRequests,
 ) -> dict[str, Handler]:
     """One row per request, with the rows of core.access.host_rules."""
@@ -104,6 +108,8 @@ def handlers(
         "verify": journal.verify,
         "prove": journal.prove,
         "blame": journal.blame,
+        "why": provenance.why,
+        "adopt": provenance.adopt,
         "claim": access.claim,
         "add_actor": access.add_actor,
         "list_actors": access.list_actors,
@@ -131,6 +137,9 @@ def handlers(
         "prune": host.prune,
         "restart_daemon": host.restart_daemon,
         "shutdown": host.shutdown,
+        "approvals": approvals.approvals,
+        "approve": approvals.approve,
+        "deny": approvals.deny,
     }
 
 

@@ -20,6 +20,7 @@ refusal_counts.py    refused inputs, recorded once for many
 turn_notices.py      changes of the turn: recorded, saved, announced
 tick_timer.py        wakes the session when time alone would change something
 halt_control.py      stopping the tree, or what one actor started in it
+command_leaves.py    one control group for each command that leaves something behind
 lease.py             a re-homeable session's lease: acquired, renewed, lost, held again, released
 lease_runner.py      that lease, run: a clock and a coordination point for core.lease
 fencing_token.py     the fencing token, for the session's programs

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from holdfast.adapters.journal_files.segments import JournalReader
 from holdfast.core.vt_boundary import complete_prefix
+from holdfast.host.gate.command_book import of_entry
 from holdfast.journal import entries
 from holdfast.model.info import BlameLine
 from holdfast.model.record import Record
@@ -48,6 +49,7 @@ class _Stretch(Record):
     text: str = ""
     actor: str = ""
     at: float | None = None
+    originators: tuple[str, ...] = ()  # everybody behind it, that one first
 
 
 def fitting(lines: list[BlameLine], max_bytes: int) -> list[BlameLine]:
@@ -82,6 +84,8 @@ def lines(of: Gathered) -> list[BlameLine]:
             stretch.number,
             stretch.text,
             stretch.at,
+            of.names.get(stretch.actor, stretch.actor),
+            tuple(of.names.get(actor, actor) for actor in stretch.originators),
         )
         for number, (text, stretch) in enumerate(page.all(), start=1)
     ]
@@ -141,8 +145,17 @@ def _stretches(of: Gathered) -> list[_Stretch]:
         body = entry.body
         if isinstance(body, entries.CommandBegan):
             running[body.number] = _Stretch(
-                of.held_from + len(of.held), body.number, body.text, entry.actor, entry.at
+                of.held_from + len(of.held),
+                body.number,
+                body.text,
+                entry.actor,
+                entry.at,
+                of_entry(entry, body).actors,
             )
+        elif isinstance(body, entries.InputEntry | entries.BlindInput) and entry.actor:
+            for number, stretch in running.items():  # typed into what runs
+                actors = dict.fromkeys((*stretch.originators, entry.actor))
+                running[number] = stretch.replace(originators=tuple(actors))
         elif isinstance(body, entries.CommandEnded) and body.number in running:
             found.append(running.pop(body.number).replace(end=body.offset))
     return [*found, *running.values(), _Stretch(of.held_from + len(of.held))]

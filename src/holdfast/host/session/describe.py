@@ -36,10 +36,12 @@ def info(
     full_screen: bool,
     last_output_at: float | None,
     last_command: CommandRecord | None,
+    shaped_by: tuple[str, ...],
     lease: LeaseInfo | None,
     keeper_pid: int,
     clients: Mapping[OperatorId | None, str],
     unrecorded: str,
+    held: str,
     name: Callable[[str | None], str],
 ) -> SessionInfo:
     """Everything, as of now. `clients`: the programs by which operators are attached."""
@@ -67,6 +69,7 @@ def info(
         full_screen=full_screen,
         shell=spec.shell,
         last_command=last_command,
+        shaped_by=shaped_by,
         ending=core.ending,
         ended_at=time.time() if ended else None,
         labels=spec.labels,
@@ -77,6 +80,7 @@ def info(
         present=() if ended else _present(seats, clients, name),
         unrecorded=unrecorded,
         keeper_pid=0 if ended else keeper_pid,
+        held=held,
     )
 
 

@@ -19,7 +19,7 @@ from weakref import WeakSet
 
 from holdfast.core.key_names import pasted
 from holdfast.host.session.parcel import SavedExec
-from holdfast.model.errors import HoldfastError, InvalidArgument
+from holdfast.model.errors import GateRefused, HoldfastError, InvalidArgument
 from holdfast.model.ids import OperatorId
 from holdfast.model.limits import (
     EXEC_KEY_MAX_CHARS,
@@ -47,10 +47,23 @@ class Execution:
         self.restored = restored  # its asker spoke to another daemon
         self.followers: WeakSet[Follower] = WeakSet()  # operators that are still here, and others
         self.mark_deadline = 0.0
+        self.held_by = ""  # the approval that its line waits for, or waited for
 
     @property
     def over(self) -> bool:
         return self.record.seconds is not None
+
+    @property
+    def refused(self) -> bool:
+        """At the gate, before it began."""
+        return self.record.failure[:1] == (GateRefused.code,) and self.record.command is None
+
+    def came_as(self, operator: OperatorId, seq: int) -> bool:
+        return (self.record.operator, self.record.seq) == (operator, seq)
+
+    def is_input(self, operator: OperatorId, seq: int) -> bool:
+        """Whether it was typed as this input, and has not begun."""
+        return self.record.command is None and self.came_as(operator, seq)
 
     def begins(self, command: int, journal_seq: int, *, parsed: bool = True) -> None:
         self.record = self.record.replace(command=command, parsed=parsed, journal_seq=journal_seq)
@@ -101,6 +114,9 @@ class Executions:
         name = _name(actor, operator, request)
         for execution in (*self._keyed, *self._others):
             if execution.record.name == name:
+                if execution.refused and not execution.came_as(operator, request.seq):
+                    self.forget(execution)  # what was refused did not happen: its key is free
+                    return None
                 if request.command and execution.record.digest != _digest(request.command):
                     raise InvalidArgument(
                         "this key, or number, was used for another command line",

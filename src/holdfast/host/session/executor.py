@@ -40,9 +40,11 @@ class Executor:
         lease_allows: Callable[[], bool],
         carry_out: Callable[[str, do.Effect], None],
         changed: Callable[[], None],
+        refused: Callable[[OperatorId, int, HoldfastError], None],
     ) -> None:
         """`carry_out`: an effect of what this actor did, unless it is about inputs; `changed`: the
-        state of the session may be another."""
+        state of the session may be another; `refused`: an input that waited."""
+        self._refused = refused
         self._core, self._journal, self._custody = core, record, custody
         self._counts = counts
         self._lease_allows, self._carry_out, self._changed = lease_allows, carry_out, changed
@@ -100,6 +102,8 @@ class Executor:
                     self._outcome = REPEATED
             case do.RefuseInputs(inputs=inputs, error=error):
                 self.refuse(inputs, error)
+            case do.AnswerHeld(held=held):
+                self._settle(held, self._custody.head)
             case _:
                 self._carry_out(actor, effect)
 
@@ -119,6 +123,9 @@ class Executor:
             self._counts.refusals += 1
         else:
             self._counts.inputs += 1
+        self._settle(settled, outcome)
+
+    def _settle(self, settled: ev.InputOffered, outcome: int | HoldfastError) -> None:
         number = settled.operator, settled.seq
         if number == self._offered:
             self._outcome = outcome
@@ -135,6 +142,7 @@ class Executor:
         for each in inputs:
             self._journal.refused(each, error.code)
             self.settled(each, error)
+            self._refused(each.operator, each.seq, error)
 
     def stop(self) -> None:
         """Another daemon answers from now on."""

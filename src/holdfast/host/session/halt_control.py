@@ -16,6 +16,7 @@ from holdfast.adapters.halt.stop_tree import Tree
 from holdfast.core import events as ev
 from holdfast.core.session import SessionMachine
 from holdfast.host.clock import now
+from holdfast.host.session.command_leaves import CommandLeaves
 from holdfast.host.session.parcel import SavedHalt
 from holdfast.host.session.record import SessionRecord
 from holdfast.journal import entries
@@ -46,6 +47,7 @@ class HaltControl:
         decided: SessionMachine,
         record: SessionRecord,
         kept: SavedHalt | None,
+        leaves: CommandLeaves,
         *,
         report: Callable[[ev.SessionEvent], object],
         save: Callable[[], None],
@@ -64,9 +66,7 @@ class HaltControl:
         self._confirmed = kept is not None and kept.confirmed
         self._standing = kept.standing if kept else None
         self._interrupted = kept is not None and not kept.confirmed
-        # Whose leaf the shell is in, and who else wrote a part of what it runs: an earlier daemon
-        # may have moved it.
-        self._writers = cgroup.actors_of(place.cgroup, place.shell_pid) if place.cgroup else ()
+        self.leaves = leaves
 
     def kept(self) -> SavedHalt | None:
         if not self._decided.state.is_halted:
@@ -96,8 +96,7 @@ class HaltControl:
         async with self._lock:
             if only:
                 self._leave_leaf_of(only)
-                leaf = cgroup.leaf(self._place.cgroup, only)
-                halted = await asyncio.to_thread(freeze.halt_group, leaf)
+                halted = await asyncio.to_thread(_halt_parts, self._place.cgroup, only)
             else:
                 halted = await self._halt_all()
                 self._confirmed = halted.frozen
@@ -216,32 +215,47 @@ class HaltControl:
                 hint="halt the whole session, or start it at level contained",
             )
 
-    def move_shell_to_leaf(self, actor: str, others: Sequence[str] = ()) -> None:
+    def move_shell_to_leaf(
+        self, actor: str, others: Sequence[str] = (), *, running: bool = False
+    ) -> None:
         """This actor writes now: what the shell starts from here on is in its leaf. `others` wrote
-        a part of the line that it runs."""
-        place = self._place
-        if (actor, *others) == self._writers or not place.cgroup:
-            return
-        self._writers = (actor, *others)
-        with contextlib.suppress(OSError):  # the tree may be ending
-            cgroup.enter(cgroup.leaf(place.cgroup, actor, others), place.shell_pid)
+        a part of the line that it runs. What one of them that is halted has a part in stands still,
+        and the shell does not go there. `running`: the shell has begun the line already."""
+        halted = self._decided.halted_actors
+        shared = tuple(other for other in others if other not in halted)
+        self.leaves.move((actor, *shared), running=running)
 
-    def follow_to_leaf(self, actor: str, others: Sequence[str] = ()) -> None:
+    def follow_to_leaf(
+        self, actor: str, others: Sequence[str] = (), *, running: bool = False
+    ) -> None:
         """The shell comes to this actor's line. One that is halted was halted after it typed that;
         the shell does not follow it there."""
         if actor not in self._decided.halted_actors:
-            self.move_shell_to_leaf(actor, others)
+            self.move_shell_to_leaf(actor, others, running=running)
 
     def _leave_leaf_of(self, actor: str) -> None:
-        """The shell itself goes on: only what the actor started with it is stopped."""
-        place = self._place
+        """The shell itself goes on: only what the actor started with it, or had a part in, is
+        stopped."""
         holder = self._decided.turn.holder or HOST_ACTOR
-        if actor in (holder, HOST_ACTOR) or self._writers[:1] != (actor,):
+        if actor in (holder, HOST_ACTOR) or actor not in self.leaves.writers:
             return
-        self._writers = (holder,) if holder else ()
-        with contextlib.suppress(OSError):
-            home = cgroup.leaf(place.cgroup, holder) if holder else place.cgroup
-            cgroup.enter(home, place.shell_pid)
+        if holder:
+            self.leaves.move((holder,))
+        else:
+            self.leaves.go_home()
+
+
+def _halt_parts(directory: str, actor: str) -> HaltResult:
+    """Freeze every group in which this actor has a part."""
+    cgroup.leaf(directory, actor)  # so that what it starts from now on is frozen too
+    found = [path for each, path in cgroup.parts(directory) if each == actor]
+    results = [freeze.halt_group(path) for path in found]
+    return HaltResult(
+        frozen=all(result.frozen for result in results),
+        tasks=sum(result.tasks for result in results),
+        seconds=sum(result.seconds for result in results),
+        running=tuple(sorted({pid for result in results for pid in result.running})),
+    )
 
 
 def _standing(place: Place, tag: str) -> tuple[Stopped, ...]:
@@ -260,7 +274,7 @@ def thaw_all(place: Place, stopped: tuple[Stopped, ...]) -> bool:
     of the kernel, as an earlier daemon may have asked for it; that one is not frozen yet does not
     mean that it will not be."""
     runs = freeze.resume(place, stopped)
-    for leaf in cgroup.leaves(place.cgroup).values() if place.cgroup else ():
+    for _, leaf in cgroup.parts(place.cgroup) if place.cgroup else ():
         with contextlib.suppress(OSError):  # its tree may be ending
             if cgroup.asked_to_freeze(leaf):
                 runs = cgroup.thaw(leaf) and runs

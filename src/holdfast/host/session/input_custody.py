@@ -20,6 +20,7 @@ from holdfast.host.session.line_attribution import ShellSight
 from holdfast.host.session.record import SessionRecord
 from holdfast.journal import entries
 from holdfast.model.errors import HoldfastError
+from holdfast.model.ids import GATE_OPERATOR, HOST_ACTOR
 
 
 class ShellSide(Protocol):
@@ -30,6 +31,19 @@ class ShellSide(Protocol):
     def before_typing(self, actor: str, sight: ShellSight) -> None: ...
 
     def after_typing(self, actor: str, data: bytes, sight: ShellSight, blind: bool) -> None: ...
+
+
+class GateSide(Protocol):
+    """What is cut off an input because it commits something."""
+
+    def keep(self) -> None:
+        """What waits there is in the parcel."""
+
+    def record_passing(self, piece: InputOffered, secret: bool) -> None:
+        """That this commit was judged, before its effect. Raises when it cannot be recorded."""
+
+    def look(self) -> None:
+        """Something may wait to be judged."""
 
 
 class Answers(Protocol):
@@ -53,13 +67,19 @@ class InputCustody:
         record: SessionRecord,
         shell: ShellSide,
         on_room: Callable[[], object],
+        gate: GateSide,
     ) -> None:
         """`on_room`: the PTY takes more."""
         self._master, self._ring, self.ledger = master, ring, ledger
         self._inputs, self._turn, self._journal, self._shell = inputs, turn, record, shell
-        self._on_room = on_room
+        self._on_room, self._gate = on_room, gate
         self._loop = asyncio.get_running_loop()
         self._waiting = False  # for the PTY to take more
+
+    @property
+    def head(self) -> int:
+        """The offset that the output has reached."""
+        return self._ring.head
 
     def take_inputs(self, answers: Answers) -> None:
         """From custody into the PTY; then what waits, in order, as far as there is room."""
@@ -67,6 +87,9 @@ class InputCustody:
         if ledger.untyped:
             self.flush_to_pty()  # first, for it makes room
         while (first := inputs.next(ledger.room())) is not None:
+            gated = inputs.gated is not None and first.actor != HOST_ACTOR
+            if gated:
+                self._gate.keep()
             try:
                 # May record what the shell reports, so before anything of this input is.
                 sight = self._shell.look_at_shell(first.actor, first.data)
@@ -76,10 +99,15 @@ class InputCustody:
                 # It was not typed, so it was not taken: the operator may offer it again.
                 answers.refuse(inputs.not_recorded(first), error)
                 continue
-            inputs.taken(first)
+            whole = inputs.taken(first)
             self.flush_to_pty()
             self._shell.after_typing(first.actor, first.data, sight, secret)
-            answers.settled(first, self._ring.head)
+            if whole is not None:
+                answers.settled(whole, self._ring.head)
+            if gated and whole is not None:
+                self._gate.keep()  # nothing of it is left
+        if inputs.gated is not None:
+            self._gate.look()
 
     def _put_in_custody(self, first: InputOffered, sight: ShellSight, secret: bool) -> None:
         """In this order: a daemon that dies in between leaves nothing that the next one cannot
@@ -93,7 +121,11 @@ class InputCustody:
         """Recorded before it is in custody: keys in the burst page, everything else in the file.
         A secret is counted, whichever way it came."""
         journal, data, head = self._journal, first.data, self._ring.head
-        if first.form == "keys":
+        if not data:
+            return  # what commits comes next
+        if first.operator == GATE_OPERATOR:
+            self._gate.record_passing(first, secret)
+        elif first.form == "keys":
             journal.stage_key(first.actor, first.operator, first.seq, data, secret, head)
             return
         body: entries.Body = entries.BlindInput(first.operator, first.seq, first.seq, len(data))

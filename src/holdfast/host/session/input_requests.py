@@ -25,11 +25,15 @@ from holdfast.host.connection.output_channels import OutputChannel
 from holdfast.host.session.exec_runs import Execution, command_bytes
 from holdfast.model.action import DeclaredAction
 from holdfast.model.errors import HoldfastError, InputUnknown, InvalidArgument, session_over
+from holdfast.model.gate import EffectKind
+from holdfast.model.ids import OperatorId
+from holdfast.model.state import signal_name
 from holdfast.wire.messages import session as m
 
 if TYPE_CHECKING:
     from holdfast.core.session import SessionMachine
     from holdfast.host.connection.operator_connection import OperatorConnection
+    from holdfast.host.gate.session_gate import SessionGate
     from holdfast.host.session.output import OutputPump
     from holdfast.host.session.parcel import SessionFds
     from holdfast.host.session.shell_commands import ShellCommands
@@ -46,10 +50,13 @@ class InputTarget(ExecSource, Protocol):
     fds: SessionFds
     output: OutputPump
     commands: ShellCommands
+    gate: SessionGate
 
     def handle(self, event: ev.SessionEvent) -> int | asyncio.Future[int] | None: ...
 
     def save_parcel(self) -> None: ...
+
+    def held_by(self, operator: OperatorId, seq: int) -> str: ...
 
 
 class OpenChannel(Protocol):
@@ -109,13 +116,14 @@ class InputRequests:
             if isinstance(request, m.Input) and request.quiet and taken >= 0:
                 operator.ack_later(request.id, request.seq, taken)
                 return None
-            return _accepted(request.id, request.seq, live, taken)
+            return _accepted(request.id, operator.identity, request.seq, live, taken)
         assert taken is not None
-        waiting = taken
+        waiting, who = taken, operator.identity
 
         async def accepted() -> m.Answer:
             try:
-                return _accepted(request.id, request.seq, live, await asyncio.shield(waiting))
+                offset = await asyncio.shield(waiting)
+                return _accepted(request.id, who, request.seq, live, offset)
             except asyncio.CancelledError:
                 if live.ending is not None:
                     how = "ended before it took the input"
@@ -214,12 +222,24 @@ class InputRequests:
 
     def signal(
         self, operator: OperatorConnection, request: m.Signal, live: InputTarget
-    ) -> m.Answer:
+    ) -> m.Answer | Awaitable[m.Answer]:
         if request.signal not in _SIGNALS:
             raise InvalidArgument(f"not a signal: {request.signal}")
         live.presence.note_connection(operator)
-        live.handle(ev.SignalAsked(operator.actor.id, now(), operator.identity, request.signal))
-        return m.Done(request.id)
+        who, actor = operator.identity, operator.actor.id
+
+        def send() -> m.Answer:
+            live.handle(ev.SignalAsked(actor, now(), who, request.signal))
+            return m.Done(request.id)
+
+        if not live.gate.in_force:
+            return send()
+
+        async def judged() -> m.Answer:
+            await live.gate.check(EffectKind.SIGNAL, actor, signal_name(request.signal))
+            return send()
+
+        return judged()
 
 
 def check_channel_free(operator: OperatorConnection, request: int) -> None:
@@ -227,7 +247,10 @@ def check_channel_free(operator: OperatorConnection, request: int) -> None:
         raise InvalidArgument(f"request {request} is in use or negative")
 
 
-def _accepted(request: int, seq: int, live: InputTarget, offset: int) -> m.Accepted:
+def _accepted(
+    request: int, operator: OperatorId, seq: int, live: InputTarget, offset: int
+) -> m.Accepted:
+    held = live.held_by(operator, seq)
     if offset < 0:
-        return m.Accepted(request, seq, live.ring.head, repeated=True)
-    return m.Accepted(request, seq, offset)
+        return m.Accepted(request, seq, live.ring.head, repeated=True, held=held)
+    return m.Accepted(request, seq, offset, held=held)

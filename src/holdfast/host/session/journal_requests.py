@@ -102,7 +102,7 @@ class JournalRequests:
     async def blame(
         self, _: OperatorConnection, request: journal_messages.Blame, found: Found
     ) -> m.Answer:
-        lines = await asyncio.to_thread(blame.lines, self._gather(found))
+        lines = await asyncio.to_thread(blame.lines, self.gather(found))
         first, last = max(1, request.first), request.last or len(lines)
         asked = blame.fitting(lines[first - 1 : last], _JOURNAL_PIECE_MAX_BYTES)
         return journal_messages.Blamed(request.id, tuple(asked), len(lines))
@@ -118,7 +118,7 @@ class JournalRequests:
         found.journal.flush()
         return Records(self._store, found.spec.id, found.journal.seq)
 
-    def _gather(self, found: Found) -> Gathered:
+    def gather(self, found: Found) -> Gathered:
         """What blame reads: the output that is held now, or that was held at the end."""
         names = {str(each.id): each.name for each in self._actors.authority.actors()}
         if isinstance(found, Stored):

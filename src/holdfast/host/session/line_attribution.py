@@ -116,6 +116,11 @@ class LineAttribution:
         """Who typed it, the latest last."""
         return self._lines.authors()
 
+    @property
+    def typed_in_line(self) -> int:
+        """Bytes of the line that has no Enter yet."""
+        return self._lines.open_bytes
+
     def prompt_told(self, has_text: bool) -> None:
         """The shell said whether there is any."""
         if self.prompt_text_unknown and not has_text:
@@ -179,8 +184,10 @@ class LineAttribution:
 
     # -- what the shell reports -------------------------------------------------------------------
 
-    def prompted(self, later: ReportContext) -> None:
-        """A prompt."""
+    def prompted(self, later: ReportContext, coming: int) -> None:
+        """A prompt; `coming` is the number of the next command."""
+        ahead = bool(later.begun or later.prompted or later.unread)
+        self._leaves.leaves.prompted(coming, typed_ahead=ahead)
         self._running, self._prompted_at = False, self._loop.time()
         self._lines.prompted(later.unread, later.begun + later.prompted)
         if self._lines.past is not None:
@@ -198,7 +205,9 @@ class LineAttribution:
             line.by(self.last.actor)
         line.blind |= self._turn.blind
         if line.authors:  # as at its prompt, should that have been too late
-            self._leaves.follow_to_leaf(line.authors[-1], _others(line.authors, line.authors[-1]))
+            others = _others(line.authors, line.authors[-1])
+            self._leaves.follow_to_leaf(line.authors[-1], others, running=True)
+        self._leaves.leaves.began()
         return line
 
     def ended(self) -> None:

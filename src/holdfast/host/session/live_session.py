@@ -9,7 +9,7 @@ import asyncio
 import logging
 import os
 import time
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -20,7 +20,7 @@ from holdfast.adapters.launch.client import end as end_processes
 from holdfast.adapters.session_memory.input_ledger import InputLedger
 from holdfast.adapters.session_memory.output_ring import Ring
 from holdfast.adapters.shell.integration import state_path
-from holdfast.adapters.shell.state_file import read_state
+from holdfast.adapters.shell.state_file import StateReader, read_state
 from holdfast.core import effects as do
 from holdfast.core import events as ev
 from holdfast.core.session import SessionMachine
@@ -28,11 +28,15 @@ from holdfast.core.session_state import carried_on
 from holdfast.core.turn.machine import TurnMachine
 from holdfast.host.clock import now
 from holdfast.host.gate.action_runs import ActionRuns
+from holdfast.host.gate.approval_notices import ApprovalNotices
+from holdfast.host.gate.provenance import SessionProvenance
+from holdfast.host.gate.session_gate import SessionGate
 from holdfast.host.gate.session_look import SessionLook
 from holdfast.host.levels import bell_path
 from holdfast.host.lost_sessions import what_was_in_flight
 from holdfast.host.session import describe, signals
 from holdfast.host.session.closing import Closing
+from holdfast.host.session.command_leaves import CommandLeaves
 from holdfast.host.session.executor import Executor
 from holdfast.host.session.halt_control import HaltControl
 from holdfast.host.session.handoff import Handoffs
@@ -55,10 +59,12 @@ from holdfast.journal import entries
 from holdfast.keeper.boottime import boot_id
 from holdfast.keeper.protocol import DROP_OUTPUT, KEEP_OUTPUT, LEAVE_OUTPUT
 from holdfast.model.actor import Actor
+from holdfast.model.approval_info import ApprovalInfo
 from holdfast.model.envelope import ALL, Envelope, Scope
 from holdfast.model.errors import StorageFailed
+from holdfast.model.gate import Contributor, EffectKind, ProposedEffect
 from holdfast.model.graph import Evidence, Graph
-from holdfast.model.ids import HOST_ACTOR, HOST_OPERATOR, ActorId
+from holdfast.model.ids import HOST_ACTOR, HOST_OPERATOR, ActorId, OperatorId
 from holdfast.model.info import SessionInfo
 from holdfast.model.limits import END_GRACE_S
 from holdfast.model.shell_state import ShellState
@@ -130,7 +136,16 @@ class LiveSession:
                 fenced=self.leasing is not None and not self.leasing.valid_for(spec.epoch),
             ),
             halted_actors=cgroup.frozen_leaves(spec.place.cgroup) if spec.place.cgroup else _NONE,
+            in_force=self._in_force(),
+            gate=parcel.gate,
+            now=now(),
         )
+
+    def _in_force(self) -> Callable[[], bool] | None:
+        judge = self._daemon.gate_judge
+        if judge is None:
+            return None
+        return partial(judge.policy.in_force, self.spec.id, self.spec.labels)
 
     def _make_parts(self, parcel: StateBlob, ledger: InputLedger, writer: JournalWriter) -> None:
         daemon, spec, core, ring = self._daemon, parcel.spec, self.core, self.ring
@@ -140,7 +155,7 @@ class LiveSession:
         writer.growth = partial(daemon.usage.disk_growth, spec.uid)
         self.journal = SessionRecord(spec.id, lambda: self.spec.epoch, ring, writer, self.spawn)
         self.watching = StateWatch(self.state, partial(daemon.operators.state_changed, self))
-        changed = self.watching.look_soon
+        changed = self._something_changed
         last_host_seq = max(parcel.layer_seq, ledger.last_seq(HOST_OPERATOR))
         self.host_input = HostInput(last_host_seq, lambda: core.state, self.handle)
         self.output = OutputPump(
@@ -163,6 +178,7 @@ class LiveSession:
             core,
             self.journal,
             parcel.halt,
+            CommandLeaves(spec.place, parcel.leaves),
             report=self.handle,
             save=self.save_parcel,
             spawn=self.spawn,
@@ -178,6 +194,7 @@ class LiveSession:
             self.state,
             running=bool(parcel.commands and parcel.commands[-1].status is None),
         )
+        self.provenance = self._make_provenance(parcel, directory)
         self.commands = ShellCommands(
             spec,
             master,
@@ -188,6 +205,7 @@ class LiveSession:
             self.journal,
             parcel.commands,
             parcel.executions,
+            self.provenance,
             type_as_host=self.host_input.type,
             activity=self.state,
             may_type=lambda actor: core.may_type(actor, now()),
@@ -216,6 +234,22 @@ class LiveSession:
             save=self.save_parcel,
             is_over=lambda: self._closed or self.ending is not None,
         )
+        self.gate = SessionGate(
+            core,
+            self.commands,
+            self.journal,
+            daemon.actors,
+            daemon.gate_judge,
+            self.provenance,
+            master,
+            facts=self._effect,
+            offset=lambda: ring.head,
+            activity=self.state,
+            handle=self.handle,
+            save=self.save_parcel,
+            type_as_host=self.host_input.type,
+            spawn=self.spawn,
+        )
         self.custody = InputCustody(
             master,
             ring,
@@ -225,6 +259,7 @@ class LiveSession:
             self.journal,
             self.commands,
             on_room=lambda: self.handle(ev.RoomMade(HOST_ACTOR, now())),
+            gate=self.gate,
         )
         self.handoffs = Handoffs(
             directory,
@@ -265,6 +300,17 @@ class LiveSession:
             handoff=self.handoffs.for_actor,
             spawn=self.spawn,
         )
+        self.approving = ApprovalNotices(
+            lambda: self.spec,
+            core.approvals,
+            self.journal,
+            name=name,
+            recipients=self.presence.recipients,
+            shell_state=self._shell_state,
+            cwd=partial(describe.cwd, spec),
+            offset=lambda: ring.head,
+            handle=self.handle,
+        )
         self._ticks = TickTimer(
             core.wakes_at, lambda: self.handle(ev.TimePassed(HOST_ACTOR, now()))
         )
@@ -276,6 +322,24 @@ class LiveSession:
             lease_allows=self.lease_allows,
             carry_out=self._carry_out,
             changed=changed,
+            refused=self.commands.input_refused,
+        )
+
+    def _make_provenance(self, parcel: StateBlob, directory: str) -> SessionProvenance:
+        spec, held = parcel.spec, self.core.turn
+        path = state_path(bell_path(self._daemon.home, spec.process_tag))
+        return SessionProvenance(
+            f"{directory}/provenance",
+            self.journal,
+            read_state=StateReader(path, spec.nonce, spec.uid).read,
+            shell_pid=spec.place.shell_pid,
+            reports=bool(spec.shell),
+            is_silent=lambda: self.commands.is_silent,
+            writers=lambda: (spec.created_by, *held.holders),
+            authority=self._daemon.actors.authority,
+            session=spec.id,
+            labels=spec.labels,
+            complete_to=parcel.provenance_to,
         )
 
     def start(self) -> None:
@@ -288,6 +352,7 @@ class LiveSession:
             self.output.read(True)
             self.custody.flush_to_pty()
         self._ticks.start()
+        self.gate.carry_on()
         self._loop.call_soon(self.halts.finish_interrupted)
         if self.leasing is not None:
             self.leasing.begin(self)
@@ -359,8 +424,57 @@ class LiveSession:
                 self._end_tree()
             case do.CloseEnded(ending=ending):
                 self._close_ended(ending)
+            case do.JudgeCommit():
+                self.gate.look()
+            case do.RecordJudged(effect=judged, verdict=verdict):
+                self.gate.record_judged(judged, verdict)
+            case do.AskApproval(approval=approval, number=piece):
+                self.approving.asked(approval, piece)
+                if piece and self.core.inputs.gated is not None:
+                    gated = self.core.inputs.gated.whole
+                    self.commands.exec_held(gated.operator, gated.seq, approval.id)
+            case do.CloseApproval(approval=approval, by=by, note=note, saw=saw):
+                self.approving.closed(approval, by, note, saw)
+                self.gate.decided(approval)
+            case do.ClearLine(in_program=in_program):
+                self.gate.clear_line(in_program=in_program)
             case _:
                 raise AssertionError(f"no way to carry out {effect}")
+
+    def _something_changed(self) -> None:
+        self.watching.look_soon()
+        self.gate.news()
+
+    def _effect(
+        self, kind: EffectKind, actor: ActorId, contributors: tuple[Contributor, ...]
+    ) -> ProposedEffect:
+        """As things are now; what it is about is added by whoever proposes it."""
+        spec, core = self.spec, self.core
+        return ProposedEffect(
+            spec.id,
+            spec.name,
+            spec.labels,
+            spec.level,
+            spec.epoch,
+            kind,
+            actor,
+            contributors,
+            cwd=describe.cwd(spec),
+            workspace=spec.workspace or spec.cwd,
+            turn_holder=str.__str__(core.turn.holder or ""),
+        )
+
+    def held_info(self, approval: str) -> ApprovalInfo | None:
+        """What waits by this id."""
+        found = self.core.approvals.get(approval)
+        return None if found is None else self.approving.info(found)
+
+    def held_by(self, operator: OperatorId, seq: int) -> str:
+        """The approval that the rest of this input waits for."""
+        gated, held = self.core.inputs.gated, self.core.held
+        if gated is None or held is None:
+            return ""
+        return held.id if (gated.whole.operator, gated.whole.seq) == (operator, seq) else ""
 
     def _pump_readers(self) -> None:
         if self.fanout is not None:
@@ -448,6 +562,9 @@ class LiveSession:
     def record_policy(self, actor: str, body: entries.Body) -> None:
         """A policy of the gate applies here from now on, or no longer. Raises StorageFailed."""
         self.journal.record(actor, body)
+        # In force in a moment, when it is in every journal and on disk.
+        changed = ev.GatePolicyChanged(HOST_ACTOR, now())
+        self._loop.call_soon(lambda: None if self.is_closed else self.handle(changed))
 
     def scopes(self) -> set[Scope]:
         labels = (Scope.label(name) for name in self.spec.labels)
@@ -483,6 +600,7 @@ class LiveSession:
         self.output.read(False)
         self.custody.pause()
         self.executor.stop()
+        self.gate.close()
         self._ticks.stop()
         self.commands.session_ended(ending)
         self.watching.stop()
@@ -514,9 +632,11 @@ class LiveSession:
         self.output.read(False)
         self.custody.pause()
         self.executor.stop()
+        self.gate.close()
         self._ticks.stop()
         self.watching.stop()
         self.commands.close()
+        self.halts.leaves.close()
         self.view.close(keep=keep)
         self._daemon.forwarding.over(self)
         self.journal.close()
@@ -609,10 +729,12 @@ class LiveSession:
             full_screen=full_screen,
             last_output_at=self.output.last_at,
             last_command=self.commands.last,
+            shaped_by=tuple(map(self._daemon.actors.name, self.provenance.shaped_by())),
             lease=self.leasing.info() if self.leasing is not None else None,
             keeper_pid=self.keeper.pid,
             clients={operator.id: operator.client for operator in self.presence.attached()},
             unrecorded=self.journal.unrecorded(),
+            held=self.core.held.id if self.core.held is not None else "",
             name=self._daemon.actors.name,
         )
 
@@ -629,6 +751,9 @@ class LiveSession:
             self.halts.kept(),
             self.leasing.tenure.kept() if self.leasing is not None else None,
             self.commands.executions.kept(),
+            self.halts.leaves.kept(),
+            self.provenance.complete_to,
+            self.core.gate_kept(),
         )
         return kept.blob()
 

@@ -7,7 +7,9 @@ from __future__ import annotations
 import msgpack
 
 from holdfast.adapters.session_memory.layout import DATA_AT, HEAD_AT
+from holdfast.core.session import SavedGate
 from holdfast.core.turn.machine import SavedTurn
+from holdfast.host.session.command_leaves import SavedLeaves
 from holdfast.host.session.lease_runner import SavedLeaseRun
 from holdfast.keeper.protocol import RingPlace
 from holdfast.model.ids import OperatorId, SessionId
@@ -39,6 +41,7 @@ class SessionSpec(Record):
     born_as: str = ""  # the identity its processes were started under, when that is another
     created_by: str = ""  # id of the actor that started it; empty when an earlier version did
     exact_line_key: bytes = b""  # typed in front of an exec; its shell has it from its start
+    gate_keys: bool = False  # its shell has those of the gate, too
     workspace: str = ""  # what policies call so; empty when an earlier version started it: its cwd
 
     @property
@@ -89,6 +92,9 @@ class StateBlob(Record):
     halt: SavedHalt | None = None  # while it is halted
     lease: SavedLeaseRun | None = None  # of a re-homeable session
     executions: tuple[SavedExec, ...] = ()
+    leaves: SavedLeaves | None = None  # at level contained: which command each group is of
+    provenance_to: int = 0  # the prompt up to which the file of the shell's originators is complete
+    gate: SavedGate | None = None  # while something waits there
 
     def blob(self) -> bytes:
         data: bytes = msgpack.packb(self.pack())

@@ -7,6 +7,7 @@ step may be repeated: a daemon that dies in the middle leaves the next one the s
 from __future__ import annotations
 
 import logging
+from functools import partial
 from typing import TYPE_CHECKING
 
 from holdfast.adapters.journal_files.segments import JournalReader
@@ -21,9 +22,9 @@ from holdfast.host.session.live_session import LiveSession
 from holdfast.host.session.parcel import SessionFds, StateBlob
 from holdfast.host.session_store import SessionStore
 from holdfast.journal import entries
-from holdfast.model.errors import JournalDamaged
+from holdfast.model.errors import HoldfastError, JournalDamaged
 from holdfast.model.ids import HOST_ACTOR, SessionId
-from holdfast.model.limits import JOURNAL_TAIL_ENTRIES
+from holdfast.model.limits import JOURNAL_TAIL_ENTRIES, JOURNAL_TYPED_ENTRIES
 
 if TYPE_CHECKING:
     from holdfast.host.daemon import Daemon
@@ -51,8 +52,17 @@ def recover(daemon: Daemon, deposit: Collected, keeper: KeeperLink) -> LiveSessi
     authority, scopes = daemon.actors.authority, live.scopes()
     missed = missed_changes(authority, parcel.spec.uid, scopes, recent)
     live.journal.carried_on(live.core.turn.holder or HOST_ACTOR, missed)
-    live.commands.recover(daemon.store.directory(parcel.spec.id), ledger.last_seq, recent)
+    directory = daemon.store.directory(parcel.spec.id)
+    live.commands.recover(directory, ledger.last_seq, recent)
+    live.provenance.recover(recent, partial(_more, directory, writer.chain.seq))
     return live
+
+
+def _more(directory: str, seq: int) -> list[entries.Entry]:
+    try:
+        return list(JournalReader(directory).entries(max(1, seq - JOURNAL_TYPED_ENTRIES), seq))
+    except HoldfastError:  # whoever writes the journal next will report it
+        return []
 
 
 def _open_memory(fds: SessionFds) -> tuple[Ring, InputLedger]:
@@ -94,5 +104,6 @@ def _recover_as_successor(
     keeper.update(parcel.blob())  # from here on it holds the successor
     live = LiveSession(daemon, keeper, parcel, fds, ring, ledger, writer, None)
     live.commands.recover(daemon.store.directory(parcel.spec.id), ledger.last_seq)
+    live.provenance.recover((), tuple)
     live.save_parcel()
     return live

@@ -21,6 +21,8 @@ from holdfast.host.connection.output_channels import (
     StoredChannel,
     ViewChannel,
 )
+from holdfast.host.gate.session_gate import SessionGate
+from holdfast.host.gate.why import AskedSession
 from holdfast.host.lost_sessions import LostSessions
 from holdfast.host.reach.relay_presence import AnnouncedSession
 from holdfast.host.residency import ResidencyMeter
@@ -31,6 +33,7 @@ from holdfast.host.session_registry import has_ended
 from holdfast.host.session_store import SessionStore, Stored
 from holdfast.model.actor import Actor
 from holdfast.model.errors import InvalidArgument, session_over
+from holdfast.model.gate import EffectKind
 from holdfast.model.graph import Graph
 from holdfast.model.info import SessionInfo
 from holdfast.model.state import SessionState
@@ -40,12 +43,13 @@ from holdfast.wire.messages.shared_output import Share, Shared
 ALTERNATE_SCREEN = 1049  # DEC private mode
 
 
-class SessionTarget(OutputSource, AnnouncedSession, Protocol):
+class SessionTarget(OutputSource, AnnouncedSession, AskedSession, Protocol):
     """A live session, as far as it is shown, attached to, watched and ended."""
 
     core: SessionMachine
     fds: SessionFds
     custody: InputCustody
+    gate: SessionGate
     watching: StateWatch
 
     def info(self) -> SessionInfo: ...
@@ -85,9 +89,12 @@ class SessionRequests:
         audience: Operators,
         start: Callable[[Actor, m.Run], Awaitable[SessionTarget]],
         lost: LostSessions,
+        annotated: Callable[[AskedSession, Graph], Graph],
     ) -> None:
+        """`annotated`: the live graph with who is behind each process."""
         self._registry, self._store, self._audience = registry, store, audience
         self._meter, self._start, self._lost = meter, start, lost
+        self._annotated = annotated
 
     async def run(self, operator: OperatorConnection, run: m.Run) -> m.Answer:
         live = await self._start(operator.actor, run)
@@ -131,9 +138,10 @@ class SessionRequests:
         master = os.dup(live.fds.master)
         try:
             # A large tree takes tens of milliseconds to look at: not on the loop.
-            return m.GraphShown(request.id, await asyncio.to_thread(live.graph, master))
+            graph = await asyncio.to_thread(live.graph, master)
         finally:
             os.close(master)
+        return m.GraphShown(request.id, self._annotated(live, graph))
 
     def screen(self, _: OperatorConnection, request: m.GetScreen, found: Found) -> m.Answer:
         if isinstance(found, Stored):
@@ -156,8 +164,19 @@ class SessionRequests:
     ) -> Awaitable[m.Answer]:
         if isinstance(found, Stored):
             raise session_over("the session", found.info.ending, how="has ended already")
-        found.handle(ev.EndAsked(operator.actor.id, now()))
+        actor = operator.actor.id
+        if not found.gate.in_force:
+            found.handle(ev.EndAsked(actor, now()))
+            return self._ended(request, found)
 
+        async def judged() -> m.Answer:
+            await found.gate.check(EffectKind.END, actor, "")
+            found.handle(ev.EndAsked(actor, now()))
+            return await self._ended(request, found)
+
+        return judged()
+
+    def _ended(self, request: m.End, found: SessionTarget) -> Awaitable[m.Answer]:
         async def ended() -> m.Answer:
             await found.closing.ended.wait()
             written = found.closing.tombstone

@@ -14,8 +14,10 @@ from holdfast.adapters.session_memory import output_ring
 from holdfast.adapters.session_memory.output_ring import Ring
 from holdfast.adapters.shell import report_fifo
 from holdfast.adapters.shell.integration import (
-    CLEAR_REFUSED_LINE,
+    CLEAR_LINE,
+    GATE_PROBE,
     LINE_PROBE,
+    PASTE_PROBE,
     CommandBegin,
     CommandEnd,
     LineShown,
@@ -26,6 +28,7 @@ from holdfast.adapters.shell.integration import (
 )
 from holdfast.core.input_machine import InputMachine
 from holdfast.core.line_authors import TypedLine
+from holdfast.host.gate.provenance import SessionProvenance
 from holdfast.host.session.exec_runs import Execution, Executions
 from holdfast.host.session.line_attribution import (
     BEGIN_WAIT_S,
@@ -58,6 +61,7 @@ _CLEAR_LINE = b"\x03"
 _LEAD_TO_A_SHELL = frozenset(
     ("bash", "zsh", "fish", "sh", "dash", "su", "sudo", "ssh", "docker", "podman", "kubectl")
 )
+GATE_LINE_WAIT_S = 2.0  # for a shell that waits for keys to say its line; then it is not known
 _SHOWN_CHARS = 200  # of the text at the prompt, in a refusal
 _PROBE_CONTEXT_BYTES = 16  # typed last: after some keys a shell takes the next one as text
 _LINE_WAIT_S = 0.5  # a shell at its prompt answers in a millisecond
@@ -78,6 +82,7 @@ class ShellCommands:
         record: SessionRecord,
         known: tuple[CommandRecord, ...],
         executions: tuple[SavedExec, ...],
+        provenance: SessionProvenance,
         *,
         type_as_host: Callable[[bytes], None],
         activity: Callable[[], SessionState],
@@ -95,6 +100,10 @@ class ShellCommands:
         self._type_as_host = type_as_host
         self._activity, self.may_ask, self._drain_output = activity, may_type, drain_output
         self._save, self._changed, self._runs, self._name = save, changed, runs, name
+        self._provenance = provenance
+        self._loop = asyncio.get_running_loop()
+        # When the shell reported something, and when a prompt; when an Enter was typed, or a key.
+        self._heard_at = self._prompt_at = self._enter_at = self._typed_at = 0.0
         self._records: deque[CommandRecord] = deque(known, maxlen=COMMANDS_REMEMBERED)
         # A report that the last daemon kept and did not take out of the FIFO is seen again.
         self._reader = ReportReader(
@@ -105,12 +114,13 @@ class ShellCommands:
         self._recorded: set[tuple[type, int]] = (
             set()
         )  # by the last daemon, and perhaps not kept by it
-        self._loop = asyncio.get_running_loop()
         self._entered_at = 0.0  # an Enter was typed; what the shell makes of it, it reports
         self._reported = asyncio.Event()
         self.executions = Executions(executions)
         self.exec: Execution | None = None  # the one that runs
-        self._line: asyncio.Future[str | None] | None = None  # the text at the prompt, asked for
+        self._line: asyncio.Future[LineShown] | None = None  # the text at the prompt, asked for
+        self._lines_due = 0  # answers that came too late to be believed, if they still come
+        self.lines_begun = 0  # so often the shell began a line, or asked for a first one
         self._line_at = 0.0  # when somebody had typed last by then
         self._prompt_text = ""  # as the shell last said
 
@@ -132,6 +142,8 @@ class ShellCommands:
         }
         self.typed.recover(journal, self._journal.seq)
         self.exec = self.executions.unfinished(last_taken)
+        if not self.typed.at_prompt:
+            self._enter_at = self._loop.time()
 
     def start(self) -> None:
         if self._report_fifo >= 0:
@@ -230,10 +242,17 @@ class ShellCommands:
 
     def _on_report(self, report: Report, before: int, later: ReportContext) -> None:
         at, head = time.time(), self._ring.head
+        self._heard_at = self._loop.time()
+        if isinstance(report, PromptShown | LineShown):
+            self._prompt_at = self._heard_at
         if isinstance(report, PromptShown) and (later.unread or not self._inputs.is_empty):
             self.enter_typed()  # typed ahead of the prompt, and perhaps with an Enter
+            self._enter_at = self._loop.time()
         elif isinstance(report, CommandBegin | PromptShown):
             self._reported.set()
+        if isinstance(report, CommandBegin | PromptShown):
+            self.lines_begun += 1
+            self._lines_due = 0  # what was asked before is answered, or never will be
         if isinstance(report, CommandBegin):
             self._began(report, at, before, self.typed.began(later))
         elif isinstance(report, CommandEnd):
@@ -248,10 +267,14 @@ class ShellCommands:
                     self._record_once(HOST_ACTOR, ended)
         elif isinstance(report, PromptShown):
             self._runs("")
-            self.typed.prompted(later)
+            self.typed.prompted(later, report.seq)
+            self._provenance.prompted(report.seq)
         elif isinstance(report, LineShown):
-            if self._line is not None and not self._line.done():
-                self._line.set_result(report.text if report.text_known else None)
+            self._provenance.look()  # asked for the line, the shell writes its whole state
+            if self._lines_due:
+                self._lines_due -= 1
+            elif self._line is not None and not self._line.done():
+                self._line.set_result(report)
             return
         execution = self.exec
         if execution is not None:
@@ -274,7 +297,7 @@ class ShellCommands:
                 execution.begins(report.seq, 0)
             self._end_exec(execution, report.status, report.cwd, head)
             if not execution.record.parsed and self._spec.shell == "fish":
-                self._type_as_host(CLEAR_REFUSED_LINE)
+                self._type_as_host(CLEAR_LINE)
                 self.typed.cleared()
         elif isinstance(report, PromptShown) and (
             command is None or (restored and report.seq > command)
@@ -292,7 +315,8 @@ class ShellCommands:
         by = authors[-1] if authors else HOST_ACTOR
         text = TYPED_BLIND if line.blind else report.text
         began = entries.CommandBegan(report.seq, text, report.cwd, head, authors)
-        self._record_once(by, began)
+        whole = report.text if report.text_known else None
+        self._record_once(by, self._provenance.began(began, by, at, whole, blind=line.blind))
         self._runs(by)
         self._records.append(
             CommandRecord(
@@ -326,16 +350,46 @@ class ShellCommands:
             self._type_as_host(LINE_PROBE)
         asked, asked_at = self._line, self._line_at
         try:
-            text = await asyncio.wait_for(asyncio.shield(asked), _LINE_WAIT_S)
+            shown = await asyncio.wait_for(asyncio.shield(asked), _LINE_WAIT_S)
+            text = shown.text if shown.text_known else None
             if text is not None and self.typed.last.at == asked_at:
                 self.typed.prompt_told(bool(text))
             self._prompt_text = text or ""
             return text
         except TimeoutError:
+            if self._line is asked:
+                self._lines_due += 1
             return None
         finally:
             if self._line is asked:
                 self._line = None
+
+    async def line_at_gate(self, *, paste: bool) -> LineShown | None:
+        """The same for a line that is about to be entered, or to get a paste: the shell is known to
+        wait for keys, and nobody else types. None: it does not say. An answer to an earlier
+        question is no answer to this one."""
+        while self._line is not None:
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(asyncio.shield(self._line), _LINE_WAIT_S)
+            await asyncio.sleep(0)  # whoever asked takes it
+        if not self._spec.gate_keys or not may_probe(self.typed.last.data[-_PROBE_CONTEXT_BYTES:]):
+            return None
+        self._line = asked = self._loop.create_future()
+        self._line_at = self.typed.last.at
+        self._type_as_host(PASTE_PROBE if paste else GATE_PROBE)
+        try:
+            return await asyncio.wait_for(asked, GATE_LINE_WAIT_S)
+        except TimeoutError:
+            self._lines_due += 1
+            return None
+        finally:
+            self._line = None
+
+    def clear_refused(self, *, continued: bool, known: bool) -> None:
+        """A line was refused. Without a signal, if the shell can: a signal runs its traps."""
+        private = self._spec.gate_keys and known and not continued
+        self._type_as_host(CLEAR_LINE if private else _CLEAR_LINE)
+        self.typed.cleared()
 
     async def after_prompt_check(
         self, actor: str, operator: OperatorId, seq: int, then: Callable[[], object]
@@ -367,7 +421,10 @@ class ShellCommands:
 
     def after_typing(self, actor: str, data: bytes, sight: ShellSight, blind: bool) -> None:
         self.typed.after_typing(actor, data, sight, blind)
+        self._provenance.typed(actor, running=not self.typed.at_prompt)
+        self._typed_at = self._loop.time()
         if actor != HOST_ACTOR and (b"\r" in data or b"\n" in data):
+            self._enter_at = self._typed_at
             self.enter_typed()
 
     def enter_typed(self) -> None:
@@ -377,6 +434,17 @@ class ShellCommands:
         if self.last is None or self.last.status is not None:
             self._entered_at = self._loop.time()
             self._reported.clear()
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether the shell waits at a prompt that it did not report: its hooks are gone, another
+        shell took its place, or it wants the rest of a command line."""
+        if not self._spec.shell or self._enter_at <= self._prompt_at:
+            return False
+        quiet = self._loop.time() - max(self._enter_at, self._typed_at, self._heard_at)
+        if quiet < BEGIN_WAIT_S or self._unread():
+            return False
+        return self._activity() is SessionState.PROMPT
 
     def _unread(self) -> bool:
         """Whether something was typed that the shell has not read."""
@@ -423,6 +491,19 @@ class ShellCommands:
                 "the shell waits for the rest of the command line: it is not complete",
                 hint="close its quotes, brackets and blocks; the line was cleared",
             )
+            self._give_up(execution, why)
+
+    def exec_held(self, operator: OperatorId, seq: int, approval: str) -> None:
+        """Whoever waits for the command line of this input hears that it waits for approval."""
+        execution = self.exec
+        if execution is not None and execution.is_input(operator, seq):
+            execution.held_by = approval
+            execution.wake()
+
+    def input_refused(self, operator: OperatorId, seq: int, why: HoldfastError) -> None:
+        """Whoever waits for the command line of this input hears that it was not run."""
+        execution = self.exec
+        if execution is not None and execution.is_input(operator, seq):
             self._give_up(execution, why)
 
     def _give_up(self, execution: Execution, why: HoldfastError) -> None:

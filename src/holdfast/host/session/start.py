@@ -184,6 +184,7 @@ async def _start(
             labels=run.labels,
             created_by=actor.id,
             exact_line_key=integration.exact_line_key if integration else b"",
+            gate_keys=integration is not None,
             workspace=run.workspace or cwd,
         )
         blob = StateBlob(known, size).blob()

@@ -11,6 +11,7 @@ from collections.abc import AsyncGenerator, Callable, Generator
 from contextlib import AsyncExitStack, suppress
 from typing import TYPE_CHECKING, Any
 
+from holdfast.model.approval_info import ApprovalInfo
 from holdfast.model.errors import SessionBusy, TimedOut
 from holdfast.model.state import SessionState
 from holdfast.sdk.aio.driver import HostLink, InputCounter
@@ -52,6 +53,8 @@ class Running:
         self.intent = intent
         self.output_offset: int | None = None  # session output offset at which it began
         self.seq = 0  # journal sequence of its beginning
+        # what it waits for, if a policy holds it; None once it has begun
+        self.held: ApprovalInfo | None = None
         self._output = _Kept()
         self._began: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._task = asyncio.create_task(self._follow())
@@ -65,7 +68,8 @@ class Running:
         return self._task.done()
 
     async def begun(self) -> None:
-        """Until the shell has begun it. Raises what kept it from that."""
+        """Until the shell has begun it, or a policy holds it: then `held` says what it waits for.
+        Raises what kept it from that."""
         await asyncio.shield(self._began)
 
     async def result(self, timeout: float | None = None) -> Result:
@@ -74,6 +78,12 @@ class Running:
         try:
             return await asyncio.wait_for(asyncio.shield(self._task), timeout)
         except TimeoutError:
+            if self.held is not None:
+                raise TimedOut(
+                    f"nobody approved the command within {timeout:g} s; it waits on in "
+                    f"{self._session.name} as {self.held.id}",
+                    hint="ask for its result again, or take it back with ^C",
+                ) from None
             raise TimedOut(
                 f"the command did not end within {timeout:g} s; it goes on in {self._session.name}",
                 hint="ask for its result again, or look at the screen",
@@ -153,7 +163,13 @@ class Running:
                     answer = await reader.next()
                     if isinstance(answer, ActionTaken):
                         self.action_id = answer.action
+                    elif isinstance(answer, m.ExecHeld):
+                        self.held = answer.approval
+                        await others_wait.aclose()
+                        if not self._began.done():
+                            self._began.set_result(None)
                     elif isinstance(answer, m.ExecBegan):
+                        self.held = None
                         self.seq, self.output_offset = answer.journal_seq, answer.offset
                         await others_wait.aclose()
                         if not self._began.done():

@@ -13,6 +13,7 @@ from collections.abc import AsyncGenerator, Generator, Iterable, Mapping, Sequen
 from contextlib import aclosing
 from typing import Any
 
+from holdfast.model.approval_info import ApprovalInfo
 from holdfast.model.errors import InvalidArgument, NameTaken
 from holdfast.model.graph import Process
 from holdfast.model.info import HostInfo, SessionInfo
@@ -30,6 +31,7 @@ from holdfast.sdk.connection import target_host
 from holdfast.sdk.reach import machines
 from holdfast.sdk.reach.machines import Machine
 from holdfast.wire.messages import gate_actions
+from holdfast.wire.messages import gate_approvals as gate_messages
 from holdfast.wire.messages import session as m
 
 
@@ -56,6 +58,24 @@ class Hold:
     async def acknowledge(self, session: str = "") -> tuple[SessionInfo, ...]:
         """Acknowledge that a session was lost; without a name, every one that you may end."""
         return (await self._link.ask(m.Acknowledge(0, session), m.Sessions)).sessions
+
+    async def approvals(self, session: str = "") -> tuple[ApprovalInfo, ...]:
+        """What policies hold until somebody approves, in the sessions you may see or in one, by
+        its name or id; first what waits, the oldest first, then what was decided lately."""
+        asked = gate_messages.GetApprovals(0, session)
+        return (await self._link.ask(asked, gate_messages.ApprovalsShown)).approvals
+
+    async def approve(self, id: str, note: str = "") -> ApprovalInfo:
+        """Approve what waits by this id, or a unique beginning of it; the note is for people. It is
+        judged once more before it happens. Raises NotPermitted if you had a part in it, or may not
+        approve there, and NoSuchApproval."""
+        asked = gate_messages.Approve(0, id, note)
+        return (await self._link.ask(asked, gate_messages.ApprovalShown, once=True)).approval
+
+    async def deny(self, id: str, note: str = "") -> ApprovalInfo:
+        """Refuse it for good; the note is for whoever asked. Raises as `approve` does."""
+        asked = gate_messages.Deny(0, id, note)
+        return (await self._link.ask(asked, gate_messages.ApprovalShown, once=True)).approval
 
     async def run(
         self,

@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from holdfast.model.action import Action, ActionRetry
 from holdfast.model.errors import (
+    GateHeld,
+    GateRefused,
     HoldfastError,
     HostLost,
     InputUnknown,
@@ -33,6 +35,7 @@ from holdfast.model.shell_line import below_shell
 from holdfast.model.size import Size
 from holdfast.model.state import Ending, SessionState
 from holdfast.model.turn_info import Handoff, Receipt
+from holdfast.model.why import WhoIsBehind
 from holdfast.sdk import events as ev
 from holdfast.sdk.aio.command_run import Running, run_at_prompt
 from holdfast.sdk.aio.driver import HostLink
@@ -54,7 +57,7 @@ from holdfast.sdk.client_core.action_retry import Attempts
 from holdfast.sdk.client_core.event_reader import wait_for_state
 from holdfast.sdk.client_core.output_reader import OutputReader
 from holdfast.sdk.client_core.retry_policy import PORT_FIRST_S, PORT_MAX_S
-from holdfast.wire.messages import gate_actions
+from holdfast.wire.messages import gate_actions, gate_provenance
 from holdfast.wire.messages import journal as journal_messages
 from holdfast.wire.messages import session as m
 from holdfast.wire.messages import turn as turn_messages
@@ -110,7 +113,8 @@ class Session:
 
         `timeout`: seconds to wait. TimedOut says that the command goes on.
 
-        `raises=False`: what the host refuses is given as `Result.refused` instead of an error.
+        `raises=False`: what the host refuses is given as `Result.refused` instead of an error, and
+        what still waits for approval after `timeout` as `Result.held`.
 
         `cwd`, `env`: for this command only: it runs in a shell below the session's own, so that
         directory, variables and options of that one stay as they are.
@@ -129,6 +133,16 @@ class Session:
             return Result(command, None, b"", 0.0, 0, refused=why)
         try:
             return await running.result(timeout)
+        except GateRefused as error:
+            if raises:
+                raise
+            why = Refusal(error.code, error.message, error.hint, error.retryable)
+            return Result(command, None, b"", 0.0, 0, refused=why)
+        except TimedOut as error:
+            if raises or running.held is None:
+                raise
+            why = Refusal(GateHeld.code, error.message, error.hint, retryable=True)
+            return Result(command, None, b"", 0.0, 0, held=why)
         finally:
             running.forget()
 
@@ -143,7 +157,7 @@ class Session:
         wait_prompt: float = 0.0,
     ) -> Running:
         """Begin one command line, as `submit`, and give a handle on it as soon as the shell has
-        begun it. Its output can be read as it comes."""
+        begun it, or a policy holds it (`Running.held`). Its output can be read as it comes."""
         if cwd or env:
             command = below_shell(command, cwd, env or {}, fish=self.found.shell == "fish")
         until = asyncio.get_running_loop().time() + wait_prompt
@@ -468,6 +482,17 @@ class Session:
             if not blamed.lines or first > blamed.total:
                 break
         return tuple(lines)
+
+    async def why(self, target: str) -> WhoIsBehind:
+        """Who is behind something of the session: `var:PATH`, `alias:ls`, `cwd`, `pid:4711`,
+        `port:8080`, `file:/tmp/x`, `line:12` of the scrollback, `command:3` ..."""
+        request = gate_provenance.AskWhy(0, self.id, target)
+        return (await self._link.ask(request, gate_provenance.WhyShown)).why
+
+    async def adopt(self, target: str) -> WhoIsBehind:
+        """Answer for it from now on, in place of those who are behind it."""
+        request = gate_provenance.Adopt(0, self.id, target)
+        return (await self._link.ask(request, gate_provenance.WhyShown)).why
 
     def forward(
         self, port: int, *, local: int | None = None, address: str = "127.0.0.1"

@@ -40,7 +40,7 @@ class Result(Record):
     cwd: str = ""  # where the shell was afterwards
     lost_bytes: int = 0  # of the output, at its beginning: rolled off, or more than is kept
     refused: Refusal | None = None
-    held: Refusal | None = None  # waits for somebody's approval; nothing holds commands yet
+    held: Refusal | None = None  # it waits for approval still: it did not run yet
 
     @property
     def output(self) -> str:

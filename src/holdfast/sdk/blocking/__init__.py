@@ -16,6 +16,7 @@ from collections.abc import Iterable
 from types import TracebackType
 from typing import Any, Self, overload
 
+from holdfast.model.approval_info import ApprovalInfo
 from holdfast.model.graph import Process
 from holdfast.model.info import SessionInfo
 from holdfast.model.limits import RECONNECT_DEADLINE_S
@@ -133,6 +134,11 @@ class Running(Face[command_run.Running]):
         return self._of.output_offset
 
     @property
+    def held(self) -> ApprovalInfo | None:
+        """What it waits for, if a policy holds it; None once it has begun."""
+        return self._of.held
+
+    @property
     def done(self) -> bool:
         """Whether its end is known here."""
         return self._of.done
@@ -188,6 +194,8 @@ class Session(Face[session.Session]):
     catch_up = waits(session.Session.catch_up)
     journal = iterates(session.Session.journal)
     blame = waits(session.Session.blame)
+    why = waits(session.Session.why)
+    adopt = waits(session.Session.adopt)
     end = waits(session.Session.end)
 
     @property
@@ -250,6 +258,9 @@ class Hold(Face[hold.Hold]):
     session = waits_for(Session, hold.Hold.session)
     sessions = waits(hold.Hold.sessions)
     acknowledge = waits(hold.Hold.acknowledge)
+    approvals = waits(hold.Hold.approvals)
+    approve = waits(hold.Hold.approve)
+    deny = waits(hold.Hold.deny)
     run = waits_for(Session, hold.Hold.run)
     events = iterates(hold.Hold.events)
     host_info = waits(hold.Hold.host_info)

@@ -27,6 +27,7 @@ class ExecReader(Reader):
         self._sent = self._printed = False
         self._in_doubt = False  # it was sent, and the connection was lost
         self.began = False
+        self.held = False  # it waits for approval, and the host remembers it
         self.joined = False  # some of its output had come before the connection was lost
 
     async def next(self) -> m.Message:
@@ -60,6 +61,7 @@ class ExecReader(Reader):
             raise self._refusal(error)
         self._retry = Retry(self._io)  # it is there: the next loss is another
         self.began = self.began or isinstance(message, m.ExecBegan)
+        self.held = isinstance(message, m.ExecHeld)
         self._printed = self._printed or isinstance(message, m.ExecOutput)
         return message
 

@@ -223,6 +223,18 @@ if [[ -o interactive && -n $__hold_nonce ]] && builtin zmodload zsh/system 2>/de
             __hold_pairs+=($__hold_name "${(P)__hold_name}")
         done
         builtin print -rN -- "exported $#__hold_pairs" "${__hold_pairs[@]}"
+        # The user's own, which no program inherits: not zsh's, of which some would load a module
+        # ("undefined"), nor those of the functions that run.
+        __hold_pairs=()
+        for __hold_name __hold_text in "${(@kv)parameters}"; do
+            [[ $__hold_text == *(special|local|export|hide|undefined)* || $__hold_name == __hold_* ]] && continue
+            if [[ $__hold_text == association* ]]; then
+                __hold_pairs+=($__hold_name "${(kvP)__hold_name}")
+            else
+                __hold_pairs+=($__hold_name "${(P)__hold_name}")
+            fi
+        done
+        builtin print -rN -- "private $#__hold_pairs" "${__hold_pairs[@]}"
         for __hold_name in aliases galiases saliases jobstates jobtexts; do
             __hold_pairs=("${(@kvP)__hold_name}")
             builtin print -rN -- "$__hold_name $#__hold_pairs" "${__hold_pairs[@]}"
@@ -233,6 +245,7 @@ if [[ -o interactive && -n $__hold_nonce ]] && builtin zmodload zsh/system 2>/de
                 builtin print -rN -- 'variable 2' $__hold_name "${(P)__hold_name}"
         done
         builtin print -rN -- 'variable 2' PS1 "${PS1%$__hold_tail}"
+        builtin print -rN -- 'bindings 1' "$(builtin zle -lL; builtin bindkey -L)"
         for __hold_name in {precmd,preexec,chpwd,periodic,zshexit,zshaddhistory}_functions; do
             __hold_pairs=(${${(P)__hold_name}:#__hold_*})
             builtin print -rN -- 'variable 2' $__hold_name "${(j: :)__hold_pairs}"
@@ -267,8 +280,37 @@ if [[ -o interactive && -n $__hold_nonce ]] && builtin zmodload zsh/system 2>/de
     __hold_probed() {
         builtin eval "$__hold_note_options"
         { builtin emulate -L zsh; } 2>/dev/null
+        { __hold_write_state "$__hold_on" whole; } 2>/dev/null
+        __hold_edited whole
+    }
+
+    # On the gate's private keys. Before an Enter, the line alone; before a paste also whether this
+    # key map takes it as text; and to empty the line, without a signal that a trap would see.
+    __hold_gated() {
+        { builtin emulate -L zsh; } 2>/dev/null
+        __hold_edited whole
+    }
+
+    __hold_gated_paste() {
+        { builtin emulate -L zsh; } 2>/dev/null
+        local bound=
+        { bound=$(builtin bindkey -M $KEYMAP '^[[200~'); } 2>/dev/null
+        if [[ $bound == *' bracketed-paste' ]]; then
+            __hold_edited whole,paste
+        else
+            __hold_edited whole
+        fi
+    }
+
+    __hold_emptied() {
+        BUFFER= CURSOR=0
+        return 0
+    }
+
+    # __hold_edited FLAG: the line as it stands in the editor, in zsh's own options.
+    __hold_edited() {
         local -i point=$(( $#PREBUFFER + CURSOR ))
-        local text=$PREBUFFER$BUFFER flag=whole REPLY
+        local text=$PREBUFFER$BUFFER flag=$1 REPLY
         { builtin emulate -L zsh "${__hold_options[@]}"; } 2>/dev/null
         local -i pieces=0
         local -a bodies
@@ -282,7 +324,6 @@ if [[ -o interactive && -n $__hold_nonce ]] && builtin zmodload zsh/system 2>/de
             (( pieces += 1 ))
         done
         {
-            __hold_write_state "$__hold_on" whole
             __hold_send "${bodies[@]}" "L $__hold_seq $pieces $flag $point"
         } 2>/dev/null
         return 0
@@ -305,9 +346,15 @@ if [[ -o interactive && -n $__hold_nonce ]] && builtin zmodload zsh/system 2>/de
         {
             builtin zle -N __hold_probed
             builtin zle -N __hold_exact
+            builtin zle -N __hold_gated
+            builtin zle -N __hold_gated_paste
+            builtin zle -N __hold_emptied
             for keymap in emacs viins vicmd; do
                 builtin bindkey -M $keymap '\e[5099~' __hold_probed
                 builtin bindkey -M $keymap '\e[5097~' __hold_exact
+                builtin bindkey -M $keymap '\e[5095~' __hold_gated
+                builtin bindkey -M $keymap '\e[5093~' __hold_gated_paste
+                builtin bindkey -M $keymap '\e[5091~' __hold_emptied
             done
         } 2>/dev/null
         { __hold_send "R 0 $$ zsh $ZSH_VERSION"; } 2>/dev/null

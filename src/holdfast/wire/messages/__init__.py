@@ -6,8 +6,10 @@ access         actors and envelopes
 turn           the turn, halts, and what changed since an actor last looked
 journal        the journal, verdicts, proofs, blame
 admission      invites and devices
+gate_approvals effects that wait for approval
 gate_policy    policies of the gate
 forward        connections to ports of a session
+gate_provenance who is behind what a session holds, runs and printed
 gate_actions   structured actions, their traces and scores
 relays         the relays of a host
 shared_output  output encrypted once for all readers
@@ -20,7 +22,9 @@ from holdfast.wire.messages import (
     admission,
     forward,
     gate_actions,
+    gate_approvals,
     gate_policy,
+    gate_provenance,
     journal,
     relays,
     session,
@@ -32,7 +36,7 @@ from holdfast.wire.messages.base import Message
 # Only these modules: another protocol may use the same tags for its own messages.
 _PARTS = (
     *(session, access, turn, journal, admission, forward, relays, shared_output),
-    *(gate_policy, gate_actions),
+    *(gate_approvals, gate_policy, gate_actions, gate_provenance),
 )
 BY_TAG = {
     each.tag: each

@@ -8,6 +8,7 @@ a sequence number per operator and session, output carries its offset.
 
 from __future__ import annotations
 
+from holdfast.model.approval_info import ApprovalInfo
 from holdfast.model.graph import Graph
 from holdfast.model.ids import OperatorId, SessionId
 from holdfast.model.info import HostInfo, PrunedSession, SessionInfo
@@ -182,8 +183,9 @@ class Keys(Request, tag="keys"):
 
 class Exec(Request, tag="exec"):
     """Run one command line in the session's own shell; see *Commands with a result*. Answered by
-    ExecBegan, any number of `exec_output`, and `exec_ended` or `failed`, all with this id.
-    `exec_began` is left out when the shell itself refused the line."""
+    ExecBegan, any number of `exec_output`, and `exec_ended` or `failed`, all with this id; and by
+    `exec_held` before them if a policy holds it. `exec_began` is left out when the shell itself
+    refused the line."""
 
     session: str
     seq: int  # number of this input, see *Input*
@@ -363,12 +365,20 @@ class Accepted(Answer, tag="accepted"):
     seq: int  # the input's number
     offset: int  # output offset at the moment it was taken
     repeated: bool = False  # it had been taken before and was not typed again
+    # id of the approval that the rest of it waits for, from its first Enter on; see `approvals`
+    held: str = ""
 
 
 class ExecBegan(Answer, tag="exec_began"):
     seq: int  # the shell's own number for this command line
     journal_seq: int = 0  # number of the journal's record that says it began
     offset: int = 0  # output offset at which the line was typed
+
+
+class ExecHeld(Answer, tag="exec_held"):
+    """A policy holds the command line: it has not begun, and goes on when enough have approved."""
+
+    approval: ApprovalInfo  # what is asked, and of whom
 
 
 class ExecOutput(Answer, tag="exec_output"):

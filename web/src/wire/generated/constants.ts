@@ -44,6 +44,8 @@ export type ErrorCode =
   | 'coordination_down'
   | 'envelope_expired'
   | 'fenced'
+  | 'gate_held'
+  | 'gate_refused'
   | 'grant_expired'
   | 'grant_invalid'
   | 'grant_revoked'
@@ -65,6 +67,7 @@ export type ErrorCode =
   | 'name_taken'
   | 'no_shell_integration'
   | 'no_such_actor'
+  | 'no_such_approval'
   | 'no_such_machine'
   | 'no_such_session'
   | 'not_permitted'
@@ -92,7 +95,7 @@ export type ErrorCode =
 
 /** Codes after which the same may succeed later. */
 export const RETRYABLE: ReadonlySet<string> = new Set([
-  'channel_broken', 'connection_reset', 'coordination_down', 'fenced', 'halt_failed', 'host_down',
-  'host_lost', 'output_gap', 'port_not_listening', 'rate_limited', 'relay_unreachable', 'session_busy',
-  'session_halted', 'terminal_in_use', 'text_at_prompt', 'timed_out', 'turn_held',
+  'channel_broken', 'connection_reset', 'coordination_down', 'fenced', 'gate_held', 'halt_failed',
+  'host_down', 'host_lost', 'output_gap', 'port_not_listening', 'rate_limited', 'relay_unreachable',
+  'session_busy', 'session_halted', 'terminal_in_use', 'text_at_prompt', 'timed_out', 'turn_held',
 ])

@@ -75,6 +75,7 @@ export const HOST_MESSAGES = {
     seq: int, // the input's number
     offset: int, // output offset at the moment it was taken
     repeated: withDefault(bool, false), // it had been taken before and was not typed again
+    held: withDefault(text, ''), // id of the approval that the rest of it waits for, from its first Enter on; see `approvals`
   }),
   actor_shown: record({
     id: int, // that of the request
@@ -112,6 +113,10 @@ export const HOST_MESSAGES = {
     id: int, // that of the request
     lines: list(v.blameLine), // the lines asked for
     total: int, // how many lines there are in all
+  }),
+  why_shown: record({
+    id: int, // that of the request
+    why: v.whoIsBehind, // who is behind it, now
   }),
   /** The new invite. No other message has its code. */
   invite_made: record({
@@ -536,6 +541,22 @@ export interface Requests {
     }
     answer: 'blamed'
   }
+  /** Who is behind something of a session. */
+  why: {
+    fields: {
+      session: string
+      target: string // `pid:N`, `port:N`, `file:PATH`, `var:NAME`, `alias:NAME`, `func:NAME`, `option:NAME`, `trap:NAME`, `hash:NAME`, `path:DIRECTORY`, `job:PID`, `cwd`, `umask`, `line:N` of the scrollback, or `command:N`
+    }
+    answer: 'why_shown'
+  }
+  /** The asker answers from now on for what others are behind; it needs the right `input`. Recorded. */
+  adopt: {
+    fields: {
+      session: string
+      target: string // as for `why`
+    }
+    answer: 'why_shown'
+  }
   /** Acknowledge that a session was lost: it is no longer listed unasked, and may be pruned. Needs the
    * right to end it. Answered by Sessions with what is acknowledged now; of a session that was
    * acknowledged before, who did it first stays.
@@ -583,10 +604,10 @@ export interface Requests {
 
 /** Requests that change nothing: they are not signed. */
 export const LOOKING: ReadonlySet<string> = new Set([
-  'attach', 'blame', 'catch_up', 'detach', 'get_relays', 'graph', 'host', 'join', 'journal', 'list',
-  'list_actors', 'list_devices', 'list_envelopes', 'list_invites', 'policy_check', 'policy_explain',
-  'policy_show', 'prove', 'score', 'screen', 'see_invite', 'share', 'show', 'show_actor', 'trace',
-  'turn', 'verify', 'watch',
+  'approvals', 'attach', 'blame', 'catch_up', 'detach', 'get_relays', 'graph', 'host', 'join',
+  'journal', 'list', 'list_actors', 'list_devices', 'list_envelopes', 'list_invites', 'policy_check',
+  'policy_explain', 'policy_show', 'prove', 'score', 'screen', 'see_invite', 'share', 'show',
+  'show_actor', 'trace', 'turn', 'verify', 'watch', 'why',
 ])
 
 /** Of these, those that go through the channel of their session. */

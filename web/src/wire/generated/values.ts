@@ -114,8 +114,21 @@ export const blameLine = record({
   command: nullable(int), // the command's number; null when no command ran
   command_text: text, // its command line
   at: nullable(float), // when the command began, seconds since 1970; null when no command ran
+  trigger: withDefault(text, ''), // the same as `actor`
+  originators: withDefault(list(text), []), // everybody behind the command, by name, that one first
 })
 export interface BlameLine extends Value<typeof blameLine> {}
+
+/** One command on the way to what was asked about. */
+export const chainLink = record({
+  number: int, // the shell's number for it
+  text, // its line; empty when it is not remembered
+  actor: text, // who set it off, by name
+  authors: list(text), // everybody who typed it, by name, the latest last
+  at: float, // when it began, seconds since 1970
+  what: text, // what it did here: `set var:PATH`, `set var:DIR, which command 3 used`, `started process 4711`
+})
+export interface ChainLink extends Value<typeof chainLink> {}
 
 /** One difference between two states of a shell. */
 export const change = record({
@@ -248,6 +261,9 @@ export const process = record({
   files: withDefault(list(openFile), []), // open files
   pipes: withDefault(list(pipe), []), // open pipe ends
   sockets: withDefault(list(socket), []), // open sockets
+  command: withDefault(int, 0), // the shell's number for the command that started it; 0: none, or not known
+  trigger: withDefault(text, ''), // who set that command off, by name
+  originators: withDefault(list(text), []), // everybody behind it, by name, the one who set it off first
 })
 export interface Process extends Value<typeof process> {}
 
@@ -432,6 +448,8 @@ export const sessionInfo = record({
   residency: optional(residency), // what it costs now; null unless it was asked for: by `show`, and by `list` with `residency`
   workspace: withDefault(text, ''), // the directory that policies of the gate call its workspace; empty of what ended long ago
   full_screen: withDefault(bool, false), // a full-screen program (an editor, a pager, `top`) reads keys: `state` is `input`, but it is in use and asks nothing
+  shaped_by: withDefault(list(text), []), // who counts as having shaped the shell, by name, because it waits at a prompt that it did not report; empty while it reports
+  held: withDefault(text, ''), // id of the approval that a line waits for, see `hold approvals`; empty when none does
 })
 export interface SessionInfo extends Value<typeof sessionInfo> {}
 
@@ -457,3 +475,15 @@ export const turnInfo = record({
   held_until: withDefault(float, 0), // until when its holder said that it needs it, seconds since 1970; 0: it did not say
 })
 export interface TurnInfo extends Value<typeof turnInfo> {}
+
+/** Who is behind one thing of a session. */
+export const whoIsBehind = record({
+  target: text, // what was asked about: `var:PATH`, `pid:4711` ...
+  known: bool, // False: nobody saw who did it. `originators` are then those that may have, everybody that wrote
+  originators: list(text), // everybody behind it, by name, the one who set it off first; empty: it is as the session began
+  trigger: withDefault(text, ''), // who set the latest command of the chain off, by name
+  chain: withDefault(list(chainLink), []), // commands, the latest first; the others set the state that these used
+  adopted: withDefault(bool, false), // the one originator took the responsibility on itself
+  note: withDefault(text, ''), // what to know about this answer, for people
+})
+export interface WhoIsBehind extends Value<typeof whoIsBehind> {}

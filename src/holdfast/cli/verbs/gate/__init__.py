@@ -1,1 +1,1 @@
-"""Verbs about the gate: what is judged before it commits."""
+"""What is judged before it commits, by what, and who approves it."""

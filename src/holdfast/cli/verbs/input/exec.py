@@ -14,6 +14,7 @@ from collections.abc import Sequence
 
 from holdfast.cli.arguments import Options, Parser, seconds, utf8, verb_parser
 from holdfast.cli.text import raw_stdout
+from holdfast.cli.text.approval import held_sentence
 from holdfast.model.errors import HostLost, OutputGap, TimedOut
 from holdfast.model.info import SessionInfo
 from holdfast.model.state import SessionState
@@ -110,6 +111,8 @@ def await_prompt(info: SessionInfo, timeout: float | None, client: str) -> None:
 
 
 def _whereabouts(reader: ExecReader, info: SessionInfo) -> str:
+    if reader.held:
+        return f"it waits for approval in {info.name}"
     if not reader.began:
         return f"whether {info.name} began it is not known"
     return f"it goes on in {info.name}"
@@ -126,7 +129,9 @@ def _print_to_end(reader: ExecReader, name: str) -> int:
     try:
         while not isinstance(answer := finish(reader.next()), m.ExecEnded):
             unread.look()
-            if isinstance(answer, m.ExecOutput):
+            if isinstance(answer, m.ExecHeld):
+                print(f"hold: {held_sentence(answer.approval)}", file=sys.stderr, flush=True)
+            elif isinstance(answer, m.ExecOutput):
                 end = answer.offset if end is None else end
                 if answer.offset > end:
                     missed, goes_on = missed + answer.offset - end, answer.offset

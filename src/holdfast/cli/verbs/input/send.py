@@ -34,6 +34,9 @@ def run(options: Options) -> None:
         return
     with Host(client="hold send") as host:
         accepted = host.send(options.session, text, enter=options.enter)
+    if accepted.held:
+        waits = f"its Enter waits for approval {accepted.held}: `hold approvals` says of what"
+        print(f"hold: {waits}", file=sys.stderr)
     if options.json:
         import json
 

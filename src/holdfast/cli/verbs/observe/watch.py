@@ -6,11 +6,15 @@ import sys
 import time
 
 from holdfast.cli.arguments import Options, Parser, verb_parser
+from holdfast.cli.text.sanitize import sanitize
 from holdfast.model.state import state_word
 from holdfast.sdk.client import Host
 from holdfast.sdk.client_core.client_machine import finish
 from holdfast.sdk.client_core.event_reader import EventReader
 from holdfast.wire.messages import session as m
+from holdfast.wire.messages.gate_approvals import ApprovalMessage
+
+_TEXT_CHARS = 80  # of a line that waits for approval
 
 SUMMARY = "print each change of state as it happens"
 
@@ -41,10 +45,25 @@ def run(options: Options) -> None:
             event = finish(reader.next())
             if isinstance(event, m.EventsDropped) and event.count:
                 print(f"hold: {event.count} events were left out", file=sys.stderr)
+            elif isinstance(event, ApprovalMessage):
+                print(_approval(event, options.json), flush=True)
             elif isinstance(event, m.StateEvent):
                 print(_line(event, options.json), flush=True)
                 if options.session and event.ending is not None:
                     return
+
+
+def _approval(event: ApprovalMessage, as_json: bool) -> str:
+    if as_json:
+        import json
+
+        return json.dumps({**event.pack(), "name": event.approval.name})
+    clock, approval = time.strftime("%H:%M:%S", time.localtime(event.at)), event.approval
+    who = f" by {sanitize(event.actor)}" if event.actor else ""
+    note = f": {sanitize(event.note)}" if event.note else ""
+    what = sanitize(approval.text, _TEXT_CHARS) or approval.kind
+    line = f"{clock}  {approval.name}  {event.session[:8]}  approval {approval.id}"
+    return f"{line} {event.step}{who}{note}  {what}"
 
 
 def _line(event: m.StateEvent, as_json: bool) -> str:

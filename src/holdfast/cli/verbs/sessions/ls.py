@@ -146,6 +146,8 @@ def _state(info: SessionInfo) -> str:
     if info.ending is not None:
         return info.ending.sentence()
     word = state_word(info.state, full_screen=info.full_screen)
+    if info.held:
+        return f"{word}: a line waits for approval {info.held}"
     return f"{word}: {sanitize(info.waiting_line, 40)}" if info.waiting_line else word
 
 

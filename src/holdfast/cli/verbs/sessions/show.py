@@ -74,9 +74,16 @@ def _sheet(info: SessionInfo, now: float) -> Iterator[tuple[str, str]]:
     if info.unrecorded:
         yield "journal", f"does not have all that happened: {_plain(info.unrecorded)}"
     if info.shell:
-        yield "shell", f"{info.shell}, reports its commands"
+        yield "shell", _shell(info)
     if info.last_command is not None:
         yield "last", _command(info.last_command, now, ended=info.ending is not None)
+
+
+def _shell(info: SessionInfo) -> str:
+    if not info.shaped_by:
+        return f"{info.shell}, reports its commands"
+    by = ", ".join(map(_plain, info.shaped_by))
+    return f"{info.shell}, does not report: its state counts as shaped by {by}"
 
 
 def _state(info: SessionInfo, now: float) -> str:

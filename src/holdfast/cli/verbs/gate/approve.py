@@ -1,0 +1,36 @@
+"""`hold approve`: approve what waits for approval."""
+
+from __future__ import annotations
+
+from holdfast.cli.arguments import Options, Parser, print_json, verb_parser
+from holdfast.sdk.client import Host
+
+SUMMARY = "approve what waits for approval"
+
+
+def parser() -> Parser:
+    parser = verb_parser(
+        "approve",
+        "Approve what a policy holds, by its id or a unique beginning of it. You need the right "
+        "`approve` in its session, must not have had a part in it, and must be among those the "
+        "policy names, if it names any. When enough have approved it is judged once more, and then "
+        "happens. What you could see of it is recorded with your decision.",
+        "  hold approvals\n  hold approve 4f2a --note 'checked with ops'",
+    )
+    parser.add_value("--note", "T", "for people to read; kept with it", default="")
+    parser.add_json()
+    parser.add_value("id", "ID", "as `hold approvals` shows it, or a beginning of it")
+    return parser
+
+
+def run(options: Options) -> None:
+    with Host(client="hold approve") as host:
+        approval = host.approve(options.id, options.note)
+    if options.json:
+        print_json(approval.pack())
+        return
+    if approval.status == "pending":
+        have = len(approval.approved_by)
+        print(f"{approval.id} is approved by {have} of {approval.quorum}")
+    else:
+        print(f"{approval.id} is {approval.status}")

@@ -1,0 +1,30 @@
+"""`hold deny`: refuse what waits for approval."""
+
+from __future__ import annotations
+
+from holdfast.cli.arguments import Options, Parser, print_json, verb_parser
+from holdfast.sdk.client import Host
+
+SUMMARY = "refuse what waits for approval"
+
+
+def parser() -> Parser:
+    parser = verb_parser(
+        "deny",
+        "Refuse what a policy holds, by its id or a unique beginning of it, for good. Whoever may "
+        "approve it may deny it. A line is taken away from the prompt; whoever asked gets NOTE.",
+        "  hold deny 4f2a --note 'not on a Friday'",
+    )
+    parser.add_value("--note", "T", "for people to read; kept with it", default="")
+    parser.add_json()
+    parser.add_value("id", "ID", "as `hold approvals` shows it, or a beginning of it")
+    return parser
+
+
+def run(options: Options) -> None:
+    with Host(client="hold deny") as host:
+        approval = host.deny(options.id, options.note)
+    if options.json:
+        print_json(approval.pack())
+        return
+    print(f"{approval.id} is {approval.status}")

@@ -1,0 +1,138 @@
+"""One input that a gate has cut, in the place it had in the queue: its text goes on, each commit in
+it waits until it was judged, and everything behind waits with it.
+
+    text      -> taken as it is; then what follows it
+    paste     -> several lines in brackets: text if the shell says so, else each newline commits
+    commit    -> to be judged: it may pass, or waits for approval, or is refused (by its owner)
+    approval  -> judged again when enough have approved
+    pass      -> to be taken, once
+
+The first piece goes into custody under the input's own number, each further one under a number of
+the gate's. What is left is kept before a piece is taken, with that piece's number: whether the
+piece was taken, the ledger says (`carried_on`).
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from holdfast.core.events import InputOffered
+from holdfast.core.gate.commit_bytes import PASTE_BEGINS, Stop, first_stop, paste_end
+from holdfast.model.ids import GATE_OPERATOR, OperatorId
+from holdfast.model.record import Record
+
+
+class Stage(StrEnum):
+    """What happens to the piece that is next."""
+
+    TEXT = "text"
+    PASTE = "paste"
+    COMMIT = "commit"
+    APPROVAL = "approval"
+    PASS = "pass"
+
+
+class SavedGatedInput(Record):
+    """What is left of it, as the parcel has it."""
+
+    actor: str
+    operator: OperatorId
+    seq: int
+    form: str
+    intent: str
+    data: bytes  # from the next piece on
+    stage: str  # of that piece
+    length: int  # of that piece
+    number: int  # under which it goes into custody; 0: under the input's own
+
+
+class GatedInput:
+    """`number`: under which the piece behind the first goes into custody."""
+
+    def __init__(self, whole: InputOffered, number: int) -> None:
+        self.whole = whole
+        self.data = whole.data
+        self.number = 0
+        self.stage = Stage.TEXT
+        self._next_number = number
+        self.length = first_stop(self.data).at
+
+    @classmethod
+    def carried_on(
+        cls, saved: SavedGatedInput, in_custody: dict[OperatorId, int], now: float
+    ) -> GatedInput | None:
+        """What an earlier daemon left of one; None if nothing: it was typed to its end, or its
+        first piece was not taken, so that its operator offers it again."""
+        whole = InputOffered(
+            saved.actor, now, saved.operator, saved.seq, saved.data, saved.form, saved.intent
+        )
+        gated = cls(whole, max(saved.number, in_custody.get(GATE_OPERATOR, 0)) + 1)
+        gated.number, gated.length, gated.stage = saved.number, saved.length, Stage(saved.stage)
+        who, seq = (GATE_OPERATOR, saved.number) if saved.number else (saved.operator, saved.seq)
+        if in_custody.get(who, 0) >= seq:
+            gated.taken()
+        elif not saved.number:
+            return None
+        elif gated.stage in (Stage.APPROVAL, Stage.PASS):
+            gated.stage = Stage.COMMIT  # judged again
+        return gated if gated.data else None
+
+    def saved(self) -> SavedGatedInput:
+        whole = self.whole
+        return SavedGatedInput(
+            whole.actor,
+            whole.operator,
+            whole.seq,
+            whole.form,
+            whole.intent,
+            self.data,
+            self.stage,
+            self.length,
+            self.number,
+        )
+
+    @property
+    def begun(self) -> bool:
+        """Its first piece is in custody, so its number is used."""
+        return self.number > 0
+
+    @property
+    def waits(self) -> bool:
+        """For a judgement, or for approval."""
+        return self.stage in (Stage.PASTE, Stage.COMMIT, Stage.APPROVAL)
+
+    def piece(self) -> InputOffered | None:
+        """What may be taken now."""
+        if self.waits:
+            return None
+        data = self.data[: self.length]
+        if not self.number:
+            return self.whole.replace(data=data)
+        return self.whole.replace(operator=GATE_OPERATOR, seq=self.number, data=data)
+
+    def taken(self) -> None:
+        """The piece is in custody."""
+        self.data = self.data[self.length :]
+        self.number, self._next_number = self._next_number, self._next_number + 1
+        self._look()
+
+    def _look(self) -> None:
+        """What is next."""
+        cut = first_stop(self.data)
+        if cut.at or cut.stop is Stop.NOTHING:
+            self.stage, self.length = Stage.TEXT, cut.at
+        elif cut.stop is Stop.PASTE:
+            self.stage, self.length = Stage.PASTE, paste_end(self.data)
+        else:
+            self.stage, self.length = Stage.COMMIT, 1
+
+    def paste_is_text(self, is_text: bool) -> None:
+        """What the shell says of the paste that is next."""
+        self.stage = Stage.TEXT
+        if not is_text:
+            self.length = first_stop(self.data, len(PASTE_BEGINS)).at
+            # A paste behind it is looked at in its own turn.
+
+    def let_all_pass(self) -> None:
+        """No policy is in force now."""
+        self.stage, self.length = Stage.PASS, len(self.data)

@@ -1,0 +1,46 @@
+"""Everybody behind an effect, as the gate names them: whoever sets it off, then the others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Protocol
+
+from holdfast.host.access.actor_book import ActorBook
+from holdfast.model.actor import ActorKind
+from holdfast.model.gate import Contributor, Part
+from holdfast.model.ids import HOST_ACTOR, ActorId
+
+
+class Provenance(Protocol):
+    """Who is behind what happens in one session (provenance.py)."""
+
+    def contributors_of_line(
+        self, text: str | None, authors: Sequence[str]
+    ) -> tuple[Contributor, ...]:
+        """`text`: None if the shell does not say. `authors`: who typed it, by id."""
+        ...
+
+    def behind_running(self) -> tuple[Contributor, ...]:
+        """Of the command that reads the terminal now."""
+        ...
+
+    def check(self, contributors: Iterable[Contributor]) -> None:
+        """Raise unless all of them may write now."""
+        ...
+
+
+def contributor(actors: ActorBook, actor: str, part: Part) -> Contributor:
+    known = actors.get(actor)
+    kind = known.kind if known else ActorKind.SERVICE
+    return Contributor(ActorId(actor), actors.name(actor), kind, part)
+
+
+def typed_before(found: Iterable[Contributor]) -> list[Contributor]:
+    """Whoever set off one part of it did not set off the whole."""
+    return [each.replace(part=Part.TYPED) if each.part is Part.TRIGGER else each for each in found]
+
+
+def merged(first: Contributor, others: Iterable[Contributor]) -> tuple[Contributor, ...]:
+    """The one who sets it off first; each part of each once."""
+    found = {(each.actor, each.part, each.what): each for each in (first, *others)}
+    return tuple(each for each in found.values() if each.actor != HOST_ACTOR)

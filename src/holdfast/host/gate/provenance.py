@@ -1,0 +1,389 @@
+"""Who is behind what a session's shell holds, and behind a line that is about to run.
+
+After every prompt the shell's state is compared with the one before (state_file.py). What changed
+is of everybody that had a part in the commands between: who typed them, who typed into them while
+they ran, who was behind the state that they used. Whoever wrote since the last state that was seen
+counts as well, whatever the shell reports: so one that takes our hooks away, changes something and
+puts them back, is behind that change.
+
+The book is in a file of the session's directory, for the next daemon; the parcel says up to which
+prompt that file is complete. What cannot be known (no file, a gap in the journal) counts as shaped
+by everybody that wrote.
+
+Deliberately absent: what of it is allowed (core/gate/authority_meet.py, policies).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Callable, Iterable, Sequence
+from typing import Protocol
+
+import msgpack
+
+from holdfast.adapters.shell import program_search
+from holdfast.core.access.authority import Authority
+from holdfast.core.gate.authority_meet import check_contributors
+from holdfast.core.gate.line_reading import read_line, used_keys
+from holdfast.core.gate.originators import KeptOrigins, Origin, OriginatorBook, merged
+from holdfast.host.clock import now
+from holdfast.host.gate.command_book import CommandBook, KnownCommand, PartIn, replayed
+from holdfast.host.gate.file_originators import FileOriginators, KeptFiles
+from holdfast.journal import entries
+from holdfast.model.actor import ActorKind
+from holdfast.model.gate import Contributor, Part
+from holdfast.model.ids import HOST_ACTOR, ActorId, SessionId
+from holdfast.model.record import Malformed, Record
+from holdfast.model.shell_state import ShellState
+
+_KEYS_RECORDED = 64  # of one command in the journal; a file that is sourced may change thousands
+_USES_RECORDED = 16  # the same, of the state that it used
+_FILE_WORDS = 64  # words of one line that are looked up as files
+_CODE_FILES = {  # files that a program reads as code, unasked
+    "make": ("GNUmakefile", "makefile", "Makefile"),
+    "gmake": ("GNUmakefile", "makefile", "Makefile"),
+    "npm": ("package.json",),
+    "yarn": ("package.json",),
+    "just": ("justfile",),
+}
+
+
+class KeptProvenance(Record):
+    """What another daemon needs of it."""
+
+    origins: KeptOrigins
+    files: KeptFiles
+
+
+class Journal(Protocol):
+    """Where it is recorded."""
+
+    def happened(self, actor: str, body: entries.Body) -> None: ...
+
+
+class SessionProvenance:
+    """Of one session."""
+
+    def __init__(
+        self,
+        path: str,
+        journal: Journal,
+        *,
+        read_state: Callable[[], ShellState | None],
+        shell_pid: int,
+        reports: bool,
+        is_silent: Callable[[], bool],
+        writers: Callable[[], Iterable[str]],
+        authority: Authority,
+        session: SessionId,
+        labels: tuple[str, ...],
+        complete_to: int = 0,
+    ) -> None:
+        """`reports`: the session's shell does. `is_silent`: it is at a prompt that it did not
+        report. `writers`: everybody that may have written. `complete_to`: by the parcel, the prompt
+        up to which the file says everything."""
+        self._path, self._journal = path, journal
+        self._read_state, self._shell_pid = read_state, shell_pid
+        self.reports, self._is_silent = reports, is_silent
+        self._writers, self._authority = writers, authority
+        self._session, self._labels = session, labels
+        self.complete_to = complete_to
+        self.commands = CommandBook()
+        self._wrote: dict[str, None] = {}  # since the last state that was seen
+        self._prompt = 0  # the number of the last one that was reported
+        self._state: ShellState | None = None
+        self._shaped: set[int] = set()  # recorded by an earlier daemon
+        self.book, self.files = OriginatorBook(), FileOriginators()
+
+    # -- another daemon -------------------------------------------------------------------------
+
+    def recover(
+        self, found: Sequence[entries.Entry], more: Callable[[], Sequence[entries.Entry]]
+    ) -> None:
+        """Another daemon served the session until now. `found`: the journal's last entries;
+        `more`: gives more of them, which takes longer."""
+        if not self.reports:
+            return
+        kept = self._load()
+        if kept is None or not kept.origins.number:
+            self.book.not_seen(self.everybody())
+            return
+        self.book, self.files = OriginatorBook(kept.origins), FileOriginators(kept.files)
+        self.book.number = max(self.book.number, self.complete_to)
+        since = _since(found, self.book.number)
+        if since is None:
+            found = more()
+            since = _since(found, self.book.number)
+        self.commands = replayed(found)
+        self._shaped = {
+            entry.body.number for entry in found if isinstance(entry.body, entries.ShapedEntry)
+        }
+        if since is None:
+            self.book.not_seen(self.everybody())
+        else:
+            self._wrote = dict.fromkeys(since)
+        self._state = self._read_state()
+        self._prompt = max(self.book.number, self._state.number if self._state else 0)
+
+    def _load(self) -> KeptProvenance | None:
+        unreadable = (OSError, ValueError, TypeError, Malformed, msgpack.UnpackException)
+        with contextlib.suppress(*unreadable), open(self._path, "rb") as file:
+            return KeptProvenance.unpack(msgpack.unpackb(file.read()))
+        return None
+
+    def everybody(self) -> tuple[str, ...]:
+        """All that may have had a hand in the session."""
+        return tuple(dict.fromkeys(actor for actor in (*self._writers(), *self._wrote) if actor))
+
+    def _keep(self) -> None:
+        """Not brought to disk: with the machine the session is gone too. Without room the file
+        stays as it was, and so does what the parcel says of it."""
+        kept = KeptProvenance(self.book.kept(), self.files.kept())
+        new = f"{self._path}.new"
+        try:
+            with open(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
+                file.write(msgpack.packb(kept.pack()))
+            os.rename(new, self._path)
+        except OSError:
+            with contextlib.suppress(OSError):
+                os.unlink(new)
+            return
+        self.complete_to = self.book.number
+
+    # -- what happens -----------------------------------------------------------------------------
+
+    def typed(self, actor: str, *, running: bool) -> None:
+        """An actor's input was taken. `running`: by what the shell reported, a command reads it."""
+        if actor == HOST_ACTOR or not self.reports:
+            return
+        self._wrote[actor] = None
+        if running:
+            self.commands.had_input(actor)
+
+    def began(
+        self, body: entries.CommandBegan, by: str, at: float, text: str | None, *, blind: bool
+    ) -> entries.CommandBegan:
+        """The shell began a command; gives what is to be recorded of it, with all behind it.
+        `text`: as the shell took it; None if it does not say. Of a `blind` one nothing is kept."""
+        parts = self._parts(text, body.authors)
+        uses = [f"{part.what}@{part.command}" for part in parts if part.what and not blind]
+        command = KnownCommand(
+            body.number,
+            body.text,
+            by,
+            body.authors,
+            at,
+            tuple(parts),
+            tuple(dict.fromkeys(uses))[:_USES_RECORDED],
+        )
+        forgotten = self.commands.add(command)
+        if forgotten is not None and forgotten.number >= self.book.number:
+            self._wrote.update(dict.fromkeys(forgotten.actors))  # its changes are not seen yet
+        return body.replace(originators=command.actors, uses=command.uses)
+
+    def prompted(self, number: int) -> None:
+        """The shell is at its prompt, and has written its state."""
+        self._prompt = number
+        self.look()
+
+    def look(self) -> None:
+        """Take the state as the shell last wrote it."""
+        state = self._read_state() if self.reports else None
+        if state is None or state.number != self._prompt:
+            return  # not written, or there is a later prompt, whose report is on its way
+        if state.kind != "fish":  # which keeps its own there
+            descriptors = program_search.descriptors_of(self._shell_pid)
+            state = state.replace(descriptors=descriptors)
+        in_step = self.complete_to == self.book.number
+        by = self._behind(state.number)
+        self._state = state
+        taken = self.book.take(state, by, self._in_path(state))
+        self._wrote.clear()
+        if taken.keys and by is not None:
+            self._record(by, taken.keys)
+        if taken.changed or not in_step:
+            self._keep()
+        else:
+            self.complete_to = self.book.number
+
+    def _behind(self, number: int) -> Origin | None:
+        """Everybody behind what ran since the last state that was seen. At a shell's first prompt
+        nothing ran; what was typed by then, it reads later."""
+        if number <= 1:
+            return None
+        found: Origin | None = None
+        for command in self.commands.since(self.book.number):
+            if command.number < number:
+                found = merged(found, command.origin)
+        if self._wrote:
+            wrote = Origin(found.command if found else 0, tuple(self._wrote))
+            found = merged(wrote, found) if found else wrote
+        last = self.commands.last
+        return found or (Origin(0, last.actors) if last is not None else None)
+
+    def _record(self, by: Origin, keys: tuple[str, ...]) -> None:
+        number = by.command or self.book.number - 1
+        command = self.commands.get(number)
+        if command is not None:
+            self.commands.change(command.replace(shaped=keys[:_KEYS_RECORDED]))
+        if number and number in self._shaped:
+            return
+        trigger = command.trigger if command is not None else by.actors[0]
+        left_out = max(0, len(keys) - _KEYS_RECORDED)
+        body = entries.ShapedEntry(number, keys[:_KEYS_RECORDED], left_out, by.actors)
+        self._journal.happened(trigger, body)
+
+    # -- asking -----------------------------------------------------------------------------------
+
+    @property
+    def cwd(self) -> str:
+        """The shell's working directory, as it last said; "" if it did not."""
+        return self._state.cwd if self._state is not None else ""
+
+    def shaped_by(self) -> tuple[str, ...]:
+        """Who counts as having shaped the shell, because it does not report what it holds; nobody
+        while it reports."""
+        if not self.reports or not self._is_silent():
+            return ()
+        last = self.commands.last
+        return tuple(self._wrote) or (last.actors[:1] if last is not None else ())
+
+    def contributors_of_line(
+        self, text: str | None, authors: Sequence[str]
+    ) -> tuple[Contributor, ...]:
+        """Everybody behind a line at the prompt, the one who sets it off first. `text`: None if the
+        shell does not say. `authors`: who typed it, the latest last."""
+        return tuple(self.contributor(part) for part in self._parts(text, authors))
+
+    def contributors_of_command(self, number: int) -> tuple[Contributor, ...]:
+        """Everybody behind a command that is remembered."""
+        command = self.commands.get(number)
+        if command is None:
+            return ()
+        if command.adopted:
+            return (self.contributor(PartIn(command.adopted, Part.TRIGGER)),)
+        return tuple(self.contributor(part) for part in command.parts)
+
+    def behind_running(self) -> tuple[Contributor, ...]:
+        """Everybody behind the command that the shell began last."""
+        last = self.commands.last
+        return self.contributors_of_command(last.number) if last is not None else ()
+
+    def contributor(self, part: PartIn) -> Contributor:
+        """With its name and kind."""
+        known = self._authority.actor(ActorId(part.actor))
+        name, kind = (known.name, known.kind) if known else (part.actor, ActorKind.AGENT)
+        return Contributor(ActorId(part.actor), name, kind, part.part, part.what, part.command)
+
+    def check(self, contributors: Iterable[Contributor]) -> None:
+        """Raise unless all of them may write here now: an effect has no more authority than each
+        that is behind it."""
+        check_contributors(contributors, self._authority, self._session, self._labels, now())
+
+    def _parts(self, text: str | None, authors: Sequence[str]) -> list[PartIn]:
+        typed = [actor for actor in authors if actor]
+        parts = [PartIn(actor, Part.TYPED) for actor in typed[:-1]]
+        parts[:0] = [PartIn(actor, Part.TRIGGER) for actor in typed[-1:]]
+        known = list(self.book.entries)
+        state = self._state
+        keys = known if text is None else used_keys(text, state, known, self._leads_to)
+        for key in keys:
+            origin = self.book.entries[key]
+            parts += [PartIn(actor, Part.STATE, key, origin.command) for actor in origin.actors]
+        if text is None or text.strip():
+            parts += [PartIn(actor, Part.SHAPED) for actor in self._not_seen(text)]
+        if text:
+            parts += self._file_parts(text)
+            if read_line(text).history:
+                parts += [
+                    PartIn(actor, Part.TYPED, "history", command.number)
+                    for command in self.commands
+                    for actor in command.authors
+                ]
+        return list(dict.fromkeys(parts))
+
+    def _not_seen(self, text: str | None) -> Iterable[str]:
+        """Who may have shaped the shell in a way that nobody saw."""
+        found = dict.fromkeys(self.book.forgotten)
+        if text is None or self._prompt > self.book.number or self.shaped_by():
+            found |= self._wrote
+            for command in self.commands.since(self.book.number):
+                found |= dict.fromkeys(command.actors)
+        if text is None and not self._wrote:
+            found |= dict.fromkeys(self.commands.last.actors if self.commands.last else ())
+        return found
+
+    def _file_parts(self, text: str) -> list[PartIn]:
+        if not len(self.files):
+            return []
+        use, cwd = read_line(text), self.cwd
+        named = sorted(use.words)[:_FILE_WORDS]
+        for command in use.commands:
+            if "/" not in command and (directory := self._leads_to(command)):
+                named.append(f"{directory}/{command}")
+            named += _CODE_FILES.get(command.rpartition("/")[2], ())
+        parts = []
+        for word in named:
+            where = program_search.file_of(word, self._shell_pid, cwd)
+            written = self.files.find(*where) if where else None
+            if written is not None:
+                origin = written.origin
+                what = f"file:{written.path or word}"
+                parts += [PartIn(actor, Part.FILE, what, origin.command) for actor in origin.actors]
+        return parts
+
+    def _leads_to(self, program: str) -> str:
+        state = self._state
+        return _directory(state, program, self._shell_pid) if state is not None else ""
+
+    def _in_path(self, state: ShellState) -> Callable[[str, str], bool]:
+        def found(program: str, file: str) -> bool:
+            directory = _directory(state, program, self._shell_pid)
+            return bool(directory) and f"{directory.rstrip('/')}/{program}" == file
+
+        return found
+
+    # -- taking on --------------------------------------------------------------------------------
+
+    def adopt_key(self, key: str, actor: str) -> None:
+        """This actor answers for a piece of the shell's state."""
+        before = self.book.origin(key)
+        self.book.adopt(key, actor)
+        self._adopted(key, before, actor)
+
+    def adopt_file(self, dev: int, inode: int, path: str, actor: str) -> None:
+        """And for a file."""
+        before = self.files.find(dev, inode)
+        self.files.adopt(dev, inode, path, actor)
+        self._adopted(f"file:{path}", before.origin if before else None, actor)
+
+    def adopt_command(self, command: KnownCommand, actor: str) -> None:
+        """And for what a command left: its processes, ports, output."""
+        before = command.origin
+        if self.commands.get(command.number) is None:
+            self.commands.add(command)
+        self.commands.change(command.replace(adopted=actor))
+        self._adopted(f"command:{command.number}", before, actor)
+
+    def _adopted(self, target: str, before: Origin | None, actor: str) -> None:
+        self._journal.happened(actor, entries.AdoptedEntry(target, before.actors if before else ()))
+        self._keep()
+
+
+def _directory(state: ShellState, program: str, pid: int) -> str:
+    path = state.exported.get("PATH", state.variables.get("PATH", ""))
+    return program_search.directory_of(program, path, pid, state.cwd)
+
+
+def _since(found: Sequence[entries.Entry], number: int) -> list[str] | None:
+    """Who wrote since this prompt; None if the entries do not reach back so far."""
+    for index in range(len(found) - 1, -1, -1):
+        body = found[index].body
+        before = isinstance(body, entries.CommandEnded) and body.number == number - 1
+        if before or (number <= 1 and isinstance(body, entries.Began)):
+            inputs = (entries.InputEntry, entries.BlindInput)
+            return [
+                each.actor for each in found[index:] if each.actor and isinstance(each.body, inputs)
+            ]
+    return None

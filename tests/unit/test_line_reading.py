@@ -1,0 +1,152 @@
+"""What a command line may use of a shell's state: core.gate.line_reading."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from holdfast.core.gate.line_reading import read_line, used_keys
+from unit.test_originators import state
+
+KNOWN = (
+    "alias:df", "func:wc", "var:DIR", "var:PATH", "path:/evil", "hash:uname", "cwd", "trap:USR1",
+    "var:LD_PRELOAD", "var:GIT_PAGER", "var:PROMPT_COMMAND", "option:noglob", "job:77",
+    "var:@", "fd:9", "var:OLDPWD", "var:HOME", "umask", "key:x",
+)  # fmt: skip
+AMBIENT = {"trap:USR1", "var:PROMPT_COMMAND", "option:noglob", "key:x"}
+
+
+def used(line: str, **shell: Any) -> set[str]:
+    """What counts for this line and not for every one."""
+    found = used_keys(line, state(**shell), KNOWN, lambda program: "/evil" * (program == "du"))
+    assert set(found) >= AMBIENT
+    return set(found) - AMBIENT
+
+
+@pytest.mark.parametrize(
+    ("line", "key"),
+    (
+        ("df", "alias:df"),
+        ("df /", "alias:df"),
+        ("true && df", "alias:df"),
+        ("echo $(df)", "alias:df"),
+        ('echo "$(df /)"', "alias:df"),
+        ("echo `df`", "alias:df"),
+        ("X=1 df", "alias:df"),
+        ("echo one\ndf", "alias:df"),
+        ("(df)", "alias:df"),
+        ("if true; then df; fi", "alias:df"),
+        ("sudo df", "alias:df"),
+        ("sh -c 'true; df'", "alias:df"),
+        ("\\d\\f", "alias:df"),
+        ('"d"f', "alias:df"),
+        ("> out df", "alias:df"),
+        ("echo x | wc", "func:wc"),
+        ('x=wc; "$x" < /dev/null', "func:wc"),
+        ('eval "$TODO"', "func:wc"),
+        (". ./file", "var:DIR"),
+        ("source file", "var:DIR"),
+        ("rm -rf $DIR", "var:DIR"),
+        ('rm -rf "${DIR}/x"', "var:DIR"),
+        ("echo ${DIR[1]}", "var:DIR"),
+        ("echo ${#DIR}", "var:DIR"),
+        ("echo ${!WHICH}", "var:DIR"),
+        ("echo $((DIR + 1))", "var:DIR"),
+        ("[[ -v DIR ]]", "var:DIR"),
+        ("du -s /", "path:/evil"),
+        ("uname", "hash:uname"),
+        ("uname", "var:PATH"),
+        ("uname", "var:LD_PRELOAD"),
+        ("git log", "var:GIT_PAGER"),
+        ("./run", "cwd"),
+        ("make", "cwd"),
+        ("rm file", "cwd"),
+        ("echo x > file", "cwd"),
+        ("cat < sub/file", "cwd"),
+        ("cd sub", "cwd"),
+        ("cd -", "var:OLDPWD"),
+        ("cd", "var:HOME"),
+        ("echo ~/x", "var:HOME"),
+        ("fg", "job:77"),
+        ("kill %1", "job:77"),
+        ("kill 77", "job:77"),
+        ('echo "$1"', "var:@"),
+        ("for x; do echo $x; done", "var:@"),
+        ("echo x >&9", "fd:9"),
+        ("read -u 9 x", "fd:9"),
+        ("echo x > /tmp/f", "umask"),
+        ("{df,/}", "alias:df"),
+    ),
+)
+def test_a_line_uses(line: str, key: str) -> None:
+    assert key in used(line)
+
+
+@pytest.mark.parametrize(
+    ("line", "key"),
+    (
+        ("echo df", "alias:df"),
+        ("unalias df", "alias:df"),
+        ("unset -f wc", "func:wc"),
+        ("unset DIR", "var:DIR"),
+        ("DIR=/tmp", "var:DIR"),
+        ("export PATH=/usr/bin:/bin", "var:PATH"),
+        ("export PATH=/usr/bin:/bin", "cwd"),
+        ("/usr/bin/uname", "hash:uname"),
+        ("/usr/bin/uname", "var:PATH"),
+        ("echo hi", "var:LD_PRELOAD"),
+        ("unset LD_PRELOAD", "var:LD_PRELOAD"),
+        ("ls /tmp", "cwd"),
+        ("uname -a", "cwd"),
+        ("cd /tmp", "cwd"),
+        ("echo hi", "cwd"),
+        ("echo hi", "job:77"),
+        ("echo $((1+2))", "var:DIR"),
+        ("ls /tmp", "path:/evil"),
+        ("echo hi", "umask"),
+    ),
+)
+def test_a_line_does_not_use(line: str, key: str) -> None:
+    if "path:" in key:
+        found = used_keys(line, state(), KNOWN, lambda program: "/usr/bin")
+        assert key not in found
+    else:
+        assert key not in used(line)
+
+
+def test_an_alias_leads_to_what_it_stands_for_and_a_function_to_anything() -> None:
+    assert "alias:df" in used("free", aliases={"free": "df -h", "df": "x"})
+    assert "var:DIR" in used("go", aliases={"go": "cd $DIR"})
+    assert used("tidy", functions={"tidy": "#1"}) >= {"func:wc", "var:DIR", "alias:df", "cwd"}
+    assert "func:wc" in used("echo hi", variables={"PROMPT_COMMAND": "wc"})
+
+
+def test_global_and_suffix_aliases_of_zsh_stand_anywhere() -> None:
+    known = ("alias:NOW -g", "alias:txt -s")
+    shell = state(kind="zsh", aliases={"NOW -g": "; df", "txt -s": "cat"})
+    assert used_keys("echo mine NOW", shell, known) == ["alias:NOW -g"]
+    assert used_keys("./notes.txt", shell, known) == ["alias:txt -s"]
+    assert "df" in read_line("; df").commands
+
+
+def test_of_a_shell_that_is_not_known_everything_counts_and_an_empty_line_uses_nothing() -> None:
+    assert used_keys("true", None, KNOWN) == list(KNOWN)
+    assert used_keys("  ", state(), KNOWN) == []
+
+
+@pytest.mark.parametrize("line", ("!!", "!ls", "echo !$", "^a^b", "fc -s", "true; fc"))
+def test_a_line_that_recalls_others_says_so(line: str) -> None:
+    assert read_line(line).history
+
+
+@pytest.mark.parametrize("line", ("echo hi!", "! true", "[ a != b ]"))
+def test_a_line_that_recalls_nothing_does_not(line: str) -> None:
+    assert not read_line(line).history
+
+
+@given(st.text(alphabet="ab $(){}`'\"\\;|&<>!~/\n=1", max_size=60))
+def test_any_text_is_read(text: str) -> None:
+    used_keys(text, state(aliases={"a": "b a"}), KNOWN)
