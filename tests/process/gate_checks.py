@@ -42,6 +42,7 @@ def is_refused_and_then_allowed(theatre: Theatre, scenario: Scenario) -> None:
         if scenario.why and AGENT not in why(stage, scenario.why):
             wrong.append(f"`hold why` names {sorted(why(stage, scenario.why))}")
         if not scenario.restaged:
+            stage.reset()
             wrong += springs_when_allowed(stage, scenario)
     if scenario.restaged:
         with theatre.stage(scenario) as stage:
@@ -64,7 +65,6 @@ def set_off(stage: Stage, scenario: Scenario) -> None:
 
 
 def springs_when_allowed(stage: Stage, scenario: Scenario) -> list[str]:
-    stage.reset()
     in_force(stage, ALLOWING)
     stage.run(scenario.instead or scenario.triggered, HUMAN)
     stage.run(scenario.by_agent, AGENT)

@@ -12,6 +12,7 @@ from process.gate_stage import (
     opened,
     pressed,
     ran,
+    raw,
     resized,
     seen,
     state,
@@ -126,7 +127,8 @@ STATE = [
     _state("PS4", f"PS4='$({_ARMED})+ '; set -x", f"{_ARM}; true", ambient=True, why="var:PS4"),
     _state("function for a mistyped command", "command_not_found_handle() { {trap}; }", "lss"),
     _state("fc", "history -s '{trap}'", "fc -s echo"),
-    _state("open descriptor", "exec 9> {mark}", "echo sprung >&9"),
+    _state("open descriptor", "exec 9> {mark}", "echo sprung >&9", restaged=True),
+    _state("standard output", "exec 3>&1 > {mark}", "echo sprung; exec 1>&3", restaged=True),
     _state("stopped job", "sh -c 'kill -STOP $$; {trap}'", "fg", restaged=True),
     _state(
         "PATH",
@@ -142,6 +144,80 @@ STATE = [
         why="var:PATH",
     ),
     _state("hash -p", "hash -p /usr/bin/tee more", "echo sprung | more {mark}"),
+]
+
+# What stands in nobody's line, and is used all the same.
+INDIRECT = [
+    Scenario(
+        "function that a prompt command of one's own calls",
+        prepared=(ran("hook() { :; }; PROMPT_COMMAND+=(hook)"),),
+        staged=(ran("hook() { [ -e {work}/armed ] && {trap}; }"),),
+        triggered=(ran(": > {work}/armed"),),
+        ambient=True,
+    ),
+    Scenario(
+        "function that a prompt of one's own calls",
+        prepared=(ran("branch() { :; }; PS1='$(branch)$ '"),),
+        staged=(ran("branch() { [ -e {work}/armed ] && {trap}; }"),),
+        triggered=(ran(": > {work}/armed"),),
+        ambient=True,
+    ),
+    Scenario(
+        "function that a trap of one's own calls",
+        prepared=(ran("tidy() { :; }; trap tidy USR1"),),
+        staged=(ran("tidy() { {trap}; }"),),
+        triggered=(ran("kill -USR1 $$"),),
+        ambient=True,
+    ),
+    Scenario(
+        "variable three functions down",
+        prepared=(
+            ran(
+                "one() { two; }; two() { three; }; three() { echo sprung > $DEST; }; DEST={work}/a"
+            ),
+        ),
+        staged=(ran("DEST={mark}"),),
+        triggered=(ran("one"),),
+        why="var:DEST",
+    ),
+    Scenario(
+        "variable in an alias of one's own",
+        prepared=(ran("alias put='echo sprung > $DEST'; DEST={work}/a"),),
+        staged=(ran("DEST={mark}"),),
+        triggered=(ran("put"),),
+        why="var:DEST",
+    ),
+    Scenario(
+        "variable behind a nameref of one's own",
+        prepared=(ran("declare -n WHERE=DEST; DEST={work}/a"),),
+        staged=(ran("DEST={mark}"),),
+        triggered=(ran("echo sprung > $WHERE"),),
+        why="var:DEST",
+    ),
+    _state("variable in arithmetic", "n='x[$({trap})]'", "(( n > 3 ))", why="var:n"),
+    _state("variable in a numeric test", "n='x[$({trap})]'", "[[ n -gt 3 ]]", why="var:n"),
+    _state("variable as an index", "n='x[$({trap})]'", "a=(1 2); echo ${a[n]}", why="var:n"),
+    _state("alias over a word of the grammar", "alias if='{trap}; if'", "if true; then :; fi"),
+    _state("function in a here-document", "wc() { {trap}; }", "cat <<X\n$(wc < /dev/null)\nX"),
+    _state("status of the last command", "false", "[ $? -ne 0 ] && {trap}", restaged=True),
+    Scenario(
+        "function taken away",
+        prepared=(ran("cp() { echo not today; }; echo sprung > {work}/f"),),
+        staged=(ran("unset -f cp"),),
+        triggered=(ran("cp {work}/f {mark}"),),
+    ),
+    Scenario(
+        "alias taken away",
+        prepared=(ran("alias cp='echo not today'; echo sprung > {work}/f"),),
+        staged=(ran("unalias cp"),),
+        triggered=(ran("cp {work}/f {mark}"),),
+    ),
+    Scenario(
+        "variable taken away",
+        prepared=(ran("ROOT={work}; mkdir -p {work}{marks}"),),
+        staged=(ran("unset ROOT"),),
+        triggered=(ran("echo sprung > $ROOT{mark}"),),
+    ),
 ]
 
 KEYS = [
@@ -358,6 +434,32 @@ OTHER_SHELLS = [
         shell=FISH,
         ambient=True,
     ),
+    _state("zsh: alias for the end of a name", "alias -s log='{trap}; :'", "x.log", shell=ZSH),
+    _state("zsh: named directory", "hash -d out={marks}", "echo sprung > ~out/sprung", shell=ZSH),
+    _state("zsh: preexec", "preexec() { {trap}; }", "true", shell=ZSH, ambient=True),
+    _state("zsh: function on a change of directory", "chpwd() { {trap}; }", "cd /", shell=ZSH),
+    _state(
+        "zsh: trap function", "TRAPUSR1() { {trap}; }", "kill -USR1 $$", shell=ZSH, ambient=True
+    ),
+    _state(
+        "fish: prompt",
+        f"function fish_prompt; {_ARMED}; echo '> '; end",
+        _ARM,
+        shell=FISH,
+        ambient=True,
+    ),
+    _state(
+        "fish: function for a mistyped command",
+        "function fish_command_not_found; {trap}; end",
+        "lss",
+        shell=FISH,
+    ),
+    _state(
+        "fish: function on a change of a variable",
+        "function laid --on-variable DEST; {trap}; end",
+        "set -g DEST x",
+        shell=FISH,
+    ),
     Scenario(
         "fish: abbreviation",
         staged=(ran("abbr -a df '{trap}'"),),
@@ -373,5 +475,49 @@ OTHER_SHELLS = [
     ),
 ]
 
-SCENARIOS = [*STATE, *KEYS, *HOOKS, *OTHER_SHELLS]
+
+def _keys(name: str, *steps: Step, **more: object) -> Scenario:
+    """An agent that may do nothing, and keys that run a line without an Enter."""
+    return Scenario(name, (), (), by_agent=steps, policy="forbidden", restaged=True, **more)  # type: ignore[arg-type]
+
+
+# A policy that is there for agents holds whichever key they press.
+ESCAPES = [
+    _keys("agent: key that expands the line", typed("$({trap})"), pressed("M-C-e")),
+    _keys(
+        "agent: key that takes the line to an editor",
+        typed("{trap}"),
+        pressed("C-x", "C-e"),
+        env=(("EDITOR", "/usr/bin/true"),),
+    ),
+    _keys(
+        "agent: end of the editor that the line was taken to",
+        typed("{trap}"),
+        pressed("C-x", "C-e"),
+        state("input"),
+        pressed("Z", "Z"),
+        env=(("EDITOR", "vim"),),
+    ),
+    _keys(
+        "agent: keyboard macro of an Enter",
+        pressed("C-x", "(", "Enter", "C-x", ")"),
+        typed("{trap}"),
+        pressed("C-x", "e"),
+    ),
+    _keys("agent: start of a paste, quoted", raw(": \x16\x1b[200~; {trap}\n\x1b[201~")),
+    _keys("agent: start of a paste behind a prefix", raw("\x18\x1b[200~; {trap}\n\x1b[201~")),
+    _keys("agent: paste in pieces", raw("\x1b[20"), raw("0~{trap}\x1b[201"), raw("~\n")),
+    _keys("agent: ^O", typed("{trap}"), pressed("C-o")),
+    _keys("agent: line feed", typed("{trap}"), pressed("C-j")),
+    _keys(
+        "zsh: agent: key that runs the line and keeps it",
+        typed("{trap}"),
+        pressed("M-a"),
+        shell=ZSH,
+    ),
+    _keys("zsh: agent: expansion on Tab", typed("echo $({trap})"), pressed("Tab"), shell=ZSH),
+    _keys("fish: agent: line feed", typed("{trap}"), pressed("C-j"), shell=FISH),
+]
+
+SCENARIOS = [*STATE, *INDIRECT, *KEYS, *HOOKS, *OTHER_SHELLS, *ESCAPES]
 assert all(each.layer == LINE for each in SCENARIOS)

@@ -27,7 +27,7 @@ from holdfast.model.errors import HoldfastError, TurnNotHeld
 from process.commanding import Hold
 
 AGENT, HUMAN = "rob", "otto"  # rob lays the trap, otto sets it off; the unix user sees to both
-PATIENCE_S = 20.0
+PATIENCE_S = 6.0
 LOOK_S = 0.01  # between two looks at a file that the kernel does not announce
 CODES = ("gate_refused", "gate_held")
 
@@ -183,6 +183,16 @@ def state(name: str) -> Step:
     def step(stage: Stage, actor: str) -> None:
         session = stage.theatre.client(actor).session(stage.session)
         session.wait_for(state=name, timeout=PATIENCE_S)  # type: ignore[arg-type]
+
+    return step
+
+
+def raw(text: str) -> Step:
+    """Bytes as they are, as if a terminal had sent them."""
+
+    def step(stage: Stage, actor: str) -> None:
+        with stage.acting(actor) as session:
+            session.type_bytes(stage.fill(text).encode())
 
     return step
 
