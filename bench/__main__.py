@@ -24,6 +24,7 @@ MEASURES = (
     "stalled",
     "start",
     "halt",
+    "exec_gate",
     "journal",
     "gate",
     "reach",

@@ -7,7 +7,7 @@ colours are looked at by web/test/ui/tokens.test.ts."""
 from __future__ import annotations
 
 from functools import cache
-from typing import Any
+from typing import Any, Literal
 
 from e2e.browsing import Visitor
 from e2e.probing import WEB
@@ -25,7 +25,7 @@ _RUN = """async () => {
         nodes: one.nodes.map((node) => `${node.target}: ${node.failureSummary}`),
     }))
 }"""
-THEMES = ("light", "dark")
+THEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
 
 
 @cache

@@ -185,7 +185,7 @@ def test_landmarks_and_tabs_are_what_a_screen_reader_expects(box: Faraway, visit
     visitor.open("marked")
     page = visitor.page
     for role in ("banner", "main", "complementary"):
-        assert page.get_by_role(role).count() == 1, role  # type: ignore[arg-type]
+        assert page.get_by_role(role).count() == 1, role
     assert page.get_by_role("heading", level=1).inner_text().startswith("marked")
     assert page.get_by_role("status").count() >= 1
     tabs = page.get_by_role("tablist").get_by_role("tab")

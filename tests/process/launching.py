@@ -34,6 +34,7 @@ def spec(
     gid: int | None = None,
     groups: tuple[int, ...] = (),
     hostname: str = "",
+    gate: bool = False,
 ) -> LaunchSpec:
     return LaunchSpec(
         session=SessionId.of_key(os.urandom(32)),
@@ -46,6 +47,7 @@ def spec(
         size=Size(100, 30),
         level=level,
         hostname=hostname,
+        gate=gate,
     )
 
 
@@ -56,6 +58,7 @@ class Running:
         self.place = launched.place
         self.master = launched.master
         self.pidfd = launched.pidfd
+        self.gate, self.gate_page = launched.gate, launched.gate_page
         self.keeper_pid = launched.keeper_pid
         self.keeper = socket.socket(fileno=launched.keeper)
         self.keeper.settimeout(PATIENCE_S)
@@ -84,6 +87,8 @@ class Running:
         """Wait for the end, and for what its keeper says of it."""
         if self.ended is None:
             news = protocol.receive(self.keeper)
+            while news is not None and news.kind == "G":  # nobody waited for that
+                news = protocol.receive(self.keeper)
             assert news is not None and news.kind == "E" and news.status is not None
             self.ended = Ending(code=news.status.get("code"), signal=news.status.get("signal"))
         return self.ended
@@ -97,6 +102,8 @@ class Running:
         self.keeper.close()
         os.close(self.master)
         os.close(self.pidfd)
+        for fd in {self.gate, self.gate_page} - {-1}:
+            os.close(fd)
         if self.place.cgroup:
             assert cgroup.kill(self.place.cgroup, PATIENCE_S)
             assert cgroup.remove(self.place.cgroup)
@@ -124,6 +131,7 @@ class Sessions:
         gid: int | None = None,
         groups: tuple[int, ...] = (),
         hostname: str = "",
+        gate: bool = False,
     ) -> Running:
         wanted = spec(
             *argv,
@@ -134,6 +142,7 @@ class Sessions:
             gid=gid,
             groups=groups,
             hostname=hostname,
+            gate=gate,
         )
         return self.adopt(self._runner.run(self._launcher.launch(wanted, inherit or {})))
 

@@ -21,9 +21,10 @@ class Faraway:
         role: str = "admin",
         more: tuple[str, ...] = (),
         relay_words: tuple[str, ...] = (),
+        host: Hold | None = None,
     ) -> None:
         self.relay = RelayProcess(*relay_words)
-        self.host, self.client = Hold(), Hold()
+        self.host, self.client = host or Hold(), Hold()
         (Path(self.host.home) / "config.toml").write_text(f'relays = ["{self.relay.url}"]\n')
         self.host.ok("up", "-d", "--no-relay")
         self.until_reached()

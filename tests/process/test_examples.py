@@ -20,6 +20,10 @@ PRINTED = {
     "answer_a_question.py": (r"it asks: Drop the table\? \[y/N\]\nit ended: exit 0\nyou said no\n"),
     "wait_for_a_server.py": r"pid \d+ \(python3?\S*\) listens\nand is gone again\n",
     "share_the_turn.py": r"halted: True\nstopped: let me look first \(turn_lost\)\n",
+    "autonomy_by_record.py": (
+        r"(approved: score 1\.00\n){3}by itself: score 1\.00\n"
+        r"it breaks something: score 0\.\d+\napproved again\n"
+    ),
     "plain_script.py": r"cd /tmp: 0\npwd: 0 /tmp\nended: signal SIGHUP\n",
 }
 

@@ -154,6 +154,12 @@ def test_explain_says_who_had_a_part_which_facts_and_which_rule(host_home: Hold)
     host_home.fails("invalid_argument", "policy", "explain", "why", "1")
     host_home.fails("invalid_argument", "policy", "explain", "why", "99999")
     host_home.fails("invalid_argument", "policy", "explain", "why", "x")
+    host_home("--as", "bot", "exec", "why", "--", "touch /nowhere/x")
+    refused = journal(host_home, "why", "judged")[-1]
+    again = host_home.json("policy", "explain", "why", str(refused["seq"]))
+    assert (again["text"], again["recorded"]) == ("touch /nowhere/x", "refuse")
+    assert again["recorded_policy"] == again["policy"] == "session:agents-in-workspace"
+    assert {each["name"] for each in again["contributors"]} == {"bot"}
     host_home.ok("policy", "off", "--session", "why")
 
 

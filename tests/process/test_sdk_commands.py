@@ -11,7 +11,9 @@ import pytest
 
 import holdfast
 from holdfast import blocking, errors, events
+from holdfast.model.limits import INPUT_MAX_BYTES
 from holdfast.model.shell_line import below_shell
+from holdfast.sdk.aio.command_file import needs_file
 from process.commanding import Hold
 from process.sdking import PATIENCE_S, reached, run, shell
 
@@ -141,6 +143,38 @@ def test_events_of_one_session_are_had_by_its_name_or_it_is_said_that_there_is_n
                 await anext(hold.events("not-there"))
 
     run(work())
+
+
+@pytest.mark.parametrize("kind", ["bash", "fish"])
+def test_a_command_longer_than_an_input_goes_by_a_file_that_does_not_stay(
+    host_home: Hold, kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    text = "x" * (2 * INPUT_MAX_BYTES)
+    count = "echo ${#kept}" if kind == "bash" else "string length -- $kept"
+    assign = f"kept='{text}'" if kind == "bash" else f"set -g kept '{text}'"
+
+    async def work() -> None:
+        async with reached(host_home) as hold:
+            session = await hold.run([kind, *(["--norc"] if kind == "bash" else [])])
+            await session.wait_for(state="prompt", timeout=PATIENCE_S)
+            command = f"{assign}; {count}; false"
+            result = await session.submit(command, key="long")
+            assert (result.status, result.output) == (1, f"{len(text)}\n")
+            assert result.command == command
+            again = await session.submit(command, key="long")
+            assert (again.seq, again.output) == (result.seq, result.output)
+            assert (await session.submit(count)).output == f"{len(text)}\n", "in the shell itself"
+            await session.end()
+
+    run(work())
+    assert list(tmp_path.glob("holdfast-*")) == []
+
+
+def test_a_long_command_for_another_machine_is_refused_with_what_to_do() -> None:
+    assert not needs_file("short", is_here=False)
+    with pytest.raises(errors.InvalidArgument, match="another machine"):
+        needs_file("x" * INPUT_MAX_BYTES, is_here=False)
 
 
 def test_the_types_of_what_is_given_are_public() -> None:

@@ -369,7 +369,12 @@ def test_sending_is_not_looking(host_home: Hold) -> None:
 
 def test_catchup_shows_text_of_others_harmlessly(host_home: Hold) -> None:
     host_home.shell("harmless")
-    host_home.ok("exec", "harmless", "--", ": '\x1b]0;owned\x07' '\x1b[2J'")
+    # Pasted, as a person may: an exec is refused such characters.
+    host_home.ok(
+        "send", "harmless", "--enter", ": '\x1b]0;owned\x07' '\x1b[2J'; echo $((6*7))-done"
+    )
+    host_home.ok("wait", "harmless", "--for", "text:42-done", "--timeout", "20")
+    host_home.ok("wait", "harmless", "--for", "prompt", "--timeout", "20")
     said = host_home.ok("catchup", "harmless", "--since", "1")
     assert "owned" in said and "\x1b" not in said and "\x07" not in said
     shown = host_home.ok("show", "harmless")

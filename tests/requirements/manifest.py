@@ -1068,6 +1068,27 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "Before an effect commits, a replaceable policy may allow, refuse or hold it.",
         tests=(
             *_in(
+                "privileged/test_exec_gate",
+                "test_a_refused_program_is_not_run_and_who_is_behind_it_is_recorded",
+                "test_a_held_program_is_held_and_judged_after_a_kill",
+                "test_a_held_program_runs_when_it_is_approved_and_not_when_it_is_denied",
+                "test_a_job_of_a_revoked_actor_executes_nothing_more_while_others_go_on",
+                "test_a_session_with_a_held_program_can_be_halted_and_goes_on_holding",
+                "test_another_actors_process_is_not_reached_into",
+                "test_every_way_to_execute_a_program_is_seen",
+                "test_files_are_written_in_the_workspace_only",
+                "test_no_exec_fails_or_hangs_while_answerer_and_daemon_are_killed_in_any_order",
+                "test_ways_past_the_filter_are_closed_from_the_start",
+                "test_what_a_revoked_actor_wrote_is_not_run_by_others",
+                "test_who_wrote_a_program_or_what_it_is_told_to_read_is_behind_it",
+            ),
+            *_in(
+                "privileged/test_exec_gate_host",
+                "test_a_policy_set_in_a_sessions_life_judges_what_its_programs_execute",
+                "test_no_exec_fails_or_hangs_while_the_host_is_killed_in_any_order",
+                "test_sessions_without_an_exec_gate_are_named",
+            ),
+            *_in(
                 "process/test_policy_cli",
                 "test_a_policy_is_set_shown_recorded_and_taken_out_of_force",
                 "test_a_policy_survives_a_killed_daemon_and_a_damaged_one_refuses",
@@ -1095,7 +1116,13 @@ REQUIREMENTS: tuple[Requirement, ...] = (
             ),
         ),
         open=GATE,
-        files=("host/gate/policy_book.py", "adapters/cedar/engine.py", "core/gate/effect_facts.py"),
+        files=(
+            "host/gate/policy_book.py",
+            "adapters/cedar/engine.py",
+            "core/gate/effect_facts.py",
+            "host/gate/exec_gate.py",
+            "adapters/seccomp/answerer.py",
+        ),
     ),
     Requirement(
         "A9",
@@ -2354,6 +2381,10 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "Each action leaves a full trace.",
         tests=(
             *_in("unit/test_action_trace", "test_an_action_that_ran_has_all_of_it"),
+            *_in(
+                "process/test_actions_gate",
+                "test_a_held_action_runs_when_it_is_approved_and_its_trace_has_the_decision",
+            ),
             *_in(
                 "process/test_actions_cli",
                 "test_a_trace_is_found_by_id_key_and_number_also_when_the_session_has_ended",

@@ -16,10 +16,13 @@ from holdfast.core.gate.action_effects import (
     shown,
     unexpected,
 )
+from holdfast.core.gate.action_score import UNKNOWN
 from holdfast.core.gate.file_globs import Glob, absolute
+from holdfast.journal.encoding import encode
+from holdfast.journal.entries import ActionMeasured
 from holdfast.model.action import Expected
 from holdfast.model.graph import Process, Socket
-from holdfast.model.limits import ACTION_NAME_BYTES, ACTION_NAMED
+from holdfast.model.limits import ACTION_NAME_BYTES, ACTION_NAMED, JOURNAL_ENTRY_MAX_BYTES
 from holdfast.model.measured import Deviation, FileMark, TreeScan
 from holdfast.model.shell_state import ShellState
 
@@ -263,6 +266,25 @@ def test_so_many_are_named_and_the_rest_is_counted() -> None:
     assert len(effects.files.created) == ACTION_NAMED and effects.left_out == 7
     many = [Deviation("file_created", f"/w/{number}") for number in range(ACTION_NAMED + 7)]
     assert len(named(many)) == ACTION_NAMED
+
+
+def test_the_largest_measurement_fits_an_entry_of_the_journal() -> None:
+    paths: Names = {f"{'é' * 126}{number:03}": number for number in range(100)}
+    left = tuple(
+        process(pid, name="é" * 7, port=pid, peer=f"10.0.0.1:{pid}").replace(argv=("𝄞" * 500,))
+        for pid in range(100, 200)
+    )
+    aliases = {f"{'é' * 200}{number}": "x" for number in range(100)}
+    before, after = look(), look(paths, left, STATE.replace(aliases=aliases), "/" + "é" * 2000)
+    found = diff(before, after)._replace(changed=("é" * 500,) * 99, deleted=("é" * 500,) * 99)
+    expect = Expected(files=tuple("é" * 999 for _ in range(100)))
+    globs = [Glob("/none")] * 100
+    body = ActionMeasured(
+        "a" * 16, 1, 0, 1.0, 1.0, UNKNOWN, shown(found),
+        named(missing(expect, globs, found, after, 1)), named(unexpected(expect, globs, found)),
+    )  # fmt: skip
+    record = encode(1, 1.0, 1, "a" * 26, 1, body, b"p" * 32)
+    assert len(record) < JOURNAL_ENTRY_MAX_BYTES
 
 
 def test_a_long_path_is_cut_at_its_beginning() -> None:

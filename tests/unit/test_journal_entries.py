@@ -34,6 +34,14 @@ from holdfast.model.limits import (
     JOURNAL_SEAL_ENTRIES,
     JOURNAL_SEAL_S,
 )
+from holdfast.model.measured import (
+    ActionScore,
+    Deviation,
+    Effects,
+    FileEffects,
+    LeftProcess,
+    PortEffects,
+)
 from holdfast.model.record import Malformed
 from unit.journaling import HOST as HOST_KEY
 from unit.journaling import began, session_id, typed
@@ -43,6 +51,11 @@ SAMPLES: dict[str, object] = {
     "tuple[str, ...]": ("a", "b"), "tuple[int, ...]": (1, 2),
     "int | None": None, "str | None": "x", "float | None": None,
     "DiscontinuityCause | None": DiscontinuityCause("host_lost", boot_id="b"),
+    "ActionScore": ActionScore(True, None, 3, {"process": 3}, 0.5),
+    "Effects | None": Effects(
+        FileEffects(("/a",)), (LeftProcess(1, "n", "n 1"),), PortEffects((80,)), (), "", (), 0, ()
+    ),
+    "tuple[Deviation, ...]": (Deviation("file", "a"),),
     "tuple[Contributor, ...]": (
         Contributor(ActorId.of_key(bytes(32)), "ann", ActorKind.HUMAN, Part.STATE, "var:PATH", 3),
     ),

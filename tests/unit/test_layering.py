@@ -146,6 +146,7 @@ IMPORTED_BY_NONE = {
     "holdfast.adapters.criu.install": "run by scripts/setup and by people",
     "holdfast.adapters.memory.": "the twins of real adapters: contract tests and the simulation",
     "holdfast.adapters.nats.server": "a cluster for tests and scripts/cluster",
+    "holdfast.adapters.seccomp.answerer": "a program, started by daemons",
     "holdfast.cli.verbs.": "imported by name, when the verb is called",
     "holdfast.keeper.supervisor": "a program, started by the command and by daemons",
 }

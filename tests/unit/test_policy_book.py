@@ -137,6 +137,15 @@ def test_a_users_policy_for_a_label_is_about_that_users_sessions(host: Host) -> 
     assert host.says().outcome is Outcome.REFUSE and host.in_force(OTHER)
 
 
+def test_a_webhook_is_for_the_whole_host(host: Host) -> None:
+    hook = '[webhook]\nurl = "http://127.0.0.1:9/"\n'
+    for scope in (SCOPE, "label:prod"):
+        with pytest.raises(InvalidArgument):
+            host.set(hook, scope)
+    host.set(hook, floor=True)
+    assert host.says().outcome is Outcome.REFUSE, "nobody answers there"
+
+
 # -- approvals ----------------------------------------------------------------------------------
 
 

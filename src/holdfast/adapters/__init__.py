@@ -12,6 +12,10 @@ sessions.
     criu/            finding or installing a CRIU that works here
     sqlite/, nats/   the coordination point, and the bus between relays; memory/ has their twins
     pty.py           terminals
+    cedar/           policies of the gate, and their rules in TOML
+    bash_grammar/    reading command lines
+    webhook/         a policy that a service decides
+    real_paths.py    where paths really are
     signing.py       the host's Ed25519 keys
     atomic_file.py   files replaced atomically
     disk_reserve.py  room on disk for the next version of a file

@@ -32,6 +32,7 @@ from holdfast.host.connection.operators import Operators
 from holdfast.host.connection.request_table import RequestTable, handlers
 from holdfast.host.coordination_point import CoordinationPoint, terms_of
 from holdfast.host.gate.action_requests import ActionRequests
+from holdfast.host.gate.answerer_link import AnswererLink
 from holdfast.host.gate.approval_requests import ApprovalRequests
 from holdfast.host.gate.effect_judge import EffectJudge
 from holdfast.host.gate.judge import Judge
@@ -89,6 +90,7 @@ class Daemon:
     ) -> None:
         self.home = home
         self.keepers = Keepers(home.run)
+        self.answerers = AnswererLink(home.run)
         self._supervisor, self._listener = supervisor, listener
         self.config, self._config_error = config.carried(home.config, first=starts == 0)
         self.store = SessionStore(home.state)
@@ -256,6 +258,7 @@ class Daemon:
             self.operators.close()
             for live in list(self.registry.live.values()):
                 live.close(keep=True)
+            self.answerers.close()
             self.scores.close()
             self.gate_judge.close()
             await self.leases.close()
@@ -310,7 +313,12 @@ class Daemon:
 
     def watch(self, live: LiveSession) -> None:
         """Hear what its keeper has to say."""
-        live.keeper.listen(live.main_ended, live.frozen_by_keeper, partial(self._keeper_lost, live))
+        live.keeper.listen(
+            live.main_ended,
+            live.frozen_by_keeper,
+            partial(self._keeper_lost, live),
+            live.exec_gate.keeper_left,
+        )
 
     def session_began(self, live: LiveSession) -> None:
         self.operators.update_watching(live)

@@ -79,6 +79,7 @@ class KeeperLink:
         ended: Callable[[Ending], None],
         froze: Callable[[], None],
         lost: Callable[[], None],
+        left_gate: Callable[[], None],
     ) -> None:
         """News from now on."""
         loop, sock = asyncio.get_running_loop(), self._sock
@@ -91,6 +92,8 @@ class KeeperLink:
                 ended(ending)
             elif news.kind == "F":
                 froze()
+            elif news.kind == "G":
+                left_gate()
 
         def on_readable() -> None:
             try:
@@ -134,6 +137,10 @@ class KeeperLink:
     def output(self, mode: int) -> None:
         """What becomes of output while no daemon is connected (protocol.KEEP_OUTPUT and so on)."""
         self._send(protocol.output(mode))
+
+    def leave_gate(self) -> None:
+        """The exec gate's page has changed: it is to let nothing pass any more, and say so."""
+        self._send(protocol.GATE)
 
     def lease(self, group: str, until: float | None) -> None:
         """Freeze this control group at that moment of CLOCK_BOOTTIME unless another is said before;

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 # A state blob: its command line may be 64 KiB, with room for the rest.
 MESSAGE_MAX_BYTES = 160 << 10
-DESCRIPTORS_MAX = 16  # a session deposits 6; the kernel's own bound is 253
+DESCRIPTORS_MAX = 16  # a session deposits up to 8; the kernel's own bound is 253
 
 # What becomes of output while no daemon is connected: moved into the ring, read and forgotten, or
 # left in the terminal.
@@ -30,6 +30,7 @@ _NEWS = struct.Struct("=cBBxiiiI4x")
 _NONE = 255
 
 COLLECT = b"c"
+GATE = b"g"  # look at the exec gate's page; when it has left the gate it says so
 RELEASE = b"r"
 
 
@@ -47,7 +48,8 @@ class RingPlace(NamedTuple):
 
 class News(NamedTuple):
     """What a keeper says. `kind`: `D` a deposit, `N` that it has none, `E` the session ended, `F`
-    it was frozen. `status`: of a session that ended, {"code": 7} or {"signal": 9}."""
+    it was frozen, `G` it has left the exec gate. `status`: of a session that ended, {"code": 7} or
+    {"signal": 9}."""
 
     kind: str
     status: dict[str, int] | None

@@ -131,6 +131,9 @@ class SessionInfo(Record):
     # a full-screen program (an editor, a pager, `top`) reads keys: `state` is `input`, but it is in
     # use and asks nothing
     full_screen: bool = False
+    # why policies of the gate judge only its lines, and not what its programs execute and write;
+    # empty when they judge that too, and of what has ended
+    ungated: str = ""
     # who counts as having shaped the shell, by name, because it waits at a prompt that it did not
     # report; empty while it reports
     shaped_by: tuple[str, ...] = ()

@@ -152,6 +152,7 @@ ACTION_NAME_BYTES = 256  # of each of them; the end of a longer one is shown
 ACTION_NAMED = 50  # files, processes, ... of a kind that are named; the rest is counted
 ACTION_PORT_WAIT_S = 2.0  # for a declared port to be opened by what was left running
 ACTION_SETTLE_S = 0.1  # what is still running after that was left running
+ACTION_HELD_LOOK_S = 1.0  # between looks at a session in which an action waits for approval
 ACTION_PROMPT_S = 1.0  # for the prompt after a command, with which the shell's state is written
 SCORE_DAYS = 90  # kept of each actor
 SCORE_WRITE_S = 0.5  # scores of so long are written together; a killed daemon loses those

@@ -24,6 +24,7 @@ class LaunchSpec(Record):
     # directories that the session does not see, parents first; empty at level plain
     hidden: tuple[str, ...] = ()
     kept: tuple[str, ...] = ()  # directories below these that it sees
+    gate: bool = False  # under the exec gate's system call filter; not at level plain
 
 
 class Place(Record):

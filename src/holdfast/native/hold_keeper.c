@@ -1,6 +1,6 @@
 /* hold-keeper: the custody of one session.
  *
- *   hold-keeper PID CONNECTION LISTENER PATH
+ *   hold-keeper PID CONNECTION LISTENER PATH [GATE PAGE]
  *
  * The parent and subreaper of a session, whose first process is PID. It holds what the session
  * consists of besides its processes: descriptors, each with its name, and a state blob, both opaque.
@@ -13,6 +13,11 @@
  * terminal into the ring, so that no program waits for a daemon.
  *
  * keeper/protocol.py has the other end of the messages, and the same numbers.
+ *
+ * With an exec gate (GATE, the listener of the session's system call filter) there is a fourth: as long
+ * as nothing is to be judged, it lets every call that waits there go on, so that no death of another
+ * process holds up an exec. PAGE says whether: adapters/seccomp/gate_page.py has the same numbers. A
+ * listener may have one reader only, so once the page says otherwise it stops for good, and says so.
  *
  * Deliberately absent: libc, memory that grows, logging, any signal's effect but SIGKILL's. A message
  * that makes no sense is dropped; a descriptor that fails is left alone for a second.
@@ -31,12 +36,14 @@ enum {
 	BURST_READS = 15,	/* a terminal gives a page at a time, and a pipe has 16 slots */
 	HEARD_FIRST = 4096,	/* messages read before a deadline is acted on */
 	LOOK_AGAIN_MS = 1000,	/* at a terminal that nobody has open, or that failed */
+	PASSED_FIRST = 64,	/* calls of the gate, before anything else is looked at */
 	NONE = 255,
 };
 
 /* From a daemon, and to it. */
-enum { DEPOSIT = 'd', UPDATE = 'u', COLLECT = 'c', LEASE = 'l', OUTPUT = 'o', RELEASE = 'r' };
-enum { DEPOSITED = 'D', EMPTY = 'N', ENDED = 'E', FROZE = 'F' };
+enum { DEPOSIT = 'd', UPDATE = 'u', COLLECT = 'c', LEASE = 'l', OUTPUT = 'o', GATE = 'g',
+       RELEASE = 'r' };
+enum { DEPOSITED = 'D', EMPTY = 'N', ENDED = 'E', FROZE = 'F', LEFT_GATE = 'G' };
 /* What becomes of output while no daemon is connected. */
 enum { KEEP = 0, DROP = 1, LEAVE = 2 };
 enum { BY_EXIT = 0, BY_SIGNAL = 1 };
@@ -65,7 +72,15 @@ enum {
 	SPLICE_NONBLOCK_ = 2,
 	EAGAIN_ = 11,
 	O_WRONLY_ = 1,
+	POLLHUP_ = 0x10,
+	GATE_WORD_AT = 0,	/* in the page: zero while nothing is judged */
+	GATE_LEFT_AT = 8,	/* not zero: we have stopped, for good */
+	GATE_CALLS_AT = 64,	/* calls that were taken and not answered */
+	GATE_GO_ON_ = 1,	/* SECCOMP_USER_NOTIF_FLAG_CONTINUE */
 };
+
+#define GATE_RECEIVE 0xC0502100UL	/* SECCOMP_IOCTL_NOTIF_RECV */
+#define GATE_SEND 0xC0182101UL		/* SECCOMP_IOCTL_NOTIF_SEND */
 
 struct slice { void *at; u64 length; };
 struct message {
@@ -80,6 +95,8 @@ struct deposit_head {
 	u32 names_length, unused_too;
 	u64 data_at, capacity, head_at;	/* of the ring: bytes into its memory */
 };
+struct gate_call { u64 id; u32 pid, flags; u64 data[8]; };
+struct gate_answer { u64 id; long value; int error; u32 flags; };
 struct update_head { byte kind, unused[7]; };
 struct lease_head { byte kind, unused[7]; u64 deadline_ns; };
 struct news {
@@ -89,9 +106,9 @@ struct news {
 };
 
 static struct {
-	int session, connection, listener, signals, timer, freezer;
+	int session, connection, listener, signals, timer, freezer, gate, gate_page;
 	const char *path;
-	byte has_status, by, deposited, served, told_end, tell_froze, resting;
+	byte has_status, by, deposited, served, told_end, tell_froze, tell_gate, resting;
 	int status;
 	int fds[DESCRIPTORS_MAX], fd_count;
 	struct deposit_head deposit;
@@ -175,13 +192,15 @@ static void tell_news(void)
 		return;
 	if (keeper.tell_froze && tell(FROZE))
 		keeper.tell_froze = 0;
+	if (keeper.tell_gate && tell(LEFT_GATE))
+		keeper.tell_gate = 0;
 	if (keeper.has_status && !keeper.told_end && tell(ENDED))
 		keeper.told_end = 1;
 }
 
 static int has_news(void)
 {
-	return keeper.served && (keeper.tell_froze || (keeper.has_status && !keeper.told_end));
+	return keeper.served && (keeper.tell_froze || keeper.tell_gate || (keeper.has_status && !keeper.told_end));
 }
 
 /* -- messages ---------------------------------------------------------------------------------- */
@@ -247,6 +266,53 @@ static void set_deadline(u64 deadline_ns)
 	sys(NR_timerfd_settime, keeper.timer, TIMER_ABSTIME_, timer, 0);
 }
 
+/* -- the exec gate ----------------------------------------------------------------------------- */
+
+/* It belongs to whoever judges from here on, or to nobody: a daemon that asks learns so each time. */
+static void leave_gate(void)
+{
+	u64 left = 1;
+	if (keeper.gate_page < 0)
+		return;
+	close_fd(keeper.gate);
+	keeper.gate = -1;
+	sys(NR_pwrite64, keeper.gate_page, &left, sizeof left, GATE_LEFT_AT);
+	keeper.tell_gate = 1;
+}
+
+static int judged(void)
+{
+	u64 kinds = 0;
+	sys(NR_pread64, keeper.gate_page, &kinds, sizeof kinds, GATE_WORD_AT);
+	return kinds != 0;
+}
+
+/* The page is asked when a call has been taken: who changes it knows that what is called after that
+ * is judged. A call that it comes too late for is left in the page, to be answered by another. */
+static void pass_calls(short events)
+{
+	for (int i = 0; i < PASSED_FIRST && (events & POLLIN_); i++) {
+		struct gate_call call = { 0 };
+		if (sys(NR_ioctl, keeper.gate, GATE_RECEIVE, &call, 0) == 0) {
+			struct gate_answer answer = { .id = call.id, .flags = GATE_GO_ON_ };
+			if (judged()) {
+				sys(NR_pwrite64, keeper.gate_page, &call, sizeof call, GATE_CALLS_AT);
+				leave_gate();
+				return;
+			}
+			sys(NR_ioctl, keeper.gate, GATE_SEND, &answer, 0);
+		}
+		/* Receiving waits if there is nothing, so that it is never done unasked. */
+		struct poll more = { keeper.gate, POLLIN_, 0 };
+		word now[2] = { 0, 0 };
+		events = sys6(NR_ppoll, (word)&more, 1, (word)now, 0, 8, 0) > 0 ? more.revents : 0;
+	}
+	if (events & POLLHUP_ && !(events & POLLIN_)) {	/* nothing runs under the filter any more */
+		close_fd(keeper.gate);
+		keeper.gate = -1;
+	}
+}
+
 /* Whether the descriptors that came along are ours now. */
 static int obey(byte *data, u64 length, int *fds, int count)
 {
@@ -273,6 +339,10 @@ static int obey(byte *data, u64 length, int *fds, int count)
 			keeper.freezer = fds[0];
 		}
 		return count;
+	case GATE:
+		if (judged())
+			leave_gate();
+		return 0;
 	case RELEASE:
 		finish();
 	}
@@ -482,14 +552,20 @@ static void move_output(void)
 /* -- the loop ---------------------------------------------------------------------------------- */
 
 /* Whatever the launcher had open is not for us: a pipe held here would never end. */
-static void close_others(u32 one, u32 other)
+static void close_others(const int *kept, int count)
 {
-	u32 low = one < other ? one : other, high = one < other ? other : one;
-	if (low > 3)
-		sys(NR_close_range, 3, low - 1, 0, 0);
-	if (high - low > 1)
-		sys(NR_close_range, low + 1, high - 1, 0, 0);
-	sys(NR_close_range, high + 1, ~0U, 0, 0);
+	u32 from = 3;
+	for (;;) {
+		u32 next = ~0U;
+		for (int i = 0; i < count; i++)
+			if (kept[i] >= (int)from && (u32)kept[i] < next)
+				next = (u32)kept[i];
+		if (next > from)
+			sys(NR_close_range, from, next == ~0U ? next : next - 1, 0, 0);
+		if (next == ~0U)
+			return;
+		from = next + 1;
+	}
 }
 
 static void prepare(void)
@@ -521,27 +597,30 @@ static void prepare(void)
 __attribute__((used, noreturn)) static void start(word *stack)
 {
 	char **arguments = (char **)(stack + 1);
-	if (stack[0] != 5)
+	if (stack[0] != 5 && stack[0] != 7)
 		leave(64);
 	keeper.session = number(arguments[1]);
 	keeper.connection = number(arguments[2]);
 	keeper.listener = number(arguments[3]);
 	keeper.path = arguments[4];
-	close_others((u32)keeper.connection, (u32)keeper.listener);
+	keeper.gate = stack[0] == 7 ? number(arguments[5]) : -1;
+	keeper.gate_page = stack[0] == 7 ? number(arguments[6]) : -1;
+	int kept[] = { keeper.connection, keeper.listener, keeper.gate, keeper.gate_page };
+	close_others(kept, 4);
 	prepare();
 	reap();		/* it may have ended before there was anybody to hear of it */
 	for (;;) {
 		int master = keeper.resting ? -1 : master_fd();
-		struct poll polled[5] = {
+		struct poll polled[6] = {
 			{ keeper.signals, POLLIN_, 0 }, { keeper.timer, POLLIN_, 0 },
 			{ keeper.listener, POLLIN_, 0 },
 			{ keeper.connection, has_news() ? POLLIN_ | POLLOUT_ : POLLIN_, 0 },
-			{ master, POLLIN_, 0 },
+			{ master, POLLIN_, 0 }, { keeper.gate, POLLIN_, 0 },
 		};
 		/* Once it has ended, nothing more comes; until then its terminal may be opened again. */
 		int again = keeper.resting && !keeper.has_status && master_fd() >= 0;
 		word pause[2] = { LOOK_AGAIN_MS / 1000, LOOK_AGAIN_MS % 1000 * 1000000 };
-		word ready = sys6(NR_ppoll, (word)polled, 5, again ? (word)pause : 0, 0, 8, 0);
+		word ready = sys6(NR_ppoll, (word)polled, 6, again ? (word)pause : 0, 0, 8, 0);
 		if (ready == 0)
 			keeper.resting = 0;
 		if (ready <= 0)
@@ -558,6 +637,8 @@ __attribute__((used, noreturn)) static void start(word *stack)
 			meet();
 		if (polled[4].revents)
 			move_output();
+		if (polled[5].revents && keeper.gate >= 0)
+			pass_calls(polled[5].revents);
 		tell_news();
 	}
 }

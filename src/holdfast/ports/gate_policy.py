@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from holdfast.model.gate import ProposedEffect, Verdict
+from holdfast.model.gate import EffectKind, ProposedEffect, Verdict
 
 
 class GatePolicy(Protocol):
@@ -12,6 +12,11 @@ class GatePolicy(Protocol):
 
     def in_force(self, session: str, labels: tuple[str, ...]) -> bool:
         """Whether any policy applies there. If none does, nothing is held and nothing is asked."""
+        ...
+
+    def concerns(self, session: str, labels: tuple[str, ...], kind: EffectKind) -> bool:
+        """Whether what it says of such an effect may be another thing than `allow`. If not, `judge`
+        need not be asked: a build executes a thousand programs in a second."""
         ...
 
     def judge(self, effect: ProposedEffect) -> Verdict:

@@ -18,6 +18,8 @@ class Launched(Record):
     # anything was deposited
     keeper: int
     keeper_pid: int
+    gate: int = -1  # answers the session's system call filter; -1: it has none
+    gate_page: int = -1  # its memory
 
 
 class Launch(Protocol):

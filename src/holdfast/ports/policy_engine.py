@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from holdfast.model.gate import ProposedEffect, Verdict
+from holdfast.model.gate import EffectKind, ProposedEffect, Verdict
 from holdfast.model.gate_facts import Facts, Score
 from holdfast.model.ids import ActorId
 from holdfast.model.record import Record
@@ -26,6 +26,9 @@ class PreparedPolicy(Protocol):
 
     rules: int  # how many it has
     patterns: tuple[str, ...]  # patterns of commands that its rules ask about
+
+    def concerns(self, kind: EffectKind) -> bool:
+        """Whether it can say anything but `allow` of such an effect."""
 
     def decide(self, question: Question) -> Verdict:
         """At once. Raises nothing: what goes wrong is a refusal."""

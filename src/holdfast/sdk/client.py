@@ -101,6 +101,7 @@ class Host:
         predecessor: str = "",
         rehomeable: bool = False,
         with_keys: bool = False,
+        gate: bool = True,
         workspace: str = "",
     ) -> SessionInfo:
         """Start a session. Not repeated when the connection is lost: it might start two."""
@@ -118,6 +119,7 @@ class Host:
             predecessor,
             rehomeable,
             with_keys,
+            gate,
             workspace,
         )
         return self.ask(request, m.Shown, once=True).info

@@ -7,6 +7,7 @@
 import type { ReadonlySignal } from '@preact/signals-core'
 import type {
   Actor,
+  ApprovalInfo,
   BlameLine,
   Ending,
   Graph,
@@ -63,6 +64,16 @@ export interface SessionCard {
   seenAt: number // seconds since 1970 at which `info` was true, by this device's clock
 }
 
+/** Something that a policy holds until enough others approve. */
+export interface ApprovalCard {
+  machine: string // Machine.key
+  machineName: string
+  link: Link // of that machine
+  info: ApprovalInfo
+  by: string // who took the last step, by name; '' when not known
+  note: string // what was said with it
+}
+
 /** What an invite link contains, before anything is sent. */
 export interface InvitePreview {
   relay: string // host and port
@@ -110,6 +121,12 @@ export interface Hold {
   run(machine: string, options: RequestFields<'run'>): Promise<SessionInfo>
   /** Acknowledge that a session was lost: it is then listed with those that ended. */
   acknowledge(machine: string, session: string): Promise<void>
+  /** What waits for approval on all machines, and what was decided lately. */
+  readonly approvals: ReadonlySignal<ApprovalCard[]>
+  /** Ask a machine for its approvals now: what changed in a session since something was asked comes with no event. */
+  lookAtApprovals(machine: string): Promise<void>
+  approve(machine: string, approval: string, note: string): Promise<ApprovalInfo>
+  deny(machine: string, approval: string, note: string): Promise<ApprovalInfo>
   /** The actors known on a machine: names, kinds, colours. */
   actors(machine: string): Promise<Actor[]>
   /** Ask now instead of at the next event or retry: the user asked for it, or the page became visible. */

@@ -4,6 +4,8 @@
 import { computed, signal } from '@preact/signals-core'
 import type {
   Actor,
+  ApprovalCard,
+  ApprovalInfo,
   Hold,
   Invitation,
   InvitePreview,
@@ -67,6 +69,7 @@ class Page implements Hold {
 
   readonly machines = computed(() => [...this.links.value.values()].map((link) => this.machine(link)))
   readonly sessions = computed(() => [...this.links.value.values()].flatMap((link) => cards(link)))
+  readonly approvals = computed(() => [...this.links.value.values()].flatMap((link) => approvalsOf(link)))
 
   constructor(
     store: Store | null,
@@ -150,6 +153,18 @@ class Page implements Hold {
     const link = this.link(machine)
     const { sessions } = await link.ask('acknowledge', { session })
     for (const info of sessions) link.sessions.shown(info)
+  }
+
+  lookAtApprovals(machine: string): Promise<void> {
+    return this.link(machine).approvals.refresh()
+  }
+
+  approve(machine: string, approval: string, note: string): Promise<ApprovalInfo> {
+    return this.link(machine).approvals.decide('approve', approval, note)
+  }
+
+  deny(machine: string, approval: string, note: string): Promise<ApprovalInfo> {
+    return this.link(machine).approvals.decide('deny', approval, note)
   }
 
   async actors(machine: string): Promise<Actor[]> {
@@ -252,6 +267,17 @@ function cards(link: MachineLink): SessionCard[] {
   return link.sessions.known.value.map(({ info, lastLine, seenAt }) => {
     return { machine: key, machineName: name, link: state, info, lastLine, seenAt }
   })
+}
+
+function approvalsOf(link: MachineLink): ApprovalCard[] {
+  const { key, name } = link.stored.value
+  const state = link.report.value.link
+  return link.approvals.known.value.map((each) => ({
+    machine: key,
+    machineName: name,
+    link: state,
+    ...each,
+  }))
 }
 
 /** The network came back, or the page became visible again. */

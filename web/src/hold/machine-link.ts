@@ -3,6 +3,7 @@
 
 import { computed, signal, type ReadonlySignal } from '@preact/signals-core'
 import type { Actor, Link, Trouble, Unreached } from './api'
+import { ApprovalList } from './approval-list'
 import { hex, unhex } from '../wire/bytes'
 import { asHoldError, type Code, HoldError } from '../wire/errors'
 import { EpochFloor } from '../wire/epoch-floor'
@@ -59,6 +60,7 @@ export class MachineLink {
   readonly me = signal<Actor | null>(null)
   readonly envelopes = signal<Envelope[] | null>(null) // null until loaded
   readonly sessions: SessionList
+  readonly approvals: ApprovalList
   readonly stored: ReadonlySignal<StoredMachine>
   readonly key: Uint8Array
   readonly grant: ReadonlySignal<Grant>
@@ -80,6 +82,7 @@ export class MachineLink {
     this.key = unhex(stored.key)
     this.grant = computed(() => (decodeChain(this.kept.value.grant).at(-1) as { grant: Grant }).grant)
     this.sessions = new SessionList((tag, fields) => this.ask(tag, fields))
+    this.approvals = new ApprovalList((tag, fields) => this.ask(tag, fields))
     void this.dialRelays()
     void this.keepConnected()
   }
@@ -218,12 +221,14 @@ export class MachineLink {
     const ended = new Promise<HoldError>((resolve) => (host.onEnd = resolve))
     host.onMessage = (message) => this.onHostMessage(message)
     try {
-      const [listed] = await Promise.all([
+      const [listed, waiting] = await Promise.all([
         host.ask('list', { ended: true, lost: true }),
+        host.ask('approvals', {}),
         host.ask('watch', {}),
         this.loadActors(host),
       ])
       this.sessions.listed(listed.sessions)
+      this.approvals.listed(waiting.approvals)
     } catch (error) {
       // The reason it ended is more useful than the fact.
       if (host.over) return ended
@@ -250,6 +255,7 @@ export class MachineLink {
 
   private onHostMessage(message: HostMessage): void {
     this.sessions.onHostMessage(message)
+    this.approvals.onHostMessage(message)
   }
 
   private async online(): Promise<HostConnection> {

@@ -1,12 +1,13 @@
 // The app: which page is shown, and what runs beside all of them.
 
 import { render } from 'preact'
-import type { Hold, SessionCard } from '../hold/api'
+import type { ApprovalCard, Hold, SessionCard } from '../hold/api'
+import { ApprovalPage } from './approval/approval-page'
 import { HoldContext } from './context'
 import { JoinPage } from './join/join-page'
 import { Overview } from './overview/overview'
 import { ErrorPage } from './pages/error-page'
-import { noticesFor } from './parts/notify-rules'
+import { approvalNotices, noticesFor } from './parts/notify-rules'
 import { startClock } from './parts/clock'
 import { notifyOutside, startNotices, untrusted } from './parts/notify'
 import { startTheme } from './parts/theme'
@@ -21,6 +22,8 @@ function Page() {
   switch (at.page) {
     case 'overview':
       return <Overview />
+    case 'approval':
+      return <ApprovalPage machine={at.machine} approval={at.approval} />
     case 'join':
       return <JoinPage />
     case 'session':
@@ -60,6 +63,11 @@ function watch(hold: Hold): void {
   hold.sessions.subscribe((after) => {
     for (const notice of noticesFor(before, after, hold.machines.peek())) void notifyOutside(notice)
     before = after
+  })
+  let waited: readonly ApprovalCard[] = []
+  hold.approvals.subscribe((waits) => {
+    for (const notice of approvalNotices(waited, waits, hold.machines.peek())) void notifyOutside(notice)
+    waited = waits
   })
   document.addEventListener('visibilitychange', () => {
     if (!document.hidden) hold.refresh()

@@ -5,6 +5,7 @@ import { signal } from '@preact/signals'
 type Route =
   | { readonly page: 'overview' }
   | { readonly page: 'session'; readonly machine: string; readonly session: string }
+  | { readonly page: 'approval'; readonly machine: string; readonly approval: string }
   | { readonly page: 'join' }
   | { readonly page: 'lost'; readonly path: string }
 
@@ -16,6 +17,11 @@ export function parse(path: string): Route {
     const machine = decoded(steps[1]!)
     const session = decoded(steps[3]!)
     if (machine && session) return { page: 'session', machine, session }
+  }
+  if (steps.length === 4 && steps[0] === 'm' && steps[2] === 'a') {
+    const machine = decoded(steps[1]!)
+    const approval = decoded(steps[3]!)
+    if (machine && approval) return { page: 'approval', machine, approval }
   }
   return { page: 'lost', path }
 }
@@ -31,6 +37,9 @@ function decoded(step: string): string | null {
 export function path(route: Route): string {
   if (route.page === 'session') {
     return `/m/${encodeURIComponent(route.machine)}/s/${encodeURIComponent(route.session)}`
+  }
+  if (route.page === 'approval') {
+    return `/m/${encodeURIComponent(route.machine)}/a/${encodeURIComponent(route.approval)}`
   }
   if (route.page === 'join') return '/i'
   return route.page === 'lost' ? route.path : '/'

@@ -4,6 +4,8 @@
 import { signal } from '@preact/signals'
 import type {
   Actor,
+  ApprovalCard,
+  ApprovalInfo,
   Hold,
   Invitation,
   InvitePreview,
@@ -23,6 +25,7 @@ import { ACTORS, CARDS, FAR, MACHINE, NOW } from './fixtures'
 export class FakeHold implements Hold {
   readonly machines = signal<Machine[]>([MACHINE, FAR])
   readonly sessions = signal<SessionCard[]>(CARDS)
+  readonly approvals = signal<ApprovalCard[]>([])
   readonly ready = signal(true)
   readonly keys = 'webcrypto' as const
   readonly done: string[] = []
@@ -105,6 +108,22 @@ export class FakeHold implements Hold {
   async actors(): Promise<Actor[]> {
     return ACTORS
   }
+  async lookAtApprovals(): Promise<void> {}
+  approve(_machine: string, approval: string, note: string): Promise<ApprovalInfo> {
+    return this.decide(approval, 'approved', note)
+  }
+  deny(_machine: string, approval: string, note: string): Promise<ApprovalInfo> {
+    return this.decide(approval, 'denied', note)
+  }
+
+  private async decide(approval: string, status: string, note: string): Promise<ApprovalInfo> {
+    this.done.push(`${status} ${approval}`)
+    this.approvals.value = this.approvals.value.map((card) =>
+      card.info.id === approval ? { ...card, info: { ...card.info, status }, by: MACHINE.actor, note } : card,
+    )
+    return this.approvals.value.find((card) => card.info.id === approval)!.info
+  }
+
   refresh(): void {}
   async acknowledge(machine: string, session: string): Promise<void> {
     this.sessions.value = this.sessions.value.map((card) =>

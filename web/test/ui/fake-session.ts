@@ -223,7 +223,8 @@ export class FakeSession implements SessionHandle {
     return { entries: all.filter((one) => one.seq >= sinceSeq), more: false, names }
   }
   async blame(first = 1) {
-    const line = { number: first, text: 'src/solver', actor: 'claude', command: 5, command_text: '', at: NOW }
+    const by = { actor: 'claude', trigger: 'claude', originators: ['claude'] }
+    const line = { number: first, text: 'src/solver', command: 5, command_text: '', at: NOW, ...by }
     return { lines: [line], total: 30 }
   }
   async graph(): Promise<Graph> {

@@ -112,6 +112,9 @@ export function session(name: string, change: Partial<SessionInfo> = {}): Sessio
     acknowledged_by: '',
     residency: null,
     full_screen: false,
+    held: '',
+    shaped_by: [],
+    workspace: '',
     keeper_pid: 0,
     ...change,
   }
@@ -286,6 +289,9 @@ function process(pid: number, ppid: number, argv: string[], change: Partial<Proc
     files: [],
     pipes: [],
     sockets: [],
+    command: 0,
+    trigger: '',
+    originators: [],
     ...change,
   }
 }

@@ -118,6 +118,8 @@ function lines(total: number): BlameLine[] {
     command: index < 30 ? null : Math.floor((index - 30) / 10),
     command_text: '',
     at: null,
+    trigger: '',
+    originators: [],
   }))
 }
 

@@ -25,6 +25,7 @@ function said(change: Partial<LineFacts>, info: Partial<SessionInfo> = {}): stri
     mayType: true,
     mayResume: true,
     halt: null,
+    held: null,
     me: 'mara',
     machine: 'build-1',
     now: NOW,

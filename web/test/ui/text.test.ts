@@ -5,7 +5,7 @@ import { defaultColour, hueOf, learnHues } from '../../src/ui/text/actor-colour'
 import { changeLine, hasNews, othersActed } from '../../src/ui/text/handoff'
 import { sanitize } from '../../src/ui/text/sanitize'
 import { may, reachLine, rightsLine, roleOf } from '../../src/ui/text/rights'
-import { endingText, shownState, stateText } from '../../src/ui/text/session-state'
+import { endingText, listedState, shownState, stateText } from '../../src/ui/text/session-state'
 import { HANDOFF } from './fixtures'
 
 test('a duration is shown in its two largest units, as the command line does', () => {
@@ -66,6 +66,12 @@ describe('the state that is shown', () => {
   test('is fenced while the lease is not held, whatever the kernel says', () => {
     expect(shownState('working', { state: 'fenced' })).toBe('fenced')
     expect(shownState('working', { state: 'held' })).toBe('working')
+  })
+  test('is held in a list while a line waits for approval, but not when it is halted', () => {
+    const of = { state: 'prompt', lease: null, full_screen: false, held: '1a2b3c4d' }
+    expect(listedState(of)).toBe('held')
+    expect(listedState({ ...of, state: 'halted' })).toBe('halted')
+    expect(listedState({ ...of, held: '' })).toBe('prompt')
   })
   test('is ended for good', () => {
     expect(shownState('ended', { state: 'fenced' })).toBe('ended')

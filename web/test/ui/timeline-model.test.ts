@@ -133,3 +133,32 @@ test('that an actor left after its command is no line of its own', () => {
   expect(texts(ran(4, 'a1'), left('b1', ''))).toEqual(['bot left, the turn is free', 'c4'])
   expect(texts(ran(5, 'a1'), left('a1', 'b1'))).toEqual(["anna left, the turn is bot's", 'c5'])
 })
+
+test('what a policy held or refused is told, and a command names those behind it', () => {
+  const part = { actor: 'b1', name: 'bot', kind: 'agent', part: 'state', what: 'var:PATH', command: 3 }
+  const own = { ...part, actor: 'a1', name: 'anna', part: 'trigger', what: '' }
+  const judged = (outcome: string, line: string) =>
+    entry('judged', 'a1', { kind: 'line', text: line, outcome, reason: 'no', contributors: [own, part] })
+  const model = added(
+    EMPTY,
+    [
+      judged('refuse', 'rm -rf x'),
+      entry('refused', 'a1', { what: 'input', code: 'gate_refused' }),
+      judged('hold', 'make'),
+      entry('approval_asked', 'a1', { id: '1', kind: 'line', text: 'make' }),
+      entry('approved', 'b1', { id: '1', note: 'go on' }),
+      judged('allow', 'make'),
+      entry('command_began', 'a1', { number: 9, text: 'make' }),
+      entry('command_began', 'a1', { number: 10, text: 'make' }),
+      entry('approval_over', '', { id: '2', how: 'expired' }),
+    ],
+    NAMES,
+  )
+  expect(model.events.map((one) => one.text)).toEqual([
+    'the policy refused anna: rm -rf x (no)',
+    'anna waits for approval: make',
+    'bot approved: “go on”',
+    'nobody approved it in time: refused',
+  ])
+  expect(model.commands.map((one) => one.originators)).toEqual([[part], []])
+})

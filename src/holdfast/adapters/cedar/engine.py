@@ -23,7 +23,8 @@ import cedarpy
 
 from holdfast.adapters.cedar import schema
 from holdfast.adapters.cedar.policy_text import PolicyRule, rules_of
-from holdfast.model.gate import ALLOWED, Outcome, Verdict
+from holdfast.adapters.cedar.rule_actions import may_refuse
+from holdfast.model.gate import ALLOWED, EffectKind, Outcome, Verdict
 from holdfast.ports.policy_engine import Question
 
 log = logging.getLogger(__name__)
@@ -41,9 +42,13 @@ class CedarPolicy:
         self.rules = len(found)
         self.patterns = tuple(dict.fromkeys(each for rule in found for each in rule.patterns))
         self._rules = {each.id: each for each in found}
+        self._bodies = [_body(each.text) for each in found]
         self._plain = _prepared([each for each in found if not each.hold])
         holds = [each for each in found if each.hold]
         self._holds = _prepared(holds, with_permit=True) if holds else None
+
+    def concerns(self, kind: EffectKind) -> bool:
+        return may_refuse(self._bodies, kind.value)
 
     def decide(self, question: Question) -> Verdict:
         try:

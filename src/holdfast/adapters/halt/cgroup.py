@@ -232,6 +232,11 @@ def run_of(directory: str, pid: int) -> int:
         membership = _read(f"/proc/{pid}/cgroup")
     except OSError:
         return 0
+    return run_in(membership, directory)
+
+
+def run_in(membership: str, directory: str) -> int:
+    """The same, from the text of /proc/PID/cgroup."""
     for name in _below_session(membership, directory) or ():
         number = name.removeprefix(_RUN_PREFIX)
         if name.startswith(_RUN_PREFIX) and number.isdecimal():

@@ -6,6 +6,9 @@ The helper is the parent of the session's first process. Once the launch is know
 the session's keeper, by exec: the kernel leaves it its child. When the launch fails, or the
 launcher dies meanwhile, it ends the first process and reaps it.
 
+A session with an exec gate is under its system call filter from before its init is executed, so
+somebody has to answer: the helper does, until the keeper that it becomes goes on with it.
+
 Reports go over a SEQPACKET socket: one byte of kind, then fields; the init's own reports are ints
 (see native/hold_init.c). End of file without a failure means that the program runs.
 
@@ -18,6 +21,7 @@ import contextlib
 import errno
 import fcntl
 import os
+import select
 import signal
 import socket
 import stat
@@ -25,6 +29,8 @@ import struct
 
 from holdfast.adapters.launch import mounts as namespaces
 from holdfast.adapters.launch import syscalls
+from holdfast.adapters.seccomp import filter as seccomp
+from holdfast.adapters.seccomp import notification
 from holdfast.model.record import Record
 from holdfast.model.spec import LaunchSpec
 
@@ -33,7 +39,7 @@ if TYPE_CHECKING:
     from typing import NoReturn
 
 # Kinds of report. The init's are exactly four bytes long, these never are.
-REPORT_STARTED = b"s"  # pid of the first process; its pidfd travels along
+REPORT_STARTED = b"s"  # pid of the first process; its pidfd travels along, and the gate's listener
 REPORT_SKIPPED = b"k"  # a host mount that could not be bound
 REPORT_FAILED = b"f"  # errno, stage, what failed
 
@@ -54,6 +60,7 @@ class LaunchOrder(Record):
     slave: int
     devpts: int  # -1 at level plain
     cgroup: int  # -1 at level plain
+    gate_page: int  # -1 without an exec gate
     mounts: tuple[str, ...]
     inside: tuple[int, ...]  # numbers inside the session ...
     outside: tuple[int, ...]  # ... and the descriptors that go there
@@ -61,6 +68,9 @@ class LaunchOrder(Record):
 
 def help_launch(order: LaunchOrder, status: socket.socket, verdict: int) -> NoReturn:
     """The helper: start the first process, tell of it, wait for the verdict."""
+    gate = (
+        socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET) if order.gate_page >= 0 else None
+    )
     try:
         syscalls.become_subreaper()  # what the first process leaves is ours to end
         if order.devpts >= 0:
@@ -73,21 +83,32 @@ def help_launch(order: LaunchOrder, status: socket.socket, verdict: int) -> NoRe
         os._exit(71)
     if pid == 0:
         os.close(verdict)
-        _first_process(order, status)
-    if _approved(pid, pidfd, status, verdict):
-        _become_keeper(order, pid)  # returns if there is no such program any more
+        _first_process(order, status, gate[1] if gate else None)
+    listener = _receive_listener(*gate) if gate else -1
+    if _approved(pid, pidfd, listener, status, verdict):
+        _become_keeper(order, pid, listener)  # returns if there is no such program any more
     with contextlib.suppress(FileNotFoundError):  # the launcher, if it lives, does so too
         os.unlink(order.keeper_path)
     _end_and_reap(pid)
     os._exit(0)
 
 
-def _become_keeper(order: LaunchOrder, pid: int) -> None:
+def _receive_listener(ours: socket.socket, theirs: socket.socket) -> int:
+    """From the first process; -1: it failed before, and says so itself."""
+    theirs.close()
+    with ours:
+        _, fds, _, _ = socket.recv_fds(ours, 1, 1, socket.MSG_CMSG_CLOEXEC)
+    return fds[0] if fds else -1
+
+
+def _become_keeper(order: LaunchOrder, pid: int, listener: int) -> None:
+    gate = (listener, order.gate_page) if listener >= 0 else ()
     with contextlib.suppress(OSError):
-        for fd in (order.connection, order.listener):
+        for fd in (order.connection, order.listener, *gate):
             os.set_inheritable(fd, True)
-        fds = (str(order.connection), str(order.listener))
-        os.execve(order.keeper, ["hold-keeper", str(pid), *fds, order.keeper_path], {})
+        words = [str(fd) for fd in (pid, order.connection, order.listener)]
+        words += [order.keeper_path, *map(str, gate)]
+        os.execve(order.keeper, ["hold-keeper", *words], {})
 
 
 def _end_and_reap(pid: int) -> None:
@@ -101,14 +122,32 @@ def _end_and_reap(pid: int) -> None:
             left = [int(child) for child in file.read().split()]
 
 
-def _approved(pid: int, pidfd: int, status: socket.socket, verdict: int) -> bool:
+def _approved(pid: int, pidfd: int, listener: int, status: socket.socket, verdict: int) -> bool:
     """Tell of the new process and wait; a launcher that is gone approves of nothing."""
     try:
-        socket.send_fds(status, [REPORT_STARTED + struct.pack("i", pid)], [pidfd])
+        fds = [fd for fd in (pidfd, listener) if fd >= 0]
+        socket.send_fds(status, [REPORT_STARTED + struct.pack("i", pid)], fds)
         status.close()
+        if listener >= 0:
+            _answer_until(verdict, listener)
         return os.read(verdict, 1) != b""
     except OSError:
         return False
+
+
+def _answer_until(verdict: int, listener: int) -> None:
+    """Let what the launch itself executes go on, until there is a verdict."""
+    ready = select.poll()
+    ready.register(verdict, select.POLLIN)
+    ready.register(listener, select.POLLIN)
+    while True:
+        for fd, events in ready.poll():
+            if fd == verdict:
+                return
+            if events & select.POLLIN:
+                notification.let_pass(listener)
+            else:  # the first process has ended
+                ready.unregister(listener)
 
 
 def _fail(status: socket.socket, stage: str, error: OSError) -> None:
@@ -120,7 +159,9 @@ def _fail(status: socket.socket, stage: str, error: OSError) -> None:
         os._exit(70)  # the launcher is gone
 
 
-def _first_process(order: LaunchOrder, status: socket.socket) -> NoReturn:
+def _first_process(
+    order: LaunchOrder, status: socket.socket, gate: socket.socket | None
+) -> NoReturn:
     stage = "namespaces"
     spec = order.spec
     try:
@@ -128,6 +169,9 @@ def _first_process(order: LaunchOrder, status: socket.socket) -> NoReturn:
             _enter_own_tree(order, status)
         stage = "init"
         init = os.open(order.init, os.O_RDONLY | os.O_CLOEXEC)
+        if gate is not None:
+            stage = "gate"
+            _install_filter(gate)
         stage = "descriptors"
         os.setsid()
         status, init = _arrange_descriptors(order, status, init)
@@ -146,6 +190,20 @@ def _first_process(order: LaunchOrder, status: socket.socket) -> NoReturn:
     except BaseException as error:  # a bug must not look like a session that started
         _fail(status, stage, OSError(0, f"{type(error).__name__}: {error}"))
     os._exit(127)
+
+
+def _install_filter(gate: socket.socket) -> None:
+    """While root is still ours. In a session of another host there is such a filter already, and
+    the kernel has room for one: this session then runs under that one's only."""
+    with gate:
+        try:
+            listener = seccomp.install()
+        except OSError as error:
+            if error.errno == errno.EBUSY:
+                return
+            raise
+        socket.send_fds(gate, [b"g"], [listener])
+        os.close(listener)
 
 
 def _enter_own_tree(order: LaunchOrder, status: socket.socket) -> None:

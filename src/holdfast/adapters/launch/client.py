@@ -161,7 +161,7 @@ async def _receive(channel: socket.socket) -> tuple[dict[str, Any], list[int]]:
         await readable
     finally:
         loop.remove_reader(channel.fileno())
-    data, fds, _, _ = socket.recv_fds(channel, REPLY_MAX_BYTES, 3, socket.MSG_CMSG_CLOEXEC)
+    data, fds, _, _ = socket.recv_fds(channel, REPLY_MAX_BYTES, 5, socket.MSG_CMSG_CLOEXEC)
     if not data:
         raise EOFError("the launcher closed its end")
     return json.loads(data), list(fds)
@@ -172,8 +172,9 @@ def _launched(reply: dict[str, Any], fds: list[int]) -> Launched:
         raise from_code(reply["error"], reply["message"], reply["hint"])
     for path, why in reply["skipped"].items():
         _log.warning("host mount %s is not in the session: %s", path, why)
-    master, pidfd, keeper = fds
-    return Launched(Place.unpack(reply["place"]), master, pidfd, keeper, reply["keeper_pid"])
+    master, pidfd, keeper, *gate = fds
+    place = Place.unpack(reply["place"])
+    return Launched(place, master, pidfd, keeper, reply["keeper_pid"], *gate)
 
 
 def _discard(exchange: asyncio.Future[Launched]) -> None:
@@ -181,7 +182,8 @@ def _discard(exchange: asyncio.Future[Launched]) -> None:
     if exchange.cancelled() or exchange.exception() is not None:
         return
     launched = exchange.result()
-    for fd in (launched.keeper, launched.master, launched.pidfd):
+    gate = [fd for fd in (launched.gate, launched.gate_page) if fd >= 0]
+    for fd in (launched.keeper, launched.master, launched.pidfd, *gate):
         os.close(fd)  # without a daemon its keeper ends it
     if launched.place.cgroup:
         cgroup.kill(launched.place.cgroup)

@@ -32,6 +32,7 @@ from holdfast.adapters.launch.child import (
     LaunchOrder,
     help_launch,
 )
+from holdfast.adapters.seccomp import gate_page
 from holdfast.model.errors import (
     CommandNotFound,
     HoldfastError,
@@ -71,6 +72,7 @@ class _Progress:
     def __init__(self) -> None:
         self.pid = 0
         self.pidfd = -1
+        self.gate = -1
         self.program_pid = 0
         self.keeper_pid = 0
         self.skipped: dict[str, str] = {}
@@ -164,6 +166,10 @@ def _launch(
             undo.callback(_end_group, directory)
             group = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
             temporary.callback(os.close, group)
+        page = -1
+        if contained and spec.gate:
+            page = gate_page.make()
+            undo.callback(os.close, page)
         path = f"{settings.keepers}/{spec.session}.sock"
         listener = temporary.enter_context(_listen(settings.keepers, spec.session))
         undo.callback(_unlink, path)
@@ -180,6 +186,7 @@ def _launch(
             slave=terminal.slave,
             devpts=terminal.devpts,
             cgroup=group,
+            gate_page=page,
             mounts=namespaces.current_mounts() if contained else (),
             inside=inside,
             outside=outside,
@@ -193,12 +200,15 @@ def _launch(
         cgroup=directory,
         mounts=(*(path for path in order.mounts if path not in progress.skipped), *spec.kept),
     )
+    gate = () if progress.gate < 0 else (progress.gate, page)
+    if page >= 0 and not gate:
+        os.close(page)
     reply = {
         "place": place.pack(),
         "keeper_pid": progress.keeper_pid,
         "skipped": progress.skipped,
     }
-    return reply, [terminal.master, progress.pidfd, ours.detach()]
+    return reply, [terminal.master, progress.pidfd, ours.detach(), *gate]
 
 
 def _listen(directory: str, session: SessionId) -> socket.socket:
@@ -267,8 +277,9 @@ def _run(order: LaunchOrder, master: int) -> _Progress:
         if not progress.keeper_pid:
             os.waitpid(helper, 0)
     if problem is not None:
-        if progress.pidfd >= 0:
-            os.close(progress.pidfd)
+        for fd in (progress.pidfd, progress.gate):
+            if fd >= 0:
+                os.close(fd)
         raise problem
     _keepers.add(helper)
     return progress
@@ -285,7 +296,7 @@ def _reap_keepers(*_: object) -> None:
 
 def _follow(status: socket.socket, progress: _Progress) -> None:
     deadline = time.monotonic() + LAUNCH_TIMEOUT_S
-    space = socket.CMSG_SPACE(12) + socket.CMSG_SPACE(4)
+    space = socket.CMSG_SPACE(12) + socket.CMSG_SPACE(8)
     while True:
         left = deadline - time.monotonic()
         status.settimeout(max(left, 0.001))
@@ -303,7 +314,8 @@ def _take(data: bytes, controls: list[tuple[int, int, bytes]], progress: _Progre
     sender = 0
     for _, kind, content in controls:
         if kind == socket.SCM_RIGHTS:
-            progress.pidfd = struct.unpack("i", content[:4])[0]
+            progress.pidfd, *gate = struct.unpack(f"{len(content) // 4}i", content)
+            progress.gate = next(iter(gate), -1)
         elif kind == socket.SCM_CREDENTIALS:
             sender = struct.unpack("3i", content[:12])[0]
     if len(data) == 4:  # the init's: zero before the program is executed, then errno

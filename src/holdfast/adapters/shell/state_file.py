@@ -354,7 +354,8 @@ class _Sections:
                 where, _, name = line.removeprefix("builtin hash -p ").rpartition(" ")
             else:
                 name, _, where = line.partition("=")
-                name, where = name.strip("'"), where.strip("'")
+                # zsh quotes what is special, and no more: '['=/usr/bin/'['
+                name, where = name.replace("'", ""), where.replace("'", "")
             if where:
                 yield name, where
 

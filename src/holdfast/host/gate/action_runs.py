@@ -25,12 +25,13 @@ from holdfast.host.session.record import SessionRecord
 from holdfast.host.session.shell_commands import ShellCommands
 from holdfast.journal import entries
 from holdfast.model.action import Action
-from holdfast.model.limits import ACTION_PORT_WAIT_S, ACTION_SETTLE_S
+from holdfast.model.limits import ACTION_HELD_LOOK_S, ACTION_PORT_WAIT_S, ACTION_SETTLE_S
 from holdfast.model.measured import ActionScore
 from holdfast.model.record import Record
 
 log = logging.getLogger(__name__)
 
+_LOOK_SHARE = 20  # while a line is held, so much more time passes between looks than in them
 _REPLACED = "the daemon was replaced while it ran: what it did was not measured"
 _ENDED = "the session ended with it: what it did was not measured"
 _OVERLAPPED = "another command began before it was measured: its effects may be among these"
@@ -78,7 +79,7 @@ class ActionRuns:
 
     def follow(self, execution: Execution, begun: Begun | None) -> None:
         """Until it is measured. Without `begun` only its result can be recorded."""
-        run = _Run(execution, begun, self._over)
+        run = _Run(execution, begun, self._over, self._held)
         self._runs[execution.record.action] = run
         run.wake()
 
@@ -88,6 +89,21 @@ class ActionRuns:
         run = self._runs.get(action)
         if run is not None:
             await run.done.wait()
+
+    def _held(self, run: _Run) -> None:
+        self._spawn(self._look_again(run))
+
+    async def _look_again(self, run: _Run) -> None:
+        """What happens while the line waits for approval is not its doing: the session is looked at
+        anew until it is let go, so the look before is at most one such pause old."""
+        while run.begun is not None and run.waits:
+            began = time.monotonic()
+            before = await self.look.look(run.begun.roots, run.begun.globs)
+            if not run.waits:
+                return  # it may have begun while this look was taken
+            run.begun = run.begun.replace(before=before)
+            took = time.monotonic() - began
+            await asyncio.sleep(max(ACTION_HELD_LOOK_S, _LOOK_SHARE * took))
 
     def _over(self, run: _Run) -> None:
         if self._is_over():  # what the session was is about to be recorded: now or never
@@ -210,15 +226,29 @@ class _Run:
     """One action on its way."""
 
     def __init__(
-        self, execution: Execution, begun: Begun | None, over: Callable[[_Run], None]
+        self,
+        execution: Execution,
+        begun: Begun | None,
+        over: Callable[[_Run], None],
+        held: Callable[[_Run], None],
     ) -> None:
         self.execution, self.begun = execution, begun
+        self._held: Callable[[_Run], None] | None = held
         self.late: tuple[str, int] | None = None  # whose it is, and the status it declared
         self.done = asyncio.Event()
         self._over: Callable[[_Run], None] | None = over
         execution.followers.add(self)
 
+    @property
+    def waits(self) -> bool:
+        """Whether a policy holds its line."""
+        record = self.execution.record
+        return bool(self.execution.held_by) and record.command is None and not self.execution.over
+
     def wake(self) -> None:
+        if self.waits and self._held is not None:
+            held, self._held = self._held, None
+            held(self)
         if self.execution.over and self._over is not None:
             over, self._over = self._over, None
             over(self)

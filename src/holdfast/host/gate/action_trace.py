@@ -86,7 +86,8 @@ def find_action(
         for each in open_ones:
             each.take(entry)
         open_ones = [each for each in open_ones if each.measured is None]
-        if isinstance(entry.body, entries.ActionEntry):
+        said = {each.body.action for each in open_ones}
+        if isinstance(entry.body, entries.ActionEntry) and entry.body.action not in said:
             one = _Found(entry, entry.body)
             found.append(one)
             open_ones.append(one)

@@ -78,12 +78,14 @@ class CommandBook:
         if command.number in self._commands:
             self._commands[command.number] = command
 
-    def had_input(self, actor: str) -> None:
-        """This actor typed while the last one ran."""
+    def had_input(self, actor: str) -> bool:
+        """This actor typed while the last one ran. True: for the first time."""
         last = self.last
         if last is not None and actor not in last.actors:
             part = PartIn(actor, Part.INPUT, command=last.number)
             self.change(last.replace(parts=(*last.parts, part)))
+            return True
+        return False
 
     def since(self, number: int) -> list[KnownCommand]:
         """Those of this number and later."""

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 
 from holdfast.host.session.parcel import SessionSpec
 from holdfast.host.session_store import Stored
-from holdfast.journal.entries import CommandBegan, Entry
+from holdfast.journal.entries import CommandBegan, Entry, JudgedEntry
 from holdfast.model.actor import Actor, ActorKind
 from holdfast.model.gate import Contributor, EffectKind, Part, ProposedEffect
 from holdfast.model.ids import ActorId, SessionId
@@ -79,6 +79,12 @@ def command(
         body.cwd,
     )
     return PastEffect(entry.seq, entry.at, effect)
+
+
+def judged(body: JudgedEntry, session: PastSession) -> ProposedEffect:
+    """What was judged then, by everybody who had a part in it; approvals of then do not count."""
+    line = line_of(session, body.text, body.contributors)
+    return line.replace(kind=EffectKind(body.kind), text_known=body.text_known)
 
 
 def contributor(actor: ActorId, known: Known, part: Part) -> Contributor:

@@ -18,13 +18,13 @@ from typing import Protocol
 from holdfast.core.gate.verdicts import narrowest
 from holdfast.host.clock import now
 from holdfast.host.gate.effect_judge import EffectJudge, refused
-from holdfast.host.gate.policy_source import PolicySource, prepare
+from holdfast.host.gate.policy_source import WEBHOOK, PolicySource, prepare
 from holdfast.host.gate.policy_store import KeptPolicy, PolicyStore, digest_of
 from holdfast.host.session.parcel import SessionSpec
 from holdfast.journal.entries import Body, GatePolicySet
 from holdfast.model.actor import Actor
 from holdfast.model.errors import InvalidArgument, LimitReached, StorageFailed
-from holdfast.model.gate import ProposedEffect, Verdict
+from holdfast.model.gate import EffectKind, ProposedEffect, Verdict
 from holdfast.model.gate_policy import PolicyInfo
 from holdfast.model.ids import SessionId
 from holdfast.model.info import Finding
@@ -35,6 +35,7 @@ log = logging.getLogger(__name__)
 
 HOST_SCOPE = "host"
 FLOOR = "floor"  # how verdicts name the floor
+UNGATED_NAMED = 64  # sessions without an exec gate, in one answer
 POLICIES_MAX = 500  # in force at once, of all scopes: each is in memory, and in one file
 
 
@@ -42,6 +43,11 @@ class GatedSession(Protocol):
     """A live session, as far as policies apply to it."""
 
     spec: SessionSpec
+
+    @property
+    def ungated(self) -> str:
+        """Why what its programs do is not judged; "" if it is."""
+        ...
 
     def record_policy(self, actor: str, body: Body) -> None:
         """In its journal, at once. Raises StorageFailed."""
@@ -76,6 +82,10 @@ class PolicyBook(GatePolicy):
         return bool(self.damaged) or any(
             self._applies(kept, session, labels) for kept, _ in self._policies.values()
         )
+
+    def concerns(self, session: str, labels: tuple[str, ...], kind: EffectKind) -> bool:
+        counting = self.counting(session, labels)
+        return bool(self.damaged) or any(ready.concerns(kind) for _, ready in counting)
 
     def judge(self, effect: ProposedEffect) -> Verdict:
         if self.damaged:
@@ -120,6 +130,16 @@ class PolicyBook(GatePolicy):
         live = self._live.get(SessionId(session))
         return live is None or live.spec.uid == kept.uid
 
+    def ungated(self, scope: str) -> tuple[str, ...]:
+        """The live sessions of a scope where what programs do cannot be judged, by name."""
+        kept = [kept for kept, _ in self._policies.values() if kept.scope == scope]
+        return tuple(
+            live.spec.name
+            for live in self._live.values()
+            if live.ungated
+            and any(self._applies(each, live.spec.id, live.spec.labels) for each in kept)
+        )[:UNGATED_NAMED]
+
     # -- changes --------------------------------------------------------------------------------
 
     def set(self, by: Actor, scope: str, given: PolicySource, *, floor: bool) -> KeptPolicy:
@@ -128,6 +148,9 @@ class PolicyBook(GatePolicy):
             raise InvalidArgument(
                 "a floor is for the whole host", hint="leave --session or --label out"
             )
+        if given.format == WEBHOOK and scope != HOST_SCOPE:
+            # The daemon posts there: whoever may choose the address reaches what the host reaches.
+            raise InvalidArgument("a webhook is for the whole host, or its floor")
         ready = prepare(given)
         self._check_readable(scope)
         kept = KeptPolicy(

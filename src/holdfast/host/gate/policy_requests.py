@@ -21,6 +21,7 @@ from holdfast.host.gate.past_lines import (
     PastSession,
     command,
     commands,
+    judged,
     line_of,
     session_of,
 )
@@ -30,7 +31,7 @@ from holdfast.host.session.parcel import SessionSpec
 from holdfast.host.session.record import SessionRecord
 from holdfast.host.session_registry import has_ended
 from holdfast.host.session_store import SessionStore, Stored
-from holdfast.journal.entries import CommandBegan, Entry
+from holdfast.journal.entries import CommandBegan, Entry, JudgedEntry
 from holdfast.model.actor import Actor, ActorKind
 from holdfast.model.envelope import Envelope, Right, Scope
 from holdfast.model.errors import InvalidArgument, SessionPruned
@@ -129,7 +130,8 @@ class PolicyRequests:
     def _of_scope(self, request: int, operator: OperatorConnection, scope: str) -> m.Answer:
         names = {str(each.id): each.name for each in self._actors.seen_by(operator.actor)}
         shown = self._book.shown(lambda kept: kept.scope == scope)
-        return gate_policy.Policies(request, shown, names, self._book.damaged)
+        ungated = self._book.ungated(scope)
+        return gate_policy.Policies(request, shown, names, self._book.damaged, ungated)
 
     def _scope(
         self, operator: OperatorConnection, session: str, label: str, found: Found | None
@@ -226,7 +228,7 @@ class PolicyRequests:
         entry = await asyncio.to_thread(_entry, directory, request.seq)
         effect = self._effect_of(entry, past)
         facts, verdict = self._judge.facts(effect), self._book.judge(effect)
-        recorded = entry.body
+        then = entry.body if isinstance(entry.body, JudgedEntry) else None
         return gate_policy.PolicyExplained(
             request.id,
             Explanation(
@@ -243,9 +245,9 @@ class PolicyRequests:
                 reason=verdict.reason,
                 policy=verdict.policy,
                 quorum=verdict.quorum,
-                recorded=str(getattr(recorded, "outcome", "")),
-                recorded_reason=str(getattr(recorded, "reason", "")),
-                recorded_policy=str(getattr(recorded, "policy", "")),
+                recorded=then.outcome if then is not None else "",
+                recorded_reason=then.reason if then is not None else "",
+                recorded_policy=then.policy if then is not None else "",
             ),
         )
 
@@ -256,6 +258,8 @@ class PolicyRequests:
             if found is not None:
                 return found.effect
             raise InvalidArgument("nobody is known to have typed that command")
+        if isinstance(entry.body, JudgedEntry) and entry.body.contributors:
+            return judged(entry.body, past)
         raise InvalidArgument(
             f"entry {entry.seq} is not about a line: it is {entry.body.tag or 'unknown'!r}",
             hint="give the number of a judgement or of a begun command, as `hold log NAME` has it",

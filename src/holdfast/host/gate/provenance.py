@@ -78,17 +78,20 @@ class SessionProvenance:
         authority: Authority,
         session: SessionId,
         labels: tuple[str, ...],
+        joined: Callable[[], None],
         complete_to: int = 0,
     ) -> None:
-        """`reports`: the session's shell does. `is_silent`: it is at a prompt that it did not
-        report. `writers`: everybody that may have written. `complete_to`: by the parcel, the prompt
-        up to which the file says everything."""
+        """`joined`: somebody has typed into a program for the first time. `reports`: the session's
+        shell does. `is_silent`: it is at a prompt that it did not report. `writers`: everybody that
+        may have written. `complete_to`: by the parcel, the prompt up to which the file says
+        everything."""
         self._path, self._journal = path, journal
         self._read_state, self._shell_pid = read_state, shell_pid
         self.reports, self._is_silent = reports, is_silent
         self._writers, self._authority = writers, authority
         self._session, self._labels = session, labels
-        self.complete_to = complete_to
+        self.complete_to, self._joined = complete_to, joined
+        self._files_changed = False
         self.commands = CommandBook()
         self._wrote: dict[str, None] = {}  # since the last state that was seen
         self._prompt = 0  # the number of the last one that was reported
@@ -103,13 +106,15 @@ class SessionProvenance:
     ) -> None:
         """Another daemon served the session until now. `found`: the journal's last entries;
         `more`: gives more of them, which takes longer."""
+        kept = self._load()
+        if kept is not None:
+            self.files = FileOriginators(kept.files)
         if not self.reports:
             return
-        kept = self._load()
         if kept is None or not kept.origins.number:
             self.book.not_seen(self.everybody())
             return
-        self.book, self.files = OriginatorBook(kept.origins), FileOriginators(kept.files)
+        self.book = OriginatorBook(kept.origins)
         self.book.number = max(self.book.number, self.complete_to)
         since = _since(found, self.book.number)
         if since is None:
@@ -158,8 +163,19 @@ class SessionProvenance:
         if actor == HOST_ACTOR or not self.reports:
             return
         self._wrote[actor] = None
-        if running:
-            self.commands.had_input(actor)
+        if running and self.commands.had_input(actor):
+            self._joined()
+
+    def wrote(self, dev: int, inode: int, path: str, origin: Origin, *, adds: bool) -> None:
+        """The exec gate saw a file opened for writing, at this moment or just before."""
+        self.files.wrote(dev, inode, path, origin, adds=adds)
+        self._files_changed = True
+
+    def keep_files(self) -> None:
+        """So that another daemon knows them."""
+        if self._files_changed:
+            self._files_changed = False
+            self._keep()
 
     def began(
         self, body: entries.CommandBegan, by: str, at: float, text: str | None, *, blind: bool

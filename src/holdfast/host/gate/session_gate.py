@@ -324,7 +324,7 @@ class SessionGate:
         effect = self._facts(kind, actor, self._all_behind(actor, ())).replace(text=text)
         verdict = await self._verdict(self._judge, effect)
         if verdict.outcome is Outcome.HOLD and may_wait:
-            approval = await self._ask(effect, verdict)
+            approval = await self.ask(effect, verdict)
             effect = effect.replace(approved_by=approval.approved_by)
             verdict = await self._verdict(self._judge, effect)
         if verdict.outcome is not Outcome.ALLOW:
@@ -333,23 +333,32 @@ class SessionGate:
             raise GateRefused(f"the policy refuses it: {why}")
         self._journal.record(actor, _judged(effect, verdict, False))
 
-    async def _ask(self, effect: ProposedEffect, verdict: Verdict) -> Approval:
-        """Until it is decided; refused unless it is approved."""
-        id, asked_at = secrets.token_hex(4), now()
+    async def ask(self, effect: ProposedEffect, verdict: Verdict) -> Approval:
+        """Until it is decided; refused unless it is approved. What another daemon asked is waited
+        for under the same id."""
+        asked_at = now()
+        pending = (
+            each.id
+            for each in self._core.approvals.pending
+            if each.id not in self._deciding and _is_about(each, effect)
+        )
+        found = next(pending, "")
+        id = found or secrets.token_hex(4)
         decision = asyncio.get_running_loop().create_future()
         self._deciding[id] = decision
         try:
-            self._handle(
-                ev.EffectHeld(
-                    effect.actor,
-                    asked_at,
-                    id,
-                    effect,
-                    verdict,
-                    asked_at + APPROVAL_LIFE_S,
-                    self._offset(),
+            if not found:
+                self._handle(
+                    ev.EffectHeld(
+                        effect.actor,
+                        asked_at,
+                        id,
+                        effect,
+                        verdict,
+                        asked_at + APPROVAL_LIFE_S,
+                        self._offset(),
+                    )
                 )
-            )
             approval: Approval = await decision
         finally:
             if self._deciding.pop(id, None) is not None:

@@ -18,7 +18,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from holdfast.adapters.halt import cgroup
 from holdfast.model.record import Record
@@ -49,8 +49,10 @@ class SavedLeaves(Record):
 class CommandLeaves:
     """Of one session."""
 
-    def __init__(self, place: Place, kept: SavedLeaves | None) -> None:
-        """An earlier daemon may have moved the shell: the kernel says where it is."""
+    def __init__(self, place: Place, kept: SavedLeaves | None, joined: Callable[[], None]) -> None:
+        """An earlier daemon may have moved the shell: the kernel says where it is. `joined`: there
+        is a group for these writers, and the shell is not in it yet."""
+        self._joined = joined
         kept = kept or SavedLeaves()
         self._directory, self._shell = place.cgroup, place.shell_pid
         self._loop = asyncio.get_running_loop()
@@ -76,7 +78,13 @@ class CommandLeaves:
         None if that is not known."""
         if not self._directory:
             return None
-        number = cgroup.run_of(self._directory, pid)
+        return self._commands_of(cgroup.run_of(self._directory, pid))
+
+    def commands_in(self, membership: str) -> tuple[int, int] | None:
+        """The same, of a process whose /proc/PID/cgroup has this text."""
+        return self._commands_of(cgroup.run_in(membership, self._directory))
+
+    def _commands_of(self, number: int) -> tuple[int, int] | None:
         if number and number == self._group:
             return (min(self._first, self._coming), self._coming) if self._coming else None
         group = self._groups.get(number)
@@ -154,6 +162,7 @@ class CommandLeaves:
         self.writers, self._group, self._unsure = writers, self._number, False
         with contextlib.suppress(OSError):  # the tree may be ending
             path = cgroup.leaf(self._directory, writers[0], writers[1:], self._number)
+            self._joined()
             cgroup.enter(path, self._shell)
             self._left(*before, last)
         self._first = self._coming

@@ -41,6 +41,7 @@ def info(
     keeper_pid: int,
     clients: Mapping[OperatorId | None, str],
     unrecorded: str,
+    ungated: str,
     held: str,
     name: Callable[[str | None], str],
 ) -> SessionInfo:
@@ -80,6 +81,7 @@ def info(
         present=() if ended else _present(seats, clients, name),
         unrecorded=unrecorded,
         keeper_pid=0 if ended else keeper_pid,
+        ungated="" if ended else ungated,
         held=held,
     )
 

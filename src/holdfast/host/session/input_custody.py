@@ -130,13 +130,18 @@ class InputCustody:
             return
         body: entries.Body = entries.BlindInput(first.operator, first.seq, first.seq, len(data))
         if not secret:
-            if first.intent:
-                journal.record(first.actor, entries.Intended(first.intent))
-            if (action := first.action) is not None:
-                asked = first.operator, first.seq, action.declared, action.retried
-                journal.record(first.actor, entries.ActionEntry(action.id, *asked))
+            if first.operator != GATE_OPERATOR:  # else it was said with the text before it
+                self._record_purpose(first)
             body = entries.InputEntry(first.operator, first.seq, first.seq, first.form, data, head)
         journal.record(first.actor, body)
+
+    def _record_purpose(self, first: InputOffered) -> None:
+        """What its actor says of it."""
+        if first.intent:
+            self._journal.record(first.actor, entries.Intended(first.intent))
+        if (action := first.action) is not None:
+            asked = first.operator, first.seq, action.declared, action.retried
+            self._journal.record(first.actor, entries.ActionEntry(action.id, *asked))
 
     def flush_to_pty(self) -> None:
         """From custody into the PTY, as far as it takes it."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import shlex
 import time
 from collections.abc import Callable, Coroutine
 from functools import partial
@@ -29,6 +30,9 @@ from holdfast.core.turn.machine import TurnMachine
 from holdfast.host.clock import now
 from holdfast.host.gate.action_runs import ActionRuns
 from holdfast.host.gate.approval_notices import ApprovalNotices
+from holdfast.host.gate.exec_gate import ExecGate
+from holdfast.host.gate.group_contributors import GroupContributors
+from holdfast.host.gate.held_calls import HeldCalls
 from holdfast.host.gate.provenance import SessionProvenance
 from holdfast.host.gate.session_gate import SessionGate
 from holdfast.host.gate.session_look import SessionLook
@@ -62,7 +66,7 @@ from holdfast.model.actor import Actor
 from holdfast.model.approval_info import ApprovalInfo
 from holdfast.model.envelope import ALL, Envelope, Scope
 from holdfast.model.errors import StorageFailed
-from holdfast.model.gate import Contributor, EffectKind, ProposedEffect
+from holdfast.model.gate import Contributor, EffectKind, Outcome, ProposedEffect, Verdict
 from holdfast.model.graph import Evidence, Graph
 from holdfast.model.ids import HOST_ACTOR, HOST_OPERATOR, ActorId, OperatorId
 from holdfast.model.info import SessionInfo
@@ -178,7 +182,7 @@ class LiveSession:
             core,
             self.journal,
             parcel.halt,
-            CommandLeaves(spec.place, parcel.leaves),
+            CommandLeaves(spec.place, parcel.leaves, self._new_writer),
             report=self.handle,
             save=self.save_parcel,
             spawn=self.spawn,
@@ -195,6 +199,27 @@ class LiveSession:
             running=bool(parcel.commands and parcel.commands[-1].status is None),
         )
         self.provenance = self._make_provenance(parcel, directory)
+        self.exec_gate = ExecGate(
+            spec,
+            self.fds.gate,
+            self.fds.gate_page,
+            self.keeper,
+            daemon.answerers,
+            daemon.policies,
+            GroupContributors(
+                spec.place.cgroup,
+                spec.created_by,
+                self.provenance,
+                self.halts.leaves.commands_in,
+            ),
+            check_rights=self.provenance.check,
+            epoch=lambda: self.spec.epoch,
+            turn_holder=lambda: core.turn.holder or HOST_ACTOR,
+            record=self._record_judged,
+            judge=daemon.gate_judge.judge,
+            spawn=self.spawn,
+            approvals=HeldCalls(self._ask_approval, self.spawn),
+        )
         self.commands = ShellCommands(
             spec,
             master,
@@ -339,6 +364,7 @@ class LiveSession:
             authority=self._daemon.actors.authority,
             session=spec.id,
             labels=spec.labels,
+            joined=self._new_input,
             complete_to=parcel.provenance_to,
         )
 
@@ -346,6 +372,7 @@ class LiveSession:
         """Of a session that begins, or that was carried on: reports, output and what is in custody
         begin to flow; then what time, a halt or the lease ask for."""
         self.commands.start()
+        self.exec_gate.start()
         self.actions.carry_on()
         self.keeper.output(self._output_mode())
         if not self.is_fenced:
@@ -362,7 +389,10 @@ class LiveSession:
 
     def handle(self, event: ev.SessionEvent) -> int | asyncio.Future[int] | None:
         """The only way in; see executor.py."""
-        return self.executor.handle(event)
+        outcome = self.executor.handle(event)
+        if isinstance(event, ev.AuthorityChanged | ev.GatePolicyChanged):
+            self.exec_gate.changed()
+        return outcome
 
     def _carry_out(self, actor: str, effect: do.Effect) -> None:
         """Called by the executor, in the order that the session machine gave: who does what."""
@@ -559,12 +589,44 @@ class LiveSession:
             self.journal.happened(by.id, change_of(subject, envelope), forced=True)
         self.handle(ev.AuthorityChanged(by.id, now()))
 
+    async def _ask_approval(self, effect: ProposedEffect, verdict: Verdict) -> tuple[ActorId, ...]:
+        return (await self.gate.ask(effect, verdict)).approved_by
+
+    def _new_writer(self) -> None:
+        self.exec_gate.new_contributor()
+
+    def _new_input(self) -> None:
+        self.exec_gate.changed()
+
+    def _record_judged(self, effect: ProposedEffect, verdict: Verdict) -> None:
+        """Before it happens. Raises if what is allowed cannot be recorded."""
+        text = effect.text or shlex.join(effect.argv) or effect.path
+        entry = entries.JudgedEntry(
+            effect.kind,
+            text[:_TEXT_KEPT_CHARS],
+            verdict.outcome,
+            verdict.reason,
+            verdict.policy,
+            effect.contributors,
+            effect.text_known,
+            effect.approved_by,
+        )
+        if verdict.outcome is Outcome.ALLOW:
+            self.journal.record(effect.actor, entry)
+        else:
+            self.journal.record_best_effort(effect.actor, entry)
+
     def record_policy(self, actor: str, body: entries.Body) -> None:
         """A policy of the gate applies here from now on, or no longer. Raises StorageFailed."""
         self.journal.record(actor, body)
         # In force in a moment, when it is in every journal and on disk.
         changed = ev.GatePolicyChanged(HOST_ACTOR, now())
         self._loop.call_soon(lambda: None if self.is_closed else self.handle(changed))
+
+    @property
+    def ungated(self) -> str:
+        """Why policies judge only lines here; "" if they judge what programs do too."""
+        return self.exec_gate.missing
 
     def scopes(self) -> set[Scope]:
         labels = (Scope.label(name) for name in self.spec.labels)
@@ -634,6 +696,7 @@ class LiveSession:
         self.executor.stop()
         self.gate.close()
         self._ticks.stop()
+        self.exec_gate.close(keep=keep)
         self.watching.stop()
         self.commands.close()
         self.halts.leaves.close()
@@ -644,6 +707,8 @@ class LiveSession:
         self.ring.close()
         os.close(self.fds.master)
         os.close(self.fds.pidfd)
+        for fd in {self.fds.gate, self.fds.gate_page} - {-1}:
+            os.close(fd)
         self.keeper.close()  # last: from here on the keeper moves the output
 
     def spawn(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
@@ -734,6 +799,7 @@ class LiveSession:
             keeper_pid=self.keeper.pid,
             clients={operator.id: operator.client for operator in self.presence.attached()},
             unrecorded=self.journal.unrecorded(),
+            ungated=self.ungated,
             held=self.core.held.id if self.core.held is not None else "",
             name=self._daemon.actors.name,
         )

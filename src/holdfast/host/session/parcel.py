@@ -106,7 +106,8 @@ class StateBlob(Record):
 
 
 class SessionFds(Record):
-    """What is in custody, by name. `bell` is the shell's report FIFO, -1 when there is none."""
+    """What is in custody, by name. `bell` is the shell's report FIFO; `gate` answers the session's
+    system call filter, `gate_page` is its memory: -1 when there is none."""
 
     master: int
     pidfd: int
@@ -114,6 +115,8 @@ class SessionFds(Record):
     output: int
     input: int
     bell: int = -1
+    gate: int = -1
+    gate_page: int = -1
 
     def named(self) -> dict[str, int]:
         return {name: fd for name, fd in self.pack().items() if fd >= 0}

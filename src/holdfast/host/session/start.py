@@ -12,6 +12,7 @@ import time
 from typing import TYPE_CHECKING
 
 from holdfast.adapters.halt import cgroup
+from holdfast.adapters.seccomp import filter as seccomp
 from holdfast.adapters.session_memory.input_ledger import InputLedger
 from holdfast.adapters.session_memory.output_ring import Ring, make_conduit
 from holdfast.adapters.shell import integration as shell
@@ -148,6 +149,7 @@ async def _start(
             level=level,
             hidden=hidden,
             kept=(daemon.home.run,) if hidden else (),
+            gate=run.gate and level.reaches(Level.CONTAINED) and not seccomp.unavailable(),
         )
         try:
             launched = await daemon.launcher.launch(spec, inherit)
@@ -160,12 +162,15 @@ async def _start(
         ours.callback(keeper.close)
         ours.callback(os.close, launched.master)
         ours.callback(os.close, launched.pidfd)
+        for fd in {launched.gate, launched.gate_page} - {-1}:
+            ours.callback(os.close, fd)
         ring = Ring.create(ring_bytes)
         ours.callback(ring.close)
         input_conduit = make_conduit()
         ours.callback(os.close, input_conduit)
         fds = SessionFds(
-            launched.master, launched.pidfd, ring.memfd, ring.conduit, input_conduit, bell
+            *(launched.master, launched.pidfd, ring.memfd, ring.conduit, input_conduit, bell),
+            *(launched.gate, launched.gate_page),
         )
         known = SessionSpec(
             id=session,

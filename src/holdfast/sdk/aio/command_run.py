@@ -43,12 +43,15 @@ class Running:
         intent: str,
         action: str = "",
         retried: tuple[str, ...] = (),
+        line: str = "",
     ) -> None:
-        """`action`: the JSON form of a structured action, of which this is the command line."""
+        """`action`: the JSON form of a structured action, of which this is the command line.
+        `line`: what is typed for the command, if that is not the command itself."""
         self._action, self._retried = action, retried
         self.action_id = ""  # of the action, once the host has typed its line
         self._link, self._inputs, self._session = link, inputs, session
         self.command = command
+        self._line = line or command
         self.key = key
         self.intent = intent
         self.output_offset: int | None = None  # session output offset at which it began
@@ -184,7 +187,7 @@ class Running:
     def _request(self, seq: int) -> m.Exec | Act:
         if self._action:
             return Act(0, self._session.id, seq, self._action, self._retried)
-        return m.Exec(0, self._session.id, seq, self.command, self.key, self.intent)
+        return m.Exec(0, self._session.id, seq, self._line, self.key, self.intent)
 
     def _result(self, ended: m.ExecEnded, missed: int) -> Result:
         """`missed`: what the host says that this reading did not get."""
@@ -276,3 +279,8 @@ class _Kept:
     async def more(self, until: asyncio.Task[Result]) -> None:
         if not until.done():
             await self._stirred.wait()
+
+
+def when_over(running: Running, then: Callable[[], None]) -> None:
+    """Do this when its end is known here."""
+    running._task.add_done_callback(lambda task: None if task.cancelled() else then())

@@ -91,6 +91,7 @@ class Hold:
         user: str = "",
         predecessor: str = "",
         with_keys: bool = False,
+        gate: bool = True,
         workspace: str = "",
         extra_env: Mapping[str, str] | None = None,
         exist_ok: bool = False,
@@ -119,6 +120,7 @@ class Hold:
             predecessor,
             rehomeable,
             with_keys,
+            gate,
             workspace,
         )
         try:

@@ -37,7 +37,8 @@ from holdfast.model.state import Ending, SessionState
 from holdfast.model.turn_info import Handoff, Receipt
 from holdfast.model.why import WhoIsBehind
 from holdfast.sdk import events as ev
-from holdfast.sdk.aio.command_run import Running, run_at_prompt
+from holdfast.sdk.aio.command_file import CommandFile, needs_file
+from holdfast.sdk.aio.command_run import Running, run_at_prompt, when_over
 from holdfast.sdk.aio.driver import HostLink
 from holdfast.sdk.aio.turn import BLOCK_HOLD_S, HeldTurns, Turn
 from holdfast.sdk.aio.values import (
@@ -119,7 +120,10 @@ class Session:
         `cwd`, `env`: for this command only: it runs in a shell below the session's own, so that
         directory, variables and options of that one stay as they are.
 
-        `wait_prompt`: seconds to wait for the prompt if something else runs there."""
+        `wait_prompt`: seconds to wait for the prompt if something else runs there.
+
+        One that is longer than an input may be (64 KiB) goes by a file in the directory for
+        temporary files, which the shell sources; that works where the host is on this machine."""
         try:
             running = await self.start(
                 command, key=key, intent=intent, cwd=cwd, env=env, wait_prompt=wait_prompt
@@ -158,15 +162,34 @@ class Session:
     ) -> Running:
         """Begin one command line, as `submit`, and give a handle on it as soon as the shell has
         begun it, or a policy holds it (`Running.held`). Its output can be read as it comes."""
+        fish = self.found.shell == "fish"
         if cwd or env:
-            command = below_shell(command, cwd, env or {}, fish=self.found.shell == "fish")
+            command = below_shell(command, cwd, env or {}, fish=fish)
+        if not needs_file(command, is_here=self._link.is_here):
+            return await self._start(command, key, intent, wait_prompt)
+        file = CommandFile(command, self.found.user, fish=fish)
+        try:
+            running = await self._start(command, key, intent, wait_prompt, file.line)
+        except InputUnknown:  # it may be read yet, and goes then
+            raise
+        except BaseException:
+            file.remove()
+            raise
+        when_over(running, file.remove)
+        return running
+
+    async def _start(
+        self, command: str, key: str, intent: str, wait_prompt: float, line: str = ""
+    ) -> Running:
         until = asyncio.get_running_loop().time() + wait_prompt
         while True:
             try:
                 async with self._held_turns.writing():
                     return await run_at_prompt(
                         self,
-                        lambda: Running(self._link, self._inputs, self, command, key, intent),
+                        lambda: Running(
+                            self._link, self._inputs, self, command, key, intent, line=line
+                        ),
                     )
             except SessionBusy:
                 left = until - asyncio.get_running_loop().time()

@@ -63,6 +63,9 @@ class Policies(Answer, tag="policies"):
     # why everything is refused that needs a policy: the host cannot read those that were in force;
     # empty: it can
     damaged: str = ""
+    # after a change: the live sessions that it applies to and that have no exec gate, by name, the
+    # first 64: there only lines are judged, and not what programs execute and write
+    ungated: tuple[str, ...] = ()
 
 
 class PolicyChecked(Answer, tag="policy_checked"):

@@ -80,6 +80,10 @@ class Run(Request, tag="run"):
     # at level `contained`: the session sees the key files of its user and the host's state, which
     # are hidden otherwise. Needs `grant` for all, and is refused from inside a session
     with_keys: bool = False
+    # at level `contained`: under the system call filter of the exec gate, without which policies
+    # do not reach what its programs execute and write. False: io_uring, typing into the terminal
+    # by TIOCSTI and debugging the session's own shell work inside
+    gate: bool = True
     # absolute path: the directory that policies of the gate call the session's workspace; empty is
     # its working directory
     workspace: str = ""

@@ -1,7 +1,8 @@
-// What needs somebody, on top of the overview: questions, secrets, requests for the turn, what is halted, fenced or lost.
+// What needs somebody, on top of the overview: approvals, questions, secrets, requests for the turn, what is halted, fenced or lost.
 
 import { useRef } from 'preact/hooks'
-import type { Machine } from '../../hold/api'
+import type { ApprovalCard, Machine } from '../../hold/api'
+import { waitsForYou } from '../approval/approval-words'
 import { useHold } from '../context'
 import { ActorName } from '../parts/labels'
 import { Icon } from '../parts/icon'
@@ -11,6 +12,7 @@ import { go, path } from '../route'
 import { age } from '../text/durations'
 import { sanitize } from '../text/sanitize'
 import { isOver } from '../text/session-state'
+import { ApprovalNeed } from './approval-need'
 import { actorNamed } from './known-actors'
 import { needsOf, type Need } from './needs'
 
@@ -23,10 +25,19 @@ const LOOKS = {
   lost: ['close', 'danger', 'See what is known'],
 } as const
 
+type NeedOrApproval = Need | { readonly key: string; readonly approval: ApprovalCard }
+
 export function NeedsYou() {
   const hold = useHold()
   const machines = hold.machines.value
-  const needs = useSteadyOrder(needsOf(hold.sessions.value, machines))
+  const machineOf = (key: string): Machine | undefined => machines.find((one) => one.key === key)
+  const held = hold.approvals.value.filter(
+    (card) => card.link === 'online' && waitsForYou(card, machineOf(card.machine)),
+  )
+  const needs = useSteadyOrder<NeedOrApproval>([
+    ...held.map((approval) => ({ key: `approval/${approval.machine}/${approval.info.id}`, approval })),
+    ...needsOf(hold.sessions.value, machines),
+  ])
   if (needs.length === 0) return null
   return (
     <section class="needs" data-testid="needs-you" aria-labelledby="needs-you-title">
@@ -37,20 +48,20 @@ export function NeedsYou() {
         {machines.length > 1 && <span class="faint">across {machines.length} machines</span>}
       </header>
       <ul class="rows">
-        {needs.map((need) => (
-          <NeedRow
-            key={need.key}
-            need={need}
-            machine={machines.find((one) => one.key === need.card.machine)}
-          />
-        ))}
+        {needs.map((need) =>
+          'approval' in need ? (
+            <ApprovalNeed key={need.key} card={need.approval} machine={machineOf(need.approval.machine)} />
+          ) : (
+            <NeedRow key={need.key} need={need} machine={machineOf(need.card.machine)} />
+          ),
+        )}
       </ul>
     </section>
   )
 }
 
 /** Nothing moves under a finger: what is new is added below until the page is left. */
-function useSteadyOrder(needs: readonly Need[]): Need[] {
+function useSteadyOrder<T extends { readonly key: string }>(needs: readonly T[]): T[] {
   const seen = useRef(new Map<string, number>())
   for (const { key } of needs) if (!seen.current.has(key)) seen.current.set(key, seen.current.size)
   return [...needs].sort((one, other) => seen.current.get(one.key)! - seen.current.get(other.key)!)

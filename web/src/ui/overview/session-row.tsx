@@ -6,14 +6,14 @@ import { now } from '../parts/clock'
 import { go, path } from '../route'
 import { age, ago } from '../text/durations'
 import { sanitize } from '../text/sanitize'
-import { isOver, needsInput, shownState, stateText } from '../text/session-state'
+import { isOver, listedState, needsInput, stateText } from '../text/session-state'
 import { actorNamed } from './known-actors'
 import { lineOf } from './filter'
 import { runningCommand, sinceOf } from '../text/running'
 
 export function SessionRow({ card, machine }: { card: SessionCard; machine: Machine | undefined }) {
   const { info } = card
-  const state = shownState(info.state, info.lease, info.full_screen)
+  const state = listedState(info)
   const place = { page: 'session', machine: card.machineName, session: info.name } as const
   // An ended session's name may have been given to another one.
   const to = isOver(state) ? { ...place, session: info.id } : place

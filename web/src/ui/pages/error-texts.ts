@@ -54,6 +54,11 @@ const PAGES: Record<string, Omit<ErrorText, 'code'>> = {
     why: 'No session on this machine has this name or id, or you do not have access to it.',
     todo: 'The overview lists the sessions you can see.',
   },
+  no_approval: {
+    title: 'Nothing waits for approval here',
+    why: 'It was settled some time ago, or it is in a session that this device may not see.',
+    todo: 'The overview lists what waits for you.',
+  },
   no_machine: {
     title: 'Unknown machine',
     why: 'This device has not joined it, or the machine was forgotten here.',
@@ -109,6 +114,7 @@ const SAME: Record<string, string> = {
   grant_invalid: 'not_permitted',
   no_such_session: 'not_found',
   ambiguous_name: 'not_found',
+  no_such_approval: 'no_approval',
   no_such_machine: 'no_machine',
   session_ended: 'ended',
   relay_unreachable: 'unreachable',

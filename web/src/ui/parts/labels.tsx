@@ -3,11 +3,11 @@
 import type { Actor, SessionInfo } from '../../hold/api'
 import { type Hue, hueOf } from '../text/actor-colour'
 import { sanitize } from '../text/sanitize'
-import { endingText, isOver, shownState, stateText } from '../text/session-state'
+import { endingText, isOver, listedState, stateText } from '../text/session-state'
 
 export function StateChip({ info, link = 'online' }: { info: SessionInfo; link?: string }) {
   // That it is fenced comes over the link before what is known of its lease.
-  const name = link === 'fenced' ? 'fenced' : shownState(info.state, info.lease, info.full_screen)
+  const name = link === 'fenced' ? 'fenced' : listedState(info)
   const words = stateText(name)
   const text = isOver(name) ? sanitize(endingText(info.ending), 120) : words.word
   const failed = isOver(name) && info.ending?.code !== 0

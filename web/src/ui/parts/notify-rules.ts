@@ -1,6 +1,7 @@
 // Which changes in the sessions deserve a notification. Pure: two lists in, notices out.
 
-import type { Machine, SessionCard } from '../../hold/api'
+import type { ApprovalCard, Machine, SessionCard } from '../../hold/api'
+import { waitsForYou, wantsShort } from '../approval/approval-words'
 import { path } from '../route'
 import { sanitize } from '../text/sanitize'
 import { endingText, isOver, needsInput, shownState } from '../text/session-state'
@@ -51,4 +52,29 @@ function changes(was: SessionCard, is: SessionCard, machine: Machine | undefined
     for (const who of fresh) notices.push(about(`${sanitize(who, 64)} asks for your turn`, name))
   }
   return notices
+}
+
+const COMMAND_MAX_CHARS = 300 // what a notification of a system shows at most, and more
+
+/** What began to wait for this device: with the exact command, so that a glance tells whether it is urgent. */
+export function approvalNotices(
+  before: readonly ApprovalCard[],
+  after: readonly ApprovalCard[],
+  machines: readonly Machine[],
+): Outside[] {
+  const known = new Set(before.map((card) => `${card.machine}/${card.info.id}`))
+  return after
+    .filter((card) => !known.has(`${card.machine}/${card.info.id}`))
+    .filter((card) =>
+      waitsForYou(
+        card,
+        machines.find(({ key }) => key === card.machine),
+      ),
+    )
+    .map((card) => ({
+      title: `${sanitize(card.info.actor, 64)} ${wantsShort(card.info)} this in ${card.info.name} on ${card.machineName}`,
+      body: sanitize(card.info.text, COMMAND_MAX_CHARS),
+      tag: `approval/${card.machine}/${card.info.id}`,
+      path: path({ page: 'approval', machine: card.machineName, approval: card.info.id }),
+    }))
 }

@@ -15,6 +15,7 @@ import { go } from '../route'
 import { hueOf } from '../text/actor-colour'
 import { sanitize } from '../text/sanitize'
 import { may as mayWith } from '../text/rights'
+import { useHeld } from './held-card'
 import type { SessionController } from './session-controller'
 
 interface Props {
@@ -28,7 +29,7 @@ export function Header({ controller, machine, session, onInvite }: Props) {
   const info = controller.handle.info.value
   const link = controller.handle.link.value.at
   const more = useSignal(false)
-  const asks = controller.handle.turn.value?.turn.queue.length ?? 0
+  const asks = (controller.handle.turn.value?.turn.queue.length ?? 0) + useHeld(controller).length
   return (
     <header class="top session-top row">
       <a

@@ -4,6 +4,7 @@ import { useEffect, useRef } from 'preact/hooks'
 import { Icon } from '../parts/icon'
 import { narrow } from '../parts/viewport'
 import type { SessionController, Tab } from './session-controller'
+import { useHeld } from './held-card'
 import { Inbox } from './inbox'
 import { Operators } from './operators'
 import { Processes } from './processes'
@@ -25,7 +26,7 @@ export function Panel({ controller }: { controller: SessionController }) {
   useEffect(() => {
     if (narrow.value) box.current?.querySelector<HTMLElement>('[aria-selected=true]')?.focus()
   }, [])
-  const waiting = controller.handle.turn.value?.turn.queue.length ?? 0
+  const waiting = (controller.handle.turn.value?.turn.queue.length ?? 0) + useHeld(controller).length
   return (
     <>
       {narrow.value && <div class="scrim" onClick={close} />}

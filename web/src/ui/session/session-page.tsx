@@ -16,6 +16,7 @@ import { SessionController } from './session-controller'
 import { FindBar } from './find-bar'
 import { Footer } from './footer'
 import { Header } from './header'
+import { HeldCard } from './held-card'
 import { InviteDialog } from './invite-dialog'
 import { KeyBar } from './key-bar'
 import { Panel } from './panel'
@@ -107,6 +108,7 @@ function Live({
             <div class="dock">
               <LinkBar controller={controller} />
               <SelectionBar controller={controller} />
+              <HeldCard controller={controller} />
               <PromptCard controller={controller} />
               <PasteProgress controller={controller} />
               {controller.hint.value && (

@@ -8,6 +8,7 @@ import { hueOf } from '../text/actor-colour'
 import { may as mayWith } from '../text/rights'
 import { sanitize } from '../text/sanitize'
 import { stateLine, type StateLine as Line } from '../text/state-line'
+import { useHeld } from './held-card'
 import { haltOf } from './timeline-model'
 import type { SessionController } from './session-controller'
 
@@ -21,6 +22,7 @@ const ICONS = {
   lost: 'close',
   secret: 'key',
   waiting: 'ask',
+  held: 'shield',
 } as const
 
 export function StateLine({ controller, machine }: { controller: SessionController; machine: string }) {
@@ -60,7 +62,9 @@ function Mark({ line, controller }: { line: Line; controller: SessionController 
   )
 }
 
-function useLine({ handle, timeline }: SessionController, machine: string): Line {
+function useLine(controller: SessionController, machine: string): Line {
+  const { handle, timeline } = controller
+  const held = useHeld(controller)
   const rights = handle.rights.value
   return stateLine({
     info: handle.info.value,
@@ -69,6 +73,7 @@ function useLine({ handle, timeline }: SessionController, machine: string): Line
     mayType: mayWith(rights, 'input') && !handle.observing.value,
     mayResume: mayWith(rights, 'halt'),
     halt: haltOf(timeline.value),
+    held: held[0]?.info ?? null,
     me: handle.me.value?.name ?? '',
     machine,
     now: now.value,

@@ -1,7 +1,7 @@
 // Journal entries folded into what the timeline shows: commands with their actors, changes of the turn. Pure;
 // entries come in order, and repeated ones are ignored.
 
-import type { Handoff, JournalEntry } from '../../hold/api'
+import type { Contributor, Handoff, JournalEntry } from '../../hold/api'
 
 export interface Command {
   readonly number: number
@@ -9,10 +9,14 @@ export interface Command {
   readonly cwd: string
   readonly actor: string // name; '' when nobody pressed Enter
   readonly authors: readonly string[]
+  readonly originators: readonly Originator[] // others who had a part in it, as the gate knew them
   readonly beganAt: number
   readonly endedAt: number | null
   readonly status: number | null
 }
+
+/** Who is behind a command beside whoever set it off, and how. */
+export type Originator = Pick<Contributor, 'name' | 'part' | 'what' | 'command' | 'actor' | 'kind'>
 
 export interface TimelineEvent {
   readonly seq: number
@@ -30,6 +34,12 @@ export interface TimelineModel {
   readonly leftOut: number // records before the first one in here
   readonly commands: readonly Command[] // oldest first
   readonly events: readonly TimelineEvent[]
+  readonly judged: Judged | null // the last line that was allowed; the command with its text is the next one
+}
+
+interface Judged {
+  readonly text: string
+  readonly originators: readonly Originator[]
 }
 
 /** The halt that is in force as far as this was read; null after a resume, and without one. */
@@ -38,7 +48,7 @@ export function haltOf({ events }: TimelineModel): { actor: string; at: number }
   return last?.kind === 'halted' ? { actor: last.actor, at: last.at } : null
 }
 
-export const EMPTY: TimelineModel = { through: 0, leftOut: 0, commands: [], events: [] }
+export const EMPTY: TimelineModel = { through: 0, leftOut: 0, commands: [], events: [], judged: null }
 const KEPT = 1000 // of each: a panel, not an archive
 
 /** The first look: what the host sums up of the past. */
@@ -53,6 +63,7 @@ export function seeded(handoff: Handoff): TimelineModel {
       cwd: one.cwd,
       actor: one.actor,
       authors: one.authors,
+      originators: [],
       beganAt: one.began_at,
       endedAt: one.ended_at,
       status: one.status,
@@ -134,21 +145,26 @@ export function added(past: TimelineModel, entries: readonly JournalEntry[], nam
 
 function one(past: TimelineModel, entry: JournalEntry, names: Names): TimelineModel {
   const now = { ...past, through: entry.seq }
-  if (entry.kind === 'command_began') return { ...now, commands: began(past.commands, entry, names) }
+  if (entry.kind === 'command_began') return { ...now, judged: null, commands: began(past, entry, names) }
   if (entry.kind === 'command_ended') return { ...now, commands: ended(past.commands, entry) }
+  if (entry.kind === 'judged' && entry.fields.outcome === 'allow') {
+    const judged = { text: text(entry.fields.text), originators: originators(entry, names) }
+    return entry.fields.kind === 'line' ? { ...now, judged } : now
+  }
   const said = happening(entry, names)
   return said
     ? { ...now, events: [...past.events, { seq: entry.seq, at: entry.at, kind: entry.kind, ...said }] }
     : now
 }
 
-function began(commands: readonly Command[], entry: JournalEntry, names: Names): readonly Command[] {
+function began({ commands, judged }: TimelineModel, entry: JournalEntry, names: Names): readonly Command[] {
   const command: Command = {
     number: int(entry.fields.number),
     text: text(entry.fields.text),
     cwd: text(entry.fields.cwd),
     actor: named(entry.actor, names),
     authors: list(entry.fields.authors).map((id) => named(id, names)),
+    originators: judged && judged.text.trim() === text(entry.fields.text).trim() ? judged.originators : [],
     beganAt: entry.at,
     endedAt: null,
     status: null,
@@ -198,11 +214,25 @@ function happening(entry: JournalEntry, names: Names): Said | null {
     case 'blind_turn':
       return plain(entry.fields.on === true ? 'began a blind turn' : 'ended the blind turn')
     case 'refused':
+      if (entry.fields.code === 'gate_refused') return null // its judgement says why
       return {
         actor,
         text: `${actor} was refused: ${text(entry.fields.what)} (${text(entry.fields.code)})`,
         tone: 'danger',
       }
+    case 'judged':
+      if (entry.fields.outcome !== 'refuse') return null
+      return { actor, text: `the policy refused ${actor}: ${what(entry)}${why(entry)}`, tone: 'danger' }
+    case 'approval_asked':
+      return plain(`waits for approval: ${what(entry)}`)
+    case 'approved':
+      return plain(`approved${note(entry)}`)
+    case 'denied':
+      return { actor, text: `${actor} denied it${note(entry)}`, tone: 'danger' }
+    case 'approval_over':
+      return entry.fields.how === 'expired'
+        ? { actor: 'the host', text: 'nobody approved it in time: refused', tone: 'danger' }
+        : plain('withdrew what waited for approval')
     case 'fenced':
       return { actor: 'the host', text: 'the host lost the lease; the session is fenced', tone: 'danger' }
     case 'end_asked':
@@ -210,6 +240,40 @@ function happening(entry: JournalEntry, names: Names): Said | null {
     default:
       return null
   }
+}
+
+/** What a judgement or an approval is about. */
+function what({ fields }: JournalEntry): string {
+  const kind = text(fields.kind)
+  return text(fields.text) || (kind === 'line' ? 'a line that the shell did not show' : `${kind}`)
+}
+
+function why({ fields }: JournalEntry): string {
+  const reason = text(fields.reason)
+  return reason && ` (${reason})`
+}
+
+function note({ fields }: JournalEntry): string {
+  const said = text(fields.note)
+  return said && `: “${said}”`
+}
+
+/** Everybody behind it but the actor itself. */
+function originators(entry: JournalEntry, names: Names): Originator[] {
+  const all = Array.isArray(entry.fields.contributors) ? (entry.fields.contributors as unknown[]) : []
+  return all.flatMap((each) => {
+    const one = each as Record<string, unknown>
+    const actor = text(one.actor)
+    if (!actor || actor === entry.actor) return []
+    return {
+      actor,
+      name: text(one.name) || named(actor, names),
+      kind: text(one.kind) as Originator['kind'],
+      part: text(one.part) as Originator['part'],
+      what: text(one.what),
+      command: int(one.command),
+    }
+  })
 }
 
 type Words = (before: string, holder: string) => string

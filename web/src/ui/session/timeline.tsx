@@ -2,13 +2,14 @@
 
 import { useMemo } from 'preact/hooks'
 import type { Actor } from '../../hold/api'
+import { partText } from '../approval/approval-words'
 import { ActorName } from '../parts/labels'
 import { now } from '../parts/clock'
 import { narrow } from '../parts/viewport'
 import { age, clock, took } from '../text/durations'
 import { sanitize } from '../text/sanitize'
 import { isOver } from '../text/session-state'
-import { type Command, rowsOf, type TimelineEvent } from './timeline-model'
+import { type Command, type Originator, rowsOf, type TimelineEvent } from './timeline-model'
 import type { SessionController } from './session-controller'
 
 export function Timeline({ controller }: { controller: SessionController }) {
@@ -96,6 +97,7 @@ function CommandEntry({
         <code class="command-text cut">{sanitize(command.text, 300)}</code>
         <span class="command-about">
           {command.actor && <ActorName name={command.actor} actor={actor} />}
+          {command.originators.length > 0 && <Originators of={command.originators} />}
           {others.length > 0 && <span class="faint">with {sanitize(others.join(', '), 80)}</span>}
           <span class="grow" />
           <Outcome command={command} over={controller.handle.link.value.at === 'ended'} />
@@ -104,6 +106,24 @@ function CommandEntry({
       </button>
     </li>
   )
+}
+
+/** Beside who set it off: whose state, files or text it used. */
+function Originators({ of }: { of: readonly Originator[] }) {
+  const names = [...new Set(of.map(({ name }) => name))].join(', ')
+  const parts = of.map((one) => `${one.name} ${partText(one)}`).join('\n')
+  return (
+    <span class="faint cut" title={sanitizeLines(parts)} data-testid="originators">
+      from {sanitize(names, 80)}
+    </span>
+  )
+}
+
+function sanitizeLines(text: string): string {
+  return text
+    .split('\n')
+    .map((line) => sanitize(line, 200))
+    .join('\n')
 }
 
 function Outcome({ command, over }: { command: Command; over: boolean }) {

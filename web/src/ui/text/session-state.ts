@@ -5,7 +5,17 @@ type Tone = 'calm' | 'busy' | 'attention' | 'danger' | 'quiet'
 
 /** As the host says it; `in_use`, for a full-screen program; and `fenced`, which the lease says. */
 export type StateName =
-  'working' | 'prompt' | 'input' | 'in_use' | 'secret' | 'stopped' | 'halted' | 'ended' | 'lost' | 'fenced'
+  | 'working'
+  | 'prompt'
+  | 'input'
+  | 'in_use'
+  | 'secret'
+  | 'stopped'
+  | 'halted'
+  | 'ended'
+  | 'lost'
+  | 'fenced'
+  | 'held'
 
 interface StateText {
   readonly word: string
@@ -46,6 +56,12 @@ const WORDS: Record<StateName, StateText> = {
     mark: 'lost',
     means: 'it went with its host or its record broke; how it would have ended is not known',
   },
+  held: {
+    word: 'held',
+    tone: 'attention',
+    mark: 'held',
+    means: 'a line waits for approval before it runs',
+  },
   fenced: { word: 'fenced', tone: 'danger', mark: 'fenced', means: 'its host does not hold the lease' },
 }
 
@@ -58,6 +74,17 @@ export function shownState(state: string, lease: Lease | null | undefined, fullS
   if (!isOver(state) && lease && lease.state !== 'held') return 'fenced'
   if (state === 'input' && fullScreen) return 'in_use'
   return state in WORDS ? (state as StateName) : 'working'
+}
+
+/** The same for a list, where that a line waits for approval is worth more than what waits for it. */
+export function listedState(info: {
+  readonly state: string
+  readonly lease: Lease | null
+  readonly full_screen: boolean
+  readonly held: string
+}): StateName {
+  const state = shownState(info.state, info.lease, info.full_screen)
+  return info.held && (state === 'prompt' || state === 'working' || state === 'input') ? 'held' : state
 }
 
 /** Whether nothing of it runs under this id: it ended or, which is not the same, was lost. */

@@ -1,6 +1,7 @@
 // The one line about a session: who does what, since when, and what you may do. Pure.
 
-import type { LinkState, SessionInfo, TurnState } from '../../hold/api'
+import type { ApprovalInfo, LinkState, SessionInfo, TurnState } from '../../hold/api'
+import { wantsShort } from '../approval/approval-words'
 import { age, ago, clock } from './durations'
 import { programOf, runningCommand, sinceOf } from './running'
 import { endingText, shownState, stateText } from './session-state'
@@ -19,6 +20,7 @@ export interface LineFacts {
   readonly mayType: boolean // its rights include input, and it is not attached to watch only
   readonly mayResume: boolean
   readonly halt: Halt | null
+  readonly held: ApprovalInfo | null // what waits for approval in it, the oldest
   readonly me: string // name of this device's actor; '' until known
   readonly machine: string
   readonly now: number
@@ -90,6 +92,7 @@ function live(facts: LineFacts, info: SessionInfo): StateLine {
     since: since === null ? '' : `for ${age(facts.now - since)}`,
     may: whatYouMayDo(facts),
   }
+  if (facts.held && state !== 'halted' && state !== 'fenced') return held(facts, facts.held)
   const who = actor && (actor === facts.me ? 'You' : actor)
   const verb = (yours: string, theirs: string): string => `${who} ${who === 'You' ? yours : theirs} `
   switch (state) {
@@ -112,6 +115,19 @@ function live(facts: LineFacts, info: SessionInfo): StateLine {
     default:
       return line({ ...about, before: stateText(state).word })
   }
+}
+
+function held({ me, now }: LineFacts, of: ApprovalInfo): StateLine {
+  const yours = of.actor === me
+  return line({
+    mark: 'held',
+    tone: 'attention',
+    actor: of.actor,
+    before: yours ? 'Your line waits: ' : `${of.actor} ${wantsShort(of)} `,
+    code: of.text,
+    since: `held ${ago(of.asked_at, now)}`,
+    may: yours ? 'others must approve it; Ctrl+C withdraws it' : 'it waits for approval',
+  })
 }
 
 function halted({ halt, now, me, mayResume }: LineFacts): Partial<StateLine> {

@@ -263,6 +263,25 @@ export const HOST_MESSAGES = {
   dropped: record({
     count: int, // how many events were left out
   }),
+  approvals_shown: record({
+    id: int, // that of the request
+    approvals: list(v.approvalInfo), // what waits first, the oldest first
+  }),
+  approval_shown: record({
+    id: int, // that of the request
+    approval: v.approvalInfo, // as it is after that
+  }),
+  /** Something waits for approval, or does not any more. To all who watch the session or are attached to
+   * it.
+   */
+  approval_event: record({
+    session: text, // id of the session
+    step: text, // `asked`, `approved`, `denied`, `expired` or `withdrawn`; `counted` when more must approve
+    at: float, // when, seconds since 1970
+    actor: text, // who did it, by name; empty is the host
+    approval: v.approvalInfo, // as it is after that
+    note: withDefault(text, ''), // what was said with it
+  }),
 } as const
 
 /** What a host is asked, and its answer. Fields left out take their default. */
@@ -282,6 +301,7 @@ export interface Requests {
       predecessor?: string // an ended or discontinued session that this one follows; its journal is named in this one's first entry
       rehomeable?: boolean // another host may take it over when this one cannot renew its lease; `level_unavailable` below `contained`, `coordination_down` when no lease can be acquired
       with_keys?: boolean // at level `contained`: the session sees the key files of its user and the host's state, which are hidden otherwise. Needs `grant` for all, and is refused from inside a session
+      gate?: boolean // at level `contained`: under the system call filter of the exec gate, without which policies do not reach what its programs execute and write. False: io_uring, typing into the terminal by TIOCSTI and debugging the session's own shell work inside
       workspace?: string // absolute path: the directory that policies of the gate call the session's workspace; empty is its working directory
     }
     answer: 'shown'
@@ -599,6 +619,31 @@ export interface Requests {
       name?: string // the name it asks for; if that is taken, a number is added
     }
     answer: 'joined'
+  }
+  /** What waits for approval, of one session or all that the asker may see, with what was decided lately. */
+  approvals: {
+    fields: {
+      session?: string // name or id; empty is all
+    }
+    answer: 'approvals_shown'
+  }
+  /** Let it happen, as far as this actor is concerned; it is judged once more before it does.
+   * `not_permitted` without the right `approve` in its session, and to whoever had a part in it.
+   */
+  approve: {
+    fields: {
+      approval: string // its id, or a beginning of `APPROVAL_ID_MIN_CHARS` or more that is unique
+      note?: string // for people to read in the journal; cut to `TURN_TEXT_MAX_CHARS`
+    }
+    answer: 'approval_shown'
+  }
+  /** Refuse it, for good; by anybody who could approve it. */
+  deny: {
+    fields: {
+      approval: string // as in `approve`
+      note?: string // for whoever asked, and people who read the journal; cut as there
+    }
+    answer: 'approval_shown'
   }
 }
 

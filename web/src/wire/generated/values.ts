@@ -24,6 +24,9 @@ export type Colour = 'black' | 'red' | 'green' | 'yellow' | 'blue' | 'magenta' |
 /** What the host can do for a session; each level has all of the one before. */
 export type Level = 'plain' | 'contained' | 'movable'
 
+/** How an actor had a part in an effect. */
+export type Part = 'trigger' | 'typed' | 'input' | 'state' | 'file' | 'shaped'
+
 /** One thing that an actor may do in a session. */
 export type Right =
   | 'observe'
@@ -95,6 +98,38 @@ export const actor = record({
   revoked_by: withDefault(text, ''), // id of the actor that revoked it; empty when nobody did, or it was not recorded
 })
 export interface Actor extends Value<typeof actor> {}
+
+/** An actor behind an effect, and how. */
+export const contributor = record({
+  actor: text, // its id
+  name: text, // its name
+  kind: openEnum<ActorKind>(), // what kind of actor it is
+  part: openEnum<Part>(), // how
+  what: withDefault(text, ''), // of state and files: which, as `var:PATH`, `alias:ls`, `file:/tmp/s.sh`
+  command: withDefault(int, 0), // the number of the command by which it did that; 0: none, or not known
+})
+export interface Contributor extends Value<typeof contributor> {}
+
+/** An effect that a policy holds until enough others approve. */
+export const approvalInfo = record({
+  id: text, // 8 hexadecimal digits
+  session: text, // the session's id
+  name: text, // its name
+  kind: text, // of the effect: `line`, `input`, `signal`, `end`, ...
+  text, // exactly what would be done; of a line what the shell is about to take
+  actor: text, // who sets it off, by name
+  contributors: list(contributor), // everybody who had a part in it, that actor first
+  reason: text, // why it is held, in the policy's words
+  policy: text, // where that rule is: `host`, `label:NAME` or `session`, with its id
+  quorum: int, // so many must approve
+  approved_by: list(text), // who has approved, by name
+  asked_at: float, // seconds since 1970
+  expires_at: float, // then it is refused, seconds since 1970
+  status: text, // `pending`, `approved`, `denied`, `expired` or `withdrawn`
+  changed: withDefault(list(text), []), // what changed in the session since it was asked, for people
+  approvers: withDefault(list(text), []), // names or kinds who may approve; empty: all with the right
+})
+export interface ApprovalInfo extends Value<typeof approvalInfo> {}
 
 /** An operator that is attached now. */
 export const attendee = record({
@@ -448,6 +483,7 @@ export const sessionInfo = record({
   residency: optional(residency), // what it costs now; null unless it was asked for: by `show`, and by `list` with `residency`
   workspace: withDefault(text, ''), // the directory that policies of the gate call its workspace; empty of what ended long ago
   full_screen: withDefault(bool, false), // a full-screen program (an editor, a pager, `top`) reads keys: `state` is `input`, but it is in use and asks nothing
+  ungated: withDefault(text, ''), // why policies of the gate judge only its lines, and not what its programs execute and write; empty when they judge that too, and of what has ended
   shaped_by: withDefault(list(text), []), // who counts as having shaped the shell, by name, because it waits at a prompt that it did not report; empty while it reports
   held: withDefault(text, ''), // id of the approval that a line waits for, see `hold approvals`; empty when none does
 })

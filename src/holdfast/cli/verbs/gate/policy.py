@@ -123,6 +123,8 @@ def _set(options: Options) -> int:
         _print_json(shown)
         return 0
     print(f"in force for {_where(options)}: {sanitize(source)}")
+    if shown.ungated:
+        print(f"no exec gate, so only lines are judged there: {', '.join(shown.ungated)}")
     return 0
 
 

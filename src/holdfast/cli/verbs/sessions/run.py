@@ -50,6 +50,13 @@ def parser() -> Parser:
         help="let its programs see your actors' keys and the host's state, hidden otherwise at "
         "level contained; whoever writes there can use them",
     )
+    parser.add_argument(
+        "--gate",
+        choices=["on", "off"],
+        default="on",
+        help="off: without the exec gate's system call filter, so that policies judge only lines; "
+        "default: on, at level contained",
+    )
     parser.add_value(
         "--workspace",
         "DIR",
@@ -86,6 +93,7 @@ def run(options: Options) -> int:
             predecessor=options.after,
             rehomeable=options.rehomeable,
             with_keys=options.with_keys,
+            gate=options.gate == "on",
             workspace=_workspace(options),
         )
         if options.detach or not (sys.stdin.isatty() and sys.stdout.isatty()):

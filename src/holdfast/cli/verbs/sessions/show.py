@@ -46,6 +46,8 @@ def _sheet(info: SessionInfo, now: float) -> Iterator[tuple[str, str]]:
     yield "cwd", _plain(info.cwd)
     if info.workspace:
         yield "workspace", _plain(info.workspace)
+    if info.ungated:
+        yield "exec gate", f"none: {info.ungated}"
     if info.pid:
         yield "pid", str(info.pid)
     yield "user", info.user

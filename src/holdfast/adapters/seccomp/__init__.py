@@ -1,0 +1,1 @@
+"""The kernel's system call filter with user notification: the exec gate's mechanism."""

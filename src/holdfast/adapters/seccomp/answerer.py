@@ -1,0 +1,462 @@
+"""The answerer of a host's exec gates: `python -m holdfast.adapters.seccomp.answerer FD`.
+
+A process of its own, so that a daemon that is busy, stopped or replaced holds up no build: it
+answers what it knows, and asks the daemon for what it does not. FD is the socket where daemons
+connect; the newest is asked. It starts with the first session of which anything is judged, and
+leaves when no daemon is there and no session is left.
+
+What it knows of a session counts for one value of the page's word: the daemon changes that when
+policies or rights change, and everything is asked again.
+
+When it is killed, the calls it had taken are in the pages of their sessions (gate_page.py), and the
+next answerer finds them there. Deliberately keeps nothing else, opens no file of a session, and
+lets nothing pass that it could not find out about.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import select
+import signal
+import socket
+import stat
+import sys
+import time
+from collections import deque
+from typing import NamedTuple
+
+from holdfast.adapters.seccomp import call_facts, gate_messages, notification
+from holdfast.adapters.seccomp.call_facts import CallFacts
+from holdfast.adapters.seccomp.file_lookup import AT_FDCWD, FoundFile, look_up
+from holdfast.adapters.seccomp.gate_messages import (
+    ARGUMENTS_MAX_BYTES,
+    CallAnswer,
+    CallQuestion,
+    Gone,
+    Leave,
+    NamedFile,
+    Serve,
+    WordChanged,
+    Wrote,
+)
+from holdfast.adapters.seccomp.gate_page import GatePage, JudgedKinds
+from holdfast.adapters.seccomp.notification import Call
+from holdfast.adapters.seccomp.process_memory import Unreadable
+from holdfast.model.gate import EffectKind
+from holdfast.model.record import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_KNOWN_MAX = 4096  # answers remembered of one session; then they are asked for again
+_TAKEN_FIRST = 32  # calls of one session, before another is looked at
+_SWEEP_S = 0.5  # between looks for calls that were given up while they waited
+_FRESH_MAX = 64  # files that are about to be made; a program makes one at a time
+_FRESH_S = 1.0  # after which it was not made
+_FRESH_LOOK_S = 0.005  # between looks whether they are there
+_PRIORITY = -10
+_IDLE_S = 5.0  # without session and daemon, before it leaves
+_JUDGED = {EffectKind.EXEC: JudgedKinds.EXEC, EffectKind.WRITE_OPEN: JudgedKinds.WRITE_OPEN}
+
+_Key = tuple[EffectKind, CallFacts]
+
+
+class AskedCall(NamedTuple):
+    """A call that was asked about: where it is in the page, what its answer is remembered by, and
+    under which word it was asked."""
+
+    place: int
+    group: tuple[EffectKind, str]
+    key: _Key
+    word: int
+
+
+class Session:
+    """The gate of one session."""
+
+    def __init__(self, serve: Serve, listener: int, memfd: int, say: Callable[[Record], None]):
+        self.id, self.listener, self.page = serve.session, listener, GatePage(memfd)
+        os.close(memfd)
+        self._say, self._main_pid = say, serve.main_pid
+        self._poll = select.poll()
+        self._poll.register(listener, select.POLLIN)
+        self._ordinary = call_facts.first_environment(serve.main_pid)
+        self._word = 0
+        self._groups: dict[tuple[EffectKind, str], bool] = {}
+        self._known: dict[str, dict[_Key, bool]] = {}  # by control group
+        # Files that are about to be made, with who makes them; and those that were told of.
+        self._fresh: dict[str, tuple[str, float]] = {}
+        self._told: dict[tuple[str, NamedFile], bool] = {}
+        # Denied once, by process: one that looks along PATH tries the same program again.
+        self._denied: set[tuple[int, _Key]] = set()
+        self.waiting: dict[int, AskedCall] = {}  # by the kernel's number
+
+    def take(self) -> bool:
+        """One call. Only when the listener is readable. False: too many wait for an answer; the
+        kernel keeps this one."""
+        place = self.page.free_place()
+        if place is None:
+            return False
+        if notification.take_into(self.listener, self.page.address(place)):
+            self.judge(place)
+        else:
+            self.page.give_back(place)
+        return True
+
+    def pending(self) -> int:
+        """What the listener is ready for."""
+        return next((events for _, events in self._poll.poll(0)), 0)
+
+    def judge(self, place: int) -> None:
+        """What is in that place of the page: answered now, or asked for."""
+        call = notification.unpack(self.page.call(place))
+        # After it was taken: a change of the word counts for what is called behind it.
+        word = self.page.word
+        if word != self._word:
+            self._word = word
+            self._groups.clear()
+            self._known.clear()
+            self._denied.clear()
+        kind = call_facts.kind_of(call)
+        if not self.page.judged & _JUDGED[kind]:
+            self._settle(place, call, 0)
+            return
+        try:
+            self._judge(place, call, kind)
+        except call_facts.Harmless:
+            self._settle(place, call, 0)
+        except call_facts.Fails as failure:
+            self._settle(place, call, failure.errno)
+        except Unreadable:
+            self._settle(place, call, errno.EFAULT)
+        except OSError as error:  # the process is gone, or the kernel would say the same to it
+            self._settle(place, call, error.errno or errno.EPERM)
+
+    def _judge(self, place: int, call: Call, kind: EffectKind) -> None:
+        self.look_at_fresh()  # before anything can be done with what was made
+        group = kind, call_facts.membership(call.pid)
+        allowed = self._groups.get(group)
+        if allowed is not None and kind is EffectKind.EXEC and call.number in call_facts.EXECS:
+            self._settle(place, call, 0 if allowed else errno.EPERM)
+            return
+        facts = call_facts.facts_of(call, self._ordinary)
+        key = (kind, facts)
+        if allowed is None or facts.target:
+            allowed = self._known.get(group[1], {}).get(key)
+            if (call.pid, key) in self._denied:
+                allowed = False
+        # If its process was ended meanwhile, what was read may be another's: the answer is for
+        # those facts, and the kernel drops it.
+        if allowed is None:
+            self.waiting[call.id] = AskedCall(place, group, key, self._word)
+            self._say(self._question(call, group[1], facts))
+            return
+        if allowed:
+            self._writes(call.pid, group[1], facts)
+        self._settle(place, call, 0 if allowed else errno.EPERM)
+
+    # -- who writes which file --------------------------------------------------------------------
+
+    def _writes(self, pid: int, membership: str, facts: CallFacts) -> None:
+        """It is let write: from here on it may be behind the file."""
+        file = facts.file
+        if facts.kind is not EffectKind.WRITE_OPEN or not file.path or facts.names:
+            return
+        if not file.inode:
+            if len(self._fresh) < _FRESH_MAX:
+                self._fresh[file.path] = membership, time.monotonic() + _FRESH_S
+        elif stat.S_ISREG(file.mode) and call_facts.may_write(pid, file):
+            self._wrote(membership, NamedFile(file.path, file.device, file.inode), facts.adds)
+
+    @property
+    def has_fresh(self) -> bool:
+        return bool(self._fresh)
+
+    def look_at_fresh(self) -> None:
+        """Files that were about to be made, and now are there."""
+        for path, (membership, until) in list(self._fresh.items()):
+            file = FoundFile(path)
+            with contextlib.suppress(OSError):
+                file = look_up(self._main_pid, AT_FDCWD, os.fsencode(path))
+            if file.inode:
+                self._wrote(membership, NamedFile(file.path, file.device, file.inode), False)
+            if file.inode or time.monotonic() > until:
+                del self._fresh[path]
+
+    def tell_again(self) -> None:
+        """A daemon may not have kept the latest before it died."""
+        for (membership, file), adds in self._told.items():
+            self._say(Wrote(self.id, membership, file, adds))
+
+    def _wrote(self, membership: str, file: NamedFile, adds: bool) -> None:
+        if (membership, file) in self._told:
+            return
+        if len(self._told) >= _KNOWN_MAX:
+            self._told.clear()
+        self._told[membership, file] = adds
+        # What others may run by what they knew before, now has somebody else behind it.
+        for other in [group for group in self._known if group != membership]:
+            del self._known[other]
+        self._say(Wrote(self.id, membership, file, adds))
+
+    def _question(self, call: Call, membership: str, facts: CallFacts) -> CallQuestion:
+        argv, cut_argv = _told(facts.argv)
+        environment, cut_environment = _told(facts.environment)
+        return CallQuestion(
+            self.id,
+            call.id,
+            self._word,
+            facts.kind,
+            call.pid,
+            membership,
+            facts.file.path,
+            facts.file.device,
+            facts.file.inode,
+            facts.cwd,
+            argv,
+            environment,
+            cut_argv or cut_environment,
+            facts.target,
+            tuple(
+                NamedFile(each.path, each.device, each.inode)
+                for each in call_facts.named_files(call.pid, facts.argv)
+            ),
+        )
+
+    def answer(self, answer: CallAnswer) -> None:
+        """The daemon's."""
+        if answer.id not in self.waiting:
+            return
+        place, group, key, _ = self.waiting[answer.id]
+        if answer.word != self.page.word:
+            del self.waiting[answer.id]
+            self.judge(place)
+            return
+        del self.waiting[answer.id]
+        call = notification.unpack(self.page.call(place))
+        if sum(map(len, self._known.values())) + len(self._denied) >= _KNOWN_MAX:
+            self._known.clear()
+            self._denied.clear()
+        if answer.whole_group:
+            self._groups[group] = answer.allow
+        elif not answer.once:
+            self._known.setdefault(group[1], {})[key] = answer.allow
+        elif not answer.allow:
+            self._denied.add((call.pid, key))
+        if answer.allow:
+            self._writes(call.pid, group[1], key[1])
+        self._settle(place, call, 0 if answer.allow else errno.EPERM)
+
+    def judge_again(self) -> None:
+        """Everything that has no answer: also what another answerer took."""
+        self.waiting.clear()
+        for place in self.page.waiting():
+            self.judge(place)
+
+    def word_changed(self) -> None:
+        """What was asked before is asked again."""
+        for id, each in list(self.waiting.items()):
+            if each.word != self.page.word:
+                del self.waiting[id]
+                self.judge(each.place)
+
+    def sweep(self) -> list[int]:
+        """Those that were given up by their process while they waited."""
+        gone = [id for id in self.waiting if not notification.is_valid(self.listener, id)]
+        for id in gone:
+            self.page.give_back(self.waiting.pop(id).place)
+        return gone
+
+    def _settle(self, place: int, call: Call, number: int) -> None:
+        if number:
+            notification.fail(self.listener, call.id, number)
+        else:
+            notification.go_on(self.listener, call.id)
+        self.page.give_back(place)
+
+    def close(self) -> None:
+        self.page.close()
+        os.close(self.listener)
+
+
+def _told(words: tuple[bytes, ...]) -> tuple[tuple[str, ...], bool]:
+    """As many as may be told, and whether that is not all."""
+    told: list[str] = []
+    room = ARGUMENTS_MAX_BYTES
+    for word in words:
+        room -= len(word) + 8
+        if room < 0:
+            return tuple(told), True
+        told.append(os.fsdecode(word))
+    return tuple(told), False
+
+
+class Answerer:
+    """All sessions of one host."""
+
+    def __init__(self, listener: socket.socket) -> None:
+        listener.setblocking(False)
+        self._listener = listener
+        self._ready = select.epoll()
+        self._ready.register(listener, select.EPOLLIN)
+        self._daemon: socket.socket | None = None
+        self._outgoing: deque[Record] = deque()
+        self._sessions: dict[str, Session] = {}
+        self._by_listener: dict[int, Session] = {}
+        self._full: set[str] = set()  # sessions whose page has no room
+        self._idle_since = self._sweep_at = time.monotonic()
+
+    def run(self) -> None:
+        while not self._is_useless():
+            waits = any(each.waiting for each in self._sessions.values())
+            fresh = [each for each in self._sessions.values() if each.has_fresh]
+            timeout = _FRESH_LOOK_S if fresh else _SWEEP_S if waits else _IDLE_S
+            for fd, events in self._ready.poll(timeout):
+                session = self._by_listener.get(fd)
+                if session is not None:
+                    self._take(session, events)
+                elif fd == self._listener.fileno():
+                    self._meet()
+                elif self._daemon is not None and fd == self._daemon.fileno():
+                    self._serve_daemon(events)
+            for session in fresh:
+                session.look_at_fresh()
+            if waits and time.monotonic() >= self._sweep_at:
+                self._sweep()
+
+    def _is_useless(self) -> bool:
+        if self._daemon is not None or self._sessions:
+            self._idle_since = time.monotonic()
+        return time.monotonic() - self._idle_since >= _IDLE_S
+
+    # -- calls ------------------------------------------------------------------------------------
+
+    def _take(self, session: Session, events: int) -> None:
+        for _ in range(_TAKEN_FIRST):
+            if not events & select.EPOLLIN:
+                break
+            if not session.take():
+                self._full.add(session.id)
+                self._ready.modify(session.listener, 0)
+                return
+            events = session.pending()
+        if events & select.EPOLLHUP and not events & select.EPOLLIN:
+            self._drop(session.id)  # nothing runs under its filter any more
+
+    def _sweep(self) -> None:
+        self._sweep_at = time.monotonic() + _SWEEP_S
+        for session in self._sessions.values():
+            for id in session.sweep():
+                self._say(Gone(session.id, id))
+        self._make_room()
+
+    def _make_room(self) -> None:
+        for id in [id for id in self._full if self._sessions[id].page.has_room]:
+            self._full.discard(id)
+            self._ready.modify(self._sessions[id].listener, select.EPOLLIN)
+
+    # -- the daemon -------------------------------------------------------------------------------
+
+    def _meet(self) -> None:
+        """A new daemon: what it wants answered, it says; what waits is asked again by then."""
+        with contextlib.suppress(BlockingIOError):
+            fresh, _ = self._listener.accept()
+            self._part()
+            fresh.setblocking(False)
+            self._daemon = fresh
+            self._ready.register(fresh, select.EPOLLIN)
+
+    def _part(self) -> None:
+        if self._daemon is not None:
+            self._ready.unregister(self._daemon)
+            self._daemon.close()
+            self._daemon = None
+        self._outgoing.clear()
+
+    def _serve_daemon(self, events: int) -> None:
+        if events & select.EPOLLOUT:
+            self._flush()
+        if not events & ~select.EPOLLOUT or self._daemon is None:
+            return
+        try:
+            heard = gate_messages.receive(self._daemon)
+        except BlockingIOError:
+            return
+        except ConnectionError:
+            heard = None
+        if heard is None:
+            self._part()
+            return
+        message, fds = heard
+        if isinstance(message, Serve) and len(fds) == 2:
+            self._add(message, *fds)
+            return
+        for fd in fds:
+            os.close(fd)
+        session = self._sessions.get(getattr(message, "session", ""))
+        if session is None:
+            return
+        if isinstance(message, CallAnswer):
+            session.answer(message)
+        elif isinstance(message, WordChanged):
+            session.word_changed()
+        elif isinstance(message, Leave):
+            self._drop(session.id)
+        self._make_room()
+
+    def _add(self, serve: Serve, listener: int, memfd: int) -> None:
+        session = self._sessions.get(serve.session)
+        if session is None:
+            session = Session(serve, listener, memfd, self._say)
+            self._sessions[session.id] = self._by_listener[listener] = session
+            self._ready.register(listener, select.EPOLLIN)
+        else:
+            os.close(listener)
+            os.close(memfd)
+        session.tell_again()
+        session.judge_again()
+
+    def _drop(self, id: str) -> None:
+        session = self._sessions.pop(id)
+        self._full.discard(id)
+        del self._by_listener[session.listener]
+        self._ready.unregister(session.listener)
+        session.close()
+
+    def _say(self, message: Record) -> None:
+        """Without a daemon it is forgotten: the next one is asked everything again."""
+        if self._daemon is not None:
+            self._outgoing.append(message)
+            self._flush()
+
+    def _flush(self) -> None:
+        if self._daemon is None:
+            return
+        try:
+            while self._outgoing:
+                gate_messages.send(self._daemon, self._outgoing[0])
+                self._outgoing.popleft()
+        except BlockingIOError:
+            self._ready.modify(self._daemon, select.EPOLLIN | select.EPOLLOUT)
+            return
+        except OSError:
+            self._outgoing.clear()  # it is gone, as its end of the connection will say
+        self._ready.modify(self._daemon, select.EPOLLIN)
+
+
+def main(arguments: list[str]) -> int:
+    for number in (signal.SIGHUP, signal.SIGINT, signal.SIGPIPE):
+        signal.signal(number, signal.SIG_IGN)
+    with contextlib.suppress(OSError):  # everything that it answers stands still meanwhile
+        os.setpriority(os.PRIO_PROCESS, 0, _PRIORITY)
+    with socket.socket(fileno=int(arguments[0])) as listener:
+        listener.set_inheritable(False)
+        Answerer(listener).run()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

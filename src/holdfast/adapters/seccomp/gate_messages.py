@@ -1,0 +1,119 @@
+"""What the daemon and the answerer of the exec gate say to each other: one msgpack map in each
+SEQPACKET datagram, descriptors beside it.
+
+Both are of one installation, but an answerer may serve a newer daemon for a while: fields are only
+ever added.
+"""
+
+from __future__ import annotations
+
+import socket
+from typing import Any
+
+import msgpack
+
+from holdfast.model.gate import EffectKind
+from holdfast.model.record import Record
+
+MESSAGE_MAX_BYTES = 160 << 10
+ARGUMENTS_MAX_BYTES = 64 << 10  # of one command, and of its environment, that are told
+
+
+class Serve(Record):
+    """To the answerer: a session whose calls it answers from now on. The listener and the page come
+    along. Said again, it asks again what it has no answer for."""
+
+    session: str
+    main_pid: int  # whose first environment others are compared with
+
+
+class WordChanged(Record):
+    """To the answerer: the page's word has changed."""
+
+    session: str
+
+
+class Leave(Record):
+    """To the answerer: the session is over."""
+
+    session: str
+
+
+class NamedFile(Record):
+    """A file."""
+
+    path: str
+    device: int
+    inode: int
+
+
+class Wrote(Record):
+    """To the daemon: a process has a file open for writing, or is about to."""
+
+    session: str
+    membership: str
+    file: NamedFile
+    adds: bool  # what was in it before may stay
+
+
+class CallQuestion(Record):
+    """To the daemon: may this call go on?"""
+
+    session: str
+    id: int  # the kernel's number for the call
+    word: int  # the page's, by which it is asked
+    kind: EffectKind
+    pid: int  # of the thread, in the host's numbering
+    membership: str  # its control group, as the kernel writes it
+    path: str  # of the program or the file, without links
+    device: int  # where the file is; zeros: it does not exist yet
+    inode: int
+    cwd: str = ""
+    argv: tuple[str, ...] = ()
+    environment: tuple[str, ...] = ()  # what differs from the main program's first
+    cut: bool = False  # arguments or environment are too long to be told whole
+    target: str = ""  # of a call that reaches into another process: its control group
+    files: tuple[NamedFile, ...] = ()  # that arguments name: what a program is to read as code
+
+
+class Gone(Record):
+    """To the daemon: what was asked about was interrupted or ended."""
+
+    session: str
+    id: int
+
+
+class CallAnswer(Record):
+    """To the answerer."""
+
+    session: str
+    id: int
+    word: int  # as it was asked; if the page has another by now, it is asked again
+    allow: bool
+    # it counts for every call of this kind from the same control group; else for what is the same
+    whole_group: bool = False
+    once: bool = False  # it counts for this very call only
+
+
+_KINDS: dict[str, type[Record]] = {
+    each.__name__: each
+    for each in (Serve, WordChanged, Leave, CallQuestion, Wrote, Gone, CallAnswer)
+}
+
+
+def send(sock: socket.socket, message: Record, fds: tuple[int, ...] = ()) -> None:
+    """Raises BlockingIOError when there is no room."""
+    data: bytes = msgpack.packb(
+        [type(message).__name__, message.pack()], unicode_errors="surrogateescape"
+    )
+    socket.send_fds(sock, [data], list(fds))
+
+
+def receive(sock: socket.socket) -> tuple[Record, list[int]] | None:
+    """None: the other end is gone."""
+    data, fds, _, _ = socket.recv_fds(sock, MESSAGE_MAX_BYTES, 2, socket.MSG_CMSG_CLOEXEC)
+    if not data:
+        return None
+    name, fields = msgpack.unpackb(data, unicode_errors="surrogateescape")
+    known: dict[str, Any] = fields
+    return _KINDS[name].unpack(known), list(fds)

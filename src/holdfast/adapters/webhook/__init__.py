@@ -1,0 +1,1 @@
+"""A policy that a service decides, asked by HTTP."""

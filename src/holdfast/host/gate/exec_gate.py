@@ -1,0 +1,350 @@
+"""The exec gate of one session: what its processes execute and open for writing is judged before
+it happens.
+
+While no policy is in force the session's keeper lets everything pass. With one, an answerer of its
+own takes the calls: it says who writes which file, and lets everything pass by itself as long as no
+policy has anything to say of such effects and everybody who ever had a part in the session may
+write in it. Else it asks what it does not know yet. An answer counts until policies or rights
+change: then the page has another word, and everything is asked again.
+
+Deliberately absent: what a policy says, who is behind a process, how approvals are counted. Each is
+asked by a small Protocol or callable.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Awaitable, Callable, Coroutine, Iterable
+from functools import partial
+from typing import Any, Protocol
+
+from holdfast.adapters.seccomp.gate_messages import (
+    CallAnswer,
+    CallQuestion,
+    NamedFile,
+    Serve,
+    WordChanged,
+    Wrote,
+)
+from holdfast.adapters.seccomp.gate_page import GatePage, JudgedKinds
+from holdfast.host.gate.answerer_link import Asker
+from holdfast.host.session.parcel import SessionSpec
+from holdfast.model.errors import HoldfastError
+from holdfast.model.gate import (
+    ALLOWED,
+    Contributor,
+    EffectKind,
+    Outcome,
+    ProposedEffect,
+    Verdict,
+)
+from holdfast.model.ids import ActorId
+from holdfast.model.record import Record
+from holdfast.model.state import Level
+from holdfast.ports.gate_policy import GatePolicy
+
+_OF_KIND = {EffectKind.EXEC: JudgedKinds.EXEC, EffectKind.WRITE_OPEN: JudgedKinds.WRITE_OPEN}
+AUTHORITY = "authority"  # in place of a policy, when a contributor's right is missing
+
+
+class Answerers(Protocol):
+    """The link to the answerer."""
+
+    def serve(self, session: str, asker: Asker) -> None: ...
+
+    def leave(self, session: str) -> None: ...
+
+    def say(self, message: Record) -> None: ...
+
+
+class Keeper(Protocol):
+    """As far as the gate needs it."""
+
+    def leave_gate(self) -> None: ...
+
+
+class WhoIsBehindEffects(Protocol):
+    """Who is behind what a session does."""
+
+    def of_group(self, membership: str) -> tuple[Contributor, ...]:
+        """Of a process, by its control group; whoever set it off first."""
+        ...
+
+    def of_file(self, device: int, inode: int, path: str) -> tuple[Contributor, ...]:
+        """Who wrote it, as far as that is known."""
+        ...
+
+    def wrote(self, membership: str, device: int, inode: int, path: str, *, adds: bool) -> None:
+        """A process of this control group has the file open for writing. `adds`: what was in it
+        before may stay."""
+        ...
+
+    def everybody(self) -> tuple[Contributor, ...]:
+        """That ever had a part in it."""
+        ...
+
+    def close(self) -> None: ...
+
+
+class Approvals(Protocol):
+    """Where effects wait that a policy holds."""
+
+    def hold(
+        self, key: str, effect: ProposedEffect, verdict: Verdict, decided: Callable[[], None]
+    ) -> tuple[ActorId, ...] | None:
+        """Ask for approval, once for the same key; gives who approved by now, None if it was denied
+        or has expired. `decided`: call when that changes."""
+        ...
+
+    def drop(self, key: str) -> None:
+        """It will not happen, whatever is decided."""
+        ...
+
+
+class ExecGate:
+    """Of one session. Without a filter (level plain, or asked for without) it does nothing."""
+
+    def __init__(
+        self,
+        spec: SessionSpec,
+        listener: int,
+        memfd: int,
+        keeper: Keeper,
+        answerers: Answerers,
+        policy: GatePolicy,
+        behind: WhoIsBehindEffects,
+        *,
+        check_rights: Callable[[Iterable[Contributor]], None],
+        epoch: Callable[[], int],
+        turn_holder: Callable[[], str],
+        record: Callable[[ProposedEffect, Verdict], None],
+        judge: Callable[[ProposedEffect], Awaitable[Verdict]],
+        spawn: Callable[[Coroutine[Any, Any, None]], object],
+        approvals: Approvals,
+    ) -> None:
+        """`check_rights` raises for a contributor that may not write in the session now; `record`
+        if what is allowed cannot be recorded."""
+        self._spec, self._listener, self._memfd = spec, listener, memfd
+        self._page = GatePage(memfd) if listener >= 0 else None
+        self._keeper, self._answerers = keeper, answerers
+        self._policy, self._behind, self._check_rights = policy, behind, check_rights
+        self._epoch, self._turn_holder = epoch, turn_holder
+        self._record, self._approvals = record, approvals
+        self._ask_policy, self._spawn = judge, spawn
+        self._served = False
+        self._held: dict[int, CallQuestion] = {}
+
+    @property
+    def missing(self) -> str:
+        """Why there is none; "" if there is."""
+        if self._listener >= 0:
+            return ""
+        if not self._spec.level.reaches(Level.CONTAINED):
+            return f"level {self._spec.level} has no exec gate"
+        return "it was started without the exec gate's system call filter"
+
+    @property
+    def judged(self) -> JudgedKinds:
+        return self._page.judged if self._page is not None else JudgedKinds.NOTHING
+
+    def start(self) -> None:
+        """Of a session that begins, or that was carried on."""
+        carried_on = self._page is not None and self._page.word != 0
+        self.changed()
+        if carried_on:
+            self._keeper.leave_gate()  # or it has, and says so again
+
+    def changed(self) -> None:
+        """Policies or rights are others, or somebody new has a part in the session: from here on
+        everything is judged by what holds now."""
+        if self._page is None:
+            return
+        kinds = self._kinds()
+        if kinds is JudgedKinds.NOTHING and not self._page.word:
+            return
+        first = not self._page.word
+        self._page.judge(kinds)
+        if first:
+            self._keeper.leave_gate()
+        elif self._served:
+            self._answerers.say(WordChanged(self._spec.id))
+
+    def new_contributor(self) -> None:
+        """Somebody has a part in the session for the first time."""
+        if self._page is not None and self._kinds() != self._page.judged:
+            self.changed()
+
+    def keeper_left(self) -> None:
+        """From here on the answerer is the only one that takes calls."""
+        if self._page is not None and not self._served:
+            self._served = True
+            self._answerers.serve(self._spec.id, self)
+
+    def close(self, *, keep: bool) -> None:
+        if self._page is None:
+            return
+        if self._served and not keep:
+            self._answerers.leave(self._spec.id)
+        self._behind.close()
+        self._page.close()
+        self._page = None
+
+    def _kinds(self) -> JudgedKinds:
+        spec, kinds = self._spec, JudgedKinds.NOTHING
+        if not self._policy.in_force(spec.id, spec.labels):
+            return kinds
+        kinds |= JudgedKinds.WRITE_OPEN  # who wrote which file is known from then on
+        for kind, bit in _OF_KIND.items():
+            if self._policy.concerns(spec.id, spec.labels, kind):
+                kinds |= bit
+        if not self._everybody_may():
+            kinds |= JudgedKinds.EXEC
+        return kinds
+
+    def _everybody_may(self) -> bool:
+        try:
+            self._check_rights(self._behind.everybody())
+        except HoldfastError:
+            return False
+        return True
+
+    # -- what the answerer asks -------------------------------------------------------------------
+
+    def serve(self) -> tuple[Serve, tuple[int, int]]:
+        fds = (self._listener, self._memfd)
+        return Serve(self._spec.id, self._spec.place.shell_pid), fds
+
+    def asked(self, question: CallQuestion) -> None:
+        self._spawn(self._asked(question))
+
+    async def _asked(self, question: CallQuestion) -> None:
+        if self._page is None:
+            return
+        group = self._behind.of_group(question.membership)
+        effect = self._effect(question, group)
+        verdict = await self._judge(effect, question)
+        if self._page is None:
+            return
+        if question.word != self._page.word:
+            self._answer(question, allow=False)  # refused by nobody: it is asked again
+            return
+        if verdict.outcome is Outcome.HOLD:
+            await self._hold(question, effect, verdict)
+            return
+        self.gone(question.id)  # held before, and not now: policies have changed
+        allow = verdict.outcome is Outcome.ALLOW
+        if not allow:
+            self._record(effect, verdict)
+        self._answer(question, allow=allow, whole_group=self._of_group(question, group, allow))
+
+    def wrote(self, wrote: Wrote) -> None:
+        file = wrote.file
+        self._behind.wrote(wrote.membership, file.device, file.inode, file.path, adds=wrote.adds)
+
+    def gone(self, id: int) -> None:
+        """It was interrupted, or its process was ended, while it waited."""
+        if self._held.pop(id, None) is not None:
+            self._approvals.drop(_key(id))
+
+    def _answer(
+        self, question: CallQuestion, *, allow: bool, whole_group: bool = False, once: bool = False
+    ) -> None:
+        session, id, word = question.session, question.id, question.word
+        self._answerers.say(CallAnswer(session, id, word, allow, whole_group, once))
+
+    def _of_group(
+        self, question: CallQuestion, group: tuple[Contributor, ...], allow: bool
+    ) -> bool:
+        """Whether the same is to be said of everything of this kind from the same control group."""
+        spec = self._spec
+        if not allow:
+            try:
+                self._check_rights(group)
+            except HoldfastError:
+                return True
+            return False
+        concerned = self._policy.concerns(spec.id, spec.labels, question.kind)
+        return not concerned and self._everybody_may()
+
+    # -- held -------------------------------------------------------------------------------------
+
+    async def _hold(self, question: CallQuestion, effect: ProposedEffect, verdict: Verdict) -> None:
+        """Until it is approved, denied or given up: its process waits, and can be frozen or ended.
+        An approval is for this very call, and the policy has the last word."""
+        again = partial(self._decided, question.id)
+        self._held[question.id] = question
+        approved = self._approvals.hold(_key(question.id), effect, verdict, again)
+        if approved == ():
+            return
+        if approved is not None:
+            effect = effect.replace(approved_by=approved)
+            verdict = await self._judge(effect, question)
+        self._held.pop(question.id, None)
+        allow = approved is not None and verdict.outcome is Outcome.ALLOW
+        outcome = Outcome.ALLOW if allow else Outcome.REFUSE
+        try:
+            self._record(effect, verdict.replace(outcome=outcome))
+        except HoldfastError:  # what cannot be recorded does not happen
+            allow = False
+        self._answer(question, allow=allow, once=True)
+
+    def _decided(self, id: int) -> None:
+        question = self._held.get(id)
+        if question is not None:
+            self.asked(question)
+
+    # -- judging ----------------------------------------------------------------------------------
+
+    def _effect(self, question: CallQuestion, group: tuple[Contributor, ...]) -> ProposedEffect:
+        spec = self._spec
+        files: list[Contributor] = []
+        if question.kind is EffectKind.EXEC and question.inode:
+            program = NamedFile(question.path, question.device, question.inode)
+            for file in (program, *question.files):
+                files += self._behind.of_file(file.device, file.inode, file.path)
+        return ProposedEffect(
+            session=spec.id,
+            name=spec.name,
+            labels=spec.labels,
+            level=spec.level,
+            epoch=self._epoch(),
+            kind=question.kind,
+            actor=group[0].actor if group else ActorId(spec.created_by),
+            contributors=(*group, *dict.fromkeys(files)),
+            text=shlex.join(question.argv) or question.path,
+            argv=question.argv,
+            path=question.path,
+            cwd=question.cwd,
+            workspace=spec.workspace or spec.cwd,
+            environment=question.environment,
+            turn_holder=self._turn_holder(),
+        )
+
+    async def _judge(self, effect: ProposedEffect, question: CallQuestion) -> Verdict:
+        spec = self._spec
+        try:
+            self._check_rights(effect.contributors)
+        except HoldfastError as error:
+            return Verdict(Outcome.REFUSE, error.message, AUTHORITY)
+        if question.target:
+            return self._reaching(effect, question.target)
+        if not self._policy.concerns(spec.id, spec.labels, question.kind):
+            return ALLOWED
+        if question.cut:
+            reason = "its arguments and environment are too long to be judged"
+            return Verdict(Outcome.REFUSE, reason, AUTHORITY)
+        return await self._ask_policy(effect)
+
+    def _reaching(self, effect: ProposedEffect, target: str) -> Verdict:
+        """Into another process, to change it: only where nobody else is behind that one."""
+        own = {each.actor for each in effect.contributors}
+        others = [each for each in self._behind.of_group(target) if each.actor not in own]
+        if not others:
+            return ALLOWED
+        reason = f"it would change a process of {others[0].name}"
+        return Verdict(Outcome.REFUSE, reason, AUTHORITY)
+
+
+def _key(id: int) -> str:
+    """The kernel's number for a call is the same for every daemon and answerer."""
+    return f"call-{id:016x}"

@@ -1,0 +1,165 @@
+"""The exec gate of a whole host: policies set by command, and daemons, supervisors and answerers
+that are killed."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from faults.hosting import FaultHost, until
+from holdfast.adapters.halt import cgroup
+from holdfast.adapters.seccomp import filter as seccomp
+
+EXECS = 2000
+NO_DATES = """
+default = "allow"
+[[rule]]
+name = "no-dates"
+what = "exec"
+commands = ["date"]
+then = "refuse"
+reason = "no dates here"
+"""
+
+
+@pytest.fixture
+def host() -> Iterator[FaultHost]:
+    if os.geteuid() != 0:
+        pytest.skip("needs root")
+    why = cgroup.unavailable() or seccomp.unavailable()
+    if why:
+        pytest.skip(f"needs cgroup v2 and seccomp: {why}")
+    running = FaultHost().up()
+    try:
+        yield running
+    finally:
+        running.down()
+
+
+def ok(host: FaultHost, *words: str) -> str:
+    done = host.hold(*words)
+    assert done.returncode == 0, done.stderr + host.log()
+    return done.stdout
+
+
+def set_policy(host: FaultHost, session: str) -> str:
+    path = host.work / "policy.toml"
+    path.write_text(NO_DATES)
+    return ok(host, "policy", "set", str(path), "--session", session)
+
+
+def answerer(host: FaultHost) -> int:
+    """The host's answerer; 0: there is none."""
+    home = f"HOLDFAST_HOME={host.home}".encode()
+    for process in Path("/proc").iterdir():
+        if process.name.isdecimal():
+            try:
+                words = (process / "cmdline").read_bytes()
+                mine = home in (process / "environ").read_bytes().split(b"\0")
+            except OSError:
+                continue
+            if mine and b"holdfast.adapters.seccomp.answerer" in words:
+                return int(process.name)
+    return 0
+
+
+@pytest.mark.requirement("A8")
+def test_a_policy_set_in_a_sessions_life_judges_what_its_programs_execute(host: FaultHost) -> None:
+    ok(host, "run", "-d", "--name", "s", "--", "bash", "--norc")
+    assert "UTC" in ok(host, "exec", "s", "--", "python3 -c \"import os; os.system('date -u')\"")
+    assert answerer(host) == 0
+    set_policy(host, "s")
+    again = host.hold("exec", "s", "--", "python3 -c \"import os; os.system('date -u')\"")
+    assert "UTC" not in again.stdout and "Operation not permitted" in again.stdout
+    lines = ok(host, "log", "s", "--json").splitlines()
+    (judged,) = [entry for entry in map(json.loads, lines) if entry["kind"] == "judged"]
+    assert judged["body"]["text"].startswith("date") or "date" in judged["body"]["text"]
+    assert judged["body"]["reason"].startswith("no dates here")
+    ok(host, "policy", "off", "--session", "s")
+    assert "UTC" in ok(host, "exec", "s", "--", "python3 -c \"import os; os.system('date -u')\"")
+
+
+@pytest.mark.requirement("A8")
+def test_sessions_without_an_exec_gate_are_named(host: FaultHost) -> None:
+    ok(host, "run", "-d", "--name", "plain", "--level", "plain", "--", "bash", "--norc")
+    ok(host, "run", "-d", "--name", "without", "--gate", "off", "--", "bash", "--norc")
+    ok(host, "run", "-d", "--name", "with", "--", "bash", "--norc")
+    assert "plain" in set_policy(host, "plain").splitlines()[1]
+    assert "without" in set_policy(host, "without").splitlines()[1]
+    assert len(set_policy(host, "with").splitlines()) == 1
+    shown = [json.loads(ok(host, "show", name, "--json")) for name in ("plain", "without", "with")]
+    assert [bool(each["ungated"]) for each in shown] == [True, True, False]
+    assert "exec gate" in ok(host, "show", "plain")
+
+
+@pytest.mark.requirement("A8")
+@pytest.mark.parametrize("judged", [False, True])
+def test_no_exec_fails_or_hangs_while_the_host_is_killed_in_any_order(
+    host: FaultHost, judged: bool
+) -> None:
+    ok(host, "run", "-d", "--name", "s", "--", "bash", "--norc")
+    if judged:
+        set_policy(host, "s")
+    log, progress = host.work / "log", host.work / "progress"
+    loop = (
+        f"(i=0; n=0; while [ $i -lt {EXECS} ]; do /bin/true $((i % 50)) || n=$((n+1)); i=$((i+1)); "
+        f"[ $((i % 100)) = 0 ] && echo $i > {progress}; done; echo failed $n > {log}) &"
+    )
+    ok(host, "exec", "s", "--", loop)
+    for victim in ("daemon", "answerer", "supervisor", "answerer", "daemon", "all"):
+        before = reached(progress)
+        until("it goes on", lambda: reached(progress) > before or log.exists())  # noqa: B023
+        pids = {"daemon": host.daemon_pid(), "supervisor": host.supervisor_pid()}
+        pids["answerer"] = answerer(host)
+        for name, pid in pids.items():
+            if victim in (name, "all") and pid:
+                os.kill(pid, signal.SIGKILL)
+        host.hold("ls")  # which starts what is not there
+    until("the loop is over", log.exists)
+    assert log.read_text() == "failed 0\n"
+
+
+def reached(progress: Path) -> int:
+    try:
+        return int(progress.read_text() or 0)
+    except (OSError, ValueError):
+        return 0
+
+
+HOLD_DATES = NO_DATES.replace('then = "refuse"', 'then = "hold"\nquorum = 1')
+
+
+@pytest.mark.requirement("A8")
+@pytest.mark.parametrize("killed", [False, True])
+def test_a_held_program_is_listed_and_runs_when_somebody_else_approves(
+    host: FaultHost, killed: bool
+) -> None:
+    ok(host, "run", "-d", "--name", "s", "--", "bash", "--norc")
+    (host.work / "policy.toml").write_text(HOLD_DATES)
+    ok(host, "policy", "set", str(host.work / "policy.toml"), "--session", "s")
+    ok(host, "actor", "add", "ann", "--kind", "human")
+    ok(host, "grant", "ann", "approve", "s")
+    out = host.work / "out"
+    script = host.work / "script"
+    script.write_text(f"import os; os.system('date -u > {out}')\n")
+    ok(host, "send", "s", f"python3 {script} &")
+    (asked,) = until("it is held", lambda: approvals(host))
+    assert "date -u" in asked["text"] and asked["kind"] == "exec"
+    assert host.hold("approve", asked["id"]).returncode != 0, "nobody approves its own"
+    if killed:
+        os.kill(host.daemon_pid() or 0, signal.SIGKILL)
+        (again,) = until("it is held still", lambda: approvals(host))
+        assert again["id"] == asked["id"]
+    assert not out.exists() or not out.read_text()
+    ok(host, "--as", "ann", "approve", asked["id"])
+    until("it runs", lambda: out.exists() and "UTC" in out.read_text())
+
+
+def approvals(host: FaultHost) -> list[dict[str, str]]:
+    done = host.hold("approvals", "--json")
+    return [json.loads(line) for line in done.stdout.splitlines()]
