@@ -15,7 +15,7 @@ ALLOWING = "everything"
 
 
 def springs_with_the_gate_off(theatre: Theatre, scenario: Scenario) -> None:
-    with theatre.stage(scenario) as stage:
+    with theatre.stage(scenario, gated=not scenario.closed) as stage:
         laid(stage, scenario)
         set_off(stage, scenario)
         assert stage.until(stage.sprung)
@@ -37,7 +37,7 @@ def is_refused_and_then_allowed(theatre: Theatre, scenario: Scenario) -> None:
         denied(stage)
         if stage.sprung():
             wrong.append("the trap sprang")
-        if AGENT not in named:
+        if AGENT not in named and not scenario.closed:
             wrong.append(f"its originator is not named, only {sorted(named)}")
         if scenario.why and AGENT not in why(stage, scenario.why):
             wrong.append(f"`hold why` names {sorted(why(stage, scenario.why))}")
@@ -68,6 +68,9 @@ def springs_when_allowed(stage: Stage, scenario: Scenario) -> list[str]:
     in_force(stage, ALLOWING)
     stage.run(scenario.instead or scenario.triggered, HUMAN)
     stage.run(scenario.by_agent, AGENT)
+    stage.run(scenario.after, HUMAN)
+    if scenario.closed:
+        return ["what nobody may do was done"] if stage.sprung() else []
     if stage.refusals:
         return [f"refused under a policy that allows it: {stage.refusals}"]
     return [] if stage.until(stage.sprung) else ["it does not run under a policy that allows it"]

@@ -19,6 +19,7 @@ from process.gate_stage import (
     opened,
     ran,
     seen,
+    shown,
     wrote,
 )
 
@@ -26,8 +27,24 @@ SCRIPT = "{work}/s.sh"
 
 
 def _by(name: str, staged: tuple[Step, ...], *lines: str, **more: object) -> Scenario:
-    """What rob leaves behind, and lines of otto's that meet it."""
-    return Scenario(name, staged, tuple(ran(line) for line in lines), layer=EXEC, **more)  # type: ignore[arg-type]
+    """What rob leaves behind, and lines of otto's that meet it: in a script of otto's own, so that
+    the line at the prompt says nothing of them."""
+    prepared = more.pop("prepared", ())
+    assert isinstance(prepared, tuple)
+    return Scenario(
+        name,
+        staged,
+        (ran("bash {home}/way.sh"),),
+        prepared=(*prepared, wrote("{home}/way.sh", "\n".join(lines))),
+        layer=EXEC,
+        **more,  # type: ignore[arg-type]
+    )
+
+
+def _line(name: str, line: str, **more: object) -> Scenario:
+    """A script of rob's, on a line of otto's."""
+    staged = (wrote(SCRIPT, "#!/bin/sh\n{trap}", "755"),)
+    return Scenario(name, staged, (ran(line),), layer=EXEC, why=f"file:{SCRIPT}", **more)  # type: ignore[arg-type]
 
 
 def _script(name: str, *lines: str, **more: object) -> Scenario:
@@ -66,6 +83,10 @@ _REPOSITORY = (ran("git init -q {work}"),)
 _EDIT_BY_CHILD = "{ read -r x < {work}/go; sh -c '{trap}'; } 8> {work}/alive &"
 
 FILES = [
+    _line("script on a line: executed", "./s.sh"),
+    _line("script on a line: given to a shell", "bash s.sh"),
+    _line("script on a line: sourced", "source ./s.sh"),
+    _line("script on a line: evaluated", 'eval "$(< s.sh)"'),
     _script("script, executed", "./s.sh"),
     _script("script, given to a shell", "bash s.sh"),
     _script("script, sourced", "source ./s.sh"),
@@ -75,12 +96,10 @@ FILES = [
     _script("script, evaluated by the shell itself", 'eval "$(< s.sh)"'),
     _script("script, started by a program", "find . -name s.sh -exec {} \\;"),
     _script("script, by way of xargs", "echo ./s.sh | xargs -n 1 sh"),
-    _script(
-        "script, copied by the one who runs it", "cp s.sh c.sh; ./c.sh", why="file:{work}/c.sh"
-    ),
+    _script("script, copied by the one who runs it", "cp s.sh c.sh; ./c.sh"),
     _script("script, filtered by the one who runs it", "sed s/x/x/ s.sh > f.sh; sh f.sh"),
     _script("script, behind a symbolic link", "ln -sf s.sh l.sh; ./l.sh"),
-    _script("script, behind a hard link", "ln -f s.sh h.sh; ./h.sh", why="file:{work}/h.sh"),
+    _script("script, behind a hard link", "ln -f s.sh h.sh; ./h.sh"),
     _script("script, with a line of one's own added", "echo true >> s.sh; ./s.sh"),
     _script("script, packed and unpacked", "tar cf t.tar s.sh; rm s.sh; tar xf t.tar; ./s.sh"),
     _script("script, as another user", "su -s /bin/sh nobody -c 'sh {work}/s.sh'"),
@@ -306,7 +325,7 @@ PROGRAMS = [
         staged=(entered("{python} -q"), seen("^>>>")),
         triggered=(
             entered("import os; os.system('{trap}'); print('do' + 'ne')"),
-            seen("done|gate"),
+            shown("done"),
         ),
         layer=EXEC,
         restaged=True,
@@ -319,7 +338,7 @@ PROGRAMS = [
             entered("import os; ls = lambda: os.system('{trap}')"),
             seen("(?s)>>>.*>>>"),
         ),
-        triggered=(entered("ls(); print('do' + 'ne')"), seen("done|gate")),
+        triggered=(entered("ls(); print('do' + 'ne')"), shown("done")),
         layer=EXEC,
         restaged=True,
     ),
@@ -376,6 +395,7 @@ PROGRAMS = [
         triggered=(ran("echo mine > {work}/go"),),
         after=(finished("{work}/alive"),),
         layer=EXEC,
+        closed=True,
         restaged=True,
     ),
     Scenario(
@@ -399,7 +419,7 @@ PROGRAMS = [
             ran("{python} m.py 8> {work}/alive &"),
         ),
         triggered=(
-            ran("echo go > {work}/go; wait"),
+            opened("{work}/go"),
             finished("{work}/alive"),
             ran("echo sprung > $DEST"),
         ),
@@ -420,7 +440,8 @@ PROGRAMS = [
             ran("{python} m.py 8> {work}/alive &"),
         ),
         triggered=(
-            ran("printf '%-204s\\n' true 1<> own.sh; echo go > {work}/go; wait"),
+            ran("printf '%-204s\\n' true 1<> own.sh"),
+            opened("{work}/go"),
             finished("{work}/alive"),
             ran("sh own.sh"),
         ),
@@ -434,6 +455,7 @@ PROGRAMS = [
         by_agent=(ran("{built}/ring {mark} 8> {work}/alive"),),
         after=(finished("{work}/alive"),),
         layer=EXEC,
+        closed=True,
         policy="workspace",
     ),
     Scenario(
@@ -443,13 +465,14 @@ PROGRAMS = [
         by_agent=(ran("{built}/narrow {mark} 8> {work}/alive"),),
         after=(finished("{work}/alive"),),
         layer=EXEC,
+        closed=True,
         policy="workspace",
     ),
     Scenario(
         "program whose path is another one a moment later",
         staged=(wrote("{work}/evil", "#!/bin/sh\n{trap}", "755"),),
         prepared=(ran("cp /usr/bin/true {work}/good"),),
-        triggered=(ran("{built}/flip {work}/good {work}/evil"),),
+        triggered=(ran("{built}/flip {work}"),),
         layer=EXEC,
     ),
     Scenario(

@@ -49,6 +49,7 @@ class Scenario:
     shell: tuple[str, ...] = ("bash", "--norc")
     policy: str = "shared"  # what refuses it
     ambient: bool = False  # everything in the shell is rob's from now on, also an innocent line
+    closed: bool = False  # the product lets nobody do this, gate or not: no control, no exception
     restaged: bool = False  # it springs only once: laid again for a policy that allows it
     by_agent: tuple[Step, ...] = ()  # instead of otto, where rob acts alone
     after: tuple[Step, ...] = ()  # once these are through, what has not sprung never will
@@ -179,6 +180,16 @@ def seen(pattern: str) -> Step:
     return step
 
 
+def shown(pattern: str) -> Step:
+    """Wait until the terminal shows what was typed last has done, unless it was refused."""
+
+    def step(stage: Stage, actor: str) -> None:
+        if not stage.refusals:
+            seen(pattern)(stage, actor)
+
+    return step
+
+
 def state(name: str) -> Step:
     def step(stage: Stage, actor: str) -> None:
         session = stage.theatre.client(actor).session(stage.session)
@@ -299,8 +310,9 @@ class Theatre:
         return self._clients[actor]
 
     @contextlib.contextmanager
-    def stage(self, scenario: Scenario, level: str = "") -> Iterator[Stage]:
-        """A session for this scenario, at the level that its layer needs."""
+    def stage(self, scenario: Scenario, *, gated: bool = True) -> Iterator[Stage]:
+        """A session for this scenario, at the level that its layer needs; `gated` is False for one
+        that no exec gate will ever be asked about."""
         self.count += 1
         place = self.base / str(self.count)
         for name in ("work", "home", "marks"):
@@ -328,7 +340,8 @@ class Theatre:
             name=f"stage{self.count}",
             cwd=names["work"],
             env=env,
-            level=level or LEVEL[scenario.layer],
+            level=LEVEL[scenario.layer],
+            gate=gated,
         )
         stage.session = session.id
         session.wait_for(state="prompt", timeout=PATIENCE_S)

@@ -1,11 +1,11 @@
-/* Executes GOOD 150 times while a thread turns the path into that of EVIL and back. */
+/* Executes DIRECTORY/good 150 times while a thread turns the path into DIRECTORY/evil and back. */
 #include <pthread.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-static char path[4096];
-static const char *good, *evil;
+static char path[4096], good[4096], evil[4096];
 static volatile int over;
 
 static void pause_a_moment(void) {
@@ -28,9 +28,10 @@ static void *turn(void *none) {
 
 int main(int argc, char **argv) {
     pthread_t other;
-    if (argc != 3 || strlen(argv[1]) != strlen(argv[2]))
+    if (argc != 2)
         return 2;
-    good = argv[1], evil = argv[2];
+    snprintf(good, sizeof good, "%s/good", argv[1]);
+    snprintf(evil, sizeof evil, "%s/evil", argv[1]);
     strcpy(path, good);
     pthread_create(&other, 0, turn, 0);
     for (int i = 0; i < 150; i++) {
