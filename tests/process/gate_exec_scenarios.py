@@ -260,6 +260,7 @@ ENVIRONMENT = [
         "BASH_ENV",
         (wrote(SCRIPT, "{trap}"), ran("export BASH_ENV={work}/s.sh")),
         "bash -c true",
+        ambient=True,
         why="var:BASH_ENV",
     ),
     _by("exported function", (ran("helper() { {trap}; }; export -f helper"),), "bash -c helper"),

@@ -94,6 +94,7 @@ STATE = [
         "mkdir -p {marks}/sub {work}/sub; CDPATH={marks}",
         "cd sub && echo sprung > ../sprung",
         why="var:CDPATH",
+        ambient=True,
     ),
     _state(
         "IFS",
@@ -101,11 +102,13 @@ STATE = [
         'x="-p,{marks}/made"; mkdir $x && echo sprung > {marks}/made/it',
         mark="{marks}/made/it",
         why="var:IFS",
+        ambient=True,
     ),
     _state(
         "shell option",
         "shopt -s dotglob",
         "mkdir -p {work}/.h; echo sprung > {work}/.h/sprung; cp {work}/*/sprung {marks}/",
+        ambient=True,
     ),
     _state(
         "umask",
@@ -120,12 +123,18 @@ STATE = [
         staged=(ran("trap '{trap}' WINCH"),),
         triggered=(resized(90, 30), ran(":")),
         ambient=True,
+        restaged=True,
     ),
     _state("PROMPT_COMMAND", f"PROMPT_COMMAND+=('{_ARMED}')", _ARM, ambient=True),
     _state("prompt", f"PS1='$({_ARMED})$ '", _ARM, ambient=True, why="var:PS1"),
     _state("PS0", "PS0='$({trap})'", "true", ambient=True, why="var:PS0"),
     _state("PS4", f"PS4='$({_ARMED})+ '; set -x", f"{_ARM}; true", ambient=True, why="var:PS4"),
-    _state("function for a mistyped command", "command_not_found_handle() { {trap}; }", "lss"),
+    _state(
+        "function for a mistyped command",
+        "command_not_found_handle() { {trap}; }",
+        "lss",
+        ambient=True,
+    ),
     _state("fc", "history -s '{trap}'", "fc -s echo"),
     _state("open descriptor", "exec 9> {mark}", "echo sprung >&9", restaged=True),
     _state("standard output", "exec 3>&1 > {mark}", "echo sprung; exec 1>&3", restaged=True),
@@ -321,11 +330,13 @@ KEYS = [
         "key that runs a command",
         staged=(ran("""bind -x '"\\C-t": {trap}'"""),),
         triggered=(pressed("C-t"),),
+        ambient=True,
     ),
     Scenario(
         "key that types a line and enters it",
         staged=(ran("""bind '"\\C-t": "{trap}\\C-m"'"""),),
         triggered=(pressed("C-t"),),
+        ambient=True,
     ),
     Scenario(
         "Enter that types something first",
@@ -437,7 +448,13 @@ OTHER_SHELLS = [
     _state("zsh: alias for the end of a name", "alias -s log='{trap}; :'", "x.log", shell=ZSH),
     _state("zsh: named directory", "hash -d out={marks}", "echo sprung > ~out/sprung", shell=ZSH),
     _state("zsh: preexec", "preexec() { {trap}; }", "true", shell=ZSH, ambient=True),
-    _state("zsh: function on a change of directory", "chpwd() { {trap}; }", "cd /", shell=ZSH),
+    _state(
+        "zsh: function on a change of directory",
+        "chpwd() { {trap}; }",
+        "cd /",
+        shell=ZSH,
+        ambient=True,
+    ),
     _state(
         "zsh: trap function", "TRAPUSR1() { {trap}; }", "kill -USR1 $$", shell=ZSH, ambient=True
     ),
@@ -453,12 +470,14 @@ OTHER_SHELLS = [
         "function fish_command_not_found; {trap}; end",
         "lss",
         shell=FISH,
+        ambient=True,
     ),
     _state(
         "fish: function on a change of a variable",
         "function laid --on-variable DEST; {trap}; end",
         "set -g DEST x",
         shell=FISH,
+        ambient=True,
     ),
     Scenario(
         "fish: abbreviation",
@@ -477,8 +496,8 @@ OTHER_SHELLS = [
 
 
 def _keys(name: str, *steps: Step, **more: object) -> Scenario:
-    """An agent that may do nothing, and keys that run a line without an Enter."""
-    return Scenario(name, (), (), by_agent=steps, policy="forbidden", restaged=True, **more)  # type: ignore[arg-type]
+    """An agent that may not enter this line, and keys that run a line without an Enter."""
+    return Scenario(name, (), (), by_agent=steps, policy="one line", restaged=True, **more)  # type: ignore[arg-type]
 
 
 # A policy that is there for agents holds whichever key they press.

@@ -22,10 +22,24 @@ then = "refuse"
 reason = "no agent acts here"
 """
 
+# One line that no agent enters; an empty one, and every other, it may.
+_ONE_LINE = """\
+default = "allow"
+
+[[rule]]
+name = "not-this-line"
+who = "agent"
+what = ["line", "input"]
+lines = ["echo sprung*"]
+then = "refuse"
+reason = "no agent enters this line"
+"""
+
 POLICIES = {
     "everything": 'default = "allow"\n',
     "shared": _SHARED,
     "forbidden": _FORBIDDEN,
+    "one line": _ONE_LINE,
     "held": _FORBIDDEN.replace('then = "refuse"', 'then = "hold"'),
     "workspace": "starter:agents-in-workspace",
 }
