@@ -42,6 +42,17 @@ def shell(hold: Hold, name: str) -> str:
     return session
 
 
+def test_it_asks_who_is_behind_something(hold: Hold, otto: AgentThread) -> None:
+    shell(hold, "behind")
+    hold.ok("exec", "behind", "--", "DEST=/tmp")
+    told = otto("why", session="behind", target="var:DEST")
+    [link] = told["chain"]
+    assert told["known"] and told["originators"] == [link["by"]] == [told["trigger"]]
+    assert (link["command"], link["text"], link["did"]) == (1, "DEST=/tmp", "set var:DEST")
+    assert otto.refused("why", session="behind", target="nothing")["code"] == "invalid_argument"
+    hold.ok("end", "behind")
+
+
 # -- looking ----------------------------------------------------------------------------------
 
 

@@ -49,6 +49,7 @@ def until_held(hold: Hold) -> dict[str, Any]:
     return dict(found)
 
 
+@pytest.mark.requirement("A8")
 @pytest.mark.parametrize("way", ["exec", "send", "keys"])
 def test_a_held_line_survives_the_daemon_and_runs_once(
     way: str, hold: GatedHold, bash: str, tmp_path: Path
@@ -84,6 +85,7 @@ def test_a_held_line_survives_the_daemon_and_runs_once(
         assert pending(hold) == []
 
 
+@pytest.mark.requirement("A8")
 def test_a_line_that_is_being_judged_when_the_daemon_dies_is_judged_by_the_next(
     hold: GatedHold, bash: str, tmp_path: Path
 ) -> None:
@@ -100,6 +102,7 @@ def test_a_line_that_is_being_judged_when_the_daemon_dies_is_judged_by_the_next(
     assert not out.exists()
 
 
+@pytest.mark.requirement("A8")
 def test_what_was_approved_and_not_yet_typed_is_typed_once(
     hold: GatedHold, bash: str, tmp_path: Path
 ) -> None:
@@ -122,6 +125,7 @@ def test_what_was_approved_and_not_yet_typed_is_typed_once(
     assert out.read_text() == "drop\n"
 
 
+@pytest.mark.requirement("A8")
 def test_a_decision_that_cannot_be_recorded_is_a_refusal(
     hold: GatedHold, bash: str, tmp_path: Path
 ) -> None:
@@ -138,6 +142,7 @@ def test_a_decision_that_cannot_be_recorded_is_a_refusal(
         until("it ran", out.exists)
 
 
+@pytest.mark.requirement("A8")
 @pytest.mark.parametrize("outcome", ["allow", "hold"])
 def test_a_judgement_that_cannot_be_recorded_is_a_refusal(
     outcome: str, hold: GatedHold, bash: str, tmp_path: Path

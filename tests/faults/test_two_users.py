@@ -26,7 +26,9 @@ from holdfast.wire.messages import (
     admission,
     forward,
     gate_actions,
+    gate_approvals,
     gate_policy,
+    gate_provenance,
     journal,
     relays,
     turn,
@@ -179,6 +181,12 @@ def every_request(session: str, actor: str, invite: str) -> list[m.Request]:
         journal.Verify(1, session),
         journal.Prove(1, session, 1, 0),
         journal.Blame(1, session),
+        gate_provenance.AskWhy(1, session, "var:PATH"),
+        gate_provenance.Adopt(1, session, "var:PATH"),
+        gate_approvals.GetApprovals(1, session),
+        gate_approvals.GetApprovals(1),
+        gate_approvals.Approve(1, "a1b2c3d4"),
+        gate_approvals.Deny(1, "a1b2c3d4"),
         access.Claim(1, actor, b"0" * 64),
         access.AddActor(1, "taken-over", "agent", b"k" * 32),
         access.ListActors(1),
@@ -228,6 +236,9 @@ ANSWERS = {
     "detach": ["invalid_argument"],
     "watch": ["no_such_session", "done"],
     "acknowledge": ["no_such_session", "sessions"],  # the last of none
+    "approvals": ["no_such_session", "approvals_shown"],  # the last of none
+    "approve": ["no_such_approval"],
+    "deny": ["no_such_approval"],
     "claim": ["no_such_actor"],
     "add_actor": ["actor_shown"],  # of its own
     "list_actors": ["actors"],

@@ -76,6 +76,7 @@ def ran(hold: GatedHold, name: str) -> list[str]:
     return [each["body"]["text"] for each in found if each["kind"] == "command_began"]
 
 
+@pytest.mark.requirement("A8")
 def test_a_line_that_is_refused_is_not_run_and_not_left(session: str, hold: GatedHold) -> None:
     hold.rules(refuse=["forbidden"])
     assert "fine" in hold.ok("exec", session, "--", "echo fine")
@@ -84,6 +85,7 @@ def test_a_line_that_is_refused_is_not_run_and_not_left(session: str, hold: Gate
     assert "after" in hold.ok("exec", session, "--", "echo after")
 
 
+@pytest.mark.requirement("A8")
 @pytest.mark.parametrize(
     "words",
     [
@@ -103,6 +105,7 @@ def test_every_way_in_is_judged(
     assert not out.exists()
 
 
+@pytest.mark.requirement("A8")
 def test_keys_typed_one_by_one_and_history_are_judged(session: str, hold: GatedHold) -> None:
     hold.ok("exec", session, "--", "echo forbidden")
     hold.rules(refuse=["forbidden"])
@@ -121,12 +124,14 @@ def test_keys_typed_one_by_one_and_history_are_judged(session: str, hold: GatedH
     assert hold.lines_asked()[-4:-1] == ["echo forbidden", "echo forbidden", "echo good"]
 
 
+@pytest.mark.requirement("A8")
 def test_no_rule_no_judgement(bash: str, hold: GatedHold) -> None:
     before = len(hold.asked())
     assert "fine" in hold.ok("exec", bash, "--", "echo fine")
     assert len(hold.asked()) == before
 
 
+@pytest.mark.requirement("A8")
 def test_the_second_of_two_lines_is_judged_on_its_own(
     session: str, hold: GatedHold, tmp_path: Path
 ) -> None:
@@ -143,6 +148,7 @@ def test_the_second_of_two_lines_is_judged_on_its_own(
     assert not two.exists() and not three.exists()
 
 
+@pytest.mark.requirement("A8")
 def test_lines_of_one_command_are_judged_together(
     session: str, hold: GatedHold, tmp_path: Path
 ) -> None:
@@ -163,6 +169,7 @@ def test_lines_of_one_command_are_judged_together(
     assert not out.exists()
 
 
+@pytest.mark.requirement("A8")
 def test_a_paste_of_several_lines_is_one_line_to_judge(session: str, hold: GatedHold) -> None:
     hold.rules(refuse=["forbidden"])
     assert "a\nb\n" in hold.ok("exec", session, "--", "echo a\necho b").replace("\r", "")
@@ -170,6 +177,7 @@ def test_a_paste_of_several_lines_is_one_line_to_judge(session: str, hold: Gated
     hold.fails("gate_refused", "exec", session, "--", "echo a\necho forbidden")
 
 
+@pytest.mark.requirement("A8")
 def test_a_paste_behind_half_a_key_is_no_paste(bash: str, hold: GatedHold, tmp_path: Path) -> None:
     """^V makes its first byte text: then the shell sees no paste, and its newline is an Enter."""
     hold.rules(refuse=["touch"], refuse_unknown=True)
@@ -180,6 +188,7 @@ def test_a_paste_behind_half_a_key_is_no_paste(bash: str, hold: GatedHold, tmp_p
     assert not out.exists()
 
 
+@pytest.mark.requirement("A8")
 def test_where_pastes_are_unbound_their_newlines_commit(
     bash: str, hold: GatedHold, tmp_path: Path
 ) -> None:
@@ -194,6 +203,7 @@ def test_where_pastes_are_unbound_their_newlines_commit(
     assert not out.exists()
 
 
+@pytest.mark.requirement("A8")
 def test_type_ahead_is_judged_when_the_shell_reads_it(
     session: str, hold: GatedHold, tmp_path: Path
 ) -> None:
@@ -215,6 +225,7 @@ def test_type_ahead_is_judged_when_the_shell_reads_it(
     assert not two.exists()
 
 
+@pytest.mark.requirement("A8")
 def test_an_interrupt_takes_back_what_was_typed_ahead(bash: str, hold: GatedHold) -> None:
     hold.rules(refuse=["forbidden"])
     with connected(hold) as host:
@@ -227,6 +238,7 @@ def test_an_interrupt_takes_back_what_was_typed_ahead(bash: str, hold: GatedHold
     assert "echo ahead" not in ran(hold, bash)
 
 
+@pytest.mark.requirement("A8")
 def test_a_program_that_reads_the_terminal_gets_its_line_judged_as_input(
     bash: str, hold: GatedHold
 ) -> None:
@@ -242,6 +254,7 @@ def test_a_program_that_reads_the_terminal_gets_its_line_judged_as_input(
     assert [each["text"] for each in asked[-2:]] == ["forbidden", "bob"]
 
 
+@pytest.mark.requirement("A8")
 def test_a_secret_is_judged_without_being_told(bash: str, hold: GatedHold) -> None:
     hold.rules(refuse=["forbidden"])
     with connected(hold) as host:
@@ -256,6 +269,7 @@ def test_a_secret_is_judged_without_being_told(bash: str, hold: GatedHold) -> No
 # -- approvals ----------------------------------------------------------------------------------
 
 
+@pytest.mark.requirement("A8")
 def test_a_held_line_runs_once_when_somebody_else_approves(
     session: str, hold: GatedHold, tmp_path: Path
 ) -> None:
@@ -287,6 +301,7 @@ def test_a_held_line_runs_once_when_somebody_else_approves(
         hold.fails("no_such_approval", "approve", approval["id"])
 
 
+@pytest.mark.requirement("A8")
 def test_a_denied_line_is_taken_away_and_its_asker_gets_the_note(
     session: str, hold: GatedHold
 ) -> None:
@@ -300,6 +315,7 @@ def test_a_denied_line_is_taken_away_and_its_asker_gets_the_note(
     assert "after" in hold.ok("exec", session, "--", "echo after")
 
 
+@pytest.mark.requirement("A8")
 def test_behind_a_held_line_its_actor_types_nothing_but_an_interrupt(
     session: str, hold: GatedHold
 ) -> None:
@@ -318,6 +334,7 @@ def test_behind_a_held_line_its_actor_types_nothing_but_an_interrupt(
     assert over["status"] == "withdrawn"
 
 
+@pytest.mark.requirement("A8")
 def test_what_was_approved_is_judged_again_when_it_goes_on(
     bash: str, hold: GatedHold, tmp_path: Path
 ) -> None:
@@ -332,6 +349,7 @@ def test_what_was_approved_is_judged_again_when_it_goes_on(
     assert b"gate_refused" in err and not out.exists()
 
 
+@pytest.mark.requirement("A8")
 def test_as_many_must_approve_as_the_policy_says(bash: str, hold: GatedHold) -> None:
     add_actor(hold, "chief", "admin", "--all")
     hold.rules(hold=["drop"], quorum=2, approvers=["boss", "chief"])
@@ -345,6 +363,7 @@ def test_as_many_must_approve_as_the_policy_says(bash: str, hold: GatedHold) -> 
     assert b"done-it" in running.communicate(timeout=20)[0]
 
 
+@pytest.mark.requirement("A8")
 def test_whoever_typed_of_it_does_not_approve_it(bash: str, hold: GatedHold) -> None:
     hold.rules(hold=["drop"])
     with hold.acting("boss"):
@@ -362,6 +381,7 @@ def test_whoever_typed_of_it_does_not_approve_it(bash: str, hold: GatedHold) -> 
     assert pending(hold, bash) == []
 
 
+@pytest.mark.requirement("A8")
 def test_a_terminal_says_that_its_line_waits_and_for_whom(bash: str, hold: GatedHold) -> None:
     hold.rules(hold=["drop"], refuse=["forbidden"], approvers=["boss"])
     terminal = Terminal(hold, "attach", bash)
@@ -392,6 +412,7 @@ def test_a_terminal_says_that_its_line_waits_and_for_whom(bash: str, hold: Gated
         terminal.close()
 
 
+@pytest.mark.requirement("A8")
 def test_watch_tells_each_step(bash: str, hold: GatedHold) -> None:
     import json
 
@@ -416,6 +437,7 @@ def test_watch_tells_each_step(bash: str, hold: GatedHold) -> None:
     assert steps[1][1:] == ("boss", "well")
 
 
+@pytest.mark.requirement("A8")
 def test_programs_are_told_what_waits_and_decide(bash: str, hold: GatedHold) -> None:
     hold.rules(hold=["drop"])
     address = f"{hold.home}/run/hold.sock"
@@ -445,6 +467,7 @@ def test_programs_are_told_what_waits_and_decide(bash: str, hold: GatedHold) -> 
 # -- a turn that moves, halts, and rights -------------------------------------------------------
 
 
+@pytest.mark.requirement("A8")
 @pytest.mark.parametrize("how", ["seize", "halt", "revoke", "end"])
 def test_what_waits_at_the_gate_commits_nothing_after(
     how: str, bash: str, hold: GatedHold, tmp_path: Path
@@ -476,6 +499,7 @@ def test_what_waits_at_the_gate_commits_nothing_after(
     assert not out.exists()
 
 
+@pytest.mark.requirement("A8")
 def test_a_destructive_line_sent_just_before_a_seize_is_judged_or_refused(
     bash: str, hold: GatedHold, tmp_path: Path
 ) -> None:
@@ -509,12 +533,14 @@ def test_a_destructive_line_sent_just_before_a_seize_is_judged_or_refused(
 # -- signals, and the end -----------------------------------------------------------------------
 
 
+@pytest.mark.requirement("A8")
 def test_a_signal_is_judged_like_a_line(bash: str, hold: GatedHold) -> None:
     hold.rules(refuse=["SIGTERM", "TERM"], kinds=["signal"])
     hold.fails("gate_refused", "signal", bash, "TERM")
     hold.ok("signal", bash, "WINCH")
 
 
+@pytest.mark.requirement("A8")
 def test_an_end_that_is_held_happens_when_it_is_approved(bash: str, hold: GatedHold) -> None:
     hold.rules(hold=[""], kinds=["end"])
     ending = hold.start("end", bash)
@@ -525,6 +551,7 @@ def test_an_end_that_is_held_happens_when_it_is_approved(bash: str, hold: GatedH
     assert ending.wait(timeout=20) == 0
 
 
+@pytest.mark.requirement("A8")
 def test_an_end_whose_asker_leaves_is_withdrawn(bash: str, hold: GatedHold) -> None:
     hold.rules(hold=[""], kinds=["end"])
     ending = hold.start("end", bash)
@@ -539,6 +566,7 @@ def test_an_end_whose_asker_leaves_is_withdrawn(bash: str, hold: GatedHold) -> N
 # -- a policy that fails ------------------------------------------------------------------------
 
 
+@pytest.mark.requirement("A8")
 def test_a_policy_that_fails_or_is_slow_refuses_and_says_so(bash: str, hold: GatedHold) -> None:
     hold.rules(fails=True)
     assert "the policy failed" in hold.fails("gate_refused", "exec", bash, "--", "echo a")
@@ -548,6 +576,7 @@ def test_a_policy_that_fails_or_is_slow_refuses_and_says_so(bash: str, hold: Gat
     assert "fine" in hold.ok("exec", bash, "--", "echo fine")
 
 
+@pytest.mark.requirement("A8")
 def test_the_record_has_judgement_question_and_answer_before_the_command(
     bash: str, hold: GatedHold
 ) -> None:

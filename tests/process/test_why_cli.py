@@ -3,6 +3,7 @@ in each shell, and through the death of the daemon. At level plain, as any user.
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import signal
@@ -11,10 +12,12 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pytest
 
-from process.commanding import PATIENCE_S, Hold
+from holdfast import blocking, connect
+from process.commanding import HOLD, PATIENCE_S, Hold
 from process.recorded import add_actor, log
 
 SHELLS = ("bash", "zsh", "fish")
@@ -340,6 +343,32 @@ def test_the_journal_tells_trigger_and_originators_of_every_command_and_change(h
     ]
     assert shaped[1]["originators"] == [own, "bot"]
     assert "command 2 changed cwd, var:OLDPWD  [behind it:" in hold.ok("log", session)
+    hold.ok("end", session)
+
+
+def test_programs_ask_and_adopt_too(hold: Hold) -> None:
+    session, own = lab(hold, "sdk"), _own(hold)
+    by(hold, "bot", session, "DIR=/usr")
+    with mock.patch.dict(os.environ, {"HOLDFAST_HOME": hold.home}), blocking.connect() as host:
+        handle = host.session(session)
+        found = handle.why("var:DIR")
+        assert (found.originators, found.chain[0].text) == (("bot",), "DIR=/usr")
+        assert handle.adopt("var:DIR").originators == (own,)
+
+    async def asked() -> tuple[str, ...]:
+        async with connect() as host:
+            return (await (await host.session(session)).why("var:DIR")).originators
+
+    with mock.patch.dict(os.environ, {"HOLDFAST_HOME": hold.home}):
+        assert asyncio.run(asked()) == (own,)
+    hold.ok("end", session)
+
+
+def test_a_program_inside_a_plain_session_adopts_nothing_for_anybody(hold: Hold) -> None:
+    session = lab(hold, "inside")
+    by(hold, "bot", session, "DIR=/usr")
+    said = by(hold, "bot", session, f"{HOLD} adopt {session} var:DIR 2>&1")
+    assert "not_permitted" in said and why(hold, session, "var:DIR")["originators"] == ["bot"]
     hold.ok("end", session)
 
 

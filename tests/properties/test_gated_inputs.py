@@ -4,6 +4,7 @@ behind its refused commit; and no commit that was not judged."""
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -124,6 +125,7 @@ class Typist:
         self.take()
 
 
+@pytest.mark.requirement("A8")
 @given(st.lists(STEPS, max_size=40))
 @settings(max_examples=400, deadline=None)
 def test_what_is_typed_was_offered_and_every_commit_judged(steps: list[tuple]) -> None:  # type: ignore[type-arg]
@@ -146,6 +148,7 @@ def test_what_is_typed_was_offered_and_every_commit_judged(steps: list[tuple]) -
         assert len(whole) <= len(typist.typed)
 
 
+@pytest.mark.requirement("A8")
 @given(st.lists(INPUTS, min_size=1, max_size=8))
 @settings(max_examples=200, deadline=None)
 def test_allowed_inputs_are_typed_whole_and_in_order(inputs: list[bytes]) -> None:
@@ -158,6 +161,7 @@ def test_allowed_inputs_are_typed_whole_and_in_order(inputs: list[bytes]) -> Non
     assert typist.machine.is_empty
 
 
+@pytest.mark.requirement("A8")
 @given(st.lists(INPUTS, min_size=1, max_size=4), st.integers(0, 12))
 @settings(max_examples=200, deadline=None)
 def test_a_daemon_killed_between_any_two_steps_types_nothing_twice(

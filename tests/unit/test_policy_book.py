@@ -35,6 +35,7 @@ class Live:
         self.spec: Any = SimpleNamespace(id=id, uid=uid, labels=labels, name="work", user="alice")
         self.recorded: list[tuple[str, Body]] = []
         self.disk_full = False
+        self.ungated = ""
 
     def record_policy(self, actor: str, body: Body) -> None:
         if self.disk_full:

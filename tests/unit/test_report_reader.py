@@ -136,7 +136,7 @@ def test_an_unsubmitted_line_that_lost_a_piece_says_so() -> None:
     lost = record("T 1 0 rm ") + record("T 1 2 /") + record("L 1 3 whole 1")
     assert reader.feed(lost) == [LineShown(1, 1, "", text_known=False)]
     cut = record("T 1 0 x") + record("L 1 1 cut 1")
-    assert reader.feed(cut) == [LineShown(1, 1, "x")]
+    assert reader.feed(cut) == [LineShown(1, 1, "x", cut=True)]
     assert reader.feed(record("L 1 0 whole x")) == []
     assert reader.refused == 1
 

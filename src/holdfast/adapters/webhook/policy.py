@@ -22,7 +22,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from holdfast.model.errors import PolicyInvalid
-from holdfast.model.gate import Outcome, Verdict
+from holdfast.model.gate import EffectKind, Outcome, Verdict
 from holdfast.ports.policy_engine import Question
 
 ANSWER_S = 0.25  # the longest that the event loop waits for one decision
@@ -61,6 +61,10 @@ class WebhookPolicy:
         self._secure, self._host, self._port = url.scheme == "https", url.hostname, port
         self._path = (url.path or "/") + (f"?{url.query}" if url.query else "")
         self._not_before = 0.0
+
+    def concerns(self, kind: EffectKind) -> bool:
+        """Only the service knows, so it is asked about everything."""
+        return True
 
     def decide(self, question: Question) -> Verdict:
         if time.monotonic() < self._not_before:

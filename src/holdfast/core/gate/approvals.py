@@ -99,7 +99,7 @@ class Approvals:
             raise LimitReached("too much waits for approval in this session to hold this too")
         approval = Approval(
             id,
-            effect.kind,
+            str.__str__(effect.kind),
             effect.text,
             effect.actor,
             effect.contributors,

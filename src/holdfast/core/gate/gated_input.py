@@ -80,13 +80,13 @@ class GatedInput:
     def saved(self) -> SavedGatedInput:
         whole = self.whole
         return SavedGatedInput(
-            whole.actor,
+            str.__str__(whole.actor),
             whole.operator,
             whole.seq,
             whole.form,
             whole.intent,
             self.data,
-            self.stage,
+            str.__str__(self.stage),
             self.length,
             self.number,
         )
