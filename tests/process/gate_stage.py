@@ -27,7 +27,7 @@ from holdfast.model.errors import HoldfastError, TurnNotHeld
 from process.commanding import Hold
 
 AGENT, HUMAN = "rob", "otto"  # rob lays the trap, otto sets it off; the unix user sees to both
-PATIENCE_S = 6.0
+PATIENCE_S = 20.0
 LOOK_S = 0.01  # between two looks at a file that the kernel does not announce
 CODES = ("gate_refused", "gate_held")
 
