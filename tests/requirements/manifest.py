@@ -854,6 +854,12 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "cooperate; later writes of the loser are refused.",
         tests=(
             *_in(
+                "process/test_gate_front_running",
+                "test_a_line_typed_ahead_never_runs_after_a_seizure",
+                "test_a_line_that_is_held_cannot_be_approved_after_a_seizure",
+                "test_nothing_of_the_loser_commits_after_a_seizure",
+            ),
+            *_in(
                 "faults/test_revoking_on_a_bad_disk",
                 "test_taking_rights_away_works_at_once_on_any_disk_and_giving_them_does_not",
             ),
@@ -1036,6 +1042,16 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "An effect staged by one actor and set off by another is recorded with both.",
         tests=(
             *_in(
+                "privileged/test_gate_exec_scenarios",
+                "test_with_the_gate_off_the_trap_springs",
+                "test_it_is_refused_naming_its_originator_and_runs_where_allowed",
+            ),
+            *_in(
+                "process/test_gate_line_scenarios",
+                "test_with_the_gate_off_the_trap_springs",
+                "test_it_is_refused_naming_its_originator_and_runs_where_allowed",
+            ),
+            *_in(
                 "unit/test_authority_meet",
                 "test_an_effect_of_several_that_all_may_write_is_not_refused_for_being_foreign",
                 "test_one_that_may_not_write_makes_it_refused_whatever_its_part",
@@ -1067,6 +1083,21 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "A8",
         "Before an effect commits, a replaceable policy may allow, refuse or hold it.",
         tests=(
+            *_in(
+                "privileged/test_gate_exec_scenarios",
+                "test_it_is_refused_naming_its_originator_and_runs_where_allowed",
+            ),
+            *_in(
+                "process/test_gate_front_running",
+                "test_a_line_typed_ahead_never_runs_after_a_seizure",
+                "test_a_line_that_is_held_cannot_be_approved_after_a_seizure",
+                "test_a_line_that_is_held_runs_once_it_is_approved",
+                "test_a_line_sent_just_before_a_seizure_is_judged",
+            ),
+            *_in(
+                "process/test_gate_line_scenarios",
+                "test_it_is_refused_naming_its_originator_and_runs_where_allowed",
+            ),
             *_in(
                 "privileged/test_exec_gate",
                 "test_a_refused_program_is_not_run_and_who_is_behind_it_is_recorded",
@@ -1555,6 +1586,12 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "Conflicting actors see one state, ordered and attributed; refused writes are recorded.",
         tests=(
             *_in(
+                "process/test_gate_front_running",
+                "test_a_line_typed_ahead_never_runs_after_a_seizure",
+                "test_a_line_that_is_held_cannot_be_approved_after_a_seizure",
+                "test_nothing_of_the_loser_commits_after_a_seizure",
+            ),
+            *_in(
                 "process/test_attach_turn",
                 "test_the_holder_sees_who_asks_and_one_key_grants",
             ),
@@ -1579,6 +1616,16 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "M8",
         "Authority is judged at the input against the current state, with the originator bound.",
         tests=(
+            *_in(
+                "privileged/test_gate_exec_scenarios",
+                "test_with_the_gate_off_the_trap_springs",
+                "test_it_is_refused_naming_its_originator_and_runs_where_allowed",
+            ),
+            *_in(
+                "process/test_gate_line_scenarios",
+                "test_with_the_gate_off_the_trap_springs",
+                "test_it_is_refused_naming_its_originator_and_runs_where_allowed",
+            ),
             *_in(
                 "faults/test_journal_crash_points",
                 "test_an_input_cut_off_by_a_kill_is_typed_and_attributed_once",

@@ -1,0 +1,501 @@
+"""Traps in what child processes execute and read: files, environment, jobs that outlive their
+command. The gate must catch them at level contained; at level plain the kernel is not asked."""
+
+from __future__ import annotations
+
+from process.gate_stage import (
+    AGENT,
+    EXEC,
+    Scenario,
+    Stage,
+    Step,
+    Theatre,
+    compiled,
+    entered,
+    exists,
+    finished,
+    listening,
+    made,
+    opened,
+    ran,
+    seen,
+    shown,
+    wrote,
+)
+
+SCRIPT = "{work}/s.sh"
+
+
+def _by(name: str, staged: tuple[Step, ...], *lines: str, **more: object) -> Scenario:
+    """What rob leaves behind, and lines of otto's that meet it: in a script of otto's own, so that
+    the line at the prompt says nothing of them."""
+    prepared = more.pop("prepared", ())
+    assert isinstance(prepared, tuple)
+    return Scenario(
+        name,
+        staged,
+        (ran("bash {home}/way.sh"),),
+        prepared=(*prepared, wrote("{home}/way.sh", "\n".join(lines))),
+        layer=EXEC,
+        **more,  # type: ignore[arg-type]
+    )
+
+
+def _line(name: str, line: str, **more: object) -> Scenario:
+    """A script of rob's, on a line of otto's."""
+    staged = (wrote(SCRIPT, "#!/bin/sh\n{trap}", "755"),)
+    return Scenario(name, staged, (ran(line),), layer=EXEC, why=f"file:{SCRIPT}", **more)  # type: ignore[arg-type]
+
+
+def _script(name: str, *lines: str, **more: object) -> Scenario:
+    staged = (wrote(SCRIPT, "#!/bin/sh\n{trap}", "755"),)
+    return _by(name, staged, *lines, **{"why": f"file:{SCRIPT}", **more})
+
+
+def _env(name: str, variable: str, value: str, *lines: str, **more: object) -> Scenario:
+    return _by(name, (ran(f"export {variable}={value}"),), *lines, why=f"var:{variable}", **more)
+
+
+def _job(name: str, job: str, *triggered: Step, **more: object) -> Scenario:
+    """A job of rob's that goes on in the background and acts later, by rob's authority alone."""
+    return Scenario(
+        name,
+        staged=(made("{work}/go", "fifo"), listening("{work}/alive"), ran(job)),
+        triggered=triggered or (ran("echo go > {work}/go"),),
+        after=(finished("{work}/alive"),),
+        layer=EXEC,
+        policy="workspace",
+        restaged=True,
+        **more,  # type: ignore[arg-type]
+    )
+
+
+def revoked(stage: Stage, actor: str) -> None:
+    """Rob has no rights in this session from now on."""
+    stage.theatre.hold.ok("revoke", AGENT, stage.session)
+
+
+_FAKE = (
+    wrote("{work}/evil/du", "#!/bin/sh\n{trap}", "755"),
+    ran("export PATH={work}/evil:$PATH"),
+)
+_REPOSITORY = (ran("git init -q {work}"),)
+_EDIT_BY_CHILD = "{ read -r x < {work}/go; sh -c '{trap}'; } 8> {work}/alive &"
+
+FILES = [
+    _line("script on a line: executed", "./s.sh"),
+    _line("script on a line: given to a shell", "bash s.sh"),
+    _line("script on a line: sourced", "source ./s.sh"),
+    _line("script on a line: evaluated", 'eval "$(< s.sh)"'),
+    _script("script, executed", "./s.sh"),
+    _script("script, given to a shell", "bash s.sh"),
+    _script("script, sourced", "source ./s.sh"),
+    _script("script, on standard input", "sh < s.sh"),
+    _script("script, through a pipe", "cat s.sh | sh"),
+    _script("script, as text of a command", 'sh -c "$(cat s.sh)"'),
+    _script("script, evaluated by the shell itself", 'eval "$(< s.sh)"'),
+    _script("script, started by a program", "find . -name s.sh -exec {} \\;"),
+    _script("script, by way of xargs", "echo ./s.sh | xargs -n 1 sh"),
+    _script("script, copied by the one who runs it", "cp s.sh c.sh; ./c.sh"),
+    _script("script, filtered by the one who runs it", "sed s/x/x/ s.sh > f.sh; sh f.sh"),
+    _script("script, behind a symbolic link", "ln -sf s.sh l.sh; ./l.sh"),
+    _script("script, behind a hard link", "ln -f s.sh h.sh; ./h.sh"),
+    _script("script, with a line of one's own added", "echo true >> s.sh; ./s.sh"),
+    _script("script, packed and unpacked", "tar cf t.tar s.sh; rm s.sh; tar xf t.tar; ./s.sh"),
+    _script("script, as another user", "su -s /bin/sh nobody -c 'sh {work}/s.sh'"),
+    _script("script, in a new kernel session", "setsid -w sh s.sh"),
+    _by(
+        "script, renamed by its author",
+        (wrote(SCRIPT, "{trap}"), ran("mv s.sh r.sh")),
+        "sh r.sh",
+        why="file:{work}/r.sh",
+    ),
+    Scenario(
+        "line added to a script of one's own",
+        prepared=(wrote("{work}/own.sh", "true", "755"),),
+        staged=(ran("echo '{trap}' >> own.sh"),),
+        triggered=(ran("sh own.sh"),),
+        layer=EXEC,
+        why="file:{work}/own.sh",
+    ),
+    Scenario(
+        "script of one's own under a name that another gave it",
+        prepared=(wrote("{work}/test.sh", "true"), wrote("{work}/deploy.sh", "{trap}")),
+        staged=(ran("mv deploy.sh test.sh"),),
+        triggered=(ran("sh test.sh"),),
+        layer=EXEC,
+    ),
+    Scenario(
+        "symbolic link of one's own, turned elsewhere",
+        prepared=(
+            wrote("{work}/v1/run.sh", "true"),
+            wrote("{work}/v2/run.sh", "{trap}"),
+            ran("ln -s v1 current"),
+        ),
+        staged=(ran("ln -sfn v2 current"),),
+        triggered=(ran("sh current/run.sh"),),
+        layer=EXEC,
+    ),
+    _by(
+        "Python script",
+        (wrote("{work}/s.py", "open('{mark}', 'w').write('sprung')"),),
+        "{python} s.py",
+    ),
+    _by(
+        "Python module beside the script",
+        (wrote("{work}/json.py", "open('{mark}', 'w').write('sprung')"),),
+        "{python} -c 'import json'",
+    ),
+    _by("Makefile", (wrote("{work}/Makefile", "all:\n\t{trap}"),), "make -s"),
+    _by(
+        "npm script",
+        (wrote("{work}/package.json", '{"scripts": {"build": "{trap}"}}'),),
+        "npm run -s build",
+    ),
+    _by(
+        "names of files that are options",
+        (wrote(SCRIPT, "{trap}"), ran("> '--checkpoint=1'; > '--checkpoint-action=exec=sh s.sh'")),
+        "tar cf {home}/x.tar *",
+    ),
+    _by(
+        "bashrc", (wrote("{home}/.bashrc", "{trap}"),), "bash -i -c true", why="file:{home}/.bashrc"
+    ),
+    _by("profile", (wrote("{home}/.profile", "{trap}"),), "bash -l -c true"),
+    _by("zshrc", (wrote("{home}/.zshenv", "{trap}"),), "zsh -c true"),
+    _by("vimrc", (wrote("{home}/.vimrc", "call writefile(['sprung'], '{mark}')"),), "vim -c qa"),
+    Scenario(
+        "directory with a file that is read on entering it",
+        prepared=(
+            ran("enter() { [ -e .envrc ] && [ $PWD != $WAS ] && . ./.envrc; WAS=$PWD; }; WAS=$PWD"),
+            ran("PROMPT_COMMAND+=(enter)"),
+        ),
+        staged=(wrote("{work}/project/.envrc", "{trap}"),),
+        triggered=(ran("cd project"),),
+        layer=EXEC,
+        restaged=True,
+    ),
+    Scenario(
+        "program in a directory that is on the path already",
+        prepared=(ran("mkdir {work}/bin; PATH={work}/bin:$PATH"),),
+        staged=(wrote("{work}/bin/du", "#!/bin/sh\n{trap}", "755"),),
+        triggered=(ran("du"),),
+        layer=EXEC,
+    ),
+    Scenario(
+        "link to an honest program in a directory that is on the path already",
+        prepared=(ran("mkdir {work}/bin; PATH={work}/bin:$PATH"),),
+        staged=(ran("ln -s /usr/bin/tee bin/more"),),
+        triggered=(ran("echo sprung | more {mark}"),),
+        layer=EXEC,
+    ),
+    _by(
+        "ssh configuration",
+        (wrote("{home}/ssh_config", 'Host there\n ProxyCommand sh -c "{trap}"'),),
+        "ssh -F {home}/ssh_config -o BatchMode=yes there true",
+    ),
+]
+
+GIT = [
+    Scenario(
+        "git hook",
+        prepared=_REPOSITORY,
+        staged=(wrote("{work}/.git/hooks/pre-commit", "#!/bin/sh\n{trap}", "755"),),
+        triggered=(ran("git commit -q --allow-empty -m x"),),
+        layer=EXEC,
+    ),
+    Scenario(
+        "git alias in the user's configuration",
+        prepared=_REPOSITORY,
+        staged=(ran("git config --global alias.st '!{trap}'"),),
+        triggered=(ran("git st"),),
+        layer=EXEC,
+        why="file:{home}/.gitconfig",
+    ),
+    Scenario(
+        "git monitor in the repository's configuration",
+        prepared=_REPOSITORY,
+        staged=(ran("git config core.fsmonitor '{trap}; true'"),),
+        triggered=(ran("git status -s"),),
+        layer=EXEC,
+        why="file:{work}/.git/config",
+    ),
+    Scenario(
+        "GIT_PAGER",
+        prepared=(*_REPOSITORY, ran("git commit -q --allow-empty -m x")),
+        staged=(ran("export GIT_PAGER='{trap}; cat'"),),
+        triggered=(ran("git log"),),
+        layer=EXEC,
+        why="var:GIT_PAGER",
+    ),
+    Scenario(
+        "EDITOR",
+        prepared=_REPOSITORY,
+        staged=(ran("export EDITOR='{trap}; true'"),),
+        triggered=(ran("git commit -q --allow-empty"),),
+        layer=EXEC,
+        why="var:EDITOR",
+    ),
+]
+
+ENVIRONMENT = [
+    _by("fake program on the path of a child", _FAKE, "sh -c 'du -s .'", why="var:PATH"),
+    _by("fake program, by way of env", _FAKE, "env du -s ."),
+    _env(
+        "LD_PRELOAD",
+        "LD_PRELOAD",
+        "{built}/preload.so",
+        "/usr/bin/true otto",
+        env=(("MARK", "{mark}"),),
+        ambient=True,
+    ),
+    _env(
+        "LD_AUDIT",
+        "LD_AUDIT",
+        "{built}/preload.so",
+        "/usr/bin/true otto",
+        env=(("MARK", "{mark}"),),
+        ambient=True,
+    ),
+    _by(
+        "BASH_ENV",
+        (wrote(SCRIPT, "{trap}"), ran("export BASH_ENV={work}/s.sh")),
+        "bash -c true",
+        ambient=True,
+        why="var:BASH_ENV",
+    ),
+    _by("exported function", (ran("helper() { {trap}; }; export -f helper"),), "bash -c helper"),
+    _by(
+        "sitecustomize",
+        (
+            wrote("{work}/lib/sitecustomize.py", "open('{mark}', 'w').write('sprung')"),
+            ran("export PYTHONPATH={work}/lib"),
+        ),
+        "{python} -c pass",
+        why="var:PYTHONPATH",
+    ),
+    _by(
+        "PYTHONSTARTUP",
+        (
+            wrote("{work}/s.py", "open('{mark}', 'w').write('sprung')"),
+            ran("export PYTHONSTARTUP={work}/s.py"),
+        ),
+        "{python} -i < /dev/null",
+        why="var:PYTHONSTARTUP",
+    ),
+    _by(
+        "PERL5OPT",
+        (
+            wrote("{work}/Evil.pm", "open(F, '>', '{mark}'); print F 'sprung'; 1;"),
+            ran("export PERL5OPT='-I{work} -MEvil'"),
+        ),
+        "perl -e 1",
+        why="var:PERL5OPT",
+    ),
+    _by(
+        "NODE_OPTIONS",
+        (
+            wrote("{work}/e.cjs", "require('fs').writeFileSync('{mark}', 'sprung')"),
+            ran("export NODE_OPTIONS='--require {work}/e.cjs'"),
+        ),
+        "node -e 0",
+        why="var:NODE_OPTIONS",
+    ),
+    Scenario(
+        "MAKEFILES",
+        prepared=(wrote("{work}/Makefile", "all:\n\ttrue"),),
+        staged=(
+            wrote("{work}/evil.mk", "X := $(shell {trap})"),
+            ran("export MAKEFILES={work}/evil.mk"),
+        ),
+        triggered=(ran("make -s"),),
+        layer=EXEC,
+        why="var:MAKEFILES",
+    ),
+    _env(
+        "TAR_OPTIONS",
+        "TAR_OPTIONS",
+        "'--checkpoint=1 --checkpoint-action=exec=\"{trap}\"'",
+        "tar cf {home}/x.tar /etc/hostname",
+    ),
+    _env("LESSOPEN", "LESSOPEN", "'|-{trap}; cat %s'", "less /etc/hostname | cat"),
+]
+
+PROGRAMS = [
+    Scenario(
+        "interpreter that one started and another types into",
+        staged=(entered("{python} -q"), seen("^>>>")),
+        triggered=(
+            entered("import os; os.system('{trap}'); print('do' + 'ne')"),
+            shown("done"),
+        ),
+        layer=EXEC,
+        restaged=True,
+    ),
+    Scenario(
+        "debugger's prompt that runs what was laid in its memory",
+        staged=(
+            entered("{python} -q"),
+            seen("^>>>"),
+            entered("import os; ls = lambda: os.system('{trap}')"),
+            seen("(?s)>>>.*>>>"),
+        ),
+        triggered=(entered("ls(); print('do' + 'ne')"), shown("done")),
+        layer=EXEC,
+        restaged=True,
+    ),
+    _job("background job in another's turn", _EDIT_BY_CHILD),
+    _job(
+        "delayed job that left the session's process group",
+        "setsid -f sh -c 'read -r x < {work}/go; {trap}' 8> {work}/alive",
+    ),
+    _job(
+        "job that does what it reads from a fifo",
+        '{ read -r x < {work}/go; eval "$x"; } 8> {work}/alive &',
+        ran("echo '{trap}' > {work}/go"),
+    ),
+    _job(
+        "job that acts on a signal",
+        'sh -c \'trap "{trap}; exit" USR1; echo $$ > {work}/pid; '
+        "while :; do read -r x < {work}/go; done' 8> {work}/alive & ",
+        exists("{work}/pid"),
+        ran("kill -USR1 $(cat {work}/pid)"),
+    ),
+    Scenario(
+        "job of an actor whose rights end in the middle",
+        staged=(
+            made("{work}/go", "fifo"),
+            listening("{work}/alive"),
+            ran(
+                'for i in 1 2; do read -r x < {work}/go; sh -c "echo sprung > {marks}/$i"; done '
+                "8> {work}/alive &"
+            ),
+            opened("{work}/go"),
+            exists("{marks}/1"),
+        ),
+        triggered=(revoked, opened("{work}/go")),
+        instead=(opened("{work}/go"),),
+        after=(finished("{work}/alive"),),
+        mark="{marks}/2",
+        layer=EXEC,
+        policy="everything",
+        restaged=True,
+    ),
+    Scenario(
+        "keys put into the terminal by a job",
+        staged=(
+            made("{work}/go", "fifo"),
+            listening("{work}/alive"),
+            wrote(
+                "{work}/k.py",
+                "import fcntl, termios, os\n"
+                "tty = os.open('/dev/tty', os.O_RDWR)\nopen('{work}/go').read()\n"
+                "for c in '{trap}\\n': fcntl.ioctl(tty, termios.TIOCSTI, c)\n",
+            ),
+            ran("{python} k.py 8> {work}/alive &"),
+        ),
+        triggered=(ran("echo mine > {work}/go"),),
+        after=(finished("{work}/alive"),),
+        layer=EXEC,
+        closed=True,
+        restaged=True,
+    ),
+    Scenario(
+        "memory of the shell, written by a job",
+        prepared=(ran("DEST={marks}/honest"),),
+        staged=(
+            made("{work}/go", "fifo"),
+            listening("{work}/alive"),
+            wrote(
+                "{work}/m.py",
+                "import os, re\n"
+                "shell = os.getppid()\nopen('{work}/go').read()\n"
+                "for line in open(f'/proc/{shell}/maps'):\n"
+                "    if '[heap]' in line:\n"
+                "        low, high = (int(x, 16) for x in line.split()[0].split('-'))\n"
+                "mem = open(f'/proc/{shell}/mem', 'r+b', 0)\n"
+                "mem.seek(low)\nheap = mem.read(high - low)\n"
+                "for found in re.finditer(b'{marks}/[h]onest', heap):\n"
+                "    mem.seek(low + found.start()); mem.write(b'{mark}')\n",
+            ),
+            ran("{python} m.py 8> {work}/alive &"),
+        ),
+        triggered=(
+            opened("{work}/go"),
+            finished("{work}/alive"),
+            ran("echo sprung > $DEST"),
+        ),
+        layer=EXEC,
+        restaged=True,
+    ),
+    Scenario(
+        "script of one's own, changed through a mapping",
+        prepared=(wrote("{work}/own.sh", "true" + " " * 200),),
+        staged=(
+            made("{work}/go", "fifo"),
+            listening("{work}/alive"),
+            wrote(
+                "{work}/m.py",
+                "import mmap\nf = open('{work}/own.sh', 'r+b')\nm = mmap.mmap(f.fileno(), 0)\n"
+                "f.close()\nopen('{work}/go').read()\ntext = b'{trap}\\n'\nm[:len(text)] = text\n",
+            ),
+            ran("{python} m.py 8> {work}/alive &"),
+        ),
+        triggered=(
+            ran("printf '%-204s\\n' true 1<> own.sh"),
+            opened("{work}/go"),
+            finished("{work}/alive"),
+            ran("sh own.sh"),
+        ),
+        layer=EXEC,
+        restaged=True,
+    ),
+    Scenario(
+        "file opened by way of an io_uring",
+        staged=(listening("{work}/alive"),),
+        triggered=(),
+        by_agent=(ran("{built}/ring {mark} 8> {work}/alive"),),
+        after=(finished("{work}/alive"),),
+        layer=EXEC,
+        closed=True,
+        policy="workspace",
+    ),
+    Scenario(
+        "file opened by a system call of 32 bits",
+        staged=(listening("{work}/alive"),),
+        triggered=(),
+        by_agent=(ran("{built}/narrow {mark} 8> {work}/alive"),),
+        after=(finished("{work}/alive"),),
+        layer=EXEC,
+        closed=True,
+        policy="workspace",
+    ),
+    Scenario(
+        "program whose path is another one a moment later",
+        staged=(wrote("{work}/evil", "#!/bin/sh\n{trap}", "755"),),
+        prepared=(ran("cp /usr/bin/true {work}/good"),),
+        triggered=(ran("{built}/flip {work}"),),
+        layer=EXEC,
+    ),
+    Scenario(
+        "program that has no file",
+        staged=(wrote("{work}/s.sh", "#!/bin/sh\n{trap}"),),
+        triggered=(
+            ran(
+                "{python} -c \"import os; f = os.memfd_create('x', 0); "
+                "os.write(f, open('{work}/s.sh', 'rb').read()); os.execve(f, ['x'], os.environ)\""
+            ),
+        ),
+        layer=EXEC,
+    ),
+]
+
+SCENARIOS = [*FILES, *GIT, *ENVIRONMENT, *PROGRAMS]
+assert all(each.layer == EXEC for each in SCENARIOS)
+
+
+def build(theatre: Theatre) -> None:
+    """The programs that scenarios use."""
+    compiled(theatre, "preload", "preload.so", "-shared", "-fPIC")
+    compiled(theatre, "flip", "flip", "-pthread")
+    compiled(theatre, "ring", "ring")
+    compiled(theatre, "narrow", "narrow")
