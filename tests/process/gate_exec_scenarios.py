@@ -425,6 +425,7 @@ PROGRAMS = [
             ran("echo sprung > $DEST"),
         ),
         layer=EXEC,
+        closed=True,
         restaged=True,
     ),
     Scenario(

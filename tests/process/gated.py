@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 from holdfast.adapters.halt import cgroup
 from holdfast.host.gate.answerer_link import AnswererLink
+from holdfast.host.gate.command_book import Approved
 from holdfast.host.gate.exec_gate import ExecGate
 from holdfast.host.session.parcel import SessionSpec
 from holdfast.keeper import protocol
@@ -96,6 +97,7 @@ class GroupsAndFiles:
 
     def __init__(self, directory: str) -> None:
         self._directory = directory
+        self.line: Approved | None = None  # that started everything, and was approved
         self._files: dict[tuple[int, int], tuple[ActorId, ...]] = {}
 
     def of_group(self, membership: str) -> tuple[Contributor, ...]:
@@ -104,9 +106,15 @@ class GroupsAndFiles:
         typed = [_contributor(each, Part.TYPED) for each in others]
         return (_contributor(first, Part.TRIGGER), *typed)
 
+    def approved(self, membership: str) -> Approved | None:
+        return self.line
+
     def of_file(self, device: int, inode: int, path: str) -> tuple[Contributor, ...]:
         actors = self._files.get((device, inode), ())
         return tuple(_contributor(each, Part.FILE, f"file:{path}") for each in actors)
+
+    def of_state(self, key: str) -> tuple[Contributor, ...]:
+        return ()
 
     def wrote(self, membership: str, device: int, inode: int, path: str, *, adds: bool) -> None:
         before = self._files.get((device, inode), ()) if adds else ()

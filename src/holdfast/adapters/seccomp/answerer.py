@@ -220,6 +220,7 @@ class Session:
             environment,
             cut_argv or cut_environment,
             facts.target,
+            facts.first,
             tuple(
                 NamedFile(each.path, each.device, each.inode)
                 for each in call_facts.named_files(call.pid, facts.argv)

@@ -10,6 +10,7 @@ import contextlib
 import ctypes
 import errno
 import os
+import re
 import stat
 from typing import NamedTuple
 
@@ -26,6 +27,7 @@ _ARCH_I386 = 0x40000003
 # Devices by which nothing is stored: null, zero, full, random, urandom, tty, ptmx, and terminals.
 _NOWHERE = {(1, 3), (1, 5), (1, 7), (1, 8), (1, 9), (5, 0), (5, 2)}
 _TERMINALS = (4, range(136, 144))
+_MEMORY = re.compile(r"/(\d+)(?:/task/\d+)?/mem$")  # in any place where /proc is mounted
 _WORDS_LOOKED_UP = 16  # arguments of one program that are looked up as files
 _UNTOLD = (b"_=", b"SHLVL=", b"PWD=", b"OLDPWD=")  # change by themselves all the time
 
@@ -51,6 +53,7 @@ class CallFacts(NamedTuple):
     argv: tuple[bytes, ...] = ()
     environment: tuple[bytes, ...] = ()
     target: str = ""  # the control group of another process that it reaches into
+    first: bool = False  # and that one is the session's init or main program
     adds: bool = False  # a write leaves what is in the file
     names: bool = False  # what is written is only a name
 
@@ -160,8 +163,9 @@ def _opening(call: Call) -> CallFacts:
             raise Harmless
     if stat.S_ISFIFO(file.mode) or stat.S_ISSOCK(file.mode):
         raise Harmless  # who reads it is judged by what it does
-    if file.path.startswith("/proc/") and file.path.endswith("/mem"):
-        return _reaching(call.pid, int(file.path.split("/")[2]))
+    memory_of = _MEMORY.search(file.path)
+    if memory_of is not None:
+        return _reaching(call.pid, int(memory_of[1]))
     cwd = os.readlink(f"/proc/{call.pid}/cwd")
     return CallFacts(EffectKind.WRITE_OPEN, file, cwd, adds=adds)
 
@@ -193,4 +197,5 @@ def _reaching(pid: int, other: int) -> CallFacts:
     """`other` in the numbering of the caller, whose own /proc shows it."""
     with open(f"/proc/{pid}/root/proc/{_int(other)}/cgroup", encoding="utf-8") as file:
         target = next((line for line in file.read().splitlines() if line.startswith("0::")), "")
-    return CallFacts(EffectKind.EXEC, FoundFile(""), target=target)
+    first = 0 < _int(other) < calls.FIRST_OTHER_PID
+    return CallFacts(EffectKind.EXEC, FoundFile(""), target=target, first=first)

@@ -73,6 +73,7 @@ class CallQuestion(Record):
     environment: tuple[str, ...] = ()  # what differs from the main program's first
     cut: bool = False  # arguments or environment are too long to be told whole
     target: str = ""  # of a call that reaches into another process: its control group
+    first: bool = False  # that process is the session's init or main program
     files: tuple[NamedFile, ...] = ()  # that arguments name: what a program is to read as code
 
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 
 from holdfast.adapters.halt import cgroup
 from holdfast.core.gate.originators import Origin
-from holdfast.host.gate.command_book import PartIn
+from holdfast.host.gate.command_book import Approved, PartIn
 from holdfast.host.gate.provenance import SessionProvenance
 from holdfast.model.gate import Contributor, Part
 
@@ -47,6 +47,12 @@ class GroupContributors:
             found += self._provenance.contributors_of_command(number)
         return tuple(dict.fromkeys(found))
 
+    def approved(self, membership: str) -> Approved | None:
+        """The line that started the process, if it was held and then approved."""
+        first, last = self._commands_in(membership) or (0, 0)
+        command = self._provenance.commands.get(last) if first == last else None
+        return command.approved if command is not None else None
+
     def of_file(self, device: int, inode: int, path: str) -> tuple[Contributor, ...]:
         written = self._provenance.files.find(device, inode)
         if written is None:
@@ -54,6 +60,16 @@ class GroupContributors:
         origin, what = written.origin, f"file:{path}"
         return tuple(
             self._provenance.contributor(PartIn(actor, Part.FILE, what, origin.command))
+            for actor in origin.actors
+        )
+
+    def of_state(self, key: str) -> tuple[Contributor, ...]:
+        """Who set a piece of the shell's state; nobody if the shell began with it."""
+        origin = self._provenance.book.entries.get(key)
+        if origin is None:
+            return ()
+        return tuple(
+            self._provenance.contributor(PartIn(actor, Part.STATE, key, origin.command))
             for actor in origin.actors
         )
 
