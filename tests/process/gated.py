@@ -97,6 +97,7 @@ class GroupsAndFiles:
 
     def __init__(self, directory: str) -> None:
         self._directory = directory
+        self._read: dict[str, list[Contributor]] = {}
         self.line: Approved | None = None  # that started everything, and was approved
         self._files: dict[tuple[int, int], tuple[ActorId, ...]] = {}
 
@@ -104,7 +105,8 @@ class GroupsAndFiles:
         actors = cgroup.actors_in(membership, self._directory) or (ANN,)
         first, *others = map(ActorId, actors)
         typed = [_contributor(each, Part.TYPED) for each in others]
-        return (_contributor(first, Part.TRIGGER), *typed)
+        read = self._read.get(membership, [])
+        return (_contributor(first, Part.TRIGGER), *typed, *read)
 
     def approved(self, membership: str) -> Approved | None:
         return self.line
@@ -120,6 +122,15 @@ class GroupsAndFiles:
         before = self._files.get((device, inode), ()) if adds else ()
         actors = [each.actor for each in self.of_group(membership)]
         self._files[device, inode] = tuple(dict.fromkeys((*actors, *before)))
+
+    def read(self, membership: str, device: int, inode: int) -> None:
+        own = {each.actor for each in self.of_group(membership)}
+        for each in self.of_file(device, inode, "read"):
+            if each.actor not in own:
+                self._read.setdefault(membership, []).append(each)
+
+    def files(self) -> Iterable[tuple[str, int, int]]:
+        return ()
 
     def everybody(self) -> tuple[Contributor, ...]:
         found = dict.fromkeys((ANN, *(actor for actor, _ in cgroup.parts(self._directory))))

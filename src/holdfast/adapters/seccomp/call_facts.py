@@ -56,6 +56,7 @@ class CallFacts(NamedTuple):
     first: bool = False  # and that one is the session's init or main program
     adds: bool = False  # a write leaves what is in the file
     names: bool = False  # what is written is only a name
+    reads: bool = False  # it is opened for reading as well
 
 
 def membership(pid: int) -> str:
@@ -141,12 +142,13 @@ def _naming(call: Call) -> CallFacts:
 
 
 def _opening(call: Call) -> CallFacts:
-    at, place, adds = AT_FDCWD, call.arguments[0], True
+    at, place, flags = AT_FDCWD, call.arguments[0], os.O_WRONLY
     if call.number == calls.OPENAT:
-        at, place = _int(call.arguments[0]), call.arguments[1]
-        adds = not call.arguments[2] & os.O_TRUNC
-    elif call.number in (calls.OPEN, calls.CREAT):
-        adds = call.number == calls.OPEN and not call.arguments[1] & os.O_TRUNC
+        at, place, flags = _int(call.arguments[0]), *call.arguments[1:3]
+    elif call.number == calls.OPEN:
+        flags = call.arguments[1]
+    elif call.number == calls.CREAT:
+        flags |= os.O_TRUNC
     if call.number == calls.OPEN_BY_HANDLE_AT:
         return CallFacts(EffectKind.WRITE_OPEN, FoundFile("(by handle)"))
     memory = ProcessMemory(call.pid)
@@ -167,7 +169,8 @@ def _opening(call: Call) -> CallFacts:
     if memory_of is not None:
         return _reaching(call.pid, int(memory_of[1]))
     cwd = os.readlink(f"/proc/{call.pid}/cwd")
-    return CallFacts(EffectKind.WRITE_OPEN, file, cwd, adds=adds)
+    adds, reads = not flags & os.O_TRUNC, flags & os.O_ACCMODE != os.O_WRONLY
+    return CallFacts(EffectKind.WRITE_OPEN, file, cwd, adds=adds, reads=reads)
 
 
 def named_files(pid: int, argv: tuple[bytes, ...]) -> list[FoundFile]:

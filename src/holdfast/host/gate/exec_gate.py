@@ -25,8 +25,10 @@ from holdfast.adapters.seccomp.gate_messages import (
     CallAnswer,
     CallQuestion,
     NamedFile,
+    Read,
     Serve,
     WordChanged,
+    Written,
     Wrote,
 )
 from holdfast.adapters.seccomp.gate_page import GatePage, JudgedKinds
@@ -49,6 +51,7 @@ from holdfast.ports.gate_policy import GatePolicy
 
 _OF_KIND = {EffectKind.EXEC: JudgedKinds.EXEC, EffectKind.WRITE_OPEN: JudgedKinds.WRITE_OPEN}
 _FUNCTION = re.compile(r"BASH_FUNC_([^%=]+)%%=")  # as bash hands a function to another one
+_FILES_TOLD = 30  # in one message, with the longest paths
 _APPROVED_MAX = 64  # programs of one session whose children belong to their approval
 AUTHORITY = "authority"  # in place of a policy, when a contributor's right is missing
 
@@ -91,6 +94,14 @@ class WhoIsBehindEffects(Protocol):
     def wrote(self, membership: str, device: int, inode: int, path: str, *, adds: bool) -> None:
         """A process of this control group has the file open for writing. `adds`: what was in it
         before may stay."""
+        ...
+
+    def read(self, membership: str, device: int, inode: int) -> None:
+        """A process of this control group reads the file: who wrote it is behind what it does."""
+        ...
+
+    def files(self) -> Iterable[tuple[str, int, int]]:
+        """Path, device and inode of those of which it is known who wrote them."""
         ...
 
     def everybody(self) -> tuple[Contributor, ...]:
@@ -153,9 +164,10 @@ class ExecGate:
         judge: Callable[[ProposedEffect], Awaitable[Verdict]],
         spawn: Callable[[Coroutine[Any, Any, None]], object],
         approvals: AsksApproval,
+        own_files: tuple[str, ...] = (),
     ) -> None:
-        """`check_rights` raises for a contributor that may not write in the session now; `record`
-        if what is allowed cannot be recorded."""
+        """`check_rights` raises for a contributor that may not write in the session now; `own_files`:
+        where the shell reports to this host; `record`: raises if what is allowed cannot be recorded."""
         self._spec, self._listener, self._memfd = spec, listener, memfd
         self._page = GatePage(memfd) if listener >= 0 else None
         self._keeper, self._answerers = keeper, answerers
@@ -163,7 +175,7 @@ class ExecGate:
         self._epoch, self._turn_holder = epoch, turn_holder
         self._record, self._approvals = record, approvals
         self._ask_policy, self._spawn = judge, spawn
-        self._served = False
+        self._served, self._own_files = False, own_files
         self._held: dict[int, CallQuestion] = {}
         self._approved: deque[ApprovedProgram] = deque(maxlen=_APPROVED_MAX)
 
@@ -232,6 +244,8 @@ class ExecGate:
                 kinds |= bit
         if not self._everybody_may():
             kinds |= JudgedKinds.EXEC
+        if len({each.actor for each in self._behind.everybody()}) > 1:
+            kinds |= JudgedKinds.READS
         return kinds
 
     def _everybody_may(self) -> bool:
@@ -245,7 +259,7 @@ class ExecGate:
 
     def serve(self) -> tuple[Serve, tuple[int, int]]:
         fds = (self._listener, self._memfd)
-        return Serve(self._spec.id, self._spec.place.shell_pid), fds
+        return Serve(self._spec.id, self._spec.place.shell_pid, self._own_files), fds
 
     def asked(self, question: CallQuestion) -> None:
         self._spawn(self._asked(question))
@@ -280,6 +294,15 @@ class ExecGate:
     def wrote(self, wrote: Wrote) -> None:
         file = wrote.file
         self._behind.wrote(wrote.membership, file.device, file.inode, file.path, adds=wrote.adds)
+
+    def read(self, read: Read) -> None:
+        self._behind.read(read.membership, read.device, read.inode)
+
+    def asked_written(self) -> None:
+        files = [NamedFile(*each) for each in self._behind.files()]
+        for at in range(0, len(files), _FILES_TOLD):
+            told = tuple(files[at : at + _FILES_TOLD])
+            self._answerers.say(Written(self._spec.id, told))
 
     def gone(self, id: int) -> None:
         """It was interrupted, or its process was ended, while it waited."""

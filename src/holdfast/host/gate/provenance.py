@@ -172,6 +172,12 @@ class SessionProvenance:
         self.files.wrote(dev, inode, path, origin, adds=adds)
         self._files_changed = True
 
+    def command_read(self, number: int, part: PartIn) -> None:
+        """A process of this command, or the shell before it began, reads what another wrote."""
+        command = self.commands.get(number) or self.commands.last
+        if command is not None and part not in command.parts:
+            self.commands.change(command.replace(parts=(*command.parts, part)))
+
     def keep_files(self) -> None:
         """So that another daemon knows them."""
         if self._files_changed:
