@@ -11,7 +11,7 @@ class AskWhy(Request, tag="why"):
 
     session: str
     # `pid:N`, `port:N`, `file:PATH`, `var:NAME`, `alias:NAME`, `func:NAME`, `option:NAME`,
-    # `trap:NAME`, `hash:NAME`, `path:DIRECTORY`, `job:PID`, `cwd`, `umask`, `line:N` of the
+    # `trap:NAME`, `hash:NAME`, `path:DIRECTORY`, `dir:NAME`, `job:PID`, `cwd`, `umask`, `line:N` of the
     # scrollback, or `command:N`
     target: str
 
