@@ -311,7 +311,10 @@ class SessionProvenance:
             parts += [PartIn(actor, Part.SHAPED) for actor in self._not_seen(text)]
         if text:
             parts += self._file_parts(text)
-            if read_line(text).history:
+            use, last = read_line(text), self.commands.last
+            if use.status and last is not None:
+                parts += [PartIn(actor, Part.STATE, "status", last.number) for actor in last.actors]
+            if use.history:
                 parts += [
                     PartIn(actor, Part.TYPED, "history", command.number)
                     for command in self.commands
