@@ -19,8 +19,21 @@ OPERATORS = {ANN: OperatorId("a" * 32), BOB: OperatorId("b" * 32)}
 ROOM = 64 << 10
 
 PIECES = st.sampled_from(
-    [b"ls", b" -l", b"\r", b"\n", b"\x0f", b"\x1b[200~", b"\x1b[201~", b"\x1b[A", b"\t", b"a\nb"]
-    + [b"\x1b", b"\x1b\x05", b"\x18", b"\x05", b"\x04", "é".encode(), b"\xc3", b"\x1b[15~"]
+    [
+        *(
+            b"ls",
+            b" -l",
+            b"\r",
+            b"\n",
+            b"\x0f",
+            b"\x1b[200~",
+            b"\x1b[201~",
+            b"\x1b[A",
+            b"\t",
+            b"a\nb",
+        ),
+        *(b"\x1b", b"\x1b\x05", b"\x18", b"\x05", b"\x04", "é".encode(), b"\xc3", b"\x1b[15~"),
+    ]
 )
 INPUTS = st.lists(PIECES, max_size=6).map(b"".join)
 STEPS = st.one_of(

@@ -25,7 +25,8 @@ ENTERS = frozenset((b"\r", b"\n", b"\x0f"))  # they enter a line, whatever the b
 # Characters, but no C1 controls: these are keys to some.
 _TEXT = (
     rb"[ -~]++|\xc2[\xa0-\xbf]|[\xc3-\xdf][\x80-\xbf]"
-    rb"|[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf4][\x80-\xbf]{3}"
+    rb"|(?:\xe0[\xa0-\xbf]|\xed[\x80-\x9f]|[\xe1-\xec\xee\xef][\x80-\xbf])[\x80-\xbf]"
+    rb"|(?:\xf0[\x90-\xbf]|\xf4[\x80-\x8f]|[\xf1-\xf3][\x80-\xbf])[\x80-\xbf]{2}"
 )
 # ^A ^B ^E ^F ^G ^H ^K ^L ^N ^P ^R ^U ^W ^Y and Backspace
 _EDITING = rb"[\x01\x02\x05-\x08\x0b\x0c\x0e\x10\x12\x15\x17\x19\x7f]"
