@@ -25,6 +25,16 @@ class Provenance(Protocol):
         """A line is about to be taken; None: it needed no approval."""
         ...
 
+    def contributors_of_key(
+        self, text: str | None, authors: Sequence[str], key: bytes
+    ) -> tuple[Contributor, ...]:
+        """The same, of what another key than Enter does with the line."""
+        ...
+
+    def authors_of_history(self) -> tuple[Contributor, ...]:
+        """Whoever may have put something into the shell's history."""
+        ...
+
     def behind_running(self) -> tuple[Contributor, ...]:
         """Of the command that reads the terminal now."""
         ...

@@ -39,6 +39,9 @@ from holdfast.model.shell_state import ShellState
 
 _KEYS_RECORDED = 64  # of one command in the journal; a file that is sourced may change thousands
 _USES_RECORDED = 16  # the same, of the state that it used
+_KEYS = ("key:", "var:fish_key_bindings")
+_ZSH_IN_VI_MODE = 'bindkey "^[" vi-cmd-mode'  # where letters may be commands
+_COMPLETION = "key:complete "  # how a word is completed, which only Tab asks for
 _FILE_WORDS = 64  # words of one line that are looked up as files
 _CODE_FILES = {  # files that a program reads as code, unasked
     "make": ("GNUmakefile", "makefile", "Makefile"),
@@ -98,6 +101,7 @@ class SessionProvenance:
         self._prompt = 0  # the number of the last one that was reported
         self._state: ShellState | None = None
         self._shaped: set[int] = set()  # recorded by an earlier daemon
+        self.keys_rebound = False  # somebody may have bound keys to anything
         self.book, self.files = OriginatorBook(), FileOriginators()
 
     # -- another daemon -------------------------------------------------------------------------
@@ -107,6 +111,12 @@ class SessionProvenance:
     ) -> None:
         """Another daemon served the session until now. `found`: the journal's last entries;
         `more`: gives more of them, which takes longer."""
+        self._recover(found, more)
+        self._look_at_keys()
+
+    def _recover(
+        self, found: Sequence[entries.Entry], more: Callable[[], Sequence[entries.Entry]]
+    ) -> None:
         kept = self._load()
         if kept is not None:
             self.files = FileOriginators(kept.files)
@@ -228,6 +238,7 @@ class SessionProvenance:
         by = self._behind(state.number)
         self._state = state
         taken = self.book.take(state, by, self._in_path(state))
+        self._look_at_keys()
         self._wrote.clear()
         if taken.keys and by is not None:
             self._record(by, taken.keys)
@@ -235,6 +246,15 @@ class SessionProvenance:
             self._keep()
         else:
             self.complete_to = self.book.number
+
+    def _look_at_keys(self) -> None:
+        state = self._state
+        in_vi_mode = state is not None and (
+            "vi" in state.options or _ZSH_IN_VI_MODE in state.bindings
+        )
+        self.keys_rebound = bool(in_vi_mode or self.book.forgotten) or any(
+            key.startswith(_KEYS) and not key.startswith(_COMPLETION) for key in self.book.entries
+        )
 
     def _behind(self, number: int) -> Origin | None:
         """Everybody behind what ran since the last state that was seen. At a shell's first prompt
@@ -285,6 +305,30 @@ class SessionProvenance:
         shell does not say. `authors`: who typed it, the latest last."""
         return tuple(self.contributor(part) for part in self._parts(text, authors))
 
+    def contributors_of_key(
+        self, text: str | None, authors: Sequence[str], key: bytes
+    ) -> tuple[Contributor, ...]:
+        """Everybody behind what another key than Enter does with this line. Completion may call any
+        function; what else a key is bound to, the shell's bindings say."""
+        parts = self._parts(text, authors)
+        kinds = (*_KEYS, "option:", *(("func:", "alias:") if key == b"\t" else ()))
+        for name, origin in self.book.entries.items():
+            if name.startswith(kinds):
+                parts += [
+                    PartIn(actor, Part.STATE, name, origin.command) for actor in origin.actors
+                ]
+        parts += [PartIn(actor, Part.SHAPED) for actor in self._not_seen(text)]
+        return tuple(self.contributor(part) for part in dict.fromkeys(parts))
+
+    def authors_of_history(self) -> tuple[Contributor, ...]:
+        """Everybody who entered a command here, and so may have put one into the history."""
+        parts = (
+            PartIn(actor, Part.TYPED, "history", command.number)
+            for command in self.commands
+            for actor in command.authors
+        )
+        return tuple(self.contributor(part) for part in dict.fromkeys(parts))
+
     def contributors_of_command(self, number: int) -> tuple[Contributor, ...]:
         """Everybody behind a command that is remembered."""
         command = self.commands.get(number)
@@ -324,7 +368,10 @@ class SessionProvenance:
             parts += [PartIn(actor, Part.SHAPED) for actor in self._not_seen(text)]
         if text:
             parts += self._file_parts(text)
-            if read_line(text).history:
+            use, last = read_line(text), self.commands.last
+            if use.status and last is not None:
+                parts += [PartIn(actor, Part.STATE, "status", last.number) for actor in last.actors]
+            if use.history:
                 parts += [
                     PartIn(actor, Part.TYPED, "history", command.number)
                     for command in self.commands
