@@ -15,6 +15,7 @@ from process.gate_stage import (
     raw,
     resized,
     seen,
+    shown,
     state,
     typed,
 )
@@ -507,7 +508,7 @@ ESCAPES = [
         "agent: end of the editor that the line was taken to",
         typed("{trap}"),
         pressed("C-x", "C-e"),
-        state("input"),
+        shown("^~"),
         pressed("Z", "Z"),
         env=(("EDITOR", "vim"),),
     ),

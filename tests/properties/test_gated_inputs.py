@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from holdfast.core.events import InputOffered
-from holdfast.core.gate.commit_bytes import Stop, first_stop
+from holdfast.core.gate.commit_bytes import Stop, commit_length, first_stop
 from holdfast.core.gate.gated_input import Stage
 from holdfast.core.input_machine import InputMachine
 from holdfast.model.ids import GATE_OPERATOR, ActorId, OperatorId
@@ -19,7 +19,21 @@ OPERATORS = {ANN: OperatorId("a" * 32), BOB: OperatorId("b" * 32)}
 ROOM = 64 << 10
 
 PIECES = st.sampled_from(
-    [b"ls", b" -l", b"\r", b"\n", b"\x0f", b"\x1b[200~", b"\x1b[201~", b"\x1b[A", b"\t", b"a\nb"]
+    [
+        *(
+            b"ls",
+            b" -l",
+            b"\r",
+            b"\n",
+            b"\x0f",
+            b"\x1b[200~",
+            b"\x1b[201~",
+            b"\x1b[A",
+            b"\t",
+            b"a\nb",
+        ),
+        *(b"\x1b", b"\x1b\x05", b"\x18", b"\x05", b"\x04", "é".encode(), b"\xc3", b"\x1b[15~"),
+    ]
 )
 INPUTS = st.lists(PIECES, max_size=6).map(b"".join)
 STEPS = st.one_of(
@@ -67,7 +81,7 @@ class Typist:
                 assert stop.stop is Stop.NOTHING, "it would commit something unjudged"
             elif gated.stage is not Stage.TEXT:
                 assert piece.seq in self.judged
-                assert len(piece.data) == 1
+                assert len(piece.data) == commit_length(piece.data), "one key at a time"
             self.ledger[piece.operator] = piece.seq
             self.typed += piece.data
             self.of[whole.operator, whole.seq] += piece.data

@@ -45,20 +45,21 @@ class InputMachine:
         in_force: Callable[[], bool] | None = None,
         gated: SavedGatedInput | None = None,
         now: float = 0.0,
+        rebound: Callable[[], bool] = lambda: False,
     ) -> None:
         """`in_force`: whether a policy is; None: there is none on this host. `gated`: what an
-        earlier daemon left at the gate."""
+        earlier daemon left at the gate. `rebound`: whether keys may be bound to anything."""
         self._offered = dict(in_custody)  # the last number that was not refused
         self._in_custody = dict(in_custody)  # the last number that was taken
         self._queue: deque[InputOffered] = deque()
         self._pending_bytes = 0
-        self._in_force = in_force
+        self._in_force, self._rebound = in_force, rebound
         self._gate_number = in_custody.get(GATE_OPERATOR, 0)  # the last one taken
         self._refusals: dict[OperatorId, tuple[int, HoldfastError]] = {}  # of what was begun
         self._open_pastes: set[OperatorId] = set()  # whose beginning was refused
         self.gated: GatedInput | None = None
         if gated is not None:
-            self.gated = GatedInput.carried_on(gated, in_custody, now)
+            self.gated = GatedInput.carried_on(gated, in_custody, now, rebound)
         if self.gated is not None:
             self._pending_bytes = len(self.gated.data)
 
@@ -122,7 +123,7 @@ class InputMachine:
                 "a paste that does not come in one piece cannot be judged",
                 hint="a policy is in force here: paste less at once, or put it into a file",
             )
-        if len(data) - first_stop(data).at > GATED_INPUT_MAX_BYTES:
+        if len(data) - first_stop(data, rebound=self._rebound()).at > GATED_INPUT_MAX_BYTES:
             raise GateRefused(
                 "there is too much behind its first line to be kept while that is judged: at most "
                 f"{GATED_INPUT_MAX_BYTES} bytes",
@@ -156,10 +157,10 @@ class InputMachine:
             self._in_force is not None
             and first.actor
             and self._in_force()
-            and first_stop(first.data).stop is not Stop.NOTHING
+            and first_stop(first.data, rebound=self._rebound()).stop is not Stop.NOTHING
         ):
             self._queue.popleft()
-            self.gated = GatedInput(first, self._gate_number + 1)
+            self.gated = GatedInput(first, self._gate_number + 1, self._rebound)
             return self._past_the_gate(room)
         return first if len(first.data) <= room else None
 

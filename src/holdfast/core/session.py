@@ -88,8 +88,10 @@ class SessionMachine:
         in_force: Callable[[], bool] | None = None,
         gate: SavedGate | None = None,
         now: float = 0.0,
+        keys_rebound: Callable[[], bool] = lambda: False,
     ) -> None:
-        """`in_force`: whether a policy applies here; `gate`: what waited at the gate."""
+        """`in_force`: whether a policy applies here; `gate`: what waited at the gate;
+        `keys_rebound`: whether keys at the prompt may do anything."""
         self.id = session
         self.labels = labels
         self.state = state
@@ -103,7 +105,7 @@ class SessionMachine:
         self.forwards = Forwards(session, labels, authority)
         self.turn = held
         gate = gate or SavedGate()
-        self.inputs = InputMachine(in_custody or {}, in_force, gate.input, now)
+        self.inputs = InputMachine(in_custody or {}, in_force, gate.input, now, keys_rebound)
         self.approvals = Approvals(gate.approvals)
         self._held_by = gate.held_by if self.inputs.gated is not None else ""
         self._released, self._released_number = gate.released, gate.released_number

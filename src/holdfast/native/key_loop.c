@@ -198,10 +198,10 @@ static int take_accepted(struct loop *l, struct reader r)
 	    !CONSTANT(&r, "\xa3seq") || !number(&r, &seq) || !CONSTANT(&r, "\xa6offset") ||
 	    !number(&r, &offset) || !CONSTANT(&r, "\xa8repeated"))
 		return 0;
-	if (r.end - r.at < 1 || (*r.at != 0xc2 && *r.at != 0xc3))
+	if (r.at == r.end || (*r.at != 0xc2 && *r.at != 0xc3))
 		return 0;
 	r.at++;
-	if (!CONSTANT(&r, "\xa4held\xa0") || r.at != r.end) /* held: the rest of it waits, to be said */
+	if (!CONSTANT(&r, "\xa4held\xa0") || r.at != r.end) /* what is held, Python tells of */
 		return 0;
 	if (seq > l->taken)
 		l->taken = seq;

@@ -263,13 +263,25 @@ __hold_write_state() {
     builtin hash -l
     builtin printf '\0'
     builtin printf 'bindings 1\0'
-    { builtin bind -X; builtin bind -s; } 2>/dev/null
+    __hold_write_bindings 2>/dev/null
     builtin printf '\0'
     # The user's $1 and so on. A function that a key calls does not see them.
     (( $# < 2 )) || builtin printf 'positional 1\0%s\0' "${*:3}"
     __hold_write_variables
     __hold_write_functions "${2-}"
     builtin printf 'END %s %s\0' "$__hold_nonce" "$__hold_serial"
+}
+
+# The keys of all functions would be too many at each prompt: those of functions that run something.
+__hold_write_bindings() {
+    local __hold_name
+    builtin bind -X
+    builtin bind -s
+    for __hold_name in accept-line operate-and-get-next edit-and-execute-command shell-expand-line \
+        call-last-kbd-macro complete insert-comment; do
+        builtin bind -q "$__hold_name"
+    done
+    builtin complete -p
 }
 
 # Variables that shape what runs without being exported; without what is ours in them.

@@ -14,10 +14,18 @@ piece was taken, the ledger says (`carried_on`).
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from enum import StrEnum
 
 from holdfast.core.events import InputOffered
-from holdfast.core.gate.commit_bytes import PASTE_BEGINS, Stop, first_stop, paste_end
+from holdfast.core.gate.commit_bytes import (
+    ENTERS,
+    PASTE_BEGINS,
+    Stop,
+    commit_length,
+    first_stop,
+    paste_end,
+)
 from holdfast.model.ids import GATE_OPERATOR, OperatorId
 from holdfast.model.record import Record
 
@@ -47,26 +55,34 @@ class SavedGatedInput(Record):
 
 
 class GatedInput:
-    """`number`: under which the piece behind the first goes into custody."""
+    """`number`: under which the piece behind the first goes into custody; `rebound`: whether free
+    keys may be bound to something, now."""
 
-    def __init__(self, whole: InputOffered, number: int) -> None:
+    def __init__(
+        self, whole: InputOffered, number: int, rebound: Callable[[], bool] = lambda: False
+    ) -> None:
         self.whole = whole
         self.data = whole.data
         self.number = 0
         self.stage = Stage.TEXT
         self._next_number = number
-        self.length = first_stop(self.data).at
+        self._rebound = rebound
+        self.length = first_stop(self.data, rebound=rebound()).at
 
     @classmethod
     def carried_on(
-        cls, saved: SavedGatedInput, in_custody: dict[OperatorId, int], now: float
+        cls,
+        saved: SavedGatedInput,
+        in_custody: dict[OperatorId, int],
+        now: float,
+        rebound: Callable[[], bool] = lambda: False,
     ) -> GatedInput | None:
         """What an earlier daemon left of one; None if nothing: it was typed to its end, or its
         first piece was not taken, so that its operator offers it again."""
         whole = InputOffered(
             saved.actor, now, saved.operator, saved.seq, saved.data, saved.form, saved.intent
         )
-        gated = cls(whole, max(saved.number, in_custody.get(GATE_OPERATOR, 0)) + 1)
+        gated = cls(whole, max(saved.number, in_custody.get(GATE_OPERATOR, 0)) + 1, rebound)
         gated.number, gated.length, gated.stage = saved.number, saved.length, Stage(saved.stage)
         who, seq = (GATE_OPERATOR, saved.number) if saved.number else (saved.operator, saved.seq)
         if in_custody.get(who, 0) >= seq:
@@ -118,19 +134,32 @@ class GatedInput:
 
     def _look(self) -> None:
         """What is next."""
-        cut = first_stop(self.data)
+        rebound = self._rebound()
+        cut = first_stop(self.data, rebound=rebound)
         if cut.at or cut.stop is Stop.NOTHING:
             self.stage, self.length = Stage.TEXT, cut.at
         elif cut.stop is Stop.PASTE:
             self.stage, self.length = Stage.PASTE, paste_end(self.data)
         else:
-            self.stage, self.length = Stage.COMMIT, 1
+            self.stage = Stage.COMMIT
+            self.length = commit_length(self.data, rebound=rebound)
+
+    @property
+    def commit(self) -> bytes:
+        """The key that is judged, or, where keys are bound anew, the text."""
+        return self.data[: self.length]
+
+    @property
+    def enters(self) -> bool:
+        """Whether the piece that is next enters a line; else it is a key that may do anything."""
+        return self.commit in ENTERS
 
     def paste_is_text(self, is_text: bool) -> None:
         """What the shell says of the paste that is next."""
         self.stage = Stage.TEXT
         if not is_text:
-            self.length = first_stop(self.data, len(PASTE_BEGINS)).at
+            rebound = self._rebound()
+            self.length = first_stop(self.data, len(PASTE_BEGINS), rebound=rebound).at
             # A paste behind it is looked at in its own turn.
 
     def let_all_pass(self) -> None:

@@ -28,7 +28,7 @@ from holdfast.core.gate.authority_meet import check_contributors
 from holdfast.core.gate.line_reading import read_line, used_keys
 from holdfast.core.gate.originators import KeptOrigins, Origin, OriginatorBook, merged
 from holdfast.host.clock import now
-from holdfast.host.gate.command_book import CommandBook, KnownCommand, PartIn, replayed
+from holdfast.host.gate.command_book import Approved, CommandBook, KnownCommand, PartIn, replayed
 from holdfast.host.gate.file_originators import FileOriginators, KeptFiles
 from holdfast.journal import entries
 from holdfast.model.actor import ActorKind
@@ -39,6 +39,9 @@ from holdfast.model.shell_state import ShellState
 
 _KEYS_RECORDED = 64  # of one command in the journal; a file that is sourced may change thousands
 _USES_RECORDED = 16  # the same, of the state that it used
+_KEYS = ("key:", "var:fish_key_bindings")
+_ZSH_IN_VI_MODE = 'bindkey "^[" vi-cmd-mode'  # where letters may be commands
+_COMPLETION = "key:complete "  # how a word is completed, which only Tab asks for
 _FILE_WORDS = 64  # words of one line that are looked up as files
 _CODE_FILES = {  # files that a program reads as code, unasked
     "make": ("GNUmakefile", "makefile", "Makefile"),
@@ -92,11 +95,13 @@ class SessionProvenance:
         self._session, self._labels = session, labels
         self.complete_to, self._joined = complete_to, joined
         self._files_changed = False
+        self._passed: Approved | None = None
         self.commands = CommandBook()
         self._wrote: dict[str, None] = {}  # since the last state that was seen
         self._prompt = 0  # the number of the last one that was reported
         self._state: ShellState | None = None
         self._shaped: set[int] = set()  # recorded by an earlier daemon
+        self.keys_rebound = False  # somebody may have bound keys to anything
         self.book, self.files = OriginatorBook(), FileOriginators()
 
     # -- another daemon -------------------------------------------------------------------------
@@ -106,6 +111,12 @@ class SessionProvenance:
     ) -> None:
         """Another daemon served the session until now. `found`: the journal's last entries;
         `more`: gives more of them, which takes longer."""
+        self._recover(found, more)
+        self._look_at_keys()
+
+    def _recover(
+        self, found: Sequence[entries.Entry], more: Callable[[], Sequence[entries.Entry]]
+    ) -> None:
         kept = self._load()
         if kept is not None:
             self.files = FileOriginators(kept.files)
@@ -171,11 +182,21 @@ class SessionProvenance:
         self.files.wrote(dev, inode, path, origin, adds=adds)
         self._files_changed = True
 
+    def command_read(self, number: int, part: PartIn) -> None:
+        """A process of this command, or the shell before it began, reads what another wrote."""
+        command = self.commands.get(number) or self.commands.last
+        if command is not None and part not in command.parts:
+            self.commands.change(command.replace(parts=(*command.parts, part)))
+
     def keep_files(self) -> None:
         """So that another daemon knows them."""
         if self._files_changed:
             self._files_changed = False
             self._keep()
+
+    def line_passed(self, approved: Approved | None) -> None:
+        """The command that begins next was approved, or needed it not."""
+        self._passed = approved
 
     def began(
         self, body: entries.CommandBegan, by: str, at: float, text: str | None, *, blind: bool
@@ -192,7 +213,9 @@ class SessionProvenance:
             at,
             tuple(parts),
             tuple(dict.fromkeys(uses))[:_USES_RECORDED],
+            approved=self._passed,
         )
+        self._passed = None
         forgotten = self.commands.add(command)
         if forgotten is not None and forgotten.number >= self.book.number:
             self._wrote.update(dict.fromkeys(forgotten.actors))  # its changes are not seen yet
@@ -215,6 +238,7 @@ class SessionProvenance:
         by = self._behind(state.number)
         self._state = state
         taken = self.book.take(state, by, self._in_path(state))
+        self._look_at_keys()
         self._wrote.clear()
         if taken.keys and by is not None:
             self._record(by, taken.keys)
@@ -222,6 +246,15 @@ class SessionProvenance:
             self._keep()
         else:
             self.complete_to = self.book.number
+
+    def _look_at_keys(self) -> None:
+        state = self._state
+        in_vi_mode = state is not None and (
+            "vi" in state.options or _ZSH_IN_VI_MODE in state.bindings
+        )
+        self.keys_rebound = bool(in_vi_mode or self.book.forgotten) or any(
+            key.startswith(_KEYS) and not key.startswith(_COMPLETION) for key in self.book.entries
+        )
 
     def _behind(self, number: int) -> Origin | None:
         """Everybody behind what ran since the last state that was seen. At a shell's first prompt
@@ -271,6 +304,30 @@ class SessionProvenance:
         """Everybody behind a line at the prompt, the one who sets it off first. `text`: None if the
         shell does not say. `authors`: who typed it, the latest last."""
         return tuple(self.contributor(part) for part in self._parts(text, authors))
+
+    def contributors_of_key(
+        self, text: str | None, authors: Sequence[str], key: bytes
+    ) -> tuple[Contributor, ...]:
+        """Everybody behind what another key than Enter does with this line. Completion may call any
+        function; what else a key is bound to, the shell's bindings say."""
+        parts = self._parts(text, authors)
+        kinds = (*_KEYS, "option:", *(("func:", "alias:") if key == b"\t" else ()))
+        for name, origin in self.book.entries.items():
+            if name.startswith(kinds):
+                parts += [
+                    PartIn(actor, Part.STATE, name, origin.command) for actor in origin.actors
+                ]
+        parts += [PartIn(actor, Part.SHAPED) for actor in self._not_seen(text)]
+        return tuple(self.contributor(part) for part in dict.fromkeys(parts))
+
+    def authors_of_history(self) -> tuple[Contributor, ...]:
+        """Everybody who entered a command here, and so may have put one into the history."""
+        parts = (
+            PartIn(actor, Part.TYPED, "history", command.number)
+            for command in self.commands
+            for actor in command.authors
+        )
+        return tuple(self.contributor(part) for part in dict.fromkeys(parts))
 
     def contributors_of_command(self, number: int) -> tuple[Contributor, ...]:
         """Everybody behind a command that is remembered."""

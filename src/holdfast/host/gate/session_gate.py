@@ -9,6 +9,7 @@ the state in which it will be read. Deliberately absent: any rule of a policy.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import secrets
 from collections.abc import Callable, Coroutine
@@ -17,10 +18,12 @@ from typing import Any, NamedTuple, Protocol
 from holdfast.adapters import pty
 from holdfast.core import events as ev
 from holdfast.core.gate.approvals import Approval, ApprovalStatus
+from holdfast.core.gate.commit_bytes import ENTERS
 from holdfast.core.gate.gated_input import GatedInput, Stage
 from holdfast.core.session import SessionMachine
 from holdfast.host.access.actor_book import ActorBook
 from holdfast.host.clock import now
+from holdfast.host.gate.command_book import Approved
 from holdfast.host.gate.contributors import Provenance, contributor, merged, typed_before
 from holdfast.host.gate.judge import Judge
 from holdfast.host.session.record import SessionRecord
@@ -134,7 +137,11 @@ class SessionGate:
         if passing is None or passing.number != piece.seq:
             return  # text between two commits
         self._journal.record(piece.actor, _judged(passing.effect, passing.verdict, secret))
-        if passing.effect.kind is EffectKind.LINE:
+        if passing.effect.kind is EffectKind.LINE and piece.data in ENTERS:
+            self._commands.walked_history = False
+            actors = tuple(each.actor for each in passing.effect.contributors)
+            by = passing.effect.approved_by
+            self.provenance.line_passed(Approved(by, actors) if by else None)
             text = passing.effect.text if passing.effect.text_known else None
             self._begun = Line(text, passing.effect.contributors)
             self._begun_at = self._commands.lines_begun
@@ -268,7 +275,7 @@ class SessionGate:
             by += typed_before(self.provenance.behind_running())
             effect = self._facts(EffectKind.INPUT, actor, self._all_behind(actor, by))
             return effect.replace(text=text or "", text_known=text is not None)
-        line = await self._line(actor)
+        line = await self._line(actor, gated)
         effect = self._facts(EffectKind.LINE, actor, self._all_behind(actor, line.by))
         return effect.replace(text=line.text or "", text_known=line.text is not None)
 
@@ -277,11 +284,16 @@ class SessionGate:
     ) -> tuple[Contributor, ...]:
         return merged(contributor(self._actors, actor, Part.TRIGGER), others)
 
-    async def _line(self, actor: str) -> Line:
-        """What the shell is about to take, with what it has read of it before, and by whom."""
+    async def _line(self, actor: str, gated: GatedInput) -> Line:
+        """What the shell is about to take, with what it has read of it before, and by whom. A key
+        that is no Enter is judged by the text as it stands there, since nobody knows what it does
+        to it; behind ^X there may be a macro, which brings a text of its own."""
+        enters, key = gated.enters, gated.commit
         shown = await self._commands.line_at_gate(paste=False)
         authors = self._commands.typed.authors()
         text = None if shown is None or not shown.text_known or shown.cut else shown.text
+        if text is not None and not enters:
+            text = _with_key(text, key)
         before = self._begun if self._continues else Line("", ())
         if text is not None and before.text is not None:
             if before.text and not text.startswith(before.text):
@@ -289,7 +301,13 @@ class SessionGate:
         else:
             text = None
         self._last_known = text is not None
-        by = typed_before((*self.provenance.contributors_of_line(text, authors), *before.by))
+        found = (
+            self.provenance.contributors_of_line(text, authors)
+            if enters
+            else self.provenance.contributors_of_key(text, authors, key)
+        )
+        history = self.provenance.authors_of_history() if self._commands.walked_history else ()
+        by = typed_before((*found, *history, *before.by))
         if text is None:
             shapers = self._shapers or self._core.turn.holders
             by += [
@@ -379,6 +397,18 @@ class SessionGate:
             waiting.cancel()
         if self._task is not None:
             self._task.cancel()
+
+
+def _with_key(text: str, key: bytes) -> str | None:
+    """The text that a key finds. Where keys are bound anew, it is a piece of text, any of whose
+    characters may enter what stands before it."""
+    if key.startswith(b"\x18"):
+        return None
+    with contextlib.suppress(UnicodeDecodeError):
+        typed = key.decode()
+        if typed.isprintable():
+            return text + typed
+    return text
 
 
 def _is_about(approval: Approval, effect: ProposedEffect) -> bool:

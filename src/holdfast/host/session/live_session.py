@@ -115,6 +115,8 @@ class LiveSession:
         self._loop = asyncio.get_running_loop()
         self._tasks: set[asyncio.Task[Any]] = set()
         self._closed = False
+        # Until it is known what an earlier daemon saw of the shell's keys.
+        self._keys_rebound: Callable[[], bool] = lambda: True
         self.core = self._machine(parcel, ledger)
         self.incarnation = Incarnation(spec.id, spec.epoch)
         self.incarnation.fenced = self.is_fenced
@@ -143,6 +145,7 @@ class LiveSession:
             in_force=self._in_force(),
             gate=parcel.gate,
             now=now(),
+            keys_rebound=lambda: self._keys_rebound(),
         )
 
     def _in_force(self) -> Callable[[], bool] | None:
@@ -199,6 +202,7 @@ class LiveSession:
             running=bool(parcel.commands and parcel.commands[-1].status is None),
         )
         self.provenance = self._make_provenance(parcel, directory)
+        self._keys_rebound = lambda: self.provenance.keys_rebound
         self.exec_gate = ExecGate(
             spec,
             self.fds.gate,
@@ -219,6 +223,7 @@ class LiveSession:
             judge=daemon.gate_judge.judge,
             spawn=self.spawn,
             approvals=HeldCalls(self._ask_approval, self.spawn),
+            own_files=(state_path(bell_path(daemon.home, spec.process_tag)),),
         )
         self.commands = ShellCommands(
             spec,

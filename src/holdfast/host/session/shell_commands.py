@@ -26,6 +26,7 @@ from holdfast.adapters.shell.integration import (
     ReportReader,
     may_probe,
 )
+from holdfast.core.gate.commit_bytes import walks_history
 from holdfast.core.input_machine import InputMachine
 from holdfast.core.line_authors import TypedLine
 from holdfast.host.gate.provenance import SessionProvenance
@@ -123,6 +124,9 @@ class ShellCommands:
         self.lines_begun = 0  # so often the shell began a line, or asked for a first one
         self._line_at = 0.0  # when somebody had typed last by then
         self._prompt_text = ""  # as the shell last said
+        # Keys since the last line was entered may have fetched an earlier one. Of keys that an
+        # earlier daemon typed nothing is known.
+        self.walked_history = bool(known)
 
     def renamed(self, spec: SessionSpec) -> None:
         self._spec = spec
@@ -428,6 +432,8 @@ class ShellCommands:
 
     def after_typing(self, actor: str, data: bytes, sight: ShellSight, blind: bool) -> None:
         self.typed.after_typing(actor, data, sight, blind)
+        if actor != HOST_ACTOR and walks_history(data, suggests=self._spec.shell == "fish"):
+            self.walked_history = True
         self._provenance.typed(actor, running=not self.typed.at_prompt)
         self._typed_at = self._loop.time()
         if actor != HOST_ACTOR and (b"\r" in data or b"\n" in data):
