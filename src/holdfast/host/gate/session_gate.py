@@ -335,7 +335,30 @@ class SessionGate:
         if self._judge is None or not self._core.inputs.policy_in_force:
             return
         self._core.check_right(actor, _NEEDS[kind], now())
-        effect = self._facts(kind, actor, self._all_behind(actor, ())).replace(text=text)
+        await self._check(kind, actor, text, (), may_wait=may_wait)
+
+    @property
+    def resize_is_judged(self) -> bool:
+        """Somebody made the shell run something when its terminal gets another size."""
+        return self.in_force and bool(self.provenance.behind_resize())
+
+    async def check_resize(self, actor: str) -> None:
+        """As the signal that it is. Nothing waits for an approval: by then the size is another."""
+        by = self.provenance.behind_resize()
+        await self._check(EffectKind.SIGNAL, actor, "WINCH", by, may_wait=False)
+
+    async def _check(
+        self,
+        kind: EffectKind,
+        actor: str,
+        text: str,
+        others: tuple[Contributor, ...],
+        *,
+        may_wait: bool,
+    ) -> None:
+        assert self._judge is not None, "a policy is in force"
+        effect = self._facts(kind, ActorId(actor), self._all_behind(actor, others))
+        effect = effect.replace(text=text)
         verdict = await self._verdict(self._judge, effect)
         if verdict.outcome is Outcome.HOLD and may_wait:
             approval = await self.ask(effect, verdict)
