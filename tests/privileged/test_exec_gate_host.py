@@ -161,14 +161,30 @@ def test_a_held_program_is_listed_and_runs_when_somebody_else_approves(
         assert again["id"] == asked["id"]
     assert not out.exists() or not out.read_text()
     ok(host, "--as", "ann", "approve", asked["id"])
-    # The shell that was held may run now; what it starts is asked about by itself.
-    (date,) = until("date is held", lambda: approvals(host))
-    assert date["text"] == "date -u"
-    ok(host, "--as", "ann", "approve", date["id"])
+    # The shell that was held may run now, and what it starts belongs to it.
     until("it runs", lambda: out.exists() and "UTC" in out.read_text())
+    assert approvals(host) == []
 
 
 def approvals(host: FaultHost) -> list[dict[str, str]]:
     done = host.hold("approvals", "--json")
     found: list[dict[str, str]] = json.loads(done.stdout or "[]")
     return [each for each in found if each["status"] == "pending"]
+
+
+@pytest.mark.requirement("A8")
+def test_a_line_that_was_approved_is_not_held_again_for_its_programs(host: FaultHost) -> None:
+    ok(host, "run", "-d", "--name", "s", "--", "bash", "--norc")
+    ok(host, "policy", "set", "starter:hold-destructive", "--session", "s")
+    ok(host, "actor", "add", "bot", "--kind", "agent")
+    ok(host, "grant", "bot", "execute", "s")
+    doomed = host.work / "doomed"
+    for line in (f"rm -rf {doomed}", f"sh -c 'true; rm -rf {doomed}'"):
+        doomed.mkdir()
+        host.hold("--as", "bot", "send", "--enter", "s", line)
+        (asked,) = until("it is held", lambda: approvals(host))
+        assert asked["kind"] == "line"
+        ok(host, "approve", asked["id"])
+        until("it has run", lambda: not doomed.exists())
+        assert approvals(host) == []
+        ok(host, "wait", "s", "--for", "prompt", "--timeout", "20")

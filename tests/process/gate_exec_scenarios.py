@@ -162,7 +162,11 @@ FILES = [
     ),
     _by("profile", (wrote("{home}/.profile", "{trap}"),), "bash -l -c true"),
     _by("zshrc", (wrote("{home}/.zshenv", "{trap}"),), "zsh -c true"),
-    _by("vimrc", (wrote("{home}/.vimrc", "call writefile(['sprung'], '{mark}')"),), "vim -c qa"),
+    _by(
+        "vimrc",
+        (wrote("{home}/.vimrc", "silent! call writefile(['sprung'], '{mark}')"),),
+        "vim -c qa",
+    ),
     Scenario(
         "directory with a file that is read on entering it",
         prepared=(
@@ -425,6 +429,7 @@ PROGRAMS = [
             ran("echo sprung > $DEST"),
         ),
         layer=EXEC,
+        closed=True,
         restaged=True,
     ),
     Scenario(

@@ -95,7 +95,6 @@ STATE = [
         "mkdir -p {marks}/sub {work}/sub; CDPATH={marks}",
         "cd sub && echo sprung > ../sprung",
         why="var:CDPATH",
-        ambient=True,
     ),
     _state(
         "IFS",
@@ -134,7 +133,6 @@ STATE = [
         "function for a mistyped command",
         "command_not_found_handle() { {trap}; }",
         "lss",
-        ambient=True,
     ),
     _state("fc", "history -s '{trap}'", "fc -s echo"),
     _state("open descriptor", "exec 9> {mark}", "echo sprung >&9", restaged=True),
@@ -331,7 +329,6 @@ KEYS = [
         "key that runs a command",
         staged=(ran("""bind -x '"\\C-t": {trap}'"""),),
         triggered=(pressed("C-t"),),
-        ambient=True,
     ),
     Scenario(
         "key that types a line and enters it",
@@ -454,7 +451,6 @@ OTHER_SHELLS = [
         "chpwd() { {trap}; }",
         "cd /",
         shell=ZSH,
-        ambient=True,
     ),
     _state(
         "zsh: trap function", "TRAPUSR1() { {trap}; }", "kill -USR1 $$", shell=ZSH, ambient=True
@@ -471,14 +467,12 @@ OTHER_SHELLS = [
         "function fish_command_not_found; {trap}; end",
         "lss",
         shell=FISH,
-        ambient=True,
     ),
     _state(
         "fish: function on a change of a variable",
         "function laid --on-variable DEST; {trap}; end",
         "set -g DEST x",
         shell=FISH,
-        ambient=True,
     ),
     Scenario(
         "fish: abbreviation",

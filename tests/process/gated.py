@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 from holdfast.adapters.halt import cgroup
 from holdfast.host.gate.answerer_link import AnswererLink
+from holdfast.host.gate.command_book import Approved
 from holdfast.host.gate.exec_gate import ExecGate
 from holdfast.host.session.parcel import SessionSpec
 from holdfast.keeper import protocol
@@ -96,22 +97,40 @@ class GroupsAndFiles:
 
     def __init__(self, directory: str) -> None:
         self._directory = directory
+        self._read: dict[str, list[Contributor]] = {}
+        self.line: Approved | None = None  # that started everything, and was approved
         self._files: dict[tuple[int, int], tuple[ActorId, ...]] = {}
 
     def of_group(self, membership: str) -> tuple[Contributor, ...]:
         actors = cgroup.actors_in(membership, self._directory) or (ANN,)
         first, *others = map(ActorId, actors)
         typed = [_contributor(each, Part.TYPED) for each in others]
-        return (_contributor(first, Part.TRIGGER), *typed)
+        read = self._read.get(membership, [])
+        return (_contributor(first, Part.TRIGGER), *typed, *read)
+
+    def approved(self, membership: str) -> Approved | None:
+        return self.line
 
     def of_file(self, device: int, inode: int, path: str) -> tuple[Contributor, ...]:
         actors = self._files.get((device, inode), ())
         return tuple(_contributor(each, Part.FILE, f"file:{path}") for each in actors)
 
+    def of_state(self, key: str) -> tuple[Contributor, ...]:
+        return ()
+
     def wrote(self, membership: str, device: int, inode: int, path: str, *, adds: bool) -> None:
         before = self._files.get((device, inode), ()) if adds else ()
         actors = [each.actor for each in self.of_group(membership)]
         self._files[device, inode] = tuple(dict.fromkeys((*actors, *before)))
+
+    def read(self, membership: str, device: int, inode: int) -> None:
+        own = {each.actor for each in self.of_group(membership)}
+        for each in self.of_file(device, inode, "read"):
+            if each.actor not in own:
+                self._read.setdefault(membership, []).append(each)
+
+    def files(self) -> Iterable[tuple[str, int, int]]:
+        return ()
 
     def everybody(self) -> tuple[Contributor, ...]:
         found = dict.fromkeys((ANN, *(actor for actor, _ in cgroup.parts(self._directory))))

@@ -14,9 +14,9 @@ from unit.test_originators import state
 KNOWN = (
     "alias:df", "func:wc", "var:DIR", "var:PATH", "path:/evil", "hash:uname", "cwd", "trap:USR1",
     "var:LD_PRELOAD", "var:GIT_PAGER", "var:PROMPT_COMMAND", "option:noglob", "job:77",
-    "var:@", "fd:9", "var:OLDPWD", "var:HOME", "umask", "key:x",
+    "var:@", "fd:9", "var:OLDPWD", "var:HOME", "umask", "key:bind \\r x",
 )  # fmt: skip
-AMBIENT = {"trap:USR1", "var:PROMPT_COMMAND", "option:noglob", "key:x"}
+AMBIENT = {"trap:USR1", "var:PROMPT_COMMAND", "option:noglob", "key:bind \\r x"}
 
 
 def used(line: str, **shell: Any) -> set[str]:
@@ -135,6 +135,83 @@ def test_global_and_suffix_aliases_of_zsh_stand_anywhere() -> None:
 def test_of_a_shell_that_is_not_known_everything_counts_and_an_empty_line_uses_nothing() -> None:
     assert used_keys("true", None, KNOWN) == list(KNOWN)
     assert used_keys("  ", state(), KNOWN) == []
+
+
+def counts(line: str, key: str, found: tuple[str, ...] = ("mkdir",), **shell: Any) -> bool:
+    return bool(used_keys(line, state(**shell), (key,), lambda each: "/bin" * (each in found)))
+
+
+@pytest.mark.parametrize(
+    ("line", "key", "harmless"),
+    (
+        ("cd sub", "var:CDPATH", "cd /tmp"),
+        ("pushd sub", "var:CDPATH", "cd ../sub"),
+        ("builtin cd sub", "var:CDPATH", "mkdir sub"),
+        ("lss", "func:command_not_found_handle", "mkdir /a"),
+        ("echo $(lss)", "func:command_not_found_handler", ":"),
+        ('"$x"', "func:command_not_found_handle", 'echo "$x"'),
+        ("lss", "trap:fish_command_not_found fish_command_not_found", ":"),
+        ("cd /", "func:chpwd", ":"),
+        ("popd", "var:chpwd_functions", "mkdir /a"),
+        ('eval "$x"', "func:chpwd", "echo cd"),
+        ("mkdir /a", "var:BASH_ENV", ":"),
+        ("sh -c :", "var:BASH_ENV", "cd /"),
+        ("set -g DEST x", "trap:variable DEST laid", ":"),
+        ("cd /", "trap:variable PWD laid", "  "),
+        (":", "key:bind \\r other", "  "),
+        (":", 'key:"\\C-m": "x"', "  "),
+        (":", 'key:bindkey "^M" other', "  "),
+        (":", "key:zle -N accept-line other", "  "),
+        (":", 'key:"x": "y"', "  "),
+    ),
+)
+def test_what_runs_on_an_occasion_counts_where_a_line_gives_it(
+    line: str, key: str, harmless: str
+) -> None:
+    assert counts(line, key)
+    assert not counts(harmless, key)
+
+
+@pytest.mark.parametrize(
+    "key", ('"\\C-t": "date"', 'bindkey "^T" date', "bind \\ct date", "zle -N mine other")
+)
+def test_a_key_that_no_line_needs_does_not_count(key: str) -> None:
+    assert not counts("mkdir /a", f"key:{key}")
+
+
+def test_a_shell_that_goes_to_directories_by_their_names_moves_by_any_word() -> None:
+    assert counts("sub", "func:chpwd", options=("autocd",), kind="zsh")
+    assert not counts("mkdir", "func:chpwd", options=("autocd",), kind="zsh")
+    assert counts("cd where", "var:where", options=("cdable_vars",))
+
+
+def test_words_that_the_shell_resolves_lead_to_what_they_stand_for() -> None:
+    assert counts("if true; then :; fi", "alias:if", aliases={"if": "df; if"})
+    assert counts("while :; do :; done", "alias:do", aliases={"do": "do df;"})
+    assert not counts("echo if", "alias:if", aliases={"if": "df; if"})
+    assert counts("x df", "alias:df", aliases={"x": "x ", "df": "du"})
+    assert counts("> $A", "var:C", references={"A": "B", "B": "C[0]", "C": "C"})
+    assert not counts("> $C", "var:B", references={"A": "B"})
+    assert counts("> ~out/x", "dir:out") and counts("> ~out/x", "var:out")
+    assert not counts("> /home/out", "dir:out")
+    assert counts("kill $!", "job:77") and not counts("echo ${!x}", "job:77")
+
+
+@pytest.mark.parametrize(
+    "line",
+    (
+        "[ $? -ne 0 ] && x", "echo ${?}; x", "if (( PIPESTATUS[0] )); then x; fi", "rm $_",
+        "if test $status -ne 0; x; end", "for i in 1; do echo $?; done", "echo $(:; :) $?",
+        "echo ';' $?", "x=$?; make",
+    ),
+)  # fmt: skip
+def test_a_line_sees_the_status_of_the_one_before(line: str) -> None:
+    assert read_line(line).status
+
+
+@pytest.mark.parametrize("line", ("make; echo $?", "make && rm $_", "echo $_x", "make\necho $?"))
+def test_a_line_sees_its_own_status(line: str) -> None:
+    assert not read_line(line).status
 
 
 @pytest.mark.parametrize("line", ("!!", "!ls", "echo !$", "^a^b", "fc -s", "true; fc"))

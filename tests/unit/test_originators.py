@@ -58,10 +58,22 @@ def test_what_a_command_changed_is_of_those_behind_it() -> None:
 def test_what_has_its_first_value_again_is_nobodys_and_what_is_gone_is_somebodys() -> None:
     book = begun(private={"DIR": "#1"})
     book.take(state(2, private={"DIR": "#2"}, aliases={"df": "x"}), BOT, nowhere)
-    book.take(state(3, private={"DIR": "#1"}), ANN, nowhere)
+    book.take(state(3, private={"DIR": "#1"}), BOT, nowhere)
     assert book.origin("var:DIR") is None and book.origin("alias:df") is None
     book.take(state(4), BOT, nowhere)
     assert book.origin("var:DIR") == BOT and not book.is_set("var:DIR")
+
+
+def test_who_takes_away_what_another_one_set_is_behind_its_absence() -> None:
+    book = begun(private={"DIR": "#1"})
+    book.take(state(2, private={"DIR": "#2"}, functions={"cp": "#1"}), ANN, nowhere)
+    book.take(state(3, private={"DIR": "#3"}, functions={"cp": "#2"}), BOT, nowhere)
+    book = OriginatorBook(KeptOrigins.unpack(book.kept().pack()))
+    book.take(state(4, private={"DIR": "#1"}), BOT, nowhere)
+    assert book.origin("func:cp") == BOT and not book.is_set("func:cp")
+    assert book.origin("var:DIR") == BOT
+    book.take(state(5, private={"DIR": "#1"}, functions={"cp": "#1"}), ANN, nowhere)
+    assert book.origin("func:cp") == ANN
 
 
 def test_the_same_value_again_moves_nothing() -> None:

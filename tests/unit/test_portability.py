@@ -10,7 +10,13 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 
 # Hosts a file may name in an address: formats we refer to, and names that are nobody's.
-HOSTS_NAMED = {"keepachangelog.com", "semver.org", "www.w3.org", "localhost", "127.0.0.1"}
+HOSTS_NAMED = {
+    *("keepachangelog.com", "semver.org"),  # what the changelog follows
+    "www.w3.org",  # names of formats
+    "json-schema.org",  # the name of the language that docs/action-schema.json is written in
+    "www.cedarpolicy.com",  # the language of policies, for its readers
+    *("localhost", "127.0.0.1"),
+}
 _RESERVED = re.compile(r"(^|\.)(example|invalid|test|localhost)(\.(com|org|net))?$|^192\.168\.")
 _ADDRESS = re.compile(r"\b(?:https?|ftp|git|ssh)://(?:[^\s/@]*@)?([A-Za-z0-9.-]+)")
 _REGISTRY = re.compile(

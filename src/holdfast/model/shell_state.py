@@ -69,6 +69,8 @@ class ShellState(Record):
     bindings: tuple[str, ...] = ()  # lines that say which keys run or type what
     # What its descriptors 3 to 9 lead to, as the kernel says; the shell does not report it.
     descriptors: dict[str, str] = {}  # noqa: RUF012
+    references: dict[str, str] = {}  # noqa: RUF012 - variable -> the one that it stands for (bash)
+    directories: dict[str, str] = {}  # noqa: RUF012 - NAME -> directory of zsh's ~NAME
     remembered: dict[str, str] = {}  # noqa: RUF012 - command -> path, all that the shell remembers
 
 

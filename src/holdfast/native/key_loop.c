@@ -194,11 +194,14 @@ static int take_output(struct loop *l, struct reader r)
 static int take_accepted(struct loop *l, struct reader r)
 {
 	uint64_t request, seq, offset;
-	if (!CONSTANT(&r, "\x85\xa1t\xa8" "accepted\xa2id") || !number(&r, &request) ||
+	if (!CONSTANT(&r, "\x86\xa1t\xa8" "accepted\xa2id") || !number(&r, &request) ||
 	    !CONSTANT(&r, "\xa3seq") || !number(&r, &seq) || !CONSTANT(&r, "\xa6offset") ||
 	    !number(&r, &offset) || !CONSTANT(&r, "\xa8repeated"))
 		return 0;
-	if (r.end - r.at != 1 || (*r.at != 0xc2 && *r.at != 0xc3))
+	if (r.at == r.end || (*r.at != 0xc2 && *r.at != 0xc3))
+		return 0;
+	r.at++;
+	if (!CONSTANT(&r, "\xa4held\xa0") || r.at != r.end) /* what is held, Python tells of */
 		return 0;
 	if (seq > l->taken)
 		l->taken = seq;

@@ -25,20 +25,24 @@ import stat
 import sys
 import time
 from collections import deque
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from holdfast.adapters.seccomp import call_facts, gate_messages, notification
 from holdfast.adapters.seccomp.call_facts import CallFacts
-from holdfast.adapters.seccomp.file_lookup import AT_FDCWD, FoundFile, look_up
+from holdfast.adapters.seccomp.file_lookup import AT_FDCWD, FoundFile, look_up, named
+from holdfast.adapters.seccomp.file_watch import FileWatch, Opening
 from holdfast.adapters.seccomp.gate_messages import (
     ARGUMENTS_MAX_BYTES,
+    AskWritten,
     CallAnswer,
     CallQuestion,
     Gone,
     Leave,
     NamedFile,
+    Read,
     Serve,
     WordChanged,
+    Written,
     Wrote,
 )
 from holdfast.adapters.seccomp.gate_page import GatePage, JudgedKinds
@@ -72,6 +76,7 @@ class AskedCall(NamedTuple):
     group: tuple[EffectKind, str]
     key: _Key
     word: int
+    reads: int  # how often its group had read then what others wrote
 
 
 class Session:
@@ -85,6 +90,15 @@ class Session:
         self._poll.register(listener, select.POLLIN)
         self._ordinary = call_facts.first_environment(serve.main_pid)
         self._word = 0
+        self._own_files = frozenset(serve.own_files)
+        self._watch: FileWatch | None = None  # of what was written here
+        # Of each thread: what it was let execute, and open for writing only, the last time.
+        self._executes: dict[int, set[tuple[int, int]]] = {}
+        self._only_writes: dict[int, tuple[int, int]] = {}
+        # Of each file: who wrote it last, and who wrote all that is in it; by control group.
+        self._latest: dict[tuple[int, int], str] = {}
+        self._all_of: dict[tuple[int, int], str] = {}
+        self._reads: dict[str, int] = {}  # by control group: how often it read what others wrote
         self._groups: dict[tuple[EffectKind, str], bool] = {}
         self._known: dict[str, dict[_Key, bool]] = {}  # by control group
         # Files that are about to be made, with who makes them; and those that were told of.
@@ -120,6 +134,7 @@ class Session:
             self._groups.clear()
             self._known.clear()
             self._denied.clear()
+            self._executes.clear()
         kind = call_facts.kind_of(call)
         if not self.page.judged & _JUDGED[kind]:
             self._settle(place, call, 0)
@@ -139,10 +154,13 @@ class Session:
         self.look_at_fresh()  # before anything can be done with what was made
         group = kind, call_facts.membership(call.pid)
         allowed = self._groups.get(group)
+        self._executes.pop(call.pid, None)
         if allowed is not None and kind is EffectKind.EXEC and call.number in call_facts.EXECS:
             self._settle(place, call, 0 if allowed else errno.EPERM)
             return
         facts = call_facts.facts_of(call, self._ordinary)
+        if facts.file.path in self._own_files:
+            raise call_facts.Harmless
         key = (kind, facts)
         if allowed is None or facts.target:
             allowed = self._known.get(group[1], {}).get(key)
@@ -151,18 +169,24 @@ class Session:
         # If its process was ended meanwhile, what was read may be another's: the answer is for
         # those facts, and the kernel drops it.
         if allowed is None:
-            self.waiting[call.id] = AskedCall(place, group, key, self._word)
+            reads = self._reads.get(group[1], 0)
+            self.waiting[call.id] = AskedCall(place, group, key, self._word, reads)
             self._say(self._question(call, group[1], facts))
             return
         if allowed:
-            self._writes(call.pid, group[1], facts)
+            self._lets(call.pid, group[1], facts)
         self._settle(place, call, 0 if allowed else errno.EPERM)
 
     # -- who writes which file --------------------------------------------------------------------
 
-    def _writes(self, pid: int, membership: str, facts: CallFacts) -> None:
-        """It is let write: from here on it may be behind the file."""
+    def _lets(self, pid: int, membership: str, facts: CallFacts) -> None:
+        """It is let do that: from here on it may be behind the file."""
         file = facts.file
+        if self._watch is not None and file.inode:
+            if facts.kind is EffectKind.EXEC:
+                _remember(self._executes, pid, {(file.device, file.inode)})
+            elif not facts.reads:
+                _remember(self._only_writes, pid, (file.device, file.inode))
         if facts.kind is not EffectKind.WRITE_OPEN or not file.path or facts.names:
             return
         if not file.inode:
@@ -192,15 +216,91 @@ class Session:
             self._say(Wrote(self.id, membership, file, adds))
 
     def _wrote(self, membership: str, file: NamedFile, adds: bool) -> None:
-        if (membership, file) in self._told:
+        inode = file.device, file.inode
+        if not adds:
+            _remember(self._all_of, inode, membership)
+        elif self._all_of.get(inode) != membership:
+            self._all_of.pop(inode, None)
+        is_latest = self._latest.get(inode) == membership
+        if is_latest and (membership, file) in self._told:
             return
+        _remember(self._latest, inode, membership)
         if len(self._told) >= _KNOWN_MAX:
             self._told.clear()
         self._told[membership, file] = adds
         # What others may run by what they knew before, now has somebody else behind it.
         for other in [group for group in self._known if group != membership]:
             del self._known[other]
+        self._mark(file)
         self._say(Wrote(self.id, membership, file, adds))
+
+    # -- who reads what others wrote --------------------------------------------------------------
+
+    def watch(self) -> bool:
+        """Begin to, if it is wanted by now. True: there is a descriptor more to wait on."""
+        if self._watch is not None or not self.page.judged & JudgedKinds.READS:
+            return False
+        try:
+            self._watch = FileWatch()
+        except OSError as error:
+            print(f"who reads which file is not seen: {error}", file=sys.stderr)
+            return False
+        for _, file in self._told:
+            self._mark(file)
+        return True
+
+    @property
+    def watch_fd(self) -> int:
+        return self._watch.fd if self._watch is not None else -1
+
+    def ask_written(self) -> None:
+        if self._watch is not None:
+            self._say(AskWritten(self.id))
+
+    def written(self, files: tuple[NamedFile, ...]) -> None:
+        for file in files:
+            self._mark(file)
+
+    def _mark(self, file: NamedFile) -> None:
+        if self._watch is None:
+            return
+        with contextlib.suppress(OSError):  # it is gone, or has another name
+            found, place = named(self._main_pid, file.path)
+            try:
+                if (found.device, found.inode) == (file.device, file.inode):
+                    self._watch.mark(place)
+            finally:
+                os.close(place)
+
+    def opened(self) -> None:
+        """Marked files are about to be. Whoever reads has to be asked about again: its command has
+        one more behind it. Another program than the one that was judged is not executed."""
+        if self._watch is None:
+            return
+        for number, opening in self._watch.openings():
+            allow = True
+            with contextlib.suppress(OSError):  # its process is gone
+                allow = self._opens(opening)
+            self._watch.answer(number, allow=allow)
+
+    def _opens(self, opening: Opening) -> bool:
+        """Before it goes on: a process that reads may be gone right afterwards."""
+        file = opening.device, opening.inode
+        judged = self._executes.get(opening.pid)
+        if opening.executes and judged is not None:
+            if file not in judged:
+                return False
+            if opening.interpreter:
+                found = look_up(opening.pid, AT_FDCWD, opening.interpreter)
+                judged.add((found.device, found.inode))
+        if self._only_writes.pop(opening.pid, None) == file:
+            return True
+        membership = call_facts.membership(opening.pid)
+        if self._all_of.get(file) != membership:
+            self._reads[membership] = self._reads.get(membership, 0) + 1
+            self._known.pop(membership, None)
+            self._say(Read(self.id, membership, *file))
+        return True
 
     def _question(self, call: Call, membership: str, facts: CallFacts) -> CallQuestion:
         argv, cut_argv = _told(facts.argv)
@@ -220,6 +320,7 @@ class Session:
             environment,
             cut_argv or cut_environment,
             facts.target,
+            facts.first,
             tuple(
                 NamedFile(each.path, each.device, each.inode)
                 for each in call_facts.named_files(call.pid, facts.argv)
@@ -230,7 +331,7 @@ class Session:
         """The daemon's."""
         if answer.id not in self.waiting:
             return
-        place, group, key, _ = self.waiting[answer.id]
+        place, group, key, _, reads = self.waiting[answer.id]
         if answer.word != self.page.word:
             del self.waiting[answer.id]
             self.judge(place)
@@ -240,14 +341,16 @@ class Session:
         if sum(map(len, self._known.values())) + len(self._denied) >= _KNOWN_MAX:
             self._known.clear()
             self._denied.clear()
+        latest = reads == self._reads.get(group[1], 0)
         if answer.whole_group:
             self._groups[group] = answer.allow
         elif not answer.once:
-            self._known.setdefault(group[1], {})[key] = answer.allow
+            if latest:  # else what it would be asked by now has more behind it
+                self._known.setdefault(group[1], {})[key] = answer.allow
         elif not answer.allow:
             self._denied.add((call.pid, key))
         if answer.allow:
-            self._writes(call.pid, group[1], key[1])
+            self._lets(call.pid, group[1], key[1])
         self._settle(place, call, 0 if answer.allow else errno.EPERM)
 
     def judge_again(self) -> None:
@@ -278,8 +381,22 @@ class Session:
         self.page.give_back(place)
 
     def close(self) -> None:
+        if self._watch is not None:
+            self._watch.close()
         self.page.close()
         os.close(self.listener)
+
+
+_Name = TypeVar("_Name")
+_Value = TypeVar("_Value")
+
+
+def _remember(what: dict[_Name, _Value], key: _Name, value: _Value) -> None:
+    """As the latest; the oldest is forgotten."""
+    what.pop(key, None)
+    what[key] = value
+    if len(what) > _KNOWN_MAX:
+        del what[next(iter(what))]
 
 
 def _told(words: tuple[bytes, ...]) -> tuple[tuple[str, ...], bool]:
@@ -306,6 +423,7 @@ class Answerer:
         self._outgoing: deque[Record] = deque()
         self._sessions: dict[str, Session] = {}
         self._by_listener: dict[int, Session] = {}
+        self._by_watch: dict[int, Session] = {}
         self._full: set[str] = set()  # sessions whose page has no room
         self._idle_since = self._sweep_at = time.monotonic()
 
@@ -318,6 +436,8 @@ class Answerer:
                 session = self._by_listener.get(fd)
                 if session is not None:
                     self._take(session, events)
+                elif fd in self._by_watch:
+                    self._by_watch[fd].opened()
                 elif fd == self._listener.fileno():
                     self._meet()
                 elif self._daemon is not None and fd == self._daemon.fileno():
@@ -402,7 +522,10 @@ class Answerer:
         if isinstance(message, CallAnswer):
             session.answer(message)
         elif isinstance(message, WordChanged):
+            self._watch(session)
             session.word_changed()
+        elif isinstance(message, Written):
+            session.written(message.files)
         elif isinstance(message, Leave):
             self._drop(session.id)
         self._make_room()
@@ -417,13 +540,25 @@ class Answerer:
             os.close(listener)
             os.close(memfd)
         session.tell_again()
+        if not self._watch(session):
+            session.ask_written()
         session.judge_again()
+
+    def _watch(self, session: Session) -> bool:
+        began = session.watch()
+        if began:
+            self._by_watch[session.watch_fd] = session
+            self._ready.register(session.watch_fd, select.EPOLLIN)
+            session.ask_written()
+        return began
 
     def _drop(self, id: str) -> None:
         session = self._sessions.pop(id)
         self._full.discard(id)
         del self._by_listener[session.listener]
         self._ready.unregister(session.listener)
+        if self._by_watch.pop(session.watch_fd, None) is not None:
+            self._ready.unregister(session.watch_fd)
         session.close()
 
     def _say(self, message: Record) -> None:

@@ -10,6 +10,7 @@ import contextlib
 import ctypes
 import errno
 import os
+import re
 import stat
 from typing import NamedTuple
 
@@ -26,6 +27,7 @@ _ARCH_I386 = 0x40000003
 # Devices by which nothing is stored: null, zero, full, random, urandom, tty, ptmx, and terminals.
 _NOWHERE = {(1, 3), (1, 5), (1, 7), (1, 8), (1, 9), (5, 0), (5, 2)}
 _TERMINALS = (4, range(136, 144))
+_MEMORY = re.compile(r"/(\d+)(?:/task/\d+)?/mem$")  # in any place where /proc is mounted
 _WORDS_LOOKED_UP = 16  # arguments of one program that are looked up as files
 _UNTOLD = (b"_=", b"SHLVL=", b"PWD=", b"OLDPWD=")  # change by themselves all the time
 
@@ -51,8 +53,10 @@ class CallFacts(NamedTuple):
     argv: tuple[bytes, ...] = ()
     environment: tuple[bytes, ...] = ()
     target: str = ""  # the control group of another process that it reaches into
+    first: bool = False  # and that one is the session's init or main program
     adds: bool = False  # a write leaves what is in the file
     names: bool = False  # what is written is only a name
+    reads: bool = False  # it is opened for reading as well
 
 
 def membership(pid: int) -> str:
@@ -138,12 +142,13 @@ def _naming(call: Call) -> CallFacts:
 
 
 def _opening(call: Call) -> CallFacts:
-    at, place, adds = AT_FDCWD, call.arguments[0], True
+    at, place, flags = AT_FDCWD, call.arguments[0], os.O_WRONLY
     if call.number == calls.OPENAT:
-        at, place = _int(call.arguments[0]), call.arguments[1]
-        adds = not call.arguments[2] & os.O_TRUNC
-    elif call.number in (calls.OPEN, calls.CREAT):
-        adds = call.number == calls.OPEN and not call.arguments[1] & os.O_TRUNC
+        at, place, flags = _int(call.arguments[0]), *call.arguments[1:3]
+    elif call.number == calls.OPEN:
+        flags = call.arguments[1]
+    elif call.number == calls.CREAT:
+        flags |= os.O_TRUNC
     if call.number == calls.OPEN_BY_HANDLE_AT:
         return CallFacts(EffectKind.WRITE_OPEN, FoundFile("(by handle)"))
     memory = ProcessMemory(call.pid)
@@ -160,10 +165,12 @@ def _opening(call: Call) -> CallFacts:
             raise Harmless
     if stat.S_ISFIFO(file.mode) or stat.S_ISSOCK(file.mode):
         raise Harmless  # who reads it is judged by what it does
-    if file.path.startswith("/proc/") and file.path.endswith("/mem"):
-        return _reaching(call.pid, int(file.path.split("/")[2]))
+    memory_of = _MEMORY.search(file.path)
+    if memory_of is not None:
+        return _reaching(call.pid, int(memory_of[1]))
     cwd = os.readlink(f"/proc/{call.pid}/cwd")
-    return CallFacts(EffectKind.WRITE_OPEN, file, cwd, adds=adds)
+    adds, reads = not flags & os.O_TRUNC, flags & os.O_ACCMODE != os.O_WRONLY
+    return CallFacts(EffectKind.WRITE_OPEN, file, cwd, adds=adds, reads=reads)
 
 
 def named_files(pid: int, argv: tuple[bytes, ...]) -> list[FoundFile]:
@@ -193,4 +200,5 @@ def _reaching(pid: int, other: int) -> CallFacts:
     """`other` in the numbering of the caller, whose own /proc shows it."""
     with open(f"/proc/{pid}/root/proc/{_int(other)}/cgroup", encoding="utf-8") as file:
         target = next((line for line in file.read().splitlines() if line.startswith("0::")), "")
-    return CallFacts(EffectKind.EXEC, FoundFile(""), target=target)
+    first = 0 < _int(other) < calls.FIRST_OTHER_PID
+    return CallFacts(EffectKind.EXEC, FoundFile(""), target=target, first=first)

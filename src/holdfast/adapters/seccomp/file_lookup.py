@@ -71,6 +71,13 @@ def place_of(pid: int, directory: int, path: bytes) -> str:
         os.close(above)
 
 
+def named(pid: int, path: str) -> tuple[FoundFile, int]:
+    """The file that a path without links means to that process, and a descriptor that only names
+    it. Raises OSError."""
+    fd = _open(pid, AT_FDCWD, os.fsencode(path))
+    return _found(os.dup(fd)), fd
+
+
 def _found(fd: int) -> FoundFile:
     try:
         status = os.fstat(fd)

@@ -41,7 +41,7 @@ _EPERM, _ENOSYS = 1, 38
 _WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 _TIOCSTI = 0x5412
 _PTRACE_ATTACH, _PTRACE_SEIZE = 16, 0x4206
-_FIRST_OTHER_PID = 3  # 1 is the init, 2 the main program
+FIRST_OTHER_PID = 3  # 1 is the init, 2 the main program
 
 EXECVE, EXECVEAT = 59, 322
 OPEN, OPENAT, CREAT, OPENAT2, OPEN_BY_HANDLE_AT, TRUNCATE = 2, 257, 85, 437, 304, 76
@@ -72,7 +72,7 @@ def _if_bits(index: int, bits: int) -> _Rule:
 
 def _of_another(index: int) -> _Rule:
     """By the pid it names. The init and the main program are refused; a negative one is large."""
-    others = [*_argument(index), (_AT_LEAST, 1, 0, _FIRST_OTHER_PID)]
+    others = [*_argument(index), (_AT_LEAST, 1, 0, FIRST_OTHER_PID)]
     return [*others, *_give(_ERRNO | _EPERM), *_give(_NOTIFY)]
 
 

@@ -25,6 +25,9 @@ class Serve(Record):
 
     session: str
     main_pid: int  # whose first environment others are compared with
+    own_files: tuple[
+        str, ...
+    ] = ()  # of the session's host: that its shell writes them is no effect
 
 
 class WordChanged(Record):
@@ -56,6 +59,28 @@ class Wrote(Record):
     adds: bool  # what was in it before may stay
 
 
+class Read(Record):
+    """To the daemon: a process is about to read, or execute, a file that it did not write."""
+
+    session: str
+    membership: str
+    device: int
+    inode: int
+
+
+class AskWritten(Record):
+    """To the daemon: which files are known to be written?"""
+
+    session: str
+
+
+class Written(Record):
+    """To the answerer: some of those."""
+
+    session: str
+    files: tuple[NamedFile, ...]
+
+
 class CallQuestion(Record):
     """To the daemon: may this call go on?"""
 
@@ -73,6 +98,7 @@ class CallQuestion(Record):
     environment: tuple[str, ...] = ()  # what differs from the main program's first
     cut: bool = False  # arguments or environment are too long to be told whole
     target: str = ""  # of a call that reaches into another process: its control group
+    first: bool = False  # that process is the session's init or main program
     files: tuple[NamedFile, ...] = ()  # that arguments name: what a program is to read as code
 
 
@@ -97,7 +123,10 @@ class CallAnswer(Record):
 
 _KINDS: dict[str, type[Record]] = {
     each.__name__: each
-    for each in (Serve, WordChanged, Leave, CallQuestion, Wrote, Gone, CallAnswer)
+    for each in (
+        *(Serve, WordChanged, Leave, CallAnswer, Written),
+        *(CallQuestion, Wrote, Read, AskWritten, Gone),
+    )
 }
 
 

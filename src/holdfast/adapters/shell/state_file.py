@@ -190,6 +190,8 @@ class _Sections:
             jobs=dict(self._jobs()),
             hashed=dict(self._hashed(_text(exported.get("PATH", b"")))),
             private=self._private(exported),
+            references=dict(self._references()),
+            directories={name: self._cut(value) for name, value in self._pairs("nameddirs")},
             bindings=self._bindings(),
             remembered=self._found_before(kind, _text(exported.get("PATH", b""))),
         )
@@ -264,6 +266,13 @@ class _Sections:
             digests["@"] = ""  # it could not say
         return digests
 
+    def _references(self) -> Iterator[tuple[str, str]]:
+        """Variables that stand for others. Such a value is a name, not a secret."""
+        for words in self._declared():
+            if b"n" in words[1]:
+                name, _, target = b" ".join(words[2:]).partition(b"=")
+                yield _text(name), self._cut(target)
+
     def _bindings(self) -> tuple[str, ...]:
         """Of our own a digest: that they are others now, somebody is behind."""
         lines = _text(self._one("bindings")).splitlines()
@@ -316,10 +325,13 @@ class _Sections:
         for words in shell_statements(self._traps):
             if len(words) == 4 and words[:2] == [b"trap", b"--"]:
                 yield _text(words[3]).removeprefix("SIG"), self._cut(words[2])
+        event = ""
         for line in _text(self._one("handlers")).splitlines():
             first, _, handler = line.partition(" ")
+            if first == "Event":
+                event = handler
             if first != "Event" and handler and not handler.startswith((*_OURS, "__fish_")):
-                yield f"{first} {handler}", ""
+                yield f"{'variable ' * (event == 'variable')}{first} {handler}", ""
 
     def _jobs(self) -> Iterator[tuple[str, str]]:
         running = _bash_jobs(_text(self._one("bashjobs")))

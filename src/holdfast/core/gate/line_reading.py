@@ -5,17 +5,21 @@ It reads bash, zsh and fish alike, by their words and not by their grammar, and 
 more: what may be used counts as used. Where the text does not say what runs (`eval`, `source`, an
 indirect variable, the call of a function, whose body is not looked at), every variable, alias and
 function counts. What runs at each prompt whatever the line is (traps, prompt commands and what
-they name) counts always; so do the options, by which a line means something else.
+they name) counts always; so do the options, by which a line means something else. What the shell
+runs on some occasion counts where the line gives that occasion: a directory is changed, a command
+is found nowhere, a program is run, a variable is set.
 
-Known not to be seen: what a program that runs reads by itself (the exec gate's), key bindings, and
-completion functions.
+Known not to be seen: what a program that runs reads by itself (the exec gate's), completion
+functions, and `$?` in a function. Of key bindings only those count that can act without a key
+besides text and Enter: what the others put into the line, nobody can tell from it.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, fields
+from functools import cached_property
 
 from holdfast.model.shell_state import ShellState, shapes_commands
 
@@ -31,6 +35,9 @@ _DESCRIPTOR = re.compile(r"(?:&|fd/|-u\s*)(\d)\b")
 _NAME = re.compile(r"[A-Za-z_]\w*")
 _ASSIGNED = re.compile(r"[A-Za-z_]\w*(?:\[[^]]*\])?\+?=")
 _ARITHMETIC = re.compile(r"\(\(|\$\[|\[\[|\blet\b|\s-v\b|\[[^]]*[A-Za-z_]")
+_NAMED_DIRECTORY = re.compile(r"(?<![\w/])~([A-Za-z_][\w.-]*)")
+_STATUS = re.compile(r"\$\{?#?(?:\?|_(?!\w)|status\b)|\b(?:PIPESTATUS|pipestatus)\b")
+_LAST_JOB = re.compile(r"\$(?:!|\{!\})")
 _INDIRECT = re.compile(r"\{[^\s{}]*,|\$\{!|\$\$[A-Za-z_]|\(P\)|\b(?:declare|typeset|local)\s+-\w*n")
 _HISTORY = re.compile(r"!(?![\s=(]|$)|^\^|(?:^|[;&|]\s*)(?:fc|r)\b")
 
@@ -74,13 +81,35 @@ _DIRECTORY_WORDS = frozenset({"-", "popd", "pushd", "dirs", "prevd", "nextd", "c
 _JOB_WORDS = frozenset({
     "fg", "bg", "jobs", "wait", "disown", "kill",
 })  # fmt: skip
+# Behind these words commands may stand that see the status of the line before.
+_NO_COMMAND_YET = frozenset({
+    "for", "select", "case", "function", "foreach", "repeat", "coproc", "switch",
+})  # fmt: skip
+_ENDS_COMMAND = frozenset({";", "&", "&&", "||", "\n"})
+_CHANGES_DIRECTORY = frozenset({"cd", "chdir", "pushd", "popd", "prevd", "nextd", "cdh"})
 _AMBIENT_FUNCTION = re.compile(
-    r"(?:precmd|preexec|chpwd|periodic|zshexit|zshaddhistory|command_not_found_handler?|TRAP\w+"
-    r"|fish_\w*prompt|fish_title|fish_command_not_found|fish_greeting|fish_postexec|fish_preexec)$"
+    r"(?:precmd|preexec|periodic|zshexit|zshaddhistory|TRAP\w+"
+    r"|fish_\w*prompt|fish_title|fish_greeting|fish_postexec|fish_preexec)$"
+)
+_NOT_FOUND_FUNCTION = re.compile(r"command_not_found_handler?$|fish_command_not_found\b")
+_ON_DIRECTORY = frozenset({"chpwd", "chpwd_functions"})
+_FOR_PROGRAMS = frozenset({"BASH_ENV", "ENV", "ZDOTDIR"})
+# Variables of fish that commands change without naming them.
+_CHANGES_BY_ITSELF = re.compile(
+    r"fish_|__|(?:COLUMNS|LINES|PWD|OLDPWD|dir(?:prev|next)|history|SHLVL|umask|CMD_DURATION|.*status)$"
+)
+# Bindings of what is pressed for every line: Enter, ^O, a paste, a printable key, the host's own
+# keys; and what zsh runs without a key. A binding that enters a line by itself counts as well.
+_LINE_KEY = re.compile(
+    r"of the host|509[89]~|accept|self-insert|execute|enter|return|zle-|20[01]~|bracketed"
+    r"|\\C-[mjo]|\^[MJO]|\\c[mjo]|\\[rn]"
+    r"|^\"(?:[^\\\"]|\\[\\\"])|^bindkey (?:-\S+ )*\"[^\\^\"]"
+    r"|^bind (?:(?:-M|-m|--mode|--sets-mode) \S+ |-\S+ )*[^\\\s-]",
+    re.IGNORECASE,
 )
 _AMBIENT_VARIABLES = frozenset({
     "IFS", "PROMPT_COMMAND", "PROMPT_COMMANDS", "PS0", "PS1", "PS2", "PS3", "PS4", "PROMPT",
-    "RPROMPT", "RPS1", "RPS2", "SPROMPT", "BASH_ENV", "ENV", "ZDOTDIR", "SHELLOPTS", "BASHOPTS",
+    "RPROMPT", "RPS1", "RPS2", "SPROMPT", "SHELLOPTS", "BASHOPTS",
     "GLOBIGNORE", "EXECIGNORE", "histchars", "HISTCONTROL", "fish_function_path", "FPATH",
     "fpath", "NULLCMD", "READNULLCMD", "BASH_COMPAT", "POSIXLY_CORRECT",
 })  # fmt: skip
@@ -98,17 +127,27 @@ class LineUse:
 
     commands: set[str] = field(default_factory=set)  # words that stand where a command stands
     words: set[str] = field(default_factory=set)  # all of them, without quotes
+    reserved: set[str] = field(default_factory=set)  # words of the grammar: an alias comes first
+    directories: set[str] = field(default_factory=set)  # NAME of each ~NAME
     variables: set[str] = field(default_factory=set)
     descriptors: set[str] = field(default_factory=set)  # numbers of open files
     everything: bool = False  # any variable, alias or function
     history: bool = False  # commands entered before, by whomever
     relative: bool = False  # the working directory
     redirects: bool = False  # some of its files are opened by the shell itself
+    status: bool = False  # what the line before left: its status, its last word
+    last_job: bool = False  # the process that was put into the background last
 
     @property
     def programs(self) -> set[str]:
         """Commands that may be programs: a function or alias of that name comes first."""
         return {each for each in self.commands if each not in _BUILTINS}
+
+    def add(self, inner: LineUse) -> None:
+        """It may use what this one may."""
+        for each in fields(self):
+            mine, other = getattr(self, each.name), getattr(inner, each.name)
+            setattr(self, each.name, mine | other)
 
 
 def read_line(text: str) -> LineUse:
@@ -123,7 +162,23 @@ def read_line(text: str) -> LineUse:
         use.variables.add("@")
     use.descriptors.update(_DESCRIPTOR.findall(text))
     use.history = _HISTORY.search(text) is not None
+    use.directories.update(_NAMED_DIRECTORY.findall(text))
+    use.variables.update(use.directories)  # in zsh they name directories, too
+    use.status = _STATUS.search(_first_command(text)) is not None
+    use.last_job = _LAST_JOB.search(text) is not None
     return use
+
+
+def _first_command(text: str) -> str:
+    """The part of a line that sees the status of the line before; too much of it in doubt."""
+    if text.split(maxsplit=1)[:1] and text.split(maxsplit=1)[0] in _NO_COMMAND_YET:
+        return text
+    for token in _TOKEN.finditer(text):
+        if token.lastgroup == "inner":
+            return text
+        if token.lastgroup in ("end", "gap") and token[0].strip(" \t") in _ENDS_COMMAND:
+            return text[: token.start()]
+    return text
 
 
 _DEPTH_MAX = 8  # quotes in quotes; what is deeper counts as everything
@@ -195,6 +250,7 @@ def _read_command(words: list[_Word], use: LineUse, depth: int) -> None:
             use.relative = use.relative or not word.startswith(("/", "~", "&"))
         elif first:
             if not word.quoted and (word in _RESERVED or _ASSIGNED.match(word) or word[:1] == "-"):
+                use.reserved.update({str(word)} & _RESERVED)
                 continue
             use.commands.add(str(word))
             use.everything = use.everything or word in _EVALUATES or not _SAYS.isdisjoint(word)
@@ -246,9 +302,9 @@ def used_keys(
     if state is None:
         return list(known)
     _follow_aliases(use, state)
-    ambient = _ambient_words(state)
+    _follow_references(use, state)
     everything = use.everything or not state.functions.keys().isdisjoint(use.commands)
-    judged = _Judged(use, state, ambient, everything, leads_to)
+    judged = _Judged(use, state, everything, leads_to)
     return [key for key in known if judged.uses(key)]
 
 
@@ -256,26 +312,29 @@ def _follow_aliases(use: LineUse, state: ShellState) -> None:
     """What the aliases that stand for its commands use."""
     followed: set[str] = set()
     names = {alias.partition(" ")[0]: (alias, value) for alias, value in state.aliases.items()}
-    while found := (use.commands | use.words) & names.keys() - followed:
+    while found := _aliased(use, names) - followed:
         for name in found:
             followed.add(name)
-            alias, value = names[name]
-            if name not in use.commands and not alias.endswith(" -g"):
-                continue
-            inner = read_line(value)
-            use.commands |= inner.commands
-            use.words |= inner.words if alias.endswith(" -g") else inner.commands
-            use.variables |= inner.variables
-            use.everything = use.everything or inner.everything
-            use.relative = use.relative or inner.relative
+            _, value = names[name]
+            use.add(read_line(value))
+            if value[-1:].isspace():  # then the next word may be an alias as well
+                use.commands |= use.words
 
 
-def _ambient_words(state: ShellState) -> set[str]:
-    """Names in what runs at every prompt."""
-    texts = [
-        value for name, value in state.variables.items() if name not in ("IFS", "FPATH", "CDPATH")
-    ]
-    return {name for text in (*texts, *state.traps.values()) for name in _NAME.findall(text)}
+def _aliased(use: LineUse, names: Mapping[str, tuple[str, str]]) -> set[str]:
+    """Those of its words for which an alias stands."""
+    commands = (use.commands | use.reserved) & names.keys()
+    return commands | {each for each in use.words & names.keys() if names[each][0].endswith(" -g")}
+
+
+def _follow_references(use: LineUse, state: ShellState) -> None:
+    """The variables for which those that it names stand."""
+    new = use.variables
+    while (
+        new := {name for each in new for name in _NAME.findall(state.references.get(each, ""))}
+        - use.variables
+    ):
+        use.variables |= new
 
 
 @dataclass
@@ -284,22 +343,78 @@ class _Judged:
 
     use: LineUse
     state: ShellState
-    ambient: set[str]
     everything: bool
     leads_to: Callable[[str], str]
+
+    @cached_property
+    def ambient(self) -> set[str]:
+        """Names in what runs whatever the line is, or on an occasion that this one gives."""
+        texts = [
+            value
+            for name, value in self.state.variables.items()
+            if name not in ("IFS", "FPATH", "CDPATH") and self._occasion(name)
+        ]
+        texts += self.state.traps.values()
+        return {name for text in texts for name in _NAME.findall(text)}
+
+    def _occasion(self, name: str) -> bool:
+        """Whether the line gives the shell the occasion to look at this variable, or call this
+        function."""
+        if name in _ON_DIRECTORY:
+            return self.moves
+        if name in _FOR_PROGRAMS:
+            return bool(self.use.programs) or self.everything
+        if _NOT_FOUND_FUNCTION.match(name):
+            return self.finds_not
+        return name != "CDPATH" or self.searches_directories
+
+    @cached_property
+    def finds_not(self) -> bool:
+        """Some command may be found nowhere."""
+        here = self.state.functions.keys()
+        searched = {each for each in self.use.programs if "/" not in each} - here
+        own = {
+            name
+            for name in searched & self.state.aliases.keys()
+            if name not in read_line(self.state.aliases[name]).commands
+        }
+        return self.everything or any(not self.leads_to(each) for each in searched - own)
+
+    @cached_property
+    def moves(self) -> bool:
+        """The working directory may be another one behind it."""
+        by_name = self.state.kind == "fish" or "autocd" in self.state.options
+        return (
+            self.everything
+            or not _CHANGES_DIRECTORY.isdisjoint(self.use.commands)
+            or (by_name and (self.finds_not or any("/" in each for each in self.use.programs)))
+        )
+
+    @cached_property
+    def searches_directories(self) -> bool:
+        """It goes to a directory by a relative name."""
+        words = self.use.words - self.use.reserved - _CHANGES_DIRECTORY
+        absolute = ("/", "~", "./", "../", "-")
+        return self.moves and any(
+            not word.startswith(absolute) and word not in (".", "..", "") for word in words
+        )
 
     def uses(self, key: str) -> bool:
         kind, _, name = key.partition(":")
         use = self.use
         match kind:
-            case "trap" | "option":
+            case "trap":
+                return self._trap(name)
+            case "option":
                 return True
+            case "dir":
+                return name in use.directories or self._is_word(name) or self.everything
             case "cwd":
                 return use.relative or self.everything
             case "umask":
                 return bool(use.programs) or use.redirects
             case "key":
-                return True
+                return _LINE_KEY.search(name) is not None
             case "fd":
                 return name in use.descriptors or self.everything
             case "var":
@@ -312,27 +427,45 @@ class _Judged:
                 alias, _, how = name.partition(" -")
                 if how == "s":
                     return any(word.endswith(f".{alias}") for word in use.words)
-                named = use.words if how == "g" else use.commands
+                named = use.words if how == "g" else use.commands | use.reserved
                 return self.everything or alias in named or alias in self.ambient
             case "func":
-                return (
-                    self.everything
-                    or name in use.commands
-                    or name in self.ambient
-                    or _AMBIENT_FUNCTION.match(name) is not None
-                )
+                if self.everything or name in use.commands or name in self.ambient:
+                    return True
+                if name in _ON_DIRECTORY or _NOT_FOUND_FUNCTION.match(name):
+                    return self._occasion(name)
+                return _AMBIENT_FUNCTION.match(name) is not None
             case "hash":
                 return self.everything or name in use.commands
             case "job":
-                return not _JOB_WORDS.isdisjoint(use.commands) or any(
-                    word.startswith("%") or word == name for word in use.words
-                )
+                named_job = any(word.startswith("%") or word == name for word in use.words)
+                return named_job or use.last_job or not _JOB_WORDS.isdisjoint(use.commands)
         return True
 
-    def _variable(self, name: str) -> bool:
-        if name in self.use.variables or name in _AMBIENT_VARIABLES or name in self.ambient:
+    def _is_word(self, name: str) -> bool:
+        """It names a directory to go to, for a shell that is told to look so."""
+        options = ("cdable_vars", "cdablevars", "autonamedirs")
+        return name in self.use.words and not set(options).isdisjoint(self.state.options)
+
+    def _trap(self, name: str) -> bool:
+        """fish: `EVENT FUNCTION`, `variable NAME FUNCTION`."""
+        if _NOT_FOUND_FUNCTION.match(name):
+            return self._occasion(name)
+        event, _, rest = name.partition(" ")
+        variable, _, function = rest.partition(" ")
+        if event != "variable" or not function or self.everything:
             return True
-        if name in self.state.variables or self.everything:
+        if _CHANGES_BY_ITSELF.match(variable):
+            return True
+        used = self.use.words | self.use.variables
+        return any(variable in _NAME.findall(word) for word in used)
+
+    def _variable(self, name: str) -> bool:
+        if name in self.use.variables or self.everything or self._is_word(name):
+            return True
+        if name in _ON_DIRECTORY or name in _FOR_PROGRAMS or name == "CDPATH":
+            return self._occasion(name)
+        if name in _AMBIENT_VARIABLES or name in self.ambient or name in self.state.variables:
             return True
         if name == "PATH":
             return bool(self._searched())

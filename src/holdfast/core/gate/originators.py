@@ -2,11 +2,13 @@
 hash entry, PATH entry, job, and of the working directory.
 
 Keys are texts: `var:NAME`, `path:DIR` (an entry of PATH), `alias:NAME`, `func:NAME`, `option:NAME`,
-`trap:NAME`, `hash:NAME`, `job:PID`, `key:BINDING`, `fd:N`, `cwd`, `umask`; `var:@` are the
-positional parameters. Two states one after the other tell which keys a command changed; what is not
-in the book is as the session began. A key that has its first value again is as it began, too: a
-line that uses it does what it would have done without the change. One that was taken away stays in
-the book: a line may rely on its absence.
+`trap:NAME`, `hash:NAME`, `dir:NAME` (zsh's `~NAME`), `job:PID`, `key:BINDING`, `fd:N`, `cwd`,
+`umask`; `var:@` are the positional parameters. Two states one after the other tell which keys a
+command changed; what is not in the book is as the session began. A key that one actor alone gave
+another value and then its first one again is as it began, too: a line that uses it does what it
+would have done without the change. If several had a part in it, whoever brought it back stays in
+the book, and so does whoever took away what another one had set: a line may rely on it, or on its
+absence.
 
 What was said of more than ENTRIES_MAX keys is forgotten, the oldest first, and from then on every
 key without an entry counts as shaped by those whose entries are gone. The same holds for all that
@@ -48,6 +50,8 @@ class KeptOrigins(Record):
     began: dict[str, str] = {}  # noqa: RUF012 - each key's value as the session began
     now: dict[str, str] = {}  # noqa: RUF012 - and at that prompt
     entries: dict[str, Origin] = {}  # noqa: RUF012 - the oldest first
+    # Who else changed them since they were as the session began.
+    others: dict[str, tuple[str, ...]] = {}  # noqa: RUF012
     forgotten: tuple[str, ...] = ()
     unseen: Origin | None = None
 
@@ -71,6 +75,7 @@ def _values(state: ShellState) -> Iterator[tuple[str, str]]:
         ("func", state.functions),
         ("trap", state.traps),
         ("hash", state.remembered),
+        ("dir", state.directories),
     ):
         yield from ((f"{kind}:{name}", value) for name, value in named.items())
     for line in state.bindings:
@@ -101,14 +106,16 @@ class OriginatorBook:
         self.number = kept.number
         self._began, self._now = dict(kept.began), dict(kept.now)
         self._entries = dict(kept.entries)
+        self._others = dict(kept.others)
         self.forgotten = kept.forgotten  # whoever may have shaped a key that has no entry
         # Behind function bodies since they were seen last: of many functions a shell writes only
         # the names at a prompt.
         self._unseen = kept.unseen
 
     def kept(self) -> KeptOrigins:
+        entries, others = self._entries, self._others
         return KeptOrigins(
-            self.number, self._began, self._now, self._entries, self.forgotten, self._unseen
+            self.number, self._began, self._now, entries, others, self.forgotten, self._unseen
         )
 
     @property
@@ -163,19 +170,26 @@ class OriginatorBook:
     def _set(self, key: str, origin: Origin, in_path: Callable[[str, str], bool]) -> bool:
         """False: the change means nothing."""
         had = self._entries.pop(key, None)
+        others = self._others.pop(key, ())
+        if had is not None:
+            others = tuple(dict.fromkeys((*others, *had.actors)))
         value = self._now.get(key)
         if key.startswith("hash:") and (value is None or in_path(key[5:], value)):
             return had is not None
         if key.startswith("job:") and value is None:
             return False
-        if value != self._began.get(key):
+        alone = not set(others).difference(origin.actors[:1]) and len(origin.actors) < 2
+        if value != self._began.get(key) or not alone:
             self._entries[key] = origin
+            if others := tuple(actor for actor in others if actor not in origin.actors):
+                self._others[key] = others
         return True
 
     def _bound(self) -> None:
         while len(self._entries) > ENTRIES_MAX:
             oldest = next(iter(self._entries))
             self.forget(self._entries.pop(oldest).actors)
+            self._others.pop(oldest, None)
 
     def forget(self, actors: Iterable[str]) -> None:
         """These may have changed any key that has no entry, nobody knows which."""

@@ -20,7 +20,14 @@ from collections.abc import Callable
 from typing import Protocol
 
 from holdfast.adapters.seccomp import gate_messages
-from holdfast.adapters.seccomp.gate_messages import CallQuestion, Gone, Serve, Wrote
+from holdfast.adapters.seccomp.gate_messages import (
+    AskWritten,
+    CallQuestion,
+    Gone,
+    Read,
+    Serve,
+    Wrote,
+)
 from holdfast.model.record import Record
 
 log = logging.getLogger(__name__)
@@ -42,6 +49,10 @@ class Asker(Protocol):
     def asked(self, question: CallQuestion) -> None: ...
 
     def wrote(self, wrote: Wrote) -> None: ...
+
+    def read(self, read: Read) -> None: ...
+
+    def asked_written(self) -> None: ...
 
     def gone(self, id: int) -> None: ...
 
@@ -187,6 +198,10 @@ class AnswererLink:
             asker.asked(message)
         elif isinstance(message, Wrote):
             asker.wrote(message)
+        elif isinstance(message, Read):
+            asker.read(message)
+        elif isinstance(message, AskWritten):
+            asker.asked_written()
         elif isinstance(message, Gone):
             asker.gone(message.id)
 

@@ -24,6 +24,14 @@ class PartIn(Record):
     command: int = 0
 
 
+class Approved(Record):
+    """A line that was held, and approved: what it starts need not be asked for again, as long as
+    nobody is behind that whom the approvers did not see."""
+
+    by: tuple[str, ...]
+    actors: tuple[str, ...]  # that were behind it
+
+
 class KnownCommand(Record):
     """One command line, and who is behind it."""
 
@@ -36,6 +44,7 @@ class KnownCommand(Record):
     uses: tuple[str, ...] = ()  # `KEY@COMMAND`: the state it used, and which command had set it
     adopted: str = ""  # the actor that took the responsibility for what it left
     shaped: tuple[str, ...] = ()  # keys that it changed
+    approved: Approved | None = None  # its line; not kept for another daemon, which asks again
 
     @property
     def actors(self) -> tuple[str, ...]:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Protocol
 
 from holdfast.host.access.actor_book import ActorBook
+from holdfast.host.gate.command_book import Approved
 from holdfast.model.actor import ActorKind
 from holdfast.model.gate import Contributor, Part
 from holdfast.model.ids import HOST_ACTOR, ActorId
@@ -18,6 +19,10 @@ class Provenance(Protocol):
         self, text: str | None, authors: Sequence[str]
     ) -> tuple[Contributor, ...]:
         """`text`: None if the shell does not say. `authors`: who typed it, by id."""
+        ...
+
+    def line_passed(self, approved: Approved | None) -> None:
+        """A line is about to be taken; None: it needed no approval."""
         ...
 
     def contributors_of_key(

@@ -13,21 +13,27 @@ asked by a small Protocol or callable.
 
 from __future__ import annotations
 
+import re
 import shlex
+from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from functools import partial
 from typing import Any, Protocol
 
+from holdfast.adapters.proc import ancestry
 from holdfast.adapters.seccomp.gate_messages import (
     CallAnswer,
     CallQuestion,
     NamedFile,
+    Read,
     Serve,
     WordChanged,
+    Written,
     Wrote,
 )
 from holdfast.adapters.seccomp.gate_page import GatePage, JudgedKinds
 from holdfast.host.gate.answerer_link import Asker
+from holdfast.host.gate.command_book import Approved
 from holdfast.host.session.parcel import SessionSpec
 from holdfast.model.errors import HoldfastError
 from holdfast.model.gate import (
@@ -44,6 +50,9 @@ from holdfast.model.state import Level
 from holdfast.ports.gate_policy import GatePolicy
 
 _OF_KIND = {EffectKind.EXEC: JudgedKinds.EXEC, EffectKind.WRITE_OPEN: JudgedKinds.WRITE_OPEN}
+_FUNCTION = re.compile(r"BASH_FUNC_([^%=]+)%%=")  # as bash hands a function to another one
+_FILES_TOLD = 30  # in one message, with the longest paths
+_APPROVED_MAX = 64  # programs of one session whose children belong to their approval
 AUTHORITY = "authority"  # in place of a policy, when a contributor's right is missing
 
 
@@ -70,13 +79,29 @@ class WhoIsBehindEffects(Protocol):
         """Of a process, by its control group; whoever set it off first."""
         ...
 
+    def approved(self, membership: str) -> Approved | None:
+        """The line that started such a process, if it was held and then approved."""
+        ...
+
     def of_file(self, device: int, inode: int, path: str) -> tuple[Contributor, ...]:
         """Who wrote it, as far as that is known."""
+        ...
+
+    def of_state(self, key: str) -> tuple[Contributor, ...]:
+        """Who set a piece of the shell's state, as far as that is known."""
         ...
 
     def wrote(self, membership: str, device: int, inode: int, path: str, *, adds: bool) -> None:
         """A process of this control group has the file open for writing. `adds`: what was in it
         before may stay."""
+        ...
+
+    def read(self, membership: str, device: int, inode: int) -> None:
+        """A process of this control group reads the file: who wrote it is behind what it does."""
+        ...
+
+    def files(self) -> Iterable[tuple[str, int, int]]:
+        """Path, device and inode of those of which it is known who wrote them."""
         ...
 
     def everybody(self) -> tuple[Contributor, ...]:
@@ -101,6 +126,24 @@ class AsksApproval(Protocol):
         ...
 
 
+class ApprovedProgram:
+    """An execution that was held, and approved."""
+
+    def __init__(
+        self,
+        question: CallQuestion,
+        rule: str,
+        actors: frozenset[str],
+        by: tuple[ActorId, ...],
+    ) -> None:
+        self.question, self.rule, self.actors, self.by = question, rule, actors, by
+        self._process = ancestry.process(question.pid)
+
+    def started(self, pid: int) -> bool:
+        """Whether that process is this one, or descends from it."""
+        return self._process is not None and self._process in ancestry.of(pid)
+
+
 class ExecGate:
     """Of one session. Without a filter (level plain, or asked for without) it does nothing."""
 
@@ -121,9 +164,10 @@ class ExecGate:
         judge: Callable[[ProposedEffect], Awaitable[Verdict]],
         spawn: Callable[[Coroutine[Any, Any, None]], object],
         approvals: AsksApproval,
+        own_files: tuple[str, ...] = (),
     ) -> None:
-        """`check_rights` raises for a contributor that may not write in the session now; `record`
-        if what is allowed cannot be recorded."""
+        """`check_rights` raises for a contributor that may not write in the session now; `own_files`:
+        where the shell reports to this host; `record`: raises if what is allowed cannot be recorded."""
         self._spec, self._listener, self._memfd = spec, listener, memfd
         self._page = GatePage(memfd) if listener >= 0 else None
         self._keeper, self._answerers = keeper, answerers
@@ -131,8 +175,9 @@ class ExecGate:
         self._epoch, self._turn_holder = epoch, turn_holder
         self._record, self._approvals = record, approvals
         self._ask_policy, self._spawn = judge, spawn
-        self._served = False
+        self._served, self._own_files = False, own_files
         self._held: dict[int, CallQuestion] = {}
+        self._approved: deque[ApprovedProgram] = deque(maxlen=_APPROVED_MAX)
 
     @property
     def missing(self) -> str:
@@ -199,6 +244,8 @@ class ExecGate:
                 kinds |= bit
         if not self._everybody_may():
             kinds |= JudgedKinds.EXEC
+        if len({each.actor for each in self._behind.everybody()}) > 1:
+            kinds |= JudgedKinds.READS
         return kinds
 
     def _everybody_may(self) -> bool:
@@ -212,7 +259,7 @@ class ExecGate:
 
     def serve(self) -> tuple[Serve, tuple[int, int]]:
         fds = (self._listener, self._memfd)
-        return Serve(self._spec.id, self._spec.place.shell_pid), fds
+        return Serve(self._spec.id, self._spec.place.shell_pid, self._own_files), fds
 
     def asked(self, question: CallQuestion) -> None:
         self._spawn(self._asked(question))
@@ -228,6 +275,13 @@ class ExecGate:
         if question.word != self._page.word:
             self._answer(question, allow=False)  # refused by nobody: it is asked again
             return
+        carried = self._carried(question, effect, verdict)
+        if verdict.outcome is Outcome.HOLD and carried and question.id not in self._held:
+            effect = effect.replace(approved_by=carried)
+            verdict = await self._judge(effect, question)
+            if verdict.outcome is Outcome.ALLOW:
+                self._settle(question, effect, verdict, allow=True)
+                return
         if verdict.outcome is Outcome.HOLD:
             await self._hold(question, effect, verdict)
             return
@@ -240,6 +294,15 @@ class ExecGate:
     def wrote(self, wrote: Wrote) -> None:
         file = wrote.file
         self._behind.wrote(wrote.membership, file.device, file.inode, file.path, adds=wrote.adds)
+
+    def read(self, read: Read) -> None:
+        self._behind.read(read.membership, read.device, read.inode)
+
+    def asked_written(self) -> None:
+        files = [NamedFile(*each) for each in self._behind.files()]
+        for at in range(0, len(files), _FILES_TOLD):
+            told = tuple(files[at : at + _FILES_TOLD])
+            self._answerers.say(Written(self._spec.id, told))
 
     def gone(self, id: int) -> None:
         """It was interrupted, or its process was ended, while it waited."""
@@ -273,6 +336,7 @@ class ExecGate:
         An approval is for this very call, and the policy has the last word."""
         again = partial(self._decided, question.id)
         self._held[question.id] = question
+        rule = verdict.policy
         approved = self._approvals.hold(_key(question.id), effect, verdict, again)
         if approved == ():
             return
@@ -281,12 +345,39 @@ class ExecGate:
             verdict = await self._judge(effect, question)
         self._held.pop(question.id, None)
         allow = approved is not None and verdict.outcome is Outcome.ALLOW
+        if allow and question.kind is EffectKind.EXEC and approved is not None:
+            self._approved.append(ApprovedProgram(question, rule, _actors(effect), approved))
+        self._settle(question, effect, verdict, allow=allow)
+
+    def _settle(
+        self, question: CallQuestion, effect: ProposedEffect, verdict: Verdict, *, allow: bool
+    ) -> None:
+        """For this very call, whatever is asked next."""
         outcome = Outcome.ALLOW if allow else Outcome.REFUSE
         try:
             self._record(effect, verdict.replace(outcome=outcome))
         except HoldfastError:  # what cannot be recorded does not happen
             allow = False
         self._answer(question, allow=allow, once=True)
+
+    def _carried(
+        self, question: CallQuestion, effect: ProposedEffect, verdict: Verdict
+    ) -> tuple[ActorId, ...]:
+        """Who approved this already, with what it belongs to: the line that started it; or the
+        program that it descends from, if the same rule held that one. Nobody may be behind it whom
+        they did not see."""
+        behind = _actors(effect)
+        line = self._behind.approved(question.membership)
+        if line is not None and behind <= set(line.actors):
+            return tuple(map(ActorId, line.by))
+        for program in self._approved:
+            same = (program.question.membership, program.rule) == (
+                question.membership,
+                verdict.policy,
+            )
+            if same and behind <= program.actors and program.started(question.pid):
+                return program.by
+        return ()
 
     def _decided(self, id: int) -> None:
         question = self._held.get(id)
@@ -302,6 +393,10 @@ class ExecGate:
             program = NamedFile(question.path, question.device, question.inode)
             for file in (program, *question.files):
                 files += self._behind.of_file(file.device, file.inode, file.path)
+        for each in question.environment:
+            function = _FUNCTION.match(each)
+            if function is not None:
+                files += self._behind.of_state(f"func:{function[1]}")
         return ProposedEffect(
             session=spec.id,
             name=spec.name,
@@ -310,7 +405,7 @@ class ExecGate:
             epoch=self._epoch(),
             kind=question.kind,
             actor=group[0].actor if group else ActorId(spec.created_by),
-            contributors=(*group, *dict.fromkeys(files)),
+            contributors=tuple(dict.fromkeys((*group, *files))),
             text=shlex.join(question.argv) or question.path,
             argv=question.argv,
             path=question.path,
@@ -327,7 +422,7 @@ class ExecGate:
         except HoldfastError as error:
             return Verdict(Outcome.REFUSE, error.message, AUTHORITY)
         if question.target:
-            return self._reaching(effect, question.target)
+            return self._reaching(effect, question)
         if not self._policy.concerns(spec.id, spec.labels, question.kind):
             return ALLOWED
         if question.cut:
@@ -335,14 +430,23 @@ class ExecGate:
             return Verdict(Outcome.REFUSE, reason, AUTHORITY)
         return await self._ask_policy(effect)
 
-    def _reaching(self, effect: ProposedEffect, target: str) -> Verdict:
-        """Into another process, to change it: only where nobody else is behind that one."""
+    def _reaching(self, effect: ProposedEffect, question: CallQuestion) -> Verdict:
+        """Into another process, to change it: only where nobody else is behind that one. Never into
+        the shell, which is everybody's, whoever's command it runs now."""
+        if question.first:
+            reason = "it would change the session's own shell, which acts for everybody"
+            return Verdict(Outcome.REFUSE, reason, AUTHORITY)
         own = {each.actor for each in effect.contributors}
-        others = [each for each in self._behind.of_group(target) if each.actor not in own]
+        found = self._behind.of_group(question.target)
+        others = [each for each in found if each.actor not in own]
         if not others:
             return ALLOWED
         reason = f"it would change a process of {others[0].name}"
         return Verdict(Outcome.REFUSE, reason, AUTHORITY)
+
+
+def _actors(effect: ProposedEffect) -> frozenset[str]:
+    return frozenset(each.actor for each in effect.contributors)
 
 
 def _key(id: int) -> str:

@@ -8,7 +8,7 @@ At level contained the exec gate reports writes. At level plain nobody does, and
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from holdfast.core.gate.originators import Origin
 from holdfast.model.record import Record
@@ -61,6 +61,12 @@ class FileOriginators:
         if found is not None or not self.forgotten:
             return found
         return WrittenFile("", Origin(0, self.forgotten))
+
+    def places(self) -> Iterator[tuple[str, int, int]]:
+        """Path, device and inode of each."""
+        for key, file in self._files.items():
+            device, _, inode = key.partition(":")
+            yield file.path, int(device), int(inode)
 
     def adopt(self, dev: int, inode: int, path: str, actor: str) -> None:
         """This actor answers for it from now on."""

@@ -12,11 +12,12 @@ from collections.abc import Callable, Iterable
 
 from holdfast.adapters.halt import cgroup
 from holdfast.core.gate.originators import Origin
-from holdfast.host.gate.command_book import PartIn
+from holdfast.host.gate.command_book import Approved, PartIn
 from holdfast.host.gate.provenance import SessionProvenance
 from holdfast.model.gate import Contributor, Part
 
 _KEEP_AFTER_S = 0.5  # what was written meanwhile is told again by the answerer
+_READERS_MAX = 1024  # control groups that read what others wrote
 _COMMANDS_MAX = 32  # that may have started one process, if they share a group
 
 
@@ -34,6 +35,8 @@ class GroupContributors:
         self._directory, self._created_by = directory, created_by
         self._provenance, self._commands_in = provenance, commands_in
         self._keeping: asyncio.TimerHandle | None = None
+        # By control group: in which command (0: not known) it read what somebody else wrote.
+        self._read: dict[str, dict[tuple[int, PartIn], None]] = {}
 
     def of_group(self, membership: str) -> tuple[Contributor, ...]:
         """Whoever set it off first. What is in no actor's group is of whoever started the session;
@@ -45,7 +48,16 @@ class GroupContributors:
         first, last = self._commands_in(membership) or (1, 0)
         for number in range(max(first, last - _COMMANDS_MAX + 1), last + 1):
             found += self._provenance.contributors_of_command(number)
+        for number, part in self._read.get(membership, ()):
+            if not last or first <= number:
+                found.append(self._provenance.contributor(part))
         return tuple(dict.fromkeys(found))
+
+    def approved(self, membership: str) -> Approved | None:
+        """The line that started the process, if it was held and then approved."""
+        first, last = self._commands_in(membership) or (0, 0)
+        command = self._provenance.commands.get(last) if first == last else None
+        return command.approved if command is not None else None
 
     def of_file(self, device: int, inode: int, path: str) -> tuple[Contributor, ...]:
         written = self._provenance.files.find(device, inode)
@@ -57,6 +69,16 @@ class GroupContributors:
             for actor in origin.actors
         )
 
+    def of_state(self, key: str) -> tuple[Contributor, ...]:
+        """Who set a piece of the shell's state; nobody if the shell began with it."""
+        origin = self._provenance.book.entries.get(key)
+        if origin is None:
+            return ()
+        return tuple(
+            self._provenance.contributor(PartIn(actor, Part.STATE, key, origin.command))
+            for actor in origin.actors
+        )
+
     def wrote(self, membership: str, device: int, inode: int, path: str, *, adds: bool) -> None:
         """All who are behind the process are behind the file."""
         actors = dict.fromkeys(each.actor for each in self.of_group(membership))
@@ -65,6 +87,26 @@ class GroupContributors:
         self._provenance.wrote(device, inode, path, origin, adds=adds)
         if self._keeping is None:
             self._keeping = asyncio.get_running_loop().call_later(_KEEP_AFTER_S, self._keep)
+
+    def read(self, membership: str, device: int, inode: int) -> None:
+        """Who wrote the file is behind the command from here on, and so behind what it leaves in
+        the shell; what else of its control group there is, may have read it as well."""
+        written = self._provenance.files.find(device, inode)
+        if written is None or cgroup.actors_in(membership, self._directory) is None:
+            return
+        own = {each.actor for each in self.of_group(membership)}
+        _, last = self._commands_in(membership) or (0, 0)
+        for actor in written.origin.actors:
+            if actor not in own:
+                what = f"file:{written.path}"
+                part = PartIn(actor, Part.FILE, what, written.origin.command)
+                self._read.setdefault(membership, {})[last, part] = None
+                self._provenance.command_read(last, part)
+        while len(self._read) > _READERS_MAX:
+            del self._read[next(iter(self._read))]
+
+    def files(self) -> Iterable[tuple[str, int, int]]:
+        return self._provenance.files.places()
 
     def everybody(self) -> tuple[Contributor, ...]:
         """That ever had a part in the session."""

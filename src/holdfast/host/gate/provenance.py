@@ -28,7 +28,7 @@ from holdfast.core.gate.authority_meet import check_contributors
 from holdfast.core.gate.line_reading import read_line, used_keys
 from holdfast.core.gate.originators import KeptOrigins, Origin, OriginatorBook, merged
 from holdfast.host.clock import now
-from holdfast.host.gate.command_book import CommandBook, KnownCommand, PartIn, replayed
+from holdfast.host.gate.command_book import Approved, CommandBook, KnownCommand, PartIn, replayed
 from holdfast.host.gate.file_originators import FileOriginators, KeptFiles
 from holdfast.journal import entries
 from holdfast.model.actor import ActorKind
@@ -96,6 +96,7 @@ class SessionProvenance:
         self._session, self._labels = session, labels
         self.complete_to, self._joined = complete_to, joined
         self._files_changed = False
+        self._passed: Approved | None = None
         self.commands = CommandBook()
         self._wrote: dict[str, None] = {}  # since the last state that was seen
         self._prompt = 0  # the number of the last one that was reported
@@ -182,11 +183,21 @@ class SessionProvenance:
         self.files.wrote(dev, inode, path, origin, adds=adds)
         self._files_changed = True
 
+    def command_read(self, number: int, part: PartIn) -> None:
+        """A process of this command, or the shell before it began, reads what another wrote."""
+        command = self.commands.get(number) or self.commands.last
+        if command is not None and part not in command.parts:
+            self.commands.change(command.replace(parts=(*command.parts, part)))
+
     def keep_files(self) -> None:
         """So that another daemon knows them."""
         if self._files_changed:
             self._files_changed = False
             self._keep()
+
+    def line_passed(self, approved: Approved | None) -> None:
+        """The command that begins next was approved, or needed it not."""
+        self._passed = approved
 
     def began(
         self, body: entries.CommandBegan, by: str, at: float, text: str | None, *, blind: bool
@@ -203,7 +214,9 @@ class SessionProvenance:
             at,
             tuple(parts),
             tuple(dict.fromkeys(uses))[:_USES_RECORDED],
+            approved=self._passed,
         )
+        self._passed = None
         forgotten = self.commands.add(command)
         if forgotten is not None and forgotten.number >= self.book.number:
             self._wrote.update(dict.fromkeys(forgotten.actors))  # its changes are not seen yet
@@ -366,7 +379,10 @@ class SessionProvenance:
             parts += [PartIn(actor, Part.SHAPED) for actor in self._not_seen(text)]
         if text:
             parts += self._file_parts(text)
-            if read_line(text).history:
+            use, last = read_line(text), self.commands.last
+            if use.status and last is not None:
+                parts += [PartIn(actor, Part.STATE, "status", last.number) for actor in last.actors]
+            if use.history:
                 parts += [
                     PartIn(actor, Part.TYPED, "history", command.number)
                     for command in self.commands

@@ -23,6 +23,7 @@ from holdfast.core.gate.gated_input import GatedInput, Stage
 from holdfast.core.session import SessionMachine
 from holdfast.host.access.actor_book import ActorBook
 from holdfast.host.clock import now
+from holdfast.host.gate.command_book import Approved
 from holdfast.host.gate.contributors import Provenance, contributor, merged, typed_before
 from holdfast.host.gate.judge import Judge
 from holdfast.host.session.record import SessionRecord
@@ -138,6 +139,9 @@ class SessionGate:
         self._journal.record(piece.actor, _judged(passing.effect, passing.verdict, secret))
         if passing.effect.kind is EffectKind.LINE and piece.data in ENTERS:
             self._commands.walked_history = False
+            actors = tuple(each.actor for each in passing.effect.contributors)
+            by = passing.effect.approved_by
+            self.provenance.line_passed(Approved(by, actors) if by else None)
             text = passing.effect.text if passing.effect.text_known else None
             self._begun = Line(text, passing.effect.contributors)
             self._begun_at = self._commands.lines_begun

@@ -31,7 +31,7 @@ from holdfast.model.why import ChainLink, WhoIsBehind
 CHAIN_MAX = 32  # commands in one answer; what led to these is not told
 _PROCESSES_MAX = 8192
 _SLACK_S = 0.03  # between a shell's report of a command and a clock that counts hundredths
-STATE_KINDS = ("var", "alias", "func", "option", "trap", "hash", "path", "job")
+STATE_KINDS = ("var", "alias", "func", "option", "trap", "hash", "path", "dir", "job")
 _NUMBERED = ("pid", "port", "line", "command")
 
 

@@ -223,6 +223,7 @@ class LiveSession:
             judge=daemon.gate_judge.judge,
             spawn=self.spawn,
             approvals=HeldCalls(self._ask_approval, self.spawn),
+            own_files=(state_path(bell_path(daemon.home, spec.process_tag)),),
         )
         self.commands = ShellCommands(
             spec,

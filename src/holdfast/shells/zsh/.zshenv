@@ -235,7 +235,7 @@ if [[ -o interactive && -n $__hold_nonce ]] && builtin zmodload zsh/system 2>/de
             fi
         done
         builtin print -rN -- "private $#__hold_pairs" "${__hold_pairs[@]}"
-        for __hold_name in aliases galiases saliases jobstates jobtexts; do
+        for __hold_name in aliases galiases saliases jobstates jobtexts nameddirs; do
             __hold_pairs=("${(@kvP)__hold_name}")
             builtin print -rN -- "$__hold_name $#__hold_pairs" "${__hold_pairs[@]}"
         done

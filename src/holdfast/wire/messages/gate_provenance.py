@@ -11,8 +11,8 @@ class AskWhy(Request, tag="why"):
 
     session: str
     # `pid:N`, `port:N`, `file:PATH`, `var:NAME`, `alias:NAME`, `func:NAME`, `option:NAME`,
-    # `trap:NAME`, `hash:NAME`, `path:DIRECTORY`, `job:PID`, `cwd`, `umask`, `line:N` of the
-    # scrollback, or `command:N`
+    # `trap:NAME`, `hash:NAME`, `path:DIRECTORY`, `dir:NAME`, `job:PID`, `cwd`, `umask`,
+    # `line:N` of the scrollback, or `command:N`
     target: str
 
 

@@ -565,7 +565,7 @@ export interface Requests {
   why: {
     fields: {
       session: string
-      target: string // `pid:N`, `port:N`, `file:PATH`, `var:NAME`, `alias:NAME`, `func:NAME`, `option:NAME`, `trap:NAME`, `hash:NAME`, `path:DIRECTORY`, `job:PID`, `cwd`, `umask`, `line:N` of the scrollback, or `command:N`
+      target: string // `pid:N`, `port:N`, `file:PATH`, `var:NAME`, `alias:NAME`, `func:NAME`, `option:NAME`, `trap:NAME`, `hash:NAME`, `path:DIRECTORY`, `dir:NAME`, `job:PID`, `cwd`, `umask`, `line:N` of the scrollback, or `command:N`
     }
     answer: 'why_shown'
   }

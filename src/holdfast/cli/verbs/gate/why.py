@@ -16,7 +16,7 @@ def parser() -> Parser:
         "Print who is behind something in the session, and the commands by which it came about. "
         "TARGET is pid:N (the host's number, as `hold graph` shows it), port:N, file:PATH, "
         "var:NAME, alias:NAME, func:NAME, option:NAME, trap:NAME, hash:NAME, path:DIRECTORY, "
-        "job:PID, cwd, umask, line:N of the scrollback (as `hold blame` numbers them) or "
+        "dir:NAME, job:PID, cwd, umask, line:N of the scrollback (as `hold blame` numbers them) or "
         "command:N.",
         "  hold why build var:PATH\n  hold why build port:8080\n  hold why build line:12 --json",
     )
