@@ -166,8 +166,9 @@ class ExecGate:
         approvals: AsksApproval,
         own_files: tuple[str, ...] = (),
     ) -> None:
-        """`check_rights` raises for a contributor that may not write in the session now; `own_files`:
-        where the shell reports to this host; `record`: raises if what is allowed cannot be recorded."""
+        """`check_rights` raises for a contributor that may not write in the session now;
+        `own_files`: where the shell reports to this host; `record`: raises if what is allowed
+        cannot be recorded."""
         self._spec, self._listener, self._memfd = spec, listener, memfd
         self._page = GatePage(memfd) if listener >= 0 else None
         self._keeper, self._answerers = keeper, answerers

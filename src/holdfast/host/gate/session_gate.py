@@ -52,6 +52,7 @@ _ANSWER_S = 1.0  # then whoever sent it hears that it is kept, and need not wait
 _ERASE_LINE = b"\x15"  # what a terminal in line mode takes for that, unless it was set otherwise
 
 
+_MACRO = (b"\x18e", b"\x18")  # of keys that were recorded; the second: what follows is not here yet
 _NEEDS = {EffectKind.SIGNAL: Right.SIGNAL, EffectKind.END: Right.END}
 
 
@@ -287,7 +288,7 @@ class SessionGate:
     async def _line(self, actor: str, gated: GatedInput) -> Line:
         """What the shell is about to take, with what it has read of it before, and by whom. A key
         that is no Enter is judged by the text as it stands there, since nobody knows what it does
-        to it; behind ^X there may be a macro, which brings a text of its own."""
+        to it; a keyboard macro brings a text of its own."""
         enters, key = gated.enters, gated.commit
         shown = await self._commands.line_at_gate(paste=False)
         authors = self._commands.typed.authors()
@@ -425,7 +426,7 @@ class SessionGate:
 def _with_key(text: str, key: bytes) -> str | None:
     """The text that a key finds. Where keys are bound anew, it is a piece of text, any of whose
     characters may enter what stands before it."""
-    if key.startswith(b"\x18"):
+    if key in _MACRO:
         return None
     with contextlib.suppress(UnicodeDecodeError):
         typed = key.decode()
