@@ -125,6 +125,36 @@ def test_keys_typed_one_by_one_and_history_are_judged(session: str, hold: GatedH
 
 
 @pytest.mark.requirement("A8")
+@pytest.mark.parametrize("keys", [["M-C-e"], ["C-x", "C-e"], ["Tab"], ["C-d"], ["M-a"], ["F5"]])
+def test_a_key_that_may_run_something_is_judged_and_one_that_edits_is_not(
+    keys: list[str], bash: str, hold: GatedHold
+) -> None:
+    hold.rules(refuse=["$("])
+    with connected(hold) as host:
+        asked = len(hold.lines_asked())
+        host.type_bytes(bash, b"echo $(true)")
+        host.keys(bash, ["Left", "C-a", "C-e", "Up", "Down", "Home", "End", "Backspace", ")"])
+        assert len(hold.lines_asked()) == asked
+        with pytest.raises(GateRefused):
+            host.keys(bash, keys)
+    assert "after" in hold.ok("exec", bash, "--", "echo after")
+
+
+@pytest.mark.requirement("A8")
+def test_where_keys_are_bound_anew_text_is_judged_before_it_is_typed(
+    bash: str, hold: GatedHold
+) -> None:
+    hold.ok("exec", bash, "--", """bind '"x": accept-line'""")
+    hold.rules(refuse=["forbidden"])
+    with connected(hold) as host:
+        host.type_bytes(bash, b"echo for")
+        with pytest.raises(GateRefused):
+            host.type_bytes(bash, b"biddenx")
+    assert "after" in hold.ok("exec", bash, "--", "echo after")
+    assert "echo forbidden" not in ran(hold, bash)
+
+
+@pytest.mark.requirement("A8")
 def test_no_rule_no_judgement(bash: str, hold: GatedHold) -> None:
     before = len(hold.asked())
     assert "fine" in hold.ok("exec", bash, "--", "echo fine")

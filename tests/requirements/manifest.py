@@ -1088,6 +1088,11 @@ REQUIREMENTS: tuple[Requirement, ...] = (
                 "test_it_is_refused_naming_its_originator_and_runs_where_allowed",
             ),
             *_in(
+                "unit/test_commit_bytes",
+                "test_every_other_key_commits_as_one",
+                "test_nothing_passes_that_is_not_in_the_list",
+            ),
+            *_in(
                 "process/test_gate_front_running",
                 "test_a_line_typed_ahead_never_runs_after_a_seizure",
                 "test_a_line_that_is_held_cannot_be_approved_after_a_seizure",
@@ -1115,6 +1120,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
             ),
             *_in(
                 "privileged/test_exec_gate_host",
+                "test_a_line_that_was_approved_is_not_held_again_for_its_programs",
                 "test_a_held_program_is_listed_and_runs_when_somebody_else_approves",
                 "test_a_policy_set_in_a_sessions_life_judges_what_its_programs_execute",
                 "test_no_exec_fails_or_hangs_while_the_host_is_killed_in_any_order",
@@ -1141,7 +1147,9 @@ REQUIREMENTS: tuple[Requirement, ...] = (
                 "process/test_line_gate",
                 "test_a_line_that_is_refused_is_not_run_and_not_left",
                 "test_every_way_in_is_judged",
+                "test_a_key_that_may_run_something_is_judged_and_one_that_edits_is_not",
                 "test_keys_typed_one_by_one_and_history_are_judged",
+                "test_where_keys_are_bound_anew_text_is_judged_before_it_is_typed",
                 "test_no_rule_no_judgement",
                 "test_the_second_of_two_lines_is_judged_on_its_own",
                 "test_lines_of_one_command_are_judged_together",
@@ -1176,6 +1184,11 @@ REQUIREMENTS: tuple[Requirement, ...] = (
                 "test_what_was_approved_and_not_yet_typed_is_typed_once",
                 "test_a_decision_that_cannot_be_recorded_is_a_refusal",
                 "test_a_judgement_that_cannot_be_recorded_is_a_refusal",
+            ),
+            *_in(
+                "unit/test_commit_bytes",
+                "test_every_other_key_commits_as_one",
+                "test_nothing_passes_that_is_not_in_the_list",
             ),
             *_in(
                 "properties/test_gated_inputs",

@@ -35,6 +35,10 @@ class Provenance(Protocol):
         """Whoever may have put something into the shell's history."""
         ...
 
+    def behind_resize(self) -> tuple[Contributor, ...]:
+        """Of what the shell runs when the terminal's size changes."""
+        ...
+
     def behind_running(self) -> tuple[Contributor, ...]:
         """Of the command that reads the terminal now."""
         ...

@@ -41,6 +41,7 @@ _KEYS_RECORDED = 64  # of one command in the journal; a file that is sourced may
 _USES_RECORDED = 16  # the same, of the state that it used
 _KEYS = ("key:", "var:fish_key_bindings")
 _ZSH_IN_VI_MODE = 'bindkey "^[" vi-cmd-mode'  # where letters may be commands
+_OF_SIZE = ("WINCH", "COLUMNS", "LINES")
 _COMPLETION = "key:complete "  # how a word is completed, which only Tab asks for
 _FILE_WORDS = 64  # words of one line that are looked up as files
 _CODE_FILES = {  # files that a program reads as code, unasked
@@ -328,6 +329,16 @@ class SessionProvenance:
             for actor in command.authors
         )
         return tuple(self.contributor(part) for part in dict.fromkeys(parts))
+
+    def behind_resize(self) -> tuple[Contributor, ...]:
+        """Everybody behind what the shell runs when its terminal gets another size."""
+        parts = (
+            PartIn(actor, Part.STATE, key, origin.command)
+            for key, origin in self.book.entries.items()
+            if key.startswith(("trap:", "func:TRAP")) and any(word in key for word in _OF_SIZE)
+            for actor in origin.actors
+        )
+        return tuple(self.contributor(part) for part in parts)
 
     def contributors_of_command(self, number: int) -> tuple[Contributor, ...]:
         """Everybody behind a command that is remembered."""

@@ -52,6 +52,7 @@ _ANSWER_S = 1.0  # then whoever sent it hears that it is kept, and need not wait
 _ERASE_LINE = b"\x15"  # what a terminal in line mode takes for that, unless it was set otherwise
 
 
+_MACRO = (b"\x18e", b"\x18")  # of keys that were recorded; the second: what follows is not here yet
 _NEEDS = {EffectKind.SIGNAL: Right.SIGNAL, EffectKind.END: Right.END}
 
 
@@ -287,7 +288,7 @@ class SessionGate:
     async def _line(self, actor: str, gated: GatedInput) -> Line:
         """What the shell is about to take, with what it has read of it before, and by whom. A key
         that is no Enter is judged by the text as it stands there, since nobody knows what it does
-        to it; behind ^X there may be a macro, which brings a text of its own."""
+        to it; a keyboard macro brings a text of its own."""
         enters, key = gated.enters, gated.commit
         shown = await self._commands.line_at_gate(paste=False)
         authors = self._commands.typed.authors()
@@ -339,7 +340,30 @@ class SessionGate:
         if self._judge is None or not self._core.inputs.policy_in_force:
             return
         self._core.check_right(actor, _NEEDS[kind], now())
-        effect = self._facts(kind, actor, self._all_behind(actor, ())).replace(text=text)
+        await self._check(kind, actor, text, (), may_wait=may_wait)
+
+    @property
+    def resize_is_judged(self) -> bool:
+        """Somebody made the shell run something when its terminal gets another size."""
+        return self.in_force and bool(self.provenance.behind_resize())
+
+    async def check_resize(self, actor: str) -> None:
+        """As the signal that it is. Nothing waits for an approval: by then the size is another."""
+        by = self.provenance.behind_resize()
+        await self._check(EffectKind.SIGNAL, actor, "WINCH", by, may_wait=False)
+
+    async def _check(
+        self,
+        kind: EffectKind,
+        actor: str,
+        text: str,
+        others: tuple[Contributor, ...],
+        *,
+        may_wait: bool,
+    ) -> None:
+        assert self._judge is not None, "a policy is in force"
+        effect = self._facts(kind, ActorId(actor), self._all_behind(actor, others))
+        effect = effect.replace(text=text)
         verdict = await self._verdict(self._judge, effect)
         if verdict.outcome is Outcome.HOLD and may_wait:
             approval = await self.ask(effect, verdict)
@@ -402,7 +426,7 @@ class SessionGate:
 def _with_key(text: str, key: bytes) -> str | None:
     """The text that a key finds. Where keys are bound anew, it is a piece of text, any of whose
     characters may enter what stands before it."""
-    if key.startswith(b"\x18"):
+    if key in _MACRO:
         return None
     with contextlib.suppress(UnicodeDecodeError):
         typed = key.decode()

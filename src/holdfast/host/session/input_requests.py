@@ -210,15 +210,25 @@ class InputRequests:
 
     def resize(
         self, operator: OperatorConnection, request: m.Resize, live: InputTarget
-    ) -> m.Answer:
+    ) -> m.Answer | Awaitable[m.Answer]:
         """With a channel it needs no right of its own: the operator says how large its terminal is,
         which counts only while its actor holds the turn, or nobody does; and whoever has a seat
         with a size was let in to write. Without one it sets the size outright: RESIZE."""
         live.presence.note_connection(operator)
-        live.handle(
-            ev.SizeAsked(operator.actor.id, now(), operator.identity, request.size, request.channel)
-        )
-        return m.Done(request.id)
+        who, actor = operator.identity, operator.actor.id
+
+        def resize() -> m.Answer:
+            live.handle(ev.SizeAsked(actor, now(), who, request.size, request.channel))
+            return m.Done(request.id)
+
+        if not live.gate.resize_is_judged:
+            return resize()
+
+        async def judged() -> m.Answer:
+            await live.gate.check_resize(actor)
+            return resize()
+
+        return judged()
 
     def signal(
         self, operator: OperatorConnection, request: m.Signal, live: InputTarget
