@@ -166,14 +166,8 @@ class ExecGate:
         approvals: AsksApproval,
         own_files: tuple[str, ...] = (),
     ) -> None:
-<<<<<<< HEAD
         """`check_rights` raises for a contributor that may not write in the session now; `record`
         if what is allowed cannot be recorded. `own_files`: where the shell reports to this host."""
-=======
-        """`check_rights` raises for a contributor that may not write in the session now;
-        `own_files`: where the shell reports to this host; `record`: raises if what is allowed
-        cannot be recorded."""
->>>>>>> d666862e659c9469c40ab89b5bd3ca20a3625b5c
         self._spec, self._listener, self._memfd = spec, listener, memfd
         self._page = GatePage(memfd) if listener >= 0 else None
         self._keeper, self._answerers = keeper, answerers
