@@ -232,6 +232,42 @@ def test_files_are_written_in_the_workspace_only(sessions: Sessions, tmp_path: P
 
 
 @pytest.mark.requirement("A8")
+def test_what_changes_a_name_without_opening_it_is_judged_by_its_place(
+    sessions: Sessions, tmp_path: Path
+) -> None:
+    inner, outer = tmp_path / "work", tmp_path / "elsewhere"
+    for place in (inner, outer):
+        (place / "empty").mkdir(parents=True)
+        (place / "file").write_text("one")
+        (place / "file").chmod(0o640)
+    changes = (
+        "chmod 600 file; chown 1:1 file; touch -d @1 file; ln file hard; ln -s file soft; "
+        "mkdir made; mknod pipe p; mv file moved; rm moved file; rmdir empty"
+    )
+
+    async def scene(gate: Gated) -> None:
+        gate.policy.kinds = (EffectKind.WRITE_OPEN,)
+        gate.set_rule(inside(str(inner)))
+        await gate.ask(f"cd {outer}; {changes}")
+        assert sorted(os.listdir(outer)) == ["empty", "file"]
+        found = (outer / "file").stat()
+        assert (stat.S_IMODE(found.st_mode), found.st_uid, found.st_nlink) == (0o640, 0, 1)
+        assert found.st_mtime > 1
+        paths = {effect.path for effect, _ in gate.recorded}
+        assert paths == {
+            f"{outer}/{name}" for name in ("file", "hard", "soft", "made", "pipe", "moved", "empty")
+        }
+        await gate.ask(f"ln {outer}/file {inner}/theirs; mv {outer}/file {inner}/theirs")
+        assert not (inner / "theirs").exists() and (outer / "file").exists()
+        await gate.ask(f"cd {inner}; {changes}")
+        assert sorted(os.listdir(inner)) == ["hard", "made", "pipe", "soft"]
+        found = (inner / "hard").stat()
+        assert (stat.S_IMODE(found.st_mode), found.st_uid, found.st_mtime) == (0o600, 1, 1)
+
+    play(shell(sessions), scene)
+
+
+@pytest.mark.requirement("A8")
 def test_another_actors_process_is_not_reached_into(sessions: Sessions, tmp_path: Path) -> None:
     program = tmp_path / "reach.py"
     program.write_text(
@@ -493,6 +529,7 @@ def test_who_wrote_a_program_or_what_it_is_told_to_read_is_behind_it(
             ("/bin/true", False),
         ):
             gate.policy.seen.clear()
+            gate.behind.another_command()
             await gate.ask(line)
             behind = {
                 each.name

@@ -250,7 +250,6 @@ ENVIRONMENT = [
         "{built}/preload.so",
         "/usr/bin/true otto",
         env=(("MARK", "{mark}"),),
-        ambient=True,
     ),
     _env(
         "LD_AUDIT",
@@ -258,13 +257,11 @@ ENVIRONMENT = [
         "{built}/preload.so",
         "/usr/bin/true otto",
         env=(("MARK", "{mark}"),),
-        ambient=True,
     ),
     _by(
         "BASH_ENV",
         (wrote(SCRIPT, "{trap}"), ran("export BASH_ENV={work}/s.sh")),
         "bash -c true",
-        ambient=True,
         why="var:BASH_ENV",
     ),
     _by("exported function", (ran("helper() { {trap}; }; export -f helper"),), "bash -c helper"),

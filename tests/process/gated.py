@@ -129,6 +129,10 @@ class GroupsAndFiles:
             if each.actor not in own:
                 self._read.setdefault(membership, []).append(each)
 
+    def another_command(self) -> None:
+        """What was read before has nothing to do with it."""
+        self._read.clear()
+
     def files(self) -> Iterable[tuple[str, int, int]]:
         return ()
 

@@ -1088,6 +1088,11 @@ REQUIREMENTS: tuple[Requirement, ...] = (
                 "test_it_is_refused_naming_its_originator_and_runs_where_allowed",
             ),
             *_in(
+                "unit/test_commit_bytes",
+                "test_every_other_key_commits_as_one",
+                "test_nothing_passes_that_is_not_in_the_list",
+            ),
+            *_in(
                 "process/test_gate_front_running",
                 "test_a_line_typed_ahead_never_runs_after_a_seizure",
                 "test_a_line_that_is_held_cannot_be_approved_after_a_seizure",
@@ -1115,6 +1120,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
             ),
             *_in(
                 "privileged/test_exec_gate_host",
+                "test_a_line_that_was_approved_is_not_held_again_for_its_programs",
                 "test_a_held_program_is_listed_and_runs_when_somebody_else_approves",
                 "test_a_policy_set_in_a_sessions_life_judges_what_its_programs_execute",
                 "test_no_exec_fails_or_hangs_while_the_host_is_killed_in_any_order",

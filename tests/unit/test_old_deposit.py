@@ -59,6 +59,8 @@ ADDED_TO_SHELL: dict[str, object] = {
     "bindings": [],
     "descriptors": {},
     "remembered": {},
+    "references": {},
+    "directories": {},
 }
 ADDED_TO_ENDING = {"cause": None, "successor": ""}
 ADDED_TO_BLOB: dict[str, object] = {"leaves": None, "provenance_to": 0}

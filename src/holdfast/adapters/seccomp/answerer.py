@@ -187,6 +187,10 @@ class Session:
                 _remember(self._executes, pid, {(file.device, file.inode)})
             elif not facts.reads:
                 _remember(self._only_writes, pid, (file.device, file.inode))
+        moved = facts.moved
+        if stat.S_ISREG(moved.mode):
+            self._mark(NamedFile(moved.path, moved.device, moved.inode))
+            self._wrote(membership, NamedFile(file.path, moved.device, moved.inode), True)
         if facts.kind is not EffectKind.WRITE_OPEN or not file.path or facts.names:
             return
         if not file.inode:
@@ -321,6 +325,7 @@ class Session:
             cut_argv or cut_environment,
             facts.target,
             facts.first,
+            facts.moved.path,
             tuple(
                 NamedFile(each.path, each.device, each.inode)
                 for each in call_facts.named_files(call.pid, facts.argv)

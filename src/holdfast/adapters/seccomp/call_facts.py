@@ -22,6 +22,11 @@ from holdfast.model.gate import EffectKind
 
 EXECS = (calls.EXECVE, calls.EXECVEAT)
 _NAMES = (calls.RENAME, calls.RENAMEAT, calls.RENAMEAT2, calls.LINK, calls.LINKAT)
+_BY_DIRECTORY = (
+    *(calls.UNLINKAT, calls.FCHMODAT, calls.FCHMODAT2, calls.FCHOWNAT, calls.UTIMENSAT),
+    *(calls.MKDIRAT, calls.MKNODAT),
+)
+_FOLLOWS = (calls.CHMOD, calls.FCHMODAT, calls.CHOWN, calls.SETXATTR)
 _REACHES = (calls.PTRACE, calls.PROCESS_VM_WRITEV)
 _ARCH_I386 = 0x40000003
 # Devices by which nothing is stored: null, zero, full, random, urandom, tty, ptmx, and terminals.
@@ -56,6 +61,7 @@ class CallFacts(NamedTuple):
     first: bool = False  # and that one is the session's init or main program
     adds: bool = False  # a write leaves what is in the file
     names: bool = False  # what is written is only a name
+    moved: FoundFile = FoundFile("")  # and that was at another one, which its path is
     reads: bool = False  # it is opened for reading as well
 
 
@@ -93,6 +99,8 @@ def facts_of(call: Call, ordinary: frozenset[bytes]) -> CallFacts:
         return _executing(call, ordinary)
     if call.number in _NAMES:
         return _naming(call)
+    if call.number in (*calls.CHANGES, *calls.MAKES):
+        return _changing(call)
     if call.number == calls.PTRACE:
         return _reaching(call.pid, call.arguments[1])
     if call.number == calls.PROCESS_VM_WRITEV:
@@ -129,16 +137,57 @@ def _executing(call: Call, ordinary: frozenset[bytes]) -> CallFacts:
 
 
 def _naming(call: Call) -> CallFacts:
-    """What another name is given to: the new place is what is written."""
-    at, place = AT_FDCWD, call.arguments[1]
-    if call.number not in (calls.RENAME, calls.LINK):
-        at, place = _int(call.arguments[2]), call.arguments[3]
+    """What another name is given to: the new place is what is written. Who chooses what is at a
+    name is behind what is found there."""
+    words = call.arguments
+    if call.number in (calls.RENAME, calls.LINK):
+        words = (AT_FDCWD, words[0], AT_FDCWD, words[1])
     memory = ProcessMemory(call.pid)
     try:
-        path = place_of(call.pid, at, memory.string(place))
+        before, after = memory.string(words[1]), memory.string(words[3])
     finally:
         memory.close()
-    return CallFacts(EffectKind.WRITE_OPEN, FoundFile(path), names=True)
+    path = place_of(call.pid, _int(words[2]), after)
+    moved = FoundFile("")
+    if before:
+        moved = _at_name(call.pid, place_of(call.pid, _int(words[0]), before))
+    return CallFacts(EffectKind.WRITE_OPEN, FoundFile(path), names=True, moved=moved)
+
+
+def _changing(call: Call) -> CallFacts:
+    """Something that happens at a name, by whichever call; nothing is opened."""
+    at, place = AT_FDCWD, call.arguments[0]
+    if call.number in _BY_DIRECTORY:
+        at, place = _int(call.arguments[0]), call.arguments[1]
+    elif call.number == calls.SYMLINK:
+        place = call.arguments[1]
+    elif call.number == calls.SYMLINKAT:
+        at, place = _int(call.arguments[1]), call.arguments[2]
+    if not place:
+        raise Harmless  # what it has open already
+    memory = ProcessMemory(call.pid)
+    try:
+        name = memory.string(place)
+    finally:
+        memory.close()
+    if not name:
+        file = look_up(call.pid, at, name)
+    else:
+        file = _at_name(call.pid, place_of(call.pid, at, name))
+        if stat.S_ISLNK(file.mode) and call.number in _FOLLOWS:
+            file = look_up(call.pid, at, name)
+    if bool(file.inode) is (call.number in calls.MAKES):
+        raise Fails(errno.EEXIST if file.inode else errno.ENOENT)
+    return CallFacts(EffectKind.WRITE_OPEN, file, names=True)
+
+
+def _at_name(pid: int, path: str) -> FoundFile:
+    """`path`: without links but at its end, where it is not followed."""
+    try:
+        found = os.lstat(f"/proc/{pid}/root{path}")
+    except FileNotFoundError:
+        return FoundFile(path)
+    return FoundFile(path, found.st_dev, found.st_ino, found.st_mode, found.st_uid)
 
 
 def _opening(call: Call) -> CallFacts:

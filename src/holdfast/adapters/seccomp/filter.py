@@ -5,7 +5,8 @@ inside, and for everything the session ever starts. Whether anything is judged i
 elsewhere; here is only what could be.
 
 What waits for an answer: executing a program; opening a file for writing, truncating one by name,
-giving one another name; attaching to another process and writing into its memory. What fails:
+giving one another name, changing or removing one, making a directory, link or device; attaching to
+another process and writing into its memory. What fails:
 io_uring, which would open files past the filter; userfaultfd, with which a program holds up
 whoever reads its memory; typing into the terminal by TIOCSTI, which is input of no actor; and
 reaching by ptrace or process_vm_writev into the session's init and main program (inside always
@@ -46,6 +47,17 @@ FIRST_OTHER_PID = 3  # 1 is the init, 2 the main program
 EXECVE, EXECVEAT = 59, 322
 OPEN, OPENAT, CREAT, OPENAT2, OPEN_BY_HANDLE_AT, TRUNCATE = 2, 257, 85, 437, 304, 76
 RENAME, RENAMEAT, RENAMEAT2, LINK, LINKAT = 82, 264, 316, 86, 265
+UNLINK, UNLINKAT, RMDIR, CHMOD, FCHMODAT, FCHMODAT2 = 87, 263, 84, 90, 268, 452
+CHOWN, LCHOWN, FCHOWNAT, UTIMENSAT, SETXATTR, LSETXATTR = 92, 94, 260, 280, 188, 189
+MKDIR, MKDIRAT, SYMLINK, SYMLINKAT, MKNOD, MKNODAT = 83, 258, 88, 266, 133, 259
+# Change something at a name, without opening it; and make something where nothing was.
+CHANGES = (
+    *(UNLINK, UNLINKAT, RMDIR, CHMOD, FCHMODAT, FCHMODAT2),
+    *(CHOWN, LCHOWN, FCHOWNAT, UTIMENSAT, SETXATTR, LSETXATTR),
+)
+MAKES = (MKDIR, MKDIRAT, SYMLINK, SYMLINKAT, MKNOD, MKNODAT)
+_CHANGES_32 = (10, 301, 40, 15, 306, 452, 182, 212, 16, 198, 298, 320, 412, 226, 227)
+_MAKES_32 = (39, 296, 83, 304, 14, 297)
 PTRACE, PROCESS_VM_WRITEV = 101, 311
 _IOCTL, _IO_URING_SETUP, _USERFAULTFD = 16, 425, 323
 
@@ -113,14 +125,15 @@ def program() -> bytes:
     of_64 = _calls(
         (EXECVE, EXECVEAT),
         ((OPENAT, 2), (OPEN, 1), (OPEN_BY_HANDLE_AT, 2)),
-        (CREAT, OPENAT2, TRUNCATE, RENAME, RENAMEAT, RENAMEAT2, LINK, LINKAT),
+        (CREAT, OPENAT2, TRUNCATE, RENAME, RENAMEAT, RENAMEAT2, LINK, LINKAT, *CHANGES, *MAKES),
         {"ptrace": PTRACE, "process_vm_writev": PROCESS_VM_WRITEV, "ioctl": _IOCTL}
         | {"userfaultfd": _USERFAULTFD},
     )
     of_32 = _calls(
         (11, 358),
         ((295, 2), (5, 1), (342, 2)),
-        (8, OPENAT2, 92, 193, 38, 302, 353, 9, 303),  # 193: truncate64; then the names
+        # 193: truncate64; then the names
+        (8, OPENAT2, 92, 193, 38, 302, 353, 9, 303, *_CHANGES_32, *_MAKES_32),
         {"ptrace": 26, "process_vm_writev": 348, "ioctl": 54, "userfaultfd": 374},
     )
     number: _Rule = [(_LOAD, 0, 0, 0)]

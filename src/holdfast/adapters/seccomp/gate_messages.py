@@ -99,6 +99,7 @@ class CallQuestion(Record):
     cut: bool = False  # arguments or environment are too long to be told whole
     target: str = ""  # of a call that reaches into another process: its control group
     first: bool = False  # that process is the session's init or main program
+    before: str = ""  # of a file that gets this name: the one that it has, to be judged as well
     files: tuple[NamedFile, ...] = ()  # that arguments name: what a program is to read as code
 
 

@@ -166,9 +166,8 @@ class ExecGate:
         approvals: AsksApproval,
         own_files: tuple[str, ...] = (),
     ) -> None:
-        """`check_rights` raises for a contributor that may not write in the session now;
-        `own_files`: where the shell reports to this host; `record`: raises if what is allowed
-        cannot be recorded."""
+        """`check_rights` raises for a contributor that may not write in the session now; `record`
+        if what is allowed cannot be recorded. `own_files`: where the shell reports to this host."""
         self._spec, self._listener, self._memfd = spec, listener, memfd
         self._page = GatePage(memfd) if listener >= 0 else None
         self._keeper, self._answerers = keeper, answerers
@@ -429,7 +428,11 @@ class ExecGate:
         if question.cut:
             reason = "its arguments and environment are too long to be judged"
             return Verdict(Outcome.REFUSE, reason, AUTHORITY)
-        return await self._ask_policy(effect)
+        verdict = await self._ask_policy(effect)
+        if verdict.outcome is Outcome.ALLOW and question.before:
+            # Who gives a file a name where it may write, writes it there from then on.
+            verdict = await self._ask_policy(effect.replace(path=question.before))
+        return verdict
 
     def _reaching(self, effect: ProposedEffect, question: CallQuestion) -> Verdict:
         """Into another process, to change it: only where nobody else is behind that one. Never into
