@@ -1088,11 +1088,6 @@ REQUIREMENTS: tuple[Requirement, ...] = (
                 "test_it_is_refused_naming_its_originator_and_runs_where_allowed",
             ),
             *_in(
-                "unit/test_commit_bytes",
-                "test_every_other_key_commits_as_one",
-                "test_nothing_passes_that_is_not_in_the_list",
-            ),
-            *_in(
                 "process/test_gate_front_running",
                 "test_a_line_typed_ahead_never_runs_after_a_seizure",
                 "test_a_line_that_is_held_cannot_be_approved_after_a_seizure",
