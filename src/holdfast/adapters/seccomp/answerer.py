@@ -30,14 +30,14 @@ from typing import NamedTuple, TypeVar
 from holdfast.adapters.seccomp import call_facts, gate_messages, notification
 from holdfast.adapters.seccomp.call_facts import CallFacts
 from holdfast.adapters.seccomp.file_lookup import AT_FDCWD, FoundFile, look_up, named
-from holdfast.adapters.seccomp.file_watch import FileWatch, WatchedOpening
+from holdfast.adapters.seccomp.file_watch import FileWatch, MarkedOpening
 from holdfast.adapters.seccomp.gate_messages import (
     ARGUMENTS_MAX_BYTES,
     AskWritten,
     CallAnswer,
     CallQuestion,
-    FileWritten,
     Gone,
+    KnownFiles,
     Leave,
     NamedFile,
     Read,
@@ -287,7 +287,7 @@ class Session:
                 allow = self._opens(opening)
             self._watch.answer(number, allow=allow)
 
-    def _opens(self, opening: WatchedOpening) -> bool:
+    def _opens(self, opening: MarkedOpening) -> bool:
         """Before it goes on: a process that reads may be gone right afterwards."""
         file = opening.device, opening.inode
         judged = self._executes.get(opening.pid)
@@ -529,7 +529,7 @@ class Answerer:
         elif isinstance(message, WordChanged):
             self._watch(session)
             session.word_changed()
-        elif isinstance(message, FileWritten):
+        elif isinstance(message, KnownFiles):
             session.written(message.files)
         elif isinstance(message, Leave):
             self._drop(session.id)

@@ -30,7 +30,7 @@ _libc = ctypes.CDLL(None, use_errno=True)
 _libc.syscall.restype = ctypes.c_long
 
 
-class WatchedOpening(NamedTuple):
+class MarkedOpening(NamedTuple):
     """Somebody is about to open a marked file."""
 
     pid: int  # of the thread
@@ -54,7 +54,7 @@ class FileWatch:
             ctypes.c_char_p(b"/proc/self/fd/%d" % place),
         )
 
-    def openings(self) -> Iterator[tuple[int, WatchedOpening]]:
+    def openings(self) -> Iterator[tuple[int, MarkedOpening]]:
         """Each with the number to answer it by."""
         try:
             told = os.read(self.fd, _READ_BYTES)
@@ -67,7 +67,7 @@ class FileWatch:
             if fd >= 0:
                 found, executes = os.fstat(fd), bool(mask & _EXEC)
                 interpreter = _interpreter(fd) if executes else b""
-                yield fd, WatchedOpening(pid, executes, found.st_dev, found.st_ino, interpreter)
+                yield fd, MarkedOpening(pid, executes, found.st_dev, found.st_ino, interpreter)
 
     def answer(self, number: int, *, allow: bool) -> None:
         try:

@@ -74,7 +74,7 @@ class AskWritten(Record):
     session: str
 
 
-class FileWritten(Record):
+class KnownFiles(Record):
     """To the answerer: some of those."""
 
     session: str
@@ -125,7 +125,7 @@ class CallAnswer(Record):
 _KINDS: dict[str, type[Record]] = {
     each.__name__: each
     for each in (
-        *(Serve, WordChanged, Leave, CallAnswer, FileWritten),
+        *(Serve, WordChanged, Leave, CallAnswer, KnownFiles),
         *(CallQuestion, Wrote, Read, AskWritten, Gone),
     )
 }

@@ -24,7 +24,7 @@ from holdfast.adapters.proc import ancestry
 from holdfast.adapters.seccomp.gate_messages import (
     CallAnswer,
     CallQuestion,
-    FileWritten,
+    KnownFiles,
     NamedFile,
     Read,
     Serve,
@@ -302,7 +302,7 @@ class ExecGate:
         files = [NamedFile(*each) for each in self._behind.files()]
         for at in range(0, len(files), _FILES_TOLD):
             told = tuple(files[at : at + _FILES_TOLD])
-            self._answerers.say(FileWritten(self._spec.id, told))
+            self._answerers.say(KnownFiles(self._spec.id, told))
 
     def gone(self, id: int) -> None:
         """It was interrupted, or its process was ended, while it waited."""
