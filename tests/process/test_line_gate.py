@@ -120,6 +120,7 @@ def test_keys_typed_one_by_one_and_history_are_judged(session: str, hold: GatedH
             host.type_bytes(session, b"\r")
         host.type_bytes(session, b"echo good")
         host.type_bytes(session, b"\n")
+    hold.ok("wait", session, "--for", "prompt")
     assert "after" in hold.ok("exec", session, "--", "echo after")
     assert hold.lines_asked()[-4:-1] == ["echo forbidden", "echo forbidden", "echo good"]
 

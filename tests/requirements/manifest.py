@@ -1088,11 +1088,6 @@ REQUIREMENTS: tuple[Requirement, ...] = (
                 "test_it_is_refused_naming_its_originator_and_runs_where_allowed",
             ),
             *_in(
-                "unit/test_commit_bytes",
-                "test_every_other_key_commits_as_one",
-                "test_nothing_passes_that_is_not_in_the_list",
-            ),
-            *_in(
                 "process/test_gate_front_running",
                 "test_a_line_typed_ahead_never_runs_after_a_seizure",
                 "test_a_line_that_is_held_cannot_be_approved_after_a_seizure",
@@ -1115,6 +1110,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
                 "test_files_are_written_in_the_workspace_only",
                 "test_no_exec_fails_or_hangs_while_answerer_and_daemon_are_killed_in_any_order",
                 "test_ways_past_the_filter_are_closed_from_the_start",
+                "test_what_changes_a_name_without_opening_it_is_judged_by_its_place",
                 "test_what_a_revoked_actor_wrote_is_not_run_by_others",
                 "test_who_wrote_a_program_or_what_it_is_told_to_read_is_behind_it",
             ),
