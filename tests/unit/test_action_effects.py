@@ -21,9 +21,10 @@ from holdfast.core.gate.file_globs import Glob, absolute
 from holdfast.journal.encoding import encode
 from holdfast.journal.entries import ActionMeasured
 from holdfast.model.action import Expected
+from holdfast.model.file_marks import FileMark, TreeScan
 from holdfast.model.graph import Process, Socket
 from holdfast.model.limits import ACTION_NAME_BYTES, ACTION_NAMED, JOURNAL_ENTRY_MAX_BYTES
-from holdfast.model.measured import Deviation, FileMark, TreeScan
+from holdfast.model.measured import Deviation
 from holdfast.model.shell_state import ShellState
 
 SHELL, INIT = 10, 9

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.adapters.file_tree import ScanReader, ScanRoot, scan
-from holdfast.model.measured import TreeScan
+from holdfast.model.file_marks import TreeScan
 
 ME = os.getpid()
 

@@ -21,7 +21,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from holdfast.adapters.proc import procfs
-from holdfast.model.measured import FileMark, TreeScan
+from holdfast.model.file_marks import FileMark, TreeScan
 
 _FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _LOOKS = 256  # files between two looks at the clock

@@ -6,28 +6,9 @@ Values only. Who looks: host/gate and adapters; who compares and counts: core/ga
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from holdfast.model.action import Action
 from holdfast.model.ids import SessionId
 from holdfast.model.record import Record
-
-
-class FileMark(NamedTuple):
-    """What tells that a file is as it was. A change of its mode or times moves `changed_ns` too."""
-
-    inode: int
-    changed_ns: int  # its ctime, which programs cannot set
-    size: int
-    is_directory: bool
-
-
-class TreeScan(NamedTuple):
-    """Files under some directories at one moment. A directory is in here only if all of it was
-    listed."""
-
-    directories: dict[str, dict[str, FileMark]]  # absolute path -> name -> mark
-    partial: tuple[str, ...]  # what was not looked at, and why
 
 
 class FileEffects(Record):

@@ -16,17 +16,10 @@ from typing import NamedTuple
 from holdfast.core.gate.file_globs import Glob
 from holdfast.core.shell_changes import changes
 from holdfast.model.action import Expected
+from holdfast.model.file_marks import FileMark, TreeScan
 from holdfast.model.graph import Process
 from holdfast.model.limits import ACTION_NAME_BYTES, ACTION_NAMED
-from holdfast.model.measured import (
-    Deviation,
-    Effects,
-    FileEffects,
-    FileMark,
-    LeftProcess,
-    PortEffects,
-    TreeScan,
-)
+from holdfast.model.measured import Deviation, Effects, FileEffects, LeftProcess, PortEffects
 from holdfast.model.shell_state import Change, ChangeKind, ShellState
 
 _COMMAND_CHARS = 200

@@ -14,9 +14,9 @@ from collections.abc import Callable, Sequence
 from holdfast.adapters.file_tree import ScanReader, ScanRoot, scan
 from holdfast.core.gate.action_effects import Look
 from holdfast.core.gate.file_globs import absolute, fixed_part, reaches_down
+from holdfast.model.file_marks import TreeScan
 from holdfast.model.graph import Graph, Process
 from holdfast.model.limits import ACTION_PROMPT_S, ACTION_SCAN_FILES, ACTION_SCAN_S
-from holdfast.model.measured import TreeScan
 from holdfast.model.shell_state import ShellState
 from holdfast.model.spec import Place
 from holdfast.model.state import Level
