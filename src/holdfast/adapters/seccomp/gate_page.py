@@ -51,7 +51,15 @@ class GatePage:
         self._words = self._view[:_CALLS_AT].cast("Q")
         self._anchor = ctypes.c_char.from_buffer(self._mapping)
         self._base = ctypes.addressof(self._anchor)
-        self._free = [place for place in range(CALLS_MAX) if not self.call(place)]
+        # Looked for when it is needed first: most sessions never need a place, and looking would
+        # bring every page of this memory into being.
+        self._known_free: list[int] | None = None
+
+    @property
+    def _free(self) -> list[int]:
+        if self._known_free is None:
+            self._known_free = [place for place in range(CALLS_MAX) if not self.call(place)]
+        return self._known_free
 
     @property
     def word(self) -> int:
@@ -90,9 +98,9 @@ class GatePage:
         return bool(self._free)
 
     def give_back(self, place: int) -> None:
-        at = _CALLS_AT + place * CALL_BYTES
+        free, at = self._free, _CALLS_AT + place * CALL_BYTES
         self._view[at : at + CALL_BYTES] = bytes(CALL_BYTES)
-        self._free.append(place)
+        free.append(place)
 
     def waiting(self) -> list[int]:
         """The places of calls that another process took."""

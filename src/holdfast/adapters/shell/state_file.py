@@ -79,7 +79,7 @@ class StateReader:
 
     def __init__(self, path: str, nonce: str, uid: int) -> None:
         self._path, self._nonce, self._uid = path, nonce, uid
-        self._seen = b""
+        self._seen = b""  # a digest: the bytes of an idle session would be most of what it costs
         self._state: ShellState | None = None
 
     def read(self) -> ShellState | None:
@@ -88,12 +88,13 @@ class StateReader:
         if data is None:
             return None
         head, stable = _stable(data)
-        if self._state is not None and stable and stable == self._seen:
+        seen = hashlib.blake2b(stable, digest_size=16).digest() if stable else b""
+        if self._state is not None and seen and seen == self._seen:
             number, serial = (int(word) for word in head[3:1:-1])
             return self._state.replace(number=number, serial=serial)
         state = parse_state(data, self._nonce)
         if state is not None:
-            self._seen, self._state = stable, state
+            self._seen, self._state = seen, state
         return state
 
 
