@@ -63,6 +63,7 @@ REQUESTS = {tag: kind for tag, kind in BY_TAG.items() if issubclass(kind, m.Requ
 # Not asked as root, and not spoiled: the actor without these rights asks them.
 NOT_AS_ROOT = {
     "shutdown": "it ends the host",
+    "rename": "the judge finds its sessions by name",
     "restart_daemon": "it replaces the daemon, whose pid is compared",
     "set_relays": "the host would dial what is made up here",
     "run": "it starts processes, a few hundred a second",

@@ -210,8 +210,8 @@ class ShellCommands:
         )
 
     def read_reports(self) -> None:
-        """Take up what the shell has reported."""
-        if self.typed.reports_in_hand:
+        """Take up what the shell has reported, if the session has one that does."""
+        if self._report_fifo < 0 or self.typed.reports_in_hand:
             return  # that is what is being done
         data, unread = self._look_into_fifo()
         if not data:
