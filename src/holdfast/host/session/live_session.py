@@ -384,11 +384,11 @@ class LiveSession:
             self.output.read(True)
             self.custody.flush_to_pty()
         self._ticks.start()
-        self.gate.carry_on()
         self._loop.call_soon(self.halts.finish_interrupted)
         if self.leasing is not None:
             self.leasing.begin(self)
             self.halts.reconcile()
+        self.gate.carry_on()  # behind the lease, which events ask: it says what it finds to us
 
     # -- events in, effects out ---------------------------------------------------------------
 
