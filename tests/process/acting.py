@@ -33,14 +33,11 @@ def key_file(hold: Hold, name: str) -> Path:
 
 
 def files_with(hold: Hold, secret: str) -> list[str]:
-    """Every regular file of a home that has these bytes in it. But for what a live shell says of
-    its own variables, in the run directory: it goes with the session (SECURITY.md, Memory)."""
+    """Every regular file of a home that has these bytes in it."""
     found = []
     for directory, _, names in os.walk(hold.home):
         for name in names:
             path = Path(directory, name)
-            if path.parent.name == "bells":
-                continue
             if path.is_file() and secret.encode() in path.read_bytes():
                 found.append(str(path))
     return found
