@@ -33,6 +33,7 @@ def read(text: str, grammar: BashGrammar = GRAMMAR) -> Facts:
 @example("$(" * 500)
 @example("{a,b}" * 20)
 @example("(" * 3000)
+@example("echo {1..\U0010ffff")
 @settings(max_examples=400)
 def test_every_text_has_facts(text: str) -> None:
     found = read(text)

@@ -63,6 +63,9 @@ _DECLARES = ("declaration_command", "unset_command")
 _ODD = re.compile(
     r"[\x00-\x08\x0b-\x1f\x7f\u0085\u00a0\u2000-\u200f\u2028-\u202f\u205f-\u206f\ufeff]"
 )
+# The grammar's scanner asks C's isdigit() about the character behind a brace and its digits. Beyond
+# Latin-1 that reads past the end of a table, and the daemon would crash by a line.
+_UNSAFE_BRACE = re.compile(r"\{[0-9.]*[^\x00-\xff]")
 _MARKS = re.compile(r"[|&;<>()$`!?*+@=\[\]{}]")
 _GAP = re.compile(rb"(?:[ \t\n]|\\\n)*")
 
@@ -90,6 +93,8 @@ class BashGrammar:
         odd = _ODD.search(text)
         if odd is not None:
             return ParsedLine(problem=f"it has the character U+{ord(odd.group()):04X}")
+        if _UNSAFE_BRACE.search(text):
+            return ParsedLine(problem="it has a character beyond Latin-1 behind a brace")
         root = self._parser.parse(source).root_node
         reader = _Reader(source)
         try:
