@@ -93,6 +93,7 @@ def _spread(config: pytest.Config) -> None:
         option.numprocesses = WORKERS
     if option.numprocesses and option.dist == "no":
         option.dist = "loadfile"
+        option.maxworkerrestart = 0  # a crash fails the run anyway, and could leave it waiting
         option.loadscopereorder = False  # ours is the better one
 
 
