@@ -269,9 +269,6 @@ def test_what_a_restart_of_the_machine_ended_is_recorded_with_that_cause(host: F
 
 
 @pytest.mark.timeout(100)
-@pytest.mark.xfail(
-    strict=True, reason="89 kB: the book of who is behind a shell's state is kept unpacked"
-)
 def test_daemon_and_keeper_of_an_idle_session_take_little_memory(host: FaultHost) -> None:
     count = 40
     client = host.client()

@@ -15,6 +15,7 @@ import pytest
 
 from holdfast.adapters.halt import cgroup, freeze
 from holdfast.adapters.seccomp import filter as seccomp
+from holdfast.adapters.seccomp.gate_page import GatePage
 from holdfast.model.gate import ALLOWED, EffectKind, Outcome, Part, ProposedEffect, Verdict
 from holdfast.model.state import Level
 from process import gated
@@ -485,9 +486,9 @@ def test_a_thousand_judged_execs_leave_nothing_behind(sessions: Sessions) -> Non
         four = "for j in 1 2 3 4; do (for i in $(seq 250); do /bin/true $i > /tmp/x; done) & done"
         assert await gate.ask(f"{four}; wait; rm -f /tmp/x; echo over") == "over"
         assert descriptors(gate.link.pid) == before
-        page = gate.gate._page
-        assert page is not None
+        page = GatePage(gate.running.gate_page)
         await gate.until(lambda: not page.waiting())
+        page.close()
 
     play(shell(sessions), scene)
 

@@ -46,8 +46,8 @@ MAY_IMPORT_OUTSIDE: dict[str, set[str]] = {
     "wire": _PURE | {"binascii", "cryptography", "hmac", "msgpack"},
     "journal": _PURE | {"json", "msgpack", "zlib"},
     # `signal` for the names of signals, `sys` to find the module of a record's annotations,
-    # `ipaddress` for what is one.
-    "model": _PURE | {"ipaddress", "signal", "sys"},
+    # `ipaddress` for what is one, `marshal` and `zlib` for what is kept packed in memory.
+    "model": _PURE | {"ipaddress", "marshal", "signal", "sys", "zlib"},
     "ports": _PURE,
     "keeper": set(sys.stdlib_module_names),
     # It faces the network: what it is made of stays a short list.

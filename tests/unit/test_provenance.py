@@ -16,6 +16,7 @@ from holdfast.host.gate.provenance import SessionProvenance
 from holdfast.journal import entries
 from holdfast.model.errors import NotPermitted
 from holdfast.model.gate import Part
+from holdfast.model.packed import PackedState
 from holdfast.model.shell_state import ShellState
 from unit.test_authority_meet import ANN, BOT, SESSION, authority
 from unit.test_originators import state
@@ -38,7 +39,7 @@ class Shell:
         return SessionProvenance(
             str(self.path),
             self,
-            read_state=lambda: self.kept(),
+            read_state=self.read_state,
             shell_pid=os.getpid(),
             reports=True,
             is_silent=lambda: self.silent,
@@ -49,6 +50,10 @@ class Shell:
             joined=lambda: None,
             complete_to=complete_to,
         )
+
+    def read_state(self) -> PackedState | None:
+        kept = self.kept()
+        return PackedState.of(kept) if kept is not None else None
 
     def happened(self, actor: str, body: entries.Body) -> None:
         self.recorded.append(body)

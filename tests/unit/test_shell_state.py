@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 
 from holdfast.adapters.shell.integration import integrate, make_state_file, state_path
-from holdfast.adapters.shell.state_file import parse_state, read_state
+from holdfast.adapters.shell.state_file import StateReader, parse_state, read_state
 from holdfast.adapters.shell.words import fish_words, shell_statements
 from holdfast.model.limits import SHELL_STATE_MAX_BYTES, STATE_VALUE_MAX_CHARS
+from holdfast.model.packed import PackedState
 
 NONCE = "0123456789abcdef" * 2
 
@@ -196,6 +197,30 @@ def test_the_file_is_private_found_again_and_read_only_when_it_is_the_users(
         make_state_file(str(tmp_path / "link"), os.getuid(), os.getgid())
     os.mkfifo(tmp_path / "fifo")
     assert read_state(str(tmp_path / "fifo"), NONCE, os.getuid()) is None
+
+
+def test_a_packed_state_is_the_same_at_a_later_prompt() -> None:
+    state = parse_state(BASH, NONCE)
+    assert state is not None
+    kept = PackedState.of(state)
+    assert kept.state() == state and type(kept.state().options) is tuple
+    later = kept.renumbered(state.number + 1, state.serial + 2)
+    assert later.state() == state.replace(number=later.number, serial=later.serial)
+
+
+def test_the_reader_gives_what_is_in_the_file_and_renumbers_what_is_unchanged(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "state"
+    reader = StateReader(str(path), NONCE, os.getuid())
+    for number, cwd in ((4, b"/tmp"), (5, b"/tmp"), (6, b"/"), (6, b"/")):
+        data = file_of(b"cwd 1", cwd, number=number, serial=number + 3)
+        path.write_bytes(data)
+        found = reader.read()
+        assert found is not None and found.number == number
+        assert found.state() == parse_state(data, NONCE)
+    path.write_bytes(b"x")
+    assert reader.read() is None
 
 
 def test_a_file_beyond_the_limit_is_none(tmp_path: Path) -> None:

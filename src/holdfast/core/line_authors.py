@@ -18,7 +18,6 @@ Deliberately absent: the text. Nothing here knows more of a line than its length
 from __future__ import annotations
 
 import re
-from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
@@ -71,7 +70,7 @@ class TypedLines:
     """What was typed into one session and may not be read yet."""
 
     def __init__(self) -> None:
-        self._lines: deque[TypedLine] = deque()
+        self._lines: list[TypedLine] = []
         # Read when the last prompt was seen: by a program before it, or by the shell just then.
         self.past: TypedLine | None = None
         # Counted for one command, and perhaps of the next: a shell may read more than a line.
@@ -139,8 +138,7 @@ class TypedLines:
 
     def _bound(self) -> None:
         if len(self._lines) > TYPED_AHEAD_LINES:
-            oldest = merged((self._lines.popleft(), self._lines.popleft()))
-            self._lines.appendleft(oldest)
+            self._lines[:2] = [merged(self._lines[:2])]
 
     def interrupted(self) -> None:
         """A key that makes the terminal forget what nobody has read."""
@@ -187,7 +185,7 @@ class TypedLines:
         unread: in line mode only a program before the prompt reads whole lines."""
         self.past = None
         if not unread:
-            self._lines = deque(each for each in self._lines if not (each.entered and each.edited))
+            self._lines = [each for each in self._lines if not (each.entered and each.edited)]
 
     def clear(self) -> None:
         """Nothing stands at the prompt."""
@@ -209,7 +207,9 @@ class TypedLines:
             self._lines.append(text)
 
     def _take(self, count: int) -> list[TypedLine]:
-        return [self._lines.popleft() for _ in range(min(count, len(self._lines)))]
+        taken = self._lines[:count]
+        del self._lines[:count]
+        return taken
 
     def _gone(self, unread: int | None) -> tuple[int, int]:
         """How many lines are read whole, at least and at most. With more unread than was typed, by

@@ -115,13 +115,12 @@ static struct {
 	byte names[NAMES_MAX];
 	byte *blob;
 	u64 blob_length, deadline_ns;
-	int uid;
-} keeper;
+	int uid, spare;
+	byte touched[2];
+} keeper;	/* all that changes besides the buffers: in one page */
 
 /* One receives while the other holds the blob. Pages are taken only as used. */
 static byte buffers[2][MESSAGE_MAX] __attribute__((aligned(PAGE)));
-static byte touched[2];
-static int spare;
 
 /* The compiler may call these two for what is written otherwise, but not within themselves. */
 #if defined(__clang__)
@@ -234,7 +233,7 @@ static void keep_blob(byte *at, u64 length)
 {
 	keeper.blob = at;
 	keeper.blob_length = length;
-	spare = 1 - spare;
+	keeper.spare = 1 - keeper.spare;
 }
 
 static int deposit(byte *data, u64 length, int *fds, int count)
@@ -363,11 +362,11 @@ static void hear(void)
 {
 	for (int i = 0; i < HEARD_FIRST && keeper.connection >= 0; i++) {
 		struct control control;
-		struct slice slice = { buffers[spare], MESSAGE_MAX };
+		struct slice slice = { buffers[keeper.spare], MESSAGE_MAX };
 		struct message message = { .slices = &slice, .slice_count = 1,
 					   .control = &control, .control_length = sizeof control };
-		byte *data = buffers[spare];
-		int count = 0, into = spare;
+		byte *data = buffers[keeper.spare];
+		int count = 0, into = keeper.spare;
 		word length = sys(NR_recvmsg, keeper.connection, &message,
 				  MSG_DONTWAIT_ | MSG_CLOEXEC_, 0);
 		if (length == -EAGAIN_ || length == -EINTR_)
@@ -378,13 +377,13 @@ static void hear(void)
 		if (!whole || !obey(data, (u64)length, control.fds, count))
 			for (int j = 0; j < count; j++)
 				close_fd(control.fds[j]);
-		touched[into] = 1;
+		keeper.touched[into] = 1;
 		if (length <= 0)
 			disconnect();
 	}
-	if (touched[spare]) {	/* this may have been the last message for long */
-		sys(NR_madvise, buffers[spare], MESSAGE_MAX, MADV_DONTNEED_, 0);
-		touched[spare] = 0;
+	if (keeper.touched[keeper.spare]) {	/* this may have been the last message for long */
+		sys(NR_madvise, buffers[keeper.spare], MESSAGE_MAX, MADV_DONTNEED_, 0);
+		keeper.touched[keeper.spare] = 0;
 	}
 }
 
@@ -528,8 +527,8 @@ static int keep_output(int master)
 
 static int drop_output(int master)
 {
-	word count = sys(NR_read, master, buffers[spare], PAGE, 0);
-	touched[spare] = 1;
+	word count = sys(NR_read, master, buffers[keeper.spare], PAGE, 0);
+	keeper.touched[keeper.spare] = 1;
 	return count > 0 || count == -EAGAIN_;
 }
 

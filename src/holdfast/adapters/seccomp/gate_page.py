@@ -51,8 +51,7 @@ class GatePage:
         self._words = self._view[:_CALLS_AT].cast("Q")
         self._anchor = ctypes.c_char.from_buffer(self._mapping)
         self._base = ctypes.addressof(self._anchor)
-        # Looked for when it is needed first: most sessions never need a place, and looking would
-        # bring every page of this memory into being.
+        # Looked for when it is needed first: looking brings every page of this memory into being.
         self._known_free: list[int] | None = None
 
     @property
@@ -111,3 +110,28 @@ class GatePage:
         self._words.release()
         self._view.release()
         self._mapping.close()
+
+
+class GateWord:
+    """The word, for the daemon: nobody else changes it. In most sessions nothing is ever judged,
+    and even looking would bring the page into being."""
+
+    def __init__(self, memfd: int) -> None:
+        self._memfd = memfd  # the caller's, and open as long as this is
+        self._page = GatePage(memfd) if os.fstat(memfd).st_blocks else None
+
+    @property
+    def value(self) -> int:
+        return self._page.word if self._page is not None else 0
+
+    @property
+    def judged(self) -> JudgedKinds:
+        return self._page.judged if self._page is not None else JudgedKinds.NOTHING
+
+    def judge(self, kinds: JudgedKinds) -> None:
+        self._page = self._page or GatePage(self._memfd)
+        self._page.judge(kinds)
+
+    def close(self) -> None:
+        if self._page is not None:
+            self._page.close()

@@ -32,6 +32,7 @@ from collections.abc import Iterator, Mapping
 
 from holdfast.adapters.shell.words import fish_words, shell_statements
 from holdfast.model.limits import SHELL_STATE_MAX_BYTES, STATE_VALUE_MAX_CHARS
+from holdfast.model.packed import PackedState
 from holdfast.model.shell_state import ShellState, shapes_commands
 
 _READ_BYTES = 256 << 10
@@ -79,10 +80,10 @@ class StateReader:
 
     def __init__(self, path: str, nonce: str, uid: int) -> None:
         self._path, self._nonce, self._uid = path, nonce, uid
-        self._seen = b""  # a digest: the bytes of an idle session would be most of what it costs
-        self._state: ShellState | None = None
+        self._seen = b""  # a digest of the bytes
+        self._state: PackedState | None = None
 
-    def read(self) -> ShellState | None:
+    def read(self) -> PackedState | None:
         """The state now; None when the file does not hold a whole one."""
         data = _read(self._path, self._uid)
         if data is None:
@@ -91,11 +92,12 @@ class StateReader:
         seen = hashlib.blake2b(stable, digest_size=16).digest() if stable else b""
         if self._state is not None and seen and seen == self._seen:
             number, serial = (int(word) for word in head[3:1:-1])
-            return self._state.replace(number=number, serial=serial)
+            return self._state.renumbered(number, serial)
         state = parse_state(data, self._nonce)
-        if state is not None:
-            self._seen, self._state = seen, state
-        return state
+        if state is None:
+            return None
+        self._seen, self._state = seen, PackedState.of(state)
+        return self._state
 
 
 def _stable(data: bytes) -> tuple[list[bytes], bytes]:

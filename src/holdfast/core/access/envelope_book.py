@@ -9,6 +9,7 @@ not widen because time passes. Who may change envelopes is judged in `authority.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
+from functools import lru_cache
 
 from holdfast.core.access.rate_limits import Limits
 from holdfast.model.envelope import Envelope, Right, Scope, ScopeKind
@@ -36,12 +37,17 @@ def intersect(envelopes: Collection[Envelope]) -> Intersection:
     """The rights common to all, the tightest rates, the earliest expiry."""
     if not envelopes:
         return NOTHING
-    rights = frozenset.intersection(*(frozenset(each.rights) for each in envelopes))
+    rights = _common(tuple(each.rights for each in envelopes))
     until = min(FOR_EVER if each.expires_at is None else each.expires_at for each in envelopes)
     inputs = _tightest(each.inputs_per_s for each in envelopes)
     sizes = _tightest(each.bytes_per_s for each in envelopes)
     limits = None if inputs is None and sizes is None else Limits(inputs, sizes)
     return Intersection(rights, until, limits)
+
+
+@lru_cache  # the same few sets again and again, and each is kept for every session
+def _common(rights: tuple[tuple[Right, ...], ...]) -> frozenset[Right]:
+    return frozenset.intersection(*map(frozenset, rights))
 
 
 def _tightest(rates: Iterable[float | None]) -> float | None:

@@ -11,7 +11,6 @@ judged before it comes here (core.session). Deliberately absent: what happens to
 
 from __future__ import annotations
 
-from collections import deque
 from enum import StrEnum
 
 from holdfast.model.actor import ActorKind
@@ -69,7 +68,7 @@ class Approvals:
 
     def __init__(self, pending: tuple[Approval, ...] = ()) -> None:
         self._pending = {each.id: each for each in pending}
-        self._decided: deque[Approval] = deque(maxlen=APPROVALS_REMEMBERED)
+        self._decided: list[Approval] = []
 
     @property
     def pending(self) -> tuple[Approval, ...]:
@@ -162,4 +161,5 @@ class Approvals:
         del self._pending[approval.id]
         approval = approval.replace(status=status)
         self._decided.append(approval)
+        del self._decided[:-APPROVALS_REMEMBERED]
         return approval

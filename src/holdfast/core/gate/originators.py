@@ -21,6 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
+from holdfast.model.packed import packed, unpacked
 from holdfast.model.record import Record
 from holdfast.model.shell_state import ShellState
 
@@ -104,7 +105,7 @@ class OriginatorBook:
     def __init__(self, kept: KeptOrigins | None = None) -> None:
         kept = kept or KeptOrigins()
         self.number = kept.number
-        self._began, self._now = dict(kept.began), dict(kept.now)
+        self._began, self._now = packed(kept.began), packed(kept.now)
         self._entries = dict(kept.entries)
         self._others = dict(kept.others)
         self.forgotten = kept.forgotten  # whoever may have shaped a key that has no entry
@@ -113,14 +114,13 @@ class OriginatorBook:
         self._unseen = kept.unseen
 
     def kept(self) -> KeptOrigins:
+        began, now = unpacked(self._began), unpacked(self._now)
         entries, others = self._entries, self._others
-        return KeptOrigins(
-            self.number, self._began, self._now, entries, others, self.forgotten, self._unseen
-        )
+        return KeptOrigins(self.number, began, now, entries, others, self.forgotten, self._unseen)
 
     @property
     def has_begun(self) -> bool:
-        return bool(self._now)
+        return bool(unpacked(self._now))
 
     @property
     def entries(self) -> Mapping[str, Origin]:
@@ -134,7 +134,7 @@ class OriginatorBook:
         return Origin(0, self.forgotten)
 
     def is_set(self, key: str) -> bool:
-        return key in self._now
+        return key in unpacked(self._now)
 
     def take(
         self, state: ShellState, by: Origin | None, in_path: Callable[[str, str], bool]
@@ -142,44 +142,55 @@ class OriginatorBook:
         """The state at a prompt, and whoever is behind what ran since the last one that was taken.
         `in_path`: whether the shell's PATH leads from this program's name to this file: then
         remembering it changes nothing."""
-        after = values(state)
+        before, after = unpacked(self._now), values(state)
         names_only = "" in state.functions.values()
         for name, digest in state.functions.items():
             if not digest:
-                after[f"func:{name}"] = self._now.get(f"func:{name}", "")
+                after[f"func:{name}"] = before.get(f"func:{name}", "")
         if after.get("var:@") == "":
-            after["var:@"] = self._now.get("var:@", "")
-        before, self._now, self.number = self._now, after, state.number
+            after["var:@"] = before.get("var:@", "")
+        self.number = state.number
+        if after != before:
+            self._now = packed(after)
         if not before:
-            self._began = after
+            self._began = self._now
             if by is not None:  # what they ran before that, nobody saw
                 self.forget(by.actors)
             return BookChange(True)
         origin = by or Origin(0, ())
         bodies = merged(self._unseen, origin)
         changed = sorted(k for k in before.keys() | after.keys() if before.get(k) != after.get(k))
-        kept = [
-            key
-            for key in changed
-            if self._set(key, bodies if key.startswith("func:") else origin, in_path)
-        ]
+        began = unpacked(self._began) if changed else {}
+        kept = []
+        for key in changed:
+            alike = after.get(key) == began.get(key)
+            behind = bodies if key.startswith("func:") else origin
+            if self._set(key, after.get(key), behind, in_path, as_it_began=alike):
+                kept.append(key)
         was_unseen, self._unseen = self._unseen, bodies if names_only else None
         self._bound()
         return BookChange(bool(changed) or was_unseen != self._unseen, tuple(kept))
 
-    def _set(self, key: str, origin: Origin, in_path: Callable[[str, str], bool]) -> bool:
+    def _set(
+        self,
+        key: str,
+        value: str | None,
+        origin: Origin,
+        in_path: Callable[[str, str], bool],
+        *,
+        as_it_began: bool,
+    ) -> bool:
         """False: the change means nothing."""
         had = self._entries.pop(key, None)
         others = self._others.pop(key, ())
         if had is not None:
             others = tuple(dict.fromkeys((*others, *had.actors)))
-        value = self._now.get(key)
         if key.startswith("hash:") and (value is None or in_path(key[5:], value)):
             return had is not None
         if key.startswith("job:") and value is None:
             return False
         alone = not set(others).difference(origin.actors[:1]) and len(origin.actors) < 2
-        if value != self._began.get(key) or not alone:
+        if not as_it_began or not alone:
             self._entries[key] = origin
             if others := tuple(actor for actor in others if actor not in origin.actors):
                 self._others[key] = others

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from functools import partial
 from typing import Any, Protocol
@@ -31,7 +30,7 @@ from holdfast.adapters.seccomp.gate_messages import (
     WordChanged,
     Wrote,
 )
-from holdfast.adapters.seccomp.gate_page import GatePage, JudgedKinds
+from holdfast.adapters.seccomp.gate_page import GateWord, JudgedKinds
 from holdfast.host.gate.answerer_link import Asker
 from holdfast.host.gate.command_book import Approved
 from holdfast.host.session.parcel import SessionSpec
@@ -169,7 +168,7 @@ class ExecGate:
         """`check_rights` raises for a contributor that may not write in the session now; `record`
         if what is allowed cannot be recorded. `own_files`: where the shell reports to this host."""
         self._spec, self._listener, self._memfd = spec, listener, memfd
-        self._page = GatePage(memfd) if listener >= 0 else None
+        self._word = GateWord(memfd) if listener >= 0 else None
         self._keeper, self._answerers = keeper, answerers
         self._policy, self._behind, self._check_rights = policy, behind, check_rights
         self._epoch, self._turn_holder = epoch, turn_holder
@@ -177,7 +176,7 @@ class ExecGate:
         self._ask_policy, self._spawn = judge, spawn
         self._served, self._own_files = False, own_files
         self._held: dict[int, CallQuestion] = {}
-        self._approved: deque[ApprovedProgram] = deque(maxlen=_APPROVED_MAX)
+        self._approved: list[ApprovedProgram] = []
 
     @property
     def missing(self) -> str:
@@ -190,11 +189,11 @@ class ExecGate:
 
     @property
     def judged(self) -> JudgedKinds:
-        return self._page.judged if self._page is not None else JudgedKinds.NOTHING
+        return self._word.judged if self._word is not None else JudgedKinds.NOTHING
 
     def start(self) -> None:
         """Of a session that begins, or that was carried on."""
-        carried_on = self._page is not None and self._page.word != 0
+        carried_on = self._word is not None and self._word.value != 0
         self.changed()
         if carried_on:
             self._keeper.leave_gate()  # or it has, and says so again
@@ -202,13 +201,13 @@ class ExecGate:
     def changed(self) -> None:
         """Policies or rights are others, or somebody new has a part in the session: from here on
         everything is judged by what holds now."""
-        if self._page is None:
+        if self._word is None:
             return
         kinds = self._kinds()
-        if kinds is JudgedKinds.NOTHING and not self._page.word:
+        if kinds is JudgedKinds.NOTHING and not self._word.value:
             return
-        first = not self._page.word
-        self._page.judge(kinds)
+        first = not self._word.value
+        self._word.judge(kinds)
         if first:
             self._keeper.leave_gate()
         elif self._served:
@@ -216,23 +215,23 @@ class ExecGate:
 
     def new_contributor(self) -> None:
         """Somebody has a part in the session for the first time."""
-        if self._page is not None and self._kinds() != self._page.judged:
+        if self._word is not None and self._kinds() != self._word.judged:
             self.changed()
 
     def keeper_left(self) -> None:
         """From here on the answerer is the only one that takes calls."""
-        if self._page is not None and not self._served:
+        if self._word is not None and not self._served:
             self._served = True
             self._answerers.serve(self._spec.id, self)
 
     def close(self, *, keep: bool) -> None:
-        if self._page is None:
+        if self._word is None:
             return
         if self._served and not keep:
             self._answerers.leave(self._spec.id)
         self._behind.close()
-        self._page.close()
-        self._page = None
+        self._word.close()
+        self._word = None
 
     def _kinds(self) -> JudgedKinds:
         spec, kinds = self._spec, JudgedKinds.NOTHING
@@ -265,14 +264,14 @@ class ExecGate:
         self._spawn(self._asked(question))
 
     async def _asked(self, question: CallQuestion) -> None:
-        if self._page is None:
+        if self._word is None:
             return
         group = self._behind.of_group(question.membership)
         effect = self._effect(question, group)
         verdict = await self._judge(effect, question)
-        if self._page is None:
+        if self._word is None:
             return
-        if question.word != self._page.word:
+        if question.word != self._word.value:
             self._answer(question, allow=False)  # refused by nobody: it is asked again
             return
         carried = self._carried(question, effect, verdict)
@@ -347,6 +346,7 @@ class ExecGate:
         allow = approved is not None and verdict.outcome is Outcome.ALLOW
         if allow and question.kind is EffectKind.EXEC and approved is not None:
             self._approved.append(ApprovedProgram(question, rule, _actors(effect), approved))
+            del self._approved[:-_APPROVED_MAX]
         self._settle(question, effect, verdict, allow=allow)
 
     def _settle(

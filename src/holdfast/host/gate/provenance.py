@@ -17,7 +17,8 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
+from functools import partial
 from typing import Protocol
 
 import msgpack
@@ -34,6 +35,7 @@ from holdfast.journal import entries
 from holdfast.model.actor import ActorKind
 from holdfast.model.gate import Contributor, Part
 from holdfast.model.ids import HOST_ACTOR, ActorId, SessionId
+from holdfast.model.packed import PackedState
 from holdfast.model.record import Malformed, Record
 from holdfast.model.shell_state import ShellState
 
@@ -74,7 +76,7 @@ class SessionProvenance:
         path: str,
         journal: Journal,
         *,
-        read_state: Callable[[], ShellState | None],
+        read_state: Callable[[], PackedState | None],
         shell_pid: int,
         reports: bool,
         is_silent: Callable[[], bool],
@@ -100,8 +102,8 @@ class SessionProvenance:
         self.commands = CommandBook()
         self._wrote: dict[str, None] = {}  # since the last state that was seen
         self._prompt = 0  # the number of the last one that was reported
-        self._state: ShellState | None = None
-        self._shaped: set[int] = set()  # recorded by an earlier daemon
+        self._state: PackedState | None = None
+        self._shaped: Collection[int] = ()  # recorded by an earlier daemon
         self.keys_rebound = False  # somebody may have bound keys to anything
         self.book, self.files = OriginatorBook(), FileOriginators()
 
@@ -113,7 +115,7 @@ class SessionProvenance:
         """Another daemon served the session until now. `found`: the journal's last entries;
         `more`: gives more of them, which takes longer."""
         self._recover(found, more)
-        self._look_at_keys()
+        self._look_at_keys(self._shell_state())
 
     def _recover(
         self, found: Sequence[entries.Entry], more: Callable[[], Sequence[entries.Entry]]
@@ -229,17 +231,18 @@ class SessionProvenance:
 
     def look(self) -> None:
         """Take the state as the shell last wrote it."""
-        state = self._read_state() if self.reports else None
-        if state is None or state.number != self._prompt:
+        found = self._read_state() if self.reports else None
+        if found is None or found.number != self._prompt:
             return  # not written, or there is a later prompt, whose report is on its way
+        state = found.state()
         if state.kind != "fish":  # which keeps its own there
             descriptors = program_search.descriptors_of(self._shell_pid)
             state = state.replace(descriptors=descriptors)
         in_step = self.complete_to == self.book.number
         by = self._behind(state.number)
-        self._state = state
+        self._state = found
         taken = self.book.take(state, by, self._in_path(state))
-        self._look_at_keys()
+        self._look_at_keys(state)
         self._wrote.clear()
         if taken.keys and by is not None:
             self._record(by, taken.keys)
@@ -248,8 +251,10 @@ class SessionProvenance:
         else:
             self.complete_to = self.book.number
 
-    def _look_at_keys(self) -> None:
-        state = self._state
+    def _shell_state(self) -> ShellState | None:
+        return self._state.state() if self._state is not None else None
+
+    def _look_at_keys(self, state: ShellState | None) -> None:
         in_vi_mode = state is not None and (
             "vi" in state.options or _ZSH_IN_VI_MODE in state.bindings
         )
@@ -289,7 +294,8 @@ class SessionProvenance:
     @property
     def cwd(self) -> str:
         """The shell's working directory, as it last said; "" if it did not."""
-        return self._state.cwd if self._state is not None else ""
+        state = self._shell_state()
+        return state.cwd if state is not None else ""
 
     def shaped_by(self) -> tuple[str, ...]:
         """Who counts as having shaped the shell, because it does not report what it holds; nobody
@@ -370,15 +376,16 @@ class SessionProvenance:
         parts = [PartIn(actor, Part.TYPED) for actor in typed[:-1]]
         parts[:0] = [PartIn(actor, Part.TRIGGER) for actor in typed[-1:]]
         known = list(self.book.entries)
-        state = self._state
-        keys = known if text is None else used_keys(text, state, known, self._leads_to)
-        for key in keys:
+        state = self._shell_state() if text and (known or len(self.files)) else None
+        if text is not None and known:
+            known = used_keys(text, state, known, self._leads_to(state))
+        for key in known:
             origin = self.book.entries[key]
             parts += [PartIn(actor, Part.STATE, key, origin.command) for actor in origin.actors]
         if text is None or text.strip():
             parts += [PartIn(actor, Part.SHAPED) for actor in self._not_seen(text)]
         if text:
-            parts += self._file_parts(text)
+            parts += self._file_parts(text, state)
             use, last = read_line(text), self.commands.last
             if use.status and last is not None:
                 parts += [PartIn(actor, Part.STATE, "status", last.number) for actor in last.actors]
@@ -401,13 +408,14 @@ class SessionProvenance:
             found |= dict.fromkeys(self.commands.last.actors if self.commands.last else ())
         return found
 
-    def _file_parts(self, text: str) -> list[PartIn]:
+    def _file_parts(self, text: str, state: ShellState | None) -> list[PartIn]:
         if not len(self.files):
             return []
-        use, cwd = read_line(text), self.cwd
+        use, cwd = read_line(text), state.cwd if state is not None else ""
+        leads_to = self._leads_to(state)
         named = sorted(use.words)[:_FILE_WORDS]
         for command in use.commands:
-            if "/" not in command and (directory := self._leads_to(command)):
+            if "/" not in command and (directory := leads_to(command)):
                 named.append(f"{directory}/{command}")
             named += _CODE_FILES.get(command.rpartition("/")[2], ())
         parts = []
@@ -420,13 +428,16 @@ class SessionProvenance:
                 parts += [PartIn(actor, Part.FILE, what, origin.command) for actor in origin.actors]
         return parts
 
-    def _leads_to(self, program: str) -> str:
-        state = self._state
-        return _directory(state, program, self._shell_pid) if state is not None else ""
+    def _leads_to(self, state: ShellState | None) -> Callable[[str], str]:
+        if state is None:
+            return lambda _: ""
+        return partial(_directory, state, self._shell_pid)
 
     def _in_path(self, state: ShellState) -> Callable[[str, str], bool]:
+        leads_to = self._leads_to(state)
+
         def found(program: str, file: str) -> bool:
-            directory = _directory(state, program, self._shell_pid)
+            directory = leads_to(program)
             return bool(directory) and f"{directory.rstrip('/')}/{program}" == file
 
         return found
@@ -458,7 +469,7 @@ class SessionProvenance:
         self._keep()
 
 
-def _directory(state: ShellState, program: str, pid: int) -> str:
+def _directory(state: ShellState, pid: int, program: str) -> str:
     path = state.exported.get("PATH", state.variables.get("PATH", ""))
     return program_search.directory_of(program, path, pid, state.cwd)
 

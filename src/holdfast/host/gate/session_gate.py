@@ -110,7 +110,7 @@ class SessionGate:
         self._handle, self._save, self._type_as_host = handle, save, type_as_host
         self._spawn = spawn
         self._task: asyncio.Task[None] | None = None
-        self._news = asyncio.Event()  # something happened: look again soon
+        self._news: asyncio.Event | None = None  # something happened: look again soon
         # Lines that the shell has read and wants more of: what they say, and when it was told.
         self._begun = Line("", ())
         self._begun_at = -1
@@ -124,13 +124,13 @@ class SessionGate:
         self._save()
 
     def look(self) -> None:
-        self._news.set()
+        self.news()
         if self._task is None and self._core.inputs.unjudged is not None:
             self._task = self._spawn(self._judge_commits())
 
     def news(self) -> None:
         """Something happened in the session."""
-        if self._task is not None:
+        if self._news is not None:
             self._news.set()
 
     def record_passing(self, piece: ev.InputOffered, secret: bool) -> None:
@@ -247,8 +247,9 @@ class SessionGate:
         loop = asyncio.get_running_loop()
         answer_at: float | None = loop.time() + _ANSWER_S
         pause = _FIRST_LOOK_S
+        news = self._news = asyncio.Event()
         while self._waits(gated, number):
-            self._news.clear()
+            news.clear()
             # In this order: with nothing unread, a shell that waits for keys has read its last
             # Enter, and has reported what it made of it before it asked for more.
             if self._commands.typed.unread() == 0:
@@ -260,7 +261,7 @@ class SessionGate:
                 answer_at = None
                 self._handle(ev.CommitWaits(HOST_ACTOR, now(), number))
             try:
-                await asyncio.wait_for(self._news.wait(), pause)
+                await asyncio.wait_for(news.wait(), pause)
                 pause = _FIRST_LOOK_S
             except TimeoutError:
                 pause = min(2 * pause, _LATER_LOOKS_S)

@@ -38,13 +38,15 @@ class Closing:
         self._session, self._journal, self._presence, self._store = session, record, presence, store
         self._last_state, self._release, self._close = last_state, release, close
         self._loop = asyncio.get_running_loop()
-        self.ended = asyncio.Event()  # set before the tombstone is written, if that takes longer
+        # Before the tombstone is written, if that takes longer.
+        self.ended: asyncio.Future[None] = self._loop.create_future()
         self.tombstone: asyncio.Future[Stored] = self._loop.create_future()
 
     def begin(self) -> None:
         """The main process is gone, and the journal has its last entry."""
         self._write_tombstone()
-        self.ended.set()
+        if not self.ended.done():
+            self.ended.set_result(None)
 
     def _write_tombstone(self) -> None:
         """Journal and tombstone first; only then is the custody given up."""

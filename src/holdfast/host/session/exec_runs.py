@@ -11,7 +11,6 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import time
-from collections import deque
 from collections.abc import Callable
 from typing import Protocol
 from unicodedata import category
@@ -101,12 +100,12 @@ class Executions:
     """Those of one session: the latest, and with keys of their own more of them."""
 
     def __init__(self, kept: tuple[SavedExec, ...]) -> None:
-        self._keyed: deque[Execution] = deque()
-        self._others: deque[Execution] = deque()
+        self._keyed: list[Execution] = []
+        self._others: list[Execution] = []
         for record in kept:
             self._among(record).append(Execution(record, restored=True))
 
-    def _among(self, record: SavedExec) -> deque[Execution]:
+    def _among(self, record: SavedExec) -> list[Execution]:
         return self._keyed if record.keyed else self._others
 
     def find(self, actor: str, operator: OperatorId, request: m.Exec) -> Execution | None:
@@ -163,10 +162,8 @@ class Executions:
 
     def typed(self) -> None:
         """The latest was not refused: so the oldest may go. Who is refused pushes nobody out."""
-        while len(self._keyed) > KEYED_EXECS_REMEMBERED:
-            self._keyed.popleft()
-        while len(self._others) > EXECS_REMEMBERED:
-            self._others.popleft()
+        del self._keyed[:-KEYED_EXECS_REMEMBERED]
+        del self._others[:-EXECS_REMEMBERED]
 
     def forget(self, execution: Execution) -> None:
         among = self._among(execution.record)

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections import deque
 from collections.abc import Callable
 
 from holdfast.core import effects as do
@@ -49,7 +48,7 @@ class Executor:
         self._counts = counts
         self._lease_allows, self._carry_out, self._changed = lease_allows, carry_out, changed
         self._running = False
-        self._later: deque[ev.SessionEvent] = deque()
+        self._later: list[ev.SessionEvent] = []
         # Answers to inputs that wait for custody, and of the one that is being handled.
         self._waiting: dict[tuple[OperatorId, int], asyncio.Future[int]] = {}
         self._offered: tuple[OperatorId, int] | None = None
@@ -66,7 +65,7 @@ class Executor:
             return self._handle(event)
         finally:
             while self._later:
-                self._handle_late(self._later.popleft())
+                self._handle_late(self._later.pop(0))
 
     def _handle_late(self, event: ev.SessionEvent) -> None:
         try:

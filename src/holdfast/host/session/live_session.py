@@ -94,6 +94,14 @@ _NONE: frozenset[str] = frozenset()
 class LiveSession:
     """A running incarnation."""
 
+    # Named: with more than thirty attributes, each would have a dict of its own, of 1.5 kB.
+    __slots__ = (
+        "_closed", "_daemon", "_keys_rebound", "_loop", "_tasks", "_ticks", "actions", "approving",
+        "closing", "commands", "core", "custody", "exec_gate", "executor", "fanout", "fds", "gate",
+        "halts", "handoffs", "host_input", "incarnation", "journal", "keeper", "leasing", "output",
+        "presence", "provenance", "ring", "spec", "turning", "view", "watching",
+    )  # fmt: skip
+
     def __init__(
         self,
         daemon: Daemon,
@@ -158,13 +166,17 @@ class LiveSession:
         daemon, spec, core, ring = self._daemon, parcel.spec, self.core, self.ring
         master, report_fifo = self.fds.master, self.fds.bell
         name, directory = daemon.actors.name, daemon.store.directory(spec.id)
+        # Each once: a session has enough of these to cost kilobytes.
+        handle, save, spawn = self.handle, self.save_parcel, self.spawn
+        activity, shell_state = self.state, self._shell_state
+        cwd = partial(describe.cwd, spec)
         self.view = View(ring, parcel.size, daemon.make_screen)
         writer.growth = partial(daemon.usage.disk_growth, spec.uid)
-        self.journal = SessionRecord(spec.id, lambda: self.spec.epoch, ring, writer, self.spawn)
-        self.watching = StateWatch(self.state, partial(daemon.operators.state_changed, self))
+        self.journal = SessionRecord(spec.id, lambda: self.spec.epoch, ring, writer, spawn)
+        self.watching = StateWatch(activity, partial(daemon.operators.state_changed, self))
         changed = self._something_changed
         last_host_seq = max(parcel.layer_seq, ledger.last_seq(HOST_OPERATOR))
-        self.host_input = HostInput(last_host_seq, lambda: core.state, self.handle)
+        self.host_input = HostInput(last_host_seq, lambda: core.state, handle)
         self.output = OutputPump(
             spec.id,
             master,
@@ -186,9 +198,9 @@ class LiveSession:
             self.journal,
             parcel.halt,
             CommandLeaves(spec.place, parcel.leaves, self._new_writer),
-            report=self.handle,
-            save=self.save_parcel,
-            spawn=self.spawn,
+            report=handle,
+            save=save,
+            spawn=spawn,
             is_closed=lambda: self.is_closed,
             fence_holds=self._fence_holds,
         )
@@ -198,7 +210,7 @@ class LiveSession:
             ledger,
             core.turn,
             self.halts,
-            self.state,
+            activity,
             running=bool(parcel.commands and parcel.commands[-1].status is None),
         )
         self.provenance = self._make_provenance(parcel, directory)
@@ -221,8 +233,8 @@ class LiveSession:
             turn_holder=lambda: core.turn.holder or HOST_ACTOR,
             record=self._record_judged,
             judge=daemon.gate_judge.judge,
-            spawn=self.spawn,
-            approvals=HeldCalls(self._ask_approval, self.spawn),
+            spawn=spawn,
+            approvals=HeldCalls(self._ask_approval, spawn),
             own_files=(state_path(bell_path(daemon.home, spec.process_tag)),),
         )
         self.commands = ShellCommands(
@@ -237,12 +249,12 @@ class LiveSession:
             parcel.executions,
             self.provenance,
             type_as_host=self.host_input.type,
-            activity=self.state,
+            activity=activity,
             may_type=lambda actor: core.may_type(actor, now()),
             drain_output=self.output.drain,
-            save=self.save_parcel,
+            save=save,
             changed=changed,
-            runs=lambda by: self.handle(ev.CommandRuns(HOST_ACTOR, now(), by)),
+            runs=lambda by: handle(ev.CommandRuns(HOST_ACTOR, now(), by)),
             name=name,
         )
         self.actions = ActionRuns(
@@ -253,15 +265,15 @@ class LiveSession:
                 spec.workspace or spec.cwd,
                 graph=self.graph,
                 master=lambda: self.fds.master,
-                shell_state=self._shell_state,
-                cwd=partial(describe.cwd, spec),
+                shell_state=shell_state,
+                cwd=cwd,
                 skip=(daemon.home.state, daemon.home.run),
             ),
             self.commands,
             self.journal,
             daemon.scores,
-            spawn=self.spawn,
-            save=self.save_parcel,
+            spawn=spawn,
+            save=save,
             is_over=lambda: self._closed or self.ending is not None,
         )
         self.gate = SessionGate(
@@ -274,11 +286,11 @@ class LiveSession:
             master,
             facts=self._effect,
             offset=lambda: ring.head,
-            activity=self.state,
-            handle=self.handle,
-            save=self.save_parcel,
+            activity=activity,
+            handle=handle,
+            save=save,
             type_as_host=self.host_input.type,
-            spawn=self.spawn,
+            spawn=spawn,
         )
         self.custody = InputCustody(
             master,
@@ -288,22 +300,22 @@ class LiveSession:
             core.turn,
             self.journal,
             self.commands,
-            on_room=lambda: self.handle(ev.RoomMade(HOST_ACTOR, now())),
+            on_room=lambda: handle(ev.RoomMade(HOST_ACTOR, now())),
             gate=self.gate,
         )
         self.handoffs = Handoffs(
             directory,
             self.journal,
             self.commands,
-            shell_state=self._shell_state,
-            cwd=partial(describe.cwd, spec),
+            shell_state=shell_state,
+            cwd=cwd,
             is_halted=lambda: core.state.is_halted,
             name=name,
         )
         self.presence = Presence(
             core.attachments,
             self.journal,
-            handle=self.handle,
+            handle=handle,
             looked=self.handoffs.looked,
             is_closed=lambda: self.is_closed,
             may_see=lambda actor: daemon.registry.may_see(actor, self),
@@ -328,7 +340,7 @@ class LiveSession:
             recipients=self.presence.recipients,
             attached=self.presence.attached,
             handoff=self.handoffs.for_actor,
-            spawn=self.spawn,
+            spawn=spawn,
         )
         self.approving = ApprovalNotices(
             lambda: self.spec,
@@ -336,14 +348,12 @@ class LiveSession:
             self.journal,
             name=name,
             recipients=self.presence.recipients,
-            shell_state=self._shell_state,
-            cwd=partial(describe.cwd, spec),
+            shell_state=shell_state,
+            cwd=cwd,
             offset=lambda: ring.head,
-            handle=self.handle,
+            handle=handle,
         )
-        self._ticks = TickTimer(
-            core.wakes_at, lambda: self.handle(ev.TimePassed(HOST_ACTOR, now()))
-        )
+        self._ticks = TickTimer(core.wakes_at, lambda: handle(ev.TimePassed(HOST_ACTOR, now())))
         self.executor = Executor(
             core,
             self.journal,

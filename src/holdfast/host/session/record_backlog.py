@@ -9,7 +9,6 @@ In memory only: it is lost with a daemon that dies before it could write.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable
 
 from holdfast.journal.entries import Body, Unrecorded
@@ -25,7 +24,7 @@ class Backlog:
 
     def __init__(self) -> None:
         self.why = ""
-        self._facts: deque[tuple[float, str, Body]] = deque()
+        self._facts: list[tuple[float, str, Body]] = []
         self._counted: dict[tuple[str, str], Unrecorded] = {}
 
     @property
@@ -54,7 +53,7 @@ class Backlog:
         """Those that happened, in order, until `write` raises."""
         while self._facts:
             _unless_over(write, *self._facts[0])
-            self._facts.popleft()
+            del self._facts[0]
         self._settle()
 
     def write_counts(self, write: Write, at: float) -> None:

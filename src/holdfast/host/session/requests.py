@@ -178,7 +178,7 @@ class SessionRequests:
 
     def _ended(self, request: m.End, found: SessionTarget) -> Awaitable[m.Answer]:
         async def ended() -> m.Answer:
-            await found.closing.ended.wait()
+            await asyncio.shield(found.closing.ended)
             written = found.closing.tombstone
             # A full disk has no room for a tombstone: then as it is known.
             return m.Shown(request.id, written.result().info if written.done() else found.info())

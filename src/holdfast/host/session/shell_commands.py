@@ -6,8 +6,7 @@ import asyncio
 import contextlib
 import os
 import time
-from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 
 from holdfast.adapters import pty
 from holdfast.adapters.session_memory import output_ring
@@ -69,6 +68,17 @@ _LINE_WAIT_S = 0.5  # a shell at its prompt answers in a millisecond
 _READS_ON_S = 0.005  # and reads on in another
 
 
+class _Times:
+    """When something happened last, by the loop's clock."""
+
+    __slots__ = ("enter", "entered", "heard", "prompt", "typed")
+
+    def __init__(self) -> None:
+        self.heard = self.prompt = 0.0  # the shell reported something, or a prompt
+        self.enter = self.typed = 0.0  # an Enter was typed, or a key
+        self.entered = 0.0  # an Enter that the shell has to say something of
+
+
 class ShellCommands:
     """The commands of one session, as its shell reported them."""
 
@@ -103,20 +113,18 @@ class ShellCommands:
         self._save, self._changed, self._runs, self._name = save, changed, runs, name
         self._provenance = provenance
         self._loop = asyncio.get_running_loop()
-        # When the shell reported something, and when a prompt; when an Enter was typed, or a key.
-        self._heard_at = self._prompt_at = self._enter_at = self._typed_at = 0.0
-        self._records: deque[CommandRecord] = deque(known, maxlen=COMMANDS_REMEMBERED)
+        self._at = _Times()
+        self._records = list(known[-COMMANDS_REMEMBERED:])
         # A report that the last daemon kept and did not take out of the FIFO is seen again.
         self._reader = ReportReader(
             spec.nonce,
             begun=max((record.seq for record in known), default=0),
             ended=max((record.seq for record in known if record.status is not None), default=0),
         )
-        self._recorded: set[tuple[type, int]] = (
-            set()
-        )  # by the last daemon, and perhaps not kept by it
-        self._entered_at = 0.0  # an Enter was typed; what the shell makes of it, it reports
-        self._reported = asyncio.Event()
+        # By the last daemon, and perhaps not kept by it.
+        self._recorded: Collection[tuple[type, int]] = ()
+        # Until the shell says what it made of an Enter.
+        self._reported: asyncio.Future[None] | None = None
         self.executions = Executions(executions)
         self.exec: Execution | None = None  # the one that runs
         self._line: asyncio.Future[LineShown] | None = None  # the text at the prompt, asked for
@@ -147,7 +155,7 @@ class ShellCommands:
         self.typed.recover(journal, self._journal.seq)
         self.exec = self.executions.unfinished(last_taken)
         if not self.typed.at_prompt:
-            self._enter_at = self._loop.time()
+            self._at.enter = self._loop.time()
 
     def start(self) -> None:
         if self._report_fifo >= 0:
@@ -161,7 +169,7 @@ class ShellCommands:
 
     def recent(self, count: int, *, text_chars: int) -> tuple[CommandRecord, ...]:
         """The latest, each with the beginning of its text."""
-        latest = list(self._records)[-count:]
+        latest = self._records[-count:]
         return tuple(record.replace(text=record.text[:text_chars]) for record in latest)
 
     def check_can_run(self) -> None:
@@ -246,14 +254,14 @@ class ShellCommands:
 
     def _on_report(self, report: Report, before: int, later: ReportContext) -> None:
         at, head = time.time(), self._ring.head
-        self._heard_at = self._loop.time()
+        self._at.heard = self._loop.time()
         if isinstance(report, PromptShown | LineShown):
-            self._prompt_at = self._heard_at
+            self._at.prompt = self._at.heard
         if isinstance(report, PromptShown) and (later.unread or not self._inputs.is_empty):
             self.enter_typed()  # typed ahead of the prompt, and perhaps with an Enter
-            self._enter_at = self._loop.time()
+            self._at.enter = self._loop.time()
         elif isinstance(report, CommandBegin | PromptShown):
-            self._reported.set()
+            self._answered()
         if isinstance(report, CommandBegin | PromptShown):
             self.lines_begun += 1
             self._lines_due = 0  # what was asked before is answered, or never will be
@@ -333,6 +341,7 @@ class ShellCommands:
                 authors=tuple(name(author) for author in authors),
             )
         )
+        del self._records[:-COMMANDS_REMEMBERED]
 
     def _record_once(self, by: str, body: entries.CommandBegan | entries.CommandEnded) -> None:
         """A daemon that was killed may have recorded a report that it did not take out."""
@@ -435,9 +444,9 @@ class ShellCommands:
         if actor != HOST_ACTOR and walks_history(data, suggests=self._spec.shell == "fish"):
             self.walked_history = True
         self._provenance.typed(actor, running=not self.typed.at_prompt)
-        self._typed_at = self._loop.time()
+        self._at.typed = self._loop.time()
         if actor != HOST_ACTOR and (b"\r" in data or b"\n" in data):
-            self._enter_at = self._typed_at
+            self._at.enter = self._at.typed
             self.enter_typed()
 
     def enter_typed(self) -> None:
@@ -445,16 +454,22 @@ class ShellCommands:
         what is typed meanwhile is read by the program that it then starts. One that is typed while
         a command runs is that command's."""
         if self.last is None or self.last.status is not None:
-            self._entered_at = self._loop.time()
-            self._reported.clear()
+            self._at.entered = self._loop.time()
+            if self._reported is None:
+                self._reported = self._loop.create_future()
+
+    def _answered(self) -> None:
+        reported, self._reported = self._reported, None
+        if reported is not None:
+            reported.set_result(None)
 
     @property
     def is_silent(self) -> bool:
         """Whether the shell waits at a prompt that it did not report: its hooks are gone, another
         shell took its place, or it wants the rest of a command line."""
-        if not self._spec.shell or self._enter_at <= self._prompt_at:
+        if not self._spec.shell or self._at.enter <= self._at.prompt:
             return False
-        quiet = self._loop.time() - max(self._enter_at, self._typed_at, self._heard_at)
+        quiet = self._loop.time() - max(self._at.enter, self._at.typed, self._at.heard)
         if quiet < BEGIN_WAIT_S or self._unread():
             return False
         return self._activity() is SessionState.PROMPT
@@ -466,10 +481,10 @@ class ShellCommands:
     async def _settled(self) -> None:
         """Until the shell has said what it made of the last Enter; one that says nothing for so
         long wants the rest of a command line."""
-        left = self._entered_at + BEGIN_WAIT_S - self._loop.time()
-        if left > 0:
+        left = self._at.entered + BEGIN_WAIT_S - self._loop.time()
+        if left > 0 and self._reported is not None:
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._reported.wait(), left)
+                await asyncio.wait_for(asyncio.shield(self._reported), left)
 
     def exec_begins(self, execution: Execution) -> None:
         """A command line was typed for `exec`. A shell that asks for more of it has not begun."""
