@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.adapters.halt import cgroup, freeze
+from holdfast.adapters.halt import cgroup, escapes, freeze
 from holdfast.adapters.launch import syscalls
 from holdfast.model.state import Level
 from process import halt_scenes as scenes
@@ -47,6 +47,13 @@ def hold() -> Iterator[Hold]:
 def sessions() -> Iterator[Sessions]:
     with Sessions(Level.CONTAINED) as running:
         yield running
+
+
+@pytest.fixture(params=["number", "link"])
+def by(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """How it is found out who is in the session's pid namespace: kernels before 6.11 have links."""
+    if request.param == "link":
+        monkeypatch.setattr(escapes, "_by_number", lambda *_: None)
 
 
 def _size(path: Path) -> int:
@@ -123,6 +130,7 @@ def _outside(place_cgroup: str) -> str:
     return os.path.dirname(place_cgroup)
 
 
+@pytest.mark.usefixtures("by")
 @pytest.mark.requirement("A5")
 def test_a_process_outside_the_sessions_group_is_caught_by_a_halt_and_named(
     sessions: Sessions, tmp_path: Path
@@ -140,6 +148,7 @@ def test_a_process_outside_the_sessions_group_is_caught_by_a_halt_and_named(
     scenes.soon(lambda: _size(counter) > before, "it does not go on")
 
 
+@pytest.mark.usefixtures("by")
 @pytest.mark.requirement("A5")
 def test_a_process_in_a_pid_namespace_of_its_own_is_caught_too(
     sessions: Sessions, tmp_path: Path
@@ -157,6 +166,7 @@ def test_a_process_in_a_pid_namespace_of_its_own_is_caught_too(
     assert not _grows(counter)
 
 
+@pytest.mark.usefixtures("by")
 @pytest.mark.requirement("A5")
 def test_what_cannot_be_caught_makes_the_halt_incomplete_and_is_named(
     sessions: Sessions, tmp_path: Path
@@ -182,3 +192,20 @@ def test_what_cannot_be_caught_makes_the_halt_incomplete_and_is_named(
     _, status = os.waitpid(child, 0)
     assert os.waitstatus_to_exitcode(status) == 0
     assert cgroup.thaw(place.cgroup)
+
+
+@pytest.mark.requirement("A5")
+def test_whose_processes_are_whose_is_told_alike_by_number_and_by_link(sessions: Sessions) -> None:
+    running = scenes.started(sessions, "echo up; unshare --pid --fork sleep 100")
+    place = running.place
+    scenes.soon(lambda: len(cgroup.processes(place.cgroup)) >= 4, "it does not start")
+    namespace = os.open(f"/proc/{place.pid}/ns/pid", os.O_RDONLY)
+    try:
+        by_link = escapes._by_link(namespace)
+        by_number = escapes._by_number(namespace, place.pid) or by_link
+        for pid in cgroup.processes(place.cgroup):
+            assert by_number(pid) and by_link(pid)
+        for pid in (1, os.getpid(), os.getppid(), 2**22 - 1):
+            assert not by_number(pid) and not by_link(pid)
+    finally:
+        os.close(namespace)
