@@ -59,9 +59,9 @@ def damage(hold: Hold, session: str, kind: str) -> None:
     hold.ok("daemon", "restart")  # everything is sealed and on disk
     if kind == "corruption":
         (segment,) = segments(directory)
-        data = bytearray(segment.read_bytes())
-        data[200] ^= 1
-        segment.write_bytes(data)
+        altered = bytearray(segment.read_bytes())
+        altered[200] ^= 1
+        segment.write_bytes(altered)
         return
     assert kind == "conflicting_chains"
     before = {path: path.read_bytes() for path in directory.glob("journal*")}
