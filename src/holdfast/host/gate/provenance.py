@@ -29,11 +29,11 @@ from holdfast.core.gate.line_reading import read_line, used_keys
 from holdfast.core.gate.originators import KeptOrigins, Origin, OriginatorBook, merged
 from holdfast.host.clock import now
 from holdfast.host.gate.command_book import Approved, CommandBook, KnownCommand, PartIn, replayed
+from holdfast.host.gate.contributors import contributor
 from holdfast.host.gate.file_originators import FileOriginators, KeptFiles
 from holdfast.journal import entries
-from holdfast.model.actor import ActorKind
 from holdfast.model.gate import Contributor, Part
-from holdfast.model.ids import HOST_ACTOR, ActorId, SessionId
+from holdfast.model.ids import HOST_ACTOR, SessionId
 from holdfast.model.record import Malformed, Record
 from holdfast.model.shell_state import ShellState
 
@@ -356,9 +356,8 @@ class SessionProvenance:
 
     def contributor(self, part: PartIn) -> Contributor:
         """With its name and kind."""
-        known = self._authority.actor(ActorId(part.actor))
-        name, kind = (known.name, known.kind) if known else (part.actor, ActorKind.AGENT)
-        return Contributor(ActorId(part.actor), name, kind, part.part, part.what, part.command)
+        known = self._authority.actor
+        return contributor(known, part.actor, part.part, part.what, part.command)
 
     def check(self, contributors: Iterable[Contributor]) -> None:
         """Raise unless all of them may write here now: an effect has no more authority than each
