@@ -79,6 +79,10 @@ def test_two_person_waits_for_another_person() -> None:
     for sneaky in ("terraform $x", "t=terraform; $t apply", "sh -c 'terraform apply'", "!ter"):
         assert outcome(policy, sneaky, ALICE) is Outcome.HOLD, sneaky
     assert outcome(policy, "terraform plan", ALICE) is Outcome.ALLOW
+    program = EffectKind.EXEC
+    apply, other = ("terraform", "apply"), ("sh", "-c", "$x")
+    assert outcome(policy, "", ALICE, kind=program, argv=apply) is Outcome.HOLD, "in a script"
+    assert outcome(policy, "", ALICE, kind=program, argv=other) is Outcome.ALLOW
     assert started("two-person:terraform apply").patterns == policy.patterns
     assert outcome(started('two-person a "b" \\*'), "a '\"b\"' \\\\x", ALICE) is Outcome.HOLD
 
