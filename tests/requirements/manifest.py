@@ -1127,6 +1127,8 @@ REQUIREMENTS: tuple[Requirement, ...] = (
             ),
             *_in(
                 "unit/test_gated_session",
+                "test_a_handler_that_asks_no_policy_gets_nothing_done",
+                "test_without_a_policy_and_for_the_host_itself_nothing_need_be_asked",
                 "test_an_enter_is_typed_only_when_it_was_judged_and_allowed",
                 "test_what_is_refused_takes_what_is_behind_it_along",
                 "test_a_refused_input_is_refused_again_when_it_is_offered_again",

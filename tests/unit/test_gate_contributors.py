@@ -15,7 +15,7 @@ from holdfast.host.gate.session_gate import SessionGate
 from holdfast.journal.entries import CommandBegan, Entry, JudgedEntry
 from holdfast.model.actor import ActorKind
 from holdfast.model.errors import GateRefused
-from holdfast.model.gate import EffectKind, Outcome, Part, ProposedEffect, Verdict
+from holdfast.model.gate import Contributor, EffectKind, Outcome, Part, ProposedEffect, Verdict
 from holdfast.model.ids import ActorId
 from unit.gating import ACTORS, SESSION, actor_of, asked, effect, part, started
 
@@ -42,8 +42,10 @@ def gate(recorded: list[JudgedEntry]) -> SessionGate:
     )
     provenance = SimpleNamespace(check=lambda _: None)
 
-    def facts(kind: EffectKind, _: ActorId, behind: Any) -> ProposedEffect:
-        return effect("", *behind, kind=kind)
+    def facts(
+        kind: EffectKind, actor: ActorId, contributors: tuple[Contributor, ...]
+    ) -> ProposedEffect:
+        return effect("", *contributors, kind=kind)
 
     nothing: Any = None
     return SessionGate(

@@ -281,8 +281,8 @@ class Daemon:
         ending = []
         for live in list(self.registry.live.values()):
             try:
-                await live.gate.check(EffectKind.END, actor, "", may_wait=False)
-                live.handle(ev.EndAsked(actor, now()))
+                passed = await live.gate.check(EffectKind.END, actor, "", may_wait=False)
+                live.handle(ev.EndAsked(actor, now(), passed))
                 ending.append(live.closing.tombstone)
             except HoldfastError as error:
                 log.info("%s runs on: %s", live.spec.name, error.message)

@@ -21,7 +21,7 @@ from holdfast.core.gate.approvals import Approval, ApprovalStatus
 from holdfast.core.gate.authority_meet import refused_by_authority
 from holdfast.core.gate.commit_bytes import ENTERS
 from holdfast.core.gate.gated_input import GatedInput, Stage
-from holdfast.core.session import SessionMachine
+from holdfast.core.session import RESIZED, SessionMachine
 from holdfast.host.clock import now
 from holdfast.host.gate.command_book import Approved
 from holdfast.host.gate.contributors import (
@@ -338,22 +338,23 @@ class SessionGate:
 
     async def check(
         self, kind: EffectKind, actor: ActorId, text: str, *, may_wait: bool = True
-    ) -> None:
-        """Raise unless the actor may do this now; while it is held, wait, or refuse."""
+    ) -> ev.Passed | None:
+        """Raise unless the actor may do this now; while it is held, wait, or refuse. What it gives
+        belongs into the event that follows; None: no policy is in force."""
         if self._judge is None or not self._core.inputs.policy_in_force:
-            return
+            return None
         self._core.check_right(actor, _NEEDS[kind], now())
-        await self._check(kind, actor, text, (), may_wait=may_wait)
+        return await self._check(kind, actor, text, (), may_wait=may_wait)
 
     @property
     def resize_is_judged(self) -> bool:
         """Somebody made the shell run something when its terminal gets another size."""
         return self.in_force and bool(self.provenance.behind_resize())
 
-    async def check_resize(self, actor: str) -> None:
+    async def check_resize(self, actor: str) -> ev.Passed:
         """As the signal that it is. Nothing waits for an approval: by then the size is another."""
         by = self.provenance.behind_resize()
-        await self._check(EffectKind.SIGNAL, actor, "WINCH", by, may_wait=False)
+        return await self._check(EffectKind.SIGNAL, actor, RESIZED, by, may_wait=False)
 
     async def _check(
         self,
@@ -363,7 +364,7 @@ class SessionGate:
         others: tuple[Contributor, ...],
         *,
         may_wait: bool,
-    ) -> None:
+    ) -> ev.Passed:
         assert self._judge is not None, "a policy is in force"
         effect = self._facts(kind, ActorId(actor), self._all_behind(actor, others))
         effect = effect.replace(text=text)
@@ -377,6 +378,7 @@ class SessionGate:
             why = verdict.reason or "it gives no reason"
             raise GateRefused(f"the policy refuses it: {why}")
         self._journal.record(actor, judged_entry(effect, verdict))
+        return ev.Passed(effect, verdict)
 
     async def ask(self, effect: ProposedEffect, verdict: Verdict) -> Approval:
         """Until it is decided; refused unless it is approved. What another daemon asked is waited

@@ -146,6 +146,7 @@ class LiveSession:
             gate=parcel.gate,
             now=now(),
             keys_rebound=lambda: self._keys_rebound(),
+            resize_runs=lambda: bool(self.provenance.behind_resize()),
         )
 
     def _in_force(self) -> Callable[[], bool] | None:
