@@ -98,6 +98,22 @@ def test_every_starter_is_valid() -> None:
         assert CedarPolicy(to_cedar(starter(name))).rules > 1
 
 
+def test_a_rule_may_ask_for_the_turn_the_epoch_and_the_environment() -> None:
+    policy = CedarPolicy(
+        """permit(principal, action, resource)
+        when { context.turnHolder == context.actor && context.epoch > 1 &&
+               !context.environment.contains("LD_PRELOAD") };"""
+    )
+    given = effect("ls", ALICE).replace(epoch=2, turn_holder=ALICE.actor)
+    assert asked(policy, given).outcome is Outcome.ALLOW
+    for other in (
+        given.replace(turn_holder=BOT.actor),
+        given.replace(epoch=1),
+        given.replace(environment=("LD_PRELOAD=/tmp/x.so",)),
+    ):
+        assert asked(policy, other).outcome is Outcome.REFUSE
+
+
 # -- Cedar --------------------------------------------------------------------------------------
 
 

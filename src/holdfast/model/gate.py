@@ -85,7 +85,8 @@ class ProposedEffect(Record):
     path: str = ""  # of the program, or of the file
     cwd: str = ""
     workspace: str = ""  # the session's
-    environment: tuple[str, ...] = ()  # NAME=VALUE, what differs from how the session began
+    # NAME=VALUE, what differs from how the session began; NAME alone if its value is not known
+    environment: tuple[str, ...] = ()
     destination: str = ""  # of a connection: host:port
     turn_holder: str = ""  # the actor's id
     approved_by: tuple[ActorId, ...] = ()  # those who approved this very effect

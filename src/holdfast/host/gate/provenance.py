@@ -35,7 +35,7 @@ from holdfast.journal import entries
 from holdfast.model.gate import Contributor, Part
 from holdfast.model.ids import HOST_ACTOR, SessionId
 from holdfast.model.record import Malformed, Record
-from holdfast.model.shell_state import ShellState
+from holdfast.model.shell_state import ShellState, shapes_commands
 
 _KEYS_RECORDED = 64  # of one command in the journal; a file that is sourced may change thousands
 _USES_RECORDED = 16  # the same, of the state that it used
@@ -290,6 +290,17 @@ class SessionProvenance:
     def cwd(self) -> str:
         """The shell's working directory, as it last said; "" if it did not."""
         return self._state.cwd if self._state is not None else ""
+
+    @property
+    def environment(self) -> tuple[str, ...]:
+        """What programs inherit that is not as the session began: `NAME=VALUE`, or the name alone
+        of a variable whose value the shell does not tell."""
+        exported = self._state.exported if self._state is not None else {}
+        return tuple(
+            f"{name}={value}" if shapes_commands(name) else name
+            for name, value in exported.items()
+            if f"var:{name}" in self.book.entries
+        )
 
     def shaped_by(self) -> tuple[str, ...]:
         """Who counts as having shaped the shell, because it does not report what it holds; nobody

@@ -497,6 +497,7 @@ class LiveSession:
             contributors,
             cwd=describe.cwd(spec),
             workspace=spec.workspace or spec.cwd,
+            environment=self.provenance.environment,
             turn_holder=str.__str__(core.turn.holder or ""),
         )
 
