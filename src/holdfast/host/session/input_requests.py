@@ -175,7 +175,7 @@ class InputRequests:
     ) -> Execution:
         """Type it, once. It is saved before: whoever asks again after a crash must find it.
         `action`: the structured action of which it is the command line."""
-        if 0 < request.seq <= live.core.inputs.last(operator.identity):
+        if live.core.inputs.is_behind(operator.identity, request.seq):
             raise InputUnknown(
                 "this command line was submitted before; its outcome is no longer kept",
                 hint="look at the screen before you run it again",
