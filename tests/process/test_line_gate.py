@@ -328,6 +328,10 @@ def test_a_held_line_runs_once_when_somebody_else_approves(
     hold.fails("not_permitted", "approve", approval["id"])
     with hold.acting("agent"):
         hold.fails("not_permitted", "approve", approval["id"])
+    with hold.acting("boss"):
+        assert "no level can branch" in hold.fails(
+            "level_unavailable", "approve", "--try", approval["id"]
+        )
     assert not out.exists()
     with hold.acting("boss"):
         assert "approved" in hold.ok("approve", approval["id"][:4], "--note", "go on")

@@ -18,11 +18,15 @@ def parser() -> Parser:
         "happens. What you could see of it is recorded with your decision.",
         "  hold approvals\n  hold approve 4f2a --note 'checked with ops'",
     )
+    parser.add_flag(
+        "--try",
+        help="decide nothing, and try it in a branch of the session; refused, as no level has any",
+    )
     add_decision(parser)
     return parser
 
 
 def run(options: Options) -> None:
     with Host(client="hold approve") as host:
-        approval = host.approve(options.id, options.note)
+        approval = host.approve(options.id, options.note, try_first=getattr(options, "try"))
     print_decided(options, approval)
