@@ -291,6 +291,11 @@ class SessionProvenance:
         """The shell's working directory, as it last said; "" if it did not."""
         return self._state.cwd if self._state is not None else ""
 
+    @property
+    def prompt_seen(self) -> bool:
+        """Whether the shell ever reported a prompt, to us or to an earlier daemon."""
+        return self._prompt > 0
+
     def shaped_by(self) -> tuple[str, ...]:
         """Who counts as having shaped the shell, because it does not report what it holds; nobody
         while it reports."""
