@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from process.commanding import PATIENCE_S, Hold
+from process.sdking import reached, run
 
 SHELLS = {"bash": ("bash", "--norc"), "zsh": ("zsh", "-f"), "fish": ("fish",)}
 
@@ -86,3 +87,23 @@ def test_a_line_that_is_not_complete_is_said_so_and_cleared(host_home: Hold, kin
         said = host_home.fails("invalid_argument", "exec", name, "--", line)
         assert "not complete" in said
         assert host_home.ok("exec", name, "--", "echo fine") == "fine\n"
+
+
+@pytest.mark.parametrize("kind", ["bash", "zsh"])  # for fish a comment is a command
+def test_a_line_that_runs_nothing_never_exits_with_the_status_of_an_earlier_one(
+    host_home: Hold, kind: str
+) -> None:
+    name = _shell(host_home, kind)
+    comments = "shopt -s interactive_comments" if kind == "bash" else "setopt interactive_comments"
+    for earlier, status in ((comments, 0), ("(exit 7)", 7)):
+        assert host_home("exec", name, "--", earlier).returncode == status
+        done = host_home("exec", name, "--", "# nothing here")
+        assert (done.returncode, done.stdout) == (125, "")
+        assert "did not run this line" in done.stderr
+
+        async def ask() -> None:
+            async with reached(host_home) as hold:
+                result = await (await hold.session(name)).submit("# nothing here")
+                assert (result.status, result.seq, result.ok) == (None, 0, False)
+
+        run(ask())
