@@ -594,6 +594,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
             ),
             *_in(
                 "faults/test_revoking_on_a_bad_disk",
+                "test_a_failing_disk_keeps_nobodys_rights_alive",
                 "test_taking_rights_away_works_at_once_on_any_disk_and_giving_them_does_not",
                 "test_devices_and_invites_are_revoked_at_once_on_any_disk",
                 "test_a_disk_whose_fsync_fails_keeps_no_right_alive",
@@ -670,6 +671,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
             ),
             *_in(
                 "unit/test_admission",
+                "test_what_finds_no_place_on_the_signed_list_is_revoked_at_once_all_the_same",
                 "test_nobody_invites_to_more_than_it_has",
                 "test_a_grant_handed_on_brings_in_somebody_the_host_never_met",
                 "test_a_chain_that_ended_stays_ended_when_the_clock_is_set_back",
@@ -868,6 +870,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
             ),
             *_in(
                 "faults/test_revoking_on_a_bad_disk",
+                "test_a_failing_disk_keeps_nobodys_rights_alive",
                 "test_taking_rights_away_works_at_once_on_any_disk_and_giving_them_does_not",
             ),
             *_in(
@@ -2234,6 +2237,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
             ),
             *_in(
                 "unit/test_admission",
+                "test_what_finds_no_place_on_the_signed_list_is_revoked_at_once_all_the_same",
                 "test_a_device_that_joins_is_an_actor_of_the_inviters_user_and_may_what_was_said",
                 "test_what_was_answered_is_known_to_the_daemon_that_comes_after",
                 "test_a_use_is_on_disk_before_the_chain_is_given_out",
