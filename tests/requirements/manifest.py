@@ -61,6 +61,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
             ),
             *_in(
                 "faults/test_custody",
+                "test_another_version_of_the_supervisor_takes_over_what_the_killed_one_left",
                 "test_daemon_relay_and_supervisor_may_be_killed_in_any_order",
                 "test_all_three_at_once_output_of_the_gap_and_statuses_are_there_afterwards",
                 "test_a_daemon_that_hangs_is_killed_before_another_serves_its_sessions",
@@ -1363,6 +1364,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
             ),
             *_in(
                 "privileged/test_from_inside",
+                "test_a_nested_attach_is_a_terminal_in_another_session",
                 "test_keys_that_are_made_while_a_session_runs_are_hidden_from_it",
                 "test_a_host_is_not_started_from_inside_its_own_session",
             ),
@@ -1405,6 +1407,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         tests=(
             *_in(
                 "faults/test_custody",
+                "test_another_version_of_the_supervisor_takes_over_what_the_killed_one_left",
                 "test_all_three_at_once_output_of_the_gap_and_statuses_are_there_afterwards",
                 "test_more_than_the_ring_holds_rolls_through_it_in_the_gap_and_the_end_is_shown",
             ),
@@ -2356,6 +2359,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
             ),
             *_in(
                 "faults/test_reach_bad_input",
+                "test_a_flood_of_strangers_is_a_line_now_and_then_that_counts_them",
                 "test_openings_and_handshakes_that_are_none_close_their_stream",
                 "test_a_real_first_message_that_was_altered_or_cut_opens_nothing",
                 "test_streams_that_are_opened_and_left_are_closed_in_time_and_leave_nothing",
