@@ -78,6 +78,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
             ),
             *_in(
                 "privileged/test_out_of_memory",
+                "test_the_supervisor_stays_where_every_program_is_smaller_than_it",
                 "test_out_of_memory_the_kernel_ends_the_program_that_took_it",
                 "test_keepers_and_supervisor_are_protected_where_that_is_permitted_and_sessions_never",
             ),
