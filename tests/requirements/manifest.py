@@ -22,7 +22,6 @@ class Requirement(NamedTuple):
 
 
 # What open promises wait for.
-GATE = "the gate and provenance"
 MOVE = "checkpoint, migration and fork"
 GROUPS = "groups of sessions"
 AUTONOMY = "structured actions of agents"
@@ -1012,6 +1011,10 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "Whoever takes the turn over is shown what changed, and is judged again against it.",
         tests=(
             *_in(
+                "process/test_gate_line_scenarios",
+                "test_it_is_refused_naming_its_originator_and_runs_where_allowed",
+            ),
+            *_in(
                 "process/test_attach_turn",
                 "test_a_seizure_from_the_terminal_takes_the_turn_and_the_loser_is_told",
             ),
@@ -1053,7 +1056,6 @@ REQUIREMENTS: tuple[Requirement, ...] = (
                 "test_what_others_did_is_told_again_when_the_answer_was_lost_with_the_daemon",
             ),
         ),
-        open=f"{GATE}: judging what others staged before it is set off",
         files=("host/session/handoff.py", "core/shell_changes.py", "adapters/shell/state_file.py"),
     ),
     Requirement(
@@ -1135,6 +1137,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
             ),
             *_in(
                 "privileged/test_exec_gate_host",
+                "test_a_script_does_not_get_by_two_people_and_explain_has_its_arguments",
                 "test_a_line_that_was_approved_is_not_held_again_for_its_programs",
                 "test_a_held_program_is_listed_and_runs_when_somebody_else_approves",
                 "test_a_policy_set_in_a_sessions_life_judges_what_its_programs_execute",
@@ -1143,6 +1146,8 @@ REQUIREMENTS: tuple[Requirement, ...] = (
             ),
             *_in(
                 "unit/test_gated_session",
+                "test_a_handler_that_asks_no_policy_gets_nothing_done",
+                "test_without_a_policy_and_for_the_host_itself_nothing_need_be_asked",
                 "test_an_enter_is_typed_only_when_it_was_judged_and_allowed",
                 "test_what_is_refused_takes_what_is_behind_it_along",
                 "test_a_refused_input_is_refused_again_when_it_is_offered_again",
@@ -1230,6 +1235,11 @@ REQUIREMENTS: tuple[Requirement, ...] = (
                 "test_whatever_an_engine_raises_is_a_refusal",
             ),
             *_in(
+                "process/test_policy_starts",
+                "test_what_an_agent_may_not_enter_it_may_not_start_either",
+                "test_what_may_start_has_the_decision_in_its_journal_before_anything_runs",
+            ),
+            *_in(
                 "unit/test_policy_book",
                 "test_a_floor_cannot_be_widened_below",
                 "test_nobody_approves_a_line_that_is_its_own",
@@ -1238,10 +1248,10 @@ REQUIREMENTS: tuple[Requirement, ...] = (
                 "test_a_damaged_file_at_the_start_refuses_everything_gated",
             ),
         ),
-        open=GATE,
         files=(
             *("core/gate/gated_input.py", "core/gate/approvals.py", "host/gate/session_gate.py"),
             *("host/gate/policy_book.py", "adapters/cedar/engine.py", "core/gate/effect_facts.py"),
+            *("host/gate/start_judge.py",),
             *("host/gate/exec_gate.py", "adapters/seccomp/answerer.py"),
         ),
     ),
@@ -1721,7 +1731,6 @@ REQUIREMENTS: tuple[Requirement, ...] = (
                 "test_a_secret_is_typed_only_where_one_is_asked_for",
             ),
         ),
-        open=f"{GATE}: who staged an effect that another sets off",
         files=(
             "core/session.py",
             "host/session/record.py",

@@ -170,8 +170,8 @@ class SessionRequests:
             return self._ended(request, found)
 
         async def judged() -> m.Answer:
-            await found.gate.check(EffectKind.END, actor, "")
-            found.handle(ev.EndAsked(actor, now()))
+            passed = await found.gate.check(EffectKind.END, actor, "")
+            found.handle(ev.EndAsked(actor, now(), passed))
             return await self._ended(request, found)
 
         return judged()
