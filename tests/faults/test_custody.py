@@ -7,6 +7,7 @@ from __future__ import annotations
 import itertools
 import json
 import os
+import shutil
 import signal
 import time
 from pathlib import Path
@@ -23,6 +24,7 @@ from faults.hosting import (
     until,
 )
 from faults.leftovers import assert_in_order
+from holdfast.keeper import supervisor
 from holdfast.model.discontinuity import DiscontinuityKind
 from holdfast.model.state import Ending, Level
 from holdfast.sdk.client import Host
@@ -92,6 +94,41 @@ def test_daemon_relay_and_supervisor_may_be_killed_in_any_order(
         same = ("id", "epoch", "pid", "keeper_pid")
         assert [getattr(after, name) for name in same] == [getattr(before, name) for name in same]
         assert host.hold("exec", "work", "--", "echo $variable").stdout == "kept\n"
+    finally:
+        host.down()
+
+
+@pytest.mark.requirement("S1", "M1")
+@pytest.mark.timeout(100)
+def test_another_version_of_the_supervisor_takes_over_what_the_killed_one_left(
+    relayed: FaultHost, level: Level, tmp_path: Path
+) -> None:
+    """An upgrade in the place of what is killed, and a downgrade after that."""
+    marker, source = "of another build", Path(supervisor.__file__)
+    other = tmp_path / "holdfast"
+    shutil.copytree(source.parents[1], other, ignore=shutil.ignore_patterns("__pycache__"))
+    text = source.read_text()
+    begins = "    options = parser.parse_args()\n"
+    assert text.count(begins) == 1
+    changed = text.replace(begins, f'{begins}    _log("{marker}")\n')
+    (other / "keeper" / "supervisor.py").write_text(changed)
+    host = relayed.up()
+    try:
+        client = host.client()
+        before = client.run(["bash", "--norc"], name="work", level=level)
+        until("a prompt", lambda: client.show("work").state == "prompt" or None)
+        assert host.hold("exec", "work", "--", "variable=kept").returncode == 0
+        for path, times in ((str(tmp_path), 1), ("", 1)):
+            host.environment["PYTHONPATH"] = path
+            running = processes_of(host)
+            os.kill(running["daemon"].pid, signal.SIGSTOP)  # or it starts one of its own build
+            kill(running["supervisor"])
+            kill(running["daemon"])
+            after = serving(host).show("work")
+            assert host.log().count(marker) == times
+            assert (after.id, after.pid) == (before.id, before.pid)
+            assert after.keeper_pid == before.keeper_pid
+            assert host.hold("exec", "work", "--", "echo $variable").stdout == "kept\n"
     finally:
         host.down()
 

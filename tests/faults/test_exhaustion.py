@@ -129,12 +129,14 @@ def test_one_that_greeted_may_be_silent_for_as_long_as_it_likes(host: FaultHost)
 
 
 def test_a_flood_of_malformed_strangers_leaves_a_bounded_log(host: FaultHost) -> None:
+    """On the socket no line is written of them; of those at a relay there is a count, see
+    test_reach_bad_input.py."""
     before = len(host.log())
     for _ in range(5):
         with crowd(host, "nobody", 1000, b"\x00\x00\x00\x05\xc1abcd" * 4):
             pass
     assert host.hold("ls").returncode == 0
-    assert len(host.log()) - before < 16 << 10
+    assert host.log()[before:] == ""
 
 
 @pytest.mark.parametrize(

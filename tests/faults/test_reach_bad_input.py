@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 import os
 import random
+import re
 import time
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import AsyncExitStack
@@ -16,6 +17,7 @@ import pytest
 from faults.hosting import resident_bytes, until
 from faults.reached import Guests, ReachedHost, plain_relay
 from faults.rude_operator import HELLO, Reader, RudeStream, rude, stream_to
+from holdfast.host.reach.uplink import COMPLAINT_S
 from holdfast.model.errors import HoldfastError, InviteExpired, InviteInvalid, InviteUsed
 from holdfast.model.grant import SERIAL_BYTES, Grant
 from holdfast.model.ids import SessionId
@@ -115,6 +117,32 @@ def _garbage(chance: random.Random) -> Iterator[bytes]:
     for _ in range(40):
         yield chance.randbytes(chance.randrange(300))
     yield chance.randbytes(100_000)
+
+
+@pytest.mark.requirement("R4")
+@pytest.mark.timeout(90)
+def test_a_flood_of_strangers_is_a_line_now_and_then_that_counts_them(place: Place) -> None:
+    flood, before, began = 200, len(place.host.log()), time.monotonic()
+
+    def lines() -> list[str]:
+        return re.findall(r"a remote operator: .*; (\d+) so far", place.host.log()[before:])
+
+    async def scene(place: Place) -> None:
+        async with rude(place.relay.now) as client:
+
+            async def one() -> None:
+                stream = await stream_to(client, place.machine)
+                await stream.throw(b"X")
+                await stream.closed()
+
+            for _ in range(flood):
+                await one()
+            while max(map(int, lines()), default=0) < flood:
+                await one()
+
+    place.play(scene)
+    assert len(lines()) <= (time.monotonic() - began) / COMPLAINT_S + 2
+    place.untouched()
 
 
 @pytest.mark.requirement("R1", "R3", "R4")

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from faults.crash_points import customized_host
 from faults.hosting import FaultHost, until
 from faults.test_storage import fill, mount
 from holdfast.model.envelope import ALL, Envelope, Right, Scope
@@ -130,6 +131,54 @@ def test_taking_rights_away_works_at_once_on_any_disk_and_giving_them_does_not(
     host.wait_new_daemon(host.kill_daemon())
     refused(host, "actor_revoked", "--as", "agent", "screen", "work")
     refused(host, "no_such_session", "--as", "emptied", "screen", "work")
+
+
+_FAILING = """
+import errno, os
+really = os.fsync
+def fsync(fd):
+    if os.path.exists({flag!r}):
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+    really(fd)
+os.fsync = os.fdatasync = fsync
+"""
+
+
+@pytest.mark.requirement("A2", "A5")
+@pytest.mark.timeout(120)
+def test_a_failing_disk_keeps_nobodys_rights_alive(tmp_path: Path) -> None:
+    """As the kernel reports it when a device loses what was written: EIO at fsync."""
+    failing = tmp_path / "failing"
+    host = customized_host(_FAILING.format(flag=str(failing)))
+    try:
+        host.up()
+        ok(host, "run", "-d", "--name", "work", "--", "cat")
+        for actor in ("agent", "emptied", "spare"):
+            ok(host, "actor", "add", actor)
+            ok(host, "grant", actor, "execute", "--all")
+            ok(host, "--as", actor, "screen", "work")
+        failing.touch()
+        refused(host, "storage_failed", "grant", "spare", "admin", "--all")
+        for words in (("actor", "revoke", "agent"), ("revoke", "emptied", "--all")):
+            answer = json.loads(ok(host, *words, "--json").stdout)
+            assert "Input/output error" in answer["unrecorded"], answer
+        refused(host, "actor_revoked", "--as", "agent", "screen", "work")
+        refused(host, "no_such_session", "--as", "emptied", "screen", "work")
+        for verb in ("halt", "resume", "seize"):
+            ok(host, verb, "work")
+        failing.unlink()
+        until("it is recorded", lambda: revoked_on_disk(host.home, "agent") or None)
+        until("doctor has no complaint", lambda: "rights" not in found(host) or None)
+        host.wait_new_daemon(host.kill_daemon())
+        refused(host, "actor_revoked", "--as", "agent", "screen", "work")
+        refused(host, "no_such_session", "--as", "emptied", "screen", "work")
+    finally:
+        host.down()
+
+
+def found(host: FaultHost) -> set[str]:
+    """What `hold doctor` complains of."""
+    return {each["name"] for each in json.loads(ok_doctor(host))["findings"] if not each["ok"]}
 
 
 def ok_doctor(host: FaultHost) -> str:

@@ -136,6 +136,23 @@ def test_a_nested_hold_acts_as_the_actor_that_typed_it(hold: Hold) -> None:
 
 
 @pytest.mark.requirement("A11")
+@pytest.mark.parametrize("level", ["contained", "plain"])
+def test_a_nested_attach_is_a_terminal_in_another_session(hold: Hold, level: str) -> None:
+    here, there = lab(hold, f"nests-{level}", level), lab(hold, f"nested-{level}")
+    hold.ok("--as", "otto", "send", here, "--enter", f"hold attach {there}")
+    hold.ok("wait", here, "--for", f"text:attached to {there}", "--timeout", "20")
+    hold.ok("--as", "otto", "send", here, "--enter", "echo typed-$((40+2))")
+    hold.ok("wait", there, "--for", "text:typed-42", "--timeout", "20")
+    hold.ok("wait", here, "--for", "text:typed-42", "--timeout", "20")
+    if level == "contained":  # where the kernel says whose command the client is
+        assert "typed-$((40+2))" in hold.ok("log", there, "--actor", "otto")
+    hold.ok("--as", "otto", "keys", here, "C-\\", "d")
+    hold.ok("wait", here, "--for", f"text:detached from {there}", "--timeout", "20")
+    assert by(hold, "otto", here, "echo here again").stdout == "here again\n"
+    assert hold.json("show", there)["state"] == "prompt"
+
+
+@pytest.mark.requirement("A11")
 @pytest.mark.parametrize("inner", ["contained", "plain"])
 def test_an_agent_gets_no_more_by_a_session_that_it_starts(hold: Hold, inner: str) -> None:
     here, kept = lab(hold, f"starts-{inner}"), lab(hold, f"kept-from-otto-{inner}")

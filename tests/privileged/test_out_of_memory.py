@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -12,10 +13,24 @@ from pathlib import Path
 
 import pytest
 
-from faults.hosting import HOLD, FaultHost, process_key, until
+from faults.hosting import (
+    HOLD,
+    FaultHost,
+    command_line,
+    process_key,
+    resident_bytes,
+    until,
+)
 from holdfast.model.state import Level
 
 LIMIT = 400 << 20  # a daemon takes 80 MiB, and a command 40
+_RAISED = 500  # of the host from its start: lowered again by whom it protects, whoever that is
+_SMALL_BYTES = 4 << 20
+# Each holds its block in memory, because nobody reads what it writes.
+_MANY_SMALL = (
+    f"read x; for i in $(seq {2 * LIMIT // _SMALL_BYTES}); do "
+    f"dd if=/dev/zero bs={_SMALL_BYTES} count=1 & done | sleep 1000"
+)
 _EATER = "import time\nheld = []\nwhile True:\n    held.append(bytearray(8 << 20))\n"
 
 
@@ -117,6 +132,49 @@ def test_out_of_memory_the_kernel_ends_the_program_that_took_it(
         host.down()
 
 
+def _kills(group: Path) -> int:
+    """How often the kernel ended a process of the group for want of memory."""
+    v1 = group / "memory.oom_control"
+    lines = (v1 if v1.exists() else group / "memory.events").read_text().splitlines()
+    return int(next(line.split()[1] for line in lines if line.startswith("oom_kill ")))
+
+
+@pytest.mark.requirement("S1")
+@pytest.mark.timeout(100)
+def test_the_supervisor_stays_where_every_program_is_smaller_than_it(limited: Path) -> None:
+    """By size alone the kernel would end it right after the daemon; its score decides."""
+    host = FaultHost()
+
+    def enter() -> None:
+        (limited / "cgroup.procs").write_text(str(os.getpid()))
+        Path("/proc/self/oom_score_adj").write_text(str(_RAISED))
+
+    try:
+        subprocess.run(
+            [HOLD, "up", "-d"], env=host.environment, check=True, timeout=40, preexec_fn=enter
+        )
+        client = host.client()
+        bystander = client.run(["cat"], name="bystander")
+        assert _score(bystander.pid) == _score(client.host().daemon_pid) == _RAISED
+        until("the keeper is protected", lambda: _score(bystander.keeper_pid) < _RAISED)
+        assert _score(host.supervisor_pid()) < _RAISED
+        eaters = client.run(["sh", "-c", _MANY_SMALL], name="eaters", env=dict(os.environ))
+        supervisor, keepers = host.supervisor_pid(), [bystander.keeper_pid, eaters.keeper_pid]
+        assert resident_bytes(supervisor) // 2 > _SMALL_BYTES
+        client.send("eaters", "\n")
+        until("the kernel ended something several times", lambda: _kills(limited) >= 4, 60)
+        for pid in map(int, _members(limited)):
+            if command_line(pid).startswith("dd "):
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+        assert host.supervisor_pid() == supervisor and process_key(supervisor) is not None
+        assert all(map(process_key, keepers))
+        host.wait_new_daemon(0)
+        assert host.client().show("bystander").pid == bystander.pid
+    finally:
+        host.down()
+
+
 @pytest.mark.requirement("S1")
 def test_keepers_and_supervisor_are_protected_where_that_is_permitted_and_sessions_never(
     host: FaultHost,
@@ -124,7 +182,7 @@ def test_keepers_and_supervisor_are_protected_where_that_is_permitted_and_sessio
     client = host.client()
     mine = _score(os.getpid())
     info, here = client.run(["cat"], name="work"), client.host()
-    protected = -900 if _may_protect() else mine
+    protected = -900 if _may_protect() else min(mine, 0)
     deadline = time.monotonic() + 10
     while _score(info.keeper_pid) != protected:
         assert time.monotonic() < deadline, "the keeper is not protected"

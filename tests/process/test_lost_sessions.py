@@ -118,9 +118,12 @@ def test_only_what_was_lost_can_be_acknowledged(hold: Hold) -> None:
     hold.fails("invalid_argument", "acknowledge", "living", "--all")
 
 
-@pytest.mark.requirement("N9", "A9")
+@pytest.mark.requirement("N9", "A9", "M2")
 def test_after_a_reboot_the_host_is_what_was_lost(hold: Hold) -> None:
     session = hold.shell("work")
+    add_actor(hold, "bot")
+    hold.ok("exec", "work", "--", "true")
+    host_key = Path(hold.home, "host.key").read_bytes()
     host_dies(hold)
     spec = journal_of(hold, session) / "spec.json"
     stored = json.loads(spec.read_text())
@@ -136,6 +139,12 @@ def test_after_a_reboot_the_host_is_what_was_lost(hold: Hold) -> None:
     )
     assert hold.json("status", "work")["cause"] == cause, "and the journal has it signed"
     assert "(host_lost, in boot the-boot-before, without a checkpoint)" in hold.ok("status", "work")
+    # Identity, record and rights are what they were.
+    assert Path(hold.home, "host.key").read_bytes() == host_key
+    assert hold.json("show", session)["id"] == session
+    assert hold.json("verify", session)["verdict"] == "intact"
+    assert "true" in hold.ok("log", session)
+    assert hold.json("actor", "show", "bot")["envelopes"][0]["role"] == "execute"
 
 
 @pytest.mark.requirement("A9")

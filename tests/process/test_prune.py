@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -57,9 +57,11 @@ def output(host: FaultHost, *words: str, status: int = 0) -> str:
     return done.stdout
 
 
-def end_long_ago(host: FaultHost, name: str, days: float = 10) -> Path:
+def end_long_ago(
+    host: FaultHost, name: str, days: float = 10, command: Sequence[str] = ("true",)
+) -> Path:
     """A session that ended, and whose tombstone says that this was days ago."""
-    id = output(host, "run", "-d", "--name", name, "--", "true").split()[0]
+    id = output(host, "run", "-d", "--name", name, "--", *command).split()[0]
     (directory,) = (host.home / "sessions").glob(f"{id}*")
     path = directory / "tombstone.json"
     until("it has ended", lambda: path.exists() or None)
@@ -122,6 +124,29 @@ def test_a_removal_that_was_cut_off_is_finished_by_what_was_signed_before_it(
     assert [each["name"] for each in gone["sessions"]] == ["cut"]
     assert sorted(os.listdir(directory)) == ["pruned.json", "tombstone.json"]
     assert (directory / "pruned.json").read_bytes() == signed
+
+
+@pytest.mark.requirement("M9")
+@pytest.mark.timeout(60)
+def test_what_ended_uses_together_no_more_disk_than_the_setting_says() -> None:
+    host, kept = FaultHost(), 500_000
+    (host.home / "config.toml").write_text(f"retention_bytes = {kept}\nretention_days = 0\n")
+    large = ("sh", "-c", "head -c 200000 /dev/zero | tr '\\0' x")
+    try:
+        host.up()
+        output(host, "run", "-d", "--name", "living", "--", "sh", "-c", f"{large[2]}; cat")
+        ended = [end_long_ago(host, f"old-{days}", days, large) for days in (30, 20, 10)]
+        would = json.loads(output(host, "prune", "--dry-run", "--json"))["sessions"]
+        assert [(each["name"], each["why"]) for each in would] == [("old-30", "size")]
+        output(host, "prune")
+        left = [
+            sum(each.stat().st_blocks * 512 for each in directory.iterdir()) for directory in ended
+        ]
+        assert left[0] < 50_000 < min(left[1:]) and sum(left[1:]) <= kept
+        assert json.loads(output(host, "prune", "--json"))["sessions"] == []
+        assert json.loads(output(host, "show", "living", "--json"))["ending"] is None
+    finally:
+        host.down()
 
 
 @pytest.mark.requirement("M9")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
@@ -60,6 +61,10 @@ def test_what_each_session_costs_is_shown_as_the_kernel_counts_it(host: FaultHos
     assert "of memory, " in output(host, "show", "large")
     assert "MEMORY" in output(host, "ls", "--long") and "MEMORY" not in output(host, "ls")
     assert json.loads(output(host, "ls", "--json"))[0]["residency"] is None
+    said = re.search(r"^sessions use (.*)$", host.hold("doctor").stdout, re.MULTILINE)
+    assert said is not None and re.fullmatch(
+        r"[\d.]+ MiB of memory, \d+ processes, \d+ descriptors, [\d.]+ [KM]iB of disk", said[1]
+    ), said
     total = json.loads(host.hold("doctor", "--json").stdout)["residency"]
     assert total["processes"] == sum(each["processes"] for each in found.values())
     assert total["memory_bytes"] > 64 << 20

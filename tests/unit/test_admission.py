@@ -14,6 +14,7 @@ import pytest
 
 from holdfast.host import clock
 from holdfast.host import json_file as record_files
+from holdfast.host.access.revocation import Revoked
 from holdfast.model.envelope import ROLES, Envelope, Right, Scope
 from holdfast.model.errors import (
     ActorRevoked,
@@ -33,7 +34,7 @@ from holdfast.model.errors import (
 )
 from holdfast.model.grant import GrantChain
 from holdfast.model.ids import HOST_ACTOR, ActorId
-from holdfast.model.limits import DELEGATES_MAX, INVITE_WRONG_MAX
+from holdfast.model.limits import DELEGATES_MAX, INVITE_WRONG_MAX, REVOCATIONS_MAX
 from holdfast.wire import grants
 from holdfast.wire.invites import psk_of
 from unit.admitting import LABELS, UID, FakeDaemon, handed_on, restarted
@@ -503,6 +504,29 @@ def test_revocations_that_no_grant_can_outlive_leave_the_list(daemon: FakeDaemon
         daemon.revocation.revoke_device(actor, daemon.actor(ADA).name, now + 3)
         assert len(daemon.admission._revoked.links) == 1
     assert daemon.admission._revoked.version == 2
+
+
+@pytest.mark.requirement("R3", "A2")
+@pytest.mark.parametrize("how", ["invite", "link"])
+def test_what_finds_no_place_on_the_signed_list_is_revoked_at_once_all_the_same(
+    daemon: FakeDaemon, how: str
+) -> None:
+    many = {number.to_bytes(32).hex(): NOW + 99.0 * HOUR for number in range(REVOCATIONS_MAX)}
+    daemon.admission._revoked = Revoked(1, NOW, many)
+    _, second, third = family(daemon)
+    if how == "invite":
+        (invite,) = daemon.admission.invites.invites()
+        daemon.revocation.revoke_invite(daemon.owner, invite.id.hex(), True, NOW + 3)
+        assert daemon.rights(ADA) == set()
+    else:
+        phone = daemon.actor(PHONE).name
+        daemon.revocation.revoke_device(daemon.actor(ADA), phone, NOW + 3)
+        assert daemon.rights(ADA) == EXECUTE
+    assert daemon.rights(PHONE) == daemon.rights(AGENT) == set()
+    after = restarted(daemon)
+    for who, chain in ((PHONE, second), (AGENT, third)):
+        refused(GrantRevoked, daemon.admission.admit, "again", who.key, chain, NOW + 4)
+        refused(GrantRevoked, after.admission.admit, "again", who.key, chain, NOW + 4)
 
 
 def test_a_damaged_file_stops_the_host_and_is_not_taken_for_an_empty_one(

@@ -2,7 +2,8 @@
 
 The supervisor lowers its own, so that a program that takes too much is ended, and not what starts
 the host again; each keeper does the same for itself (native/hold_keeper.c). What they start gets
-back what was before. Without the right to lower it, nothing changes.
+back what was before. Without the right to do so, a score that was raised is lowered again as far as
+that is permitted to everybody.
 """
 
 from __future__ import annotations
@@ -18,8 +19,9 @@ _BEFORE = "HOLDFAST_OOM"  # in the environment of what the supervisor starts: th
 def protect() -> None:
     """Of this process; what it starts finds in its environment what to restore."""
     with contextlib.suppress(OSError), open(_PATH, encoding="ascii") as file:
-        os.environ[_BEFORE] = file.read().strip()
-        _write(_PROTECTED)
+        os.environ[_BEFORE] = before = file.read().strip()
+        if not _write(_PROTECTED) and int(before) > 0:
+            _write("0")
 
 
 def restore() -> None:
@@ -27,10 +29,12 @@ def restore() -> None:
         _write(before)
 
 
-def _write(score: str) -> None:
+def _write(score: str) -> bool:
+    """Whether it was permitted."""
     with contextlib.suppress(OSError):
         fd = os.open(_PATH, os.O_WRONLY | os.O_CLOEXEC)
         try:
-            os.write(fd, score.encode())
+            return os.write(fd, score.encode()) > 0
         finally:
             os.close(fd)
+    return False

@@ -273,7 +273,10 @@ GRANT_KNOWN_LINKS = (
     1024  # links whose signature a host remembers; the least recently used is dropped
 )
 GRANT_KNOWN_CHAINS = 256  # decoded chains kept; the least recently used is dropped
-REVOCATIONS_MAX = 1800  # of one authority: 64 KiB, one value of a coordination point. Then refused
+REVOCATIONS_MAX = 1800  # on one signed list: 64 KiB, one value of a coordination point
+# Kept by the host that they are about: twice what it knows at a time. Then taking back one more
+# grant is refused until one of these would have expired; revoking an actor needs no place.
+REVOCATIONS_KEPT_MAX = 8192
 INVITES_MAX = 1024  # that can still be used, on one host; then refused
 INVITE_USES_MAX = 256  # devices of one invite
 INVITE_WRONG_MAX = 16  # wrong codes for one invite; then it is closed. Nobody mistypes 128 bits

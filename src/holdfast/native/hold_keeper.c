@@ -580,10 +580,14 @@ static void prepare(void)
 	sys(NR_setsid, 0, 0, 0, 0);
 	sys(NR_chdir, "/", 0, 0, 0);
 	/* A machine without memory should end programs, not the custody of them. Not permitted to
-	 * everybody, and then nothing is lost. */
-	word adjustment = sys(NR_openat, AT_FDCWD_, "/proc/self/oom_score_adj", O_WRONLY_, 0);
-	if (adjustment >= 0)
-		sys(NR_write, adjustment, "-900", 4, 0);
+	 * everybody; a score that was raised may be lowered again all the same. */
+	word adjustment = sys(NR_openat, AT_FDCWD_, "/proc/self/oom_score_adj", O_RDWR_, 0);
+	char sign = '-';
+	if (adjustment >= 0) {
+		sys(NR_read, adjustment, &sign, 1, 0);
+		if (sys(NR_write, adjustment, "-900", 4, 0) < 0 && sign != '-')
+			sys(NR_write, adjustment, "0", 1, 0);
+	}
 	close_fd((int)adjustment);
 	word null = sys(NR_openat, AT_FDCWD_, "/dev/null", O_RDWR_, 0);
 	for (int fd = 0; fd < 3 && null >= 0; fd++)

@@ -94,7 +94,7 @@ class Verifier:
     ) -> None:
         """`own`: the host's key, which is always trusted, and whose revocations count for every
         chain. Those of another authority count for its own chains only. `barred`: whether the host
-        knows the holder of this key as an actor that was revoked."""
+        itself has revoked this link, or the holder of this key, listed or not."""
         self._own = own
         self._check = check
         self._barred = barred
@@ -166,6 +166,8 @@ class Verifier:
                 for link in links
             ):
                 raise GrantRevoked("the grant, or one it comes from, was revoked")
+        if any(self._barred(link.id) for link in links):
+            raise GrantRevoked("the grant, or one it comes from, was revoked")
         if any(self._barred(link.grant.holder) for link in links):
             raise GrantRevoked("an actor that holds the grant, or handed it on, was revoked")
 

@@ -189,6 +189,9 @@ class Admission:
         return [decode_chain(each.chain) for each in standing]
 
     def _is_barred(self, key: bytes) -> bool:
+        """Also of a link: what this host took back is more than fits its signed list."""
+        if key in self._revoked:
+            return True
         actor = self._actors.get(ActorId.of_key(key))
         return actor is not None and actor.revoked_at is not None
 

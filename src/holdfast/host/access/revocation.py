@@ -34,7 +34,7 @@ from holdfast.model.errors import (
 from holdfast.model.grant import GrantLink, Reach, Revocations
 from holdfast.model.ids import HOST_ACTOR, ActorId
 from holdfast.model.invite import Invite
-from holdfast.model.limits import GRANT_LIFE_MAX_S, REVOCATIONS_MAX
+from holdfast.model.limits import GRANT_LIFE_MAX_S, REVOCATIONS_KEPT_MAX, REVOCATIONS_MAX
 from holdfast.model.record import Record
 from holdfast.wire.grants import sign_revocations
 
@@ -58,20 +58,27 @@ class Revoked(Record):
         made = Revoked(
             self.version + 1, int(now), _lasting(all_links, now), _lasting(all_keys, now)
         )
-        if len(made.links) + len(made.keys) > REVOCATIONS_MAX:
+        if len(made.links) + len(made.keys) > REVOCATIONS_KEPT_MAX:
             raise LimitReached(
-                f"already {REVOCATIONS_MAX} grants and devices are revoked here",
+                f"already {REVOCATIONS_KEPT_MAX} grants and devices are revoked here",
                 hint="`hold actor revoke` ends an actor, with all it handed on",
             )
         return made
 
+    def __contains__(self, link_or_key: bytes) -> bool:
+        name = link_or_key.hex()
+        return name in self.links or name in self.keys
+
     def signed(self, key: SigningKey) -> Revocations:
+        """What others go by. What finds no place on it, those that expire first, counts here."""
+        listed = sorted((self.links | self.keys).items(), key=lambda item: item[1], reverse=True)
+        names = {name for name, _ in listed[:REVOCATIONS_MAX]}
         return sign_revocations(
             key.public,
             self.version,
             self.issued_at,
-            [bytes.fromhex(each) for each in self.links],
-            [bytes.fromhex(each) for each in self.keys],
+            [bytes.fromhex(each) for each in self.links if each in names],
+            [bytes.fromhex(each) for each in self.keys if each in names],
             key.sign,
         )
 

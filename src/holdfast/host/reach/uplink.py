@@ -32,7 +32,7 @@ log = logging.getLogger(__name__)
 _PATH = "/v1/host"
 _STEADY_S = 10.0  # a connection that held so long was a good one
 _PASSING = ("coordination_down", "storage_failed", "rate_limited", "limit_reached")
-_COMPLAINT_S = 10.0  # between two lines about streams that went wrong
+COMPLAINT_S = 10.0  # between two lines about streams that went wrong
 _AGAIN_S = 2.0  # after a refusal for one of these reasons
 _LOOK_S = 0.1  # whether all have left a relay that ends
 
@@ -242,7 +242,7 @@ class Uplink:
         line for many, so that nobody can fill this host's disk."""
         self._complaints += 1
         if self._loop.time() >= self._complain_at:
-            self._complain_at = self._loop.time() + _COMPLAINT_S
+            self._complain_at = self._loop.time() + COMPLAINT_S
             text, count = f"{error.message} ({error.code})", self._complaints
             log.info("relay %s: a remote operator: %s; %d so far", self.address.url, text, count)
 
