@@ -177,12 +177,18 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "it, whatever client, daemon or transport is used.",
         tests=(
             *_in(
+                "process/test_switching",
+                "test_what_is_typed_before_a_beginning_is_resolved_goes_to_no_session",
+                "test_an_id_is_never_taken_for_the_beginning_of_a_name",
+            ),
+            *_in(
                 "unit/test_session_registry",
                 "test_a_session_that_was_named_before_its_like_was_born_is_found_by_that_name",
                 "test_a_prefix_of_two_ids_is_ambiguous_and_more_of_one_is_not",
             ),
             *_in(
                 "process/test_session_names",
+                "test_a_part_of_the_id_of_a_session_that_ended_long_ago_is_no_name_either",
                 "test_a_verb_that_reads_takes_the_beginning_of_one_name",
                 "test_the_beginning_of_two_names_is_neither_and_they_are_named",
                 "test_a_verb_that_writes_says_which_name_was_meant",
@@ -601,7 +607,8 @@ REQUIREMENTS: tuple[Requirement, ...] = (
             ),
             *_in(
                 "faults/test_two_users",
-                "test_no_request_of_another_user_reaches_roots_host_or_sessions",
+                "test_no_request_of_another_user_reaches_the_host_or_sessions_of_others",
+                "test_no_request_of_another_users_device_reaches_the_host_or_sessions_of_others",
                 "test_users_cannot_see_or_touch_each_others_sessions",
             ),
             *_in(
@@ -894,10 +901,13 @@ REQUIREMENTS: tuple[Requirement, ...] = (
             ),
             *_in(
                 "faults/test_exhaustion",
+                "test_a_thousand_silent_connections_from_inside_a_session_keep_its_own_user_from_nothing",
+                "test_silent_connections_in_the_places_of_the_hosts_own_user_give_way",
                 "test_a_thousand_silent_connections_of_another_user_do_not_keep_root_from_a_halt",
             ),
             *_in(
                 "privileged/test_halt_escapes",
+                "test_hold_halt_of_what_cannot_be_caught_is_incomplete_and_names_it",
                 "test_a_process_that_mounts_cgroupfs_does_not_run_through_a_confirmed_halt",
                 "test_cgroupfs_mounted_inside_shows_the_sessions_own_groups_only",
                 "test_a_caught_process_is_named_by_hold_halt_and_in_the_journal",
@@ -1147,6 +1157,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
             *_in(
                 "process/test_line_gate",
                 "test_the_held_line_of_an_actor_that_is_revoked_is_refused",
+                "test_a_policy_is_told_what_is_other_in_the_environment",
                 "test_a_line_that_is_refused_is_not_run_and_not_left",
                 "test_every_way_in_is_judged",
                 "test_a_key_that_may_run_something_is_judged_and_one_that_edits_is_not",
@@ -1253,16 +1264,23 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "again. A lost one is told apart from it everywhere, and resolves to its successor.",
         tests=(
             *_in(
+                "e2e/test_mcp",
+                "test_it_is_told_of_sessions_that_were_lost",
+            ),
+            *_in(
                 "process/test_session_names",
+                "test_a_part_of_the_id_of_a_session_that_ended_long_ago_is_no_name_either",
                 "test_an_id_is_found_long_after_the_end",
                 "test_the_id_of_an_ended_session_means_that_session_whatever_lives",
             ),
             *_in(
                 "process/test_lost_faraway",
+                "test_a_device_learns_that_a_record_is_damaged_and_who_follows",
                 "test_a_device_and_whoever_knows_the_id_learn_of_the_loss_and_of_the_successor",
             ),
             *_in(
                 "process/test_lost_sessions",
+                "test_a_restarted_machine_says_that_sessions_were_lost_before_its_host_is_up",
                 "test_a_lost_session_is_listed_with_what_was_in_flight_until_acknowledged",
                 "test_only_what_was_lost_can_be_acknowledged",
                 "test_after_a_reboot_the_host_is_what_was_lost",
@@ -1275,6 +1293,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
             ),
             *_in(
                 "faults/test_endings",
+                "test_hold_exec_of_a_command_that_ends_its_session_while_the_daemon_dies_never_says_refused",
                 "test_killed_sessions_stay_killed_with_their_true_status",
                 "test_the_end_of_the_main_process_while_no_daemon_runs_is_known_later",
                 "test_the_session_of_a_killed_keeper_ends_alone_and_is_buried_as_lost",
@@ -1316,6 +1335,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
             ),
             *_in(
                 "process/test_discontinuity",
+                "test_whoever_is_attached_or_watches_learns_why_the_record_ended",
                 "test_a_session_that_died_with_its_host_is_discontinued_by_a_signed_entry",
                 "test_a_keepers_death_ends_its_session_alone_whoever_is_attached",
             ),
@@ -1352,6 +1372,10 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "A11",
         "A connection from inside a session has at most the authority of the actors behind it.",
         tests=(
+            *_in(
+                "unit/test_documents",
+                "test_what_is_refused_from_inside_is_listed_with_its_verbs",
+            ),
             *_in(
                 "unit/test_inside_rules",
                 "test_what_is_typed_from_inside_counts_against_the_rates_of_the_others_behind",
@@ -1508,6 +1532,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
             ),
             *_in(
                 "faults/test_endings",
+                "test_hold_exec_of_a_command_that_ends_its_session_while_the_daemon_dies_never_says_refused",
                 "test_a_command_that_ends_its_session_while_the_daemon_dies_is_not_called_refused",
             ),
             *_in(
@@ -1519,6 +1544,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
             ),
             *_in(
                 "process/test_lost_sessions",
+                "test_a_restarted_machine_says_that_sessions_were_lost_before_its_host_is_up",
                 "test_a_lost_session_is_listed_with_what_was_in_flight_until_acknowledged",
             ),
             *_in(
@@ -2070,6 +2096,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         tests=(
             *_in(
                 "process/test_lost_faraway",
+                "test_a_device_learns_that_a_record_is_damaged_and_who_follows",
                 "test_a_device_and_whoever_knows_the_id_learn_of_the_loss_and_of_the_successor",
                 "test_relays_forget_a_lost_session_that_was_acknowledged_and_has_no_successor",
             ),
@@ -2085,6 +2112,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
             ),
             *_in(
                 "process/test_discontinuity",
+                "test_whoever_is_attached_or_watches_learns_why_the_record_ended",
                 "test_a_damaged_journal_ends_the_identity_and_what_runs_goes_on_as_a_successor",
                 "test_two_histories_are_stated_with_the_hashes_of_both",
                 "test_a_session_that_died_with_its_host_is_discontinued_by_a_signed_entry",
@@ -2191,7 +2219,8 @@ REQUIREMENTS: tuple[Requirement, ...] = (
             ),
             *_in(
                 "faults/test_two_users",
-                "test_no_request_of_another_user_reaches_roots_host_or_sessions",
+                "test_no_request_of_another_user_reaches_the_host_or_sessions_of_others",
+                "test_no_request_of_another_users_device_reaches_the_host_or_sessions_of_others",
             ),
             *_in(
                 "unit/test_fanout",
@@ -2470,6 +2499,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
             ),
             *_in(
                 "e2e/test_mcp",
+                "test_it_is_told_of_sessions_that_were_lost",
                 "test_it_sees_what_its_envelope_shows_and_nothing_else",
                 "test_a_command_gives_its_status_and_is_recorded_under_its_name_with_its_intent",
             ),
@@ -2573,6 +2603,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
             ),
             *_in(
                 "faults/test_endings",
+                "test_hold_exec_of_a_command_that_ends_its_session_while_the_daemon_dies_never_says_refused",
                 "test_a_command_that_ends_its_session_while_the_daemon_dies_is_not_called_refused",
             ),
             *_in(

@@ -231,6 +231,13 @@ class SessionStore:
         except OSError as error:
             raise storage_failed(error) from error
 
+    def has_id_like(self, beginning: str) -> bool:
+        """Whether the id of any session begins so, live, ended or pruned."""
+        try:
+            return any(name.startswith(beginning) for name in os.listdir(self._root))
+        except OSError as error:
+            raise storage_failed(error) from error
+
     def tombstone(self, session: SessionId) -> Stored | None:
         """How this one ended, however long ago."""
         return self._read(session, "tombstone.json")

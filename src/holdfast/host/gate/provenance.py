@@ -275,8 +275,6 @@ class SessionProvenance:
     def _record(self, by: Origin, keys: tuple[str, ...]) -> None:
         number = by.command or self.book.number - 1
         command = self.commands.get(number)
-        if command is not None:
-            self.commands.change(command.replace(shaped=keys[:_KEYS_RECORDED]))
         if number and number in self._shaped:
             return
         trigger = command.trigger if command is not None else by.actors[0]
@@ -301,6 +299,11 @@ class SessionProvenance:
             for name, value in exported.items()
             if f"var:{name}" in self.book.entries
         )
+
+    @property
+    def prompt_seen(self) -> bool:
+        """Whether the shell ever reported a prompt, to us or to an earlier daemon."""
+        return self._prompt > 0
 
     def shaped_by(self) -> tuple[str, ...]:
         """Who counts as having shaped the shell, because it does not report what it holds; nobody
