@@ -100,6 +100,33 @@ shell_commands.ShellCommands.exec_begins = begins
 """,
 }
 
+# Caught by the judge of gate_run.py.
+CARELESS_AT_THE_GATE = {
+    "the verdict is asked for and not heeded": """
+from holdfast.core import session
+from holdfast.model.gate import ALLOWED
+judged = session.SessionMachine._commit_judged
+session._HANDLERS[session.ev.CommitJudged] = (
+    lambda self, event: judged(self, event.replace(verdict=ALLOWED))
+)
+""",
+    "what was let pass is not recorded": """
+from holdfast.host.gate import session_gate
+assert session_gate.SessionGate.record_passing
+session_gate.SessionGate.record_passing = lambda self, piece, secret: None
+""",
+    "what waits is not kept": """
+from holdfast.core import session
+assert session.SessionMachine.gate_kept
+session.SessionMachine.gate_kept = lambda self: None
+""",
+    "a decision is not recorded": """
+from holdfast.host.gate import approval_notices
+assert approval_notices.ApprovalNotices.closed
+approval_notices.ApprovalNotices.closed = lambda self, approval, by, note, saw: None
+""",
+}
+
 # Shown by a run of its own: it takes a program that does not read.
 WHAT_WAITS_IS_NOT_JUDGED_AGAIN = """
 from holdfast.core import session

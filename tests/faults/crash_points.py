@@ -47,6 +47,12 @@ CALLS = {
     "stop": ("holdfast.adapters.halt.stop_tree", "", "send"),
     "frozen": ("holdfast.adapters.halt.cgroup", "", "freeze"),
     "go": ("holdfast.adapters.halt.freeze", "", "resume"),
+    "gate_keep": ("holdfast.host.gate.session_gate", "SessionGate", "keep"),
+    "gate_look": ("holdfast.host.gate.session_gate", "SessionGate", "look"),
+    "gate_judged": ("holdfast.host.gate.session_gate", "SessionGate", "record_judged"),
+    "passing": ("holdfast.host.gate.session_gate", "SessionGate", "record_passing"),
+    "asked": ("holdfast.host.gate.approval_notices", "ApprovalNotices", "asked"),
+    "closed": ("holdfast.host.gate.approval_notices", "ApprovalNotices", "closed"),
 }
 
 _CRASH = """

@@ -126,10 +126,10 @@ def test_one_actors_jobs_are_halted_while_the_shell_and_the_others_go_on(
     place = running.place
     of_ann, job_of_ann = _counting(running, "ann", tmp_path)
     of_bob, job_of_bob = _counting(running, "bob", tmp_path)
-    assert cgroup.actor_of(place.cgroup, job_of_ann) == "ann"
-    assert cgroup.actor_of(place.cgroup, job_of_bob) == "bob"
-    assert cgroup.actor_of(place.cgroup, place.shell_pid) == "bob"
-    assert cgroup.actor_of(place.cgroup, place.pid) == ""
+    assert cgroup.actors_of(place.cgroup, job_of_ann) == ("ann",)
+    assert cgroup.actors_of(place.cgroup, job_of_bob) == ("bob",)
+    assert cgroup.actors_of(place.cgroup, place.shell_pid) == ("bob",)
+    assert cgroup.actors_of(place.cgroup, place.pid) == ()
 
     leaf = cgroup.leaf(place.cgroup, "ann")
     halted = freeze.halt_group(leaf)

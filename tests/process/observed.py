@@ -19,7 +19,7 @@ import pytest
 
 from holdfast.adapters.proc.observation import ProcObservation
 from holdfast.adapters.pty import TIOCGPTN
-from holdfast.core.activity import judge, why
+from holdfast.core.activity import judge
 from holdfast.model.graph import Evidence, Graph, Process
 from holdfast.model.spec import Place
 from holdfast.model.state import SessionState
@@ -71,7 +71,7 @@ class Observed:
         while True:
             self.until(
                 lambda: judge(self.evidence()) is wanted,
-                lambda: f"want {wanted}, {why(self.evidence())}: {self.evidence()}",
+                lambda: f"want {wanted}: {self.evidence()}",
             )
             while self.drain(0.05):
                 pass

@@ -513,6 +513,28 @@ def test_programs_are_told_what_waits_and_decide(bash: str, hold: GatedHold) -> 
 
 
 @pytest.mark.requirement("A8")
+@pytest.mark.parametrize("what", ["its rights", "the actor"])
+def test_the_held_line_of_an_actor_that_is_revoked_is_refused(
+    what: str, bash: str, hold: GatedHold, tmp_path: Path
+) -> None:
+    hold.rules(hold=["drop"])
+    out, name = tmp_path / "out", f"leaver-{bash}"
+    add_actor(hold, name, "execute", bash)
+    with connected(hold, name) as host:
+        host.send(bash, f"touch {out} # drop")
+        approval = until_held(hold, bash)
+        hold.ok(*(("revoke", name, bash) if what == "its rights" else ("actor", "revoke", name)))
+    assert pending(hold, bash) == []
+    with hold.acting("boss"):
+        hold.fails("no_such_approval", "approve", approval["id"])
+    over = hold.ok("log", bash, "--json", "--kind", "approval_over")
+    assert approval["id"] in over and "withdrawn" in over
+    hold.ok("keys", bash, "C-c")
+    hold.ok("exec", bash, "--", "true")
+    assert not out.exists()
+
+
+@pytest.mark.requirement("A8")
 @pytest.mark.parametrize("how", ["seize", "halt", "revoke", "end"])
 def test_what_waits_at_the_gate_commits_nothing_after(
     how: str, bash: str, hold: GatedHold, tmp_path: Path

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.core.activity import judge, why
+from holdfast.core.activity import RULES, judge
 from holdfast.model.graph import Evidence
 from holdfast.model.state import SessionState
 
@@ -34,7 +34,7 @@ evidence = st.builds(
 @given(evidence)
 def test_there_is_always_a_state_and_a_reason(e: Evidence) -> None:
     assert isinstance(judge(e), SessionState)
-    assert why(e)
+    assert next(reason for _, reason, applies in RULES if applies(e))
 
 
 @given(evidence)

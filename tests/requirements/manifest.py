@@ -1165,6 +1165,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
             ),
             *_in(
                 "process/test_line_gate",
+                "test_the_held_line_of_an_actor_that_is_revoked_is_refused",
                 "test_a_policy_is_told_what_is_other_in_the_environment",
                 "test_a_line_that_is_refused_is_not_run_and_not_left",
                 "test_every_way_in_is_judged",
@@ -1234,6 +1235,16 @@ REQUIREMENTS: tuple[Requirement, ...] = (
                 "test_two_person_waits_for_another_person",
                 "test_a_rule_that_fails_refuses_although_cedar_skips_it",
                 "test_whatever_an_engine_raises_is_a_refusal",
+            ),
+            *_in(
+                "faults/test_gate_crash_points",
+                "test_a_line_that_may_run_runs_once_wherever_the_daemon_dies",
+                "test_a_line_that_is_held_stays_held_wherever_the_daemon_dies",
+                "test_an_approval_cut_off_by_a_kill_lets_the_line_run_once",
+            ),
+            *_in(
+                "faults/test_gate_expiry",
+                "test_a_held_line_that_nobody_approves_in_time_is_refused",
             ),
             *_in(
                 "process/test_policy_starts",

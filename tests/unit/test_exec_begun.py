@@ -67,6 +67,7 @@ class Desk:
         ring: Any = SimpleNamespace(head=0)
         self.commands = ShellCommands(
             *(spec, -1, self.fifo, ring, attribution, inputs, record, (), (), provenance),
+            walked_history=True,
             type_as_host=self._type,
             activity=self._activity,
             may_type=lambda actor: True,

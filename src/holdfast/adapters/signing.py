@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 KEY_BYTES = 32
-SIGNATURE_BYTES = 64
 
 
 class SigningKey:

@@ -94,13 +94,4 @@ RULES: tuple[Rule, ...] = (
 
 def judge(evidence: Evidence) -> SessionState:
     """The state the evidence shows."""
-    return _first(evidence)[0]
-
-
-def why(evidence: Evidence) -> str:
-    """The reason for that state, as a sentence part."""
-    return _first(evidence)[1]
-
-
-def _first(evidence: Evidence) -> Rule:
-    return next(rule for rule in RULES if rule[2](evidence))
+    return next(state for state, _, applies in RULES if applies(evidence))

@@ -63,6 +63,7 @@ class SavedGate(Record):
     approvals: tuple[Approval, ...] = ()
     released: Approval | None = None  # the commit of `released_number` was approved by these
     released_number: int = 0
+    walked_history: bool = True  # keys may have fetched it from the shell's history
 
 
 class Passing(Record):

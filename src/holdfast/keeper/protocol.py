@@ -27,7 +27,6 @@ _UPDATE = struct.Struct("=c7x")
 _LEASE = struct.Struct("=c7xQ")
 _OUTPUT = struct.Struct("=cB")
 _NEWS = struct.Struct("=cBBxiiiI4x")
-_NONE = 255
 
 COLLECT = b"c"
 GATE = b"g"  # look at the exec gate's page; when it has left the gate it says so
@@ -53,7 +52,6 @@ class News(NamedTuple):
 
     kind: str
     status: dict[str, int] | None
-    session_pid: int
     keeper_pid: int
     names: list[str]
     blob: bytes
@@ -111,8 +109,8 @@ def receive(sock: socket.socket) -> News | None:
         for fd in fds:
             os.close(fd)
         raise OSError("a keeper's message was cut short (out of descriptors?)")
-    kind, known, by_signal, value, session, keeper, length = _NEWS.unpack_from(data)
+    kind, known, by_signal, value, _session, keeper, length = _NEWS.unpack_from(data)
     text, blob = data[_NEWS.size :][:length].decode(), data[_NEWS.size + length :]
     status = {"signal" if by_signal else "code": value} if known else None
     names = text.split("\0") if text else []
-    return News(kind.decode(), status, session, keeper, names, blob, list(fds))
+    return News(kind.decode(), status, keeper, names, blob, list(fds))

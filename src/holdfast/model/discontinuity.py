@@ -31,14 +31,6 @@ class DiscontinuityCause(Record):
     a: str = ""  # `conflicting_chains`: hash of one chain there, in hexadecimal, if it is known
     b: str = ""  # and of the other
 
-    @property
-    def known_kind(self) -> DiscontinuityKind:
-        """One of a newer version is unknown to this one."""
-        try:
-            return DiscontinuityKind(self.kind)
-        except ValueError:
-            return DiscontinuityKind.UNKNOWN
-
 
 _TEXTS = {
     "its host died": DiscontinuityKind.HOST_LOST,

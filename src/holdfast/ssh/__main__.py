@@ -15,8 +15,6 @@ from holdfast.ssh import authorized
 
 DEFAULT_LISTEN = "127.0.0.1:7422"
 
-log = logging.getLogger("ssh")
-
 
 async def serve(address: str, port: int) -> None:
     import asyncssh

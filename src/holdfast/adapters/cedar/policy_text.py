@@ -28,7 +28,6 @@ class PolicyRule(Record):
     id: str
     line: int  # in which it begins, from 1
     text: str
-    forbids: bool
     hold: bool = False  # a forbid that approvals lift
     quorum: int = 1
     approvers: tuple[str, ...] = ()
@@ -122,7 +121,6 @@ def _rule(statement: str, line: int, number: int) -> PolicyRule:
         id=id,
         line=line,
         text=statement,
-        forbids=forbids,
         hold=hold,
         quorum=_quorum(notes.get("quorum", "1"), line),
         approvers=tuple(

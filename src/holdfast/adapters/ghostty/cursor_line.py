@@ -27,7 +27,6 @@ class LineScreen:
     """An emulator beside the operator's terminal. One thread at a time."""
 
     def __init__(self, size: Size) -> None:
-        self._size = size
         self._native = Native.new(size, 0)
         self._native.collect_replies(Replies(size))  # or the library would answer by itself
 
@@ -35,7 +34,6 @@ class LineScreen:
         self._native.write(data)
 
     def resize(self, size: Size) -> None:
-        self._size = size
         self._native.resize(size, 0)
 
     def cursor(self) -> tuple[int, int]:

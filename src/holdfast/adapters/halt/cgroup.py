@@ -197,11 +197,6 @@ def actors_of(directory: str, pid: int) -> tuple[str, ...]:
     return actors_in(membership, directory) or ()
 
 
-def actor_of(directory: str, pid: int) -> str:
-    """Whose leaf it is; "" when it is in none."""
-    return next(iter(actors_of(directory, pid)), "")
-
-
 def actors_in(membership: str, directory: str) -> tuple[str, ...] | None:
     """The same, from the text of /proc/PID/cgroup; None outside of the session's own group.
 

@@ -161,7 +161,3 @@ class GatedInput:
             rebound = self._rebound()
             self.length = first_stop(self.data, len(PASTE_BEGINS), rebound=rebound).at
             # A paste behind it is looked at in its own turn.
-
-    def let_all_pass(self) -> None:
-        """No policy is in force now."""
-        self.stage, self.length = Stage.PASS, len(self.data)

@@ -43,7 +43,6 @@ class KnownCommand(Record):
     parts: tuple[PartIn, ...] = ()
     uses: tuple[str, ...] = ()  # `KEY@COMMAND`: the state it used, and which command had set it
     adopted: str = ""  # the actor that took the responsibility for what it left
-    shaped: tuple[str, ...] = ()  # keys that it changed
     approved: Approved | None = None  # its line; not kept for another daemon, which asks again
 
     @property
@@ -122,9 +121,6 @@ def replayed(found: Iterable[entries.Entry], wanted: frozenset[int] = frozenset(
                 running = 0
             case entries.InputEntry() | entries.BlindInput() if running and entry.actor:
                 book.had_input(entry.actor)
-            case entries.ShapedEntry(number=number, keys=keys):
-                if (shaper := book.get(number)) is not None:
-                    book.change(shaper.replace(shaped=keys))
             case entries.AdoptedEntry(target=target) if target.startswith("command:"):
                 number = int(target.removeprefix("command:"))
                 if (adopted := book.get(number)) is not None:

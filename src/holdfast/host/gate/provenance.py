@@ -280,8 +280,6 @@ class SessionProvenance:
     def _record(self, by: Origin, keys: tuple[str, ...]) -> None:
         number = by.command or self.book.number - 1
         command = self.commands.get(number)
-        if command is not None:
-            self.commands.change(command.replace(shaped=keys[:_KEYS_RECORDED]))
         if number and number in self._shaped:
             return
         trigger = command.trigger if command is not None else by.actors[0]

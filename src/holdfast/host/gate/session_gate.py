@@ -21,7 +21,7 @@ from holdfast.core.gate.approvals import Approval, ApprovalStatus
 from holdfast.core.gate.authority_meet import refused_by_authority
 from holdfast.core.gate.commit_bytes import ENTERS
 from holdfast.core.gate.gated_input import GatedInput, Stage
-from holdfast.core.session import RESIZED, SessionMachine
+from holdfast.core.session import RESIZED, SavedGate, SessionMachine
 from holdfast.host.clock import now
 from holdfast.host.gate.command_book import Approved
 from holdfast.host.gate.contributors import (
@@ -128,6 +128,17 @@ class SessionGate:
 
     def keep(self) -> None:
         self._save()
+
+    def kept(self) -> SavedGate | None:
+        """For the parcel. What keys did to a line is known for sure when all of them are typed:
+        while it waits for approval, and when it has that."""
+        saved = self._core.gate_kept()
+        if saved is None or saved.input is None:
+            return saved
+        released = saved.released is not None and saved.released_number == saved.input.number
+        if saved.held_by or released:
+            return saved.replace(walked_history=self._commands.walked_history)
+        return saved
 
     def look(self) -> None:
         self.news()

@@ -249,6 +249,7 @@ class LiveSession:
             parcel.commands,
             parcel.executions,
             self.provenance,
+            walked_history=parcel.gate is None or parcel.gate.walked_history,
             type_as_host=self.host_input.type,
             activity=activity,
             may_type=lambda actor: core.may_type(actor, now()),
@@ -827,7 +828,7 @@ class LiveSession:
             self.commands.executions.kept(),
             self.halts.leaves.kept(),
             self.provenance.complete_to,
-            self.core.gate_kept(),
+            self.gate.kept(),
         )
         return kept.blob()
 

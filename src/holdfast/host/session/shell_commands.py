@@ -101,6 +101,7 @@ class ShellCommands:
         executions: tuple[SavedExec, ...],
         provenance: SessionProvenance,
         *,
+        walked_history: bool,
         type_as_host: Callable[[bytes], None],
         activity: Callable[[], SessionState],
         may_type: Callable[[str], bool],
@@ -111,8 +112,9 @@ class ShellCommands:
         name: Callable[[str], str],
         spawn: Spawn,
     ) -> None:
-        """`may_type`: whether the host may type on behalf of this actor; `changed`: the state of
-        the session may be another; `runs`: whose command line the shell runs now, "" if none."""
+        """`walked_history`: keys that an earlier daemon typed may have; `may_type`: whether the
+        host may type on behalf of this actor; `changed`: the state of the session may be another;
+        `runs`: whose command line the shell runs now, "" if none."""
         self._spec, self._master, self._report_fifo, self._ring = spec, master, fifo, ring
         self.typed, self._inputs, self._journal = typed, inputs, record
         self._type_as_host = type_as_host
@@ -138,9 +140,8 @@ class ShellCommands:
         self._lines_due = 0  # answers that came too late to be believed, if they still come
         self.lines_begun = 0  # so often the shell began a line, or asked for a first one
         self._prompt_text = ""  # as the shell last said
-        # Keys since the last line was entered may have fetched an earlier one. Of keys that an
-        # earlier daemon typed nothing is known.
-        self.walked_history = bool(known)
+        # Keys since the last line was entered may have fetched an earlier one.
+        self.walked_history = bool(known) and walked_history
 
     def renamed(self, spec: SessionSpec) -> None:
         self._spec = spec
