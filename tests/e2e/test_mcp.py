@@ -229,8 +229,6 @@ def test_a_long_command_gives_a_handle_and_never_hangs(hold: Hold, otto: AgentTh
     otto("answer", session="long", text="a word")
     ended = otto("result", handle=begun["handle"], seconds=40)
     assert ended["status"] == 7 and "got a word" in ended["output"]
-    gone = otto.refused("result", handle=begun["handle"])
-    assert gone["code"] == "invalid_argument"
 
 
 def test_five_megabytes_of_output_are_bounded_and_can_be_read_in_pages(
@@ -307,7 +305,7 @@ def test_a_call_that_is_cancelled_leaves_a_command_that_can_be_asked_for(
     assert otto("wait", session="cut-off", state="working", seconds=40)["happened"]
     call.cancel()
     why = otto.refused("result", handle="")["what_to_do"]
-    found = re.search(r"(\w+) \(echo got it; cat", why)
+    found = re.search(r"(\S+) \(echo got it; cat", why)
     assert found is not None, why
     gate.write_text("")
     done = otto("result", handle=found[1], seconds=40)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 from contextlib import aclosing
 from pathlib import Path
 
@@ -14,7 +15,8 @@ from holdfast import blocking, errors, events
 from holdfast.model.limits import INPUT_MAX_BYTES
 from holdfast.model.shell_line import below_shell
 from holdfast.sdk.aio.command_file import needs_file
-from process.commanding import Hold
+from process.acting import add_actor
+from process.commanding import Hold, keeper_of
 from process.sdking import PATIENCE_S, reached, run, shell
 
 
@@ -95,6 +97,44 @@ def test_a_command_is_found_again_by_its_key_alone(host_home: Hold, tmp_path: Pa
             assert (again.status, again.output) == (4, "a word\n")
             with pytest.raises(errors.InvalidArgument, match="no command"):
                 await session.running("never")
+
+    run(work())
+
+
+@pytest.mark.requirement("G4")
+@pytest.mark.parametrize("how", ["kill", "end", "keeper", "observe"])
+def test_a_command_that_was_cut_off_is_no_refusal_and_its_output_is_given(
+    host_home: Hold, how: str
+) -> None:
+    name = f"cut-off-by-{how}"
+    if how == "observe":
+        add_actor(host_home, "cut-off", "execute", "--all")
+
+    async def work() -> None:
+        async with reached(host_home) as mine:
+            await shell(mine, name)
+        async with reached(host_home, "cut-off" if how == "observe" else None) as hold:
+            session = await hold.session(name)
+            running = await session.start("printf 'so far: '; read x; kill -9 $$", key="k")
+            async for piece in running.output():
+                if b"so far" in piece.data:
+                    break
+            if how == "kill":
+                await session.type("", enter=True)
+            elif how == "end":
+                host_home.ok("end", name)
+            elif how == "keeper":
+                os.kill(keeper_of(host_home, session.id), signal.SIGKILL)
+            else:
+                host_home.ok("revoke", "cut-off", name)
+            with pytest.raises(errors.HoldfastError) as caught:
+                await running.result(PATIENCE_S)
+            expected = {"keeper": errors.SessionLost, "observe": errors.NotPermitted}
+            assert isinstance(caught.value, expected.get(how, errors.SessionEnded))
+            assert b"so far: " in (caught.value.output_bytes or b"")
+            with pytest.raises(errors.HoldfastError) as refused:
+                await session.submit("true")
+            assert refused.value.output_bytes is None
 
     run(work())
 

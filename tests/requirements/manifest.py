@@ -2546,6 +2546,15 @@ REQUIREMENTS: tuple[Requirement, ...] = (
             *_in(
                 "process/test_sdk_commands",
                 "test_a_command_is_found_again_by_its_key_alone",
+                "test_a_command_that_was_cut_off_is_no_refusal_and_its_output_is_given",
+            ),
+            *_in(
+                "e2e/test_mcp_handles",
+                "test_a_handle_outlives_the_server_that_gave_it",
+                "test_a_key_of_its_own_runs_a_command_once",
+                "test_a_command_in_which_its_session_went_was_not_refused",
+                "test_one_submit_that_kills_its_own_shell_is_not_refused",
+                "test_losing_sight_of_a_command_is_no_refusal_of_it",
             ),
             *_in(
                 "unit/test_client_core",

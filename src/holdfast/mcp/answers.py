@@ -202,7 +202,7 @@ class MeasuredAnswer(TypedDict, total=False):
 class CommandAnswer(RefusableAnswer, total=False):
     running: Annotated[bool, Field(description="it goes on; ask again with the handle")]
     begun: Annotated[bool, Field(description="the shell has begun it")]
-    handle: Annotated[str, Field(description="ask `result` with it")]
+    handle: Annotated[str, Field(description="ask `result` with it, at any time")]
     state: Annotated[StateName, Field(description="of the session, while the command runs")]
     waits_for: Annotated[str, Field(description="what the program asks; answer it")]
     held: Annotated[
@@ -211,9 +211,11 @@ class CommandAnswer(RefusableAnswer, total=False):
     ]
     held_because: str
     approvers: Annotated[list[str], Field(description="who may approve; empty: anybody but you")]
-    status: int | None
+    status: Annotated[int | None, Field(description="null: it ended, and how is not known")]
     output: str
     output_so_far: str
+    next: Annotated[int, Field(description="give it as `since`: only what is printed behind it")]
+    more: Annotated[bool, Field(description="more has been printed already, from `next` on")]
     screen: Annotated[str, Field(description="of a full-screen program, in place of its output")]
     full_screen_program: bool
     cut_chars: Annotated[int, Field(description="left out at the beginning of the output")]
@@ -224,6 +226,10 @@ class CommandAnswer(RefusableAnswer, total=False):
     seconds: float
     directory: str
     journal_seq: int
+    cut_off: Annotated[
+        RefusalAnswer, Field(description="why no more is known of a command that had begun")
+    ]
+    ending: Annotated[dict[str, Any], Field(description="how its session ended, or was lost")]
     measured: Annotated[MeasuredAnswer, Field(description="when `expect` was given")]
 
 

@@ -12,6 +12,7 @@ from typing import Any, ParamSpec
 from mcp_types import CallToolResult, TextContent
 from pydantic import ValidationError
 
+from holdfast.mcp.answers import RefusalAnswer
 from holdfast.mcp.bounding import one_line
 from holdfast.model.errors import HoldfastError, InvalidArgument, TimedOut, ending_of
 
@@ -66,15 +67,19 @@ _OTHERWISE = "observe the session, and tell a person what the message says"
 
 
 def refused(error: HoldfastError) -> Answer:
-    return {
-        "refused": {
-            "code": error.code,
-            "message": error.message,
-            "retryable": error.retryable,
-            "what_to_do": _what_to_do(error),
-            **({"ending": ending.pack()} if (ending := ending_of(error)) is not None else {}),
-        }
+    return {"refused": refusal(error)}
+
+
+def refusal(error: HoldfastError) -> RefusalAnswer:
+    said: RefusalAnswer = {
+        "code": error.code,
+        "message": error.message,
+        "retryable": error.retryable,
+        "what_to_do": _what_to_do(error),
     }
+    if (ending := ending_of(error)) is not None:
+        said["ending"] = ending.pack()
+    return said
 
 
 def _what_to_do(error: HoldfastError) -> str:

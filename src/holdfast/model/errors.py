@@ -18,6 +18,8 @@ class HoldfastError(Exception):
     code = "internal"
     exit_status = 70
     retryable = False
+    # Of a command that had begun when this happened: what came of its output. None: none had.
+    output_bytes: bytes | None = None
 
     def __init__(self, message: str, *, hint: str = "") -> None:
         super().__init__(message)

@@ -114,6 +114,10 @@ class Session:
 
         `timeout`: seconds to wait. TimedOut says that the command goes on.
 
+        A command that ends its own shell (`exit 3`) has that shell's status. If the session ends
+        otherwise while it runs, that raises SessionEnded or SessionLost; what it printed is the
+        error's `output_bytes`, which is None of a command that did not begin.
+
         `raises=False`: what the host refuses is given as `Result.refused` instead of an error, and
         what still waits for approval after `timeout` as `Result.held`.
 

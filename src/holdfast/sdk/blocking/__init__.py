@@ -22,7 +22,7 @@ from holdfast.model.info import SessionInfo
 from holdfast.model.limits import RECONNECT_DEADLINE_S
 from holdfast.model.state import Ending, SessionState
 from holdfast.sdk.aio import command_run, hold, port_forward, session, turn
-from holdfast.sdk.aio.values import HostPeer, StateName
+from holdfast.sdk.aio.values import HostPeer, Piece, StateName
 from holdfast.sdk.blocking.face import Face, LoopThread, iterates, waits, waits_for
 
 
@@ -150,6 +150,10 @@ class Running(Face[command_run.Running]):
     def printed_bytes(self) -> bytes:
         """The same as the program wrote it."""
         return self._of.printed_bytes()
+
+    def printed_since(self, offset: int) -> list[Piece]:
+        """What came of it from an offset of the session's output on."""
+        return self._of.printed_since(offset)
 
     @property
     def printed_from(self) -> int | None:
