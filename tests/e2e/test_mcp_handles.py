@@ -215,7 +215,9 @@ def test_losing_sight_of_a_command_is_no_refusal_of_it(hold: Hold, tmp_path: Pat
         hold.ok("revoke", "eve", "unseen")
         for gone in (waiting.result(60), eve("result", handle=begun["handle"])):
             assert "refused" not in gone and gone["running"] and gone["status"] is None
-            assert "so far" in gone["output"] and gone["cut_off"]["what_to_do"]
+            assert "so far" in gone["output"] and gone["cut_off"]["code"] == "access_revoked"
+        why = eve.refused("submit", session="unseen", command="true", intent="x")
+        assert why["code"] == "access_revoked" and "revoked" in why["what_to_do"]
         hold.ok("grant", "eve", "execute", "unseen")
         gate.write_text("the rest\n")
         done = eve("result", handle=begun["handle"], seconds=40)

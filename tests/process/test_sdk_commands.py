@@ -129,10 +129,10 @@ def test_a_command_that_was_cut_off_is_no_refusal_and_its_output_is_given(
                 host_home.ok("revoke", "cut-off", name)
             with pytest.raises(errors.HoldfastError) as caught:
                 await running.result(PATIENCE_S)
-            expected = {"keeper": errors.SessionLost, "observe": errors.NotPermitted}
+            expected = {"keeper": errors.SessionLost, "observe": errors.AccessRevoked}
             assert isinstance(caught.value, expected.get(how, errors.SessionEnded))
             assert b"so far: " in (caught.value.output_bytes or b"")
-            with pytest.raises(errors.HoldfastError) as refused:
+            with pytest.raises(expected.get(how, errors.SessionEnded)) as refused:
                 await session.submit("true")
             assert refused.value.output_bytes is None
 

@@ -235,6 +235,12 @@ class NotPermitted(HoldfastError):
     exit_status = 77
 
 
+class AccessRevoked(NotPermitted):
+    """The actor's access to this session was revoked: it could see it before."""
+
+    code = "access_revoked"
+
+
 class PortNotListening(HoldfastError):
     """No process of the session's own tree listens on that port."""
 
