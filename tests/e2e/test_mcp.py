@@ -211,6 +211,37 @@ def test_a_seizure_in_the_middle_of_its_command_stops_it_and_says_so(
     assert why["code"] == "turn_held" and "request_turn" in why["what_to_do"]
 
 
+def test_why_the_shell_takes_no_command_is_said_as_what_it_is_and_how_to_get_out_of_it(
+    hold: Hold, otto: AgentThread
+) -> None:
+    shell(hold, "reasons")
+
+    def why() -> dict[str, Any]:
+        return otto.refused("submit", session="reasons", command="echo never-run", intent="try")
+
+    otto("answer", session="reasons", text="echo left here", enter=False)
+    assert otto("wait", session="reasons", text="left here", seconds=40)["happened"]
+    text = why()
+    assert text["code"] == "text_at_prompt" and "echo left here" in text["message"]
+    assert 'clear it with keys ["C-c"]' in text["what_to_do"]
+    otto("keys", session="reasons", keys=["C-c"])
+    assert otto("submit", session="reasons", command="true", intent="ok")["status"] == 0
+
+    otto("answer", session="reasons", text="bash --norc --noprofile")
+    assert otto("wait", session="reasons", state="input", seconds=40)["happened"]
+    nested = why()
+    assert nested["code"] == "terminal_in_use" and "bash" in nested["message"]
+    assert 'keys ["C-d"]' in nested["what_to_do"] and "C-c" not in nested["what_to_do"]
+    otto("keys", session="reasons", keys=["C-d"])
+    assert otto("wait", session="reasons", state="prompt", seconds=40)["happened"]
+
+    asks = otto("submit", session="reasons", command="read -rp 'ok? ' x", intent="ask")
+    assert asks["waits_for"] == "ok?" and why()["code"] == "session_busy"
+    otto("answer", session="reasons", text="y")
+    assert otto("result", handle=asks["handle"], seconds=40)["status"] == 0
+    assert "never-run" not in hold.ok("screen", "reasons", "--scrollback")
+
+
 def test_a_long_command_gives_a_handle_and_never_hangs(hold: Hold, otto: AgentThread) -> None:
     shell(hold, "long")
 

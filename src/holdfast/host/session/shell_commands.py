@@ -203,7 +203,7 @@ class ShellCommands:
         if program in _LEAD_TO_A_SHELL and state is SessionState.INPUT:
             hint = (
                 f"a line for it: `hold send {name} --enter LINE`; `hold keys {name} C-d` leaves "
-                "it, and exec works again"
+                "it, and the session's own shell takes commands again"
             )
         return TerminalInUse(
             f"{reads or 'another program reads the terminal'}, and waits for {wants}", hint=hint
