@@ -17,6 +17,7 @@ from holdfast.mcp.bounding import one_line
 from holdfast.model.approval_info import ApprovalInfo
 from holdfast.model.errors import InvalidArgument, NoSuchSession, TimedOut
 from holdfast.model.info import SessionInfo
+from holdfast.model.turn_info import Handoff
 from holdfast.sdk.aio.hold import Hold, connect
 from holdfast.sdk.aio.session import Session
 from holdfast.sdk.aio.values import Screen
@@ -38,6 +39,7 @@ class AgentDesk:
         self._sessions: dict[str, Session] = {}  # by id: a handle keeps the turn it took
         self._screens: dict[str, Screen] = {}  # as last seen, by session id
         self.heads: dict[str, int] = {}  # of journals: the last record seen, by session id
+        self._handoffs: dict[str, Handoff] = {}  # what the last catch_up found, by session id
         self._commands: OrderedDict[str, AgentCommand] = OrderedDict()
 
     @asynccontextmanager
@@ -99,7 +101,7 @@ class AgentDesk:
     async def _forget_ended(self) -> None:
         """Drop what is kept of ended sessions, whenever a new one is used."""
         live = {info.id for info in await (await self.hold()).sessions()}
-        for kept in (self._sessions, self._screens, self.heads):
+        for kept in (self._sessions, self._screens, self.heads, self._handoffs):
             for gone in kept.keys() - live:
                 del kept[gone]
 
@@ -109,6 +111,17 @@ class AgentDesk:
         if seen is None or info.ending or (seen.offset, seen.size) != present:
             seen = self._screens[session.id] = await session.screen()
         return seen
+
+    async def handoff(self, session: Session, *, again: bool) -> Handoff:
+        """What happened since this agent last looked; `again`: what the last look found."""
+        if not again:
+            self._handoffs[session.id] = await session.catch_up()
+        try:
+            return self._handoffs[session.id]
+        except KeyError:
+            raise InvalidArgument(
+                "nothing is kept of an earlier catch_up", hint="call it without `first`"
+            ) from None
 
     def last_screen(self, session: Session) -> Screen | None:
         """As this agent saw it last."""

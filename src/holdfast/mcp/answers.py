@@ -28,6 +28,13 @@ class RefusableAnswer(TypedDict, total=False):
     refused: RefusalAnswer
 
 
+class RowsAnswer(RefusableAnswer, total=False):
+    """What is said of a list's rows that were left out."""
+
+    left_out: Annotated[int, Field(description="rows behind these")]
+    next: Annotated[int, Field(description="give it as `first` to go on behind these rows")]
+
+
 class CommandRow(TypedDict):
     command: str
     by: Annotated[str, Field(description="who pressed Enter; empty when nobody did")]
@@ -41,6 +48,9 @@ class SessionRow(TypedDict, total=False):
     id: str
     state: StateName
     waits_for: Annotated[str, Field(description="the prompt that it shows")]
+    full_screen_program: Annotated[
+        bool, Field(description="an editor, a pager: it is in use and asks nothing")
+    ]
     turn_holder: Annotated[str, Field(description="empty: the turn is free")]
     operators: Annotated[int, Field(description="how many are attached")]
     directory: str
@@ -52,9 +62,8 @@ class SessionRow(TypedDict, total=False):
     note: Annotated[str, Field(description="what an ending means for you")]
 
 
-class SessionsAnswer(RefusableAnswer, total=False):
+class SessionsAnswer(RowsAnswer, total=False):
     sessions: list[SessionRow]
-    left_out: int
 
 
 class TurnRow(TypedDict):
@@ -115,9 +124,8 @@ class ProcessRow(TypedDict):
     listens: list[str]
 
 
-class GraphAnswer(RefusableAnswer, total=False):
+class GraphAnswer(RowsAnswer, total=False):
     processes: list[ProcessRow]
-    left_out: int
     ports: Annotated[dict[str, int], Field(description="TCP port: pid of the listener")]
     port: int
     listening: bool
@@ -127,23 +135,23 @@ class GraphAnswer(RefusableAnswer, total=False):
 TurnMoveRow = TypedDict("TurnMoveRow", {"step": str, "from": str, "to": str, "reason": str})
 
 
-class CatchUpAnswer(RefusableAnswer, total=False):
+class CatchUpAnswer(RowsAnswer, total=False):
+    """Its rows are those of all its lists, in this order."""
+
     journal_records: Annotated[list[int], Field(description="first and last")]
     commands: list[CommandRow]
-    commands_left_out: int
+    commands_left_out: Annotated[int, Field(description="older ones, which are not kept")]
     own_commands: Annotated[int, Field(description="yours, not listed")]
     turn_moves: list[TurnMoveRow]
     directory: str
     changes: list[dict[str, Any]]
-    changes_left_out: int
     changes_known: bool
     jobs: list[str]
-    jobs_left_out: int
     text_at_the_prompt: str
     text_known: bool
     cut_chars: int
     typed_by: list[str]
-    writes_refused: int
+    requests_refused: Annotated[int, Field(description="of anybody, for any reason")]
     halted: bool
 
 
@@ -162,9 +170,8 @@ class OperatorRow(TypedDict):
     since_s: int
 
 
-class OperatorsAnswer(RefusableAnswer, total=False):
+class OperatorsAnswer(RowsAnswer, total=False):
     operators: list[OperatorRow]
-    left_out: int
     turn: TurnRow
 
 
@@ -177,7 +184,7 @@ class ChainRow(TypedDict):
     did: Annotated[str, Field(description="what it did here: `set var:PATH`, `started 4711`")]
 
 
-class WhyAnswer(RefusableAnswer, total=False):
+class WhyAnswer(RowsAnswer, total=False):
     target: str
     known: Annotated[bool, Field(description="false: nobody saw who did it; those may have")]
     originators: Annotated[list[str], Field(description="all behind it; none: since the start")]
@@ -185,7 +192,6 @@ class WhyAnswer(RefusableAnswer, total=False):
     chain: list[ChainRow]
     adopted: bool
     note: str
-    left_out: int
 
 
 class MeasuredAnswer(TypedDict, total=False):
@@ -248,9 +254,8 @@ class ApprovalRow(TypedDict):
     expires_in_s: int
 
 
-class ApprovalsAnswer(RefusableAnswer, total=False):
+class ApprovalsAnswer(RowsAnswer, total=False):
     approvals: list[ApprovalRow]
-    left_out: int
 
 
 class TypedAnswer(RefusableAnswer, total=False):

@@ -15,12 +15,19 @@ from pydantic import BaseModel, ConfigDict, Field
 from holdfast.mcp import answers
 from holdfast.mcp.agent_command import ASKING, AgentCommand
 from holdfast.mcp.agent_desk import AgentDesk
-from holdfast.mcp.bounding import TEXT_MAX_CHARS, MaxChars, first_page, one_line, tail
+from holdfast.mcp.bounding import (
+    CELL_MAX_CHARS,
+    TEXT_MAX_CHARS,
+    MaxChars,
+    first_page,
+    one_line,
+    tail,
+)
 from holdfast.mcp.read_tools import Cursor, SessionName, Wait
 from holdfast.mcp.refusing import refusal
 from holdfast.model.errors import HoldfastError, InputUnknown, InvalidArgument
 from holdfast.model.limits import ACTION_RETRIES_MAX, EXEC_KEY_MAX_CHARS
-from holdfast.model.measured import ActionTrace
+from holdfast.model.measured import ActionTrace, Deviation
 from holdfast.model.state import SessionState
 from holdfast.sdk.aio.command_run import Running
 from holdfast.sdk.aio.session import Session
@@ -318,8 +325,8 @@ def _measured(trace: ActionTrace) -> answers.MeasuredAnswer:
     judged, effects = trace.score, trace.effects
     shown: answers.MeasuredAnswer = {
         "action": trace.id,
-        "missing": [f"{each.kind}: {each.what}" for each in trace.missing[:_DEVIATIONS]],
-        "undeclared": [f"{each.kind}: {each.what}" for each in trace.unexpected[:_DEVIATIONS]],
+        "missing": _deviations(trace.missing),
+        "undeclared": _deviations(trace.unexpected),
         "side_effects": judged.side_effects if judged is not None else None,
         "score": judged.score if judged is not None else None,
     }
@@ -327,3 +334,7 @@ def _measured(trace: ActionTrace) -> answers.MeasuredAnswer:
     if any(why):
         shown["not_measured"] = [text for text in why if text]
     return shown
+
+
+def _deviations(found: Sequence[Deviation]) -> list[str]:
+    return [one_line(f"{each.kind}: {each.what}", CELL_MAX_CHARS) for each in found[:_DEVIATIONS]]
