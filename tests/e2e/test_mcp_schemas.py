@@ -181,7 +181,8 @@ def test_a_full_screen_program_is_flagged_and_sent_as_a_screen(
     hold: Hold, otto: AgentThread
 ) -> None:
     hold.shell("drawn")
-    draw = r"printf '\033[?1049h\033[H\033[2Jtop line\033[5;3Hlower'; read -n1 x; printf 'more'; read x"
+    draw = r"printf '\033[?1049h\033[H\033[2Jtop line\033[5;3Hlower'; "
+    draw += "read -n1 x; printf 'more'; read x"
     shown = otto(
         "submit", session="drawn", command=draw + r"; printf '\033[?1049l'", intent="d", seconds=50
     )

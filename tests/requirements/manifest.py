@@ -578,6 +578,10 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "What an actor may do is judged on the host at the moment of the input, per actor.",
         tests=(
             *_in(
+                "process/test_actors_cli",
+                "test_who_had_access_hears_that_it_was_revoked_and_nobody_else",
+            ),
+            *_in(
                 "process/test_switching",
                 "test_terminals_of_another_actor_are_detached_only_with_the_right_to_seize",
                 "test_renaming_needs_the_right_to_end_the_session",
@@ -1083,6 +1087,16 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "A8",
         "Before an effect commits, a replaceable policy may allow, refuse or hold it.",
         tests=(
+            *_in(
+                "e2e/test_mcp_gate",
+                "test_a_held_line_runs_when_another_agent_with_the_right_approves_it",
+                "test_a_held_line_that_another_agent_denies_is_refused_with_its_reason",
+                "test_a_line_that_a_policy_refuses_is_not_run",
+            ),
+            *_in(
+                "process/test_ssh",
+                "test_a_line_from_an_ssh_client_is_judged_by_the_policy",
+            ),
             *_in(
                 "privileged/test_gate_exec_scenarios",
                 "test_it_is_refused_naming_its_originator_and_runs_where_allowed",
@@ -2414,6 +2428,11 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "Clients: command line, web, Python, MCP, chat, ssh and HTTP.",
         tests=(
             *_in(
+                "e2e/test_mcp_gate",
+                "test_a_held_line_runs_when_another_agent_with_the_right_approves_it",
+                "test_a_held_line_that_another_agent_denies_is_refused_with_its_reason",
+            ),
+            *_in(
                 "faults/test_swarm",
                 "test_a_swarm_of_agents_loses_repeats_and_misreports_no_command",
             ),
@@ -2515,6 +2534,10 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "G3",
         "Each action is scored on validity, success and unintended effects.",
         tests=(
+            *_in(
+                "e2e/test_mcp_gate",
+                "test_what_an_action_did_and_an_actors_record_are_looked_up",
+            ),
             *_in("unit/test_action_effects", "test_everything_undeclared_is_unexpected"),
             *_in("unit/test_action_score", "test_the_formula"),
             *_in(

@@ -9,7 +9,13 @@ import contextlib
 from collections.abc import Awaitable, Callable
 
 from holdfast.model.approval_info import ApprovalInfo
-from holdfast.model.errors import HoldfastError, HostLost, InputUnknown, SessionEnded
+from holdfast.model.errors import (
+    GateRefused,
+    HoldfastError,
+    HostLost,
+    InputUnknown,
+    SessionEnded,
+)
 from holdfast.model.measured import ActionTrace
 from holdfast.model.state import SessionState
 from holdfast.sdk.aio.command_run import Running
@@ -88,13 +94,19 @@ class AgentCommand:
         return self.error is not None and not unknown and not self.begun and not self.is_over
 
     @property
+    def is_denied(self) -> bool:
+        """Whether it waited for approval, or did not get as far, and the gate refused it: the host
+        keeps nothing of it, so this is known here only."""
+        return isinstance(self.error, GateRefused)
+
+    @property
     def is_over(self) -> bool:
         """Whether its session ended or was lost while it ran; or has, and says no more of it."""
         return isinstance(self.error, SessionEnded) and (self.begun or not self.line)
 
     def ask_again_if_cut_off(self) -> None:
         """Ask the host what became of it, if that could not be known the last time."""
-        if self.error is not None and not self.is_over:
+        if self.error is not None and not self.is_over and not self.is_refused:
             self._task = self._followed(lambda: self.session.running(self.key))
 
     async def result(self, seconds: float) -> Result | None:

@@ -15,7 +15,7 @@ from contextlib import asynccontextmanager
 from holdfast.mcp.agent_command import AgentCommand, Begin
 from holdfast.mcp.bounding import one_line
 from holdfast.model.approval_info import ApprovalInfo
-from holdfast.model.errors import InvalidArgument, NoSuchSession, TimedOut
+from holdfast.model.errors import InvalidArgument, NoSuchApproval, NoSuchSession, TimedOut
 from holdfast.model.info import SessionInfo
 from holdfast.model.turn_info import Handoff
 from holdfast.sdk.aio.hold import Hold, connect
@@ -75,6 +75,11 @@ class AgentDesk:
         ours = {info.id for info in await self.sessions()}
         found = await (await self.hold()).approvals()
         return [each for each in found if each.session in ours]
+
+    async def check_approval(self, id: str) -> None:
+        """Raise unless it is of a session that is ours. The rest is the host's to judge."""
+        if not self.has_all and not any(each.id.startswith(id) for each in await self.approvals()):
+            raise NoSuchApproval(f"nothing waits for approval by the id {id[:40]!r}")
 
     async def session(self, name: str) -> Session:
         return (await self.found(name))[0]
@@ -144,7 +149,7 @@ class AgentDesk:
     async def command(self, handle: str) -> AgentCommand:
         """By `SESSION/KEY`, or by the key of one that is followed here."""
         kept = self._commands.get(handle) or self._by_key(handle)
-        if kept is not None and not kept.is_refused:
+        if kept is not None and (kept.is_denied or not kept.is_refused):
             kept.ask_again_if_cut_off()
             return kept
         name, slash, key = handle.partition("/")

@@ -251,11 +251,62 @@ class ApprovalRow(TypedDict):
     needs: Annotated[int, Field(description="so many must approve")]
     approvers: Annotated[list[str], Field(description="names or kinds; empty: all with the right")]
     approved_by: list[str]
+    changed_since: Annotated[list[str], Field(description="in the session, since it was asked")]
     expires_in_s: int
 
 
 class ApprovalsAnswer(RowsAnswer, total=False):
     approvals: list[ApprovalRow]
+
+
+class ApprovalAnswer(RefusableAnswer, total=False):
+    approval: ApprovalRow
+
+
+class StepRow(TypedDict):
+    seq: Annotated[int, Field(description="number of the journal's record")]
+    what: str
+    text: str
+
+
+class TraceAnswer(RowsAnswer, total=False):
+    """Its rows are those of `missing`, `undeclared`, `effects` and `steps`, in this order."""
+
+    action: str
+    actor: str
+    intent: str
+    command: str
+    state: Annotated[str, Field(description="running, done, refused, not_run or unknown")]
+    decision: Annotated[str, Field(description="of the policy: allow, refuse, hold or none")]
+    decision_reason: str
+    status: int | None
+    directory: str
+    seconds: float | None
+    retried_after: Annotated[list[str], Field(description="codes of refusals")]
+    error: str
+    output_begins: Annotated[int, Field(description="offset for read_output")]
+    missing: Annotated[list[str], Field(description="declared, and not found")]
+    undeclared: Annotated[list[str], Field(description="found, and not declared")]
+    effects: Annotated[list[str], Field(description="all that was found")]
+    not_measured: Annotated[list[str], Field(description="what could not be seen, and why")]
+    steps: list[StepRow]
+    score: Annotated[float | None, Field(description="from 0 to 1; null: not known")]
+    success: bool | None
+    side_effects: int | None
+
+
+class ScoreDayRow(TypedDict):
+    day: str
+    totals: dict[str, Any]
+
+
+class ScoreAnswer(RowsAnswer, total=False):
+    actor: str
+    score: Annotated[float | None, Field(description="mean of these days; null: no actions")]
+    recent: Annotated[float | None, Field(description="mean of the last actions")]
+    recent_actions: int
+    totals: dict[str, Any]
+    days: list[ScoreDayRow]
 
 
 class TypedAnswer(RefusableAnswer, total=False):

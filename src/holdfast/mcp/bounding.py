@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from typing import Annotated, Generic, NamedTuple, TypeVar
+from typing import Annotated, Any, Generic, NamedTuple, TypeVar
 
 from pydantic import Field
 
@@ -57,6 +57,11 @@ def rows_from(rows: Iterable[T], first: int = 0, room: int = TEXT_MAX_CHARS) -> 
         taken.append(row)
     end = min(first, len(every)) + len(taken)
     return Rows(taken, end, len(every) - end)
+
+
+def rows_of(kind: str, rows: Iterable[tuple[str, Any]]) -> list[Any]:
+    """Of rows that are of several lists, those of one."""
+    return [row for each, row in rows if each == kind]
 
 
 def tail(text: str, limit: int = TEXT_MAX_CHARS) -> tuple[str, int]:

@@ -20,9 +20,9 @@ from holdfast.mcp.bounding import (
     first_page,
     one_line,
     rows_from,
+    rows_of,
     tail,
 )
-from holdfast.model.approval_info import ApprovalInfo
 from holdfast.model.errors import InvalidArgument, TimedOut
 from holdfast.model.graph import Process
 from holdfast.model.info import CommandRecord, SessionInfo
@@ -87,14 +87,6 @@ class ReadTools:
         shown = {**shown, **page.behind}
         shown["left_out"] += info.operators - len(present)  # of which the host names no more
         return shown
-
-    async def list_approvals(self, first: FirstRow = 0) -> answers.ApprovalsAnswer:
-        """List what policies hold until a person approves, in the sessions you may see, with what
-        was decided lately. You cannot approve anything here. Your own line that waits can be taken
-        back with keys ["C-c"]."""
-        found = await self._desk.approvals()
-        page = rows_from(map(_approval, found), first)
-        return {"approvals": page.rows, **page.behind}
 
     async def observe(
         self,
@@ -213,14 +205,14 @@ class ReadTools:
         page = rows_from(_happened(handoff, commands), first, TEXT_MAX_CHARS - len(line))
         shown: answers.CatchUpAnswer = {
             "journal_records": [handoff.since_seq + 1, handoff.through_seq],
-            "commands": [row for kind, row in page.rows if kind == "command"],
+            "commands": rows_of("command", page.rows),
             "commands_left_out": handoff.commands_left_out,
             "own_commands": len(handoff.commands) - len(commands),
-            "turn_moves": [row for kind, row in page.rows if kind == "move"],
+            "turn_moves": rows_of("move", page.rows),
             "directory": handoff.cwd,
-            "changes": [row for kind, row in page.rows if kind == "change"],
+            "changes": rows_of("change", page.rows),
             "changes_known": handoff.changes_known,
-            "jobs": [row for kind, row in page.rows if kind == "job"],
+            "jobs": rows_of("job", page.rows),
             "text_at_the_prompt": line,
             "text_known": handoff.unsubmitted_known,
             "cut_chars": cut,
@@ -344,23 +336,6 @@ def _cells(row: dict[str, Any]) -> dict[str, Any]:
     return {
         key: one_line(cell, CELL_MAX_CHARS) if isinstance(cell, str) else cell
         for key, cell in row.items()
-    }
-
-
-def _approval(held: ApprovalInfo) -> answers.ApprovalRow:
-    return {
-        "id": held.id,
-        "session": held.name,
-        "status": held.status,
-        "kind": held.kind,
-        "text": one_line(held.text),
-        "actor": held.actor,
-        "contributors": list(dict.fromkeys(each.name for each in held.contributors)),
-        "reason": one_line(held.reason),
-        "needs": held.quorum,
-        "approvers": list(held.approvers),
-        "approved_by": list(held.approved_by),
-        "expires_in_s": round(max(0.0, held.expires_at - time.time())),
     }
 
 

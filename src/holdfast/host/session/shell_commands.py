@@ -41,6 +41,7 @@ from holdfast.host.session.parcel import SavedExec, SessionSpec
 from holdfast.host.session.record import SessionRecord
 from holdfast.journal import entries
 from holdfast.model.errors import (
+    GateHeld,
     HoldfastError,
     InputUnknown,
     InvalidArgument,
@@ -174,6 +175,11 @@ class ShellCommands:
             )
         self.read_reports()  # what was reported and not yet read counts
         if self.exec is not None:
+            if self.exec.held_by and self.exec.record.command is None:
+                raise GateHeld(
+                    f"a command line before it waits for approval ({self.exec.held_by})",
+                    hint=f"`hold keys {name} C-c` takes it back, if you may",
+                )
             raise SessionBusy(
                 "another exec is running in this session",
                 hint=f"wait for it: `hold wait {name} --for prompt`",
