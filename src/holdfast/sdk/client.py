@@ -149,8 +149,9 @@ class Host:
     def approvals(self, session: str = "") -> tuple[ApprovalInfo, ...]:
         return self.ask(gate.GetApprovals(0, session), gate.ApprovalsShown).approvals
 
-    def approve(self, approval: str, note: str = "") -> ApprovalInfo:
-        return self.ask(gate.Approve(0, approval, note), gate.ApprovalShown, once=True).approval
+    def approve(self, approval: str, note: str = "", *, try_first: bool = False) -> ApprovalInfo:
+        asked = gate.Approve(0, approval, note, try_first)
+        return self.ask(asked, gate.ApprovalShown, once=True).approval
 
     def deny(self, approval: str, note: str = "") -> ApprovalInfo:
         return self.ask(gate.Deny(0, approval, note), gate.ApprovalShown, once=True).approval

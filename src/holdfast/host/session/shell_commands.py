@@ -417,7 +417,7 @@ class ShellCommands:
             until = self._loop.time() + _LINE_WAIT_S  # it answers before it reads on
             while self._activity() is SessionState.WORKING and self._loop.time() < until:
                 await asyncio.sleep(_READS_ON_S)
-        if 0 < seq <= self._inputs.last(operator):
+        if self._inputs.is_behind(operator, seq):
             raise SessionBusy("an input sent after this command line was typed before it")
         then()
 
