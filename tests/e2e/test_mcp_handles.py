@@ -17,7 +17,7 @@ pytest.importorskip("mcp", reason="the mcp extra is not installed")
 from e2e.agent_thread import AgentThread
 from e2e.agents import host_of_otto
 from process.acting import add_actor
-from process.commanding import Hold, keeper_of
+from process.commanding import Hold
 
 
 @pytest.fixture(scope="module")
@@ -178,7 +178,7 @@ def test_a_command_in_which_its_session_went_was_not_refused(
     elif how == "end":
         hold.ok("end", session)
     else:
-        os.kill(keeper_of(hold, session), signal.SIGKILL)
+        os.kill(hold.json("show", session)["keeper_pid"], signal.SIGKILL)
 
     for _ in ("once", "again"):
         gone = otto("result", handle=begun["handle"], seconds=40)

@@ -130,12 +130,6 @@ def keepers(home: str) -> list[int]:
     return _running(b"hold-keeper", f"{home}/run/keepers/")
 
 
-def keeper_of(hold: Hold, session: str) -> int:
-    """The pid of one session's keeper."""
-    [found] = _running(b"hold-keeper", f"{hold.home}/run/keepers/{session}")
-    return found
-
-
 def supervisors_end(home: str) -> bool:
     """Whether every supervisor of this home ends by itself, soon."""
     for pid in _supervisors(home):

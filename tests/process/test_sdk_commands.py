@@ -16,7 +16,7 @@ from holdfast.model.limits import INPUT_MAX_BYTES
 from holdfast.model.shell_line import below_shell
 from holdfast.sdk.aio.command_file import needs_file
 from process.acting import add_actor
-from process.commanding import Hold, keeper_of
+from process.commanding import Hold
 from process.sdking import PATIENCE_S, reached, run, shell
 
 
@@ -124,7 +124,7 @@ def test_a_command_that_was_cut_off_is_no_refusal_and_its_output_is_given(
             elif how == "end":
                 host_home.ok("end", name)
             elif how == "keeper":
-                os.kill(keeper_of(host_home, session.id), signal.SIGKILL)
+                os.kill((await session.info()).keeper_pid, signal.SIGKILL)
             else:
                 host_home.ok("revoke", "cut-off", name)
             with pytest.raises(errors.HoldfastError) as caught:
