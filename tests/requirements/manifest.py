@@ -2536,6 +2536,10 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "An agent may submit a structured action, validated before it runs.",
         tests=(
             *_in(
+                "process/test_sdk_commands",
+                "test_an_action_longer_than_its_record_goes_by_a_file_and_is_measured",
+            ),
+            *_in(
                 "unit/test_action_form",
                 "test_a_malformed_form_is_refused_with_its_field_and_what_to_do",
             ),

@@ -6,12 +6,12 @@ out of some answers, because every character of an answer is read by a model.
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from pydantic import Field
 from typing_extensions import TypedDict  # pydantic needs this one before Python 3.12
 
-StateName = Literal["working", "prompt", "input", "secret", "stopped", "halted", "ended", "lost"]
+from holdfast.sdk.aio.values import StateName
 
 
 class RefusalAnswer(TypedDict, total=False):

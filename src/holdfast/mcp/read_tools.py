@@ -29,7 +29,7 @@ from holdfast.model.info import CommandRecord, SessionInfo
 from holdfast.model.state import SessionState
 from holdfast.model.turn_info import Handoff
 from holdfast.sdk.aio.session import Session
-from holdfast.sdk.aio.values import LiveGraph, Screen, TurnState
+from holdfast.sdk.aio.values import LiveGraph, Screen, StateName, TurnState
 from holdfast.sdk.settled_text import settled
 
 SessionName = Annotated[str, Field(description="name or whole id", min_length=1, max_length=200)]
@@ -266,7 +266,7 @@ class ReadTools:
     async def wait(
         self,
         session: SessionName,
-        state: Annotated[answers.StateName | None, Field(description="wait for this state")] = None,
+        state: Annotated[StateName | None, Field(description="wait for this state")] = None,
         text: Annotated[
             str | None,
             Field(

@@ -22,7 +22,7 @@ from holdfast.model.info import SessionInfo
 from holdfast.model.limits import RECONNECT_DEADLINE_S
 from holdfast.model.state import Ending, SessionState
 from holdfast.sdk.aio import command_run, hold, port_forward, session, turn
-from holdfast.sdk.aio.values import HostPeer, Piece, StateName
+from holdfast.sdk.aio.values import HostPeer, Piece, WantedState
 from holdfast.sdk.blocking.face import Face, LoopThread, iterates, waits, waits_for
 
 
@@ -236,7 +236,7 @@ class Session(Face[session.Session]):
     # An overloaded method: its signatures cannot be carried over.
     @overload
     def wait_for(
-        self, *, state: StateName | Iterable[StateName], timeout: float | None = None
+        self, *, state: WantedState | Iterable[WantedState], timeout: float | None = None
     ) -> SessionState: ...
     @overload
     def wait_for(
@@ -274,7 +274,7 @@ class Hold(Face[hold.Hold]):
         self,
         sessions: Iterable[Session],
         *,
-        state: StateName | Iterable[StateName] = (),
+        state: WantedState | Iterable[WantedState] = (),
         text: str = "",
         ended: bool = False,
         timeout: float | None = None,
