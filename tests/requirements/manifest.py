@@ -1170,6 +1170,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
             ),
             *_in(
                 "process/test_line_gate",
+                "test_a_policy_is_told_what_is_other_in_the_environment",
                 "test_a_line_that_is_refused_is_not_run_and_not_left",
                 "test_every_way_in_is_judged",
                 "test_a_key_that_may_run_something_is_judged_and_one_that_edits_is_not",

@@ -15,6 +15,7 @@ and is imported only when it is used, because start-up time is part of every com
     decision_options.py  approving and denying
     first_link.py        what `hold up` prints when the host is up
     start_host.py        a host, started if none runs
+    host_check.py        what keeps a host that is up from its work
     hung_daemon.py       a daemon that does not answer
 """
 

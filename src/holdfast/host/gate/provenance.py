@@ -302,6 +302,11 @@ class SessionProvenance:
             if f"var:{name}" in self.book.entries
         )
 
+    @property
+    def prompt_seen(self) -> bool:
+        """Whether the shell ever reported a prompt, to us or to an earlier daemon."""
+        return self._prompt > 0
+
     def shaped_by(self) -> tuple[str, ...]:
         """Who counts as having shaped the shell, because it does not report what it holds; nobody
         while it reports."""

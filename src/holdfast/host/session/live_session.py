@@ -245,6 +245,7 @@ class LiveSession:
             changed=changed,
             runs=lambda by: self.handle(ev.CommandRuns(HOST_ACTOR, now(), by)),
             name=name,
+            spawn=self.spawn,
         )
         self.actions = ActionRuns(
             directory,
