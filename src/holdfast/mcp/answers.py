@@ -217,7 +217,7 @@ class CommandAnswer(RefusableAnswer, total=False):
     ]
     held_because: str
     approvers: Annotated[list[str], Field(description="who may approve; empty: anybody but you")]
-    status: Annotated[int | None, Field(description="null: it ended, and how is not known")]
+    status: Annotated[int | None, Field(description="null: not known, or nothing ran (a comment)")]
     output: str
     output_so_far: str
     next: Annotated[int, Field(description="give it as `since`: only what is printed behind it")]
