@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from holdfast.sdk.aio.values import Refusal as Refusal
     from holdfast.sdk.aio.values import Result as Result
     from holdfast.sdk.aio.values import Screen as Screen
+    from holdfast.sdk.aio.values import StateName as StateName
     from holdfast.sdk.aio.values import TurnState as TurnState
 
 # Where each public name is; an empty one is the module itself.
@@ -53,6 +54,7 @@ _PUBLIC = {
     "LiveGraph": ("holdfast.sdk.aio.values", "LiveGraph"),
     "Process": ("holdfast.model.graph", "Process"),
     "SessionInfo": ("holdfast.model.info", "SessionInfo"),
+    "StateName": ("holdfast.sdk.aio.values", "StateName"),
     "SessionState": ("holdfast.model.state", "SessionState"),
     "TurnState": ("holdfast.sdk.aio.values", "TurnState"),
     "Piece": ("holdfast.sdk.aio.values", "Piece"),

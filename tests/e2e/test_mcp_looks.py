@@ -9,6 +9,7 @@ import os
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 from unittest import mock
 
 import pytest
@@ -82,12 +83,47 @@ def test_however_much_happened_it_is_told_in_bounds(hold: Hold) -> None:
                     jobs=("x" * 5000,) * 130,
                     unsubmitted="x" * 20_000,
                 )
-                with mock.patch.object(Session, "catch_up", mock.AsyncMock(return_value=much)):
-                    answer = await ReadTools(desk).catch_up(session)
-        assert (len(answer["changes"]), answer["changes_left_out"]) == (100, 150)
-        assert (len(answer["jobs"]), answer["jobs_left_out"]) == (100, 30)
-        assert max(map(len, answer["jobs"])) == 1000
-        assert (len(answer["text_at_the_prompt"]), answer["cut_chars"]) == (16_000, 4000)
+                looks = mock.AsyncMock(return_value=much)
+                found: dict[str, list[Any]] = {"changes": [], "jobs": []}
+                first: int | None = 0
+                pages = 0
+                with mock.patch.object(Session, "catch_up", looks):
+                    while first is not None:
+                        answer = await ReadTools(desk).catch_up(session, first=first)
+                        assert len(json.dumps(answer)) < 17_000
+                        for kind, rows in found.items():
+                            rows += answer[kind]  # type: ignore[literal-required]
+                        first, pages = answer.get("next"), pages + 1
+                assert pages > 5 and looks.await_count == 1, "only the first call is a look"
+        assert answer["left_out"] == 0 and answer["requests_refused"] == much.refused
+        assert (len(found["changes"]), len(found["jobs"])) == (250, 130)
+        assert max(map(len, found["jobs"])) == 1000
+        assert (len(answer["text_at_the_prompt"]), answer["cut_chars"]) == (8000, 12_000)
+
+    run(work())
+
+
+def test_a_session_with_many_processes_is_shown_in_pages(hold: Hold) -> None:
+    session = hold.shell("crowded")
+
+    async def work() -> None:
+        with mock.patch.dict(os.environ, {"HOLDFAST_HOME": hold.home}):
+            desk = AgentDesk(None, "otto", ())
+            async with desk.open():
+                graph = await (await desk.session(session)).graph()
+                one = graph.processes[0].replace(argv=("x" * 1000,))
+                many = graph.replace(
+                    processes=tuple(one.replace(pid=pid, pid_inside=pid) for pid in range(1, 251))
+                )
+                pids: list[int] = []
+                first: int | None = 0
+                with mock.patch.object(Session, "graph", mock.AsyncMock(return_value=many)):
+                    while first is not None:
+                        answer = await ReadTools(desk).graph(session, first=first)
+                        assert len(json.dumps(answer)) < 17_000
+                        pids += [each["pid"] for each in answer["processes"]]
+                        first = answer.get("next")
+                assert pids == list(range(1, 251)) and answer["left_out"] == 0
 
     run(work())
 

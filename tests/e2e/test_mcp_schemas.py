@@ -196,11 +196,14 @@ def test_a_full_screen_program_is_flagged_and_sent_as_a_screen(
     hold: Hold, otto: AgentThread
 ) -> None:
     hold.shell("drawn")
-    draw = r"printf '\033[?1049h\033[H\033[2Jtop line\033[5;3Hlower'; read x; printf 'more'; read x"
+    draw = r"printf '\033[?1049h\033[H\033[2Jtop line\033[5;3Hlower'; "
+    draw += "read -n1 x; printf 'more'; read x"
     shown = otto(
         "submit", session="drawn", command=draw + r"; printf '\033[?1049l'", intent="d", seconds=50
     )
     assert shown["full_screen_program"] and "top line" in shown["screen"]
+    listed = {each["name"]: each for each in otto("list_sessions")["sessions"]}
+    assert listed["drawn"]["full_screen_program"] and listed["drawn"]["state"] == "input"
     assert "output_so_far" not in shown
     first = otto("observe", session="drawn")
     otto("keys", session="drawn", keys=["Enter"])

@@ -118,7 +118,7 @@ def test_taking_rights_away_works_at_once_on_any_disk_and_giving_them_does_not(
         assert bool(answer["unrecorded"]) is (state == "read-only")
     assert ("not on disk yet" in narrowed.stderr) is (state == "read-only")
     refused(host, "actor_revoked", "--as", "agent", "screen", "work")
-    refused(host, "no_such_session", "--as", "emptied", "screen", "work")
+    refused(host, "access_revoked", "--as", "emptied", "screen", "work")
     refused(host, "not_permitted", "--as", "narrowed", "send", "work", "x")
 
     if state == "read-only":
@@ -130,7 +130,7 @@ def test_taking_rights_away_works_at_once_on_any_disk_and_giving_them_does_not(
     assert revoked_on_disk(disk, "agent")
     host.wait_new_daemon(host.kill_daemon())
     refused(host, "actor_revoked", "--as", "agent", "screen", "work")
-    refused(host, "no_such_session", "--as", "emptied", "screen", "work")
+    refused(host, "access_revoked", "--as", "emptied", "screen", "work")
 
 
 _FAILING = """

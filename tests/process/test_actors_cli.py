@@ -12,11 +12,11 @@ import pytest
 from holdfast.model.actor import Actor
 from holdfast.model.envelope import Envelope
 from holdfast.model.errors import (
+    AccessRevoked,
     ActorRevoked,
     BadSignature,
     EnvelopeExpired,
     HoldfastError,
-    NoSuchSession,
 )
 from holdfast.sdk import identity
 from holdfast.sdk.client import Host
@@ -279,6 +279,25 @@ def test_the_narrowest_envelope_counts(host_home: Hold) -> None:
     )
 
 
+@pytest.mark.requirement("A2")
+def test_who_had_access_hears_that_it_was_revoked_and_nobody_else(host_home: Hold) -> None:
+    session = cat(host_home, "taken-back")
+    for name in ("had", "never"):
+        add_actor(host_home, name)
+    host_home.ok("grant", "had", "execute", "taken-back")
+    for name in ("had", "never"):
+        host_home.ok("revoke", name, "taken-back")
+    for words in (("show", session), ("screen", "taken-back"), ("send", "taken-back", "x")):
+        said = host_home.fails("access_revoked", "--as", "had", *words)
+        assert "had's access to this session was revoked" in said
+        host_home.fails("no_such_session", "--as", "never", *words)
+    host_home.fails("no_such_session", "--as", "had", "show", "not-there")
+    host_home.ok("daemon", "restart")
+    host_home.fails("access_revoked", "--as", "had", "show", "taken-back")
+    host_home.ok("grant", "had", "read", "taken-back")
+    host_home.ok("--as", "had", "show", "taken-back")
+
+
 @pytest.mark.requirement("A2", "R5")
 def test_what_an_envelope_does_not_allow_is_refused_and_not_done(host_home: Hold) -> None:
     session = cat(host_home, "guarded")
@@ -332,7 +351,7 @@ def test_the_last_admin_cannot_be_removed_by_accident(fresh_home: Hold) -> None:
         assert own in fresh_home.fails("last_admin", *words), words
     add_actor(fresh_home, "second", "admin", "ruled")
     fresh_home.ok("revoke", own, "ruled")
-    fresh_home.fails("no_such_session", "show", "ruled")
+    fresh_home.fails("access_revoked", "show", "ruled")
     fresh_home.ok("--as", "second", "grant", own, "admin", "ruled")
 
 
@@ -369,7 +388,7 @@ def test_a_revocation_counts_at_once_for_a_connected_operator(host_home: Hold) -
         host.connection.ask(attached)
         host.send(session, "before", enter=False)
         host_home.ok("revoke", "loosed", "loose")
-        with pytest.raises(NoSuchSession):
+        with pytest.raises(AccessRevoked):
             host.send(session, "after", enter=False)
         # It was told, too: its view is closed, its turn is gone.
         told: set[str] = set()

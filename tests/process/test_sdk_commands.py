@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shlex
+import signal
 from contextlib import aclosing
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
 import holdfast
 from holdfast import blocking, errors, events
-from holdfast.model.limits import INPUT_MAX_BYTES
+from holdfast.model.limits import ACTION_COMMAND_MAX_CHARS, INPUT_MAX_BYTES
 from holdfast.model.shell_line import below_shell
 from holdfast.sdk.aio.command_file import needs_file
+from process.acting import add_actor
 from process.commanding import Hold
 from process.sdking import PATIENCE_S, reached, run, shell
 
@@ -99,6 +103,44 @@ def test_a_command_is_found_again_by_its_key_alone(host_home: Hold, tmp_path: Pa
     run(work())
 
 
+@pytest.mark.requirement("G4")
+@pytest.mark.parametrize("how", ["kill", "end", "keeper", "observe"])
+def test_a_command_that_was_cut_off_is_no_refusal_and_its_output_is_given(
+    host_home: Hold, how: str
+) -> None:
+    name = f"cut-off-by-{how}"
+    if how == "observe":
+        add_actor(host_home, "cut-off", "execute", "--all")
+
+    async def work() -> None:
+        async with reached(host_home) as mine:
+            await shell(mine, name)
+        async with reached(host_home, "cut-off" if how == "observe" else None) as hold:
+            session = await hold.session(name)
+            running = await session.start("printf 'so far: '; read x; kill -9 $$", key="k")
+            async for piece in running.output():
+                if b"so far" in piece.data:
+                    break
+            if how == "kill":
+                await session.type("", enter=True)
+            elif how == "end":
+                host_home.ok("end", name)
+            elif how == "keeper":
+                os.kill((await session.info()).keeper_pid, signal.SIGKILL)
+            else:
+                host_home.ok("revoke", "cut-off", name)
+            with pytest.raises(errors.HoldfastError) as caught:
+                await running.result(PATIENCE_S)
+            expected = {"keeper": errors.SessionLost, "observe": errors.AccessRevoked}
+            assert isinstance(caught.value, expected.get(how, errors.SessionEnded))
+            assert b"so far: " in (caught.value.output_bytes or b"")
+            with pytest.raises(expected.get(how, errors.SessionEnded)) as refused:
+                await session.submit("true")
+            assert refused.value.output_bytes is None
+
+    run(work())
+
+
 def test_a_running_command_is_interrupted_and_killed_and_its_shell_is_not(host_home: Hold) -> None:
     async def work() -> None:
         async with reached(host_home) as hold:
@@ -171,8 +213,42 @@ def test_a_command_longer_than_an_input_goes_by_a_file_that_does_not_stay(
     assert list(tmp_path.glob("holdfast-*")) == []
 
 
+@pytest.mark.requirement("G1")
+@pytest.mark.parametrize("form", ["line", "words"])
+def test_an_action_longer_than_its_record_goes_by_a_file_and_is_measured(
+    host_home: Hold, form: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place, work_in = tmp_path / "by-file", tmp_path / "work"
+    for directory in (place, work_in):
+        directory.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(place))
+    text = "it's " * ACTION_COMMAND_MAX_CHARS
+    program = "open('out', 'w').write(''.join(__import__('sys').argv[1:])); exit(4)"
+    command: str | list[str] = f"printf %s {shlex.quote(text)} > out; (exit 4)"
+    if form == "words":
+        command = ["python3", "-c", program, text[: len(text) // 2], text[len(text) // 2 :]]
+
+    async def work() -> None:
+        async with reached(host_home) as hold:
+            session = await hold.run(["bash", "--norc"], cwd=str(work_in))
+            await session.wait_for(state="prompt", timeout=PATIENCE_S)
+            expect = {"files": ["out"], "status": 4}
+            done = await session.act(command, intent="write it", expect=expect, key="long")
+            assert done.ok and done.score == 1.0, done.trace
+            again = await session.act(command, intent="write it", expect=expect, key="long")
+            assert again.id == done.id
+            await session.end()
+
+    run(work())
+    assert (work_in / "out").read_text() == text
+    assert list(place.iterdir()) == []
+
+
 def test_a_long_command_for_another_machine_is_refused_with_what_to_do() -> None:
     assert not needs_file("short", is_here=False)
+    assert not needs_file("x" * ACTION_COMMAND_MAX_CHARS, is_here=False, of_action=True)
+    with pytest.raises(errors.InvalidArgument, match="characters"):
+        needs_file("x" * ACTION_COMMAND_MAX_CHARS + "x", is_here=False, of_action=True)
     with pytest.raises(errors.InvalidArgument, match="another machine"):
         needs_file("x" * INPUT_MAX_BYTES, is_here=False)
 
@@ -180,6 +256,7 @@ def test_a_long_command_for_another_machine_is_refused_with_what_to_do() -> None
 def test_the_types_of_what_is_given_are_public() -> None:
     for name in ("SessionInfo", "Process", "LiveGraph", "TurnState", "Ending", "SessionState"):
         assert isinstance(getattr(holdfast, name), type)
+    assert get_args(holdfast.StateName) == tuple(map(str, holdfast.SessionState))
 
 
 def test_the_blocking_face_waits_for_several_too(host_home: Hold) -> None:

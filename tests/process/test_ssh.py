@@ -8,13 +8,15 @@ import signal
 import stat
 import subprocess
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from holdfast.model.size import Size
 from process.acting import add_actor
-from process.commanding import Hold
+from process.commanding import PATIENCE_S, Hold
+from process.gating import until as until_found
 from process.own_relay import until
 from process.sshing import SSH, GatewayProcess, ends, make_key, needs_ssh
 from process.terminals import Terminal
@@ -339,6 +341,26 @@ def test_a_name_that_came_to_stand_for_another_actor_does_not_take_the_key_along
     assert host_home("--as", "worker", "exec", "renamed", "--", "true").returncode == 0
     done = gateway.ssh("renamed", worker, "true")
     assert done.returncode == 77 and "another actor" in done.stderr, done
+
+
+@pytest.mark.requirement("A8")
+def test_a_line_from_an_ssh_client_is_judged_by_the_policy(
+    host_home: Hold, gateway: GatewayProcess, key: Path, tmp_path: Path
+) -> None:
+    shell(host_home, "judged")
+    policy = 'default = "hold"\n[[rule]]\nwho = ["human"]\nthen = "allow"\n'
+    host_home.ok("policy", "set", "-", "--session", "judged", stdin=policy.encode())
+    with ThreadPoolExecutor(1) as beside:
+        waiting = beside.submit(gateway.ssh, "judged", key, f"touch {tmp_path}/out; (exit 3)")
+        asked = until_found("it is held", lambda: host_home.json("approvals", "judged"))
+        assert asked[0]["actor"] == "bot" and not (tmp_path / "out").exists()
+        host_home.ok("approve", asked[0]["id"])
+        assert waiting.result(PATIENCE_S).returncode == 3 and (tmp_path / "out").exists()
+    refuse = policy.replace('"hold"', '"refuse"')
+    host_home.ok("policy", "set", "-", "--session", "judged", stdin=refuse.encode())
+    done = gateway.ssh("judged", key, f"rm {tmp_path}/out")
+    assert done.returncode == 77 and "gate_refused" in done.stderr, done
+    assert (tmp_path / "out").exists()
 
 
 # -- what there is not --------------------------------------------------------------------------

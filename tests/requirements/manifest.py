@@ -589,6 +589,10 @@ REQUIREMENTS: tuple[Requirement, ...] = (
                 "test_a_clock_that_jumps_revives_no_right_ends_none_early_and_fences_nothing",
             ),
             *_in(
+                "process/test_actors_cli",
+                "test_who_had_access_hears_that_it_was_revoked_and_nobody_else",
+            ),
+            *_in(
                 "process/test_switching",
                 "test_terminals_of_another_actor_are_detached_only_with_the_right_to_seize",
                 "test_renaming_needs_the_right_to_end_the_session",
@@ -1104,6 +1108,16 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "A8",
         "Before an effect commits, a replaceable policy may allow, refuse or hold it.",
         tests=(
+            *_in(
+                "e2e/test_mcp_gate",
+                "test_a_held_line_runs_when_another_agent_with_the_right_approves_it",
+                "test_a_held_line_that_another_agent_denies_is_refused_with_its_reason",
+                "test_a_line_that_a_policy_refuses_is_not_run",
+            ),
+            *_in(
+                "process/test_ssh",
+                "test_a_line_from_an_ssh_client_is_judged_by_the_policy",
+            ),
             *_in(
                 "privileged/test_gate_exec_scenarios",
                 "test_it_is_refused_naming_its_originator_and_runs_where_allowed",
@@ -2488,6 +2502,11 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "Clients: command line, web, Python, MCP, chat, ssh and HTTP.",
         tests=(
             *_in(
+                "e2e/test_mcp_gate",
+                "test_a_held_line_runs_when_another_agent_with_the_right_approves_it",
+                "test_a_held_line_that_another_agent_denies_is_refused_with_its_reason",
+            ),
+            *_in(
                 "faults/test_swarm",
                 "test_a_swarm_of_agents_loses_repeats_and_misreports_no_command",
             ),
@@ -2554,6 +2573,10 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "An agent may submit a structured action, validated before it runs.",
         tests=(
             *_in(
+                "process/test_sdk_commands",
+                "test_an_action_longer_than_its_record_goes_by_a_file_and_is_measured",
+            ),
+            *_in(
                 "unit/test_action_form",
                 "test_a_malformed_form_is_refused_with_its_field_and_what_to_do",
             ),
@@ -2590,6 +2613,10 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "G3",
         "Each action is scored on validity, success and unintended effects.",
         tests=(
+            *_in(
+                "e2e/test_mcp_gate",
+                "test_what_an_action_did_and_an_actors_record_are_looked_up",
+            ),
             *_in("unit/test_action_effects", "test_everything_undeclared_is_unexpected"),
             *_in("unit/test_action_score", "test_the_formula"),
             *_in(
@@ -2621,6 +2648,15 @@ REQUIREMENTS: tuple[Requirement, ...] = (
             *_in(
                 "process/test_sdk_commands",
                 "test_a_command_is_found_again_by_its_key_alone",
+                "test_a_command_that_was_cut_off_is_no_refusal_and_its_output_is_given",
+            ),
+            *_in(
+                "e2e/test_mcp_handles",
+                "test_a_handle_outlives_the_server_that_gave_it",
+                "test_a_key_of_its_own_runs_a_command_once",
+                "test_a_command_in_which_its_session_went_was_not_refused",
+                "test_one_submit_that_kills_its_own_shell_is_not_refused",
+                "test_losing_sight_of_a_command_is_no_refusal_of_it",
             ),
             *_in(
                 "unit/test_client_core",

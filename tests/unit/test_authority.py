@@ -157,7 +157,7 @@ def test_revoking_in_all_leaves_nothing_anywhere() -> None:
     )
     authority.revoke(BOT.id, ALL, by=ANN.id, now=3.0, live=LIVE)
     (left,) = authority.envelopes(BOT.id)
-    assert left == Envelope(BOT.id, ALL, (), granted_by=ANN.id, granted_at=3.0)
+    assert left == Envelope(BOT.id, ALL, (), granted_by=ANN.id, granted_at=3.0, seen_until=3.0)
 
 
 @pytest.mark.requirement("A5")

@@ -10,17 +10,18 @@ import pytest
 from holdfast.core.access.authority import Authority
 from holdfast.host.session_registry import Registry
 from holdfast.model.actor import Actor
-from holdfast.model.envelope import ALL, ROLES, Envelope
-from holdfast.model.errors import AmbiguousName, NoSuchSession
+from holdfast.model.envelope import ALL, ROLES, Envelope, Scope
+from holdfast.model.errors import AccessRevoked, AmbiguousName, NoSuchSession
 from holdfast.model.ids import HOST_ACTOR, SessionId
 
 UID = 1000
+OTTO = Actor.of(b"o" * 32, "otto", "agent", uid=UID, created_at=0.0)
 ACTOR = Actor.of(b"k" * 32, "ada", "human", uid=UID, created_at=0.0)
 FIRST, SECOND = (SessionId("abcdef" + last * 20) for last in "12")
 
 
-def registry_of(*live: tuple[SessionId, str]) -> Registry[Any]:
-    authority = Authority([ACTOR])
+def registry_of(*live: tuple[SessionId, str], authority: Authority | None = None) -> Registry[Any]:
+    authority = authority or Authority([ACTOR, OTTO])
     rights = tuple(sorted(ROLES["admin"]))
     authority.set(Envelope(ACTOR.id, ALL, rights, granted_by=HOST_ACTOR), now=0.0, live=())
     store: Any = SimpleNamespace(
@@ -28,7 +29,7 @@ def registry_of(*live: tuple[SessionId, str]) -> Registry[Any]:
     )
     registry: Registry[Any] = Registry(store, authority)
     for session, name in live:
-        spec = SimpleNamespace(id=session, name=name, uid=UID, labels=())
+        spec = SimpleNamespace(id=session, name=name, uid=UID, labels=("ci",), created_at=1.0)
         registry.add(SimpleNamespace(spec=spec))
     return registry
 
@@ -52,3 +53,51 @@ def test_a_session_that_was_named_before_its_like_was_born_is_found_by_that_name
     assert by_name.spec.id == SECOND
     by_id: Any = registry.find(ACTOR, FIRST, by_prefix=True)
     assert by_id.spec.id == FIRST
+
+
+# -- access that was taken away ---------------------------------------------------------------
+
+ONE, CI = Scope.session(FIRST), Scope.label("ci")
+
+
+def told(authority: Authority, text: str = "one") -> type[Exception]:
+    """What otto hears that asks for a session, after what was done to its envelopes."""
+    registry = registry_of((FIRST, "one"), authority=authority)
+    with pytest.raises((AccessRevoked, NoSuchSession)) as caught:
+        registry.find(OTTO, text)
+    return caught.type
+
+
+@pytest.mark.parametrize(
+    ("granted", "revoked", "at", "expected"),
+    [
+        ((ONE,), (ONE,), 2.0, AccessRevoked),
+        ((CI,), (CI,), 2.0, AccessRevoked),
+        ((ALL,), (ALL,), 2.0, AccessRevoked),
+        ((ALL,), (ONE,), 2.0, AccessRevoked),
+        ((ALL,), (CI,), 2.0, AccessRevoked),
+        ((ONE,), (ONE, ONE), 2.0, AccessRevoked),  # a second time
+        ((ONE,), (ALL,), 2.0, AccessRevoked),
+        ((), (ONE,), 2.0, NoSuchSession),
+        ((), (CI,), 2.0, NoSuchSession),
+        ((), (), 2.0, NoSuchSession),
+        ((CI,), (CI,), 0.5, NoSuchSession),  # the session is younger than that
+    ],
+)
+def test_an_actor_hears_that_its_access_was_revoked_if_it_had_any(
+    granted: tuple[Scope, ...],
+    revoked: tuple[Scope, ...],
+    at: float,
+    expected: type[Exception],
+) -> None:
+    authority = Authority([ACTOR, OTTO])
+    live = [(FIRST, ("ci",), UID)] if at > 1.0 else []
+    for scope in granted:
+        given = Envelope(OTTO.id, scope, tuple(sorted(ROLES["read"])), granted_by=HOST_ACTOR)
+        authority.set(given, now=0.0, live=live)
+    for scope in revoked:
+        authority.revoke(OTTO.id, scope, by=HOST_ACTOR, now=at, live=live)
+        at += 10.0
+    assert told(authority) is told(authority, FIRST) is expected
+    elsewhere = AccessRevoked if ALL in revoked else NoSuchSession
+    assert told(authority, "none-of-that-name") is elsewhere, "it says nothing of what there is"

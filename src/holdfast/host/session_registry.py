@@ -178,7 +178,9 @@ class Registry(Generic[S]):
             return named[0]
         for live in self.live.values():
             if text in (live.spec.id, live.spec.name):
-                self._visibility.check_not_expired(actor, _judged(live), now())
+                created_at = live.spec.created_at
+                self._visibility.check_not_shut_out(actor, _judged(live), created_at, now())
+        self._visibility.check_not_shut_out_everywhere(actor)
         hint = _hint(text, by_prefix, bool(matches))
         if not matches and (meant := self._meant(actor, text)):
             hint = f"did you mean {meant!r}? {hint}"

@@ -4,9 +4,11 @@ holds the turn, and gets a readable answer when it may not. Nothing here grants 
 
     server.py      the tools and resources, and the instructions for the agent
     agent_desk.py  the agent's state: its connection, the sessions it may use, its commands
+    agent_command.py  one command line that it follows
     read_tools.py  tools that only read
     write_tools.py tools that write
     turn_tools.py  tools about the turn
+    gate_tools.py  tools about approvals, and what actions did
     session_tools.py  tools that start and end sessions
     answers.py     what each tool answers, as types: the output schemas
     refusing.py    refusals of the host, as answers an agent can act on

@@ -1,128 +1,32 @@
-"""The agent's state: one connection to one host, the sessions it may use, and the commands it
-started. A command outlives the call that started it; `result` finds it by its handle."""
+"""The agent's state: one connection to one host, the sessions it may use, and the commands that it
+follows (`agent_command.py`).
+
+A command's handle is `SESSION/KEY`: the key is the one the host knows it by. What is kept here of a
+command saves asking; a handle that is not kept, because this server is another one or followed too
+many, is asked of the host."""
 
 from __future__ import annotations
 
 import asyncio
-import secrets
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Collection, Mapping
+from collections.abc import AsyncIterator, Collection
 from contextlib import asynccontextmanager
-from typing import Any
 
+from holdfast.mcp.agent_command import AgentCommand, Begin
 from holdfast.mcp.bounding import one_line
 from holdfast.model.approval_info import ApprovalInfo
-from holdfast.model.errors import HoldfastError, InvalidArgument, NoSuchSession, TimedOut
+from holdfast.model.errors import InvalidArgument, NoSuchApproval, NoSuchSession, TimedOut
 from holdfast.model.info import SessionInfo
-from holdfast.model.measured import ActionTrace
-from holdfast.model.state import SessionState
-from holdfast.sdk.aio.command_run import Running
+from holdfast.model.turn_info import Handoff
 from holdfast.sdk.aio.hold import Hold, connect
 from holdfast.sdk.aio.session import Session
-from holdfast.sdk.aio.values import Result, Screen
+from holdfast.sdk.aio.values import Screen
 
 WAIT_MAX_S = 55.0  # of one call: clients give up after a minute
-ASKING = (SessionState.INPUT, SessionState.SECRET, SessionState.STOPPED)
-_ASKS_S = 0.25  # in such a state for so long: it asks
 _FIND_S = 35.0  # for a session to be found: longer than a lost host is tried again
-_COMMANDS_MAX = 64  # handles remembered; the oldest ended one is dropped first
+_COMMANDS_MAX = 64  # followed here; then the oldest that ended is asked of the host
+_OUTPUT_BYTES = 32 << 20  # kept of those that ended, together; the host has the rest of its ring
 _COMMANDS_NAMED = 5  # to an agent that does not know its handle: the latest
-
-
-class AgentCommand:
-    """A command line that an agent submitted: on its way to the shell, running, or ended. It is
-    kept before anybody waits for it: a caller that was cut off, or gave up waiting, finds it again
-    by its handle."""
-
-    def __init__(
-        self,
-        session: Session,
-        line: str,
-        intent: str,
-        expect: Mapping[str, Any] | None = None,
-        retry: int = 0,
-    ) -> None:
-        """`expect`: what it should do; then it is a structured action, with a `trace` in the
-        end."""
-        self.session, self.line = session, line
-        self.trace: ActionTrace | None = None
-        self._expect, self._retry = expect, retry
-        self._running: Running | None = None
-        self._begun = asyncio.Event()
-        self._told_held = False  # that it waits for approval
-        self._task = asyncio.create_task(self._run(session, intent))
-        self._task.add_done_callback(_looked_at)
-
-    async def _run(self, session: Session, intent: str) -> Result:
-        key = secrets.token_hex(8)
-        if self._expect is None and not self._retry:
-            self._running = await session.start(self.line, key=key, intent=intent)
-        else:
-            expect, retry = self._expect or {}, {"times": self._retry}
-            self._running = await session.begin_act(
-                self.line, intent=intent, expect=expect, key=key, retry=retry
-            )
-        self._begun.set()
-        result = await self._running.result()
-        if self._running.action_id:
-            self.trace = await session.trace(self._running.action_id)
-        return result
-
-    @property
-    def begun(self) -> bool:
-        """Whether the shell has begun it."""
-        return self._running is not None and self._running.held is None
-
-    @property
-    def held(self) -> ApprovalInfo | None:
-        """What it waits for, if a policy holds it."""
-        return None if self._running is None else self._running.held
-
-    @property
-    def done(self) -> bool:
-        """Whether what became of it is known: it ended, or was refused."""
-        return self._task.done()
-
-    async def result(self, seconds: float) -> Result | None:
-        """What became of it. None: it goes on; it asks something, or so many seconds passed."""
-        asks = asyncio.create_task(self._until_it_asks())
-        try:
-            await asyncio.wait(
-                (self._task, asks), timeout=seconds, return_when=asyncio.FIRST_COMPLETED
-            )
-        finally:
-            asks.cancel()
-        return self._task.result() if self.done and not self._task.cancelled() else None
-
-    async def _until_it_asks(self) -> None:
-        """Until its program waits for the terminal, and goes on doing so: what was just typed may
-        be on its way, and some programs look at their terminal for a moment only."""
-        await self._begun.wait()
-        if self.held is not None and not self._told_held:
-            self._told_held = True
-            return
-        try:
-            while True:
-                await self.session.wait_for(state=ASKING)
-                await asyncio.sleep(_ASKS_S)
-                if (await self.session.info()).state in ASKING:
-                    return
-        except HoldfastError:
-            await asyncio.wait((self._task,))  # which has a better reason
-
-    def printed(self) -> bytes:
-        return b"" if self._running is None else self._running.printed_bytes()
-
-    @property
-    def output_begins(self) -> int | None:
-        """The session's output offset at which its own output begins."""
-        return None if self._running is None else self._running.printed_from
-
-    def forget(self) -> None:
-        """Follow it no longer. In the session it goes on."""
-        self._task.cancel()
-        if self._running is not None:
-            self._running.forget()
 
 
 class AgentDesk:
@@ -135,6 +39,7 @@ class AgentDesk:
         self._sessions: dict[str, Session] = {}  # by id: a handle keeps the turn it took
         self._screens: dict[str, Screen] = {}  # as last seen, by session id
         self.heads: dict[str, int] = {}  # of journals: the last record seen, by session id
+        self._handoffs: dict[str, Handoff] = {}  # what the last catch_up found, by session id
         self._commands: OrderedDict[str, AgentCommand] = OrderedDict()
 
     @asynccontextmanager
@@ -171,6 +76,11 @@ class AgentDesk:
         found = await (await self.hold()).approvals()
         return [each for each in found if each.session in ours]
 
+    async def check_approval(self, id: str) -> None:
+        """Raise unless it is of a session that is ours. The rest is the host's to judge."""
+        if not self.has_all and not any(each.id.startswith(id) for each in await self.approvals()):
+            raise NoSuchApproval(f"nothing waits for approval by the id {id[:40]!r}")
+
     async def session(self, name: str) -> Session:
         return (await self.found(name))[0]
 
@@ -196,7 +106,7 @@ class AgentDesk:
     async def _forget_ended(self) -> None:
         """Drop what is kept of ended sessions, whenever a new one is used."""
         live = {info.id for info in await (await self.hold()).sessions()}
-        for kept in (self._sessions, self._screens, self.heads):
+        for kept in (self._sessions, self._screens, self.heads, self._handoffs):
             for gone in kept.keys() - live:
                 del kept[gone]
 
@@ -207,6 +117,17 @@ class AgentDesk:
             seen = self._screens[session.id] = await session.screen()
         return seen
 
+    async def handoff(self, session: Session, *, again: bool) -> Handoff:
+        """What happened since this agent last looked; `again`: what the last look found."""
+        if not again:
+            self._handoffs[session.id] = await session.catch_up()
+        try:
+            return self._handoffs[session.id]
+        except KeyError:
+            raise InvalidArgument(
+                "nothing is kept of an earlier catch_up", hint="call it without `first`"
+            ) from None
+
     def last_screen(self, session: Session) -> Screen | None:
         """As this agent saw it last."""
         return self._screens.get(session.id)
@@ -216,31 +137,55 @@ class AgentDesk:
 
     # -- commands -----------------------------------------------------------------------------
 
-    def keep(self, command: AgentCommand) -> str:
-        """Remember a command; gives its handle."""
-        while len(self._commands) >= _COMMANDS_MAX:
-            ended = [handle for handle, each in self._commands.items() if each.done]
-            self._commands.pop(ended[0] if ended else next(iter(self._commands))).forget()
-        handle = secrets.token_hex(4)
-        self._commands[handle] = command
-        return handle
+    def begin(self, session: Session, key: str, line: str, begin: Begin) -> AgentCommand:
+        """Run a command line under this key; if that is followed already, nothing is run."""
+        handle = f"{session.id}/{key}"
+        kept = self._commands.get(handle)
+        if kept is None or kept.line != line or kept.is_refused:
+            return self._keep(AgentCommand(session, key, line, begin))
+        kept.ask_again_if_cut_off()
+        return kept
 
-    def command(self, handle: str) -> AgentCommand:
-        try:
-            return self._commands[handle]
-        except KeyError:
-            kept = [f"{key} ({one_line(each.line, 60)})" for key, each in self._commands.items()]
-            raise InvalidArgument(
-                f"no command has the handle {handle[:40]!r}",
-                hint="observe shows what became of it; you can ask for: "
-                + (", ".join(kept[-_COMMANDS_NAMED:]) or "none"),
-            ) from None
+    async def command(self, handle: str) -> AgentCommand:
+        """By `SESSION/KEY`, or by the key of one that is followed here."""
+        kept = self._commands.get(handle) or self._by_key(handle)
+        if kept is not None and (kept.is_denied or not kept.is_refused):
+            kept.ask_again_if_cut_off()
+            return kept
+        name, slash, key = handle.partition("/")
+        if not (name and slash and key):
+            raise self._no_handle(handle)
+        session = await self.session(name)
+        if name != session.id:
+            return await self.command(f"{session.id}/{key}")
+        return self._keep(AgentCommand(session, key, "", lambda: session.running(key)))
 
-    def drop(self, handle: str) -> None:
-        self._commands.pop(handle, None)
+    def _by_key(self, key: str) -> AgentCommand | None:
+        found = [each for each in self._commands.values() if each.key == key]
+        return found[0] if len(found) == 1 else None
 
+    def _no_handle(self, handle: str) -> InvalidArgument:
+        kept = [f"{each.handle} ({one_line(each.line, 60)})" for each in self._commands.values()]
+        return InvalidArgument(
+            f"not a handle of a command: {handle[:40]!r}",
+            hint="give SESSION/KEY, as submit does; you can ask for: "
+            + (", ".join(kept[-_COMMANDS_NAMED:]) or "none"),
+        )
 
-def _looked_at(task: asyncio.Task[Result]) -> None:
-    """Whoever submitted it may be gone: it is no mistake that nobody asks."""
-    if not task.cancelled():
-        task.exception()
+    def _keep(self, command: AgentCommand) -> AgentCommand:
+        """Follow it. The oldest that ended are dropped for it, for their number or what they
+        printed."""
+        self._drop(command.handle)
+        ended = [each for each in self._commands.values() if each.done]
+        size = sum(each.printed_bytes for each in ended)
+        self._commands[command.handle] = command
+        while ended and (len(self._commands) > _COMMANDS_MAX or size > _OUTPUT_BYTES):
+            size -= ended[0].printed_bytes
+            self._drop(ended.pop(0).handle)
+        if len(self._commands) > _COMMANDS_MAX:
+            self._drop(next(iter(self._commands)))
+        return command
+
+    def _drop(self, handle: str) -> None:
+        if (dropped := self._commands.pop(handle, None)) is not None:
+            dropped.forget()

@@ -6,12 +6,12 @@ out of some answers, because every character of an answer is read by a model.
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from pydantic import Field
 from typing_extensions import TypedDict  # pydantic needs this one before Python 3.12
 
-StateName = Literal["working", "prompt", "input", "secret", "stopped", "halted", "ended", "lost"]
+from holdfast.sdk.aio.values import StateName
 
 
 class RefusalAnswer(TypedDict, total=False):
@@ -28,6 +28,13 @@ class RefusableAnswer(TypedDict, total=False):
     refused: RefusalAnswer
 
 
+class RowsAnswer(RefusableAnswer, total=False):
+    """What is said of a list's rows that were left out."""
+
+    left_out: Annotated[int, Field(description="rows behind these")]
+    next: Annotated[int, Field(description="give it as `first` to go on behind these rows")]
+
+
 class CommandRow(TypedDict):
     command: str
     by: Annotated[str, Field(description="who pressed Enter; empty when nobody did")]
@@ -41,6 +48,9 @@ class SessionRow(TypedDict, total=False):
     id: str
     state: StateName
     waits_for: Annotated[str, Field(description="the prompt that it shows")]
+    full_screen_program: Annotated[
+        bool, Field(description="an editor, a pager: it is in use and asks nothing")
+    ]
     turn_holder: Annotated[str, Field(description="empty: the turn is free")]
     operators: Annotated[int, Field(description="how many are attached")]
     directory: str
@@ -52,9 +62,8 @@ class SessionRow(TypedDict, total=False):
     note: Annotated[str, Field(description="what an ending means for you")]
 
 
-class SessionsAnswer(RefusableAnswer, total=False):
+class SessionsAnswer(RowsAnswer, total=False):
     sessions: list[SessionRow]
-    left_out: int
 
 
 class TurnRow(TypedDict):
@@ -115,9 +124,8 @@ class ProcessRow(TypedDict):
     listens: list[str]
 
 
-class GraphAnswer(RefusableAnswer, total=False):
+class GraphAnswer(RowsAnswer, total=False):
     processes: list[ProcessRow]
-    left_out: int
     ports: Annotated[dict[str, int], Field(description="TCP port: pid of the listener")]
     port: int
     listening: bool
@@ -127,23 +135,23 @@ class GraphAnswer(RefusableAnswer, total=False):
 TurnMoveRow = TypedDict("TurnMoveRow", {"step": str, "from": str, "to": str, "reason": str})
 
 
-class CatchUpAnswer(RefusableAnswer, total=False):
+class CatchUpAnswer(RowsAnswer, total=False):
+    """Its rows are those of all its lists, in this order."""
+
     journal_records: Annotated[list[int], Field(description="first and last")]
     commands: list[CommandRow]
-    commands_left_out: int
+    commands_left_out: Annotated[int, Field(description="older ones, which are not kept")]
     own_commands: Annotated[int, Field(description="yours, not listed")]
     turn_moves: list[TurnMoveRow]
     directory: str
     changes: list[dict[str, Any]]
-    changes_left_out: int
     changes_known: bool
     jobs: list[str]
-    jobs_left_out: int
     text_at_the_prompt: str
     text_known: bool
     cut_chars: int
     typed_by: list[str]
-    writes_refused: int
+    requests_refused: Annotated[int, Field(description="of anybody, for any reason")]
     halted: bool
 
 
@@ -162,9 +170,8 @@ class OperatorRow(TypedDict):
     since_s: int
 
 
-class OperatorsAnswer(RefusableAnswer, total=False):
+class OperatorsAnswer(RowsAnswer, total=False):
     operators: list[OperatorRow]
-    left_out: int
     turn: TurnRow
 
 
@@ -177,7 +184,7 @@ class ChainRow(TypedDict):
     did: Annotated[str, Field(description="what it did here: `set var:PATH`, `started 4711`")]
 
 
-class WhyAnswer(RefusableAnswer, total=False):
+class WhyAnswer(RowsAnswer, total=False):
     target: str
     known: Annotated[bool, Field(description="false: nobody saw who did it; those may have")]
     originators: Annotated[list[str], Field(description="all behind it; none: since the start")]
@@ -185,7 +192,6 @@ class WhyAnswer(RefusableAnswer, total=False):
     chain: list[ChainRow]
     adopted: bool
     note: str
-    left_out: int
 
 
 class MeasuredAnswer(TypedDict, total=False):
@@ -202,7 +208,7 @@ class MeasuredAnswer(TypedDict, total=False):
 class CommandAnswer(RefusableAnswer, total=False):
     running: Annotated[bool, Field(description="it goes on; ask again with the handle")]
     begun: Annotated[bool, Field(description="the shell has begun it")]
-    handle: Annotated[str, Field(description="ask `result` with it")]
+    handle: Annotated[str, Field(description="ask `result` with it, at any time")]
     state: Annotated[StateName, Field(description="of the session, while the command runs")]
     waits_for: Annotated[str, Field(description="what the program asks; answer it")]
     held: Annotated[
@@ -211,9 +217,11 @@ class CommandAnswer(RefusableAnswer, total=False):
     ]
     held_because: str
     approvers: Annotated[list[str], Field(description="who may approve; empty: anybody but you")]
-    status: int | None
+    status: Annotated[int | None, Field(description="null: not known, or nothing ran (a comment)")]
     output: str
     output_so_far: str
+    next: Annotated[int, Field(description="give it as `since`: only what is printed behind it")]
+    more: Annotated[bool, Field(description="more has been printed already, from `next` on")]
     screen: Annotated[str, Field(description="of a full-screen program, in place of its output")]
     full_screen_program: bool
     cut_chars: Annotated[int, Field(description="left out at the beginning of the output")]
@@ -224,6 +232,10 @@ class CommandAnswer(RefusableAnswer, total=False):
     seconds: float
     directory: str
     journal_seq: int
+    cut_off: Annotated[
+        RefusalAnswer, Field(description="why no more is known of a command that had begun")
+    ]
+    ending: Annotated[dict[str, Any], Field(description="how its session ended, or was lost")]
     measured: Annotated[MeasuredAnswer, Field(description="when `expect` was given")]
 
 
@@ -239,12 +251,62 @@ class ApprovalRow(TypedDict):
     needs: Annotated[int, Field(description="so many must approve")]
     approvers: Annotated[list[str], Field(description="names or kinds; empty: all with the right")]
     approved_by: list[str]
+    changed_since: Annotated[list[str], Field(description="in the session, since it was asked")]
     expires_in_s: int
 
 
-class ApprovalsAnswer(RefusableAnswer, total=False):
+class ApprovalsAnswer(RowsAnswer, total=False):
     approvals: list[ApprovalRow]
-    left_out: int
+
+
+class ApprovalAnswer(RefusableAnswer, total=False):
+    approval: ApprovalRow
+
+
+class StepRow(TypedDict):
+    seq: Annotated[int, Field(description="number of the journal's record")]
+    what: str
+    text: str
+
+
+class TraceAnswer(RowsAnswer, total=False):
+    """Its rows are those of `missing`, `undeclared`, `effects` and `steps`, in this order."""
+
+    action: str
+    actor: str
+    intent: str
+    command: str
+    state: Annotated[str, Field(description="running, done, refused, not_run or unknown")]
+    decision: Annotated[str, Field(description="of the policy: allow, refuse, hold or none")]
+    decision_reason: str
+    status: int | None
+    directory: str
+    seconds: float | None
+    retried_after: Annotated[list[str], Field(description="codes of refusals")]
+    error: str
+    output_begins: Annotated[int, Field(description="offset for read_output")]
+    missing: Annotated[list[str], Field(description="declared, and not found")]
+    undeclared: Annotated[list[str], Field(description="found, and not declared")]
+    effects: Annotated[list[str], Field(description="all that was found")]
+    not_measured: Annotated[list[str], Field(description="what could not be seen, and why")]
+    steps: list[StepRow]
+    score: Annotated[float | None, Field(description="from 0 to 1; null: not known")]
+    success: bool | None
+    side_effects: int | None
+
+
+class ScoreDayRow(TypedDict):
+    day: str
+    totals: dict[str, Any]
+
+
+class ScoreAnswer(RowsAnswer, total=False):
+    actor: str
+    score: Annotated[float | None, Field(description="mean of these days; null: no actions")]
+    recent: Annotated[float | None, Field(description="mean of the last actions")]
+    recent_actions: int
+    totals: dict[str, Any]
+    days: list[ScoreDayRow]
 
 
 class TypedAnswer(RefusableAnswer, total=False):

@@ -3,23 +3,65 @@ session is never held back because its reader is small."""
 
 from __future__ import annotations
 
-from typing import Annotated
+import json
+from collections.abc import Iterable
+from typing import Annotated, Any, Generic, NamedTuple, TypeVar
 
 from pydantic import Field
 
+from holdfast.mcp.answers import RowsAnswer
 from holdfast.sdk.plain_text import page
 from holdfast.sdk.settled_text import Settled, settled
 
-TEXT_MAX_CHARS = 16_000  # of one text in one answer
+T = TypeVar("T")
+
+TEXT_MAX_CHARS = 16_000  # of one answer, as far as it is text or rows
 TEXT_MIN_CHARS = 100  # a caller may not ask for less: a page must take something
 LINE_MAX_CHARS = 1_000
-ROWS_MAX = 100  # of one list in one answer
+CELL_MAX_CHARS = 400  # of one text in a row
+ROWS_MAX = 100  # in one answer
 _CLOSE = 0.9  # a page this full is not made fuller
 
 MaxChars = Annotated[
     int,
     Field(description="of text in the answer", ge=TEXT_MIN_CHARS, le=TEXT_MAX_CHARS),
 ]
+
+
+FirstRow = Annotated[
+    int, Field(description="the `next` of an earlier answer: goes on behind its rows", ge=0)
+]
+
+
+class Rows(NamedTuple, Generic[T]):
+    """The rows of one answer: as many as it has room for."""
+
+    rows: list[T]
+    end: int  # of them, counted from the first row there is
+    left_out: int  # behind them
+
+    @property
+    def behind(self) -> RowsAnswer:
+        """What an answer says of the rows that it leaves out."""
+        return {"left_out": self.left_out, "next": self.end} if self.left_out else {"left_out": 0}
+
+
+def rows_from(rows: Iterable[T], first: int = 0, room: int = TEXT_MAX_CHARS) -> Rows[T]:
+    """Those from `first` on that fit; at least one, or a caller would not get on."""
+    every = list(rows)
+    taken: list[T] = []
+    for row in every[first : first + ROWS_MAX]:
+        room -= len(json.dumps(row, ensure_ascii=False, separators=(",", ":"))) + 1
+        if taken and room < 0:
+            break
+        taken.append(row)
+    end = min(first, len(every)) + len(taken)
+    return Rows(taken, end, len(every) - end)
+
+
+def rows_of(kind: str, rows: Iterable[tuple[str, Any]]) -> list[Any]:
+    """Of rows that are of several lists, those of one."""
+    return [row for each, row in rows if each == kind]
 
 
 def tail(text: str, limit: int = TEXT_MAX_CHARS) -> tuple[str, int]:

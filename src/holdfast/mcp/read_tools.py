@@ -4,20 +4,32 @@ from __future__ import annotations
 
 import asyncio
 import time
-from typing import Annotated, cast
+from collections.abc import Iterable
+from typing import Annotated, Any, cast
 
 from pydantic import Field
 
 from holdfast.mcp import answers
 from holdfast.mcp.agent_desk import WAIT_MAX_S, AgentDesk
-from holdfast.mcp.bounding import ROWS_MAX, TEXT_MAX_CHARS, MaxChars, first_page, one_line, tail
-from holdfast.model.approval_info import ApprovalInfo
+from holdfast.mcp.bounding import (
+    CELL_MAX_CHARS,
+    ROWS_MAX,
+    TEXT_MAX_CHARS,
+    FirstRow,
+    MaxChars,
+    first_page,
+    one_line,
+    rows_from,
+    rows_of,
+    tail,
+)
 from holdfast.model.errors import InvalidArgument, TimedOut
 from holdfast.model.graph import Process
 from holdfast.model.info import CommandRecord, SessionInfo
 from holdfast.model.state import SessionState
+from holdfast.model.turn_info import Handoff
 from holdfast.sdk.aio.session import Session
-from holdfast.sdk.aio.values import LiveGraph, Screen, TurnState
+from holdfast.sdk.aio.values import LiveGraph, Screen, StateName, TurnState
 from holdfast.sdk.settled_text import settled
 
 SessionName = Annotated[str, Field(description="name or whole id", min_length=1, max_length=200)]
@@ -25,6 +37,8 @@ Wait = Annotated[float, Field(description="seconds to wait at most", ge=0, le=WA
 Port = Annotated[int, Field(ge=1, le=65535)]
 Cursor = Annotated[int, Field(ge=0)]
 
+_PORT_CHARS = 24  # of one port and its pid, in an answer
+_PROMPT_TEXT_CHARS = TEXT_MAX_CHARS // 2  # the rest of the answer is for what happened
 _PAGE_BYTES = 128 << 10  # looked at for one page: progress takes many bytes for few characters
 _LOST_NOTE = (
     "lost: how it would have ended is not known, so do not assume that its last command completed"
@@ -40,47 +54,39 @@ class ReadTools:
     async def list_sessions(
         self,
         ended: Annotated[bool, Field(description="also those that ended recently")] = False,
+        first: FirstRow = 0,
     ) -> answers.SessionsAnswer:
         """List the sessions you may see: name, what each does or waits for, who holds the turn.
         Those with the state `lost` are gone and nobody has acknowledged it yet. Sessions are shared
         with people and other agents and go on without you."""
         found = await self._desk.sessions(ended=ended, lost=True)
-        return {
-            "sessions": [_listed(info) for info in found[:ROWS_MAX]],
-            "left_out": max(0, len(found) - ROWS_MAX),
-        }
+        page = rows_from(map(_listed, found), first)
+        return {"sessions": page.rows, **page.behind}
 
-    async def list_operators(self, session: SessionName) -> answers.OperatorsAnswer:
+    async def list_operators(
+        self, session: SessionName, first: FirstRow = 0
+    ) -> answers.OperatorsAnswer:
         """Who is attached to a session now, with which program, and who holds or waits for the
         turn. Names from here can be given to hand_to."""
         found, info = await self._desk.found(session)
         turn = await found.turn_state()
         waiting = {each.name for each in turn.turn.queue}
-        return {
-            "operators": [
-                {
-                    "name": each.name,
-                    "client": one_line(each.client, 100),
-                    "only_watches": each.observe,
-                    "holds_turn": each.actor == turn.turn.holder,
-                    "waits_for_turn": each.name in waiting,
-                    "since_s": round(max(0.0, time.time() - each.since)),
-                }
-                for each in info.present[:ROWS_MAX]
-            ],
-            "left_out": max(0, info.operators - len(info.present[:ROWS_MAX])),
-            "turn": shown_turn(turn),
-        }
-
-    async def list_approvals(self) -> answers.ApprovalsAnswer:
-        """List what policies hold until a person approves, in the sessions you may see, with what
-        was decided lately. You cannot approve anything here. Your own line that waits can be taken
-        back with keys ["C-c"]."""
-        found = await self._desk.approvals()
-        return {
-            "approvals": [_approval(each) for each in found[:ROWS_MAX]],
-            "left_out": max(0, len(found) - ROWS_MAX),
-        }
+        present: list[answers.OperatorRow] = [
+            {
+                "name": each.name,
+                "client": one_line(each.client, 100),
+                "only_watches": each.observe,
+                "holds_turn": each.actor == turn.turn.holder,
+                "waits_for_turn": each.name in waiting,
+                "since_s": round(max(0.0, time.time() - each.since)),
+            }
+            for each in info.present
+        ]
+        page = rows_from(present, first)
+        shown: answers.OperatorsAnswer = {"operators": page.rows, "turn": shown_turn(turn)}
+        shown = {**shown, **page.behind}
+        shown["left_out"] += info.operators - len(present)  # of which the host names no more
+        return shown
 
     async def observe(
         self,
@@ -116,7 +122,9 @@ class ReadTools:
         if since is not None and since < screen.offset:
             if screen.alternate:
                 if before is not None and _comparable(before, screen, since):
-                    return {**shown, "changed_rows": _changed_rows(before, screen)}
+                    rows = _changed_rows(before, screen)
+                    if sum(map(len, rows.values())) <= max_chars:
+                        return {**shown, "changed_rows": rows}
             elif info.ending is None:
                 text, left_out, drawn = await _printed(found, since, screen.offset, max_chars)
                 if not drawn:
@@ -157,6 +165,7 @@ class ReadTools:
             Port | None,
             Field(description="ask about one TCP port: is it listening, and whose is it"),
         ] = None,
+        first: FirstRow = 0,
     ) -> answers.GraphAnswer:
         """What really runs in a session, from the kernel: processes with their parents, working
         directories and ports; pids as programs in the session see them, and the host's. With
@@ -169,52 +178,49 @@ class ReadTools:
                 "listening": owner is not None,
                 "owner": None if owner is None else _process(owner, graph),
             }
-        return {
-            "processes": [_process(each, graph) for each in graph.processes[:ROWS_MAX]],
-            "left_out": max(0, len(graph.processes) - ROWS_MAX),
-            "ports": {str(number): who.pid_inside for number, who in graph.ports().items()},
+        ports = list(graph.ports().items())[:ROWS_MAX]
+        room = TEXT_MAX_CHARS - _PORT_CHARS * len(ports)
+        page = rows_from((_process(each, graph) for each in graph.processes), first, room)
+        shown: answers.GraphAnswer = {
+            "processes": page.rows,
+            "ports": {str(number): who.pid_inside for number, who in ports},
         }
+        return {**shown, **page.behind}
 
     async def catch_up(
         self,
         session: SessionName,
         include_own: Annotated[bool, Field(description="list your own commands too")] = False,
+        first: FirstRow = 0,
     ) -> answers.CatchUpAnswer:
         """What others did in a session since you last called this: commands by whom with their
         status, changes of directory, environment, aliases and jobs, text left at the prompt
         (`text_known` false: there may be some, the shell did not say). Call it when you come back,
-        and whenever the turn comes to you."""
-        handoff = await (await self._desk.session(session)).catch_up()
+        and whenever the turn comes to you. With `first` you get more of what the last call found,
+        and nothing is looked at."""
+        handoff = await self._desk.handoff(await self._desk.session(session), again=first > 0)
         me = (await self._desk.hold()).host.actor
         commands = [each for each in handoff.commands if include_own or each.actor != me]
-        line, cut = tail(handoff.unsubmitted)
-        return {
+        line, cut = tail(handoff.unsubmitted, _PROMPT_TEXT_CHARS)
+        page = rows_from(_happened(handoff, commands), first, TEXT_MAX_CHARS - len(line))
+        shown: answers.CatchUpAnswer = {
             "journal_records": [handoff.since_seq + 1, handoff.through_seq],
-            "commands": [_command(each) for each in commands],
+            "commands": rows_of("command", page.rows),
             "commands_left_out": handoff.commands_left_out,
             "own_commands": len(handoff.commands) - len(commands),
-            "turn_moves": [
-                {
-                    "step": move.step,
-                    "from": move.before,
-                    "to": move.holder,
-                    "reason": one_line(move.reason),
-                }
-                for move in handoff.moves
-            ],
+            "turn_moves": rows_of("move", page.rows),
             "directory": handoff.cwd,
-            "changes": [each.pack() for each in handoff.changes[:ROWS_MAX]],
-            "changes_left_out": max(0, len(handoff.changes) - ROWS_MAX),
+            "changes": rows_of("change", page.rows),
             "changes_known": handoff.changes_known,
-            "jobs": [one_line(job) for job in handoff.jobs[:ROWS_MAX]],
-            "jobs_left_out": max(0, len(handoff.jobs) - ROWS_MAX),
+            "jobs": rows_of("job", page.rows),
             "text_at_the_prompt": line,
             "text_known": handoff.unsubmitted_known,
             "cut_chars": cut,
             "typed_by": list(handoff.unsubmitted_by[:ROWS_MAX]),
-            "writes_refused": handoff.refused,
+            "requests_refused": handoff.refused,
             "halted": handoff.halted,
         }
+        return {**shown, **page.behind}
 
     async def why(
         self,
@@ -228,37 +234,39 @@ class ReadTools:
                 max_length=4096,
             ),
         ],
+        first: FirstRow = 0,
     ) -> answers.WhyAnswer:
         """Who is behind something in a session: the actors that set, started, wrote or printed it,
         and the chain of commands by which it came about. Ask before you rely on state that others
         may have left."""
         found = await (await self._desk.session(session)).why(target)
-        chain = found.chain[:ROWS_MAX]
+        chain: list[answers.ChainRow] = [
+            {
+                "command": link.number,
+                "text": one_line(link.text, CELL_MAX_CHARS),
+                "by": link.actor,
+                "typed_by": list(link.authors),
+                "at": link.at,
+                "did": one_line(link.what, CELL_MAX_CHARS),
+            }
+            for link in found.chain
+        ]
+        page = rows_from(chain, first)
         return {
-            "target": one_line(found.target, 400),
+            "target": one_line(found.target, CELL_MAX_CHARS),
             "known": found.known,
-            "originators": list(found.originators),
+            "originators": list(found.originators[:ROWS_MAX]),
             "trigger": found.trigger,
-            "chain": [
-                {
-                    "command": link.number,
-                    "text": one_line(link.text, 400),
-                    "by": link.actor,
-                    "typed_by": list(link.authors),
-                    "at": link.at,
-                    "did": one_line(link.what, 400),
-                }
-                for link in chain
-            ],
+            "chain": page.rows,
             "adopted": found.adopted,
-            "note": found.note,
-            "left_out": len(found.chain) - len(chain),
+            "note": one_line(found.note),
+            **page.behind,
         }
 
     async def wait(
         self,
         session: SessionName,
-        state: Annotated[answers.StateName | None, Field(description="wait for this state")] = None,
+        state: Annotated[StateName | None, Field(description="wait for this state")] = None,
         text: Annotated[
             str | None,
             Field(
@@ -303,20 +311,31 @@ class ReadTools:
         return {**waited, **present(info, yours=await _is_ours(found, info))}
 
 
-def _approval(held: ApprovalInfo) -> answers.ApprovalRow:
+def _happened(handoff: Handoff, commands: Iterable[CommandRecord]) -> list[tuple[str, Any]]:
+    """The rows of what happened, each with its kind."""
+    return [
+        *(("command", _command(each)) for each in commands),
+        *(
+            (
+                "move",
+                {
+                    "step": move.step,
+                    "from": move.before,
+                    "to": move.holder,
+                    "reason": one_line(move.reason),
+                },
+            )
+            for move in handoff.moves
+        ),
+        *(("change", _cells(each.pack())) for each in handoff.changes),
+        *(("job", one_line(job)) for job in handoff.jobs),
+    ]
+
+
+def _cells(row: dict[str, Any]) -> dict[str, Any]:
     return {
-        "id": held.id,
-        "session": held.name,
-        "status": held.status,
-        "kind": held.kind,
-        "text": one_line(held.text),
-        "actor": held.actor,
-        "contributors": list(dict.fromkeys(each.name for each in held.contributors)),
-        "reason": one_line(held.reason),
-        "needs": held.quorum,
-        "approvers": list(held.approvers),
-        "approved_by": list(held.approved_by),
-        "expires_in_s": round(max(0.0, held.expires_at - time.time())),
+        key: one_line(cell, CELL_MAX_CHARS) if isinstance(cell, str) else cell
+        for key, cell in row.items()
     }
 
 
@@ -328,12 +347,14 @@ def _listed(info: SessionInfo) -> answers.SessionRow:
         "waits_for": one_line(info.waiting_line),
         "turn_holder": info.holder,
         "operators": info.operators,
-        "directory": info.cwd,
+        "directory": one_line(info.cwd, CELL_MAX_CHARS),
         "command": " ".join(info.argv)[:200],
         "last_command": _command(info.last_command) if info.last_command else None,
         "labels": list(info.labels),
         "age_s": round(max(0.0, time.time() - info.created_at)),
     }
+    if info.full_screen:
+        shown["full_screen_program"] = True
     if info.ending is not None:
         shown["ending"] = info.ending.pack()
     if info.state is SessionState.LOST:
@@ -369,10 +390,10 @@ def shown_turn(state: TurnState) -> answers.TurnRow:
 
 def _command(record: CommandRecord) -> answers.CommandRow:
     return {
-        "command": one_line(record.text, 400),
+        "command": one_line(record.text, CELL_MAX_CHARS),
         "by": record.actor,
         "status": record.status,
-        "directory": record.cwd,
+        "directory": one_line(record.cwd, CELL_MAX_CHARS),
         "seconds": None if record.ended_at is None else round(record.ended_at - record.began_at, 3),
     }
 
@@ -383,11 +404,11 @@ def _process(process: Process, graph: LiveGraph) -> answers.ProcessRow:
         "pid": process.pid_inside,
         "host_pid": process.pid,
         "parent": 0 if parent is None else parent.pid_inside,
-        "command": one_line(" ".join(process.argv) or process.name, 400),
-        "directory": process.cwd,
+        "command": one_line(" ".join(process.argv) or process.name, CELL_MAX_CHARS),
+        "directory": one_line(process.cwd, CELL_MAX_CHARS),
         "state": process.state,
         "waits_for": process.waits_for,
-        "listens": [each.local for each in process.sockets if each.state == "listen"],
+        "listens": [each.local for each in process.sockets if each.state == "listen"][:ROWS_MAX],
     }
 
 

@@ -6,12 +6,14 @@ from __future__ import annotations
 import asyncio
 import functools
 import json
+import re
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, ParamSpec
 
 from mcp_types import CallToolResult, TextContent
 from pydantic import ValidationError
 
+from holdfast.mcp.answers import RefusalAnswer
 from holdfast.mcp.bounding import one_line
 from holdfast.model.errors import HoldfastError, InvalidArgument, TimedOut, ending_of
 
@@ -31,9 +33,6 @@ _NEXT = {
     "gate_held": 'your line before it waits for approval: wait, or take it back with keys ["C-c"]',
     "no_such_approval": "it was decided, or never there; list_approvals shows what waits",
     "session_halted": "a person has frozen this session: stop, and wait until it runs again",
-    "session_busy": "a command runs: wait for the state prompt, or ask for the result of yours",
-    "text_at_prompt": 'somebody left text there: ask them, or clear it with keys ["C-c"]',
-    "terminal_in_use": 'observe what it asks; answer it, or end it with keys ["C-c"]',
     "no_shell_integration": "use keys or answer, and observe what happens",
     "session_ended": "it has ended; list_sessions shows the live sessions",
     "session_lost": "it was lost, and how it would have ended is not known: do not assume that "
@@ -46,6 +45,7 @@ _NEXT = {
     "launch_failed": "nothing was started; the message says why",
     "level_unavailable": "ask a person to start the session",
     "not_permitted": "you do not have this right; ask a person to do it or to grant it",
+    "access_revoked": "your access to it was revoked: leave it; a person may grant it again",
     "actor_revoked": "your access was revoked; tell the person you work for",
     "envelope_expired": "your access has expired; ask a person to grant it again",
     "rate_limited": "wait a moment, then send less at a time",
@@ -58,33 +58,48 @@ _NEXT = {
 }
 # The same, where the error itself usually says it better.
 _UNLESS_SAID = {
+    "session_busy": "a command runs: wait for the state prompt, or ask for the result of yours",
+    "text_at_prompt": 'somebody left text there: ask them, or clear it with keys ["C-c"]',
+    "terminal_in_use": 'observe what it asks; answer it, or end it with keys ["C-c"]',
     "input_unknown": "observe before you send it again: it may have been typed",
     "invalid_argument": "correct the argument that the message names, and call again",
 }
+# Command lines in hints that a tool does as well, by that tool.
+_AS_TOOLS = (
+    (re.compile(r"`hold keys \S+ ([^\s`]+)`"), r'keys ["\1"]'),
+    (re.compile(r"`hold send \S+ --enter LINE`"), "answer"),
+    (re.compile(r"`hold wait \S+ --for (\w+)`"), r"wait with the state \1"),
+    (re.compile(r"`hold turn \S+ request`"), "request_turn"),
+)
 _FOR_PEOPLE = "`hold "  # in a hint: it names a command line
 _OTHERWISE = "observe the session, and tell a person what the message says"
 
 
 def refused(error: HoldfastError) -> Answer:
-    return {
-        "refused": {
-            "code": error.code,
-            "message": error.message,
-            "retryable": error.retryable,
-            "what_to_do": _what_to_do(error),
-            **({"ending": ending.pack()} if (ending := ending_of(error)) is not None else {}),
-        }
+    return {"refused": refusal(error)}
+
+
+def refusal(error: HoldfastError) -> RefusalAnswer:
+    said: RefusalAnswer = {
+        "code": error.code,
+        "message": error.message,
+        "retryable": error.retryable,
+        "what_to_do": _what_to_do(error),
     }
+    if (ending := ending_of(error)) is not None:
+        said["ending"] = ending.pack()
+    return said
 
 
 def _what_to_do(error: HoldfastError) -> str:
     """In terms of the tools, and then the hint that came with it, which knows the case; one that
-    names a command line is for people."""
-    hint = error.hint
-    if hint and _FOR_PEOPLE in hint:
-        hint = f"for a person: {hint}"
-    said = _NEXT.get(error.code, "")
-    if not hint:
+    names a command line for which there is no tool is for people."""
+    said, hint = _NEXT.get(error.code, ""), error.hint
+    for command, tool in _AS_TOOLS:
+        hint = command.sub(tool, hint)
+    if _FOR_PEOPLE in hint:
+        said, hint = said or _UNLESS_SAID.get(error.code, ""), f"for a person: {hint}"
+    elif not hint:
         said = said or _UNLESS_SAID.get(error.code, _OTHERWISE)
     return "; ".join(filter(None, (said, hint)))
 

@@ -23,6 +23,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from holdfast import __version__
 from holdfast.mcp.agent_desk import AgentDesk
 from holdfast.mcp.changes import Changes
+from holdfast.mcp.gate_tools import GateDecisions, GateLooks
 from holdfast.mcp.read_tools import ReadTools
 from holdfast.mcp.refusing import answer, answering, bad_arguments
 from holdfast.mcp.resources import JOURNAL, SCREEN, journal_lines, listed, screen_text, uri_of
@@ -48,7 +49,14 @@ they go on when you leave, and nothing you see was started for you.
 _LOOKS = ToolAnnotations(read_only_hint=True, open_world_hint=False)
 _TURNS = ToolAnnotations(read_only_hint=False, destructive_hint=False, open_world_hint=False)
 _WRITES = ToolAnnotations(read_only_hint=False, destructive_hint=True, open_world_hint=True)
-_TOOLS = ((ReadTools, _LOOKS), (WriteTools, _WRITES), (SessionTools, _WRITES), (TurnTools, _TURNS))
+_TOOLS = (
+    (ReadTools, _LOOKS),
+    (GateLooks, _LOOKS),
+    (WriteTools, _WRITES),
+    (SessionTools, _WRITES),
+    (TurnTools, _TURNS),
+    (GateDecisions, _WRITES),
+)
 
 
 class AgentServer(MCPServer[None]):

@@ -4,27 +4,40 @@ turn. Writing takes a free turn."""
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import secrets
 import time
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Sequence
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from holdfast.mcp import answers
-from holdfast.mcp.agent_desk import ASKING, AgentCommand, AgentDesk
-from holdfast.mcp.bounding import TEXT_MAX_CHARS, MaxChars, one_line, tail
-from holdfast.mcp.read_tools import SessionName, Wait
+from holdfast.mcp.agent_command import ASKING, AgentCommand
+from holdfast.mcp.agent_desk import AgentDesk
+from holdfast.mcp.bounding import (
+    CELL_MAX_CHARS,
+    TEXT_MAX_CHARS,
+    MaxChars,
+    first_page,
+    one_line,
+    tail,
+)
+from holdfast.mcp.read_tools import Cursor, SessionName, Wait
+from holdfast.mcp.refusing import refusal
 from holdfast.model.errors import HoldfastError, InputUnknown, InvalidArgument
-from holdfast.model.limits import ACTION_RETRIES_MAX
-from holdfast.model.measured import ActionTrace
+from holdfast.model.limits import ACTION_RETRIES_MAX, EXEC_KEY_MAX_CHARS
+from holdfast.model.measured import ActionTrace, Deviation
 from holdfast.model.state import SessionState
+from holdfast.sdk.aio.command_run import Running
 from holdfast.sdk.aio.session import Session
-from holdfast.sdk.aio.values import Result
+from holdfast.sdk.aio.values import Piece, Result
 from holdfast.sdk.settled_text import settled
 
 SignalName = Literal["INT", "TERM", "KILL", "HUP", "QUIT", "STOP", "CONT", "USR1", "USR2", "WINCH"]
 
 _KEYS_MAX = 200  # in one call: more is text, which `answer` types
+_HANDLE_MAX_CHARS = EXEC_KEY_MAX_CHARS + 200  # a session's name or id, and a key
 _DEVIATIONS = 20  # of each sort, in one answer; the trace has the rest
 _TYPED_S = 10.0  # for the session to take an input: a program that reads does so at once
 
@@ -70,29 +83,58 @@ class WriteTools:
         retry: Annotated[
             int, Field(ge=0, le=ACTION_RETRIES_MAX, description="if turn or shell is busy")
         ] = 0,
+        key: Annotated[
+            str | None,
+            Field(
+                description="names this act: the same key again runs nothing and gives its result",
+                min_length=1,
+                max_length=EXEC_KEY_MAX_CHARS,
+            ),
+        ] = None,
     ) -> answers.CommandAnswer:
         """Run a command in the session's own shell, which must be at its prompt, and give its exit
         status and output. One that asks something comes back at once, `running`, with `state` and
         `waits_for`: answer it, then ask for its `result`. One that does not end in `seconds` goes
-        on: you get a `handle` for `result`. One that a policy holds for approval comes back at once
+        on: its `handle` is for `result`. One that a policy holds for approval comes back at once
         with `held` and has not run: ask for its `result` later. A refusal says who holds the turn
-        and what to do; then nothing was typed. With `expect`, `measured` says what was expected and
-        not found, what was found and not expected, and a score: your record is made of these."""
+        and what to do; then nothing was typed. `cut_off` says why no more is known of one that had
+        begun. With `expect`, `measured` says what was expected and not found, what was found and
+        not expected, and a score: your record is made of these."""
         until = time.monotonic() + seconds
-        found = await self._desk.session(session)
-        declared = None if expect is None else expect.model_dump(exclude_none=True)
-        handle = self._desk.keep(AgentCommand(found, command, intent, declared, retry))
-        return await self._follow(handle, until, max_chars)
+        found, name = await self._desk.session(session), key or secrets.token_hex(8)
+
+        async def begin() -> Running:
+            if expect is None and not retry:
+                return await found.start(command, key=name, intent=intent)
+            declared = {} if expect is None else expect.model_dump(exclude_none=True)
+            again = {"times": retry}
+            return await found.begin_act(
+                command, intent=intent, expect=declared, key=name, retry=again
+            )
+
+        return await _answer(self._desk.begin(found, name, command, begin), until, max_chars)
 
     async def result(
         self,
-        handle: Annotated[str, Field(description="from submit", max_length=200)],
+        handle: Annotated[
+            str,
+            Field(
+                description="of a command: SESSION/KEY, as submit gave it",
+                max_length=_HANDLE_MAX_CHARS,
+            ),
+        ],
         seconds: Wait = 20.0,
         max_chars: MaxChars = TEXT_MAX_CHARS,
+        since: Annotated[
+            Cursor | None,
+            Field(description="the `next` of an earlier answer: only output from there on"),
+        ] = None,
     ) -> answers.CommandAnswer:
-        """Go on waiting for a command begun by `submit`: its status and output when it has ended,
-        otherwise what it printed last. Comes back at once when it asks something."""
-        return await self._follow(handle, time.monotonic() + seconds, max_chars)
+        """What became of a command begun by `submit`, also before you or this server started anew:
+        its status and output when it has ended, otherwise what it printed last. Ask as often as you
+        like. Waits for its end, and comes back at once when it asks something."""
+        until = time.monotonic() + seconds
+        return await _answer(await self._desk.command(handle), until, max_chars, since)
 
     async def keys(
         self,
@@ -148,39 +190,99 @@ class WriteTools:
         await found.signal(signal)
         return {"session": found.name, "sent": signal}
 
-    async def _follow(self, handle: str, until: float, max_chars: int) -> answers.CommandAnswer:
-        command = self._desk.command(handle)
-        try:
-            result = await command.result(max(0.0, until - time.monotonic()))
-        except HoldfastError:
-            self._desk.drop(handle)
-            raise
-        if result is None:
-            return await _going_on(command, handle, max_chars)
-        self._desk.drop(handle)
-        return _done(result, command, max_chars)
+
+async def _answer(
+    command: AgentCommand, until: float, max_chars: int, since: int | None = None
+) -> answers.CommandAnswer:
+    try:
+        result = await command.result(max(0.0, until - time.monotonic()))
+    except HoldfastError as error:
+        if command.begun or command.is_over:
+            return await _cut_off(error, command, max_chars, since)
+        if not command.is_refused:  # it is not known
+            raise _with_handle(error, command.handle) from error
+        raise
+    if result is None:
+        return await _going_on(command, max_chars, since)
+    return _done(result, command, max_chars, since)
 
 
-async def _going_on(command: AgentCommand, handle: str, max_chars: int) -> answers.CommandAnswer:
+def _with_handle(error: HoldfastError, handle: str) -> HoldfastError:
+    said = f"ask result with the handle {handle}: it says whether it ran"
+    return type(error)(error.message, hint="; ".join(filter(None, (error.hint, said))))
+
+
+async def _cut_off(
+    error: HoldfastError, command: AgentCommand, max_chars: int, since: int | None
+) -> answers.CommandAnswer:
+    """It had begun, so it was not refused, and no status will come: its session ended or was lost;
+    or it goes on and this agent may see it no longer."""
+    text, read = _output(command, max_chars, since)
+    shown: answers.CommandAnswer = {"running": not command.is_over}
+    if command.begun:
+        shown["begun"] = True
+    shown |= {"handle": command.handle, "status": None, "output": text, **read}
+    if command.is_over:
+        with contextlib.suppress(HoldfastError):  # what is known of it was said
+            if (ending := (await command.session.info()).ending) is not None:
+                shown["ending"] = ending.pack()
+    shown["cut_off"] = refusal(error)
+    return shown
+
+
+async def _going_on(
+    command: AgentCommand, max_chars: int, since: int | None
+) -> answers.CommandAnswer:
     info = await command.session.info()
     shown: answers.CommandAnswer = {
         "running": True,
         "begun": command.begun,
-        "handle": handle,
+        "handle": command.handle,
         "state": info.state.value,
         "waits_for": one_line(info.waiting_line) if info.state in ASKING else "",
     }
     if (held := command.held) is not None:
         shown["held"], shown["held_because"] = held.id, one_line(held.reason)
         shown["approvers"] = list(held.approvers)
-    if command.output_begins is not None:
-        shown["output_begins"] = command.output_begins
-    read = settled(command.printed())
-    if read.full_screen and (screen := await command.session.screen()).alternate:
+    text, read = _output(command, max_chars, since)
+    if read.get("full_screen_program") and (screen := await command.session.screen()).alternate:
         text, cut = tail(screen.text.rstrip(), max_chars)
-        return {**shown, "full_screen_program": True, "screen": text, "cut_chars": cut}
-    text, cut = tail(read.text, max_chars)
-    return {**shown, "output_so_far": text, "cut_chars": cut}
+        return {**shown, **read, "screen": text, "cut_chars": cut}
+    return {**shown, "output_so_far": text, **read}
+
+
+def _output(
+    command: AgentCommand, limit: int, since: int | None
+) -> tuple[str, answers.CommandAnswer]:
+    """The end of what it printed, or a page of it from `since` on; and what there is to say of
+    it."""
+    shown: answers.CommandAnswer = {}
+    if (begin := command.output_begins) is None:
+        return "", {"cut_chars": 0}
+    shown["output_begins"] = begin
+    pieces = command.printed(since or 0)
+    data = b"".join(piece.data for piece in pieces)
+    if since is None:
+        read, taken = settled(data), len(data)
+        text, shown["cut_chars"] = tail(read.text, limit)
+    else:
+        read, taken = first_page(data, limit, last=True)
+        text, shown["cut_chars"] = read.text, 0
+        shown["more"] = taken < len(data)
+        shown["lost_bytes"] = max(0, pieces[0].offset - max(since, begin)) if pieces else 0
+    shown["next"] = _offset_behind(pieces, taken, max(begin, since or 0))
+    if read.full_screen:
+        shown["full_screen_program"] = True
+    return text, shown
+
+
+def _offset_behind(pieces: Sequence[Piece], taken: int, otherwise: int) -> int:
+    """Where so many bytes of these pieces end, by the session's output offset."""
+    for piece in pieces:
+        if taken <= len(piece.data):
+            return piece.offset + taken
+        taken -= len(piece.data)
+    return otherwise
 
 
 async def _typed(session: Session, typing: Awaitable[int]) -> answers.TypedAnswer:
@@ -199,25 +301,23 @@ async def _typed(session: Session, typing: Awaitable[int]) -> answers.TypedAnswe
     return typed
 
 
-def _done(result: Result, command: AgentCommand, max_chars: int) -> answers.CommandAnswer:
-    read = settled(result.output_bytes)
-    text, cut = tail(read.text, max_chars)
+def _done(
+    result: Result, command: AgentCommand, max_chars: int, since: int | None
+) -> answers.CommandAnswer:
+    text, read = _output(command, max_chars, since)
     shown: answers.CommandAnswer = {
         "running": False,
+        "handle": command.handle,
         "status": result.status,
         "output": text,
-        "cut_chars": cut,
         "lost_bytes": result.lost_bytes,
         "seconds": round(result.duration_s, 3),
         "directory": result.cwd,
         "journal_seq": result.seq,
+        **read,
     }
-    if command.output_begins is not None:
-        shown["output_begins"] = command.output_begins
     if command.trace is not None:
         shown["measured"] = _measured(command.trace)
-    if read.full_screen:
-        shown["full_screen_program"] = True
     return shown
 
 
@@ -225,8 +325,8 @@ def _measured(trace: ActionTrace) -> answers.MeasuredAnswer:
     judged, effects = trace.score, trace.effects
     shown: answers.MeasuredAnswer = {
         "action": trace.id,
-        "missing": [f"{each.kind}: {each.what}" for each in trace.missing[:_DEVIATIONS]],
-        "undeclared": [f"{each.kind}: {each.what}" for each in trace.unexpected[:_DEVIATIONS]],
+        "missing": _deviations(trace.missing),
+        "undeclared": _deviations(trace.unexpected),
         "side_effects": judged.side_effects if judged is not None else None,
         "score": judged.score if judged is not None else None,
     }
@@ -234,3 +334,7 @@ def _measured(trace: ActionTrace) -> answers.MeasuredAnswer:
     if any(why):
         shown["not_measured"] = [text for text in why if text]
     return shown
+
+
+def _deviations(found: Sequence[Deviation]) -> list[str]:
+    return [one_line(f"{each.kind}: {each.what}", CELL_MAX_CHARS) for each in found[:_DEVIATIONS]]

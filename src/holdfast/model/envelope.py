@@ -132,6 +132,9 @@ class Envelope(Record):
     bytes_per_s: float | None = None  # bytes of input a second; null is no limit
     granted_by: str = ""  # id of the actor that granted it; empty is the host
     granted_at: float = 0.0  # seconds since 1970
+    # of one without rights: seconds since 1970 until which its actor could observe there, so that
+    # it may hear that this was revoked; null: it never could, or an older version took it away
+    seen_until: float | None = None
 
     @property
     def role(self) -> str:

@@ -18,6 +18,8 @@ class HoldfastError(Exception):
     code = "internal"
     exit_status = 70
     retryable = False
+    # Of a command that had begun when this happened: what came of its output. None: none had.
+    output_bytes: bytes | None = None
 
     def __init__(self, message: str, *, hint: str = "") -> None:
         super().__init__(message)
@@ -231,6 +233,12 @@ class NotPermitted(HoldfastError):
 
     code = "not_permitted"
     exit_status = 77
+
+
+class AccessRevoked(NotPermitted):
+    """The actor's access to this session was revoked: it could see it before."""
+
+    code = "access_revoked"
 
 
 class PortNotListening(HoldfastError):

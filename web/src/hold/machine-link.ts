@@ -28,6 +28,7 @@ const ASK_S = 20 // for the way to be open before a question is given up
 
 /** Errors that retrying does not fix. */
 export const LASTING = new Set<Code>([
+  'access_revoked',
   'actor_revoked',
   'grant_invalid',
   'grant_expired',

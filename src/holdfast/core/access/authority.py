@@ -25,6 +25,7 @@ from holdfast.core.access.rate_limits import Limits, Rates
 from holdfast.model.actor import Actor
 from holdfast.model.envelope import ALL, Envelope, Right, Scope, ScopeKind
 from holdfast.model.errors import (
+    AccessRevoked,
     ActorRevoked,
     EnvelopeExpired,
     InvalidArgument,
@@ -115,11 +116,27 @@ class Authority:
         counting = self._book.counting(actor, session, labels)
         if right in intersect(counting).rights:
             raise EnvelopeExpired(f"{who}'s right to {right} in {where} has expired", hint=hint)
+        if _revoked(counting):
+            raise AccessRevoked(f"{who}'s access to {where} was revoked", hint=hint)
         if not counting and self.shown is not None:
             ended = self.shown.reason_ended(actor, session, labels)
             if ended is not None:
                 raise ended
         raise NotPermitted(f"{who} does not have the right to {right} in {where}", hint=hint)
+
+    def check_not_revoked(
+        self, actor: ActorId, session: SessionId, labels: Collection[str], created_at: float
+    ) -> None:
+        """Nothing, unless what this actor could see of the session was revoked. To one that never
+        could it does not exist, and neither does one that is younger than the revocation."""
+        counting = self._book.counting(actor, session, labels)
+        if _revoked(counting) and created_at <= min(each.seen_until or 0.0 for each in counting):
+            raise AccessRevoked(f"{self.name(actor)}'s access to this session was revoked")
+
+    def check_not_revoked_everywhere(self, actor: ActorId) -> None:
+        """The same for whatever the actor asks for: it is said of what does not exist too."""
+        if any(each.scope == ALL and not each.rights for each in self._book.of(actor)):
+            raise AccessRevoked(f"{self.name(actor)}'s access to all sessions was revoked")
 
     def check_everywhere(self, actor: ActorId, right: Right, now: float) -> None:
         """For what is done to no session yet, or to all: by the envelope for `all` alone, or by
@@ -194,7 +211,7 @@ class Authority:
 
     def set(self, envelope: Envelope, *, now: float, live: Collection[Live]) -> None:
         """Put this envelope in place of the actor's one in that scope."""
-        envelope = envelope.checked()
+        envelope = self._noting_what_it_saw(envelope.checked(), now, live)
         self._known(envelope.actor)
         self._may_grant(envelope, now, live)
         if not self._book.is_narrowed_by(envelope, live):
@@ -210,6 +227,7 @@ class Authority:
         if actor not in self._actors:
             raise InvalidArgument(f"{actor} is no actor known here")
         nothing = Envelope(actor, scope.checked(), (), granted_by=by, granted_at=now)
+        nothing = self._noting_what_it_saw(nothing, now, live)
         self._may_grant(nothing, now, live)
         alone = scope.kind is ScopeKind.ALL
         self._commit(self._book.with_(nothing, alone=alone), actor, live)
@@ -223,6 +241,23 @@ class Authority:
         if by != actor:
             self._may_grant(Envelope(actor, ALL, (), granted_by=by), now, live)
         self._commit(self._book, actor, live, {**self._actors, actor: revoked})
+
+    def _noting_what_it_saw(
+        self, envelope: Envelope, now: float, live: Collection[Live]
+    ) -> Envelope:
+        """One that takes everything away says until when its actor could observe there."""
+        if envelope.rights:
+            return envelope
+        actor, scope = envelope.actor, envelope.scope
+        before = self._book.widest(actor, scope)
+        until = before.seen_until if before is not None and not before.rights else None
+        has = [self._intersect_now([before], now)] if before is not None else []
+        for session, labels, _ in live:
+            if scope == Scope.session(session):
+                has = [self._rights_of(actor, session, labels, now)]
+        if any(Right.OBSERVE in each.rights for each in has):
+            until = now
+        return envelope.replace(seen_until=until)
 
     # -- judging ----------------------------------------------------------------------------------
 
@@ -369,6 +404,13 @@ class Authority:
     @staticmethod
     def _some_admin(book: EnvelopeBook, actors: dict[ActorId, Actor], live: Live) -> bool:
         return any(_is_admin(book, actor, live) for actor in actors.values())
+
+
+def _revoked(counting: Collection[Envelope]) -> bool:
+    """Whether they leave an actor nothing that could see there before."""
+    return bool(counting) and all(
+        not each.rights and each.seen_until is not None for each in counting
+    )
 
 
 def _is_admin(book: EnvelopeBook, actor: Actor | None, live: Live) -> bool:

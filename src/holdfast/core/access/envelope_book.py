@@ -100,6 +100,11 @@ class EnvelopeBook:
             return labelled
         return [held["all"]] if "all" in held else []
 
+    def widest(self, actor: ActorId, scope: Scope) -> Envelope | None:
+        """What is said of a scope as a whole, by its own envelope or the one for all."""
+        held = self._by_actor.get(actor, {})
+        return held.get(str(scope)) or held.get("all")
+
     def is_narrowed_by(self, envelope: Envelope, live: Collection[Live]) -> bool:
         """Whether with this envelope its actor could do nothing that it cannot do now, in no
         session."""
@@ -116,7 +121,7 @@ class EnvelopeBook:
                 if session == scope.name:
                     return self.counting(actor, session, labels)
         held = self._by_actor.get(actor, {})
-        base = held.get(str(scope)) or held.get("all")
+        base = self.widest(actor, scope)
         if base is None:
             return []
         if scope.kind is ScopeKind.SESSION:  # one that is not live: its labels are not known

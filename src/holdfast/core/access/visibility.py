@@ -33,13 +33,20 @@ class Visibility:
             kept = self._cache[key] = self._authority.allowance(*key, now)
         return Right.OBSERVE in kept.rights
 
-    def check_not_expired(self, actor: Actor, session: Live, now: float) -> None:
-        """An actor that could see the session until its rights expired learns why it no longer
-        can: it knows of the session."""
+    def check_not_shut_out(
+        self, actor: Actor, session: Live, created_at: float, now: float
+    ) -> None:
+        """An actor that could see the session until its rights expired or were revoked learns why
+        it no longer can: it knows of the session."""
         name, labels, uid = session
         if not actor.may_touch(uid):
             return
+        self._authority.check_not_revoked(actor.id, name, labels, created_at)
         try:
             self._authority.check(actor.id, Right.OBSERVE, name, labels, now)
         except (NotPermitted, ActorRevoked):
             return  # it never could, or is nobody here: then there is no such session
+
+    def check_not_shut_out_everywhere(self, actor: Actor) -> None:
+        """The same for one whose access to all was revoked, whatever it names."""
+        self._authority.check_not_revoked_everywhere(actor.id)

@@ -43,6 +43,7 @@ from holdfast.host.session.parcel import SavedExec, SessionSpec
 from holdfast.host.session.record import SessionRecord
 from holdfast.journal import entries
 from holdfast.model.errors import (
+    GateHeld,
     HoldfastError,
     InputUnknown,
     InvalidArgument,
@@ -190,6 +191,11 @@ class ShellCommands:
         self.read_reports()  # what was reported and not yet read counts
         state = self._activity()
         if self.exec is not None:
+            if self.exec.held_by and self.exec.record.command is None:
+                raise GateHeld(
+                    f"a command line before it waits for approval ({self.exec.held_by})",
+                    hint=f"`hold keys {name} C-c` takes it back, if you may",
+                )
             if state is SessionState.PROMPT and self.exec.record.command is not None:
                 self._check_prompt_reported()
             raise SessionBusy(
@@ -253,7 +259,7 @@ class ShellCommands:
         if program in _LEAD_TO_A_SHELL and state is SessionState.INPUT:
             hint = (
                 f"a line for it: `hold send {name} --enter LINE`; `hold keys {name} C-d` leaves "
-                "it, and exec works again"
+                "it, and the session's own shell takes commands again"
             )
         return TerminalInUse(
             f"{reads or 'another program reads the terminal'}, and waits for {wants}", hint=hint

@@ -15,7 +15,7 @@ import shlex
 import tempfile
 
 from holdfast.model.errors import InvalidArgument, StorageFailed
-from holdfast.model.limits import INPUT_MAX_BYTES
+from holdfast.model.limits import ACTION_COMMAND_MAX_CHARS, INPUT_MAX_BYTES
 
 _AROUND_BYTES = 64  # what the host types around a line
 
@@ -48,14 +48,17 @@ class CommandFile:
             os.unlink(self._path)
 
 
-def needs_file(command: str, *, is_here: bool) -> bool:
-    size = len(command.encode())
-    if size <= INPUT_MAX_BYTES - _AROUND_BYTES:
+def needs_file(command: str, *, is_here: bool, of_action: bool = False) -> bool:
+    """`of_action`: the line of a structured action, of which a record keeps less."""
+    size, most = len(command.encode()), INPUT_MAX_BYTES - _AROUND_BYTES
+    if of_action:
+        size, most = len(command), ACTION_COMMAND_MAX_CHARS
+    if size <= most:
         return False
     if not is_here:
         raise InvalidArgument(
-            f"a command line of {size} bytes is over the limit of {INPUT_MAX_BYTES}, and the "
-            "session is on another machine",
+            f"a command line of {size} {'characters' if of_action else 'bytes'} is over the limit "
+            f"of {most}, and the session is on another machine",
             hint="put it into a file there, and run that",
         )
     return True

@@ -12,7 +12,7 @@ from contextlib import AsyncExitStack, suppress
 from typing import TYPE_CHECKING, Any
 
 from holdfast.model.approval_info import ApprovalInfo
-from holdfast.model.errors import SessionBusy, TimedOut
+from holdfast.model.errors import HoldfastError, SessionBusy, TimedOut
 from holdfast.model.state import SessionState
 from holdfast.sdk.aio.driver import HostLink, InputCounter
 from holdfast.sdk.aio.values import Piece, Result
@@ -77,7 +77,8 @@ class Running:
 
     async def result(self, timeout: float | None = None) -> Result:
         """Its end. Raises TimedOut after that many seconds; the command goes on then, and so does
-        this handle."""
+        this handle. An error that cut it off once it had begun (SessionEnded, SessionLost,
+        NotPermitted, ...) has what it printed as `output_bytes`."""
         try:
             return await asyncio.wait_for(asyncio.shield(self._task), timeout)
         except TimeoutError:
@@ -113,6 +114,10 @@ class Running:
     def printed_bytes(self) -> bytes:
         """The same as the program wrote it."""
         return self._output.all()
+
+    def printed_since(self, offset: int) -> list[Piece]:
+        """What came of it from an offset of the session's output on."""
+        return self._output.since(offset)
 
     @property
     def printed_from(self) -> int | None:
@@ -182,6 +187,10 @@ class Running:
                     elif isinstance(answer, m.ExecEnded):
                         missed = 0 if reader.joined else answer.lost_bytes
                         return self._result(answer, missed, ran=reader.began)
+            except HoldfastError as error:
+                if reader.began:  # so it is no refusal: it ran, and what it printed is its asker's
+                    error.output_bytes = self._output.all()
+                raise
             finally:
                 reader.close()
 
@@ -266,6 +275,13 @@ class _Kept:
 
     def all(self) -> bytes:
         return b"".join(piece.data for piece in self._pieces)
+
+    def since(self, offset: int) -> list[Piece]:
+        """What is kept of it from there on. A piece that begins before that is given in part."""
+        found = [piece for piece in self._pieces if piece.end > offset]
+        if found and found[0].offset < offset:
+            found[0] = Piece(offset, found[0].data[offset - found[0].offset :], 0)
+        return found
 
     def after(self, number: int) -> tuple[int, list[Piece]]:
         """The pieces behind this many, and how many there are then. What was dropped meanwhile is

@@ -25,7 +25,7 @@ from holdfast.sdk import events as ev
 from holdfast.sdk import identity
 from holdfast.sdk.aio.driver import HostLink
 from holdfast.sdk.aio.session import Session, size_of
-from holdfast.sdk.aio.values import HostPeer, StateName
+from holdfast.sdk.aio.values import HostPeer, WantedState
 from holdfast.sdk.aio.watch import EventStream
 from holdfast.sdk.connection import target_host
 from holdfast.sdk.reach import machines
@@ -151,7 +151,7 @@ class Hold:
         self,
         sessions: Iterable[Session],
         *,
-        state: StateName | Iterable[StateName] = (),
+        state: WantedState | Iterable[WantedState] = (),
         text: str = "",
         ended: bool = False,
         timeout: float | None = None,

@@ -11,7 +11,7 @@ import json
 import re
 import secrets
 import signal as signals
-from collections.abc import AsyncGenerator, Awaitable, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
@@ -31,7 +31,7 @@ from holdfast.model.errors import (
 from holdfast.model.graph import Process
 from holdfast.model.info import BlameLine, SessionInfo
 from holdfast.model.measured import ActionTrace
-from holdfast.model.shell_line import below_shell
+from holdfast.model.shell_line import below_shell, joined
 from holdfast.model.size import Size
 from holdfast.model.state import Ending, SessionState
 from holdfast.model.turn_info import Handoff, Receipt
@@ -49,8 +49,8 @@ from holdfast.sdk.aio.values import (
     Refusal,
     Result,
     Screen,
-    StateName,
     TurnState,
+    WantedState,
 )
 from holdfast.sdk.aio.watch import EventStream
 from holdfast.sdk.client_core import client_machine, text_wait
@@ -114,6 +114,10 @@ class Session:
 
         `timeout`: seconds to wait. TimedOut says that the command goes on.
 
+        A command that ends its own shell (`exit 3`) has that shell's status. If the session ends
+        otherwise while it runs, that raises SessionEnded or SessionLost; what it printed is the
+        error's `output_bytes`, which is None of a command that did not begin.
+
         `raises=False`: what the host refuses is given as `Result.refused` instead of an error, and
         what still waits for approval after `timeout` as `Result.held`.
 
@@ -167,9 +171,15 @@ class Session:
             command = below_shell(command, cwd, env or {}, fish=fish)
         if not needs_file(command, is_here=self._link.is_here):
             return await self._start(command, key, intent, wait_prompt)
-        file = CommandFile(command, self.found.user, fish=fish)
+        return await self._by_file(
+            command, lambda line: self._start(command, key, intent, wait_prompt, line)
+        )
+
+    async def _by_file(self, command: str, begin: Callable[[str], Awaitable[Running]]) -> Running:
+        """Begin the line that sources the command from a file, which does not stay."""
+        file = CommandFile(command, self.found.user, fish=self.found.shell == "fish")
         try:
-            running = await self._start(command, key, intent, wait_prompt, file.line)
+            running = await begin(file.line)
         except InputUnknown:  # it may be read yet, and goes then
             raise
         except BaseException:
@@ -229,7 +239,8 @@ class Session:
         what it is expected to do. The fields are those of docs/action-schema.json, and the host
         checks them before anything runs.
 
-        `command`: a line for the session's own shell, or words that are quoted for it.
+        `command`: a line for the session's own shell, or words that are quoted for it. One of more
+        than 16,384 characters goes by a file, as with `submit`; the record then names the file.
 
         `expect`: `status`, `files` (globs), `ports`, `processes`, `env`, `cwd`. Everything else
         that is found afterwards counts as an undeclared effect.
@@ -267,13 +278,25 @@ class Session:
         }
         said = {"expect": expect, "key": key, "retry": retry, "cwd": cwd}
         form |= {name: value for name, value in said.items() if value}
+        fish, of_action = self.found.shell == "fish", isinstance(command, str)
+        line = command if isinstance(command, str) else joined(command, fish=fish)
+        if not needs_file(line, is_here=self._link.is_here, of_action=of_action):
+            return await self._begin_act(form, str(command), key, intent)
+        return await self._by_file(
+            line,
+            lambda source: self._begin_act({**form, "command": source}, str(command), key, intent),
+        )
+
+    async def _begin_act(
+        self, form: Mapping[str, Any], command: str, key: str, intent: str
+    ) -> Running:
         attempts = Attempts(_retry_of(form))
         running: Running | None = None
 
         def begin() -> Running:
             nonlocal running
             running = Running(
-                *(self._link, self._inputs, self, str(command), key, intent),
+                *(self._link, self._inputs, self, command, key, intent),
                 action=json.dumps(form),
                 retried=tuple(attempts.codes),
             )
@@ -354,7 +377,7 @@ class Session:
 
     @overload
     async def wait_for(
-        self, *, state: StateName | Iterable[StateName], timeout: float | None = None
+        self, *, state: WantedState | Iterable[WantedState], timeout: float | None = None
     ) -> SessionState: ...
     @overload
     async def wait_for(
@@ -368,7 +391,7 @@ class Session:
     async def wait_for(
         self,
         *,
-        state: StateName | Iterable[StateName] = (),
+        state: WantedState | Iterable[WantedState] = (),
         text: str | re.Pattern[str] = "",
         port: int = 0,
         ended: bool = False,

@@ -13,11 +13,10 @@ from holdfast.model.turn_info import TurnInfo
 from holdfast.sdk.client_core.output_reader import Piece as Piece
 from holdfast.sdk.plain_text import plain
 
+StateName = Literal["working", "prompt", "input", "secret", "stopped", "halted", "ended", "lost"]
+
 # What is waited for: a state, by its name or as the enum's member.
-StateName = (
-    Literal["working", "prompt", "input", "secret", "stopped", "halted", "ended", "lost"]
-    | SessionState
-)
+WantedState = StateName | SessionState
 
 
 class Refusal(Record):

@@ -22,7 +22,7 @@ from holdfast.model.info import SessionInfo
 from holdfast.model.limits import RECONNECT_DEADLINE_S
 from holdfast.model.state import Ending, SessionState
 from holdfast.sdk.aio import command_run, hold, port_forward, session, turn
-from holdfast.sdk.aio.values import HostPeer, StateName
+from holdfast.sdk.aio.values import HostPeer, Piece, WantedState
 from holdfast.sdk.blocking.face import Face, LoopThread, iterates, waits, waits_for
 
 
@@ -151,6 +151,10 @@ class Running(Face[command_run.Running]):
         """The same as the program wrote it."""
         return self._of.printed_bytes()
 
+    def printed_since(self, offset: int) -> list[Piece]:
+        """What came of it from an offset of the session's output on."""
+        return self._of.printed_since(offset)
+
     @property
     def printed_from(self) -> int | None:
         """The session's output offset of the first byte that came; None: nothing has yet."""
@@ -232,7 +236,7 @@ class Session(Face[session.Session]):
     # An overloaded method: its signatures cannot be carried over.
     @overload
     def wait_for(
-        self, *, state: StateName | Iterable[StateName], timeout: float | None = None
+        self, *, state: WantedState | Iterable[WantedState], timeout: float | None = None
     ) -> SessionState: ...
     @overload
     def wait_for(
@@ -270,7 +274,7 @@ class Hold(Face[hold.Hold]):
         self,
         sessions: Iterable[Session],
         *,
-        state: StateName | Iterable[StateName] = (),
+        state: WantedState | Iterable[WantedState] = (),
         text: str = "",
         ended: bool = False,
         timeout: float | None = None,

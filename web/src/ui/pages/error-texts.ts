@@ -39,6 +39,11 @@ const PAGES: Record<string, Omit<ErrorText, 'code'>> = {
     why: 'Someone revoked the access of this device. Its key is no longer accepted.',
     todo: 'Ask whoever runs the machine. With a new invite this device can join under a new name.',
   },
+  session_revoked: {
+    title: 'Your access to this session was revoked',
+    why: 'Someone took away what this device may do here. The session goes on without it.',
+    todo: 'Ask whoever gave you access. The overview lists the sessions you can see.',
+  },
   access_expired: {
     title: 'The access of this device has expired',
     why: 'It was granted until a time that has passed.',
@@ -108,6 +113,7 @@ const SAME: Record<string, string> = {
   invite_expired: 'expired',
   invite_invalid: 'invalid',
   actor_revoked: 'revoked',
+  access_revoked: 'session_revoked',
   grant_revoked: 'revoked',
   grant_expired: 'access_expired',
   envelope_expired: 'access_expired',

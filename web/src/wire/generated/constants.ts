@@ -34,6 +34,7 @@ export const RecordKind = {
 
 /** Stable codes of docs/errors.md. */
 export type ErrorCode =
+  | 'access_revoked'
   | 'actor_revoked'
   | 'already_up'
   | 'ambiguous_name'

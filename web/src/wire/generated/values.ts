@@ -230,6 +230,7 @@ export const envelope = record({
   bytes_per_s: optional(float), // bytes of input a second; null is no limit
   granted_by: withDefault(text, ''), // id of the actor that granted it; empty is the host
   granted_at: withDefault(float, 0), // seconds since 1970
+  seen_until: optional(float), // of one without rights: seconds since 1970 until which its actor could observe there, so that it may hear that this was revoked; null: it never could, or an older version took it away
 })
 export interface Envelope extends Value<typeof envelope> {}
 
