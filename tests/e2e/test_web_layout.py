@@ -129,6 +129,10 @@ def test_only_what_a_question_offers_has_a_button(box: Faraway, visit: Visit) ->
     visitor.shot("menu")
     visitor.at("prompt-answer-2").click()
     visitor.until_shown("to-production")
+    card.wait_for(state="detached")
+    printed = "printf '1) alpha\\n2) beta\\n'; read -p 'Hostname: ' x"
+    assert offered(printed, "Hostname:") == [], "a list over a question is no menu"
+    visitor.press("Enter")
 
 
 def test_online_means_every_machine_that_was_joined(box: Faraway, visit: Visit) -> None:

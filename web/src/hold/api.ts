@@ -7,6 +7,7 @@
 import type { ReadonlySignal } from '@preact/signals-core'
 import type {
   Actor,
+  ActorScore,
   ApprovalInfo,
   BlameLine,
   Ending,
@@ -129,6 +130,8 @@ export interface Hold {
   deny(machine: string, approval: string, note: string): Promise<ApprovalInfo>
   /** The actors known on a machine: names, kinds, colours. */
   actors(machine: string): Promise<Actor[]>
+  /** An actor's record on a machine, by name or id, of the last so many days. */
+  score(machine: string, actor: string, days: number): Promise<ActorScore>
   /** Ask now instead of at the next event or retry: the user asked for it, or the page became visible. */
   refresh(): void
   forget(machine: string): Promise<void>

@@ -4,6 +4,7 @@
 import { computed, signal } from '@preact/signals-core'
 import type {
   Actor,
+  ActorScore,
   ApprovalCard,
   ApprovalInfo,
   Hold,
@@ -169,6 +170,10 @@ class Page implements Hold {
 
   async actors(machine: string): Promise<Actor[]> {
     return (await this.link(machine).ask('list_actors', {})).actors
+  }
+
+  async score(machine: string, actor: string, days: number): Promise<ActorScore> {
+    return (await this.link(machine).ask('score', { actor, days })).score
   }
 
   refresh(): void {

@@ -246,6 +246,7 @@ class LiveSession:
             name=name,
         )
         self.actions = ActionRuns(
+            spec.id,
             directory,
             SessionLook(
                 spec.place,

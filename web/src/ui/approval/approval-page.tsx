@@ -9,8 +9,8 @@ import { ErrorPage } from '../pages/error-page'
 import { now } from '../parts/clock'
 import { Icon } from '../parts/icon'
 import { Avatar } from '../parts/labels'
+import { PageLink } from '../parts/page-link'
 import { ThemeButton } from '../parts/top-bar'
-import { go, path } from '../route'
 import { hueOf } from '../text/actor-colour'
 import { age, ago, clock } from '../text/durations'
 import { sanitize } from '../text/sanitize'
@@ -65,28 +65,13 @@ function Shown({ card, machine }: { card: ApprovalCard; machine: Machine }) {
   return (
     <div class="page approval-page" data-testid="approval" data-status={info.status} data-approval={info.id}>
       <header class="top row">
-        <a
-          class="icon-button"
-          href="/"
-          aria-label="Back to the overview"
-          onClick={(event) => {
-            event.preventDefault()
-            go({ page: 'overview' })
-          }}
-        >
+        <PageLink class="icon-button" to={{ page: 'overview' }} aria-label="Back to the overview">
           <Icon name="back" />
-        </a>
+        </PageLink>
         <strong class="grow cut">Approval</strong>
-        <a
-          class="button small"
-          href={path(session)}
-          onClick={(event) => {
-            event.preventDefault()
-            go(session)
-          }}
-        >
+        <PageLink class="button small" to={session}>
           Open {sanitize(info.name, 40)}
-        </a>
+        </PageLink>
         <ThemeButton />
       </header>
       <main class="approval">
@@ -168,7 +153,8 @@ function Facts({ card: { info, machineName } }: { card: ApprovalCard }) {
   )
 }
 
-function Contributors({ card: { info, machine } }: { card: ApprovalCard }) {
+function Contributors({ card }: { card: ApprovalCard }) {
+  const { info } = card
   const actors = [...new Set(info.contributors.map(({ actor }) => actor))]
   return (
     <section aria-labelledby="who-staged">
@@ -178,7 +164,7 @@ function Contributors({ card: { info, machine } }: { card: ApprovalCard }) {
           <Contributions
             key={actor}
             of={info.contributors.filter((one) => one.actor === actor)}
-            machine={machine}
+            card={card}
           />
         ))}
       </ul>
@@ -187,13 +173,16 @@ function Contributors({ card: { info, machine } }: { card: ApprovalCard }) {
 }
 
 /** All that one actor did for it. */
-function Contributions({ of, machine }: { of: readonly Contributor[]; machine: string }) {
+function Contributions({ of, card }: { of: readonly Contributor[]; card: ApprovalCard }) {
   const { name, kind, actor } = of[0]!
   return (
     <li data-testid="contributor" data-actor={name}>
-      <Avatar name={name} hue={hueOf(actorNamed(machine, name)?.colour, actor)} kind={kind} />
+      <Avatar name={name} hue={hueOf(actorNamed(card.machine, name)?.colour, actor)} kind={kind} />
       <span>
-        <strong>{sanitize(name, 64)}</strong> <span class="faint">{kind}</span>
+        <PageLink to={{ page: 'score', machine: card.machineName, actor: name }} title={`Score of ${name}`}>
+          <strong>{sanitize(name, 64)}</strong>
+        </PageLink>{' '}
+        <span class="faint">{kind}</span>
         <br />
         {of.map((one, index) => (
           <span key={index} data-part={one.part}>

@@ -282,6 +282,10 @@ export const HOST_MESSAGES = {
     approval: v.approvalInfo, // as it is after that
     note: withDefault(text, ''), // what was said with it
   }),
+  score_shown: record({
+    id: int, // that of the request
+    score: v.actorScore, // the record now
+  }),
 } as const
 
 /** What a host is asked, and its answer. Fields left out take their default. */
@@ -644,6 +648,16 @@ export interface Requests {
       note?: string // for whoever asked, and people who read the journal; cut as there
     }
     answer: 'approval_shown'
+  }
+  /** An actor's record on this host. Its own, or of an actor of the asker's unix user; root's actors see
+   * everybody's.
+   */
+  score: {
+    fields: {
+      actor?: string // name or id; empty is the asker
+      days?: number // so many days up to today, at most `SCORE_DAYS`
+    }
+    answer: 'score_shown'
   }
 }
 

@@ -99,6 +99,57 @@ export const actor = record({
 })
 export interface Actor extends Value<typeof actor> {}
 
+/** Actions of one actor, counted. */
+export const scoreTotals = record({
+  actions: withDefault(int, 0), // all of them
+  valid: withDefault(int, 0), // well-formed, and refused by nobody
+  measured: withDefault(int, 0), // of the valid ones, those whose effects are known
+  success: withDefault(int, 0), // of the measured ones
+  clean: withDefault(int, 0), // of the measured ones, those without an undeclared effect
+  side_effects: withDefault(int, 0), // undeclared effects in all
+  points: withDefault(float, 0), // sum of the scores of all that were scored
+  scored: withDefault(int, 0), // how many were scored
+})
+export interface ScoreTotals extends Value<typeof scoreTotals> {}
+
+/** One day of an actor, in UTC. */
+export const dayScore = record({
+  day: text, // as 2026-11-18
+  totals: scoreTotals, // of that day
+})
+export interface DayScore extends Value<typeof dayScore> {}
+
+/** One difference between what was declared and what was measured. */
+export const deviation = record({
+  kind: text, // missing: `status`, `file`, `port`, `process`, `env`, `cwd`; unexpected: `file_created`, `file_changed`, `file_deleted`, `process`, `port_opened`, `port_closed`, `env`, `cwd`, `peer`
+  what: text, // which, for people to read: a path, a port, a name
+})
+export interface Deviation extends Value<typeof deviation> {}
+
+/** Effects of one action that its actor had not declared. */
+export const unintendedEffects = record({
+  at: float, // when they were measured, seconds since 1970
+  session: text, // in which
+  action: text, // its id, for `trace`
+  command: text, // what was carried out, cut to `UNINTENDED_COMMAND_CHARS`
+  effects: list(deviation), // at most `UNINTENDED_NAMED` of them
+  count: int, // how many there were
+})
+export interface UnintendedEffects extends Value<typeof unintendedEffects> {}
+
+/** An actor's record on this host. */
+export const actorScore = record({
+  actor: text, // its id
+  name: text, // its name
+  score: nullable(float), // mean of its actions in these days; null: there are none
+  recent: nullable(float), // mean of its last `SCORE_RECENT` actions
+  recent_count: int, // how many these are
+  totals: scoreTotals, // of these days
+  days: list(dayScore), // days on which it acted, oldest first
+  unintended: withDefault(list(unintendedEffects), []), // its last actions with undeclared effects, the latest first; of sessions that the asker may see
+})
+export interface ActorScore extends Value<typeof actorScore> {}
+
 /** An actor behind an effect, and how. */
 export const contributor = record({
   actor: text, // its id
