@@ -1,5 +1,5 @@
-"""An actor's record in a browser: the figures and plots of real actions, where a name leads to it, and
-what is said where there is none."""
+"""An actor's record in a browser: the figures and plots of real actions, where a name leads to it,
+and what is said where there is none."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from process.acting import add_actor
 from process.commanding import Hold
 from process.reaching import Faraway
 
-_TOO_SMALL = """() => [...document.querySelectorAll('[data-testid="score"] :is(button, a, summary)')]
+_PRESSED = "[data-testid=score] :is(button, a, summary)"
+_TOO_SMALL = f"""() => [...document.querySelectorAll('{_PRESSED}')]
     .filter((one) => one.checkVisibility() && one.getBoundingClientRect().height < 44)
     .map((one) => one.ariaLabel || one.innerText)"""
 

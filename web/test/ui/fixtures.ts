@@ -114,6 +114,7 @@ export function session(name: string, change: Partial<SessionInfo> = {}): Sessio
     residency: null,
     full_screen: false,
     held: '',
+    state_since: null,
     ungated: '',
     shaped_by: [],
     workspace: '',

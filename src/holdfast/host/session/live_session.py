@@ -55,6 +55,7 @@ from holdfast.host.session.presence import Presence
 from holdfast.host.session.record import SessionRecord
 from holdfast.host.session.screen_view import View
 from holdfast.host.session.shell_commands import ShellCommands
+from holdfast.host.session.state_since import StateSince
 from holdfast.host.session.state_watch import StateWatch
 from holdfast.host.session.tick_timer import TickTimer
 from holdfast.host.session.turn_notices import TurnNotices
@@ -161,6 +162,7 @@ class LiveSession:
         self.view = View(ring, parcel.size, daemon.make_screen)
         writer.growth = partial(daemon.usage.disk_growth, spec.uid)
         self.journal = SessionRecord(spec.id, lambda: self.spec.epoch, ring, writer, self.spawn)
+        self.since = StateSince(lambda: core.state, parcel.since)
         self.watching = StateWatch(self.state, partial(daemon.operators.state_changed, self))
         changed = self._something_changed
         last_host_seq = max(parcel.layer_seq, ledger.last_seq(HOST_OPERATOR))
@@ -478,6 +480,7 @@ class LiveSession:
                 raise AssertionError(f"no way to carry out {effect}")
 
     def _something_changed(self) -> None:
+        self.since.look()
         self.watching.look_soon()
         self.gate.news()
 
@@ -796,6 +799,7 @@ class LiveSession:
             self.ring,
             self.view,
             state=state,
+            state_since=self._state_since(state),
             waiting_line=waiting_line,
             full_screen=full_screen,
             last_output_at=self.output.last_at,
@@ -809,6 +813,12 @@ class LiveSession:
             held=self.core.held.id if self.core.held is not None else "",
             name=self._daemon.actors.name,
         )
+
+    def _state_since(self, state: SessionState) -> float | None:
+        standing = self.since.look()
+        if standing.state:
+            return standing.at
+        return self.watching.seen_at(state) if state is SessionState.STOPPED else None
 
     # -- custody ------------------------------------------------------------------------------
 
@@ -826,6 +836,7 @@ class LiveSession:
             self.halts.leaves.kept(),
             self.provenance.complete_to,
             self.core.gate_kept(),
+            self.since.look(),
         )
         return kept.blob()
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
+from holdfast.host.clock import now
 from holdfast.model.limits import STATE_RECHECK_MAX_S, STATE_RECHECK_MIN_S, STATE_SETTLE_S
 from holdfast.model.state import SessionState
 
@@ -23,6 +24,7 @@ class StateWatch:
         self._look, self._on_change = look, on_change
         self.watched = False
         self._known: SessionState | None = None
+        self._seen_at: float | None = None  # when that began; None: not seen
         self._interval = STATE_RECHECK_MIN_S
         self._timer: asyncio.TimerHandle | None = None
 
@@ -31,7 +33,7 @@ class StateWatch:
             return
         self.watched = watched
         if watched:
-            self._known = None
+            self._known = self._seen_at = None
             self._check()
         else:
             self.stop()
@@ -41,10 +43,18 @@ class StateWatch:
         would otherwise be no change to them."""
         state = self._look()
         if self.watched and state is not self._known:
-            self._known = state
+            self._note(state)
             self._on_change(state)
             self.look_soon()
         return state
+
+    def seen_at(self, state: SessionState) -> float | None:
+        """When it came to be in this state; None: nobody watched then, or it is in another."""
+        return self._seen_at if self.watched and state is self._known else None
+
+    def _note(self, state: SessionState) -> None:
+        self._seen_at = None if self._known is None else now()
+        self._known = state
 
     def look_soon(self) -> None:
         """Something happened: look soon, and often for a while."""
@@ -66,7 +76,7 @@ class StateWatch:
         if state.is_over:
             return
         if state is not self._known:
-            self._known = state
+            self._note(state)
             self._interval = STATE_RECHECK_MIN_S
             self._on_change(state)
         self._arm(self._interval)

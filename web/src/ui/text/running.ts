@@ -29,6 +29,6 @@ export function sinceOf(info: SessionInfo): number | null {
     case 'lost':
       return info.ended_at
     default:
-      return null
+      return info.state_since
   }
 }

@@ -58,6 +58,7 @@ export function stateLine(facts: LineFacts): StateLine {
         mark: 'fenced',
         tone: 'danger',
         before: 'Fenced: its host does not hold the lease',
+        since: facts.info?.state_since ? `for ${age(now - facts.info.state_since)}` : '',
         may: 'nobody can type while it is fenced',
       })
     case 'ended':
@@ -130,11 +131,12 @@ function held({ me, now }: LineFacts, of: ApprovalInfo): StateLine {
   })
 }
 
-function halted({ halt, now, me, mayResume }: LineFacts): Partial<StateLine> {
+function halted({ halt, info, now, me, mayResume }: LineFacts): Partial<StateLine> {
+  const at = halt?.at ?? info?.state_since
   const by = halt ? ` by ${halt.actor === me ? 'you' : halt.actor}` : ''
   return {
     before: `Halted${by}`,
-    since: halt ? ago(halt.at, now) : '',
+    since: at ? ago(at, now) : '',
     may: `nothing runs and nobody can type${mayResume ? '; you may resume it' : ''}`,
   }
 }

@@ -537,6 +537,7 @@ export const sessionInfo = record({
   ungated: withDefault(text, ''), // why policies of the gate judge only its lines, and not what its programs execute and write; empty when they judge that too, and of what has ended
   shaped_by: withDefault(list(text), []), // who counts as having shaped the shell, by name, because it waits at a prompt that it did not report; empty while it reports
   held: withDefault(text, ''), // id of the approval that a line waits for, see `hold approvals`; empty when none does
+  state_since: optional(float), // since when it is halted, fenced or stopped, seconds since 1970; null in other states, which `last_command` and `last_output_at` date, and where nobody saw it begin
 })
 export interface SessionInfo extends Value<typeof sessionInfo> {}
 
