@@ -126,8 +126,10 @@ export interface Hold {
   readonly approvals: ReadonlySignal<ApprovalCard[]>
   /** Ask a machine for its approvals now: what changed in a session since something was asked comes with no event. */
   lookAtApprovals(machine: string): Promise<void>
-  approve(machine: string, approval: string, note: string): Promise<ApprovalInfo>
-  deny(machine: string, approval: string, note: string): Promise<ApprovalInfo>
+  /** `seen`: the version that was read. If it is another by now, this fails with `approval_changed`. */
+  approve(machine: string, approval: string, note: string, seen: string): Promise<ApprovalInfo>
+  /** Refused whatever changed; `seen` is for the record, '' where nothing was read. */
+  deny(machine: string, approval: string, note: string, seen: string): Promise<ApprovalInfo>
   /** The actors known on a machine: names, kinds, colours. */
   actors(machine: string): Promise<Actor[]>
   /** An actor's record on a machine, by name or id, of the last so many days. */

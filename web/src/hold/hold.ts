@@ -160,12 +160,12 @@ class Page implements Hold {
     return this.link(machine).approvals.refresh()
   }
 
-  approve(machine: string, approval: string, note: string): Promise<ApprovalInfo> {
-    return this.link(machine).approvals.decide('approve', approval, note)
+  approve(machine: string, approval: string, note: string, seen: string): Promise<ApprovalInfo> {
+    return this.link(machine).approvals.decide('approve', approval, note, seen)
   }
 
-  deny(machine: string, approval: string, note: string): Promise<ApprovalInfo> {
-    return this.link(machine).approvals.decide('deny', approval, note)
+  deny(machine: string, approval: string, note: string, seen: string): Promise<ApprovalInfo> {
+    return this.link(machine).approvals.decide('deny', approval, note, seen)
   }
 
   async actors(machine: string): Promise<Actor[]> {

@@ -21,6 +21,9 @@ class Approve(Request, tag="approve"):
 
     approval: str  # its id, or a beginning of `APPROVAL_ID_MIN_CHARS` or more that is unique
     note: str = ""  # for people to read in the journal; cut to `TURN_TEXT_MAX_CHARS`
+    # the `version` that the actor read; when it is another by now, `approval_changed`. Empty: not
+    # checked
+    seen: str = ""
 
 
 class Deny(Request, tag="deny"):
@@ -28,6 +31,9 @@ class Deny(Request, tag="deny"):
 
     approval: str  # as in `approve`
     note: str = ""  # for whoever asked, and people who read the journal; cut as there
+    seen: str = (
+        ""  # the `version` that the actor read, for the journal; it is refused whatever it is
+    )
 
 
 class ApprovalsShown(Answer, tag="approvals_shown"):

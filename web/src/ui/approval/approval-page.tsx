@@ -87,7 +87,13 @@ function Shown({ card, machine }: { card: ApprovalCard; machine: Machine }) {
             </h1>
             <Chips card={card} />
           </header>
-          <ExactText text={info.text} ends={info.kind === 'line' || info.kind === 'input'} />
+          {info.text_known ? (
+            <ExactText text={info.text} ends={info.kind === 'line' || info.kind === 'input'} />
+          ) : (
+            <p class="exact-hidden" data-testid="approval-text-unknown">
+              The shell does not say what its line is. Whoever approves it approves whatever is at its prompt.
+            </p>
+          )}
           <div class="approval-columns">
             <Facts card={card} />
             <Contributors card={card} />
@@ -135,6 +141,16 @@ function Facts({ card: { info, machineName } }: { card: ApprovalCard }) {
       <dt>Session</dt>
       <dd>
         <strong>{sanitize(info.name, 64)}</strong> on {sanitize(machineName, 64)}
+      </dd>
+      <dt>Directory</dt>
+      <dd class="mono" data-testid="approval-cwd">
+        {sanitize(info.cwd, 300) || 'not known'}
+      </dd>
+      <dt>Runs as</dt>
+      <dd data-testid="approval-user">{sanitize(info.user, 64) || 'not known'}</dd>
+      <dt>Workspace</dt>
+      <dd class="mono" data-testid="approval-workspace">
+        {sanitize(info.workspace, 300) || 'not known'}
       </dd>
       <dt>Held by</dt>
       <dd data-testid="approval-policy">
@@ -196,14 +212,29 @@ function Contributions({ of, card }: { of: readonly Contributor[]; card: Approva
   )
 }
 
+function sinceUnknown(some: boolean): string {
+  const more = some ? 'What else changed' : 'What changed'
+  return `${more} is not known: it was asked before the host's daemon was restarted, or the shell does not say.`
+}
+
 function Changes({ card: { info } }: { card: ApprovalCard }) {
   const changes = changesOf(info)
   if (info.status !== 'pending') return null
   return (
     <section aria-labelledby="what-changed">
       <h2 id="what-changed">What changed since it was asked</h2>
+      {!info.changes_known && (
+        <p class="approval-unknown" data-testid="approval-changes-unknown">
+          {sinceUnknown(changes.length > 0)}
+        </p>
+      )}
       {changes.length === 0 ? (
-        <p class="faint">Nothing in the shell's directory, variables, aliases, functions or options.</p>
+        info.changes_known && (
+          <p class="faint" data-testid="approval-no-changes">
+            Nothing in the shell's directory, variables, aliases, functions and options, or in files that
+            others wrote and it uses.
+          </p>
+        )
       ) : (
         <ul class="approval-changes mono" data-testid="approval-changes">
           {changes.map((line) => (

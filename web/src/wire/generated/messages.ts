@@ -638,6 +638,7 @@ export interface Requests {
     fields: {
       approval: string // its id, or a beginning of `APPROVAL_ID_MIN_CHARS` or more that is unique
       note?: string // for people to read in the journal; cut to `TURN_TEXT_MAX_CHARS`
+      seen?: string // the `version` that the actor read; when it is another by now, `approval_changed`. Empty: not checked
     }
     answer: 'approval_shown'
   }
@@ -646,6 +647,7 @@ export interface Requests {
     fields: {
       approval: string // as in `approve`
       note?: string // for whoever asked, and people who read the journal; cut as there
+      seen?: string // the `version` that the actor read, for the journal; it is refused whatever it is
     }
     answer: 'approval_shown'
   }

@@ -179,6 +179,12 @@ export const approvalInfo = record({
   status: text, // `pending`, `approved`, `denied`, `expired` or `withdrawn`
   changed: withDefault(list(text), []), // what changed in the session since it was asked, for people
   approvers: withDefault(list(text), []), // names or kinds who may approve; empty: all with the right
+  text_known: withDefault(bool, true), // false: the shell did not say what its line is; `text` is empty
+  cwd: withDefault(text, ''), // the working directory when it was asked
+  user: withDefault(text, ''), // the unix user that it would run as
+  workspace: withDefault(text, ''), // the session's
+  changes_known: withDefault(bool, true), // false: what changed is not known, besides what `changed` has: it was asked before this daemon began, or the shell does not report its state
+  version: withDefault(text, ''), // names all that a decision rests on; another one must be read again. `approve` takes it
 })
 export interface ApprovalInfo extends Value<typeof approvalInfo> {}
 

@@ -14,9 +14,11 @@ def parser() -> Parser:
         "Approve what a policy holds, by its id or a unique beginning of it. You need the right "
         "`approve` in its session, must not have had a part in it, and must be among those the "
         "policy names, if it names any. When enough have approved it is judged once more, and then "
-        "happens. What you could see of it is recorded with your decision.",
-        "  hold approvals\n  hold approve 4f2a --note 'checked with ops'",
+        "happens. With --seen it is refused if anything that matters changed since you read it. "
+        "What you could see of it is recorded with your decision.",
+        "  hold approvals\n  hold approve 4f2a --seen 9c01d2aa7b3e5f04 --note 'checked with ops'",
     )
+    parser.add_value("--seen", "VERSION", "as `hold approvals` showed it to you", default="")
     parser.add_value("--note", "T", "for people to read; kept with it", default="")
     parser.add_json()
     parser.add_value("id", "ID", "as `hold approvals` shows it, or a beginning of it")
@@ -25,7 +27,7 @@ def parser() -> Parser:
 
 def run(options: Options) -> None:
     with Host(client="hold approve") as host:
-        approval = host.approve(options.id, options.note)
+        approval = host.approve(options.id, options.note, options.seen)
     if options.json:
         print_json(approval.pack())
         return
