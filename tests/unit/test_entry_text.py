@@ -9,6 +9,9 @@ import pytest
 from holdfast.cli.text.journal_entry import what
 from holdfast.cli.text.table import lasting
 from holdfast.journal import entries as e
+from holdfast.model.actor import ActorKind
+from holdfast.model.gate import Contributor, Part
+from holdfast.model.ids import ActorId
 
 
 @pytest.mark.parametrize(
@@ -33,3 +36,20 @@ def test_a_duration_that_was_chosen_has_no_empty_unit() -> None:
 def test_a_refused_request_is_named_in_words() -> None:
     body = e.RefusedEntry("o", "yield_turn", "turn_not_held", 2)
     assert what(body, str) == "was refused 2 times: yield turn (turn_not_held)"
+
+
+def test_keys_that_the_layer_types_for_itself_are_not_shown() -> None:
+    line = e.InputEntry("o", 1, 1, "exec", b"\x1b[5097~make", 0)
+    assert what(line, str) == 'ran by exec "make"'
+    probe = e.InputEntry("o", 1, 1, "answer", b"\x1b[5095~", 0)
+    assert what(probe, str) == "asked the shell for the line at its prompt"
+
+
+def test_a_judgement_names_those_behind_it_besides_its_trigger() -> None:
+    ann = Contributor(ActorId.of_key(b"a" * 32), "ann", ActorKind.HUMAN, Part.TRIGGER)
+    bot = Contributor(ActorId.of_key(b"b" * 32), "bot", ActorKind.AGENT, Part.STATE, "alias:ll", 3)
+    typed = ann.replace(part=Part.TYPED)
+    alone = e.JudgedEntry("line", "ls", "allow", "", "", (ann, typed))
+    assert what(alone, str) == "line 'ls' was allowed"
+    both = e.JudgedEntry("line", "ll", "hold", "it destroys", "", (ann, typed, bot))
+    assert what(both, str) == "line 'll' was held for approval: it destroys  [contributors: bot]"

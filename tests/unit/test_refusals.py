@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import pytest
+
 from holdfast.core import events as ev
 from holdfast.core.session import TurnStep
 from holdfast.core.turn import events as turn
 from holdfast.host.session.refusal_counts import Refusals
 from holdfast.journal.entries import RefusedEntry
 from holdfast.model.ids import ActorId, OperatorId
+from holdfast.wire.messages import BY_TAG
 
 ANN, BOB = ActorId.of_key(b"a" * 32), ActorId.of_key(b"b" * 32)
 SEAT = OperatorId("1" * 32)
@@ -40,3 +43,25 @@ def test_what_was_asked_is_told_in_the_words_of_the_protocol() -> None:
     refusals = Refusals()
     told = refusals.take(TurnStep(ANN, 0.0, turn.YieldStep(ANN, 0.0)), "turn_not_held")
     assert told == (ANN, RefusedEntry("", "yield_turn", "turn_not_held"))
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        *(
+            kind(ANN, 0.0, *rest)
+            for kind, rest in (
+                (ev.EndAsked, ()),
+                (ev.RenameAsked, ("new",)),
+                (ev.DetachAsked, (SEAT,)),
+            )
+        ),
+        ev.ApprovalDecided(ANN, 0.0, "id", True, "", "{}"),
+        ev.ApprovalDecided(ANN, 0.0, "id", False, "", "{}"),
+    ],
+    ids=["end", "rename", "detach", "approve", "deny"],
+)
+def test_a_refused_request_has_the_tag_of_its_message(event: ev.SessionEvent) -> None:
+    told = Refusals().take(event, "not_permitted")
+    assert told is not None
+    assert told[1].what in BY_TAG

@@ -3,6 +3,8 @@ from the entry alone; whose id has which name is handed in."""
 
 from __future__ import annotations
 
+import re
+
 from holdfast.cli.text.discontinuity import reason_text
 from holdfast.cli.text.sanitize import quoted, sanitize
 from holdfast.cli.text.table import clock, counted
@@ -20,6 +22,8 @@ if TYPE_CHECKING:
     Name = Callable[[str], str]
 
 _ACTION_CHARS = 300  # of the form of an action
+# What the layer types around the keys of an actor, for the shell alone: of no interest to a reader.
+_OURS = re.compile(rb"\x1b\[(?:20[01]|50\d\d)~")
 _FORMS = {"paste": "pasted", "submit": "submitted", "exec": "ran by exec", "answer": "answered"}
 
 
@@ -83,8 +87,10 @@ def _attached(body: e.AttachedEntry, name: Name) -> str:
 
 def _input(body: e.InputEntry, name: Name) -> str:
     data = body.data
-    if body.form != "keys":  # the layer put these around it, nobody typed them
-        data = data.replace(b"\x1b[200~", b"").replace(b"\x1b[201~", b"")
+    if body.form != "keys":
+        data = _OURS.sub(b"", data)
+        if body.data and not data:
+            return "asked the shell for the line at its prompt"
     return f"{_FORMS.get(body.form, 'typed')} {quoted(data)}"
 
 
@@ -204,12 +210,13 @@ def _fenced(body: e.FencedEntry, name: Name) -> str:
 
 
 def _judged(body: e.JudgedEntry, name: Name) -> str:
-    done = {"allow": "may", "refuse": "may not", "hold": "needs approval to"}
-    what = f"{body.kind} {sanitize(body.text)!r}" if body.text else f"a {body.kind}"
+    done = {"allow": "allowed", "refuse": "refused", "hold": "held for approval"}
+    what = f"{body.kind} {sanitize(body.text)!r}" if body.text else body.kind
     why = f": {sanitize(body.reason)}" if body.reason else ""
-    others = ", ".join(dict.fromkeys(sanitize(each.name) for each in body.contributors[1:]))
-    behind = f" (behind it also {others})" if others else ""
-    return f"{done.get(body.outcome, sanitize(body.outcome))} do {what}{behind}{why}"
+    first = body.contributors[0].actor if body.contributors else ""
+    others = dict.fromkeys(sanitize(each.name) for each in body.contributors if each.actor != first)
+    behind = f"  [contributors: {', '.join(others)}]" if others else ""
+    return f"{what} was {done.get(body.outcome, sanitize(body.outcome))}{why}{behind}"
 
 
 def _approval_asked(body: e.ApprovalAskedEntry, name: Name) -> str:

@@ -24,6 +24,8 @@ _ASKED: dict[type[Record], str] = {
     ev.HaltAsked: "halt",
     ev.ResumeAsked: "resume",
     ev.EndAsked: "end",
+    ev.RenameAsked: "rename",
+    ev.DetachAsked: "detach_terminals",
     turn.RequestStep: "request_turn",
     turn.RenewStep: "request_turn",
     turn.GrantStep: "grant_turn",
@@ -62,10 +64,14 @@ class Refusals:
 
 
 def _entry(event: ev.SessionEvent, code: str) -> RefusedEntry:
+    return RefusedEntry(str(getattr(event, "operator", "")), _asked(event), code)
+
+
+def _asked(event: ev.SessionEvent) -> str:
+    if isinstance(event, ev.ApprovalDecided):
+        return "approve" if event.approve else "deny"
     kind = type(event.step) if isinstance(event, TurnStep) else type(event)
-    return RefusedEntry(
-        str(getattr(event, "operator", "")), _ASKED.get(kind, kind.__name__.lower()), code
-    )
+    return _ASKED.get(kind, kind.__name__.lower())
 
 
 def _size(event: ev.SessionEvent) -> int:
