@@ -154,7 +154,7 @@ def test_what_changed_since_the_page_last_looked_is_not_approved_but_shown(
     visitor.at("approval-approve").click(delay=1500)
     visitor.at("approval-again").wait_for()
     assert [each["id"] for each in pending(hold, "stale")] == [held["id"]]
-    hold.ok("deny", held["id"])
+    hold.ok("end", "stale")
 
 
 def test_denying_needs_no_look_and_the_session_tells_of_it(

@@ -52,3 +52,21 @@ def test_a_stopped_job_is_dated_by_whoever_watched_when_it_was_stopped(
         watching.stop()
 
     asyncio.run(watch())
+
+
+def test_a_state_that_somebody_was_told_when_asking_is_followed_by_the_change_back() -> None:
+    async def ask() -> list[SessionState]:
+        state, told = SessionState.PROMPT, list[SessionState]()
+        watching = StateWatch(lambda: state, told.append)
+        watching.set_watched(True)
+        state = SessionState.WORKING
+        watching.current_state()
+        state = SessionState.PROMPT
+        watching._check()  # as its timer does
+        state = SessionState.ENDED
+        watching.current_state()  # its end is announced by whoever reaps it
+        watching.stop()
+        return told
+
+    prompt, working = SessionState.PROMPT, SessionState.WORKING
+    assert asyncio.run(ask()) == [prompt, working, prompt]

@@ -69,6 +69,13 @@ test('a halted or read-only view is not told that the first to type takes the tu
   )
 })
 
+test('a shell that lost its integration is said to be, with whoever shaped it', () => {
+  expect(
+    said({ turn: turn('') }, { state: 'prompt', last_command: null, shaped_by: ['bot', 'eve'] }),
+  ).toMatch(/^At the prompt .* · the shell does not report; shaped by bot, eve · the turn is free/)
+  expect(said({}, { state: 'prompt' })).not.toContain('does not report')
+})
+
 test('a machine that is down, silent or cut off from this device is said to be that', () => {
   const offline = (unreached: 'down' | 'silent' | 'relay'): LinkState => ({
     at: 'offline',

@@ -163,7 +163,11 @@ class LiveSession:
         writer.growth = partial(daemon.usage.disk_growth, spec.uid)
         self.journal = SessionRecord(spec.id, lambda: self.spec.epoch, ring, writer, self.spawn)
         self.since = StateSince(lambda: core.state, parcel.since)
-        self.watching = StateWatch(self.state, partial(daemon.operators.state_changed, self))
+        self.watching = StateWatch(
+            self.state,
+            partial(daemon.operators.state_changed, self),
+            besides=lambda: self.provenance.shaped_by(),
+        )
         changed = self._something_changed
         last_host_seq = max(parcel.layer_seq, ledger.last_seq(HOST_OPERATOR))
         self.host_input = HostInput(last_host_seq, lambda: core.state, self.handle)
@@ -770,8 +774,18 @@ class LiveSession:
     def state_event(self, state: SessionState) -> m.StateEvent:
         line, full_screen = self._waiting_at(state)
         return m.StateEvent(
-            self.spec.id, self.spec.name, state, time.time(), line, self.ending, full_screen
+            self.spec.id,
+            self.spec.name,
+            state,
+            time.time(),
+            line,
+            self.ending,
+            full_screen,
+            self._shaped_by(),
         )
+
+    def _shaped_by(self) -> tuple[str, ...]:
+        return tuple(map(self._daemon.actors.name, self.provenance.shaped_by()))
 
     def _waiting_at(self, state: SessionState) -> tuple[str, bool]:
         """The line the cursor is on, when a program waits there; and whether it is a full-screen
@@ -791,7 +805,7 @@ class LiveSession:
         )
 
     def info(self) -> SessionInfo:
-        state = self.state()
+        state = self.watching.current_state()
         waiting_line, full_screen = self._waiting_at(state)
         return describe.info(
             self.spec,
@@ -804,7 +818,7 @@ class LiveSession:
             full_screen=full_screen,
             last_output_at=self.output.last_at,
             last_command=self.commands.last,
-            shaped_by=tuple(map(self._daemon.actors.name, self.provenance.shaped_by())),
+            shaped_by=self._shaped_by(),
             lease=self.leasing.info() if self.leasing is not None else None,
             keeper_pid=self.keeper.pid,
             clients={operator.id: operator.client for operator in self.presence.attached()},

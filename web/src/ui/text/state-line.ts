@@ -91,7 +91,7 @@ function live(facts: LineFacts, info: SessionInfo): StateLine {
     mark,
     actor,
     since: since === null ? '' : `for ${age(facts.now - since)}`,
-    may: whatYouMayDo(facts),
+    may: [shapedText(info), whatYouMayDo(facts)].filter(Boolean).join(' · '),
   }
   if (facts.held && state !== 'halted' && state !== 'fenced') return held(facts, facts.held)
   const who = actor && (actor === facts.me ? 'You' : actor)
@@ -116,6 +116,11 @@ function live(facts: LineFacts, info: SessionInfo): StateLine {
     default:
       return line({ ...about, before: stateText(state).word })
   }
+}
+
+/** Its state is not known then: whoever wrote last may have put anything into it. */
+function shapedText({ shaped_by }: SessionInfo): string {
+  return shaped_by.length > 0 ? `the shell does not report; shaped by ${shaped_by.join(', ')}` : ''
 }
 
 function held({ me, now }: LineFacts, of: ApprovalInfo): StateLine {

@@ -214,8 +214,8 @@ export const HOST_MESSAGES = {
     channel: int, // which channel
     answers: bool, // whether this channel's terminal answers a program's queries from now on
   }),
-  /** A watched session's state, at first and at each change. After a `rename` those who are attached get
-   * one too.
+  /** A watched session's state, at first and at each change, also of `shaped_by`. After a `rename` those
+   * who are attached get one too.
    */
   state: record({
     session: text, // id of the session
@@ -225,6 +225,7 @@ export const HOST_MESSAGES = {
     waiting_line: withDefault(text, ''), // the line the cursor is on, when a program waits there
     ending: optional(v.ending), // how it ended, if it did
     full_screen: withDefault(bool, false), // with `input`: a full-screen program is in use and asks nothing
+    shaped_by: withDefault(list(text), []), // who counts as having shaped the shell, by name, because it waits at a prompt that it did not report; empty while it reports
   }),
   /** Sent to operators that are attached or watch: somebody attached or detached, or the size changed. */
   operators: record({
